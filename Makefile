@@ -1,0 +1,42 @@
+# Every target here is one line: the work is in tools/. `make` alone lists the targets.
+PYTHON_BIN := .venv/bin/python
+SETUP := bash tools/setup.sh
+BOTH_RUNTIMES := RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute
+
+.PHONY: help demo test test-full bench lint shaders wheel clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## install what is missing, then crop, flip, re-lay-out and resize a photograph (PHOTO=file.jpg for your own)
+	@$(SETUP) demo
+	@$(PYTHON_BIN) -m restride demo $(if $(PHOTO),"$(PHOTO)")
+
+test: ## install what is missing, then lint, mypy and pytest on both runtimes
+	@$(SETUP) test
+	@$(MAKE) --no-print-directory lint
+	$(BOTH_RUNTIMES) $(PYTHON_BIN) -m pytest $(PYTEST)
+
+test-full: ## the same with every test under every validation profile (long)
+	@RESTRIDE_TEST_FULL=1 $(MAKE) --no-print-directory test
+
+bench: ## measure speed and memory against numpy, validation off
+	@$(SETUP) demo
+	$(PYTHON_BIN) tools/measure.py
+
+lint: ## ruff and mypy --strict
+	@$(SETUP) test
+	$(PYTHON_BIN) -m ruff check
+	$(PYTHON_BIN) -m ruff format --check
+	$(PYTHON_BIN) -m mypy
+
+shaders: ## compile shaders/ to SPIR-V in src/restride/spirv
+	@$(SETUP) demo
+
+wheel: ## build the wheel and the source distribution into dist/
+	@$(SETUP) test
+	$(PYTHON_BIN) -m build
+
+clean: ## remove what was built: .venv, dist, SPIR-V and caches (.cache keeps the kp wheel)
+	rm -rf .venv dist build demo_out src/restride/spirv .mypy_cache .ruff_cache .pytest_cache .hypothesis

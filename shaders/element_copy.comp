@@ -1,0 +1,35 @@
+// Copy of elements of 8, 16 or 32 bits, bits in and bits out, along plain axes or through tables of source indices.
+//
+// A plain axis walks the source by its stride: the strided copy of sub-word elements.
+// INDEX_TABLES: an axis with a table takes the source index of destination index c from parameters[TABLE + c]: nearest
+// resampling, exact for every element type.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+
+layout(local_size_x = 128) in;
+
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 1) buffer Dst { uint dst[]; };
+#if defined(INDEX_TABLES) || !defined(SPECIALISED)
+layout(std430, binding = 2) readonly buffer Parameters { uint parameters[]; };
+#endif
+
+#include "dispatch.glsl"
+#include "axes.glsl"
+#include "elements.glsl"
+
+uint src_offset;
+
+#ifdef INDEX_TABLES
+#define VISIT_AXIS(k) src_offset += (TABLE(k) == 0 ? coordinate : parameters[TABLE(k) + coordinate]) * SRC(k);
+#else
+#define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
+#endif
+
+#include "destination.glsl"
+
+void begin_element() { src_offset = dispatch.src_base; }
+
+uint element_bits() { return load_bits(src_offset); }
+
+void main() { write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x); }

@@ -1,0 +1,75 @@
+// Which destination elements an invocation writes, for elements of any width up to a word.
+//
+// OWN_WORDS: an invocation owns one destination word and finds the elements in it by walking the destination strides from
+//   the outermost: sizes (2, 3), strides (4, 1), offset 6 is 6 / 4 = 1 and 6 - 4 = 2: index (1, 2); offset 7 leaves 3, not
+//   below size 3: a hole, whose byte stays. Needs nested strides; sub-word elements then need no atomics.
+// Otherwise an invocation writes one element, by atomics when elements share words: for interleaved strides, and where
+//   holes outnumber elements.
+//
+// This file depends on axes.glsl, dispatch.glsl, elements.glsl and two definitions by the kernel:
+//   VISIT_AXIS(k)       uses the coordinate `coordinate` of axis k
+//   uint element_bits() the bits of the element whose axes were visited
+layout(constant_id = 1) const bool OWN_WORDS = false;
+
+#define INDEX_TO_COORDINATE(k) \
+    IF_AXIS(k) { \
+        uint rest = DIVIDE_BY_SIZE(index, k); \
+        uint coordinate = index - rest * SIZE(k); \
+        dst_offset += coordinate * DST(k); \
+        VISIT_AXIS(k) \
+        index = rest; \
+    }
+
+#define OFFSET_TO_COORDINATE(k) \
+    IF_AXIS(k) { \
+        uint coordinate = DST(k) == 1 ? rest : DIVIDE_BY_DST(rest, k); \
+        if (coordinate >= SIZE(k)) { \
+            return false; \
+        } \
+        rest -= coordinate * DST(k); \
+        VISIT_AXIS(k) \
+    }
+
+uint visit_index(uint index) {
+    uint dst_offset = dispatch.dst_base;
+    FOR_AXES_INWARD_OUT(INDEX_TO_COORDINATE)
+    return dst_offset;
+}
+
+bool visit_offset(uint offset) {
+    if (offset < dispatch.dst_base) {
+        return false;
+    }
+    uint rest = offset - dispatch.dst_base;
+    FOR_AXES_OUTWARD_IN(OFFSET_TO_COORDINATE)
+    return rest == 0;
+}
+
+void begin_element();
+uint element_bits();
+
+void write_owned_word(uint word) {
+    uint bits = 0;
+    uint mask = 0;
+    for (uint lane = 0; lane < LANES; ++lane) {
+        begin_element();
+        if (visit_offset(word * LANES + lane)) {
+            bits |= in_lane(element_bits(), lane);
+            mask |= in_lane(ELEMENT_MASK, lane);
+        }
+    }
+    store_word_owned(word, bits, mask);
+}
+
+void write_piece(uint piece) {
+    if (piece >= dispatch.count) {
+        return;
+    }
+    if (OWN_WORDS) {
+        write_owned_word(dispatch.first + piece);
+    } else {
+        begin_element();
+        uint dst_offset = visit_index(piece);
+        store_bits_shared(dst_offset, element_bits());
+    }
+}

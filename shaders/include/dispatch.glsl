@@ -1,0 +1,18 @@
+// What one dispatch is told besides its buffers: push constants, and the number of this invocation.
+//
+// src_base, dst_base: element offset of index 0 inside the bound window; sums with negative strides wrap modulo 2^32
+//                     and come back inside the window, where the host has proven every access to lie.
+// count:              how many pieces of work there are (elements, or destination words); below 2^31.
+// first:              destination word of piece 0, for kernels that own words.
+// lane_stride:        distance between the four sources of one wide store, for kernels that have one.
+layout(push_constant) uniform Dispatch {
+    uint src_base;
+    uint dst_base;
+    uint count;
+    uint first;
+    uint lane_stride;
+} dispatch;
+
+// Invocations are numbered through the rows of groups: a dispatch has at most 65,535 groups along x, so large ones
+// are folded into y. Group (3, 2) of (8, 4) groups of 128 starts at (2 * 8 + 3) * 128 = 2432.
+uint group_number() { return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x; }

@@ -1,0 +1,32 @@
+// Elements of 8, 16 or 32 bits inside buffers of 32-bit words: bits out of the source, bits into the destination.
+//
+// Little-endian, as numpy has them: u8 element 6 is bits 16..23 of word 1 (6 / 4 = 1, 8 * (6 % 4) = 16).
+// This file depends on the global declarations of `src` and `dst` (uint[]).
+
+layout(constant_id = 0) const uint BITS = 32;  // bits of one element: 8, 16 or 32
+const uint LANES = 32 / BITS;                  // elements in a word
+const uint ELEMENT_MASK = 0xFFFFFFFFu >> (32 - BITS);
+
+uint load_bits(uint offset) { return (src[offset / LANES] >> (offset % LANES * BITS)) & ELEMENT_MASK; }
+
+uint in_lane(uint bits, uint lane) { return bits << (lane * BITS); }
+
+// For destinations whose words several invocations share: both steps touch this element's bits alone.
+void store_bits_shared(uint offset, uint bits) {
+    if (LANES == 1) {
+        dst[offset] = bits;
+    } else {
+        uint lane = offset % LANES;
+        atomicAnd(dst[offset / LANES], ~in_lane(ELEMENT_MASK, lane));
+        atomicOr(dst[offset / LANES], in_lane(bits, lane));
+    }
+}
+
+// For a word that this invocation owns: bytes outside `mask` are not elements and keep their value.
+void store_word_owned(uint word, uint bits, uint mask) {
+    if (mask == 0xFFFFFFFFu) {
+        dst[word] = bits;
+    } else if (mask != 0) {
+        dst[word] = (dst[word] & ~mask) | bits;
+    }
+}

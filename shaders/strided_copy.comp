@@ -1,0 +1,71 @@
+// Strided copy of whole words: destination index i takes source index i, elements of 32, 64 or 128 bits.
+//
+// WORDS 1, 2, 4: 32-bit words of one element. Moving bits needs no type: f64 is WORDS 2, and a contiguous run of u8 whose
+// ends and rows fall on 16 bytes is WORDS 4.
+// GATHER: the source stays in single words; four of them, lane_stride apart, make one 128-bit store. A slice [::2]
+// has lane_stride 2, a flip -1, a broadcast 0.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x = 128) in;
+
+#if WORDS == 4
+#define ELEMENT uvec4
+#elif WORDS == 2
+#define ELEMENT uvec2
+#else
+#define ELEMENT uint
+#endif
+
+#ifdef GATHER
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+#else
+layout(std430, binding = 0) readonly buffer Src { ELEMENT src[]; };
+#endif
+layout(std430, binding = 1) writeonly buffer Dst { ELEMENT dst[]; };
+#ifndef SPECIALISED
+layout(std430, binding = 2) readonly buffer Parameters { uint parameters[]; };
+#endif
+
+#include "dispatch.glsl"
+#include "axes.glsl"
+
+// Enough work for one invocation to pay for its start; neighbours stay neighbours, so accesses stay coalesced.
+const uint ELEMENTS_PER_INVOCATION = 4;
+
+ELEMENT load(uint offset) {
+#ifdef GATHER
+    uint stride = dispatch.lane_stride;
+    return uvec4(src[offset], src[offset + stride], src[offset + 2 * stride], src[offset + 3 * stride]);
+#else
+    return src[offset];
+#endif
+}
+
+// index 7 of sizes (3, 4) is coordinates (1, 3): 7 - 4 * (7 / 4) = 3 on axis 0, then 1 on axis 1.
+#define COORDINATE(k) \
+    IF_AXIS(k) { \
+        uint rest = DIVIDE_BY_SIZE(index, k); \
+        uint coordinate = index - rest * SIZE(k); \
+        src_offset += coordinate * SRC(k); \
+        dst_offset += coordinate * DST(k); \
+        index = rest; \
+    }
+
+void copy(uint index) {
+    uint src_offset = dispatch.src_base;
+    uint dst_offset = dispatch.dst_base;
+    FOR_AXES_INWARD_OUT(COORDINATE)
+    dst[dst_offset] = load(src_offset);
+}
+
+void main() {
+    uint start = group_number() * gl_WorkGroupSize.x * ELEMENTS_PER_INVOCATION + gl_LocalInvocationID.x;
+    [[unroll]] for (uint n = 0; n < ELEMENTS_PER_INVOCATION; ++n) {
+        uint index = start + n * gl_WorkGroupSize.x;
+        if (index < dispatch.count) {
+            copy(index);
+        }
+    }
+}

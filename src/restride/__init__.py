@@ -1,0 +1,46 @@
+"""restride: any tensor layout to any other, any size to any other, in one dispatch, on any Vulkan device."""
+
+__version__ = "0.1.0"
+
+from restride import reference
+from restride.desc import TensorDesc
+from restride.device import Device, default_device, devices
+from restride.dml import dml_buffer_tensor_size
+from restride.dtypes import DType
+from restride.errors import (
+    DescriptorError,
+    DeviceError,
+    DeviceLost,
+    DeviceNotFound,
+    DeviceTimeout,
+    OutOfDeviceMemory,
+    RestrideError,
+    UnsupportedError,
+)
+from restride.ops import reorder, resample, strided_slice
+from restride.tensor import Tensor, asarray, empty, from_buffer
+
+__all__ = [
+    "DType",
+    "DescriptorError",
+    "Device",
+    "DeviceError",
+    "DeviceLost",
+    "DeviceNotFound",
+    "DeviceTimeout",
+    "OutOfDeviceMemory",
+    "RestrideError",
+    "Tensor",
+    "TensorDesc",
+    "UnsupportedError",
+    "asarray",
+    "default_device",
+    "devices",
+    "dml_buffer_tensor_size",
+    "empty",
+    "from_buffer",
+    "reference",
+    "reorder",
+    "resample",
+    "strided_slice",
+]

@@ -1,0 +1,12 @@
+"""Conformance cases: one problem, one line of text, one verdict on a device.
+
+>>> case = Case.parse("resample u8[2,19,30]{2,1,0} -> u8[2,45,60]{2,1,0} mode=linear seed=3")
+>>> str(case)
+'resample u8[2,19,30]{2,1,0} -> u8[2,45,60]{2,1,0} mode=linear seed=3'
+"""
+
+from restride.conformance.case import Case
+from restride.conformance.catalogue import catalogue, read_cases
+from restride.conformance.check import Outcome, Verdict, run_case
+
+__all__ = ["Case", "Outcome", "Verdict", "catalogue", "read_cases", "run_case"]

@@ -1,0 +1,134 @@
+"""Case: one conformance problem as a frozen value with one line of text.
+
+    slice f32[1,1,4,4]{3,2,1,0} -> f32[1,1,2,2]{3,2,1,0} offsets=(0,0,0,1) sizes=(1,1,4,3) strides=(1,1,-2,2)
+    reorder u8[1,3,5,7]{3,2,1,0} -> u8[1,5,7,3]{3,2,1,0} permute=NCHW->NHWC
+    resample u8[2,19,30]{2,1,0} -> u8[2,45,60]{2,1,0} mode=linear seed=3
+
+An operation, a source descriptor, a destination descriptor, the parameters that differ from their defaults, and the
+seed of the source's values unless it is 0. The destination says a slice's ``output_sizes`` and a resample's ``sizes``.
+A slice that is fused into another operation is a strided source with an offset.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from restride.conformance.spelling import PARAMETERS, Value, write
+from restride.desc import TensorDesc
+from restride.errors import DescriptorError
+from restride.integers import integer
+
+_LONGEST_LINE = 4096
+
+
+@dataclass(frozen=True)
+class Case:
+    """One problem. ``==`` compares the canonical layouts; ``str`` gives what was written, defaults left out.
+
+    Args:
+        op: ``"slice"``, ``"reorder"`` or ``"resample"``.
+        src: where the source's elements lie.
+        dst: where the destination's elements lie; bytes between them must stay as they are.
+        parameters: pairs of name and value, as in ``restride.conformance.spelling``, in any order; a value may be its
+            text.
+        seed: 0 to 2^64 - 1; the source's values are a function of index, element type and seed.
+
+    Raises:
+        DescriptorError: unknown operation, or a parameter that is unknown, missing or not well formed.
+    """
+
+    op: str
+    src: TensorDesc
+    dst: TensorDesc
+    parameters: tuple[tuple[str, Value], ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Read the parameters, bring them into their written order and drop those that say the default."""
+        if self.op not in PARAMETERS:
+            raise DescriptorError(f"operation {self.op!r} is unknown; known: {', '.join(PARAMETERS)}")
+        if self.src.dtype != self.dst.dtype:
+            raise DescriptorError(f"source {self.src} and destination {self.dst} must have the same element type")
+        if not 0 <= integer("seed", self.seed) < 1 << 64:
+            raise DescriptorError(f"seed {self.seed} is outside [0, 2^64)")
+        given = dict(self.parameters)
+        if len(given) != len(self.parameters):
+            raise DescriptorError(f"a parameter is given twice: {', '.join(name for name, _ in self.parameters)}")
+        written: list[tuple[str, Value]] = []
+        for parameter in PARAMETERS[self.op]:
+            default = parameter.default(self.src, self.dst)
+            if parameter.name in given:
+                value = parameter.read(write(given.pop(parameter.name)))
+                if value != default:
+                    written.append((parameter.name, value))
+            elif default is None and not parameter.optional:
+                raise DescriptorError(f"{self.op} needs {parameter.name}=...")
+        if given:
+            known = ", ".join(parameter.name for parameter in PARAMETERS[self.op])
+            raise DescriptorError(f"{self.op} has no parameter {', '.join(given)}; it has {known}")
+        object.__setattr__(self, "parameters", tuple(written))
+
+    def __getitem__(self, name: str) -> Value | None:
+        """The value of a parameter, written or by default; None where it is absent."""
+        for parameter in PARAMETERS[self.op]:
+            if parameter.name == name:
+                return dict(self.parameters).get(name, parameter.default(self.src, self.dst))
+        raise DescriptorError(f"{self.op} has no parameter {name}")
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """The value of a parameter that is a list of integers."""
+        value = self[name]
+        if not isinstance(value, tuple):
+            raise DescriptorError(f"{name} of {self.op} is no list of integers: {value!r}")
+        return value
+
+    def word(self, name: str) -> str:
+        """The value of a parameter that is a word."""
+        value = self[name]
+        if not isinstance(value, str):
+            raise DescriptorError(f"{name} of {self.op} is no word: {value!r}")
+        return value
+
+    @classmethod
+    def parse(cls, line: str) -> Case:
+        """The case that ``line`` writes; ``parse(str(case)) == case``. Words are separated by blanks.
+
+        Raises:
+            DescriptorError: the line does not follow the syntax; the message holds the line.
+            UnsupportedError: a descriptor that this version does not read.
+        """
+        if len(line) > _LONGEST_LINE:
+            raise DescriptorError(f"a case has at most {_LONGEST_LINE} characters, not {len(line)}: {line[:80]!r}...")
+        words = line.split()
+        if len(words) < 4 or words[2] != "->":
+            raise DescriptorError(f"a case is written OPERATION SOURCE -> DESTINATION NAME=VALUE ..., not {line!r}")
+        op, source, _, destination, *options = words
+        try:
+            parameters = [(name, value) for name, _, value in (option.partition("=") for option in options)]
+            seeds = [value for name, value in parameters if name == "seed"]
+            return cls(
+                op,
+                TensorDesc.parse(source),
+                TensorDesc.parse(destination),
+                tuple((name, value) for name, value in parameters if name != "seed"),
+                _read_seed(seeds),
+            )
+        except DescriptorError as error:
+            raise DescriptorError(f"{error}, in case {line!r}") from error
+
+    def __str__(self) -> str:
+        words = [self.op, str(self.src), "->", str(self.dst)]
+        words += [f"{name}={write(value)}" for name, value in self.parameters]
+        if self.seed:
+            words.append(f"seed={self.seed}")
+        return " ".join(words)
+
+
+def _read_seed(values: list[str]) -> int:
+    """The seed from what stood behind each ``seed=``; 0 if none did."""
+    if len(values) > 1:
+        raise DescriptorError(f"seed is given twice: {', '.join(values)}")
+    if values and not re.fullmatch("[0-9]{1,20}", values[0]):
+        raise DescriptorError(f"seed {values[0]!r} is not a number in [0, 2^64)")
+    return int(values[0]) if values else 0

@@ -1,0 +1,88 @@
+"""What buffers hold before a case runs: deterministic functions of position, element type and seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from restride.dtypes import DType
+
+POISON_SEED = 0xDEAD
+
+# Bit patterns that copies must keep and careless conversions change: signed zeros, denormals, infinities,
+# quiet and signalling NaNs with payloads, the largest finite number.
+_F32_EDGES = (
+    0, 0x80000000, 0x00000001, 0x807FFFFF, 0x7F800000, 0xFF800000, 0x7FC12345, 0x7F800001, 0xFFA54321, 0x7F7FFFFF,
+)  # fmt: skip
+_F64_EDGES = (
+    0, 1 << 63, 1, (1 << 63) | ((1 << 52) - 1), 0x7FF << 52, 0xFFF << 52, 0x7FF8000012345678, (0x7FF << 52) | 1,
+    0xFFF4000087654321, 0x7FEFFFFFFFFFFFFF,
+)  # fmt: skip
+
+
+def bits(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    """Elements of any bit pattern, for copies: 1-D, ``count`` elements of ``dtype``.
+
+    8- and 16-bit types: every aligned run of 2^bits elements holds every pattern once, each run in another order.
+    32- and 64-bit floats: hashed bits, every eighth an edge value. Integers: hashed bits. pred: hashed False and True.
+    """
+    element = dtype.dtype
+    index = np.arange(count, dtype=np.uint64)
+    unsigned = np.dtype(f"u{element.itemsize}")
+    if dtype == "pred":
+        booleans: np.ndarray[Any, Any] = (_hashed(index, seed) & np.uint64(1)).astype(np.bool_)
+        return booleans
+    if element.itemsize <= 2:
+        width = 8 * element.itemsize
+        patterns: np.ndarray[Any, Any] = _shuffled(index & np.uint64((1 << width) - 1), width)
+        patterns = patterns ^ _hashed(index >> np.uint64(width), seed)
+        return patterns.astype(unsigned).view(element)
+    hashed = _hashed(index, seed)
+    if dtype.is_float:
+        edges = np.array(_F32_EDGES if element.itemsize == 4 else _F64_EDGES, np.uint64)
+        chosen = edges[(hashed >> np.uint64(40)) % np.uint64(len(edges))]
+        hashed = np.where(hashed >> np.uint64(61) == 0, chosen, hashed)
+    return hashed.astype(unsigned).view(element)
+
+
+def numbers(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    """Finite elements of sensible magnitude, for arithmetic: 1-D, ``count`` elements of ``dtype``, each exact.
+
+    f32: 24-bit integers / 2^14 (up to 512). f16: 11-bit integers / 2^8 (up to 8). bf16: 8-bit integers / 2^5 (up to 8).
+    u8, s8: all values. s32: up to 1000 in magnitude, where f32 arithmetic cannot hide a wrong rounding; with a seed of
+    3 modulo 4 the whole range, where it must saturate.
+    """
+    if dtype.itemsize == 1:
+        return bits(dtype, count, seed)
+    hashed = _hashed(np.arange(count, dtype=np.uint64), seed)
+    if dtype == "s32":
+        if seed % 4 == 3:
+            return hashed.astype(np.uint32).view(np.int32)
+        return ((hashed % np.uint64(2001)).astype(np.int64) - 1000).astype(np.int32)
+    width, scale = {"f32": (24, 2.0**-14), "f16": (11, 2.0**-8), "bf16": (8, 2.0**-5)}[dtype.name]
+    magnitude = (hashed & np.uint64((1 << width) - 1)).astype(np.float64) * scale
+    return np.where(hashed >> np.uint64(63) == 0, magnitude, -magnitude).astype(dtype.dtype)
+
+
+def poison(nbytes: int, seed: int = POISON_SEED) -> np.ndarray[Any, Any]:
+    """Bytes that no operation has written, a function of their position: uint8, 1-D. Guards and padding hold them."""
+    words = _hashed(np.arange(-(-nbytes // 8), dtype=np.uint64), seed)
+    return words.astype("<u8").view(np.uint8)[:nbytes].copy()
+
+
+def _hashed(index: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any, Any]:
+    """64 well-mixed bits for each index: splitmix64's finalizer; uint64 in and out, wrapping."""
+    start = (seed * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15) % (1 << 64)
+    mixed = (index + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _shuffled(values: np.ndarray[Any, Any], width: int) -> np.ndarray[Any, Any]:
+    """A bijection of ``[0, 2^width)``: odd multiplications and one fold, each of which can be undone."""
+    mask, half = np.uint64((1 << width) - 1), np.uint64(width // 2)
+    values = (values * np.uint64(0xB5)) & mask
+    values ^= values >> half
+    return (values * np.uint64(0x6D)) & mask

@@ -1,0 +1,212 @@
+"""Host tensors of other libraries as numpy arrays over the same memory, through DLPack's C structures.
+
+``numpy.from_dlpack`` knows neither bfloat16 nor the 8-bit floats, and refuses some strides and read-only producers, so
+the capsule is read here with ctypes, for every element type alike. Structures and codes: dlpack.h, version 1.1.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from restride.errors import DescriptorError
+
+_MAX_RANK = 8
+_MAJOR_VERSION = 1
+
+_HOST_DEVICES = {1: "CPU", 3: "CUDA pinned host", 11: "ROCm pinned host"}
+_OTHER_DEVICES = {
+    2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 12: "extension", 13: "CUDA managed",
+    14: "oneAPI", 15: "WebGPU", 16: "Hexagon", 17: "MAIA", 18: "Trainium",
+}  # fmt: skip
+
+# (type code, bits) -> numpy type
+_ELEMENT_TYPES: dict[tuple[int, int], Any] = {
+    (0, 8): np.int8,
+    (0, 16): np.int16,
+    (0, 32): np.int32,
+    (0, 64): np.int64,
+    (1, 8): np.uint8,
+    (1, 16): np.uint16,
+    (1, 32): np.uint32,
+    (1, 64): np.uint64,
+    (2, 16): np.float16,
+    (2, 32): np.float32,
+    (2, 64): np.float64,
+    (4, 16): ml_dtypes.bfloat16,
+    (6, 8): np.bool_,
+    (10, 8): ml_dtypes.float8_e4m3fn,
+    (12, 8): ml_dtypes.float8_e5m2,
+}
+_CODE_NAMES = (
+    "int", "uint", "float", "opaque handle", "bfloat", "complex", "bool", "float8_e3m4", "float8_e4m3",
+    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn",
+)  # fmt: skip
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+# The GIL is kept during a deleter (PYFUNCTYPE): producers written in Python need it, C producers take it themselves.
+_Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+
+
+class _DLManagedTensor(ctypes.Structure):
+    _fields_ = (("tensor", _DLTensor), ("manager_ctx", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+
+
+class _DLManagedTensorVersioned(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("manager_ctx", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _DLTensor),
+    )
+
+
+_capsule_is = ctypes.pythonapi.PyCapsule_IsValid
+_capsule_is.restype, _capsule_is.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+_capsule_rename = ctypes.pythonapi.PyCapsule_SetName
+_capsule_rename.restype, _capsule_rename.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+
+# A capsule keeps the pointer to its name, so the names live as long as the module.
+_NAMES: tuple[tuple[bytes, bytes, type[_DLManagedTensor | _DLManagedTensorVersioned]], ...] = (
+    (b"dltensor_versioned", b"used_dltensor_versioned", _DLManagedTensorVersioned),
+    (b"dltensor", b"used_dltensor", _DLManagedTensor),
+)
+
+
+class _Owner:
+    """Holds the producer's tensor and calls its deleter once, when the last array over it is gone.
+
+    numpy reads ``__array_interface__`` and keeps this object as the array's base.
+    """
+
+    def __init__(self, address: int, deleter: int | None) -> None:
+        self.__array_interface__: dict[str, Any] = {}
+        # At interpreter exit arrays may still be in use: the producer's memory then goes with the process.
+        self._release = weakref.finalize(self, _delete, address, deleter)
+        self._release.atexit = False
+
+    def release(self) -> None:
+        self._release()
+
+
+def _delete(address: int, deleter: int | None) -> None:
+    if deleter:
+        _Deleter(deleter)(address)
+
+
+def array_from_dlpack(producer: Any) -> np.ndarray[Any, Any]:
+    """A read-only numpy array over the memory of ``producer``, an object with ``__dlpack__`` and ``__dlpack_device__``.
+
+    Nothing is copied. Strides are the producer's, zero and negative ones included; bfloat16 and the 8-bit floats come
+    as ml_dtypes. The producer's memory stays alive until the array and every view of it are dropped; then its deleter
+    runs, once.
+
+    Raises:
+        DescriptorError: not on the host, refused by the producer, or of an element type, rank or version that restride
+            does not know.
+
+    Source: Python array API standard, ``__dlpack__``; dlpack.h 1.1.
+    """
+    try:
+        device_type = int(producer.__dlpack_device__()[0])
+    except AttributeError as error:
+        raise DescriptorError(
+            f"{type(producer).__name__} has no __dlpack_device__, so it is no DLPack tensor"
+        ) from error
+    if device_type not in _HOST_DEVICES:
+        raise DescriptorError(
+            f"DLPack tensor lies on device type {device_type} ({_OTHER_DEVICES.get(device_type, 'unknown')}); "
+            f"only host memory can be read: copy it to the CPU first"
+        )
+    return _array_of(_capsule_of(producer))
+
+
+def _capsule_of(producer: Any) -> Any:
+    """The producer's capsule: version 1 where it speaks it, else the older unversioned one."""
+    try:
+        try:
+            return producer.__dlpack__(max_version=(_MAJOR_VERSION, 1))
+        except TypeError:
+            # Producers older than DLPack 1.0 do not know the argument; the standard says to ask again without.
+            return producer.__dlpack__()
+    except BufferError as error:
+        raise DescriptorError(f"{type(producer).__name__} refuses to hand out its memory: {error}") from error
+
+
+def _array_of(capsule: Any) -> np.ndarray[Any, Any]:
+    """Take the tensor out of ``capsule``; from here on its deleter is ours to call, also when the tensor is refused."""
+    for name, used_name, structure in _NAMES:
+        if _capsule_is(capsule, name):
+            address: int = _capsule_pointer(capsule, name)
+            managed = structure.from_address(address)
+            _capsule_rename(capsule, used_name)
+            owner = _Owner(address, managed.deleter)
+            try:
+                return _viewed(managed, owner)
+            except DescriptorError:
+                owner.release()
+                raise
+    raise DescriptorError(f"__dlpack__ returned {capsule!r}, not an unused capsule named dltensor(_versioned)")
+
+
+def _viewed(managed: _DLManagedTensor | _DLManagedTensorVersioned, owner: _Owner) -> np.ndarray[Any, Any]:
+    """The tensor as an array whose base is ``owner``. Strides count elements; none given: packed, last axis fastest."""
+    if isinstance(managed, _DLManagedTensorVersioned) and managed.major > _MAJOR_VERSION:
+        raise DescriptorError(f"DLPack version {managed.major}.{managed.minor} is newer than {_MAJOR_VERSION}.x")
+    tensor: _DLTensor = managed.tensor
+    if tensor.device_type not in _HOST_DEVICES:
+        raise DescriptorError(f"DLPack tensor lies on device type {tensor.device_type}, against what its producer said")
+    code = _CODE_NAMES[tensor.code] if tensor.code < len(_CODE_NAMES) else f"type code {tensor.code}"
+    if tensor.lanes != 1:
+        raise DescriptorError(
+            f"DLPack elements of {tensor.lanes} lanes ({code}{tensor.bits}) are not supported; use 1 lane"
+        )
+    if (tensor.code, tensor.bits) not in _ELEMENT_TYPES:
+        raise DescriptorError(f"DLPack element type {code} of {tensor.bits} bits is not one of restride's")
+    dtype = np.dtype(_ELEMENT_TYPES[tensor.code, tensor.bits])
+    if not 0 <= tensor.ndim <= _MAX_RANK:
+        raise DescriptorError(f"DLPack tensor has {tensor.ndim} dimensions; 0 to {_MAX_RANK} are supported")
+    sizes = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
+    if any(size < 0 for size in sizes):
+        raise DescriptorError(f"DLPack tensor has a negative size: {list(sizes)}")
+    if 0 in sizes or not tensor.data:
+        if 0 not in sizes:
+            raise DescriptorError(f"DLPack tensor of sizes {list(sizes)} has no data")
+        owner.release()
+        return np.empty(sizes, dtype)
+    strides = None
+    if sizes and tensor.strides:
+        strides = tuple(stride * dtype.itemsize for stride in tensor.strides[: tensor.ndim])
+    owner.__array_interface__ = {
+        "version": 3,
+        "data": (tensor.data + tensor.byte_offset, True),
+        "shape": sizes,
+        # As unsigned integers of the same width: the interface has no name for bfloat16.
+        "typestr": np.dtype(f"u{dtype.itemsize}").str,
+        "strides": strides,
+    }
+    return np.asarray(owner).view(dtype)

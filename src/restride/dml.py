@@ -1,0 +1,53 @@
+"""DirectML's buffer size: the bytes that ``DML_BUFFER_TENSOR_DESC::TotalTensorSizeInBytes`` has to be at least."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any, SupportsIndex
+
+from restride.desc import MAX_RANK
+from restride.dtypes import as_dtype
+from restride.errors import DescriptorError
+from restride.integers import integers
+
+_UINT_MAX = 2**32 - 1
+
+
+def dml_buffer_tensor_size(
+    dtype: Any, sizes: Iterable[SupportsIndex], strides: Iterable[SupportsIndex] | None = None
+) -> int:
+    """Bytes of a DirectML buffer tensor, as its ``DMLCalcBufferTensorSize`` computes them.
+
+    The last element's offset is ``sum((size - 1) * stride)``, or ``prod(sizes) - 1`` without strides; the bytes through
+    that element are rounded up to 4. Padding after the last row is not counted: u8 sizes 2,3 with strides 5,1 end at
+    element 7, so 8 bytes. Element types that DirectML lacks are computed by the same rule, and sums that wrap in the
+    published helper's 32 bits do not wrap here.
+
+    Raises:
+        DescriptorError: not 1 to 8 axes, a size below 1, a negative stride, a number beyond 32 bits, or more than
+            2^32 - 1 elements.
+    """
+    element = as_dtype(dtype)
+    its_sizes = integers("sizes", sizes)
+    text = f"{element.name}[{','.join(map(str, its_sizes))}]"
+    if not 1 <= len(its_sizes) <= MAX_RANK:
+        raise DescriptorError(f"DirectML tensors have 1 to {MAX_RANK} axes, sizes has {len(its_sizes)} in {text}")
+    for axis, size in enumerate(its_sizes):
+        if not 1 <= size <= _UINT_MAX:
+            raise DescriptorError(f"DirectML sizes are 1 to 2^32 - 1, sizes[{axis}] is {size} in {text}")
+    if prod(its_sizes) > _UINT_MAX:
+        raise DescriptorError(
+            f"DirectML tensors have at most 2^32 - 1 elements, sizes hold {prod(its_sizes)} in {text}"
+        )
+    if strides is None:
+        last = prod(its_sizes) - 1
+    else:
+        its_strides = integers("strides", strides, lambda: text)
+        if len(its_strides) != len(its_sizes):
+            raise DescriptorError(f"strides need one value per axis: {its_strides} for {text}")
+        for axis, stride in enumerate(its_strides):
+            if not 0 <= stride <= _UINT_MAX:
+                raise DescriptorError(f"DirectML strides are 0 to 2^32 - 1, strides[{axis}] is {stride} in {text}")
+        last = sum((size - 1) * stride for size, stride in zip(its_sizes, its_strides, strict=True))
+    return -(-(last + 1) * element.itemsize // 4) * 4

@@ -1,0 +1,105 @@
+"""Element types: XLA's names, their width in bytes and their numpy twin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from restride.errors import DescriptorError
+
+
+@dataclass(frozen=True, eq=False)
+class DType:
+    """One element type.
+
+    ``name`` is XLA's spelling (``"f32"``), ``itemsize`` its width in bytes, ``dtype`` the numpy type, under the name
+    numpy's own protocol uses, so ``np.dtype(desc.dtype)`` works. Compares equal to every spelling of itself:
+    ``DType == "f32" == "float32" == np.float32``. It hashes as its name.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element: 1, 2, 4 or 8."""
+        return self.dtype.itemsize
+
+    @property
+    def is_float(self) -> bool:
+        """True for the floating types, the narrow ones included."""
+        return self.name[0] == "f" or self.name == "bf16"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"restride.{self.name}"
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self.name == other.name
+        try:
+            return self.name == as_dtype(other).name
+        except DescriptorError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+_NUMPY_TYPES: dict[str, Any] = {
+    "pred": np.bool_,
+    "s8": np.int8,
+    "s16": np.int16,
+    "s32": np.int32,
+    "s64": np.int64,
+    "u8": np.uint8,
+    "u16": np.uint16,
+    "u32": np.uint32,
+    "u64": np.uint64,
+    "f16": np.float16,
+    "bf16": ml_dtypes.bfloat16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "f8e4m3fn": ml_dtypes.float8_e4m3fn,
+    "f8e5m2": ml_dtypes.float8_e5m2,
+}
+
+DTYPES: dict[str, DType] = {name: DType(name, np.dtype(scalar)) for name, scalar in _NUMPY_TYPES.items()}
+"""Every element type by its XLA name."""
+
+_BY_NUMPY: dict[np.dtype[Any], DType] = {element.dtype: element for element in DTYPES.values()}
+
+
+def as_dtype(value: Any) -> DType:
+    """The element type that ``value`` names.
+
+    Takes a ``DType``, XLA's name (``"bf16"``), numpy's name (``"float32"``), a numpy scalar type or ``np.dtype``.
+
+    Raises:
+        DescriptorError: the type is unknown, or its bytes are not in this machine's order.
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str) and value in DTYPES:
+        return DTYPES[value]
+    known = f"known element types are {', '.join(DTYPES)} and their numpy names"
+    try:
+        # numpy reads None as float64; here it is no type at all.
+        numpy_type = np.dtype(value) if value is not None else None
+    except TypeError:
+        numpy_type = None
+    if numpy_type is None:
+        raise DescriptorError(f"unknown element type {value!r}; {known}")
+    if not numpy_type.isnative:
+        raise DescriptorError(
+            f"element type {numpy_type.str!r} is byte-swapped; elements must be in this machine's byte order: "
+            f"use array.astype(array.dtype.newbyteorder('='))"
+        )
+    if numpy_type not in _BY_NUMPY:
+        raise DescriptorError(f"unknown element type {numpy_type.name!r}; {known}")
+    return _BY_NUMPY[numpy_type]

@@ -1,0 +1,221 @@
+"""One bounded linear equation, the sum of x_k * stride_k = target, solved exactly: the arithmetic behind offsets.
+
+Which index lies at this offset, do two indices share one, do two views touch: each asks for integers
+``low_k <= x_k <= high_k`` that solve it. A depth-first search over the axes decides, pruned by what the later axes can
+still reach: an interval, and the multiples of the greatest common divisor of their strides. With one axis left both
+prunings are exact, so two interleaved axes of any size take one step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import gcd
+from typing import NamedTuple
+
+STEPS = 100_000
+"""Values tried before a search gives up: about 0.2 s."""
+
+
+class SearchTooLongError(Exception):
+    """The steps ran out before the answer was certain; the caller says what was asked."""
+
+
+class Steps:
+    """How many more values may be tried; several searches can share one."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = STEPS) -> None:
+        self.left = left
+
+    def take(self) -> None:
+        """Count one value; raise SearchTooLongError when none is left."""
+        self.left -= 1
+        if self.left < 0:
+            raise SearchTooLongError
+
+
+def nested(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """True if each stride exceeds the whole span of the faster axes, as in every packed or row-padded layout.
+
+    No two indices share an offset then. Sizes 2,3 with strides 5,1: span of the fast axis 2 < 5. The converse fails:
+    sizes 5,2,3 with strides 7,1,19 interleave without sharing.
+    """
+    if 0 in sizes:
+        return True
+    span = 0
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(strides, sizes, strict=True) if size > 1):
+        if stride <= span:
+            return False
+        span += stride * (size - 1)
+    return True
+
+
+def has_gap(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """True if the offsets, between the lowest and the highest, leave one out; sizes are 1 or more.
+
+    From the fastest axis on the offsets reached so far are [0, span]: a larger step leaves a hole for good.
+    """
+    span = 0
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(strides, sizes, strict=True) if size > 1):
+        if stride > span + 1:
+            return True
+        span += stride * (size - 1)
+    return False
+
+
+class _Reach(NamedTuple):
+    """What some axes reach together: only multiples of ``divisor`` in [least, most]."""
+
+    least: int = 0
+    most: int = 0
+    divisor: int = 0
+
+    def with_axis(self, extent: int, stride: int) -> _Reach:
+        """The same axes and one more."""
+        far = extent * stride
+        return _Reach(self.least + min(far, 0), self.most + max(far, 0), gcd(self.divisor, stride if far else 0))
+
+
+def solve(
+    lows: Sequence[int], highs: Sequence[int], strides: Sequence[int], target: int, steps: Steps
+) -> tuple[int, ...] | None:
+    """The lexicographically smallest x with ``low_k <= x_k <= high_k`` and sum x_k * stride_k = target, or None.
+
+    Raises:
+        SearchTooLongError: undecided when ``steps`` ran out.
+    """
+    count = len(strides)
+    extents = [high - low for low, high in zip(lows, highs, strict=True)]
+    if any(extent < 0 for extent in extents):
+        return None
+    # later[k]: the reach of axes k, k+1, ...
+    later = [_Reach()] * (count + 1)
+    for k in reversed(range(count)):
+        later[k] = later[k + 1].with_axis(extents[k], strides[k])
+    values = [0] * count
+    failed: set[tuple[int, int]] = set()
+
+    def descend(k: int, rest: int) -> bool:
+        """Set ``values[k:]`` so that axes k.. sum to ``rest``, if they can."""
+        if k == count:
+            return rest == 0
+        for value in _candidates(extents[k], strides[k], rest, later[k + 1]):
+            steps.take()
+            left = rest - value * strides[k]
+            if (k + 1, left) in failed:
+                continue
+            values[k] = value
+            if descend(k + 1, left):
+                return True
+            failed.add((k + 1, left))
+        return False
+
+    if not descend(0, target - sum(low * stride for low, stride in zip(lows, strides, strict=True))):
+        return None
+    return tuple(low + value for low, value in zip(lows, values, strict=True))
+
+
+def _candidates(extent: int, stride: int, rest: int, later: _Reach) -> range:
+    """The values x in [0, extent], ascending, that leave ``rest - x * stride`` where later axes may reach it."""
+    least, most, divisor = later
+    if stride == 0 or extent == 0:
+        # Every value leaves the same: the smallest speaks for all.
+        return range(1 if least <= rest <= most and (rest % divisor == 0 if divisor else rest == 0) else 0)
+    if stride > 0:
+        first, last = -((most - rest) // stride), (rest - least) // stride
+    else:
+        first, last = -((rest - least) // -stride), (most - rest) // -stride
+    first, last = max(first, 0), min(last, extent)
+    if divisor == 0:
+        # Nothing varies after this axis, so least = most = 0 and the interval is already exact.
+        return range(first, last + 1)
+    common = gcd(stride, divisor)
+    if rest % common:
+        return range(0)
+    period = divisor // common
+    residue = rest // common * pow(stride // common, -1, period) % period
+    return range(first + (residue - first) % period, last + 1, period)
+
+
+@lru_cache(maxsize=4096)
+def shared_offset(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...] | None:
+    """A nonzero difference of two indices at the same offset, ``|d_k| < sizes[k]``; None if no two share one.
+
+    Sizes 3,3 with strides 2,1: (1, -2), because 1*2 - 2*1 = 0.
+
+    Raises:
+        SearchTooLongError: undecided within STEPS.
+    """
+    if nested(sizes, strides):
+        return None
+    # Slowest first: whatever a slow axis moves, the faster ones have to take back, which leaves few values to try.
+    order = sorted((k for k, size in enumerate(sizes) if size > 1), key=lambda k: -abs(strides[k]))
+    bounds = [sizes[k] - 1 for k in order]
+    slow_first = [strides[k] for k in order]
+    steps = Steps()
+    for first in reversed(range(len(order))):
+        # With d goes -d: the first axis that differs may be taken positive.
+        lows = [1] + [-bound for bound in bounds[first + 1 :]]
+        found = solve(lows, bounds[first:], slow_first[first:], 0, steps)
+        if found is not None:
+            difference = [0] * len(sizes)
+            for k, value in zip(order[first:], found, strict=True):
+                difference[k] = value
+            return tuple(difference)
+    return None
+
+
+def smallest_index(sizes: tuple[int, ...], strides: tuple[int, ...], target: int) -> tuple[int, ...] | None:
+    """The lexicographically smallest index whose strides sum to ``target``; None if there is none.
+
+    Raises:
+        SearchTooLongError: undecided within STEPS.
+    """
+    if 0 in sizes:
+        return None
+    # Axes that move nothing stay at 0.
+    axes = [k for k, size in enumerate(sizes) if size > 1 and strides[k]]
+    active_sizes, active_strides = tuple(sizes[k] for k in axes), tuple(strides[k] for k in axes)
+    slow_first = sorted(range(len(axes)), key=lambda k: -abs(active_strides[k]))
+    if nested(active_sizes, active_strides):
+        order, found = slow_first, _descend_nested(active_sizes, active_strides, slow_first, target)
+    else:
+        # The answer is unique where offsets are: then the order with the shortest search serves as well.
+        order = slow_first if _never_shared(active_sizes, active_strides) else list(range(len(axes)))
+        found = solve(
+            [0] * len(order),
+            [active_sizes[k] - 1 for k in order],
+            [active_strides[k] for k in order],
+            target,
+            Steps(),
+        )
+    if found is None:
+        return None
+    index = [0] * len(sizes)
+    for k, value in zip(order, found, strict=True):
+        index[axes[k]] = value
+    return tuple(index)
+
+
+def _never_shared(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """True if the offsets are proven distinct; False if they are not, or if the proof is too long."""
+    try:
+        return shared_offset(sizes, strides) is None
+    except SearchTooLongError:
+        return False
+
+
+def _descend_nested(
+    sizes: tuple[int, ...], strides: tuple[int, ...], slow_first: Sequence[int], target: int
+) -> tuple[int, ...] | None:
+    """The one solution of nested strides, slowest axis first: each takes as much as it can hold."""
+    # Counted from the lowest offset, where axes with a negative stride stand at their end.
+    rest = target - sum(min(stride * (size - 1), 0) for stride, size in zip(strides, sizes, strict=True))
+    values = []
+    for k in slow_first:
+        value = min(rest // abs(strides[k]), sizes[k] - 1)
+        rest -= value * abs(strides[k])
+        values.append(value if strides[k] > 0 else sizes[k] - 1 - value)
+    return tuple(values) if rest == 0 and all(value >= 0 for value in values) else None

@@ -1,0 +1,53 @@
+"""KernelSpec: one dispatch as a plain value, and the device limits a plan must respect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a device and its runtime allow. Sizes are bytes.
+
+    max_buffer_range: bytes that one binding may cover (Vulkan ``maxStorageBufferRange``), a multiple of 4.
+    offset_alignment: what a binding's offset must be a multiple of; a power of two. 0: a binding always covers the
+        whole memory (Kompute).
+    max_group_count: work groups per axis of a dispatch, x, y and z.
+    max_group_size: invocations in a work group.
+    is_cpu: a software implementation, where registers beat shared memory.
+    """
+
+    max_buffer_range: int = 128 << 20
+    offset_alignment: int = 16
+    max_group_count: tuple[int, int, int] = (65535, 65535, 65535)
+    max_group_size: int = 128
+    is_cpu: bool = True
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The bytes of one memory that a kernel sees: ``[offset, offset + nbytes)``, both multiples of 4."""
+
+    offset: int
+    nbytes: int
+    writes: bool = False
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """One dispatch, without its memories.
+
+    shader: name of a module, as in ``shaders/variants.txt``.
+    constants: specialization constants 0, 1, 2, ... as uint32.
+    push: push constants as uint32; at most 32 words (128 bytes, what every Vulkan device has).
+    parameters: contents of the storage buffer bound after ``bindings``; empty: no such binding.
+    groups: work groups along x, y and z.
+    bindings: binding ``i`` covers a part of memory ``i``.
+    """
+
+    shader: str
+    constants: tuple[int, ...]
+    push: tuple[int, ...]
+    parameters: bytes
+    groups: tuple[int, int, int]
+    bindings: tuple[Binding, ...]

@@ -1,0 +1,198 @@
+"""The operations: strided_slice, reorder and resample. They check the arguments, make the destination, and dispatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, SupportsIndex
+
+from restride import views
+from restride.desc import TensorDesc
+from restride.device import Device
+from restride.errors import DescriptorError, UnsupportedError
+from restride.injective import may_overlap, require_injective
+from restride.integers import integers
+from restride.kernel import KernelSpec, Limits
+from restride.layout import Layout, axis_order, laid_out
+from restride.plan import LINEAR_TYPES, resample_kernels
+from restride.tensor import Tensor, asarray, copy_elements, new_destination, require_like
+
+MODES = ("nearest", "linear")
+COORDINATES = ("half_pixel",)
+NEAREST_RULES = ("half_up",)
+
+
+def strided_slice(
+    x: Any,
+    offsets: Iterable[SupportsIndex],
+    sizes: Iterable[SupportsIndex],
+    strides: Iterable[SupportsIndex],
+    output_sizes: Iterable[SupportsIndex] | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """A window of ``x``, walked along each axis with a stride: DirectML's SLICE1.
+
+    Output index o of an axis takes index ``offset + stride * o``, or ``offset + size - 1 + stride * o`` for a negative
+    stride, which starts at the window's end. Without ``out`` the result is a view and costs no dispatch, so a slice
+    fuses into the operation that reads it.
+
+    Args:
+        x: a Tensor, or what ``rs.asarray`` takes; 1 to 8 axes.
+        offsets: first index of the window, per axis.
+        sizes: extent of the window, per axis; not empty, and inside ``x``.
+        strides: per axis, not 0.
+        output_sizes: per axis, 1 to ``1 + (size - 1) // abs(stride)``; default: that maximum.
+        out: where to write; padding between its elements stays untouched.
+
+    Raises:
+        DescriptorError: a rule above is broken, or ``out`` does not fit, overlaps itself, or shares memory with ``x``.
+
+    Source: DirectML, DML_SLICE1_OPERATOR_DESC.
+    """
+    src = asarray(x, device=_device_of(out))
+    window = Tensor(src.memory, views.window(src.desc, offsets, sizes, strides, output_sizes), src.device)
+    if out is None:
+        return window
+    dst, view = _destination(window.desc, None, window, out)
+    copy_elements(window, view)
+    return dst
+
+
+def reorder(x: Any, layout: Layout = None, out: Tensor | None = None) -> Tensor:
+    """The same logical tensor in another memory layout.
+
+    Args:
+        x: a Tensor, or what ``rs.asarray`` takes.
+        layout: a TensorDesc or its text; a name of the letters N C D H W, which changes memory only ("NHWC": sizes and
+            ``numpy()`` keep the order N, C, H, W); or "A->B", which permutes the logical axes too, so that
+            ``reorder(x, "NCHW->NHWC").numpy()`` equals ``x.transpose(0, 2, 3, 1)``. Default: packed, row-major.
+        out: where to write; its own layout counts, and padding between its elements stays untouched.
+
+    Raises:
+        DescriptorError: the layout is unknown or does not fit, the destination overlaps itself, or ``out`` shares
+            memory with ``x``.
+
+    Source: oneDNN specification, Reorder (same element type, no scales).
+    """
+    src = asarray(x, device=_device_of(out))
+    dst, view = _destination(src.desc, layout, src, out)
+    copy_elements(src, view)
+    return dst
+
+
+def resample(
+    x: Any,
+    sizes: Iterable[SupportsIndex],
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: str = "linear",
+    coordinates: str = "half_pixel",
+    nearest: str = "half_up",
+    layout: Layout = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``x`` resized to ``sizes`` along ``axes``.
+
+    Output index o of O along an axis of I reads at ``s = (o + 1/2) * I / O - 1/2``. ``nearest`` takes index
+    ``floor(s + 1/2)``, bit for bit; ``linear`` weighs the two neighbours of s, clamped to the axis, in f32, nested with
+    the last axis first, and rounds integers half to even. One dispatch, with the slice, flip or permutation that
+    ``x`` is a view by.
+
+    Args:
+        x: a Tensor, or what ``rs.asarray`` takes. Linear: f32, f16, bf16, u8, s8, s32; nearest: every element type.
+        sizes: output size of each of ``axes``.
+        axes: which axes; negative ones count from the end; default: the last ``len(sizes)``.
+        mode: "nearest" or "linear".
+        coordinates: "half_pixel".
+        nearest: "half_up".
+        layout: of the result, as in ``reorder``; default: the memory order of ``x``.
+        out: where to write instead; padding between its elements stays untouched.
+
+    Raises:
+        DescriptorError: sizes, axes or ``out`` do not fit, or an axis without elements is to grow.
+        UnsupportedError: a mode or element type that this version does not have.
+
+    Source: oneDNN specification, Resampling.
+    """
+    for argument, value, known in (
+        ("mode", mode, MODES),
+        ("coordinates", coordinates, COORDINATES),
+        ("nearest", nearest, NEAREST_RULES),
+    ):
+        if value not in known:
+            raise UnsupportedError(f"{argument} {value!r} is not one of {', '.join(map(repr, known))}")
+    src = asarray(x, device=_device_of(out))
+    its_axes, target_sizes = _resampled(src.desc, sizes, axes)
+    if mode == "linear" and src.dtype.name not in LINEAR_TYPES:
+        raise UnsupportedError(
+            f"mode 'linear' has the element types {', '.join(LINEAR_TYPES)}, not {src.dtype} of {src.desc}"
+        )
+    result = TensorDesc.xla(src.dtype, target_sizes, src.desc.minor_to_major)
+    dst, view = _destination(result, result if layout is None and out is None else layout, src, out)
+    if result.numel:
+
+        def plan(limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
+            return resample_kernels(src.desc, view.desc, its_axes, mode, limits, specialised)
+
+        problem = (mode, its_axes, src.desc, view.desc)
+        src.device.run(plan, problem, result.numel, (src.memory, view.memory))
+    return dst
+
+
+def _resampled(
+    desc: TensorDesc, sizes: Iterable[SupportsIndex], axes: Iterable[SupportsIndex] | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes, counted from 0, and all sizes of the result."""
+    where = desc.__str__
+    new_sizes = integers("sizes", sizes, where)
+    if axes is None:
+        if len(new_sizes) > desc.rank:
+            raise DescriptorError(f"sizes {new_sizes} are more than the {desc.rank} axes of {desc}")
+        its_axes = tuple(range(desc.rank - len(new_sizes), desc.rank))
+    else:
+        given = integers("axes", axes, where)
+        for axis in given:
+            if not -desc.rank <= axis < desc.rank:
+                raise DescriptorError(f"axis {axis} of axes {given} is outside [-{desc.rank}, {desc.rank}) of {desc}")
+        its_axes = tuple(axis % desc.rank for axis in given)
+        if len(set(its_axes)) != len(its_axes):
+            raise DescriptorError(f"axes {given} name an axis twice in {desc}")
+        if len(its_axes) != len(new_sizes):
+            raise DescriptorError(f"axes {given} and sizes {new_sizes} must be equally many, for {desc}")
+    result = list(desc.sizes)
+    for axis, size in zip(its_axes, new_sizes, strict=True):
+        if size < 0:
+            raise DescriptorError(f"size {size} of sizes {new_sizes} must be 0 or more, for {desc}")
+        if size > 0 and desc.sizes[axis] == 0:
+            raise DescriptorError(f"axis {axis} of {desc} has no elements to make {size} of, sizes are {new_sizes}")
+        result[axis] = size
+    return its_axes, tuple(result)
+
+
+def _device_of(out: Tensor | None) -> Device | None:
+    if out is None:
+        return None
+    if not isinstance(out, Tensor):
+        raise DescriptorError(f"out must be a restride.Tensor, got {type(out).__name__}")
+    return out.device
+
+
+def _destination(like: TensorDesc, layout: Layout, src: Tensor, out: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Where a result with the axes and element type of ``like`` goes, proven fit to be written.
+
+    Two tensors over the same memory: the result as the caller gets it, and the same elements with the axes in the order
+    of ``like``, which differ when the layout is a permutation "A->B".
+    """
+    order = axis_order(like, layout)
+    permuted = views.permute(like, order)
+    desc = laid_out(permuted, layout)
+    if out is None:
+        dst = new_destination(desc, "layout", permuted, src.device)
+    else:
+        if layout is not None and order == tuple(range(like.rank)) and out.desc != desc:
+            raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
+        dst = out
+        require_like(out.desc, "out", permuted)
+        require_injective(out.desc, "out")
+        if out.memory is src.memory and may_overlap(src.desc, out.desc):
+            raise DescriptorError(f"out {out.desc} shares memory with the source {src.desc} that it is made from")
+    inverse = tuple(order.index(axis) for axis in range(like.rank))
+    return dst, Tensor(dst.memory, views.permute(dst.desc, inverse), dst.device)

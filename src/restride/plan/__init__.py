@@ -1,0 +1,61 @@
+"""Plans: from source and destination descriptors to the dispatches that do the work. Pure; no device is needed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from restride.desc import TensorDesc
+from restride.kernel import KernelSpec, Limits
+from restride.plan.axes import Axis, simplify
+from restride.plan.copy import plan_copy
+from restride.plan.resample import LINEAR_TYPES, plan_linear, plan_nearest
+from restride.plan.tables import linear_table, nearest_table
+
+__all__ = ["LINEAR_TYPES", "Axis", "byte_copy_kernels", "copy_kernels", "resample_kernels"]
+
+
+@lru_cache(maxsize=1024)
+def copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
+    """Dispatches that copy every element of ``src`` to the same index of ``dst``.
+
+    Equal sizes and element types and an injective ``dst`` are the caller's to check. Nothing for empty tensors.
+    """
+    if src.numel == 0:
+        return ()
+    axes = [Axis(*triple) for triple in zip(dst.sizes, src.strides, dst.strides, strict=True)]
+    return plan_copy(simplify(axes, src.offset, dst.offset, src.dtype.itemsize), limits, specialised)
+
+
+@lru_cache(maxsize=64)
+def byte_copy_kernels(
+    axes: tuple[Axis, ...], src_offset: int, limits: Limits, specialised: bool
+) -> tuple[KernelSpec, ...]:
+    """Dispatches that copy single bytes along ``axes``, whose strides are bytes, to the start of the destination."""
+    return plan_copy(simplify(axes, src_offset, 0, 1), limits, specialised)
+
+
+@lru_cache(maxsize=64)
+def resample_kernels(
+    src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...], mode: str, limits: Limits, specialised: bool
+) -> tuple[KernelSpec, ...]:
+    """Dispatches that resample ``src`` to the sizes of ``dst`` along ``axes``; other sizes must be equal.
+
+    An axis that keeps its size is the identity and is walked by stride.
+    """
+    if dst.numel == 0:
+        return ()
+    table = {"nearest": nearest_table, "linear": linear_table}[mode]
+    resampled = [axis for axis in sorted(axes, reverse=True) if src.sizes[axis] != dst.sizes[axis]]
+    steps = []
+    for axis, (size, src_stride, dst_stride) in enumerate(zip(dst.sizes, src.strides, dst.strides, strict=True)):
+        if axis in resampled:
+            step = Axis(size, src_stride, dst_stride, table(src.sizes[axis], size), resampled.index(axis))
+        else:
+            step = Axis(size, src_stride, dst_stride)
+        steps.append(step)
+    problem = simplify(steps, src.offset, dst.offset, src.dtype.itemsize)
+    if not resampled:
+        return plan_copy(problem, limits, specialised)
+    if mode == "nearest":
+        return plan_nearest(problem, limits, specialised)
+    return plan_linear(problem, src.dtype.name, limits, specialised)

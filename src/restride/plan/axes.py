@@ -1,0 +1,152 @@
+"""Problem: a strided walk over source and destination at once, brought to its simplest equal form.
+
+The axes are kept innermost first, as the shaders number them. Simplest means: no axis of size 1, destination strides
+positive and ascending, neighbours that move together merged, and the widest element that still fits.
+
+Worked example, a crop of 8 columns out of a u8 image into packed rows, sizes (4, 8), source strides (32, 1),
+destination strides (8, 1): nothing merges, since the source skips 24 bytes a row. Widening by 2, 2, 2 gives 8-byte
+elements: one axis of size 4 with strides (4, 1), eight times fewer elements to move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from restride.plan.tables import Table
+
+MAX_AXES = 12
+"""Axes a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
+
+WIDEST_ELEMENT = 16
+"""Bytes of the widest load and store, a ``uvec4``."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """``size`` steps; each moves the source by ``src`` and the destination by ``dst`` elements.
+
+    With a ``table`` the source index comes from the table instead of the step number; ``slot`` then counts the
+    resampled axes from the last logical one.
+    """
+
+    size: int
+    src: int
+    dst: int
+    table: Table | None = None
+    slot: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """True when the source is walked by stride alone."""
+        return self.table is None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Axes, innermost first, and the element offsets at which both sides begin."""
+
+    axes: tuple[Axis, ...]
+    src_offset: int
+    dst_offset: int
+    itemsize: int
+
+    @property
+    def count(self) -> int:
+        """Destination elements."""
+        count = 1
+        for axis in self.axes:
+            count *= axis.size
+        return count
+
+    @property
+    def is_nested(self) -> bool:
+        """True when every destination stride steps over all that the inner axes reach."""
+        reach = 0
+        for axis in self.axes:
+            if axis.dst <= reach:
+                return False
+            reach += (axis.size - 1) * axis.dst
+        return True
+
+
+def simplify(axes: Sequence[Axis], src_offset: int, dst_offset: int, itemsize: int) -> Problem:
+    """The simplest problem that touches the same elements in the same pairs.
+
+    The destination must be injective: a zero destination stride on an axis of more than one step has no meaning here.
+    """
+    kept = [axis for axis in axes if axis.size > 1 or not axis.is_plain]
+    for position, axis in enumerate(kept):
+        if axis.dst < 0:
+            # Walk both sides from the other end: dst[9 - i] = src[i] is dst[i] = src[9 - i].
+            dst_offset += (axis.size - 1) * axis.dst
+            if axis.table is None:
+                src_offset += (axis.size - 1) * axis.src
+                kept[position] = replace(axis, src=-axis.src, dst=-axis.dst)
+            else:
+                kept[position] = replace(axis, table=axis.table.reversed(), dst=-axis.dst)
+    return Problem(_merge(in_order(kept)), src_offset, dst_offset, itemsize)
+
+
+def in_order(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axes by destination stride; single steps, which only a table keeps alive, outermost.
+
+    A single step never moves the destination, so it may have any destination stride there: one past the reach of the
+    rest keeps the order nested, and makes the division by it, like that by its size, come out as 0.
+    """
+    walked = sorted((axis for axis in axes if axis.size > 1), key=lambda axis: axis.dst)
+    beyond = sum((axis.size - 1) * axis.dst for axis in walked) + 1
+    return (*walked, *(replace(axis, dst=beyond) for axis in axes if axis.size == 1))
+
+
+def _merge(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    # Sizes (3, 4) with strides (4, 1) on both sides are one axis of 12: 4 == 1 * 4 on both.
+    merged: list[Axis] = []
+    for axis in axes:
+        inner = merged[-1] if merged else None
+        if (
+            inner is not None
+            and inner.is_plain
+            and axis.is_plain
+            and axis.src == inner.src * inner.size
+            and axis.dst == inner.dst * inner.size
+        ):
+            merged[-1] = replace(inner, size=inner.size * axis.size)
+        else:
+            merged.append(axis)
+    return tuple(merged)
+
+
+def widen(problem: Problem) -> Problem:
+    """The same bytes moved as elements two, four, ... times as wide, as far as alignment allows."""
+    while problem.itemsize < WIDEST_ELEMENT and _pairs_up(problem):
+        inner = replace(problem.axes[0], size=problem.axes[0].size // 2)
+        outer = tuple(replace(axis, src=axis.src // 2, dst=axis.dst // 2) for axis in problem.axes[1:])
+        problem = Problem(
+            ((inner,) if inner.size > 1 else ()) + outer,
+            problem.src_offset // 2,
+            problem.dst_offset // 2,
+            problem.itemsize * 2,
+        )
+    return problem
+
+
+def _pairs_up(problem: Problem) -> bool:
+    if not problem.axes:
+        return False
+    inner, *outer = problem.axes
+    return (
+        inner.src == 1
+        and inner.dst == 1
+        and inner.size % 2 == 0
+        and problem.src_offset % 2 == 0
+        and problem.dst_offset % 2 == 0
+        and all(axis.src % 2 == 0 and axis.dst % 2 == 0 for axis in outer)
+    )
+
+
+def in_words(problem: Problem) -> Problem:
+    """A problem of 8-byte elements as one of 4-byte words: an inner axis of two words."""
+    pair = Axis(2, 1, 1)
+    axes = tuple(replace(axis, src=axis.src * 2, dst=axis.dst * 2) for axis in problem.axes)
+    return Problem((pair, *axes), problem.src_offset * 2, problem.dst_offset * 2, 4)

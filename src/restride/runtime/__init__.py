@@ -1,0 +1,86 @@
+"""Open a runtime on a device: the argument, then the environment, then the best there is; never a silent fallback."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from restride.errors import DescriptorError, DeviceNotFound
+from restride.runtime.instance import list_devices
+from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime
+
+__all__ = [
+    "DEFAULT_TIMEOUT",
+    "RUNTIMES",
+    "Counters",
+    "DeviceInfo",
+    "Memory",
+    "Runtime",
+    "choose",
+    "list_devices",
+    "open_runtime",
+]
+
+RUNTIMES = ("vulkan", "kompute")
+"""Every known runtime, the default one first."""
+
+DEVICE_VARIABLE = "RESTRIDE_DEVICE"
+RUNTIME_VARIABLE = "RESTRIDE_RUNTIME"
+
+_BEST_FIRST = ("discrete", "integrated", "virtual", "cpu", "other")
+
+
+def open_runtime(
+    selector: int | str | None = None, runtime: str | None = None, timeout: float = DEFAULT_TIMEOUT
+) -> Runtime:
+    """Open a device.
+
+    selector: index, or part of the name; default: ``RESTRIDE_DEVICE``, then the best device.
+    runtime: "vulkan" or "kompute"; default: ``RESTRIDE_RUNTIME``, then "vulkan".
+    timeout: seconds that a wait may last.
+
+    Raises:
+        DescriptorError: an unknown runtime, or a time limit that is not positive.
+        DeviceNotFound: no loader, no driver, or no such device.
+    """
+    name = runtime if runtime is not None else os.environ.get(RUNTIME_VARIABLE) or RUNTIMES[0]
+    if name not in RUNTIMES:
+        raise DescriptorError(f"unknown runtime {name!r}; known runtimes are {', '.join(RUNTIMES)}")
+    if not timeout > 0:
+        raise DescriptorError(f"the time limit must be positive, timeout is {timeout!r}")
+    device = choose(list_devices(), selector)
+    # Imported here: each needs a package or a loader that the rest of restride works without.
+    if name == "kompute":
+        from restride.runtime.kompute import KomputeRuntime
+
+        return KomputeRuntime(device, timeout=timeout)
+    from restride.runtime.vulkan import VulkanRuntime
+
+    return VulkanRuntime(device, timeout=timeout)
+
+
+def choose(devices: Sequence[DeviceInfo], selector: int | str | None = None) -> DeviceInfo:
+    """The device that ``selector`` (else ``RESTRIDE_DEVICE``) means: an index, or part of a name in any case.
+
+    Several that match, or no selector: the best of discrete, integrated, virtual, CPU; the first among equals.
+
+    Raises:
+        DeviceNotFound: none matches; the message lists those present.
+    """
+    source = "the device selector"
+    if selector is None and os.environ.get(DEVICE_VARIABLE):
+        selector, source = os.environ[DEVICE_VARIABLE], DEVICE_VARIABLE
+    if selector is not None and (isinstance(selector, bool) or not isinstance(selector, int | str)):
+        raise DescriptorError(f"a device selector is an index or part of a name, not {selector!r}")
+    matching = [device for device in devices if selector is None or _matches(device, selector)]
+    if not matching:
+        present = "; ".join(f"{device.index}: {device.name} ({device.kind})" for device in devices) or "none"
+        raise DeviceNotFound(f"no device matches {source} {selector!r}; present are {present}")
+    return min(matching, key=lambda device: _BEST_FIRST.index(device.kind))
+
+
+def _matches(device: DeviceInfo, selector: int | str) -> bool:
+    if isinstance(selector, int):
+        return device.index == selector
+    text = selector.strip()
+    return device.index == int(text) if text.isdecimal() else text.casefold() in device.name.casefold()

@@ -1,0 +1,140 @@
+"""What a runtime is: memory to allocate, kernels to submit, a queue to wait for, and counters that say what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from restride.kernel import KernelSpec, Limits
+
+DEFAULT_TIMEOUT = 30.0
+"""Seconds that a wait lasts before it raises ``DeviceTimeout``."""
+
+MEMORY_ROUNDING = 16
+"""Every memory is a multiple of this many bytes on the device, whatever was asked for: whole ``uvec4`` fit."""
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """One physical device, as its driver describes it.
+
+    index: position in ``list_devices()``, what ``RESTRIDE_DEVICE`` and ``Device(selector)`` take.
+    kind: "discrete", "integrated", "virtual", "cpu" or "other".
+    vendor_id, device_id: PCI (or Khronos) numbers.
+    driver, driver_version: the driver's name and its own version text.
+    api_version: the Vulkan version it implements, such as "1.3.230".
+    uuid: 32 hexadecimal digits, equal for the same device and driver in every process.
+    heap_bytes: the largest device-local heap.
+    limits: what a plan for this device must respect.
+    """
+
+    index: int
+    name: str
+    kind: str
+    vendor_id: int
+    device_id: int
+    driver: str
+    driver_version: str
+    api_version: str
+    uuid: str
+    heap_bytes: int
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a runtime did since it was opened. Memory is bytes.
+
+    dispatches, submissions, barriers: kernels dispatched, command buffers handed to the queue, barriers recorded.
+    pipelines: pipelines created (not: alive).
+    allocations: allocations asked of the driver so far; pooled and suballocated memory does not add to it.
+    bytes_allocated: alive now, as asked of the driver.
+    bytes_in_use: alive now, as memories, each rounded up to a multiple of 16; memory freed, but that the device may
+        still use, is not counted.
+    uploaded, downloaded: bytes that ``write`` and ``read`` moved (parameters of kernels are not counted).
+    """
+
+    dispatches: int = 0
+    pipelines: int = 0
+    submissions: int = 0
+    barriers: int = 0
+    allocations: int = 0
+    bytes_allocated: int = 0
+    bytes_in_use: int = 0
+    uploaded: int = 0
+    downloaded: int = 0
+
+
+class Memory(Protocol):
+    """Bytes on a device. Freed by ``free`` or when it is garbage collected."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes as asked for; the device has them rounded up to a multiple of 16."""
+
+    def free(self) -> None:
+        """Give the memory back, once the device no longer uses it. A second call does nothing."""
+
+
+class Runtime(Protocol):
+    """One open device. Every method may be called from any thread.
+
+    Every method raises ``DeviceLost`` once the device is lost or closed, and in a child made by ``fork``.
+    """
+
+    @property
+    def info(self) -> DeviceInfo:
+        """The device."""
+
+    @property
+    def limits(self) -> Limits:
+        """What a plan must respect; ``info.limits`` unless a test narrowed them."""
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Memory of ``nbytes`` >= 1 bytes, its contents undefined.
+
+        Raises:
+            OutOfDeviceMemory: it does not fit the budget or the driver refused; names asked, in use and heap.
+        """
+
+    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
+        """Put ``data`` at byte ``offset``, after pending work that uses ``memory``.
+
+        Raises:
+            DescriptorError: the bytes leave the memory.
+            DeviceTimeout: pending work outlasted the time limit; nothing was written.
+        """
+
+    def read(self, memory: Memory, offset: int, out: memoryview) -> None:
+        """Fill ``out`` from byte ``offset``, after pending work that writes ``memory``.
+
+        Raises:
+            DescriptorError: the bytes leave the memory, or ``out`` is read-only.
+            DeviceTimeout: pending work outlasted the time limit; ``out`` is untouched.
+        """
+
+    def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
+        """Start the kernels and return at once; binding ``i`` of each kernel covers a part of ``memories[i]``.
+
+        Bindings are numbers 0 to n-1 of descriptor set 0; ``parameters``, if any, follow at binding n. Kernels that
+        depend on each other, in this call or an earlier one, run one after the other: read after write, write after
+        read and write after write of the same memory.
+
+        Raises:
+            DescriptorError: a binding leaves its memory, or breaks the alignment or range of ``limits``.
+            DeviceError: the module is damaged, or the driver refused it.
+        """
+
+    def wait(self) -> None:
+        """Return when everything submitted so far is finished.
+
+        Raises:
+            DeviceTimeout: it is not, within the time limit. The device stays usable and a later wait may succeed.
+        """
+
+    def counters(self) -> Counters:
+        """What happened so far."""
+
+    def close(self) -> None:
+        """Wait, then free everything; a second call does nothing. Memories freed later are harmless."""

@@ -1,0 +1,220 @@
+"""One device through the package ``kp``: opened only where it cannot crash, and every run proven by a canary.
+
+``kp`` 0.9.0 ignores nearly every VkResult. Without a driver its constructor is a segmentation fault, and a lost device
+looks like success. So the loader is asked first, and each recorded sequence ends with a copy of one known word into
+memory that the host cleared before: no word, no run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from restride.errors import DeviceError, DeviceLost, DeviceNotFound, OutOfDeviceMemory, UnsupportedError
+from restride.runtime.instance import PhysicalDevice, physical_devices
+from restride.runtime.interface import DeviceInfo
+
+INSTALL_KP = (
+    "`pip install restride[kompute]` (a source build: a C++ compiler, cmake, the Vulkan headers and fmt), or from a "
+    "source tree `python tools/build_kp.py`"
+)
+
+LARGEST_TENSOR = (1 << 32) - 16
+"""Bytes of the largest tensor: kp counts bytes in a uint32, and a larger one gets a smaller buffer than it says."""
+
+_CANARY = 0x600D600D
+_PORTABILITY_SUBSET = "VK_KHR_portability_subset"
+_DEVICE_LOCAL, _HOST_VISIBLE_COHERENT = 1, 2 | 4
+
+
+@cache
+def load_kp() -> Any:
+    """The module ``kp``.
+
+    Raises:
+        UnsupportedError: it is not installed.
+        DeviceError: it is installed and cannot be imported, or it is another package of that name.
+    """
+    root = logging.getLogger()
+    handlers = root.handlers[:]
+    try:
+        kp = importlib.import_module("kp")
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(f"the runtime 'kompute' needs the Python package `kp`: {INSTALL_KP}") from error
+    except ImportError as error:
+        raise DeviceError(f"the Python package `kp` cannot be imported ({error}); again: {INSTALL_KP}") from error
+    finally:
+        # kp calls logging.basicConfig() on import; how a program logs is not its business.
+        for handler in root.handlers[:]:
+            if handler not in handlers:
+                root.removeHandler(handler)
+    if not hasattr(kp, "OpAlgoDispatch"):
+        raise DeviceError(f"the package `kp` at {getattr(kp, '__file__', '?')} is not Kompute's; {INSTALL_KP}")
+    return kp
+
+
+def find_device(info: DeviceInfo) -> tuple[PhysicalDevice, int]:
+    """What the loader says now about the device ``info``, and the index that kp knows it by.
+
+    Raises:
+        DeviceNotFound: no loader, no driver, or the device is gone: kp would crash.
+        UnsupportedError: the device is one that kp cannot see or run our modules on.
+    """
+    devices = physical_devices()
+    for device in devices:
+        if (device.info.index, device.info.name, device.info.uuid) == (info.index, info.name, info.uuid):
+            break
+    else:
+        present = "; ".join(f"{device.info.index}: {device.info.name}" for device in devices)
+        raise DeviceNotFound(f"device {info.index}: {info.name} is no longer there; present are {present}")
+    if _PORTABILITY_SUBSET in device.extensions:
+        raise UnsupportedError(
+            f"kp does not enable VK_KHR_portability_enumeration, so the loader hides {info.name} from it: "
+            "use the runtime 'vulkan'"
+        )
+    if not device.supports_1_1:
+        raise UnsupportedError(f"{info.name} implements Vulkan {info.api_version}; the modules need 1.1")
+    if device.family < 0:
+        raise UnsupportedError(f"{info.name} has no queue for compute")
+    hidden = sum(_PORTABILITY_SUBSET in other.extensions for other in devices[: device.info.index])
+    return device, device.info.index - hidden
+
+
+class KomputeDevice:
+    """kp's manager on one device: makes tensors, algorithms and recorded sequences, and runs them.
+
+    in_place: tensors are host-visible memory that kernels read and write (kp's type "host"); otherwise device memory
+        with a mapped twin of the same size, copied by ``record_upload`` and ``record_download`` (kp's "device").
+    broken: why nothing can run any more; empty while all is well.
+    runs: sequences run so far, copies between twins too.
+    """
+
+    def __init__(self, physical: PhysicalDevice, index: int, *, in_place: bool) -> None:
+        self.in_place = in_place
+        self.broken = ""
+        self.runs = 0
+        self.name = physical.info.name
+        self._kp = kp = load_kp()
+        # Names of kp 0.9.0 first, then those of its development branch.
+        types = kp.TensorTypes if hasattr(kp, "TensorTypes") else kp.MemoryTypes
+        self._staged_type = types.device
+        self._type = types.host if in_place else types.device
+        self._upload_op = kp.OpTensorSyncDevice if hasattr(kp, "OpTensorSyncDevice") else kp.OpSyncDevice
+        self._download_op = kp.OpTensorSyncLocal if hasattr(kp, "OpTensorSyncLocal") else kp.OpSyncLocal
+        self._manager = self._open(index)
+        try:
+            self._canary = self._manager.tensor_t(np.full(4, _CANARY, np.uint32), self._staged_type)
+            self._manager.sequence().eval(self._upload_op([self._canary]))
+        except (RuntimeError, MemoryError) as error:
+            raise DeviceError(f"kp could not use device {index}: {self.name}: {error}") from error
+        self._canary_words = self._canary.data()
+        self.run(self._record())
+        self.runs = 0
+
+    def _open(self, index: int) -> Any:
+        try:
+            manager = self._kp.Manager(index)
+            found = manager.get_device_properties()["device_name"]
+        except (RuntimeError, MemoryError) as error:
+            raise DeviceError(f"kp could not open device {index}: {self.name}: {error}") from error
+        if found != self.name:
+            names = [entry["device_name"] for entry in manager.list_devices()]
+            manager.destroy()
+            raise DeviceNotFound(f"kp finds {found!r} at index {index}, not {self.name!r}; kp sees {', '.join(names)}")
+        return manager
+
+    def tensor(self, nbytes: int) -> Any:
+        """A kp tensor of ``nbytes``, a multiple of 4 up to ``LARGEST_TENSOR``; the caller holds the budget."""
+        try:
+            # calloc'ed pages that are only read: the copy that kp insists on takes time, but no memory.
+            return self._manager.tensor_t(np.zeros(nbytes // 4, np.uint32), self._type)
+        except (RuntimeError, MemoryError) as error:
+            raise OutOfDeviceMemory(f"kp could not allocate {nbytes:,} bytes on {self.name}: {error}") from error
+
+    def algorithm(
+        self,
+        tensors: Sequence[Any],
+        spirv: bytes,
+        groups: tuple[int, int, int],
+        constants: Sequence[int],
+        push: Sequence[int],
+    ) -> Any:
+        """A pipeline and its descriptor set; every group count and ``tensors`` at least 1, or kp puts its own there."""
+        # kp takes the type of both arrays from the constants, and numbers other than arrays as float.
+        try:
+            return self._manager.algorithm(
+                list(tensors), spirv, groups, np.array(constants, np.uint32), np.array(push, np.uint32)
+            )
+        except (RuntimeError, MemoryError) as error:
+            raise DeviceError(f"kp could not make a pipeline on {self.name}: {error}") from error
+
+    def record_dispatch(self, algorithm: Any, push: Sequence[int]) -> Any:
+        """A sequence of one dispatch."""
+        return self._record(self._kp.OpAlgoDispatch(algorithm, np.array(push, np.uint32)))
+
+    def record_upload(self, tensor: Any) -> Any:
+        """A sequence that copies the mapped twin into device memory."""
+        return self._record(self._upload_op([tensor]))
+
+    def record_download(self, tensor: Any) -> Any:
+        """A sequence that copies device memory into the mapped twin."""
+        return self._record(self._download_op([tensor]))
+
+    def _record(self, *ops: Any) -> Any:
+        # Recorded once and run many times: kp's command pools do not allow recording again.
+        try:
+            sequence = self._manager.sequence()
+            for op in (*ops, self._download_op([self._canary])):
+                sequence.record(op)
+        except (RuntimeError, MemoryError) as error:
+            raise DeviceError(f"kp could not record a command buffer on {self.name}: {error}") from error
+        return sequence
+
+    def run(self, sequence: Any) -> None:
+        """Run a recorded sequence to its end, holding the GIL.
+
+        Raises:
+            DeviceLost: it did not reach its end.
+        """
+        self._canary_words[0] = 0
+        self.runs += 1
+        try:
+            sequence.eval()
+        except (RuntimeError, MemoryError) as error:
+            # kp now believes that the sequence is running, for ever.
+            self.broken = f"kp failed to run work on {self.name}: {error}"
+            raise DeviceLost(self.broken) from error
+        if self._canary_words[0] != _CANARY:
+            self.broken = f"{self.name} is lost: its work came back without having run; make a new Device"
+            raise DeviceLost(self.broken)
+
+    def destroy(self) -> None:
+        """Free what is left; every tensor's mapped memory is gone."""
+        del self._canary_words
+        self._manager.destroy()
+
+
+def budget_of(physical: PhysicalDevice, *, in_place: bool) -> tuple[int, int]:
+    """Bytes of tensors, and tensors, that fit the device: its heaps less an eighth, its number of allocations.
+
+    kp takes the first memory type that has the properties it wants, and a failed allocation is a segmentation fault.
+    """
+    mapped = _first_heap(physical, _HOST_VISIBLE_COHERENT)
+    if in_place:
+        return physical.heap_sizes[mapped] // 8 * 7, physical.max_allocations - 8
+    local = _first_heap(physical, _DEVICE_LOCAL)
+    smaller = min(physical.heap_sizes[local], physical.heap_sizes[mapped])
+    # Twins in one heap share it.
+    return (smaller // 2 if local == mapped else smaller) // 8 * 7, physical.max_allocations // 2 - 8
+
+
+def _first_heap(physical: PhysicalDevice, flags: int) -> int:
+    for memory_type in physical.memory_types:
+        if memory_type.flags & flags == flags:
+            return memory_type.heap
+    raise UnsupportedError(f"{physical.info.name} has no memory type with Vulkan property flags {flags:#x}")

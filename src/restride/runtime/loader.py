@@ -1,0 +1,131 @@
+"""The Vulkan loader, through the CFFI package ``vulkan``: found or explained, and every VkResult checked.
+
+The package is untyped and its struct helpers are slow and drop what nested structs point to, so only its ``ffi``, its
+library and its constants are used, all of them from here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+from restride.errors import DeviceError, DeviceLost, DeviceNotFound, OutOfDeviceMemory
+
+Handle: TypeAlias = Any
+"""A CFFI value: a Vulkan handle, struct or array. The package has no types."""
+
+INSTALL_DRIVER = (
+    "install a driver (Debian, Ubuntu: `apt install mesa-vulkan-drivers`, which holds lavapipe for machines without a "
+    "GPU; Fedora: `dnf install mesa-vulkan-drivers`; Arch: `pacman -S vulkan-swrast`; macOS: `brew install molten-vk`; "
+    "Windows: the GPU vendor's driver) and look at VK_DRIVER_FILES and VK_ICD_FILENAMES if they are set"
+)
+INSTALL_LOADER = (
+    "install it (Debian, Ubuntu: `apt install libvulkan1 mesa-vulkan-drivers`; Fedora: `dnf install vulkan-loader "
+    "mesa-vulkan-drivers`; Arch: `pacman -S vulkan-icd-loader vulkan-swrast`; macOS: `brew install vulkan-loader "
+    "molten-vk`; Windows: it comes with the GPU vendor's driver)"
+)
+
+SUCCESS, TIMEOUT, INCOMPLETE = 0, 2, 5
+_OUT_OF_MEMORY = ("VK_ERROR_OUT_OF_HOST_MEMORY", "VK_ERROR_OUT_OF_DEVICE_MEMORY", "VK_ERROR_TOO_MANY_OBJECTS")
+
+
+@cache
+def package() -> Any:
+    """The module ``vulkan``: ``ffi``, ``lib`` and the constants.
+
+    Raises:
+        DeviceNotFound: no loader on this machine, or the package is not installed.
+    """
+    try:
+        return importlib.import_module("vulkan")
+    except OSError as error:
+        raise DeviceNotFound(f"no Vulkan loader (libvulkan) on this machine; {INSTALL_LOADER}") from error
+    except ImportError as error:
+        raise DeviceNotFound(f"the Python package `vulkan` cannot be imported ({error}); pip install vulkan") from error
+
+
+# What each struct points to lives as long as the struct: CFFI itself keeps only the outermost allocation.
+_kept_alive: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+
+
+def struct(name: str, **fields: Any) -> Handle:
+    """A pointer to a new ``name`` with its ``sType`` filled in; keeps what the fields point to alive."""
+    values = dict(fields)
+    structure_type = _structure_type(name)
+    if structure_type is not None:
+        values["sType"] = structure_type
+    made = package().ffi.new(f"{name} *", values)
+    _kept_alive[made] = fields
+    return made
+
+
+def array(type_name: str, values: Any) -> Handle:
+    """A new C array, ``array("float", [1.0])``."""
+    return package().ffi.new(f"{type_name}[]", values)
+
+
+@cache
+def _structure_type(name: str) -> int | None:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name[2:]).upper()
+    found: int | None = getattr(package(), f"VK_STRUCTURE_TYPE_{words}", None)
+    return found
+
+
+def result_name(result: int) -> str:
+    """``VK_ERROR_DEVICE_LOST`` for -4."""
+    names = (name for name in vars(package()) if name.startswith("VK_ERROR_"))
+    return next((name for name in names if getattr(package(), name) == result), f"VkResult {result}")
+
+
+def failure(call: str, result: int) -> DeviceError:
+    """The typed error for a negative VkResult."""
+    name = result_name(result)
+    if name in _OUT_OF_MEMORY:
+        return OutOfDeviceMemory(f"{call} failed with {name}: the driver has no memory left")
+    if name == "VK_ERROR_DEVICE_LOST":
+        return DeviceLost(f"{call} failed with {name}: the device is gone; make a new Device")
+    if name == "VK_ERROR_INCOMPATIBLE_DRIVER":
+        return DeviceNotFound(f"{call} failed with {name}: no Vulkan 1.1 driver on this machine; {INSTALL_DRIVER}")
+    return DeviceError(f"{call} failed with {name}")
+
+
+class Functions:
+    """The functions of an instance or device, by name; one that returns a VkResult raises if that is an error.
+
+    Positive results (``TIMEOUT``, ``INCOMPLETE``) are returned. ``lost`` is called before DeviceLost is raised.
+    """
+
+    def __init__(self, resolve: Callable[[bytes], Handle], lost: Callable[[], None] | None = None) -> None:
+        self._resolve = resolve
+        self._lost = lost
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        # Called once for each name: the function then is an attribute.
+        ffi = package().ffi
+        function_type = ffi.typeof(f"PFN_{name}")
+        address = self._resolve(name.encode())
+        if address == ffi.NULL:
+            raise DeviceError(f"the driver has no function {name}")
+        function: Callable[..., Any] = ffi.cast(function_type, address)
+        if function_type.result.cname == "VkResult":
+            function = self._checked(name, function)
+        setattr(self, name, function)
+        return function
+
+    def _checked(self, name: str, function: Callable[..., int]) -> Callable[..., int]:
+        lost = self._lost
+
+        def call(*arguments: Any) -> int:
+            result = function(*arguments)
+            if result < 0:
+                error = failure(name, result)
+                if lost is not None and isinstance(error, DeviceLost):
+                    lost()
+                raise error
+            return result
+
+        return call

@@ -1,0 +1,73 @@
+"""SPIR-V modules by name, each checked against its SHA-256 before a driver sees it.
+
+Damaged SPIR-V crashes or hangs drivers, and ``spirv-val`` passes some of it, so the hash is the only gate.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from restride.errors import DeviceError
+
+_REINSTALL = "reinstall restride (from a source tree: run `make shaders`)"
+
+
+def spirv_folder() -> Traversable:
+    """Where the shipped modules and their manifest lie."""
+    return resources.files("restride") / "spirv"
+
+
+@cache
+def manifest() -> dict[str, dict[str, Any]]:
+    """What the wheel says about its modules: name -> sha256, bytes, source, defines.
+
+    Raises:
+        DeviceError: there is no manifest, or it cannot be read.
+    """
+    path = spirv_folder() / "manifest.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DeviceError(f"no shader modules: {path} does not exist; {_REINSTALL}") from error
+    except ValueError as error:
+        raise DeviceError(f"the list of shader modules {path} is damaged: {error}; {_REINSTALL}") from error
+    if not isinstance(content, dict) or content.get("format") != 1 or not isinstance(content.get("modules"), dict):
+        raise DeviceError(f"the list of shader modules {path} is not of format 1; {_REINSTALL}")
+    modules: dict[str, dict[str, Any]] = content["modules"]
+    return modules
+
+
+@cache
+def load_module(name: str) -> bytes:
+    """The SPIR-V of the shipped module ``name``.
+
+    Raises:
+        DeviceError: the module is unknown or missing, or its bytes are not those that the manifest names.
+    """
+    entry = manifest().get(name)
+    if entry is None:
+        raise DeviceError(f"unknown shader module {name!r}; known are {', '.join(sorted(manifest()))}")
+    path = spirv_folder() / f"{name}.spv"
+    try:
+        code = path.read_bytes()
+    except FileNotFoundError as error:
+        raise DeviceError(f"shader module {name!r} is missing: no file {path}; {_REINSTALL}") from error
+    require_sha256(name, code, str(entry.get("sha256")))
+    return code
+
+
+def require_sha256(name: str, code: bytes, expected: str) -> None:
+    """Raise ``DeviceError`` unless ``code`` has the SHA-256 ``expected`` (hexadecimal) and is whole words."""
+    actual = hashlib.sha256(code).hexdigest()
+    if actual != expected:
+        raise DeviceError(
+            f"shader module {name!r} is damaged: SHA-256 {actual} of its {len(code)} bytes is not {expected}; "
+            f"{_REINSTALL}"
+        )
+    if len(code) < 20 or len(code) % 4:
+        raise DeviceError(f"shader module {name!r} of {len(code)} bytes is not SPIR-V; {_REINSTALL}")

@@ -1,0 +1,170 @@
+"""Compute pipelines: SPIR-V and specialization constants, made once, kept while they are among the last used."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeAlias
+
+from restride.runtime.loader import Handle, array, package, struct
+from restride.runtime.vk_device import LogicalDevice
+
+MOST_PIPELINES = 512
+PUSH_BYTES = 128
+"""What every Vulkan device has for push constants."""
+
+PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
+"""Module, specialization constants, number of storage buffers."""
+
+
+class BindingLayout:
+    """The layouts for ``count`` storage buffers at bindings 0 to count-1 of set 0, and 128 bytes of push constants."""
+
+    __slots__ = ("count", "pipeline_layout", "set_layout")
+
+    def __init__(self, device: LogicalDevice, count: int) -> None:
+        vulkan = package()
+        compute = vulkan.VK_SHADER_STAGE_COMPUTE_BIT
+        bindings = array("VkDescriptorSetLayoutBinding", count)
+        for number in range(count):
+            bindings[number].binding = number
+            bindings[number].descriptorType = vulkan.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
+            bindings[number].descriptorCount = 1
+            bindings[number].stageFlags = compute
+        self.count = count
+        self.set_layout: Handle = device.create(
+            "vkCreateDescriptorSetLayout",
+            "VkDescriptorSetLayout",
+            struct("VkDescriptorSetLayoutCreateInfo", bindingCount=count, pBindings=bindings),
+        )
+        push = array("VkPushConstantRange", [{"stageFlags": compute, "offset": 0, "size": PUSH_BYTES}])
+        sets = array("VkDescriptorSetLayout", [self.set_layout])
+        try:
+            self.pipeline_layout: Handle = device.create(
+                "vkCreatePipelineLayout",
+                "VkPipelineLayout",
+                struct(
+                    "VkPipelineLayoutCreateInfo",
+                    setLayoutCount=1,
+                    pSetLayouts=sets,
+                    pushConstantRangeCount=1,
+                    pPushConstantRanges=push,
+                ),
+            )
+        except BaseException:
+            device.vk.vkDestroyDescriptorSetLayout(device.handle, self.set_layout, device.null)
+            raise
+
+    def destroy(self, device: LogicalDevice) -> None:
+        """Destroy both layouts."""
+        device.vk.vkDestroyPipelineLayout(device.handle, self.pipeline_layout, device.null)
+        device.vk.vkDestroyDescriptorSetLayout(device.handle, self.set_layout, device.null)
+
+
+class Pipeline:
+    """A pipeline, its layouts, and the last submission that uses it."""
+
+    __slots__ = ("handle", "layout", "used")
+
+    def __init__(self, handle: Handle, layout: BindingLayout) -> None:
+        self.handle = handle
+        self.layout = layout
+        self.used = 0
+
+
+class Pipelines:
+    """Every pipeline of a device, the least recently used first. The caller holds the runtime's lock."""
+
+    def __init__(
+        self, device: LogicalDevice, module_source: Callable[[str], bytes], most: int = MOST_PIPELINES
+    ) -> None:
+        self._device = device
+        self._module_source = module_source
+        self._most = most
+        self._modules: dict[str, Handle] = {}
+        self._layouts: dict[int, BindingLayout] = {}
+        self._pipelines: OrderedDict[PipelineKey, Pipeline] = OrderedDict()
+        self._cache = device.create("vkCreatePipelineCache", "VkPipelineCache", struct("VkPipelineCacheCreateInfo"))
+        self.created = 0
+
+    def __len__(self) -> int:
+        return len(self._pipelines)
+
+    def get(self, key: PipelineKey, completed: int) -> Pipeline:
+        """The pipeline, made at its first use; may destroy one that no submission after ``completed`` uses."""
+        found = self._pipelines.get(key)
+        if found is not None:
+            self._pipelines.move_to_end(key)
+            return found
+        if len(self._pipelines) >= self._most:
+            self._evict(completed)
+        shader, constants, count = key
+        layout = self._layouts.get(count)
+        if layout is None:
+            layout = self._layouts[count] = BindingLayout(self._device, count)
+        made = Pipeline(self._make(self._module(shader), constants, layout), layout)
+        self._pipelines[key] = made
+        self.created += 1
+        return made
+
+    def destroy(self) -> None:
+        """Destroy everything."""
+        vk, handle, null = self._device.vk, self._device.handle, self._device.null
+        for pipeline in self._pipelines.values():
+            vk.vkDestroyPipeline(handle, pipeline.handle, null)
+        for layout in self._layouts.values():
+            layout.destroy(self._device)
+        for module in self._modules.values():
+            vk.vkDestroyShaderModule(handle, module, null)
+        vk.vkDestroyPipelineCache(handle, self._cache, null)
+        self._pipelines.clear()
+        self._layouts.clear()
+        self._modules.clear()
+
+    def _evict(self, completed: int) -> None:
+        # A few past the limit while all are in use: better than to wait here.
+        idle = next((key for key, pipeline in self._pipelines.items() if pipeline.used <= completed), None)
+        if idle is not None:
+            pipeline = self._pipelines.pop(idle)
+            self._device.vk.vkDestroyPipeline(self._device.handle, pipeline.handle, self._device.null)
+
+    def _module(self, shader: str) -> Handle:
+        module = self._modules.get(shader)
+        if module is None:
+            code = self._module_source(shader)
+            words = self._device.ffi.from_buffer("uint32_t[]", code)
+            create = struct("VkShaderModuleCreateInfo", codeSize=len(code), pCode=words)
+            module = self._modules[shader] = self._device.create("vkCreateShaderModule", "VkShaderModule", create)
+        return module
+
+    def _make(self, module: Handle, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
+        vulkan, device = package(), self._device
+        entries = array(
+            "VkSpecializationMapEntry",
+            [{"constantID": number, "offset": 4 * number, "size": 4} for number in range(len(constants))],
+        )
+        values = array("uint32_t", list(constants))
+        specialization = struct(
+            "VkSpecializationInfo",
+            mapEntryCount=len(constants),
+            pMapEntries=entries,
+            dataSize=4 * len(constants),
+            pData=values,
+        )
+        name = array("char", b"main\0")
+        stage = struct(
+            "VkPipelineShaderStageCreateInfo",
+            stage=vulkan.VK_SHADER_STAGE_COMPUTE_BIT,
+            module=module,
+            pName=name,
+            pSpecializationInfo=specialization,
+        )
+        create = struct(
+            "VkComputePipelineCreateInfo",
+            stage=stage[0],
+            layout=layout.pipeline_layout,
+            basePipelineIndex=-1,
+        )
+        made = device.ffi.new("VkPipeline *")
+        device.vk.vkCreateComputePipelines(device.handle, self._cache, 1, create, device.null, made)
+        return made[0]

@@ -1,0 +1,230 @@
+"""The queue: command buffers recorded under a lock, barriers where work depends on work, fences to wait for."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from restride.errors import DeviceTimeout
+from restride.runtime.loader import TIMEOUT, Handle, array, package, struct
+from restride.runtime.vk_device import LogicalDevice
+from restride.runtime.vk_memory import Block
+
+MOST_PENDING = 256
+_LONGEST_SECONDS = 1e9
+_SLICE_SECONDS = 0.2
+"""A wait returns to Python this often, so that an interrupt is heard."""
+
+
+class Hazards:
+    """Decides where a barrier goes. A barrier orders everything before it against everything after it.
+
+    ``epoch`` counts barriers. A block whose ``write_epoch`` is the current one was written since the last barrier, so
+    to read or write it again needs another; one whose ``read_epoch`` is current may be read, but not written.
+    """
+
+    def __init__(self) -> None:
+        self._epoch = 0
+        self._unknown = False
+        self.enabled = True
+        """Tests turn barriers off, to see that validation catches it."""
+
+    def conflict(self, reads: Iterable[Block], writes: Iterable[Block]) -> bool:
+        """True if the next dispatch needs a barrier before it; notes what it touches."""
+        epoch = self._epoch
+        needed = self._unknown
+        for block in reads:
+            if block.write_epoch == epoch:
+                needed = True
+        for block in writes:
+            if epoch in (block.write_epoch, block.read_epoch):
+                needed = True
+        if needed:
+            self._epoch = epoch = epoch + 1
+            self._unknown = False
+        for block in reads:
+            block.read_epoch = epoch
+        for block in writes:
+            block.write_epoch = epoch
+        return needed and self.enabled
+
+    def abandon(self) -> None:
+        """A recording was thrown away, perhaps with barriers that count as recorded: the next dispatch gets one."""
+        self._unknown = True
+
+
+class Slot:
+    """A command buffer with its fence, used again and again."""
+
+    __slots__ = ("command", "fence", "fences", "retired", "submit", "ticket", "waiters")
+
+    def __init__(self, command: Handle, fence: Handle) -> None:
+        self.command = command
+        self.fence = fence
+        self.fences = array("VkFence", [fence])
+        commands = array("VkCommandBuffer", [command])
+        self.submit = struct("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=commands)
+        self.ticket = 0
+        self.waiters = 0
+        self.retired = True
+
+
+class Queue:
+    """Submissions in order, numbered from 1 by their tickets. The caller holds the runtime's lock, but not in ``wait``.
+
+    ``completed`` is the last ticket known to be finished: fences signal in submission order.
+    """
+
+    def __init__(self, device: LogicalDevice, *, transfers: bool) -> None:
+        vulkan = package()
+        self._device = device
+        self._vk = device.vk
+        self._pool = device.create(
+            "vkCreateCommandPool",
+            "VkCommandPool",
+            struct(
+                "VkCommandPoolCreateInfo",
+                flags=vulkan.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+                queueFamilyIndex=device.physical.family,
+            ),
+        )
+        self._slots: list[Slot] = []
+        self._free: list[Slot] = []
+        self._pending: deque[Slot] = deque()
+        self._begin_info = struct("VkCommandBufferBeginInfo", flags=vulkan.VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT)
+        self._stages = vulkan.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
+        written, touched = vulkan.VK_ACCESS_SHADER_WRITE_BIT, vulkan.VK_ACCESS_SHADER_READ_BIT
+        if transfers:
+            self._stages |= vulkan.VK_PIPELINE_STAGE_TRANSFER_BIT
+            written |= vulkan.VK_ACCESS_TRANSFER_WRITE_BIT
+            touched |= vulkan.VK_ACCESS_TRANSFER_READ_BIT
+        self._host_stage = vulkan.VK_PIPELINE_STAGE_HOST_BIT
+        self._barrier = struct("VkMemoryBarrier", srcAccessMask=written, dstAccessMask=touched | written)
+        self._host_barrier = struct(
+            "VkMemoryBarrier", srcAccessMask=written, dstAccessMask=vulkan.VK_ACCESS_HOST_READ_BIT
+        )
+        self.hazards = Hazards()
+        self.submitted = 0
+        self.completed = 0
+        self.barriers = 0
+
+    @property
+    def is_full(self) -> bool:
+        """True when one more submission must wait for the oldest, ``completed + 1``."""
+        return len(self._pending) >= MOST_PENDING
+
+    def begin(self) -> Slot:
+        """A slot whose command buffer records."""
+        slot = self._free.pop() if self._free else self._new_slot()
+        try:
+            self._vk.vkBeginCommandBuffer(slot.command, self._begin_info)
+        except BaseException:
+            self._free.append(slot)
+            raise
+        return slot
+
+    def barrier(self, slot: Slot) -> None:
+        """Order everything before against everything after."""
+        null = self._device.null
+        self._vk.vkCmdPipelineBarrier(slot.command, self._stages, self._stages, 0, 1, self._barrier, 0, null, 0, null)
+        self.barriers += 1
+
+    def finish(self, slot: Slot) -> int:
+        """End the recording, make what it writes visible to the host, hand it to the device; the ticket."""
+        null = self._device.null
+        vk = self._vk
+        vk.vkCmdPipelineBarrier(
+            slot.command, self._stages, self._host_stage, 0, 1, self._host_barrier, 0, null, 0, null
+        )
+        vk.vkEndCommandBuffer(slot.command)
+        vk.vkQueueSubmit(self._device.queue, 1, slot.submit, slot.fence)
+        self.submitted += 1
+        slot.ticket = self.submitted
+        slot.retired = False
+        self._pending.append(slot)
+        return slot.ticket
+
+    def abandon(self, slot: Slot) -> None:
+        """Throw a recording away."""
+        self.hazards.abandon()
+        self._free.append(slot)
+        if not self._device.dead:
+            self._vk.vkResetCommandBuffer(slot.command, 0)
+
+    def poll(self) -> int:
+        """Take back the slots of finished submissions; the last finished ticket."""
+        pending = self._pending
+        while pending and self._vk.vkGetFenceStatus(self._device.handle, pending[0].fence) == 0:
+            slot = pending.popleft()
+            self.completed = slot.ticket
+            slot.retired = True
+            if not slot.waiters:
+                self._recycle(slot)
+        return self.completed
+
+    def enter_wait(self, ticket: int) -> Slot | None:
+        """The slot to wait for, which is kept until ``leave_wait``; None: the ticket is finished."""
+        if ticket <= self.completed or ticket <= self.poll():
+            return None
+        # Tickets are consecutive and so are pending slots.
+        slot = self._pending[ticket - self._pending[0].ticket]
+        slot.waiters += 1
+        return slot
+
+    def leave_wait(self, slot: Slot) -> None:
+        """The wait is over, whatever came of it."""
+        slot.waiters -= 1
+        if slot.retired and not slot.waiters:
+            self._recycle(slot)
+        self.poll()
+
+    def wait(self, slot: Slot, timeout: float) -> None:
+        """Wait for a slot from ``enter_wait``, without the lock and without the GIL.
+
+        Raises:
+            DeviceTimeout: it took longer than ``timeout`` seconds.
+        """
+        deadline = time.monotonic() + timeout
+        remaining = timeout
+        wait_for_fences, handle = self._vk.vkWaitForFences, self._device.handle
+        while wait_for_fences(handle, 1, slot.fences, 1, int(min(remaining, _SLICE_SECONDS) * 1e9)) == TIMEOUT:
+            self._device.require_alive()
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                raise DeviceTimeout(
+                    f"work on {self._device.physical.info.name} did not finish within the time limit of {timeout:g} s;"
+                    " it goes on, and a later call may find it finished; for a longer limit open Device(timeout=...)"
+                )
+
+    def drain(self, timeout: float) -> bool:
+        """Wait for everything pending, at most ``timeout`` seconds; True: nothing is pending."""
+        if self._pending:
+            nanoseconds = int(min(timeout, _LONGEST_SECONDS) * 1e9)
+            self._vk.vkWaitForFences(self._device.handle, 1, self._pending[-1].fences, 1, nanoseconds)
+            self.poll()
+        return not self._pending
+
+    def destroy(self) -> None:
+        """Destroy everything; nothing is pending."""
+        device = self._device
+        for slot in self._slots:
+            self._vk.vkDestroyFence(device.handle, slot.fence, device.null)
+        self._vk.vkDestroyCommandPool(device.handle, self._pool, device.null)
+        self._slots.clear()
+        self._free.clear()
+        self._pending.clear()
+
+    def _recycle(self, slot: Slot) -> None:
+        self._vk.vkResetFences(self._device.handle, 1, slot.fences)
+        self._free.append(slot)
+
+    def _new_slot(self) -> Slot:
+        device = self._device
+        request = struct("VkCommandBufferAllocateInfo", commandPool=self._pool, level=0, commandBufferCount=1)
+        command = device.ffi.new("VkCommandBuffer *")
+        self._vk.vkAllocateCommandBuffers(device.handle, request, command)
+        fence = device.create("vkCreateFence", "VkFence", struct("VkFenceCreateInfo"))
+        slot = Slot(command[0], fence)
+        self._slots.append(slot)
+        return slot

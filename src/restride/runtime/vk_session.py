@@ -1,0 +1,245 @@
+"""The host's side of an open device: one lock, waits outside it, memory handed back late, and an orderly end."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+
+from restride.errors import OutOfDeviceMemory
+from restride.kernel import Limits
+from restride.runtime.instance import PhysicalDevice
+from restride.runtime.loader import struct
+from restride.runtime.vk_chunk import Chunks, HeapBudget
+from restride.runtime.vk_descriptors import DescriptorSets
+from restride.runtime.vk_device import LogicalDevice
+from restride.runtime.vk_memory import Block, Pool
+from restride.runtime.vk_parameters import Parameters
+from restride.runtime.vk_placement import Placement, shared_budget
+from restride.runtime.vk_program import Pipelines
+from restride.runtime.vk_queue import Queue
+from restride.runtime.vk_record import Recorder
+
+SEPARATE_BUFFERS_VARIABLE = "RESTRIDE_SEPARATE_BUFFERS"
+"""Set: every memory has a buffer of its own, of its own size, for GPU-assisted validation. Slower."""
+
+_MOST_LEAVING_BYTES = 1 << 28
+"""Freed, but in use by the device: past this, an allocation waits for it instead of asking the driver for more."""
+
+
+class Session:
+    """The parts of a runtime and the lock around them.
+
+    A memory that is freed, perhaps by the garbage collector in the middle of anything, only joins ``_freed``, which
+    needs no lock; whoever holds the lock next returns it to its pool.
+    """
+
+    def __init__(
+        self,
+        physical: PhysicalDevice,
+        placement: Placement,
+        limits: Limits,
+        timeout: float,
+        heap_bytes: int | None,
+        module_source: Callable[[str], bytes],
+    ) -> None:
+        self._closed = True  # __del__ runs even if opening fails
+        self.timeout = timeout
+        self.lock = threading.Lock()
+        self._changed = threading.Condition(self.lock)
+        self._guests = 0  # threads that wait or copy outside the lock
+        self._freed: deque[tuple[int, Block]] = deque()
+        self.in_use = 0  # bytes of live memories
+        self.device = LogicalDevice(physical)
+        with ExitStack() as parts:
+            parts.callback(self.device.destroy)
+            sets = DescriptorSets(self.device)
+            parts.callback(sets.destroy)
+            budget = HeapBudget(heap_bytes) if heap_bytes else shared_budget(physical, placement.device)
+            separate = bool(os.environ.get(SEPARATE_BUFFERS_VARIABLE))
+            alignment = limits.offset_alignment
+            chunks = Chunks(self.device, placement.device, budget, sets.forget)
+            parts.callback(chunks.destroy_all)
+            self.pool = self.host_pool = Pool(chunks, alignment, budget.heap_bytes, separate=separate)
+            if placement.host != placement.device:
+                budget = shared_budget(physical, placement.host)
+                chunks = Chunks(self.device, placement.host, budget, sets.forget)
+                parts.callback(chunks.destroy_all)
+                self.host_pool = Pool(chunks, alignment, budget.heap_bytes, separate=separate)
+            self.queue = Queue(self.device, transfers=placement.staging)
+            parts.callback(self.queue.destroy)
+            self.pipelines = Pipelines(self.device, module_source)
+            parts.callback(self.pipelines.destroy)
+            self.parameters = Parameters(self.host_pool)
+            self.recorder = Recorder(self.device, limits, self.queue, self.pipelines, sets, self.parameters)
+            self._parts = parts.pop_all()
+        self._closed = False
+        _close_at_exit()
+        _open.add(self)
+
+    def enter(self) -> None:
+        """First thing under the lock: raise if the device is gone, then take back what is finished and freed."""
+        if self.device.dead:
+            self.device.require_alive()
+        self._drain()
+        completed = self.queue.poll()
+        self.pool.collect(completed)
+        if self.host_pool is not self.pool:
+            self.host_pool.collect(completed)
+
+    def allocate(self, nbytes: int) -> Block:
+        """A block of the device's pool; waits for freed ones when the device's memory is short.
+
+        Raises:
+            OutOfDeviceMemory: it does not fit although nothing freed is in use any more.
+            DeviceTimeout: what is freed stayed in use past the time limit.
+        """
+        while True:
+            with self.lock:
+                self.enter()
+                block = self.pool.reuse(nbytes)
+                if block is None and self.pool.leaving_bytes <= _MOST_LEAVING_BYTES:
+                    try:
+                        block = self.pool.grow(nbytes)
+                    except OutOfDeviceMemory:
+                        if not self.pool.leaving_bytes:
+                            raise
+                if block is not None:
+                    self.in_use += nbytes
+                    return block
+                ticket = self.pool.last_use_of_leaving()
+                host_copies = ticket <= self.queue.completed
+            if host_copies:
+                time.sleep(0.001)
+            self.wait_for(ticket)
+
+    def take_back(self, nbytes: int, block: Block) -> None:
+        """A memory was freed. Called from anywhere, finalizers included, so it never waits for the lock."""
+        if self.device.dead:
+            return
+        self._freed.append((nbytes, block))
+        if self.lock.acquire(blocking=False):
+            try:
+                self._drain()
+            finally:
+                self.lock.release()
+
+    @contextmanager
+    def pinned(self, block: Block) -> Iterator[None]:
+        """While the host copies, the block is not reused and the device not closed."""
+        with self.lock:
+            self.enter()
+            block.pins += 1
+            self._guests += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                block.pins -= 1
+                self._leave()
+
+    def wait_for(self, ticket: int) -> None:
+        """Return when submission ``ticket`` is finished.
+
+        Raises:
+            DeviceTimeout: it is not, within the time limit.
+        """
+        self.device.require_alive()
+        if ticket <= self.queue.completed:
+            return
+        with self.lock:
+            self.device.require_alive()
+            slot = self.queue.enter_wait(ticket)
+            if slot is None:
+                return
+            self._guests += 1
+        try:
+            self.queue.wait(slot, self.timeout)
+        finally:
+            with self.lock:
+                self.queue.leave_wait(slot)
+                self._leave()
+
+    def staging_block(self, nbytes: int) -> Block:
+        """A block that the host sees, for the session's life."""
+        with self.lock:
+            self.enter()
+            return self.host_pool.reuse(nbytes) or self.host_pool.grow(nbytes)
+
+    def copy(self, source: Block, source_offset: int, target: Block, target_offset: int, nbytes: int) -> int:
+        """Start a copy on the device, in order with the dispatches; its ticket. Offsets are those of the buffers."""
+        region = struct("VkBufferCopy", srcOffset=source_offset, dstOffset=target_offset, size=nbytes)
+        with self.room():
+            queue = self.queue
+            slot = queue.begin()
+            try:
+                if queue.hazards.conflict((source,), (target,)):
+                    queue.barrier(slot)
+                self.device.vk.vkCmdCopyBuffer(slot.command, source.chunk.buffer, target.chunk.buffer, 1, region)
+                ticket = queue.finish(slot)
+            except BaseException:
+                queue.abandon(slot)
+                raise
+            source.used = target.used = target.written = ticket
+            return ticket
+
+    @contextmanager
+    def room(self) -> Iterator[None]:
+        """The lock, entered, with room for one more submission."""
+        while True:
+            with self.lock:
+                self.enter()
+                if not self.queue.is_full:
+                    yield
+                    return
+                ticket = self.queue.completed + 1
+            self.wait_for(ticket)
+
+    def close(self) -> None:
+        """Wait, then destroy everything. Work that outlasts the time limit keeps its memory, as Vulkan demands."""
+        if self._closed or self.device.inherited:
+            return
+        with self.lock:
+            closing, self._closed = not self._closed, True
+            if not closing:
+                return
+            was_lost = bool(self.device.dead)
+            self.device.dead = self.device.dead or f"{self.device.physical.info.name} was closed; make a new Device"
+            # Others see that it is dead, and leave.
+            left = self._changed.wait_for(lambda: not self._guests, min(self.timeout + 1, threading.TIMEOUT_MAX))
+            if left and (was_lost or self.queue.drain(self.timeout)):
+                self._parts.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _leave(self) -> None:
+        self._guests -= 1
+        if self._closed:
+            self._changed.notify_all()
+
+    def _drain(self) -> None:
+        while self._freed:
+            nbytes, block = self._freed.popleft()
+            self.in_use -= nbytes
+            self.pool.free(block)
+
+
+_open: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+@cache
+def _close_at_exit() -> None:
+    # Registered after the instance's own, so it runs before it.
+    atexit.register(_close_all)
+
+
+def _close_all() -> None:
+    for session in list(_open):
+        session.close()

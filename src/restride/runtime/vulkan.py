@@ -1,0 +1,204 @@
+"""The direct runtime: memory, programs and the queue of one Vulkan device, behind the ``Runtime`` interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from restride.errors import DescriptorError, DeviceNotFound
+from restride.kernel import KernelSpec
+from restride.runtime.instance import physical_devices
+from restride.runtime.interface import DEFAULT_TIMEOUT, MEMORY_ROUNDING, Counters, DeviceInfo, Memory
+from restride.runtime.modules import load_module
+from restride.runtime.vk_memory import Block
+from restride.runtime.vk_placement import place
+from restride.runtime.vk_session import Session
+from restride.runtime.vk_staging import Staging, copy_bytes
+
+
+class VulkanMemory:
+    """Bytes on the device of one runtime."""
+
+    __slots__ = ("__weakref__", "_held", "nbytes", "rounded", "session")
+
+    def __init__(self, session: Session, nbytes: int, rounded: int, block: Block) -> None:
+        self.session = session
+        self.nbytes = nbytes
+        self.rounded = rounded
+        self._held = [block]
+
+    @property
+    def block(self) -> Block:
+        """Where the bytes are.
+
+        Raises:
+            DescriptorError: the memory was freed.
+        """
+        try:
+            return self._held[0]
+        except IndexError:
+            raise DescriptorError(f"this memory of {self.nbytes} bytes was freed") from None
+
+    def free(self) -> None:
+        """Give the bytes back, once the device no longer uses them. A second call does nothing."""
+        # pop is atomic: of two threads one gets the block.
+        try:
+            block = self._held.pop()
+        except IndexError:
+            return
+        self.session.take_back(self.rounded, block)
+
+    def __del__(self) -> None:
+        self.free()
+
+
+class VulkanRuntime:
+    """One open device. Safe to use from several threads: one lock for the host's side, and waits are outside it.
+
+    timeout: seconds that a wait may last.
+    staging: copy through host-visible buffers instead of working in place; default: on devices with own memory.
+    max_buffer_range, heap_bytes: narrower limits than the device's, for tests and for sharing a device.
+    module_source: where SPIR-V comes from, by name; default: the modules that the wheel ships, hashes checked.
+    """
+
+    def __init__(
+        self,
+        device: DeviceInfo | int = 0,
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        staging: bool | None = None,
+        max_buffer_range: int | None = None,
+        heap_bytes: int | None = None,
+        module_source: Callable[[str], bytes] = load_module,
+    ) -> None:
+        """Open the device.
+
+        Raises:
+            DeviceNotFound: it is not there (any more).
+            UnsupportedError: it lacks Vulkan 1.1 or compute.
+        """
+        index = device if isinstance(device, int) else device.index
+        physical = next((found for found in physical_devices() if found.info.index == index), None)
+        if physical is None or (isinstance(device, DeviceInfo) and physical.info.uuid != device.uuid):
+            raise DeviceNotFound(f"device {device} is not on this machine (any more)")
+        self.limits = physical.info.limits
+        if max_buffer_range is not None:
+            narrow = min(self.limits.max_buffer_range, max_buffer_range) & ~3
+            self.limits = replace(self.limits, max_buffer_range=narrow)
+        self.info = replace(physical.info, limits=self.limits)
+        placement = place(physical, staging=staging)
+        self._session = Session(physical, placement, self.limits, timeout, heap_bytes, module_source)
+        self._staging = Staging(self._session) if placement.staging else None
+        self._dispatches = self._uploaded = self._downloaded = 0
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a wait may last."""
+        return self._session.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self._session.timeout = seconds
+
+    def allocate(self, nbytes: int) -> VulkanMemory:
+        """See ``Runtime.allocate``."""
+        if nbytes < 1:
+            raise DescriptorError(f"a memory has at least 1 byte, nbytes is {nbytes}")
+        rounded = nbytes + -nbytes % MEMORY_ROUNDING
+        return VulkanMemory(self._session, nbytes, rounded, self._session.allocate(rounded))
+
+    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
+        """See ``Runtime.write``."""
+        block = self._block_of(memory)
+        data = _as_bytes(data)
+        _require_inside(memory, offset, len(data))
+        with self._session.pinned(block):
+            self._session.wait_for(block.used)
+            if self._staging is not None:
+                self._staging.write(block, offset, data)
+            else:
+                copy_bytes(block.view(offset, len(data)), data)
+            self._uploaded += len(data)
+
+    def read(self, memory: Memory, offset: int, out: memoryview) -> None:
+        """See ``Runtime.read``."""
+        block = self._block_of(memory)
+        if out.readonly:
+            raise DescriptorError("the buffer to read into, out, is read-only")
+        out = _as_bytes(out)
+        _require_inside(memory, offset, len(out))
+        with self._session.pinned(block):
+            self._session.wait_for(block.written)
+            if self._staging is not None:
+                self._staging.read(block, offset, out)
+            else:
+                copy_bytes(out, block.view(offset, len(out)))
+            self._downloaded += len(out)
+
+    def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
+        """See ``Runtime.submit``. Only when 256 submissions are pending does it wait, for the oldest."""
+        blocks = [self._block_of(memory) for memory in memories]
+        sizes = [memory.nbytes + -memory.nbytes % MEMORY_ROUNDING for memory in memories]
+        session = self._session
+        with session.room():
+            queue, parameters = session.queue, session.parameters
+            ticket = queue.submitted + 1
+            try:
+                dispatches = session.recorder.prepare(kernels, blocks, sizes, ticket)
+                if not dispatches:
+                    return
+                slot = queue.begin()
+                try:
+                    session.recorder.record(slot, dispatches)
+                    queue.finish(slot)
+                except BaseException:
+                    queue.abandon(slot)
+                    raise
+                for dispatch in dispatches:
+                    for block in dispatch.reads:
+                        block.used = ticket
+                    for block in dispatch.writes:
+                        block.used = block.written = ticket
+                self._dispatches += len(dispatches)
+            finally:
+                parameters.settle(queue.submitted)
+
+    def wait(self) -> None:
+        """See ``Runtime.wait``."""
+        self._session.wait_for(self._session.queue.submitted)
+
+    def counters(self) -> Counters:
+        """See ``Runtime.counters``."""
+        session = self._session
+        with session.lock:
+            session.enter()
+            pools = {session.pool, session.host_pool}
+            return Counters(
+                dispatches=self._dispatches,
+                pipelines=session.pipelines.created,
+                submissions=session.queue.submitted,
+                barriers=session.queue.barriers,
+                allocations=sum(pool.chunks.made for pool in pools),
+                bytes_allocated=sum(pool.chunks.nbytes for pool in pools),
+                bytes_in_use=session.in_use,
+                uploaded=self._uploaded,
+                downloaded=self._downloaded,
+            )
+
+    def close(self) -> None:
+        """See ``Runtime.close``. Work that outlasts the time limit is left to the driver, and its memory with it."""
+        self._session.close()
+
+    def _block_of(self, memory: Memory) -> Block:
+        if not isinstance(memory, VulkanMemory) or memory.session is not self._session:
+            raise DescriptorError(f"a memory of {memory.nbytes} bytes belongs to another device")
+        return memory.block
+
+
+def _as_bytes(view: memoryview) -> memoryview:
+    return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+
+
+def _require_inside(memory: Memory, offset: int, nbytes: int) -> None:
+    if offset < 0 or offset + nbytes > memory.nbytes:
+        raise DescriptorError(f"bytes [{offset}, {offset + nbytes}) leave a memory of {memory.nbytes} bytes")

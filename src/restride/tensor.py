@@ -1,0 +1,258 @@
+"""Tensor: a buffer on a device and the descriptor that says what it means. Views share the buffer and cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from restride import views
+from restride.desc import TensorDesc
+from restride.device import Device, default_device
+from restride.dlpack import array_from_dlpack
+from restride.dtypes import DType, as_dtype
+from restride.errors import DescriptorError
+from restride.host import host_bytes
+from restride.injective import require_injective
+from restride.kernel import KernelSpec, Limits
+from restride.plan import Axis, byte_copy_kernels, copy_kernels
+from restride.runtime import Memory
+
+
+class Tensor:
+    """Elements in a device buffer. Made by ``rs.asarray``, ``rs.from_buffer``, ``rs.empty`` and the operations.
+
+    Indexing, ``permute``, ``broadcast_to`` and ``reshape`` give views: another descriptor over the same buffer. Reading
+    (``numpy``, ``np.asarray``, ``buffer``, DLPack) waits for the operations that write it, and copies to the host.
+    """
+
+    __slots__ = ("__weakref__", "desc", "device", "memory")
+
+    desc: TensorDesc
+    device: Device
+    memory: Memory
+
+    def __init__(self, memory: Memory, desc: TensorDesc, device: Device) -> None:
+        if desc.nbytes > memory.nbytes:
+            raise DescriptorError(
+                f"a buffer of {memory.nbytes} bytes is too small for {desc}, which needs {desc.nbytes}"
+            )
+        self.memory = memory
+        self.desc = desc
+        self.device = device
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Elements along each axis."""
+        return self.desc.sizes
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self.desc.dtype
+
+    def __getitem__(self, key: Any) -> Tensor:
+        """A view by numpy's basic indexing: integers, slices with any step, ``...`` and ``None``."""
+        return self._view(views.index(self.desc, key))
+
+    def permute(self, *axes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
+        """A view with the axes in another order: ``permute(0, 2, 3, 1)`` or ``permute((0, 2, 3, 1))``."""
+        return self._view(views.permute(self.desc, _unpacked(axes)))
+
+    def broadcast_to(self, *sizes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
+        """A view that repeats axes of size 1, and leading ones, by stride 0, as numpy's ``broadcast_to``."""
+        return self._view(views.broadcast_to(self.desc, _unpacked(sizes)))
+
+    def reshape(self, *sizes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
+        """A view with other sizes, one of them possibly -1.
+
+        Raises:
+            DescriptorError: the strides do not allow a view; ``rs.reorder`` makes a packed copy first.
+        """
+        return self._view(views.reshape(self.desc, _unpacked(sizes)))
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """The elements as a new row-major numpy array. A view that is not row-major is laid out on the device first."""
+        desc = self.desc
+        if desc.numel and not desc.is_row_major:
+            packed = empty(TensorDesc(desc.dtype, desc.sizes), self.device)
+            copy_elements(self, packed)
+            return packed.numpy()
+        data = np.empty(desc.numel * desc.dtype.itemsize, np.uint8)
+        if desc.numel:
+            self.device.runtime.read(self.memory, desc.offset * desc.dtype.itemsize, data.data)
+        return data.view(desc.dtype.dtype).reshape(desc.sizes)
+
+    def buffer(self) -> npt.NDArray[np.uint8]:
+        """The bytes of the whole buffer that this tensor is a view of, padding included, as a new array."""
+        data = np.empty(self.memory.nbytes, np.uint8)
+        self.device.runtime.read(self.memory, 0, data.data)
+        return data
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if copy is False:
+            raise ValueError(f"{self!r} lies on a device; a numpy array of it is always a copy")
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=False)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """A DLPack capsule over a copy on the host: ``torch.from_dlpack(tensor)`` never shares device memory."""
+        try:
+            return self.numpy().__dlpack__(**options)
+        except BufferError as error:
+            raise DescriptorError(f"numpy cannot hand {self.desc} to DLPack: {error}") from error
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # kDLCPU
+
+    def __len__(self) -> int:
+        if not self.sizes:
+            raise TypeError(f"len() of a tensor without axes: {self.desc}")
+        return self.sizes[0]
+
+    def __repr__(self) -> str:
+        return f"<restride.Tensor {self.desc} on {self.device.info.name}>"
+
+    def _view(self, desc: TensorDesc) -> Tensor:
+        return Tensor(self.memory, desc, self.device)
+
+
+def _unpacked(values: tuple[Any, ...]) -> Iterable[SupportsIndex]:
+    """``f(1, 2)`` and ``f((1, 2))`` mean the same."""
+    if len(values) == 1 and not isinstance(values[0], SupportsIndex):
+        return values[0]  # type: ignore[no-any-return] # views check what is in it
+    return values
+
+
+def empty(desc: TensorDesc, device: Device | None = None) -> Tensor:
+    """A tensor over a new buffer of ``desc.nbytes`` bytes whose contents are undefined.
+
+    Raises:
+        OutOfDeviceMemory: the device has no room for it.
+    """
+    if not isinstance(desc, TensorDesc):
+        raise DescriptorError(f"desc must be a TensorDesc, got {desc!r}")
+    device = device or default_device()
+    return Tensor(device.runtime.allocate(max(desc.nbytes, 1)), desc, device)
+
+
+def from_buffer(raw_bytes: Any, desc: TensorDesc, device: Device | None = None) -> Tensor:
+    """A tensor over a copy of a raw physical buffer, padding included: bytes, bytearray, or any contiguous array.
+
+    Raises:
+        DescriptorError: the buffer is not contiguous, or smaller than ``desc.nbytes``.
+    """
+    if not isinstance(desc, TensorDesc):
+        raise DescriptorError(f"desc must be a TensorDesc, got {desc!r}")
+    try:
+        data = memoryview(raw_bytes).cast("B")
+    except TypeError as error:
+        raise DescriptorError(
+            f"raw_bytes must be a contiguous buffer, got {type(raw_bytes).__name__}: {error}"
+        ) from error
+    if data.nbytes < desc.nbytes:
+        raise DescriptorError(f"raw_bytes has {data.nbytes} bytes, {desc} needs {desc.nbytes}")
+    device = device or default_device()
+    memory = device.runtime.allocate(max(data.nbytes, 1))
+    if data.nbytes:
+        device.runtime.write(memory, 0, data)
+    return Tensor(memory, desc, device)
+
+
+def asarray(array: Any, desc: TensorDesc | None = None, device: Device | None = None) -> Tensor:
+    """A tensor with the elements of ``array``, copied to the device.
+
+    Args:
+        array: a numpy array of any strides, whatever numpy makes one of, an object with ``__dlpack__`` on the CPU, or a
+            Tensor, which is returned as it is.
+        desc: layout on the device, of the array's sizes and element type; default: the array's own strides, or packed.
+        device: where to; default: ``rs.default_device()``.
+
+    Raises:
+        DescriptorError: an element type that restride does not know or a byte-swapped one, more than 8 axes, or a
+            ``desc`` that does not fit or overlaps itself.
+    """
+    if isinstance(array, Tensor):
+        tensor = array
+        if device is not None and device is not tensor.device:
+            raise DescriptorError(
+                f"{tensor!r} lies on another device than {device!r}; pass tensor.numpy() to copy it there"
+            )
+    else:
+        tensor = _upload(_as_numpy(array), device or default_device())
+    if desc is None or (desc == tensor.desc and desc.nbytes == tensor.memory.nbytes):
+        return tensor
+    laid_out = new_destination(desc, "desc", tensor.desc, tensor.device)
+    copy_elements(tensor, laid_out)
+    return laid_out
+
+
+def _as_numpy(array: Any) -> npt.NDArray[Any]:
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "__dlpack__") and not isinstance(array, np.generic):
+        return array_from_dlpack(array)
+    try:
+        return np.asarray(array)
+    except ValueError as error:
+        raise DescriptorError(f"numpy makes no array of {type(array).__name__}: {error}") from error
+
+
+def _upload(array: npt.NDArray[Any], device: Device) -> Tensor:
+    dtype = as_dtype(array.dtype)
+    if array.size == 0:
+        return empty(TensorDesc(dtype, array.shape), device)
+    packed = TensorDesc(dtype, array.shape)
+    host = host_bytes(array)
+    memory = device.runtime.allocate(host.data.nbytes)
+    device.runtime.write(memory, 0, host.data.data)
+    if not any(value % dtype.itemsize for value in (host.offset, *host.strides)):
+        strides = [stride // dtype.itemsize for stride in host.strides]
+        strided = TensorDesc(dtype, array.shape, strides, host.offset // dtype.itemsize)
+        return Tensor(memory, packed if strided == packed else strided, device)
+    # Strides that split elements, as a field of a packed record has them: gathered byte by byte, on the device.
+    laid_out = empty(packed, device)
+    axes = (
+        *(Axis(*step) for step in zip(array.shape, host.strides, _times(packed.strides, dtype.itemsize), strict=True)),
+        Axis(dtype.itemsize, 1, 1),
+    )
+
+    def plan(limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
+        return byte_copy_kernels(axes, host.offset, limits, specialised)
+
+    device.run(plan, (axes, host.offset), array.nbytes, (memory, laid_out.memory))
+    return laid_out
+
+
+def _times(values: tuple[int, ...], factor: int) -> tuple[int, ...]:
+    return tuple(value * factor for value in values)
+
+
+def new_destination(desc: TensorDesc, argument: str, like: TensorDesc, device: Device) -> Tensor:
+    """A new tensor laid out as ``desc``, once that is proven fit to hold ``like``."""
+    require_like(desc, argument, like)
+    require_injective(desc, argument)
+    return empty(desc, device)
+
+
+def require_like(desc: TensorDesc, argument: str, like: TensorDesc) -> None:
+    """Raise ``DescriptorError`` unless ``desc`` has the sizes and the element type of ``like``."""
+    if desc.sizes != like.sizes:
+        raise DescriptorError(f"{argument} {desc} must have the sizes of {like}")
+    if desc.dtype != like.dtype:
+        raise DescriptorError(
+            f"{argument} {desc} must have the element type of {like}; this operation does not convert elements"
+        )
+
+
+def copy_elements(src: Tensor, dst: Tensor) -> None:
+    """Copy every element of ``src`` to the same index of ``dst``, whose fitness was proven before."""
+    if src.desc.numel == 0:
+        return
+
+    def plan(limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
+        return copy_kernels(src.desc, dst.desc, limits, specialised)
+
+    src.device.run(plan, ("copy", src.desc, dst.desc), src.desc.numel, (src.memory, dst.memory))

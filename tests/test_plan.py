@@ -1,0 +1,157 @@
+"""Plans against numpy, run by the shaders' numpy twin: every layout, under limits small enough to split everything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_twin import run
+
+from restride.desc import TensorDesc
+from restride.errors import UnsupportedError
+from restride.injective import is_injective
+from restride.kernel import Limits
+from restride.plan import copy_kernels, resample_kernels
+from restride.plan.axes import Axis, simplify, widen
+from restride.plan.parameters import multiply_shift
+from restride.plan.tables import linear_table, nearest_table
+
+ROOMY = Limits()
+CRAMPED = Limits(max_buffer_range=256, offset_alignment=16, max_group_count=(3, 65535, 2))
+WHOLE = Limits(offset_alignment=0)
+
+
+def element_offsets(desc: TensorDesc) -> np.ndarray:
+    """Byte offset of each element, by index arithmetic of its own."""
+    index = np.indices(desc.sizes, dtype=np.int64)
+    strides = np.array(desc.strides, np.int64).reshape(-1, *[1] * desc.rank)
+    return ((index * strides).sum(axis=0) + desc.offset) * desc.dtype.itemsize
+
+
+def bytes_at(buffer: np.ndarray, desc: TensorDesc) -> np.ndarray:
+    return buffer[element_offsets(desc)[..., None] + np.arange(desc.dtype.itemsize)]
+
+
+@st.composite
+def descriptors(draw, sizes, itemsize, injective):
+    """A descriptor with these sizes: shuffled nested strides with gaps, sometimes signs, zeros or interleaving."""
+    order = draw(st.permutations(range(len(sizes))))
+    strides = [0] * len(sizes)
+    step = draw(st.sampled_from([1, 1, 1, 2, 3]))
+    for axis in order:
+        strides[axis] = step * draw(st.sampled_from([1, 1, 1, -1]))
+        step = step * sizes[axis] + draw(st.sampled_from([0, 0, 0, 1, 4, 5]))
+    if not injective:
+        strides = [draw(st.sampled_from([s, s, s, 0])) for s in strides]
+    elif draw(st.integers(0, 4)) == 0:
+        mixed = [draw(st.integers(1, 40)) for _ in sizes]
+        strides = mixed if is_injective(tuple(sizes), tuple(mixed)) else strides
+    lowest = sum((n - 1) * s for n, s in zip(sizes, strides, strict=True) if s < 0)
+    offset = draw(st.integers(0, 9)) - lowest
+    return TensorDesc({1: "u8", 2: "u16", 4: "u32", 8: "u64"}[itemsize], sizes, strides, offset)
+
+
+@st.composite
+def copies(draw):
+    sizes = draw(st.lists(st.sampled_from([1, 2, 3, 4, 5, 8, 12, 17]), max_size=4))
+    itemsize = draw(st.sampled_from([1, 2, 4, 8]))
+    return draw(descriptors(sizes, itemsize, False)), draw(descriptors(sizes, itemsize, True))
+
+
+@settings(max_examples=400, deadline=None)
+@given(copies(), st.sampled_from([ROOMY, CRAMPED, WHOLE]), st.booleans())
+def test_copies_move_every_element_and_nothing_else(problem, limits, specialised):
+    src, dst = problem
+    generator = np.random.default_rng(src.numel)
+    source = generator.integers(0, 256, src.nbytes, np.uint8)
+    result = generator.integers(0, 256, dst.nbytes + 5, np.uint8)
+    expected = result.copy()
+    at = element_offsets(dst)[..., None] + np.arange(dst.dtype.itemsize)
+    expected[at] = bytes_at(source, src)
+    run(copy_kernels(src, dst, limits, specialised), source, result)
+    np.testing.assert_array_equal(result, expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.sampled_from([ROOMY, CRAMPED, WHOLE]), st.booleans())
+def test_nearest_takes_the_element_that_brute_force_takes(data, limits, specialised):
+    sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
+    targets = [data.draw(st.integers(1, 13)) for _ in sizes]
+    itemsize = data.draw(st.sampled_from([1, 2, 4, 8]))
+    src = data.draw(descriptors(sizes, itemsize, False))
+    dst = data.draw(descriptors(targets, itemsize, True))
+    source = np.random.default_rng(1).integers(0, 256, src.nbytes, np.uint8)
+    result = np.zeros(dst.nbytes, np.uint8)
+    elements = bytes_at(source, src)
+    for axis, (size, target) in enumerate(zip(sizes, targets, strict=True)):
+        # round half up of (o + 1/2) * I / O - 1/2, over 2 * O
+        taken = [((2 * o + 1) * size - target + target) // (2 * target) for o in range(target)]
+        elements = elements.take(taken, axis=axis)
+    run(resample_kernels(src, dst, tuple(range(len(sizes))), "nearest", limits, specialised), source, result)
+    np.testing.assert_array_equal(bytes_at(result, dst), elements)
+
+
+@pytest.mark.parametrize("specialised", [False, True])
+def test_generic_and_specialised_plans_differ_only_in_how_axes_are_told(specialised):
+    src = TensorDesc("f32", (2, 3, 5), (15, 1, 3))
+    (kernel,) = copy_kernels(src, TensorDesc("f32", (2, 3, 5)), ROOMY, specialised)
+    assert kernel.shader.endswith("_specialised") is specialised
+    assert bool(kernel.parameters) is not specialised
+
+
+def test_a_divisor_is_exact_up_to_two_to_the_31():
+    edges = [0, 1, (1 << 31) - 1]
+    for divisor in [*range(2, 300), *(1 << k for k in range(2, 31)), 641, 65535, 65537, (1 << 31) - 1]:
+        factor, shift = multiply_shift(divisor)
+        assert factor < 1 << 32
+        near = [k * divisor + d for k in (1, 2, ((1 << 31) - 2) // divisor) for d in (-1, 0, 1)]
+        for n in edges + [n for n in near if 0 <= n < 1 << 31]:
+            assert (n * factor >> 32) >> shift == n // divisor
+
+
+def test_neighbours_that_move_together_merge_and_widen():
+    # A u8 crop of 8 columns out of rows of 32: one axis of 8-byte elements.
+    problem = widen(simplify([Axis(4, 32, 8), Axis(8, 1, 1)], 0, 0, 1))
+    assert (problem.itemsize, problem.axes) == (8, (Axis(4, 4, 1),))
+    # A packed copy is one run of the widest elements.
+    problem = widen(simplify([Axis(4, 8, 8), Axis(8, 1, 1)], 0, 0, 4))
+    assert (problem.itemsize, problem.axes) == (16, (Axis(8, 1, 1),))
+
+
+def test_two_to_three_is_the_worked_example():
+    assert nearest_table(2, 3).first.tolist() == [0, 1, 1]
+    table = linear_table(2, 3)
+    assert table.first.tolist() == [0, 0, 1]
+    assert table.words[:, 1:].copy().view(np.float32).tolist() == [[1, 0], [0.5, 0.5], [1, 0]]
+
+
+def test_tables_of_sizes_that_overflow_64_bits_are_exact():
+    # (2o + 1) * I passes 2^63; index 3 of 5 reads at 0.7 * I - 0.5.
+    size = (1 << 62) + 1
+    assert nearest_table(size, 5).first.tolist() == [(2 * o + 1) * size // 10 for o in range(5)]
+
+
+def test_a_buffer_beyond_the_range_is_split_where_windows_exist_and_refused_where_not():
+    src = TensorDesc("f32", (64, 64))
+    dst = TensorDesc.xla("f32", (64, 64), (0, 1))
+    kernels = copy_kernels(src, dst, CRAMPED, False)
+    assert len(kernels) > 1
+    assert all(binding.nbytes <= 256 for kernel in kernels for binding in kernel.bindings)
+    small = Limits(max_buffer_range=4096, offset_alignment=0)
+    with pytest.raises(UnsupportedError, match="16384 bytes exceeds the 4096"):
+        copy_kernels(src, dst, small, False)
+
+
+def test_work_groups_stay_within_the_device():
+    src = TensorDesc("u8", (70_000, 3))
+    dst = TensorDesc("u8", (70_000, 3), (5, 1))
+    limits = Limits(max_group_count=(7, 1000, 1))
+    for kernel in copy_kernels(src, dst, limits, False):
+        assert all(n <= most for n, most in zip(kernel.groups, limits.max_group_count, strict=True))
+
+
+def test_an_empty_tensor_plans_nothing():
+    empty = TensorDesc("f32", (3, 0))
+    assert copy_kernels(empty, empty, ROOMY, False) == ()
+    assert resample_kernels(empty, TensorDesc("f32", (5, 0)), (0,), "nearest", ROOMY, False) == ()

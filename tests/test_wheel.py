@@ -1,0 +1,131 @@
+"""The wheel: for every system, complete, and at work in a clean environment that has no compiler."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile")
+FOLDERS = ("src", "shaders", "tools", "tests")
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+RUN_AN_OPERATION = """
+import numpy as np, pathlib, restride as rs
+home = pathlib.Path(rs.__file__)
+x = np.arange(6, dtype="f4").reshape(2, 3)
+assert np.array_equal(rs.reorder(x, "AB->BA").numpy(), x.T)
+y = np.arange(1, 17, dtype="i4").reshape(4, 4)
+assert rs.strided_slice(y, (0, 1), (4, 3), (-2, 2)).numpy().tolist() == [[14, 16], [6, 8]]
+print(home)
+"""
+
+
+def run(*command, **options):
+    result = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, **options)
+    assert result.returncode == 0, f"{command}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
+
+
+@pytest.fixture(scope="session")
+def dist(tmp_path_factory):
+    """A folder with the source distribution of this checkout, and the wheel that is built from it."""
+    # Built from a copy: the hook compiles into the tree that it builds from.
+    checkout = tmp_path_factory.mktemp("checkout")
+    for name in SOURCES:
+        shutil.copy(ROOT / name, checkout)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__", "spirv"))
+    shutil.copy(ROOT / ".gitignore", checkout)
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, checkout)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(dist):
+    (path,) = dist.glob("*.whl")
+    return path
+
+
+def test_wheel_is_for_every_python_and_system(wheel):
+    assert wheel.name == f"restride-{VERSION}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = archive.read(f"restride-{VERSION}.dist-info/WHEEL").decode()
+    assert "Tag: py3-none-any" in metadata
+    assert "Root-Is-Purelib: true" in metadata
+
+
+def test_wheel_holds_every_module_with_its_hash(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        manifest = json.loads(archive.read("restride/spirv/manifest.json"))
+        shipped = {name for name in archive.namelist() if name.startswith("restride/spirv/")}
+        assert manifest["modules"]
+        for name, entry in manifest["modules"].items():
+            code = archive.read(f"restride/spirv/{name}.spv")
+            assert hashlib.sha256(code).hexdigest() == entry["sha256"]
+            assert len(code) == entry["bytes"]
+    expected = {f"restride/spirv/{name}.spv" for name in manifest["modules"]}
+    assert shipped == expected | {"restride/spirv/manifest.json"}
+
+
+def test_wheel_holds_the_glsl_and_the_type_marker(wheel):
+    shaders = [path for path in (ROOT / "shaders").rglob("*") if path.is_file()]
+    with zipfile.ZipFile(wheel) as archive:
+        for path in shaders:
+            name = f"restride/shaders/{path.relative_to(ROOT / 'shaders').as_posix()}"
+            assert archive.read(name) == path.read_bytes()
+        names = archive.namelist()
+    assert "restride/py.typed" in names
+    assert f"restride-{VERSION}.dist-info/licenses/LICENSE" in names
+    assert {name.split("/")[0] for name in names} == {"restride", f"restride-{VERSION}.dist-info"}
+
+
+def test_sdist_holds_what_a_wheel_is_built_from(dist):
+    (path,) = dist.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+    for needed in (
+        "shaders/variants.txt",
+        "tools/hatch_build.py",
+        "tools/compile_shaders.py",
+        "pyproject.toml",
+        "LICENSE",
+    ):
+        assert needed in names
+    assert not any(name.startswith("src/restride/spirv") for name in names)
+
+
+@pytest.fixture(scope="session")
+def clean_python(wheel, tmp_path_factory):
+    """A new environment's interpreter: restride from the wheel, its dependencies borrowed from this environment."""
+    home = tmp_path_factory.mktemp("clean")
+    run(sys.executable, "-m", "venv", "--without-pip", home)
+    python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    packages = Path(run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python)
+    run(*pip, "install", "--no-deps", "--no-index", wheel)
+    # Only the directory: a .pth inside it, such as that of an editable restride, is not followed. It comes after the
+    # wheel's own folder.
+    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python
+
+
+def test_installed_wheel_runs_an_operation_without_a_compiler(clean_python, tmp_path):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment["PATH"] = str(tmp_path)  # empty: no glslang
+    lines = run(clean_python, "-c", RUN_AN_OPERATION, cwd=tmp_path, env=environment).splitlines()
+    assert clean_python.parent.parent in Path(lines[-1]).parents, f"restride came from {lines[-1]}"
+
+
+def test_installed_command_says_its_devices(clean_python, tmp_path):
+    assert run(clean_python.with_name("restride"), "devices", cwd=tmp_path)

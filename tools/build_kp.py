@@ -1,0 +1,116 @@
+"""Install Kompute's Python package `kp` 0.9.0 for the second runtime: built once, its wheel kept in .cache/wheels.
+
+`kp` is published as a source distribution only. Three things keep `pip install kp` from working as it is:
+
+- it asks for numpy below 2, but works with numpy 2: it is installed with --no-deps;
+- it fetches fmt, pybind11 and the Vulkan headers while it builds: it is pointed at the installed ones instead;
+- its setup.py lacks a comma before -DPYTHON_EXECUTABLE, so CMake looks for some Python by itself and may find another
+  than the one that builds: a CMake toolchain file says which.
+
+Needs cmake, a C++ compiler, the Vulkan headers and loader, fmt, and Python's headers. Takes about two minutes on two
+cores. Run it with the interpreter that is to have `kp`: ``.venv/bin/python tools/build_kp.py``.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+KP_VERSION = "0.9.0"
+WHEELS = Path(__file__).resolve().parent.parent / ".cache" / "wheels"
+LOG = WHEELS.parent / "build_kp.log"
+
+OPTIONS = {
+    "KOMPUTE_OPT_INSTALL": "OFF",
+    "KOMPUTE_OPT_USE_BUILT_IN_FMT": "OFF",
+    "KOMPUTE_OPT_USE_BUILT_IN_PYBIND11": "OFF",
+    "KOMPUTE_OPT_USE_BUILT_IN_VULKAN_HEADER": "OFF",
+}
+
+ADVICE = """The whole output is in {log}. What the build needs:
+  Debian, Ubuntu   apt-get install g++ cmake libvulkan-dev libfmt-dev python3-dev
+  Fedora           dnf install gcc-c++ cmake vulkan-headers vulkan-loader-devel fmt-devel python3-devel
+  Arch             pacman -S gcc cmake vulkan-headers vulkan-icd-loader fmt
+  macOS            xcode-select --install; brew install cmake vulkan-headers vulkan-loader fmt"""
+
+
+class KpBuildError(Exception):
+    """pip or CMake failed; the message has the end of their output."""
+
+
+def installed_version(package: str) -> str | None:
+    """The version of ``package`` in this interpreter's environment, None if it is not there."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def wheel_folder() -> Path:
+    """Where the wheel for this interpreter lies: a wheel built by another Python or pybind11 has another folder."""
+    tag = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
+    return WHEELS / f"kp-{KP_VERSION}-{tag}-pybind11-{installed_version('pybind11')}"
+
+
+def _pip(step: str, *arguments: str, environment: dict[str, str] | None = None) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments]
+    LOG.parent.mkdir(parents=True, exist_ok=True)
+    with LOG.open("w", encoding="utf-8") as log:
+        done = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False
+        )
+    if done.returncode != 0:
+        tail = "\n".join(LOG.read_text(encoding="utf-8", errors="replace").splitlines()[-40:])
+        raise KpBuildError(f"{step} failed:\n{tail}\n\n{ADVICE.format(log=LOG)}")
+
+
+def build(folder: Path) -> None:
+    """Build the wheel into ``folder``, with as many compilers at a time as this process has cores."""
+    missing = [name for name in ("pybind11", "setuptools", "wheel") if installed_version(name) is None]
+    if missing:
+        raise KpBuildError(f"building kp needs {', '.join(missing)} in this environment: pip install --group dev")
+    import pybind11
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        toolchain = Path(scratch) / "python.cmake"
+        executable = Path(sys.executable).as_posix()
+        toolchain.write_text(f'set(PYTHON_EXECUTABLE "{executable}" CACHE FILEPATH "")\n', encoding="utf-8")
+        environment = {
+            **os.environ,
+            **OPTIONS,
+            "CMAKE_PREFIX_PATH": pybind11.get_cmake_dir(),
+            "CMAKE_TOOLCHAIN_FILE": str(toolchain),
+            # Without a number kp's setup.py says `make -j`: every file at once.
+            "KOMPUTE_PYTHON_NUM_PARALLEL_THREADS": str(cores),
+        }
+        source = ("--no-deps", "--no-build-isolation", "--no-binary", "kp", f"kp=={KP_VERSION}")
+        _pip(f"building kp {KP_VERSION}", "wheel", "-w", str(folder), *source, environment=environment)
+
+
+def main() -> int:
+    """0: ``kp`` is installed and imports. 1: it could not be built or does not import."""
+    if installed_version("kp") == KP_VERSION:
+        return 0
+    folder = wheel_folder()
+    try:
+        if not list(folder.glob("kp-*.whl")):
+            print(f"building kp {KP_VERSION}, once, about two minutes (output in {LOG})", flush=True)
+            build(folder)
+        (wheel,) = folder.glob("kp-*.whl")
+        print(f"installing {wheel.name}", flush=True)
+        _pip(f"installing {wheel}", "install", "--no-deps", "--force-reinstall", str(wheel))
+    except KpBuildError as error:
+        print(f"build_kp: {error}", file=sys.stderr)
+        return 1
+    return subprocess.run([sys.executable, "-c", "import kp"], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

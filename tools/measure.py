@@ -1,0 +1,127 @@
+"""Measure the speed that the README claims: restride against numpy, interleaved in one run, medians.
+
+    python tools/measure.py [--repeat N]
+
+Operations write into a destination made beforehand, as numpy's do, and wait for the device. Data are random bits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import restride as rs
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One row: what numpy does and what restride does, and the bytes that both move."""
+
+    name: str
+    goal: str
+    nbytes: int
+    with_numpy: Callable[[], object]
+    with_restride: Callable[[], object]
+
+
+def workloads(device: rs.Device) -> list[Workload]:
+    generator = np.random.default_rng(0)
+
+    def into(x: rs.Tensor, desc: rs.TensorDesc, layout: str | None = None) -> Callable[[], object]:
+        out = rs.empty(desc, device)
+
+        def operation() -> None:
+            rs.reorder(x, layout, out=out)
+            device.wait()
+
+        return operation
+
+    run = generator.random((64 << 18,), np.float32)
+    run_copy = np.empty_like(run)
+    square = generator.random((4096, 4096), np.float32)
+    square_copy = np.empty_like(square)
+    image = generator.random((1, 3, 1080, 1920), np.float32)
+    half = np.empty((1, 3, 540, 960), np.float32)
+    small = rs.asarray(generator.random((1, 3, 8, 8), np.float32), device=device)
+    small_nhwc = np.empty((1, 8, 8, 3), np.float32)
+    small_host = small.numpy()
+    on_device = {
+        name: rs.asarray(array, device=device) for name, array in (("run", run), ("square", square), ("image", image))
+    }
+    return [
+        Workload(
+            "copy f32 64 MiB",
+            "half of numpy's speed",
+            2 * run.nbytes,
+            lambda: np.copyto(run_copy, run),
+            into(on_device["run"], rs.TensorDesc("f32", run.shape)),
+        ),
+        Workload(
+            "transpose f32 4096x4096",
+            "faster than numpy",
+            2 * square.nbytes,
+            lambda: np.copyto(square_copy, square.T),
+            into(on_device["square"].permute(1, 0), rs.TensorDesc("f32", square.shape)),
+        ),
+        Workload(
+            "[..., ::2, ::2] f32 1x3x1080x1920",
+            "within 2x of numpy",
+            2 * half.nbytes,
+            lambda: np.copyto(half, image[..., ::2, ::2]),
+            into(on_device["image"][..., ::2, ::2], rs.TensorDesc("f32", half.shape)),
+        ),
+        Workload(
+            "NCHW->NHWC f32 1x3x8x8",
+            "under 400 us",
+            2 * small_nhwc.nbytes,
+            lambda: np.copyto(small_nhwc, small_host.transpose(0, 2, 3, 1)),
+            into(small.permute(0, 2, 3, 1), rs.TensorDesc("f32", small_nhwc.shape)),
+        ),
+    ]
+
+
+def median_ms(times: list[float]) -> float:
+    return statistics.median(times) * 1e3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeat", type=int, default=21, help="timed rounds of each row (default: %(default)s)")
+    repeat = parser.parse_args().repeat
+    with rs.Device() as device:
+        print(f"{device.info.name}, {device.info.driver} {device.info.driver_version}; numpy {np.__version__}")
+        print(f"{'workload':36} {'numpy ms':>9} {'restride ms':>11} {'GB/s':>6} {'ratio':>6}  goal")
+        for row in workloads(device):
+            for _ in range(3):  # the first dispatches compile
+                row.with_numpy()
+                row.with_restride()
+            times: tuple[list[float], list[float]] = ([], [])
+            for _ in range(repeat):
+                for side, operation in zip(times, (row.with_numpy, row.with_restride), strict=True):
+                    start = time.perf_counter()
+                    operation()
+                    side.append(time.perf_counter() - start)
+            theirs, ours = map(median_ms, times)
+            speed = f"{row.nbytes / ours / 1e6:6.2f} {ours / theirs:6.2f}"
+            print(f"{row.name:36} {theirs:9.3f} {ours:11.3f} {speed}  {row.goal}", flush=True)
+        print(memory_line(device))
+
+
+def memory_line(device: rs.Device) -> str:
+    """What an operation allocates beside its destination."""
+    x = rs.asarray(np.random.default_rng(0).random((3, 1080, 1920), np.float32), device=device)
+    device.wait()
+    before = device.counters().bytes_allocated
+    y = rs.resample(x, sizes=(1200, 2000))
+    device.wait()
+    beside = device.counters().bytes_allocated - before - y.desc.nbytes
+    return f"device memory of a resample to 3x1200x2000 f32, beside its destination: {beside / 1024:.0f} KiB"
+
+
+if __name__ == "__main__":
+    main()
