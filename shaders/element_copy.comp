@@ -1,7 +1,7 @@
 // Copy of elements of 8, 16 or 32 bits, bits in and bits out, along plain axes or through tables of source indices.
 //
 // A plain axis walks the source by its stride: the strided copy of sub-word elements.
-// INDEX_TABLES: an axis with a table takes the source index of destination index c from parameters[TABLE + c]: nearest
+// INDEX_TABLES: an axis with a table takes the source offset of destination index c from word c of the table: nearest
 // resampling, exact for every element type.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -11,7 +11,10 @@ layout(local_size_x = 128) in;
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) buffer Dst { uint dst[]; };
 #if defined(INDEX_TABLES) || !defined(SPECIALISED)
-layout(std430, binding = 2) readonly buffer Parameters { uint parameters[]; };
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
+#endif
+#ifdef INDEX_TABLES
+layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words
 #endif
 
 #include "dispatch.glsl"
@@ -21,7 +24,7 @@ layout(std430, binding = 2) readonly buffer Parameters { uint parameters[]; };
 uint src_offset;
 
 #ifdef INDEX_TABLES
-#define VISIT_AXIS(k) src_offset += (TABLE(k) == 0 ? coordinate : parameters[TABLE(k) + coordinate]) * SRC(k);
+#define VISIT_AXIS(k) src_offset += TABLE(k) == 0 ? coordinate * SRC(k) : words[4 * TABLE(k) + coordinate];
 #else
 #define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #endif

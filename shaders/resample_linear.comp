@@ -1,8 +1,8 @@
 // Linear resampling over any number of axes: nested sums of two taps, the last logical axis first.
 //
-// Each resampled axis has a table in `parameters`, three words an output index: first source index, weight of it, weight
-// of the next. Output 1 of 2 -> 3 lies half way: first 0, weights 0.5 and 0.5. The second tap is clamped to the axis, and a
-// tap of weight zero adds nothing, so an infinity beside the border does not become a NaN.
+// Each resampled axis has a table in `parameters`, one row an output index: source offsets of the two taps, then their
+// weights. Output 1 of 2 -> 3 lies half way: offsets 0 and one stride, weights 0.5 and 0.5. A tap of weight zero adds -0.0,
+// which changes no sum, so an infinity beside the border does not become a NaN.
 // One evaluation order, in f32 without contraction, so splitting a problem never changes a bit.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -11,7 +11,7 @@ layout(local_size_x = 128) in;
 
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) buffer Dst { uint dst[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uint parameters[]; };
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 
 layout(constant_id = 2) const uint TYPE = 0;   // element type, as numbered in convert.glsl
 layout(constant_id = 3) const uint SLOTS = 1;  // resampled axes; slot 0 is the last logical one
@@ -24,51 +24,45 @@ layout(constant_id = 3) const uint SLOTS = 1;  // resampled axes; slot 0 is the 
 #define MAX_SLOTS 8
 
 uint src_offset;
-uint tap_offset[MAX_SLOTS][2];
-float tap_weight[MAX_SLOTS][2];
+uvec2 tap_offset[MAX_SLOTS];
+vec2 tap_weight[MAX_SLOTS];
 
-// parameters[1] is the first word of the slots, two words each: the last source index of the axis and its stride.
-void visit_slot(uint slot, uint entry) {
-    uint last = parameters[parameters[1] + 2 * slot];
-    uint stride = parameters[parameters[1] + 2 * slot + 1];
-    uint first = parameters[entry];
-    tap_offset[slot][0] = first * stride;
-    tap_offset[slot][1] = min(first + 1, last) * stride;
-    tap_weight[slot][0] = uintBitsToFloat(parameters[entry + 1]);
-    tap_weight[slot][1] = uintBitsToFloat(parameters[entry + 2]);
+void visit_slot(uint slot, uvec4 taps) {
+    tap_offset[slot] = taps.xy;
+    tap_weight[slot] = uintBitsToFloat(taps.zw);
 }
 
 #define VISIT_AXIS(k) \
     if (TABLE(k) == 0) { \
         src_offset += coordinate * SRC(k); \
     } else { \
-        visit_slot(SLOT(k), TABLE(k) + 3 * coordinate); \
+        visit_slot(SLOT(k), parameters[TABLE(k) + coordinate]); \
     }
 
 #include "destination.glsl"
 
 float weighted(float weight, float value) {
     precise float product = weight * value;
-    return weight == 0.0 ? 0.0 : product;
+    return weight == 0.0 ? -0.0 : product;
 }
 
 float sum_of_taps(uint slot, float first, float second) {
-    precise float sum = weighted(tap_weight[slot][0], first) + weighted(tap_weight[slot][1], second);
+    precise float sum = weighted(tap_weight[slot].x, first) + weighted(tap_weight[slot].y, second);
     return sum;
 }
 
 float value_0(uint offset) { return to_f32(load_bits(offset), TYPE); }
 
 float value_1(uint offset) {
-    return sum_of_taps(0, value_0(offset + tap_offset[0][0]), value_0(offset + tap_offset[0][1]));
+    return sum_of_taps(0, value_0(offset + tap_offset[0].x), value_0(offset + tap_offset[0].y));
 }
 
 float value_2(uint offset) {
-    return sum_of_taps(1, value_1(offset + tap_offset[1][0]), value_1(offset + tap_offset[1][1]));
+    return sum_of_taps(1, value_1(offset + tap_offset[1].x), value_1(offset + tap_offset[1].y));
 }
 
 float value_3(uint offset) {
-    return sum_of_taps(2, value_2(offset + tap_offset[2][0]), value_2(offset + tap_offset[2][1]));
+    return sum_of_taps(2, value_2(offset + tap_offset[2].x), value_2(offset + tap_offset[2].y));
 }
 
 // More than three axes: a binary counter over the outer slots, bit 0 the innermost of them. Each finished pair carries

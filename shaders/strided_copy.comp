@@ -2,6 +2,7 @@
 //
 // WORDS 1, 2, 4: 32-bit words of one element. Moving bits needs no type: f64 is WORDS 2, and a contiguous run of u8 whose
 // ends and rows fall on 16 bytes is WORDS 4.
+// RUN: both sides are contiguous, so there are no axes at all.
 // GATHER: the source stays in single words; four of them, lane_stride apart, make one 128-bit store. A slice [::2]
 // has lane_stride 2, a flip -1, a broadcast 0.
 #version 450
@@ -24,15 +25,21 @@ layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 0) readonly buffer Src { ELEMENT src[]; };
 #endif
 layout(std430, binding = 1) writeonly buffer Dst { ELEMENT dst[]; };
-#ifndef SPECIALISED
-layout(std430, binding = 2) readonly buffer Parameters { uint parameters[]; };
+#if !defined(SPECIALISED) && !defined(RUN)
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 #endif
 
 #include "dispatch.glsl"
+#ifndef RUN
 #include "axes.glsl"
+#endif
 
-// Enough work for one invocation to pay for its start; neighbours stay neighbours, so accesses stay coalesced.
+// Enough work for one invocation to pay for its start.
 const uint ELEMENTS_PER_INVOCATION = 4;
+
+// Which four elements: neighbours where an invocation is a lane of a CPU (a fifth faster on llvmpipe), a group apart where
+// neighbouring invocations share a memory transaction.
+layout(constant_id = 0) const bool NEIGHBOURS = false;
 
 ELEMENT load(uint offset) {
 #ifdef GATHER
@@ -56,14 +63,21 @@ ELEMENT load(uint offset) {
 void copy(uint index) {
     uint src_offset = dispatch.src_base;
     uint dst_offset = dispatch.dst_base;
+#ifdef RUN
+    src_offset += index;
+    dst_offset += index;
+#else
     FOR_AXES_INWARD_OUT(COORDINATE)
+#endif
     dst[dst_offset] = load(src_offset);
 }
 
 void main() {
-    uint start = group_number() * gl_WorkGroupSize.x * ELEMENTS_PER_INVOCATION + gl_LocalInvocationID.x;
+    uint start = group_number() * gl_WorkGroupSize.x * ELEMENTS_PER_INVOCATION;
+    start += gl_LocalInvocationID.x * (NEIGHBOURS ? ELEMENTS_PER_INVOCATION : 1);
+    uint step = NEIGHBOURS ? 1 : gl_WorkGroupSize.x;
     [[unroll]] for (uint n = 0; n < ELEMENTS_PER_INVOCATION; ++n) {
-        uint index = start + n * gl_WorkGroupSize.x;
+        uint index = start + n * step;
         if (index < dispatch.count) {
             copy(index);
         }

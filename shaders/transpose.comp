@@ -18,7 +18,7 @@ layout(std430, binding = 1) writeonly buffer Dst { uvec4 dst[]; };
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
 #endif
-layout(std430, binding = 2) readonly buffer Parameters { uint parameters[]; };
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 
 layout(push_constant) uniform Dispatch {
     uint src_base;

@@ -59,7 +59,7 @@ def _run_one(kernel: KernelSpec, src: np.ndarray, dst: np.ndarray) -> None:
     axes = _axes(kernel, parameters, specialised=name != kernel.shader)
     if name.startswith("transpose"):
         _transpose(kernel, axes, windows, aligned=name.endswith("aligned"))
-    elif name.startswith("strided"):
+    elif name.startswith(("strided", "run")):
         _strided(kernel, axes, windows, name)
     else:
         _elements(kernel, axes, windows, parameters, linear=name == "resample_linear")
@@ -69,13 +69,15 @@ def _run_one(kernel: KernelSpec, src: np.ndarray, dst: np.ndarray) -> None:
 
 
 def _axes(kernel: KernelSpec, parameters: np.ndarray, specialised: bool) -> list[TwinAxis]:
+    if kernel.shader.startswith("run"):
+        return [TwinAxis(kernel.push[2], 1, 1, 0, 0)]
     if specialised:
         rank = kernel.constants[8]
         fields = [kernel.constants[9 + 5 * k : 14 + 5 * k] for k in range(rank)]
         return [TwinAxis(size, _signed(src), dst, table, slot) for size, src, dst, table, slot in fields]
     axes = []
     for k in range(parameters[0]):
-        size, src, dst, table, slot, *multipliers = (int(v) for v in parameters[8 + 9 * k : 17 + 9 * k])
+        size, src, dst, table, *multipliers, slot = (int(v) for v in parameters[8 + 12 * k : 17 + 12 * k])
         axes.append(TwinAxis(size, _signed(src), dst, table, slot, tuple(multipliers[:2]), tuple(multipliers[2:])))
     return axes
 
@@ -173,6 +175,6 @@ def _elements(
         dst = dst + dst_base
     src = np.full(len(dst), _signed(src_base), np.int64)
     for axis, coordinate in zip(axes, coordinates, strict=True):
-        src += (parameters[axis.table + coordinate] if axis.table else coordinate) * axis.src
+        src = (src + (parameters[4 * axis.table + coordinate] if axis.table else coordinate * axis.src)) % (1 << 32)
     unsigned = f"u{bits // 8}"
     _put(windows[1].view(unsigned), dst, _at(windows[0].view(unsigned), src))

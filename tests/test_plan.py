@@ -123,7 +123,8 @@ def test_two_to_three_is_the_worked_example():
     assert nearest_table(2, 3).first.tolist() == [0, 1, 1]
     table = linear_table(2, 3)
     assert table.first.tolist() == [0, 0, 1]
-    assert table.words[:, 1:].copy().view(np.float32).tolist() == [[1, 0], [0.5, 0.5], [1, 0]]
+    assert table.weights.tolist() == [[1, 0], [0.5, 0.5], [1, 0]]
+    assert table.rows(stride=10)[:, :2].tolist() == [[0, 10], [0, 10], [10, 10]]
 
 
 def test_tables_of_sizes_that_overflow_64_bits_are_exact():

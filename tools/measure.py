@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import restride as rs
+
+WARM_UP = 4
+"""Rounds before the clock counts: the first dispatches compile, and a shape is specialised when it comes again."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,19 @@ def workloads(device: rs.Device) -> list[Workload]:
     ]
 
 
-def median_ms(times: list[float]) -> float:
-    return statistics.median(times) * 1e3
+def measure(rows: list[Workload], repeat: int) -> dict[str, tuple[list[float], list[float]]]:
+    """Seconds of numpy and of restride for each row. Every round runs every row, so none finds its data in the cache."""
+    times: dict[str, tuple[list[float], list[float]]] = {row.name: ([], []) for row in rows}
+    for round_number in range(WARM_UP + repeat):
+        for row in rows:
+            for side, operation in zip(times[row.name], (row.with_numpy, row.with_restride), strict=True):
+                start = time.perf_counter()
+                operation()
+                if round_number >= WARM_UP:
+                    side.append(time.perf_counter() - start)
+        print(f"\rround {round_number + 1} of {WARM_UP + repeat}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    return times
 
 
 def main() -> None:
@@ -96,19 +111,12 @@ def main() -> None:
     with rs.Device() as device:
         print(f"{device.info.name}, {device.info.driver} {device.info.driver_version}; numpy {np.__version__}")
         print(f"{'workload':36} {'numpy ms':>9} {'restride ms':>11} {'GB/s':>6} {'ratio':>6}  goal")
-        for row in workloads(device):
-            for _ in range(3):  # the first dispatches compile
-                row.with_numpy()
-                row.with_restride()
-            times: tuple[list[float], list[float]] = ([], [])
-            for _ in range(repeat):
-                for side, operation in zip(times, (row.with_numpy, row.with_restride), strict=True):
-                    start = time.perf_counter()
-                    operation()
-                    side.append(time.perf_counter() - start)
-            theirs, ours = map(median_ms, times)
+        rows = workloads(device)
+        times = measure(rows, repeat)
+        for row in rows:
+            theirs, ours = (statistics.median(side) * 1e3 for side in times[row.name])
             speed = f"{row.nbytes / ours / 1e6:6.2f} {ours / theirs:6.2f}"
-            print(f"{row.name:36} {theirs:9.3f} {ours:11.3f} {speed}  {row.goal}", flush=True)
+            print(f"{row.name:36} {theirs:9.3f} {ours:11.3f} {speed}  {row.goal}")
         print(memory_line(device))
 
 

@@ -1,14 +1,14 @@
 // The axes of a strided problem, innermost (axis 0) to outermost, each with its size and both strides.
 //
-// SIZE(k), SRC(k), DST(k): elements; strides are two's complement. No axis has size 1, destination strides are positive and
-//   ascend with k. TABLE(k): where in `parameters` the axis's table starts, 0 for a plain axis. SLOT(k): which of the
-//   interpolated axes it is, counted from the last logical axis.
-// Generic form: read from the storage buffer `parameters`. SPECIALISED form: specialization constants, so that the driver
-// folds every division; one axis is constants 9 + 5 * k ... 13 + 5 * k.
+// SIZE(k), SRC(k), DST(k): elements; strides are two's complement, those of the destination positive and ascending with k.
+// TABLE(k): the row of `parameters` at which the axis's table starts, 0 for a plain axis. SLOT(k): which of the interpolated
+//   axes it is, counted from the last logical axis.
+// Generic form: read from the storage buffer `parameters`, three rows an axis after two rows of header. SPECIALISED form:
+// specialization constants, so that the driver folds every division; one axis is constants 9 + 5 * k ... 13 + 5 * k.
 // DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31 (see plan/parameters.py):
 //   16 / 5: multiplier ceil(2^34 / 5) = 3435973837, (16 * 3435973837) >> 32 = 12, 12 >> 2 = 3.
 //
-// This file depends on the global declaration of `parameters` (uint[]).
+// This file depends on the global declaration of `parameters` (rows of uvec4).
 
 #define MAX_AXES 12
 
@@ -40,30 +40,35 @@ DECLARE_AXIS(6) DECLARE_AXIS(7) DECLARE_AXIS(8) DECLARE_AXIS(9) DECLARE_AXIS(10)
 
 #else
 
-#define RANK parameters[0]
-#define AXIS_WORD(k, field) parameters[8 + 9 * (k) + field]
-#define SIZE(k) AXIS_WORD(k, 0)
-#define SRC(k) AXIS_WORD(k, 1)
-#define DST(k) AXIS_WORD(k, 2)
-#define TABLE(k) AXIS_WORD(k, 3)
-#define SLOT(k) AXIS_WORD(k, 4)
-#define DIVIDE_BY_SIZE(n, k) multiply_shift(n, AXIS_WORD(k, 5), AXIS_WORD(k, 6))
-#define DIVIDE_BY_DST(n, k) multiply_shift(n, AXIS_WORD(k, 7), AXIS_WORD(k, 8))
+#define RANK parameters[0].x
+#define AXIS_ROW(k) (2 + 3 * (k))
+#define SIZE(k) axis_walk.x
+#define SRC(k) axis_walk.y
+#define DST(k) axis_walk.z
+#define TABLE(k) axis_walk.w
+#define SLOT(k) parameters[AXIS_ROW(k) + 2].x
+#define DIVIDE_BY_SIZE(n, k) multiply_shift(n, axis_divisors.xy)
+#define DIVIDE_BY_DST(n, k) multiply_shift(n, axis_divisors.zw)
 
-uint multiply_shift(uint n, uint multiplier, uint shift) {
+uint multiply_shift(uint n, uvec2 multiplier_and_shift) {
     uint high, low;
-    umulExtended(n, multiplier, high, low);
-    return high >> shift;
+    umulExtended(n, multiplier_and_shift.x, high, low);
+    return high >> multiplier_and_shift.y;
 }
 
 // A loop, not the unrolled form: llvmpipe has no branches around an `if`, so twelve steps would cost twelve, whatever RANK.
 #define IF_AXIS(k)
+#define LOAD_AXIS(k) \
+    uvec4 axis_walk = parameters[AXIS_ROW(k)]; \
+    uvec4 axis_divisors = parameters[AXIS_ROW(k) + 1];
 #define FOR_AXES_INWARD_OUT(VISIT) \
     for (uint axis = 0; axis < RANK; ++axis) { \
+        LOAD_AXIS(axis) \
         VISIT(axis) \
     }
 #define FOR_AXES_OUTWARD_IN(VISIT) \
     for (uint axis = RANK; axis-- > 0;) { \
+        LOAD_AXIS(axis) \
         VISIT(axis) \
     }
 

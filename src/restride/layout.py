@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError
 
@@ -29,11 +31,16 @@ def laid_out(like: TensorDesc, layout: Layout) -> TensorDesc:
         raise DescriptorError(
             f"layout must be a TensorDesc, a descriptor text, a layout name or a permutation, got {layout!r} for {like}"
         )
-    if "->" in layout:
+    if is_permutation(layout):
         return TensorDesc(like.dtype, like.sizes)
     if "[" in layout:
         return TensorDesc.parse(layout)
     return TensorDesc.xla(like.dtype, like.sizes, _minor_to_major(layout, like))
+
+
+def is_permutation(layout: Layout) -> TypeGuard[str]:
+    """True for "A->B", which permutes the logical axes and leaves the memory of a given ``out`` to it."""
+    return isinstance(layout, str) and "->" in layout
 
 
 def axis_order(src: TensorDesc, layout: Layout) -> tuple[int, ...]:
@@ -43,7 +50,7 @@ def axis_order(src: TensorDesc, layout: Layout) -> tuple[int, ...]:
         DescriptorError: a side of "A->B" repeats a letter, the sides differ in letters, or there is not one letter
         per axis.
     """
-    if not isinstance(layout, str) or "->" not in layout:
+    if not is_permutation(layout):
         return tuple(range(src.rank))
     before, _, after = layout.replace(" ", "").partition("->")
     for side in (before, after):

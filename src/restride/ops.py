@@ -12,7 +12,7 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.injective import may_overlap, require_injective
 from restride.integers import integers
 from restride.kernel import KernelSpec, Limits
-from restride.layout import Layout, axis_order, laid_out
+from restride.layout import Layout, axis_order, is_permutation, laid_out
 from restride.plan import LINEAR_TYPES, resample_kernels
 from restride.tensor import Tensor, asarray, copy_elements, new_destination, require_like
 
@@ -187,7 +187,7 @@ def _destination(like: TensorDesc, layout: Layout, src: Tensor, out: Tensor | No
     if out is None:
         dst = new_destination(desc, "layout", permuted, src.device)
     else:
-        if layout is not None and order == tuple(range(like.rank)) and out.desc != desc:
+        if layout is not None and not is_permutation(layout) and out.desc != desc:
             raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
         dst = out
         require_like(out.desc, "out", permuted)

@@ -15,10 +15,13 @@ from restride.plan.parameters import pack_parameters, word
 ELEMENTS_PER_INVOCATION = 4
 """Elements that an invocation of strided_copy.comp moves."""
 
+RUN_WIDTHS = (32, 128)
+"""Bits of the elements that run_copy modules move."""
+
 TRANSPOSE_GROUP = (8, 128)
 """Elements along axes a and b that a group of transpose.comp moves: (2, 32) blocks of 4x4."""
 
-_LEAST_FILLED = 0.25
+_LEAST_FILLED = 0.5
 """Share of a transpose's groups that must have work: a batch of 3 x 3 is better copied element by element."""
 
 
@@ -44,9 +47,12 @@ def _copy_words(problem: Problem, limits: Limits, specialised: bool) -> KernelSp
 
 def _strided_copy(problem: Problem, limits: Limits, specialised: bool) -> KernelSpec:
     windows = windows_of(problem, limits)
-    shader = f"strided_copy_{problem.itemsize * 8}"
+    bits = problem.itemsize * 8
     push = (*bases_of(problem, windows), problem.count, 0, 0)
-    return _walk(shader, problem.axes, push, windows, limits, specialised)
+    if all((axis.src, axis.dst) == (1, 1) for axis in problem.axes) and bits in RUN_WIDTHS:
+        return _walk(f"run_copy_{bits}", _kernel(limits), b"", push, windows, limits)
+    shader = variant(f"strided_copy_{bits}", specialised)
+    return _walk(shader, *axes_for(problem.axes, specialised, _kernel(limits)), push, windows, limits)
 
 
 def _can_gather(problem: Problem) -> bool:
@@ -67,23 +73,26 @@ def _gather(problem: Problem, limits: Limits, specialised: bool) -> KernelSpec:
     if inner.size > 4:
         axes.insert(0, Axis(inner.size // 4, inner.src * 4, 1))
     push = (src_base, dst_base // 4, problem.count // 4, 0, word(inner.src))
-    return _walk("strided_gather_128", tuple(axes), push, windows, limits, specialised)
+    shader = variant("strided_gather_128", specialised)
+    return _walk(shader, *axes_for(tuple(axes), specialised, _kernel(limits)), push, windows, limits)
+
+
+def _kernel(limits: Limits) -> tuple[int]:
+    """Specialization constant of strided_copy.comp: an invocation's elements are neighbours."""
+    return (int(limits.is_cpu),)
 
 
 def _walk(
     shader: str,
-    axes: tuple[Axis, ...],
+    constants: tuple[int, ...],
+    parameters: bytes,
     push: tuple[int, ...],
     windows: tuple[Binding, Binding],
     limits: Limits,
-    specialised: bool,
 ) -> KernelSpec:
     """A dispatch of strided_copy.comp; ``push[2]`` is the count."""
-    constants, parameters = axes_for(axes, specialised, ())
-    groups = -(-push[2] // (GROUP_SIZE * ELEMENTS_PER_INVOCATION))
-    return KernelSpec(
-        variant(shader, specialised), constants, push, parameters, rows_of_groups(groups, limits), windows
-    )
+    groups = rows_of_groups(-(-push[2] // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits)
+    return KernelSpec(shader, constants, push, parameters, groups, windows)
 
 
 def _transposed_axes(problem: Problem) -> tuple[int, int] | None:

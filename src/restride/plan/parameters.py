@@ -5,16 +5,18 @@ The word order is that of shaders/include/axes.glsl; a test compiles the two aga
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from restride.plan.axes import Axis
 
-HEADER_WORDS = 8
-AXIS_WORDS = 9
-SLOT_WORDS = 2
+ROW_WORDS = 4
+"""The buffer is read in rows of 128 bits; every part of it starts at one."""
+
+HEADER_ROWS = 2
+AXIS_ROWS = 3
 KERNEL_CONSTANTS = 8
 """Specialization constants 0 to 7 belong to the kernel; the axes follow."""
 
@@ -43,37 +45,33 @@ def specialised_constants(kernel: Sequence[int], axes: Sequence[Axis], tables: S
     return tuple(constants)
 
 
-def axis_words(axes: Sequence[Axis], tables: Sequence[int]) -> list[int]:
-    """The axes as words of the storage buffer, each with the multipliers that replace its divisions."""
-    words: list[int] = []
-    for axis, table in zip(axes, tables, strict=True):
-        by_size = multiply_shift(axis.size) if axis.size > 1 else (0, 0)
-        by_dst = multiply_shift(axis.dst) if axis.dst > 1 else (0, 0)
-        words += [axis.size, word(axis.src), word(axis.dst), table, axis.slot, *by_size, *by_dst]
-    return words
+def axis_rows(axis: Axis, table: int) -> list[int]:
+    """An axis as rows of the storage buffer: its walk, the multipliers that replace its two divisions, its slot."""
+    by_size = multiply_shift(axis.size) if axis.size > 1 else (0, 0)
+    by_dst = multiply_shift(axis.dst) if axis.dst > 1 else (0, 0)
+    walk = [axis.size, word(axis.src), word(axis.dst), table]
+    return [*walk, *by_size, *by_dst, axis.slot, 0, 0, 0]
 
 
 def pack_parameters(axes: Sequence[Axis], specialised: bool) -> tuple[bytes, tuple[int, ...]]:
-    """The storage buffer of a problem: header, axes, slots, tables; and the word at which each axis's table starts.
+    """The storage buffer of a problem, header, axes, tables, and the row at which each axis's table starts.
 
-    Empty when there is nothing to say: a specialised problem without tables.
+    A specialised problem has its axes elsewhere, and without tables nothing to say here: its buffer is empty.
     """
-    slots = sum(not axis.is_plain for axis in axes)
-    if specialised and not slots:
-        return b"", (0,) * len(axes)
-    slots_at = HEADER_WORDS + (0 if specialised else AXIS_WORDS * len(axes))
-    tables_at = slots_at + SLOT_WORDS * slots
+    row = HEADER_ROWS + (0 if specialised else AXIS_ROWS * len(axes))
     starts: list[int] = []
-    slot_words = [0] * (SLOT_WORDS * slots)
-    rows: list[bytes] = []
+    tables: list[npt.NDArray[np.uint32]] = []
     for axis in axes:
-        if axis.table is None:
-            starts.append(0)
-            continue
-        starts.append(tables_at)
-        rows.append(np.ascontiguousarray(axis.table.words).tobytes())
-        tables_at += axis.table.words.size
-        slot_words[SLOT_WORDS * axis.slot : SLOT_WORDS * (axis.slot + 1)] = [word(axis.table.last), word(axis.src)]
-    header = [len(axes), slots_at, *[0] * (HEADER_WORDS - 2)]
-    words = header + ([] if specialised else axis_words(axes, starts)) + slot_words
-    return struct.pack(f"<{len(words)}I", *words) + b"".join(rows), tuple(starts)
+        starts.append(0 if axis.table is None else row)
+        if axis.table is not None:
+            words = axis.table.rows(axis.src).ravel()
+            padding = -len(words) % ROW_WORDS
+            tables += [words, np.zeros(padding, np.uint32)]
+            row += (len(words) + padding) // ROW_WORDS
+    if specialised and not tables:
+        return b"", tuple(starts)
+    head = [len(axes), *[0] * (HEADER_ROWS * ROW_WORDS - 1)]
+    if not specialised:
+        for axis, start in zip(axes, starts, strict=True):
+            head += axis_rows(axis, start)
+    return np.concatenate([np.array(head, np.uint32), *tables]).tobytes(), tuple(starts)

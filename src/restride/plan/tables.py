@@ -20,40 +20,43 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Per output index: ``words`` (uint32, one row an index) for the shader.
+    """What each output index of an axis reads.
 
-    first: lowest source index that each output index reads, ascending or descending.
-    taps: source indices read from there on, clamped to ``last``, the axis's last source index.
+    first: lowest source index, ascending or descending. last: the axis's last source index.
+    weights: f32, one a tap; the taps are the source indices from ``first`` on, clamped to ``last``. None: one tap, taken
+        as it is.
     """
 
     first: npt.NDArray[Any]
-    words: npt.NDArray[np.uint32]
-    taps: int
     last: int
-
-    @property
-    def size(self) -> int:
-        """Output indices."""
-        return len(self.first)
+    weights: npt.NDArray[np.float32] | None = None
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the shader's rows."""
-        return self.words.nbytes
+        """Bytes of ``rows``."""
+        return len(self.first) * 4 * (1 if self.weights is None else 2 * self.weights.shape[1])
+
+    def rows(self, stride: int) -> npt.NDArray[np.uint32]:
+        """The shader's words, one row an output index: the taps' source offsets, modulo 2^32, then their weights."""
+        taps = 1 if self.weights is None else self.weights.shape[1]
+        index = np.minimum(self.first[:, np.newaxis] + np.arange(taps), self.last)
+        offsets = (index * stride % (1 << 32)).astype(np.uint32)
+        return offsets if self.weights is None else np.hstack([offsets, self.weights.view(np.uint32)])
 
     def reversed(self) -> Table:
         """The table for a destination that is walked from its other end."""
-        return Table(self.first[::-1], self.words[::-1], self.taps, self.last)
+        return Table(self.first[::-1], self.last, None if self.weights is None else self.weights[::-1])
 
     def part(self, start: int, size: int) -> Table:
-        """Rows ``start`` to ``start + size``."""
+        """Output indices ``start`` to ``start + size``."""
         rows = slice(start, start + size)
-        return Table(self.first[rows], self.words[rows], self.taps, self.last)
+        return Table(self.first[rows], self.last, None if self.weights is None else self.weights[rows])
 
     def reads(self) -> tuple[int, int]:
-        """The lowest and the highest source index that any row reads."""
+        """The lowest and the highest source index that any output index reads."""
         ends = int(self.first[0]), int(self.first[-1])
-        return min(ends), min(max(ends) + self.taps - 1, self.last)
+        taps = 1 if self.weights is None else self.weights.shape[1]
+        return min(ends), min(max(ends) + taps - 1, self.last)
 
 
 def _half_pixel(source_size: int, size: int) -> tuple[npt.NDArray[Any], int]:
@@ -63,17 +66,12 @@ def _half_pixel(source_size: int, size: int) -> tuple[npt.NDArray[Any], int]:
     return (2 * index + 1) * source_size - size, 2 * size
 
 
-def _as_words(values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
-    # Indices beyond 2^32 exist only on broadcast axes, whose stride 0 makes them all the same element.
-    return (values % (1 << 32)).astype(np.uint32)
-
-
 @lru_cache(maxsize=256)
 def nearest_table(source_size: int, size: int) -> Table:
     """Nearest source index, halves away from zero (oneDNN's ``roundf``): ``floor(s + 1/2)``."""
     numerator, denominator = _half_pixel(source_size, size)
     first = (numerator + size) // denominator
-    return Table(first, _as_words(first)[:, np.newaxis], 1, source_size - 1)
+    return Table(first, source_size - 1)
 
 
 @lru_cache(maxsize=256)
@@ -90,5 +88,4 @@ def linear_table(source_size: int, size: int) -> Table:
     first = np.clip(floor, 0, source_size - 1)
     rest = np.where(outside, 0, rest)
     weights = np.stack([(denominator - rest) / denominator, rest / denominator], axis=1).astype(np.float32)
-    words = np.concatenate([_as_words(first)[:, np.newaxis], weights.view(np.uint32)], axis=1)
-    return Table(first, words, 2, source_size - 1)
+    return Table(first, source_size - 1, weights)

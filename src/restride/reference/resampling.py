@@ -73,7 +73,7 @@ def resample(
         result = request.array
         for axis, size in zip(request.axes, request.sizes, strict=True):
             result = np.take(result, nearest_indices(result.shape[axis], size), axis)
-        return np.ascontiguousarray(result)
+        return np.array(result, order="C")
     with np.errstate(invalid="ignore"):
         return round_once(_interpolated(request, _as_float64(request.array)), request.array.dtype)
 

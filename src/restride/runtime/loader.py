@@ -111,7 +111,7 @@ class Functions:
         if address == ffi.NULL:
             raise DeviceError(f"the driver has no function {name}")
         function: Callable[..., Any] = ffi.cast(function_type, address)
-        if function_type.result.cname == "VkResult":
+        if function_type.result == ffi.typeof("VkResult"):
             function = self._checked(name, function)
         setattr(self, name, function)
         return function

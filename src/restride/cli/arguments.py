@@ -1,0 +1,99 @@
+"""The command line: one parser for each command, and what several of them take."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn, Protocol
+
+import restride
+from restride.cli.exits import EXPLAINED, UsageError
+from restride.device import Device
+from restride.errors import DeviceNotFound, UnsupportedError
+from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
+
+_DESCRIPTION = "Any tensor layout to any other, any size to any other, in one dispatch, on any Vulkan device."
+_EPILOG = f"""\
+examples:
+  restride devices                                      what can compute here
+  restride doctor                                       what is missing, and the fix
+  restride demo photo.jpg                               a tour with your own photograph
+  restride slice photo.png left.png '[:, :200, :]'      crop
+  restride reorder nchw.npy nhwc.npy --layout 'NCHW->NHWC'
+  restride resample photo.jpg small.png --sizes 224 224 --check
+
+{EXPLAINED}"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, and an exit code that ``main`` gives."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False, **options})
+
+    def error(self, message: str) -> NoReturn:
+        """Raise ``UsageError`` with the message and where to read more."""
+        raise UsageError(f"{message} (see `{self.prog} --help`)")
+
+
+Commands = Any
+"""What ``add_subparsers`` gives; argparse keeps its type private."""
+
+
+def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments of the command that was asked for; ``run`` among them is the function that does it.
+
+    Raises:
+        UsageError: they make no sense.
+        SystemExit: after ``--help`` and ``--version``.
+    """
+    parser = Parser(prog="restride", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("--version", action="version", version=f"restride {restride.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    for module in modules:
+        module.add_commands(commands)
+    arguments, rest = parser.parse_known_args(argv)
+    # argparse takes an optional positional only next to the others: `slice --check IN OUT [::2]` works,
+    # `slice IN OUT --check [::2]` leaves the index over.
+    if len(rest) == 1 and rest[0].startswith("[") and getattr(arguments, "index", "") is None:
+        arguments.index = rest.pop()
+    if rest:
+        raise UsageError(f"unrecognized arguments: {' '.join(rest)} (see `restride {arguments.command} --help`)")
+    return arguments
+
+
+def add_device_options(parser: argparse.ArgumentParser) -> None:
+    """``--device``, ``--runtime`` and ``--timeout``."""
+    group = parser.add_argument_group("device")
+    group.add_argument(
+        "--device", metavar="DEVICE", help="index or part of the name (default: RESTRIDE_DEVICE, then the best)"
+    )
+    group.add_argument(
+        "--runtime",
+        choices=RUNTIMES,
+        help=f"what drives the device (default: RESTRIDE_RUNTIME, then {RUNTIMES[0]})",
+    )
+    group.add_argument(
+        "--timeout",
+        type=float,
+        default=DEFAULT_TIMEOUT,
+        metavar="SECONDS",
+        help="longest wait for the device (default: %(default)g)",
+    )
+
+
+def open_device(arguments: argparse.Namespace) -> Device:
+    """The device that the options ask for.
+
+    Raises:
+        DeviceNotFound: it is not there, or its runtime is not installed.
+    """
+    try:
+        return Device(arguments.device, arguments.runtime, arguments.timeout)
+    except UnsupportedError as error:
+        raise DeviceNotFound(str(error)) from error
+
+
+def runtime_name(device: Device) -> str:
+    """``"vulkan"`` or ``"kompute"``."""
+    return type(device.runtime).__name__.removesuffix("Runtime").lower()

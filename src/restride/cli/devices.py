@@ -1,0 +1,58 @@
+"""``restride devices``: what can compute here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+
+from restride.cli.arguments import Commands
+from restride.cli.exits import EXPLAINED, Exit
+from restride.errors import DeviceNotFound
+from restride.runtime import DeviceInfo, choose, list_devices
+
+_DESCRIPTION = """\
+The Vulkan devices of this machine. The one marked * is used when none is named: RESTRIDE_DEVICE (index or part
+of a name), else the best of discrete, integrated, virtual and CPU devices."""
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``devices``."""
+    parser = commands.add_parser("devices", help="list the Vulkan devices", description=_DESCRIPTION, epilog=EXPLAINED)
+    parser.add_argument("--json", action="store_true", help="a JSON list with limits, instead of a table")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the devices."""
+    devices = list_devices()
+    chosen = _default_index(devices)
+    if arguments.json:
+        print(json.dumps([{**asdict(info), "default": info.index == chosen} for info in devices], indent=2))
+        return Exit.OK
+    rows = [("", "index", "name", "kind", "driver", "Vulkan", "memory")]
+    rows += [
+        (
+            "*" if info.index == chosen else "",
+            str(info.index),
+            info.name,
+            info.kind,
+            f"{info.driver} {info.driver_version}",
+            info.api_version,
+            f"{info.heap_bytes / 2**30:.1f} GiB",
+        )
+        for info in devices
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return Exit.OK
+
+
+def _default_index(devices: list[DeviceInfo]) -> int | None:
+    try:
+        return choose(devices).index
+    except DeviceNotFound as error:
+        print(f"restride: {error}", file=sys.stderr)
+        return None

@@ -1,0 +1,184 @@
+"""``restride doctor``: what restride needs, whether it is there and works, and the fix where it is not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+
+import restride
+from restride.cli.arguments import Commands
+from restride.cli.drivers import manifests
+from restride.cli.exits import EXPLAINED, Exit
+from restride.cli.probe import try_runtime
+from restride.errors import DeviceError, RestrideError
+from restride.runtime import RUNTIMES, list_devices
+from restride.runtime.loader import INSTALL_DRIVER, package
+from restride.runtime.modules import load_module, manifest
+
+_DESCRIPTION = """\
+Looks at everything that restride needs: packages, the Vulkan loader, drivers, devices and their limits, the
+shader modules and validation layers; then opens each runtime, in a process of its own, and checks a small
+operation. Each thing that is missing comes with its fix. Ends with 0 if the default runtime works, else with 4."""
+
+_VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
+
+_PACKAGES = (
+    ("numpy", True, "pip install numpy"),
+    ("ml_dtypes", True, "pip install ml_dtypes"),
+    ("vulkan", True, "pip install vulkan"),
+    ("kp", False, "only for the runtime kompute: pip install 'restride[kompute]' (from a source tree: make test)"),
+    ("pillow", False, "only for images: pip install 'restride[images]'"),
+    ("scikit-image", False, "only for the demo without a photograph of yours: pip install 'restride[demo]'"),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: status is "ok", "missing" (optional), or "BROKEN"; ``fix`` is empty where nothing is to do."""
+
+    status: str
+    subject: str
+    detail: str
+    fix: str = ""
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``doctor``."""
+    parser = commands.add_parser(
+        "doctor", help="what is missing, and the fix", description=_DESCRIPTION, epilog=EXPLAINED
+    )
+    parser.add_argument("--device", metavar="DEVICE", help="index or part of the name, for the runtimes to open")
+    parser.add_argument("--json", action="store_true", help="a JSON list instead of text")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the findings as they come; the default runtime decides the exit code."""
+    default = os.environ.get("RESTRIDE_RUNTIME") or RUNTIMES[0]
+    findings = []
+    works = False
+    for finding in _findings(default, arguments.device):
+        findings.append(finding)
+        works = works or (finding.status == "ok" and finding.subject == _runtime_subject(default))
+        if not arguments.json:
+            print(f"{finding.status:<8}{finding.subject:<18}{finding.detail}", flush=True)
+            if finding.fix:
+                print(f"{'':<26}fix: {finding.fix}")
+    if arguments.json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    verdict = "works" if works else "does not work"
+    print(f"restride: the default runtime, {default}, {verdict}", file=sys.stderr)
+    return Exit.OK if works else Exit.NO_DEVICE
+
+
+def _findings(default: str, selector: str | None) -> Iterator[Finding]:
+    yield Finding("ok", "restride", f"{restride.__version__} in {os.path.dirname(restride.__file__)}")
+    yield Finding("ok", "python", f"{platform.python_version()} on {platform.platform()}")
+    for name, needed, fix in _PACKAGES:
+        yield _package(name, needed, fix)
+    yield _guarded("shader modules", _shader_modules)
+    loader = _guarded("Vulkan loader", _loader)
+    yield loader
+    yield from _drivers()
+    if loader.status == "ok":
+        yield from _devices()
+        yield _guarded("validation layer", _validation_layer)
+    for runtime in RUNTIMES:
+        attempt = try_runtime(runtime, selector)
+        subject = _runtime_subject(runtime)
+        if attempt.works:
+            yield Finding("ok", subject, attempt.detail)
+        else:
+            optional = attempt.absent and runtime != default
+            yield Finding("missing" if optional else "BROKEN", subject, attempt.detail)
+    if default not in RUNTIMES:
+        yield Finding(
+            "BROKEN",
+            _runtime_subject(default),
+            "RESTRIDE_RUNTIME names no known runtime",
+            f"set it to one of {', '.join(RUNTIMES)}, or unset it",
+        )
+
+
+def _runtime_subject(runtime: str) -> str:
+    return f"runtime {runtime}"
+
+
+def _guarded(subject: str, look: Callable[[], Finding]) -> Finding:
+    try:
+        return look()
+    except RestrideError as error:
+        return Finding("BROKEN", subject, str(error))
+
+
+def _package(name: str, needed: bool, fix: str) -> Finding:
+    try:
+        return Finding("ok", name, metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return Finding("BROKEN" if needed else "missing", name, "not installed", fix)
+
+
+def _shader_modules() -> Finding:
+    names = sorted(manifest())
+    for name in names:
+        load_module(name)
+    return Finding("ok", "shader modules", f"{len(names)}, each with the SHA-256 of the manifest")
+
+
+def _loader() -> Finding:
+    vulkan = package()
+    version = vulkan.ffi.new("uint32_t *", (1 << 22))
+    address = vulkan.lib.vkGetInstanceProcAddr(vulkan.ffi.NULL, b"vkEnumerateInstanceVersion")
+    if address != vulkan.ffi.NULL:  # absent in loaders of Vulkan 1.0
+        vulkan.ffi.cast("PFN_vkEnumerateInstanceVersion", address)(version)
+    text = f"{version[0] >> 22 & 0x7F}.{version[0] >> 12 & 0x3FF}.{version[0] & 0xFFF}"
+    return Finding("ok", "Vulkan loader", f"Vulkan {text}")
+
+
+def _drivers() -> Iterator[Finding]:
+    source, files = manifests()
+    if not files:
+        where = "the registry keeps them on Windows" if sys.platform == "win32" else f"none in {source}"
+        yield Finding("ok" if sys.platform == "win32" else "BROKEN", "drivers", where, INSTALL_DRIVER)
+    for file in files:
+        if file.problem:
+            fix = f"correct {source}" if source.startswith("VK_") else "install that driver again, or remove the file"
+            yield Finding("BROKEN", "driver", f"{file.path}: {file.problem}", fix)
+        else:
+            yield Finding("ok", "driver", f"{file.path} (from {source})")
+
+
+def _devices() -> Iterator[Finding]:
+    try:
+        devices = list_devices()
+    except DeviceError as error:
+        yield Finding("BROKEN", "devices", str(error))
+        return
+    for info in devices:
+        limits = info.limits
+        yield Finding(
+            "ok",
+            f"device {info.index}",
+            f"{info.name} ({info.kind}), {info.driver} {info.driver_version}, Vulkan {info.api_version}; "
+            f"heap {info.heap_bytes >> 20} MiB, buffer range {limits.max_buffer_range >> 20} MiB, offset alignment "
+            f"{limits.offset_alignment}, groups {' x '.join(map(str, limits.max_group_count))}",
+        )
+
+
+def _validation_layer() -> Finding:
+    vulkan = package()
+    layers = {layer.layerName for layer in vulkan.vkEnumerateInstanceLayerProperties()}
+    if _VALIDATION_LAYER in layers:
+        return Finding("ok", "validation layer", f"{_VALIDATION_LAYER}, used by the tests only")
+    return Finding(
+        "missing",
+        "validation layer",
+        "only the tests use it",
+        "Debian, Ubuntu: apt install vulkan-validationlayers; Fedora: dnf install vulkan-validation-layers",
+    )

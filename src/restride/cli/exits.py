@@ -1,0 +1,41 @@
+"""Exit codes, and which one an error becomes."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from restride.errors import DescriptorError, DeviceError, DeviceNotFound, RestrideError, UnsupportedError
+
+
+class Exit(IntEnum):
+    """What a shell sees."""
+
+    OK = 0
+    CHECK_FAILED = 1
+    USAGE = 2
+    INTERNAL = 3
+    NO_DEVICE = 4
+    DEVICE_FAILED = 6
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+EXPLAINED = (
+    "exit codes: 0 ok; 1 a check failed; 2 bad arguments or input; 3 internal error; 4 no such device or driver; "
+    "6 device lost, timed out or out of memory; 130 interrupted"
+)
+
+
+class UsageError(RestrideError):
+    """The command line or a file it names is no good."""
+
+
+def exit_for(error: Exception) -> Exit | None:
+    """The exit code of an error that a user can act on; None: a mistake of ours."""
+    if isinstance(error, UsageError | DescriptorError | UnsupportedError):
+        return Exit.USAGE
+    if isinstance(error, DeviceNotFound):
+        return Exit.NO_DEVICE
+    if isinstance(error, DeviceError | MemoryError):
+        return Exit.DEVICE_FAILED
+    return None

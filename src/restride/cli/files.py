@@ -1,0 +1,149 @@
+"""Arrays in files: .npy read and written without pickles, images through Pillow, every write atomic."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.cli.exits import UsageError
+from restride.cli.npy import read_npy, write_npy
+
+Array = npt.NDArray[Any]
+
+_FORMATS = {".npy": "npy", ".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
+_INSTALL_PILLOW = "images need Pillow: pip install 'restride[images]'"
+_JPEG_QUALITY = 95
+_MODES = {"1": "L", "P": "RGB", "PA": "RGBA", "CMYK": "RGB", "YCbCr": "RGB", "LAB": "RGB", "HSV": "RGB"}
+"""What a picture with another kind of pixel is read as."""
+
+
+@dataclass(frozen=True, eq=False)
+class FileArray:
+    """What a file holds; an image is sizes [height, width] or [height, width, channels], u8 or u16."""
+
+    array: Array
+    is_image: bool
+
+
+def format_of(path: Path) -> str:
+    """``"npy"``, ``"PNG"`` or ``"JPEG"``, by the name of the file.
+
+    Raises:
+        UsageError: another name.
+    """
+    known = _FORMATS.get(path.suffix.lower())
+    if known is None:
+        raise UsageError(f"{path}: the name must end in {', '.join(_FORMATS)}")
+    return known
+
+
+def read_array(path: Path, dtype: str | None = None) -> FileArray:
+    """The array in ``path``; ``dtype`` takes a .npy file's elements as another type of the same width.
+
+    Raises:
+        UsageError: no such file, damaged, or not an array of numbers.
+    """
+    is_image = format_of(path) != "npy"
+    if is_image and dtype is not None:
+        raise UsageError(f"--dtype says what the bytes of a .npy file are; {path} is an image")
+    with _named_errors("read", path):
+        if not path.is_file():
+            raise UsageError(f"cannot read {path}: {'not a file' if path.exists() else 'no such file'}")
+        return FileArray(_read_image(path) if is_image else read_npy(path, dtype), is_image)
+
+
+def write_array(path: Path, array: Array) -> None:
+    """Write ``array``; what was in ``path`` stays whole until the new file is.
+
+    Raises:
+        UsageError: the format cannot hold the array, or the file system refused.
+    """
+    kind = format_of(path)
+    writer = _npy_writer(array) if kind == "npy" else _image_writer(path, array, kind)
+    write_whole(path, writer)
+
+
+def write_whole(path: Path, writer: Callable[[BinaryIO], None]) -> None:
+    """Let ``writer`` fill a new file beside ``path``, then put it in place of ``path`` in one step."""
+    path = Path(os.path.realpath(path))
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with _named_errors("write", path):
+        try:
+            with part.open("xb") as file:
+                writer(file)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def require_writable(path: Path) -> None:
+    """Raise ``UsageError`` before any work if the name or the folder of an output file is no good."""
+    format_of(path)
+    if path.is_dir() or not path.resolve().parent.is_dir():
+        raise UsageError(f"cannot write {path}: {'it is a folder' if path.is_dir() else 'no such folder'}")
+
+
+def pillow() -> Any:
+    """The module ``PIL.Image``.
+
+    Raises:
+        UsageError: Pillow is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise UsageError(_INSTALL_PILLOW) from error
+    return Image
+
+
+@contextmanager
+def _named_errors(action: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot {action} {path}: {error.strerror or error}") from error
+
+
+def _npy_writer(array: Array) -> Callable[[BinaryIO], None]:
+    return lambda file: write_npy(file, array)
+
+
+def _read_image(path: Path) -> Array:
+    image_module = pillow()
+    from PIL import ImageOps
+
+    try:
+        with image_module.open(path) as opened:
+            # Cameras write how they were held; the picture is taken as a viewer shows it.
+            image = ImageOps.exif_transpose(opened)
+            if image.mode.startswith("I;16"):
+                return np.asarray(image).astype(np.uint16)
+            if image.mode == "P" and "transparency" in image.info:
+                image = image.convert("RGBA")
+            return np.asarray(image.convert(_MODES.get(image.mode, image.mode)))
+    except (image_module.DecompressionBombError, ValueError, SyntaxError, EOFError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+
+
+def _image_writer(path: Path, array: Array, kind: str) -> Callable[[BinaryIO], None]:
+    channels = array.shape[2] if array.ndim == 3 else 1
+    is_grey16 = kind == "PNG" and array.dtype == np.uint16 and array.ndim == 2
+    if not (array.dtype == np.uint8 or is_grey16):
+        raise UsageError(f"an image holds u8 elements, not {array.dtype}: give {path.stem}.npy as the output")
+    allowed = (1, 3) if kind == "JPEG" else (1, 2, 3, 4)
+    if array.ndim not in {2, 3} or channels not in allowed or not array.size:
+        raise UsageError(
+            f"a {kind} image has sizes [height, width] or [height, width, channels] with "
+            f"{' or '.join(map(str, allowed))} channels, not {list(array.shape)}: give {path.stem}.npy as the output"
+        )
+    pixels = array[:, :, 0] if array.ndim == 3 and channels == 1 else array
+    image = pillow().fromarray(np.ascontiguousarray(pixels))
+    options = {"quality": _JPEG_QUALITY} if kind == "JPEG" else {}
+    return lambda file: image.save(file, kind, **options)

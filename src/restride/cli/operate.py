@@ -1,0 +1,172 @@
+"""``restride slice``, ``reorder`` and ``resample``: one operation from file to file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride import reference
+from restride.cli.arguments import Commands, Parser, add_device_options, open_device, runtime_name
+from restride.cli.comparison import Comparison, compare_bits, compare_limits
+from restride.cli.exits import EXPLAINED, Exit, UsageError
+from restride.cli.files import FileArray, read_array, require_writable, write_array
+from restride.cli.indices import parse_index
+from restride.desc import TensorDesc
+from restride.ops import MODES, reorder, resample, strided_slice
+from restride.tensor import Tensor, asarray
+
+Array = npt.NDArray[Any]
+
+_FILES = """\
+Files are .npy, .png and .jpg. An image is u8 of sizes [height, width, channels], a grey one [height, width].
+A .npy file holds the logical order of the elements, as numpy shows it.
+"""
+_SLICE = f"""\
+A window of IN, walked along each axis with a stride: either numpy's slice syntax, or DirectML's offsets, sizes and
+strides, one number an axis, where a negative stride starts at the window's end.
+
+{_FILES}
+examples:
+  restride slice photo.png half.png '[::2, ::2, :]'          every second pixel
+  restride slice photo.png mirror.png '[:, ::-1]'            flipped
+  restride slice x.npy y.npy --offsets 0 1 --sizes 4 3 --strides -2 2"""
+_REORDER = f"""\
+The same elements in another memory layout. 'NCHW->NHWC' (any letters) also permutes the logical axes. A name such
+as NHWC, or a text such as 'f32[2,3]{{0,1}}', changes memory only: since a .npy file holds the logical order, the
+values in OUT are then those of IN.
+
+{_FILES}
+examples:
+  restride reorder nchw.npy nhwc.npy --layout 'NCHW->NHWC'
+  restride reorder photo.png planes.npy --layout 'HWC->CHW'"""
+_RESAMPLE = f"""\
+IN resized along some axes; half-pixel coordinates, oneDNN's formulas. For images the axes are height and width, for
+.npy files the last ones, as many as there are sizes. Linear takes f32, f16, bf16, u8, s8 and s32.
+
+{_FILES}
+examples:
+  restride resample photo.jpg small.png --sizes 224 224
+  restride resample nchw.npy big.npy --sizes 512 512 --mode nearest --check"""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation on one file: on the device, and what the reference says to its result."""
+
+    on_device: Callable[[Tensor], Tensor]
+    check: Callable[[Array, Array], Comparison]
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``slice``, ``reorder`` and ``resample``."""
+    parser = _add(commands, "slice", "a window, with strides and flips, of a file", _SLICE, _slice)
+    parser.add_argument("index", metavar="INDEX", nargs="?", help="numpy's slice syntax: '[..., ::2, ::-1]'")
+    for name, text in (
+        ("--offsets", "first element of the window"),
+        ("--sizes", "elements in the window"),
+        ("--strides", "step inside the window, not 0 (default: 1)"),
+        ("--output-sizes", "elements taken (default: all that fit)"),
+    ):
+        parser.add_argument(name, type=int, nargs="+", metavar="N", help=f"{text}, per axis")
+    parser = _add(commands, "reorder", "another layout for a file", _REORDER, _reorder)
+    parser.add_argument("--layout", required=True, help="'NCHW->NHWC', a name such as NHWC, or a descriptor text")
+    parser = _add(commands, "resample", "another size for a file", _RESAMPLE, _resample)
+    parser.add_argument("--sizes", type=int, nargs="+", required=True, metavar="N", help="new sizes, one an axis")
+    parser.add_argument("--axes", type=int, nargs="+", metavar="N", help="which axes; negative ones count from the end")
+    parser.add_argument("--mode", choices=MODES, default="linear", help="default: %(default)s")
+
+
+def _add(
+    commands: Commands,
+    name: str,
+    summary: str,
+    description: str,
+    operation: Callable[[argparse.Namespace, FileArray], Operation],
+) -> Parser:
+    parser: Parser = commands.add_parser(name, help=summary, description=description, epilog=EXPLAINED)
+    parser.add_argument("input", metavar="IN", type=Path, help="file to read")
+    parser.add_argument(
+        "output", metavar="OUT", type=Path, help="file to write; replaced in one step when all went well"
+    )
+    parser.add_argument("--check", action="store_true", help="compare with the numpy reference before OUT is written")
+    parser.add_argument("--dtype", help="element type of a .npy file that holds bf16 or f8 as raw bytes")
+    add_device_options(parser)
+    parser.set_defaults(run=run, operation=operation)
+    return parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, operate, check if asked to, write."""
+    require_writable(arguments.output)
+    file = read_array(arguments.input, arguments.dtype)
+    operation: Operation = arguments.operation(arguments, file)
+    with open_device(arguments) as device:
+        source = asarray(file.array, device=device)
+        start = time.perf_counter()
+        result = operation.on_device(source)
+        array = result.numpy()
+        seconds = time.perf_counter() - start
+        print(
+            f"restride: {1000 * seconds:.1f} ms on {device.info.name} ({runtime_name(device)}), result read back",
+            file=sys.stderr,
+        )
+    if arguments.check:
+        comparison = operation.check(file.array, array)
+        print(f"check: {comparison}")
+        if not comparison.passed:
+            print(f"restride: {arguments.output} is not written", file=sys.stderr)
+            return Exit.CHECK_FAILED
+    write_array(arguments.output, array)
+    print(f"{arguments.output}: {TensorDesc(array.dtype, array.shape)} from {source.desc}")
+    return Exit.OK
+
+
+def _slice(arguments: argparse.Namespace, file: FileArray) -> Operation:
+    if arguments.index is not None:
+        if arguments.offsets or arguments.sizes or arguments.strides or arguments.output_sizes:
+            raise UsageError("give either an index such as '[..., ::2]' or --offsets, --sizes and --strides, not both")
+        key = parse_index(arguments.index)
+        return Operation(lambda x: x[key], lambda array, result: compare_bits(result, np.asarray(array[key])))
+    if arguments.offsets is None or arguments.sizes is None:
+        raise UsageError("slice needs an index such as '[..., ::2, ::-1]', or --offsets and --sizes")
+    strides = arguments.strides or [1] * file.array.ndim
+    window = (arguments.offsets, arguments.sizes, strides, arguments.output_sizes)
+    return Operation(
+        lambda x: strided_slice(x, *window),
+        lambda array, result: compare_bits(result, reference.strided_slice(array, *window)),
+    )
+
+
+def _reorder(arguments: argparse.Namespace, _file: FileArray) -> Operation:
+    layout: str = arguments.layout
+    if "->" not in layout:
+        print(
+            f"restride: layout {layout!r} changes memory only, so {arguments.output} holds the values of "
+            f"{arguments.input}; 'A->B', such as 'NCHW->NHWC', permutes the axes",
+            file=sys.stderr,
+        )
+    return Operation(
+        lambda x: reorder(x, layout),
+        lambda array, result: compare_bits(result, reference.reorder(array, layout)),
+    )
+
+
+def _resample(arguments: argparse.Namespace, file: FileArray) -> Operation:
+    axes = arguments.axes if arguments.axes is not None else (0, 1) if file.is_image else None
+    options = {"sizes": arguments.sizes, "axes": axes, "mode": arguments.mode}
+
+    def check(array: Array, result: Array) -> Comparison:
+        answer = reference.resample(array, **options)
+        if arguments.mode == "nearest":
+            return compare_bits(result, answer)
+        return compare_limits(result, answer, *reference.resample_limits(array, **options))
+
+    return Operation(lambda x: resample(x, **options), check)
