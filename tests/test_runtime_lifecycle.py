@@ -241,6 +241,29 @@ def test_close_while_another_thread_waits(kernels):
     assert out == "True\n"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a timer signal")
+def test_an_interrupt_ends_a_wait_and_harms_nothing(kernels):
+    out = passes(
+        """
+        import signal
+        device = open_device()
+        memory = device.allocate(4 * 8192)
+        device.submit([slow()] * 8, [memory])
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        start = time.monotonic()
+        try:
+            device.wait()
+        except KeyboardInterrupt:
+            print(time.monotonic() - start < 0.6)
+        device.wait()
+        device.close()
+        """,
+        kernels,
+    )
+    assert out == "True\n"
+
+
 # Nothing to open
 
 
@@ -438,6 +461,18 @@ def test_a_device_without_usable_memory():
         place(physical("discrete", [(1, 0), (2, 0)], (GIB,)), staging=None)
 
 
+def test_the_portability_subset_is_enabled_where_it_exists(monkeypatch):
+    base = physical_devices()[0]
+    if "VK_KHR_portability_subset" in base.extensions:
+        VulkanRuntime(0).close()
+        return
+    # A driver without it says that it was asked for it.
+    claimed = [replace(base, extensions=frozenset({"VK_KHR_portability_subset"}))]
+    monkeypatch.setattr("restride.runtime.vulkan.physical_devices", lambda: claimed)
+    with pytest.raises(DeviceError, match="vkCreateDevice failed with VK_ERROR_EXTENSION_NOT_PRESENT"):
+        VulkanRuntime(0)
+
+
 def test_devices_that_lack_what_restride_needs(monkeypatch):
     base = physical_devices()[0]
     for change, message in [({"supports_1_1": False}, "needs 1.1"), ({"family": -1}, "no queue family for compute")]:
@@ -483,7 +518,7 @@ def test_a_damaged_module_never_reaches_the_driver(shipped, damage):
     runtime = VulkanRuntime(0)
     memory = runtime.allocate(64)
     spec = KernelSpec("bump", (), (16, 1), b"", (1, 1, 1), (Binding(0, 64, writes=True),))
-    with pytest.raises(DeviceError, match="shader module 'bump' is damaged: SHA-256 .* is not .*reinstall restride"):
+    with pytest.raises(DeviceError, match=r"shader module 'bump' is damaged: SHA-256 .* is not .*reinstall restride"):
         runtime.submit([spec], [memory])
     runtime.close()
 

@@ -1,8 +1,10 @@
 """The direct runtime: bytes go round, kernels run in order with the fewest barriers, memory is pooled and bounded."""
 
 import gc
+import os
 import random
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,10 +24,14 @@ from restride.runtime.vk_descriptors import DescriptorSets
 from restride.runtime.vk_parameters import MOST_KEPT_BYTES
 from restride.runtime.vk_program import Pipelines
 from restride.runtime.vk_queue import MOST_PENDING
+from restride.runtime.vk_session import SEPARATE_BUFFERS_VARIABLE
 from restride.runtime.vk_staging import PIECE_BYTES
 from restride.runtime.vulkan import VulkanRuntime
 
 MIB = 1 << 20
+
+# Under GPU-assisted validation every memory has its own buffer, so nothing is suballocated.
+SEPARATE = bool(os.environ.get(SEPARATE_BUFFERS_VARIABLE))
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +116,9 @@ def test_any_contiguous_memoryview_is_bytes(runtime):
     assert np.array_equal(out, values)
     runtime.read(memory, 0, memoryview(bytearray(0)))
     runtime.write(memory, values.nbytes, memoryview(b""))
+    runtime.write(memory, 0, memoryview(np.zeros((3, 0), np.int16)))
+    with pytest.raises(DescriptorError, match=r"contiguous, its strides are \(32, 16\)"):
+        runtime.write(memory, 0, memoryview(values[0, :, ::2]))
 
 
 def test_what_leaves_a_memory_is_refused(runtime):
@@ -177,6 +186,26 @@ def test_a_memory_beyond_the_binding_range_is_bound_by_windows(modules):
     with pytest.raises(DescriptorError, match="at most 4096"):
         runtime.submit([affine(1025)], [memory, target])
     runtime.close()
+
+
+def test_a_memory_beyond_the_devices_own_range(in_place):
+    step = in_place.limits.max_buffer_range
+    if step > 1 << 30:
+        pytest.skip("maxStorageBufferRange is above 1 GiB")
+    memory = in_place.allocate(step + 4096)
+    for offset in (0, step):
+        in_place.write(memory, offset, memoryview(np.arange(1024, dtype=np.uint32)))
+    windows = [
+        replace(bump(1024), bindings=(Binding(0, step, writes=True),)),
+        replace(bump(1024, 2), bindings=(Binding(step, 4096, writes=True),)),
+    ]
+    in_place.submit(windows, [memory])
+    out = np.empty(1024, np.uint32)
+    for offset, k in ((0, 1), (step, 2)):
+        in_place.read(memory, offset, memoryview(out))
+        assert np.array_equal(out, np.arange(k, 1024 + k))
+    with pytest.raises(DescriptorError, match=f"at most {step}"):
+        in_place.submit([replace(bump(1), bindings=(Binding(0, step + 4, writes=True),))], [memory])
 
 
 def test_bad_kernels_are_refused_and_the_next_one_works(runtime):
@@ -280,7 +309,7 @@ def test_ten_thousand_operations_make_a_handful_of_allocations(runtime):
         runtime.wait()
         after = runtime.counters()
         if nbytes == 1000:
-            assert after.allocations - before <= 2
+            assert SEPARATE or after.allocations - before <= 2
         else:
             assert after.allocations - before <= MOST_PENDING + 2
             assert after.bytes_allocated <= 330 * MIB
@@ -324,6 +353,24 @@ def test_many_sizes_stay_within_bounds(in_place):
     assert in_place.counters().bytes_allocated <= 2 * MIB
 
 
+def test_devices_share_the_budget_of_their_heap(modules):
+    first, second = VulkanRuntime(0, module_source=modules), VulkanRuntime(0, module_source=modules)
+    heap = first._session.pool.chunks._budget.heap_bytes
+    kept = first.allocate(MIB)
+    for _ in range(4):
+        first.allocate(60 * MIB).free()
+    assert first.counters().bytes_allocated > 60 * MIB
+    large = second.allocate(heap - 50 * MIB)
+    assert first.counters().bytes_allocated == MIB, "what was idle made room"
+    with pytest.raises(OutOfDeviceMemory, match=f"of its heap of {heap} bytes"):
+        first.allocate(60 * MIB)
+    large.free()
+    second.close()
+    first.allocate(60 * MIB)
+    assert kept.nbytes == MIB
+    first.close()
+
+
 def test_freed_memory_is_pooled_up_to_a_bound(modules):
     runtime = VulkanRuntime(0, module_source=modules, heap_bytes=64 * MIB)
     memories = [runtime.allocate(4 * MIB) for _ in range(16)]
@@ -354,6 +401,19 @@ def test_the_budget_refuses_and_the_next_operation_works(modules):
     runtime.submit([bump(64)], [b])
     runtime.wait()
     small.clear()
+    runtime.close()
+
+
+def test_parameters_wait_for_room(modules):
+    runtime = VulkanRuntime(0, module_source=modules, heap_bytes=8 * MIB)
+    kept = runtime.allocate(MIB)
+    large = runtime.allocate(6 * MIB)
+    full = runtime.allocate(MIB - 4096)
+    assert full.nbytes
+    runtime.submit([slow(8192)] * 2, [large])
+    large.free()
+    runtime.submit([table(64, np.arange(1 << 18, dtype=np.uint32))], [kept])
+    assert np.array_equal(download(runtime, kept, 64), np.resize(np.arange(4), 64))
     runtime.close()
 
 
@@ -389,10 +449,10 @@ def test_parameters_are_kept_within_bounds(in_place):
     in_place.wait()
     counters = in_place.counters()
     assert counters.bytes_in_use == 256, "parameters are not memories"
-    assert counters.allocations <= 8
+    assert SEPARATE or counters.allocations <= 8
 
 
-def test_pipelines_and_sets_are_bounded(in_place, modules):
+def test_pipelines_and_sets_are_bounded(in_place):
     session = in_place._session
     session.pipelines._most, session.recorder._sets._most = 4, 8
     assert isinstance(session.pipelines, Pipelines)
@@ -492,7 +552,7 @@ def test_threads_share_a_device(runtime):
     assert not failures
     counters = runtime.counters()
     assert counters.dispatches == 4 * 200 * 3
-    assert counters.allocations < 20
+    assert SEPARATE or counters.allocations < 20
 
 
 def test_other_threads_run_while_one_waits(in_place):
@@ -522,7 +582,7 @@ def test_a_lost_device_says_so_from_then_on(modules, monkeypatch):
     memory = runtime.allocate(256)
     functions = runtime._session.device.vk
     monkeypatch.setattr(functions, "vkQueueSubmit", functions._checked("vkQueueSubmit", lambda *_: -4))
-    with pytest.raises(DeviceLost, match="vkQueueSubmit failed with VK_ERROR_DEVICE_LOST.*make a new Device"):
+    with pytest.raises(DeviceLost, match=r"vkQueueSubmit failed with VK_ERROR_DEVICE_LOST.*make a new Device"):
         runtime.submit([bump(64)], [memory])
     calls = [
         lambda: runtime.allocate(16),

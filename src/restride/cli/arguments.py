@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 import restride
 from restride.cli.exits import EXPLAINED, UsageError

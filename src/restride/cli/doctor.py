@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from pathlib import Path
 
 import restride
 from restride.cli.arguments import Commands
@@ -61,7 +62,7 @@ def add_commands(commands: Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the findings as they come; the default runtime decides the exit code."""
     default = os.environ.get("RESTRIDE_RUNTIME") or RUNTIMES[0]
-    findings = []
+    findings: list[Finding] = []
     works = False
     for finding in _findings(default, arguments.device):
         findings.append(finding)
@@ -69,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.json:
             print(f"{finding.status:<8}{finding.subject:<18}{finding.detail}", flush=True)
             if finding.fix:
-                print(f"{'':<26}fix: {finding.fix}")
+                is_repeated = any(finding.fix == earlier.fix for earlier in findings[:-1])
+                print(f"{'':<26}fix: {'as above' if is_repeated else finding.fix}", flush=True)
     if arguments.json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     verdict = "works" if works else "does not work"
@@ -78,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _findings(default: str, selector: str | None) -> Iterator[Finding]:
-    yield Finding("ok", "restride", f"{restride.__version__} in {os.path.dirname(restride.__file__)}")
+    yield Finding("ok", "restride", f"{restride.__version__} in {Path(restride.__file__).parent}")
     yield Finding("ok", "python", f"{platform.python_version()} on {platform.platform()}")
     for name, needed, fix in _PACKAGES:
         yield _package(name, needed, fix)
@@ -96,7 +98,7 @@ def _findings(default: str, selector: str | None) -> Iterator[Finding]:
             yield Finding("ok", subject, attempt.detail)
         else:
             optional = attempt.absent and runtime != default
-            yield Finding("missing" if optional else "BROKEN", subject, attempt.detail)
+            yield _explained("missing" if optional else "BROKEN", subject, attempt.detail)
     if default not in RUNTIMES:
         yield Finding(
             "BROKEN",
@@ -114,7 +116,13 @@ def _guarded(subject: str, look: Callable[[], Finding]) -> Finding:
     try:
         return look()
     except RestrideError as error:
-        return Finding("BROKEN", subject, str(error))
+        return _explained("BROKEN", subject, str(error))
+
+
+def _explained(status: str, subject: str, message: str) -> Finding:
+    """Our device errors end in what to do, behind a semicolon."""
+    detail, _, fix = message.partition("; ")
+    return Finding(status, subject, detail, fix)
 
 
 def _package(name: str, needed: bool, fix: str) -> Finding:
@@ -158,7 +166,7 @@ def _devices() -> Iterator[Finding]:
     try:
         devices = list_devices()
     except DeviceError as error:
-        yield Finding("BROKEN", "devices", str(error))
+        yield _explained("BROKEN", "devices", str(error))
         return
     for info in devices:
         limits = info.limits

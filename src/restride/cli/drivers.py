@@ -1,4 +1,4 @@
-"""Where the Vulkan loader looks for drivers: the manifests (ICD files) that are there, and those that are named in vain."""
+"""Where the Vulkan loader looks for drivers: the manifests (ICD files) that are there, and those named in vain."""
 
 from __future__ import annotations
 

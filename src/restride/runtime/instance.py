@@ -9,7 +9,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from restride.errors import DeviceLost, DeviceNotFound
+from restride.errors import DeviceError, DeviceLost, DeviceNotFound
 from restride.kernel import Limits
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.loader import INCOMPLETE, INSTALL_DRIVER, Functions, Handle, array, package, struct
@@ -140,7 +140,10 @@ def physical_devices() -> list[PhysicalDevice]:
     vk, owner = instance().vk, instance().handle
     ffi = package().ffi
     count = ffi.new("uint32_t *")
-    vk.vkEnumeratePhysicalDevices(owner, count, ffi.NULL)
+    try:
+        vk.vkEnumeratePhysicalDevices(owner, count, ffi.NULL)
+    except DeviceError as error:
+        raise DeviceNotFound(f"{error}: no Vulkan driver on this machine starts; {INSTALL_DRIVER}") from error
     handles = array("VkPhysicalDevice", count[0])
     while count[0] and vk.vkEnumeratePhysicalDevices(owner, count, handles) == INCOMPLETE:
         vk.vkEnumeratePhysicalDevices(owner, count, ffi.NULL)

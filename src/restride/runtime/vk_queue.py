@@ -177,7 +177,8 @@ class Queue:
         slot.waiters -= 1
         if slot.retired and not slot.waiters:
             self._recycle(slot)
-        self.poll()
+        if not self._device.dead:
+            self.poll()
 
     def wait(self, slot: Slot, timeout: float) -> None:
         """Wait for a slot from ``enter_wait``, without the lock and without the GIL.

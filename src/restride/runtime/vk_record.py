@@ -52,6 +52,8 @@ class Recorder:
         self._vk = device.vk
         self._null = device.null
         self._limits = limits
+        # The device's own limit, even where a test narrows that of tensors.
+        self._most_parameters = device.physical.info.limits.max_buffer_range
         self._queue = queue
         self._pipelines = pipelines
         self._sets = sets
@@ -137,10 +139,10 @@ class Recorder:
                 f"kernel {spec.shader!r} has groups {spec.groups}, each must be from 1 to its limit in "
                 f"{self._limits.max_group_count}"
             )
-        if _round_up(len(spec.parameters)) > self._limits.max_buffer_range:
+        if _round_up(len(spec.parameters)) > self._most_parameters:
             raise DescriptorError(
                 f"kernel {spec.shader!r} has {len(spec.parameters)} bytes of parameters, more than one binding's "
-                f"{self._limits.max_buffer_range} bytes"
+                f"{self._most_parameters} bytes"
             )
 
     def _refused(self, spec: KernelSpec, number: int, nbytes: int) -> DescriptorError:

@@ -56,6 +56,7 @@ class Session:
         self._guests = 0  # threads that wait or copy outside the lock
         self._freed: deque[tuple[int, Block]] = deque()
         self.in_use = 0  # bytes of live memories
+        self.uploaded = self.downloaded = 0
         self.device = LogicalDevice(physical)
         with ExitStack() as parts:
             parts.callback(self.device.destroy)
@@ -108,8 +109,11 @@ class Session:
                     try:
                         block = self.pool.grow(nbytes)
                     except OutOfDeviceMemory:
-                        if not self.pool.leaving_bytes:
+                        # Other sessions' idle memory comes from the same heap.
+                        if not self.pool.leaving_bytes and not _trim_others(self):
                             raise
+                        if not self.pool.leaving_bytes:
+                            block = self.pool.grow(nbytes)
                 if block is not None:
                     self.in_use += nbytes
                     return block
@@ -131,18 +135,23 @@ class Session:
                 self.lock.release()
 
     @contextmanager
-    def pinned(self, block: Block) -> Iterator[None]:
-        """While the host copies, the block is not reused and the device not closed."""
+    def pinned(self, block: Block, uploads: int = 0, downloads: int = 0) -> Iterator[None]:
+        """While the host copies so many bytes, the block is not reused and the device not closed."""
         with self.lock:
             self.enter()
             block.pins += 1
             self._guests += 1
+        moved = False
         try:
             yield
+            moved = True
         finally:
             with self.lock:
                 block.pins -= 1
                 self._leave()
+                if moved:
+                    self.uploaded += uploads
+                    self.downloaded += downloads
 
     def wait_for(self, ticket: int) -> None:
         """Return when submission ``ticket`` is finished.
@@ -163,8 +172,18 @@ class Session:
             self.queue.wait(slot, self.timeout)
         finally:
             with self.lock:
-                self.queue.leave_wait(slot)
                 self._leave()
+                self.queue.leave_wait(slot)
+
+    def wait_for_freed(self) -> bool:
+        """Wait until what was freed can be reused; True: something was."""
+        with self.lock:
+            self.enter()
+            freed = self.pool.leaving_bytes + self.host_pool.leaving_bytes
+            ticket = max(self.pool.last_use_of_leaving(), self.host_pool.last_use_of_leaving())
+        if freed:
+            self.wait_for(ticket)
+        return freed > 0
 
     def staging_block(self, nbytes: int) -> Block:
         """A block that the host sees, for the session's life."""
@@ -216,6 +235,18 @@ class Session:
             if left and (was_lost or self.queue.drain(self.timeout)):
                 self._parts.close()
 
+    def trim_if_free(self) -> bool:
+        """Give idle memory back to the driver, unless a thread is busy here; True: there was some."""
+        if self.device.dead or not self.lock.acquire(blocking=False):
+            return False
+        try:
+            before = self.pool.chunks.nbytes
+            self.enter()
+            self.pool.trim()
+            return self.pool.chunks.nbytes < before
+        finally:
+            self.lock.release()
+
     def __del__(self) -> None:
         self.close()
 
@@ -232,6 +263,11 @@ class Session:
 
 
 _open: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
+def _trim_others(session: Session) -> bool:
+    made_room = [other.trim_if_free() for other in list(_open) if other is not session]
+    return any(made_room)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from restride.errors import DescriptorError, DeviceNotFound
+from restride.errors import DescriptorError, DeviceNotFound, OutOfDeviceMemory
 from restride.kernel import KernelSpec
 from restride.runtime.instance import physical_devices
 from restride.runtime.interface import DEFAULT_TIMEOUT, MEMORY_ROUNDING, Counters, DeviceInfo, Memory
@@ -89,7 +89,7 @@ class VulkanRuntime:
         placement = place(physical, staging=staging)
         self._session = Session(physical, placement, self.limits, timeout, heap_bytes, module_source)
         self._staging = Staging(self._session) if placement.staging else None
-        self._dispatches = self._uploaded = self._downloaded = 0
+        self._dispatches = 0
 
     @property
     def timeout(self) -> float:
@@ -112,13 +112,12 @@ class VulkanRuntime:
         block = self._block_of(memory)
         data = _as_bytes(data)
         _require_inside(memory, offset, len(data))
-        with self._session.pinned(block):
+        with self._session.pinned(block, uploads=len(data)):
             self._session.wait_for(block.used)
             if self._staging is not None:
                 self._staging.write(block, offset, data)
             else:
                 copy_bytes(block.view(offset, len(data)), data)
-            self._uploaded += len(data)
 
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:
         """See ``Runtime.read``."""
@@ -127,16 +126,50 @@ class VulkanRuntime:
             raise DescriptorError("the buffer to read into, out, is read-only")
         out = _as_bytes(out)
         _require_inside(memory, offset, len(out))
-        with self._session.pinned(block):
+        with self._session.pinned(block, downloads=len(out)):
             self._session.wait_for(block.written)
             if self._staging is not None:
                 self._staging.read(block, offset, out)
             else:
                 copy_bytes(out, block.view(offset, len(out)))
-            self._downloaded += len(out)
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
         """See ``Runtime.submit``. Only when 256 submissions are pending does it wait, for the oldest."""
+        try:
+            self._submit(kernels, memories)
+        except OutOfDeviceMemory:
+            # Parameters take memory too; what is freed, but still in use, may make room.
+            if not self._session.wait_for_freed():
+                raise
+            self._submit(kernels, memories)
+
+    def wait(self) -> None:
+        """See ``Runtime.wait``."""
+        self._session.wait_for(self._session.queue.submitted)
+
+    def counters(self) -> Counters:
+        """See ``Runtime.counters``."""
+        session = self._session
+        with session.lock:
+            session.enter()
+            pools = {session.pool, session.host_pool}
+            return Counters(
+                dispatches=self._dispatches,
+                pipelines=session.pipelines.created,
+                submissions=session.queue.submitted,
+                barriers=session.queue.barriers,
+                allocations=sum(pool.chunks.made for pool in pools),
+                bytes_allocated=sum(pool.chunks.nbytes for pool in pools),
+                bytes_in_use=session.in_use,
+                uploaded=session.uploaded,
+                downloaded=session.downloaded,
+            )
+
+    def close(self) -> None:
+        """See ``Runtime.close``. Work that outlasts the time limit is left to the driver, and its memory with it."""
+        self._session.close()
+
+    def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
         blocks = [self._block_of(memory) for memory in memories]
         sizes = [memory.nbytes + -memory.nbytes % MEMORY_ROUNDING for memory in memories]
         session = self._session
@@ -163,32 +196,6 @@ class VulkanRuntime:
             finally:
                 parameters.settle(queue.submitted)
 
-    def wait(self) -> None:
-        """See ``Runtime.wait``."""
-        self._session.wait_for(self._session.queue.submitted)
-
-    def counters(self) -> Counters:
-        """See ``Runtime.counters``."""
-        session = self._session
-        with session.lock:
-            session.enter()
-            pools = {session.pool, session.host_pool}
-            return Counters(
-                dispatches=self._dispatches,
-                pipelines=session.pipelines.created,
-                submissions=session.queue.submitted,
-                barriers=session.queue.barriers,
-                allocations=sum(pool.chunks.made for pool in pools),
-                bytes_allocated=sum(pool.chunks.nbytes for pool in pools),
-                bytes_in_use=session.in_use,
-                uploaded=self._uploaded,
-                downloaded=self._downloaded,
-            )
-
-    def close(self) -> None:
-        """See ``Runtime.close``. Work that outlasts the time limit is left to the driver, and its memory with it."""
-        self._session.close()
-
     def _block_of(self, memory: Memory) -> Block:
         if not isinstance(memory, VulkanMemory) or memory.session is not self._session:
             raise DescriptorError(f"a memory of {memory.nbytes} bytes belongs to another device")
@@ -196,7 +203,12 @@ class VulkanRuntime:
 
 
 def _as_bytes(view: memoryview) -> memoryview:
-    return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
+        return view
+    if not view.c_contiguous:
+        raise DescriptorError(f"the host's buffer must be contiguous, its strides are {view.strides}")
+    # A view with a size of 0 cannot be cast.
+    return view.cast("B") if view.nbytes else memoryview(bytearray())
 
 
 def _require_inside(memory: Memory, offset: int, nbytes: int) -> None:

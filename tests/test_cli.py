@@ -1,0 +1,327 @@
+"""The command line: operations from file to file, exit codes, and messages of one line."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import open_device
+
+import restride as rs
+from restride.cli import main
+from restride.cli.comparison import compare_bits, compare_limits
+from restride.cli.exits import UsageError
+from restride.cli.indices import parse_index
+from restride.runtime import RUNTIMES
+
+WINDOW_4_TO_9 = ("--offsets", "0", "0", "4", "0", "--sizes", "1", "1", "5", "1")
+NO_DRIVER = {"VK_DRIVER_FILES": "/nowhere/none.json", "VK_ICD_FILENAMES": "/nowhere/none.json"}
+
+
+@pytest.fixture(scope="module", params=RUNTIMES)
+def runtime(request):
+    with open_device(request.param):
+        return request.param
+
+
+@pytest.fixture
+def x(tmp_path):
+    array = np.arange(2 * 3 * 8 * 6, dtype=np.float32).reshape(2, 3, 8, 6)
+    np.save(tmp_path / "x.npy", array)
+    return array
+
+
+def restride(*arguments, **environment):
+    """A process of its own: exit code, stdout, stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", "restride", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def refused(capsys, *arguments):
+    """Exit code and the one line that says why."""
+    code = main([str(argument) for argument in arguments])
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    lines = printed.err.splitlines()
+    assert len(lines) == 1, printed.err
+    assert lines[0].startswith("restride: ")
+    return code, lines[0]
+
+
+def operate(tmp_path, command, *arguments, output="y.npy", source="x.npy"):
+    code = main([command, str(tmp_path / source), str(tmp_path / output), "--check", *map(str, arguments)])
+    assert code == 0
+    return np.load(tmp_path / output)
+
+
+def test_slice_by_index(x, runtime, tmp_path, capsys):
+    y = operate(tmp_path, "slice", "[..., ::2, ::-1]", "--runtime", runtime)
+    assert np.array_equal(y, x[..., ::2, ::-1])
+    printed = capsys.readouterr()
+    assert "check: largest difference 0 (allowed 0): OK" in printed.out
+    assert "f32[2,3,4,6]{3,2,1,0} from f32[2,3,8,6]{3,2,1,0}" in printed.out
+    assert f"({runtime})" in printed.err
+
+
+def test_slice_by_window(tmp_path, runtime):
+    np.save(tmp_path / "x.npy", np.arange(1, 17, dtype=np.int32).reshape(1, 1, 4, 4))
+    window = ["--offsets", 0, 0, 0, 1, "--sizes", 1, 1, 4, 3, "--runtime", runtime]
+    assert operate(tmp_path, "slice", *window, "--strides", 1, 1, 2, 2).tolist() == [[[[2, 4], [10, 12]]]]
+    assert operate(tmp_path, "slice", *window, "--strides", 1, 1, -2, 2).tolist() == [[[[14, 16], [6, 8]]]]
+    small = operate(tmp_path, "slice", *window, "--strides", 1, 1, -2, 2, "--output-sizes", 1, 1, 1, 2)
+    assert small.tolist() == [[[[14, 16]]]]
+    assert operate(tmp_path, "slice", *window).tolist() == [[[[2, 3, 4], [6, 7, 8], [10, 11, 12], [14, 15, 16]]]]
+
+
+def test_reorder(x, runtime, tmp_path, capsys):
+    assert np.array_equal(
+        operate(tmp_path, "reorder", "--layout", "NCHW->NHWC", "--runtime", runtime), x.transpose(0, 2, 3, 1)
+    )
+    assert "changes memory only" not in capsys.readouterr().err
+    assert np.array_equal(operate(tmp_path, "reorder", "--layout", "NHWC", "--runtime", runtime), x)
+    assert "changes memory only" in capsys.readouterr().err
+
+
+def test_resample(x, runtime, tmp_path):
+    y = operate(tmp_path, "resample", "--sizes", 4, 9, "--runtime", runtime)
+    assert np.abs(y - rs.reference.resample(x, (4, 9))).max() < 1e-3
+    y = operate(tmp_path, "resample", "--sizes", 5, "--axes", 0, "--mode", "nearest", "--runtime", runtime)
+    assert np.array_equal(y, rs.reference.resample(x, (5,), axes=(0,), mode="nearest"))
+
+
+def test_image_is_resized_along_height_and_width(runtime, tmp_path):
+    image_module = pytest.importorskip("PIL.Image")
+    pixels = np.random.default_rng(2).integers(0, 256, (20, 30, 3), np.uint8)
+    image_module.fromarray(pixels).save(tmp_path / "x.png")
+    arguments = ("resample", tmp_path / "x.png", tmp_path / "y.png", "--sizes", 8, 12, "--check", "--runtime", runtime)
+    assert main(list(map(str, arguments))) == 0
+    answer = rs.reference.resample(pixels, (8, 12), axes=(0, 1))
+    result = np.asarray(image_module.open(tmp_path / "y.png"))
+    assert np.abs(result.astype(int) - answer.astype(int)).max() <= 1
+
+
+def test_narrow_floats_go_through(runtime, tmp_path):
+    array = np.arange(12, dtype=np.uint16).reshape(3, 4) * 5000
+    np.save(tmp_path / "x.npy", array.view("V2"))
+    arguments = ("reorder", "--layout", "AB->BA", "--dtype", "bf16", "--runtime", runtime)
+    y = operate(tmp_path, *arguments)
+    assert np.array_equal(y.view(np.uint16), array.T)
+
+
+def test_input_may_be_the_output(x, runtime, tmp_path):
+    assert np.array_equal(operate(tmp_path, "slice", "[0]", "--runtime", runtime, output="x.npy"), x[0])
+
+
+@pytest.mark.usefixtures("x")
+def test_failed_check_exits_1_and_writes_nothing(runtime, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(rs.reference, "reorder", lambda array, _: array.transpose(0, 2, 3, 1) + 1)
+    arguments = ("reorder", tmp_path / "x.npy", tmp_path / "y.npy", "--layout", "NCHW->NHWC", "--check")
+    assert main([*map(str, arguments), "--runtime", runtime]) == 1
+    printed = capsys.readouterr()
+    assert "FAILED, 288 of 288 elements are wrong" in printed.out
+    assert "is not written" in printed.err
+    assert not (tmp_path / "y.npy").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "the following arguments are required: COMMAND"),
+        (("paint",), "invalid choice: 'paint'"),
+        (("devices", "--colour"), "unrecognized arguments: --colour"),
+        (("slice", "x.npy"), "required: OUT"),
+        (("slice", "x.npy", "y.npy"), "needs an index"),
+        (("slice", "x.npy", "y.npy", "--offsets", "0"), "needs an index"),
+        (("slice", "x.npy", "y.npy", "[::2]", "--sizes", "1"), "not both"),
+        (("slice", "x.npy", "y.npy", "[::0]"), "step"),
+        (("slice", "x.npy", "y.npy", "[0, 0, 0, 0, 0]"), "5 indices are too many"),
+        (("slice", "x.npy", "y.npy", "[2]"), "index 2 is out of range for axis 0"),
+        (("slice", "x.npy", "y.npy", "[[0, 1]]"), "items are integers"),
+        (("slice", "x.npy", "y.npy", "[__import__('os')]"), "items are integers"),
+        (("slice", "x.npy", "y.npy", "[::2", "--check"), "one bracket of two"),
+        (("slice", "x.npy", "y.npy", "--offsets", "a", "--sizes", "1"), "invalid int value: 'a'"),
+        (("slice", "x.npy", "y.npy", *WINDOW_4_TO_9), r"window [4, 9) exceeds size 8"),
+        (("slice", "x.npy", "y.npy", "--offsets", "0", "--sizes", "1"), "one value per axis"),
+        (("reorder", "x.npy", "y.npy"), "required: --layout"),
+        (("reorder", "x.npy", "y.npy", "--layout", "NWHQ"), "unknown layout 'NWHQ'"),
+        (("reorder", "x.npy", "y.npy", "--layout", "NCHW->NHW"), "one letter per axis"),
+        (("reorder", "x.npy", "y.npy", "--layout", "f32[2,3]"), "must have the sizes"),
+        (("resample", "x.npy", "y.npy"), "required: --sizes"),
+        (("resample", "x.npy", "y.npy", "--sizes", "0.5"), "invalid int value: '0.5'"),
+        (("resample", "x.npy", "y.npy", "--sizes", "-4"), "-4"),
+        (("resample", "x.npy", "y.npy", "--sizes", "4", "--axes", "9"), "axis 9"),
+        (("resample", "x.npy", "y.npy", "--sizes", "4", "--mode", "cubic"), "invalid choice: 'cubic'"),
+        (("resample", "x.npy", "y.npy", "--sizes", "4", "--timeout", "0"), "time limit must be positive"),
+        (("resample", "x.npy", "y.npy", "--sizes", "4", "--runtime", "metal"), "invalid choice: 'metal'"),
+        (("resample", "x.npy", "y.gif", "--sizes", "4"), "must end in .npy"),
+        (("resample", "x.txt", "y.npy", "--sizes", "4"), "must end in .npy"),
+        (("resample", "none.npy", "y.npy", "--sizes", "4"), "no such file"),
+        (("resample", "x.npy", "none/y.npy", "--sizes", "4"), "no such folder"),
+        (("resample", "x.npy", "y.npy", "--sizes", "4", "--dtype", "float33"), "unknown element type 'float33'"),
+        (("resample", "x.npy", "y.npy", "--sizes", "4", "--dtype", "f64"), "--dtype f64 has 8 bytes"),
+        (("demo", "none.jpg"), "no such file"),
+    ],
+)
+@pytest.mark.usefixtures("x", "vulkan_device")
+def test_bad_arguments_exit_2(arguments, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = main(list(arguments))
+    error = capsys.readouterr().err.splitlines()
+    assert code == 2
+    assert message in error[-1]
+    assert not (tmp_path / "y.npy").exists()
+
+
+def test_errors_are_one_line(tmp_path, capsys):
+    code, line = refused(capsys, "slice", tmp_path / "none.npy", tmp_path / "y.npy", "[0]")
+    assert code == 2
+    assert str(tmp_path / "none.npy") in line
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (rs.DeviceLost("gone"), 6),
+        (rs.DeviceTimeout("late"), 6),
+        (rs.OutOfDeviceMemory("full"), 6),
+        (MemoryError("no room"), 6),
+        (rs.DeviceNotFound("none"), 4),
+        (rs.UnsupportedError("not yet"), 2),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_every_error_has_its_exit_code(error, code, capsys, monkeypatch):
+    def fail():
+        raise error
+
+    monkeypatch.setattr("restride.cli.devices.list_devices", fail)
+    assert refused(capsys, "devices")[0] == code
+
+
+def test_our_own_mistakes_exit_3_with_a_traceback(capsys, monkeypatch):
+    monkeypatch.setattr("restride.cli.devices.list_devices", lambda: 1 // 0)
+    assert main(["devices"]) == 3
+    printed = capsys.readouterr()
+    assert "ZeroDivisionError" in printed.err
+    assert "Traceback" in printed.err
+
+
+@pytest.mark.usefixtures("x")
+def test_unknown_device_exits_4(tmp_path, capsys, vulkan_device):
+    arguments = ("slice", tmp_path / "x.npy", tmp_path / "y.npy", "[0]", "--device", "no such card")
+    code, line = refused(capsys, *arguments)
+    assert code == 4
+    assert "'no such card'" in line
+    assert vulkan_device.info.name in line
+
+
+@pytest.mark.usefixtures("x")
+def test_without_a_driver_every_command_exits_4_and_says_what_to_install(tmp_path):
+    for arguments in (("devices",), ("demo",), ("slice", tmp_path / "x.npy", tmp_path / "y.npy", "[0]")):
+        code, out, error = restride(*arguments, **NO_DRIVER)
+        assert (code, out) == (4, "")
+        assert "mesa-vulkan-drivers" in error
+        assert len(error.splitlines()) == 1
+
+
+def test_doctor_without_a_driver():
+    code, out, error = restride("doctor", **NO_DRIVER)
+    assert code == 4
+    assert "BROKEN  driver            /nowhere/none.json: no such file" in out
+    assert "fix: install a driver" in out
+    assert "does not work" in error
+
+
+def test_doctor_without_a_loader(tmp_path):
+    (tmp_path / "vulkan.py").write_text("raise OSError('Cannot find Vulkan SDK version')")
+    code, out, _ = restride("doctor", PYTHONPATH=str(tmp_path))
+    assert code == 4
+    assert "BROKEN  Vulkan loader     no Vulkan loader (libvulkan)" in out
+    assert "libvulkan1" in out
+
+
+def test_doctor_where_all_is_well(vulkan_device):
+    code, out, error = restride("doctor", "--json", RESTRIDE_RUNTIME="vulkan")
+    assert code == 0, out
+    findings = {finding["subject"]: finding for finding in json.loads(out)}
+    assert findings["runtime vulkan"]["status"] == "ok"
+    assert vulkan_device.info.name in findings["device 0"]["detail"] + findings["runtime vulkan"]["detail"]
+    assert "vulkan, works" in error
+
+
+def test_doctor_survives_a_driver_that_crashes(monkeypatch):
+    from restride.cli import probe
+
+    monkeypatch.setattr(probe.sys, "executable", "/bin/false")
+    assert "exit code 1" in probe.try_runtime("vulkan").detail
+    assert not probe.try_runtime("vulkan").works
+
+
+def test_devices_table_and_json(capsys, vulkan_device):
+    assert main(["devices"]) == 0
+    table = capsys.readouterr().out
+    assert vulkan_device.info.name in table
+    assert "*" in table
+    assert main(["devices", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert vulkan_device.info.uuid in [info["uuid"] for info in listed]
+    assert sum(info["default"] for info in listed) == 1
+
+
+def test_version_and_help(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"restride {rs.__version__}\n"
+    for command in ("devices", "doctor", "slice", "reorder", "resample", "demo"):
+        assert main([command, "--help"]) == 0
+        assert "exit codes" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_reader_that_leaves_early_is_no_error():
+    command = f"{sys.executable} -m restride devices --json | head -c 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout == "["
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[..., ::2, ::-1]", (..., slice(None, None, 2), slice(None, None, -1))),
+        ("1:9:2, -1, None", (slice(1, 9, 2), -1, None)),
+        ("[:, 3:]", (slice(None), slice(3, None))),
+        ("[ -4 : +2 ]", (slice(-4, 2),)),
+        ("[0,]", (0,)),
+        ("[]", ()),
+        ("[newaxis, ::]", (None, slice(None))),
+    ],
+)
+def test_index_text(text, key):
+    assert parse_index(text) == key
+
+
+@pytest.mark.parametrize(
+    "text", ["[,]", "[1,,2]", "[1 2]", "[a]", "[1:2:3:4]", "[1", "1]", "[True]", "[1.5]", "[9" * 40]
+)
+def test_index_text_that_is_none(text):
+    with pytest.raises(UsageError, match="index"):
+        parse_index(text)
+
+
+def test_comparisons():
+    a = np.array([1.0, np.nan, np.inf, -0.0], np.float32)
+    assert compare_bits(a, a.copy()).passed
+    assert compare_bits(a, np.abs(a)).wrong == 1
+    assert compare_limits(a, a, a, a).passed
+    answer = np.array([10, 20], np.uint8)
+    report = compare_limits(np.array([11, 22], np.uint8), answer, answer, answer + np.uint8(1))
+    assert (report.wrong, report.count, report.difference, report.allowed) == (1, 2, 2.0, 1.0)
+    assert compare_limits(np.array([1, np.nan]), np.ones(2), np.ones(2), np.ones(2)).difference == np.inf

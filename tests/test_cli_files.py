@@ -1,0 +1,198 @@
+"""Files of the command line: what .npy and images hold, and hostile ones."""
+
+import numpy as np
+import pytest
+
+from restride.cli.exits import UsageError
+from restride.cli.files import read_array, write_array, write_whole
+from restride.dtypes import DTYPES
+
+Image = pytest.importorskip("PIL.Image")
+
+
+def npy_bytes(header, data=b"", version=1, length=None):
+    """A .npy file by hand; ``length`` is what it claims of its header."""
+    text = header.encode()
+    width = 2 if version == 1 else 4
+    claimed = (len(text) if length is None else length).to_bytes(width, "little")
+    return b"\x93NUMPY" + bytes([version, 0]) + claimed + text + data
+
+
+def header(descr="'<f4'", shape="(2,)", fortran_order="False"):
+    return f"{{'descr': {descr}, 'fortran_order': {fortran_order}, 'shape': {shape}, }}"
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_npy_keeps_every_bit_of_every_type(name, tmp_path):
+    dtype = DTYPES[name].dtype
+    raw = np.random.default_rng(5).integers(0, 2 if name == "pred" else 256, (3, 4 * dtype.itemsize), np.uint8)
+    array = raw.view(dtype)
+    path = tmp_path / "x.npy"
+    write_array(path, array)
+    again = read_array(path, dtype=name).array
+    assert again.dtype == dtype
+    assert again.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("name", ["bf16", "f8e4m3fn", "f8e5m2"])
+def test_npy_that_numpy_saved_raw_needs_its_type(name, tmp_path):
+    path = tmp_path / "x.npy"
+    array = np.arange(6).astype(DTYPES[name].dtype)
+    np.save(path, array)
+    with pytest.raises(UsageError, match=rf"raw elements of {array.itemsize} bytes.*{name}.*--dtype"):
+        read_array(path)
+    assert read_array(path, dtype=name).array.tolist() == array.tolist()
+
+
+def test_npy_in_fortran_order_and_without_elements(tmp_path):
+    path = tmp_path / "x.npy"
+    for array in (np.asfortranarray(np.arange(24.0).reshape(2, 3, 4)), np.zeros((0, 3)), np.array(7, np.int16)):
+        np.save(path, array)
+        assert np.array_equal(read_array(path).array, array)
+        assert read_array(path).array.shape == array.shape
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a .npy file"),
+        (b"PK\x03\x04 a zip archive", "not a .npy file"),
+        (npy_bytes(header(), version=9), r"version 9\.0"),
+        (npy_bytes(header(), b"\0" * 7), r"truncated.*8 bytes, and 7 follow"),
+        (npy_bytes(header(), length=2000), "truncated: .* header bytes"),
+        (npy_bytes(header(), version=2, length=0xFFFFFFF0), "claims a header of 4294967280 bytes"),
+        (npy_bytes(header(shape="(4611686018427387904, 4)")), "truncated"),
+        (npy_bytes(header(shape=f"({10**30},)")), "truncated"),
+        (npy_bytes(header(shape=f"(0, {10**30})")), "sizes"),
+        (npy_bytes(header(shape="(-1,)"), b"\0" * 8), "shape is"),
+        (npy_bytes(header(shape="(2.5,)"), b"\0" * 8), "shape is"),
+        (npy_bytes(header(shape="(True,)"), b"\0" * 8), "shape is"),
+        (npy_bytes(header(shape="[2]"), b"\0" * 8), "shape is"),
+        (npy_bytes(header(fortran_order="1"), b"\0" * 8), "fortran_order is 1"),
+        (npy_bytes(header(descr="'spam'"), b"\0" * 8), "descr is spam"),
+        (npy_bytes(header(descr="5"), b"\0" * 8), "descr is 5"),
+        (npy_bytes(header(descr="[('a', '<f4')]"), b"\0" * 8), "named fields"),
+        (npy_bytes(header(descr="'|O'"), b"\x80\x04N." * 4), "pickled Python objects"),
+        (npy_bytes(header(descr="'<c8'"), b"\0" * 16), "unknown element type 'complex64'"),
+        (npy_bytes(header(descr="'<U3'"), b"\0" * 24), "unknown element type"),
+        (npy_bytes(header(descr="'>f4'"), b"\0" * 8), "byte-swapped"),
+        (npy_bytes(header(descr="'|V3'"), b"\0" * 6), "raw elements of 3 bytes"),
+        (npy_bytes("__import__('os').abort()"), "not a dictionary of plain values"),
+        (npy_bytes("(" * 5000), "not a dictionary of plain values"),
+        (npy_bytes("{'descr': '<f4'}"), "needs descr, fortran_order and shape"),
+        (npy_bytes("[1, 2]"), "needs descr, fortran_order and shape"),
+    ],
+)
+def test_hostile_npy_is_refused(content, message, tmp_path):
+    path = tmp_path / "x.npy"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=message) as caught:
+        read_array(path)
+    assert str(path) in str(caught.value)
+
+
+def test_pickled_array_is_refused_and_not_run(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([{"a": 1}, None], dtype=object), allow_pickle=True)
+    with pytest.raises(UsageError, match="never loaded"):
+        read_array(path)
+
+
+def test_dtype_of_another_width_is_refused(tmp_path):
+    path = tmp_path / "x.npy"
+    np.save(path, np.zeros(4, np.float32))
+    with pytest.raises(UsageError, match=r"--dtype bf16 has 2 bytes an element, those of .* have 4"):
+        read_array(path, dtype="bf16")
+
+
+@pytest.mark.parametrize("sizes", [(5, 7), (5, 7, 1), (5, 7, 2), (5, 7, 3), (5, 7, 4)])
+def test_png_keeps_every_pixel(sizes, tmp_path):
+    pixels = np.random.default_rng(1).integers(0, 256, sizes, np.uint8)
+    path = tmp_path / "x.png"
+    write_array(path, pixels)
+    assert np.array_equal(read_array(path).array, pixels.squeeze(2) if sizes[2:] == (1,) else pixels)
+    assert read_array(path).is_image
+
+
+def test_png_of_16_bits(tmp_path):
+    pixels = np.arange(35, dtype=np.uint16).reshape(5, 7) * 1800
+    write_array(tmp_path / "x.png", pixels)
+    assert np.array_equal(read_array(tmp_path / "x.png").array, pixels)
+
+
+def test_jpeg_is_close_and_turned_as_the_camera_was_held(tmp_path):
+    pixels = np.zeros((16, 32, 3), np.uint8)
+    pixels[:, 16:] = 255
+    write_array(tmp_path / "x.jpg", pixels)
+    assert np.abs(read_array(tmp_path / "x.jpg").array.astype(int) - pixels).max() < 16
+    exif = Image.Exif()
+    exif[0x0112] = 6  # orientation: turn by 90 degrees clockwise
+    Image.fromarray(pixels).save(tmp_path / "turned.jpg", exif=exif)
+    assert read_array(tmp_path / "turned.jpg").array.shape == (32, 16, 3)
+
+
+@pytest.mark.parametrize("mode", ["1", "P", "CMYK", "LA", "RGBA"])
+def test_other_pixels_become_u8(mode, tmp_path):
+    path = tmp_path / ("x.jpg" if mode == "CMYK" else "x.png")
+    Image.new("RGB", (8, 4), (255, 0, 0)).convert(mode).save(path)
+    array = read_array(path).array
+    assert array.dtype == np.uint8
+    assert array.shape[:2] == (4, 8)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x89PNG\r\n\x1a\n", b"not an image", b"\x89PNG\r\n\x1a\n" + b"\xff" * 64])
+def test_damaged_image_is_refused(content, tmp_path):
+    path = tmp_path / "x.png"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=r"cannot read .*x\.png"):
+        read_array(path)
+
+
+def test_truncated_image_is_refused(tmp_path):
+    path = tmp_path / "x.png"
+    write_array(path, np.random.default_rng(1).integers(0, 256, (50, 50, 3), np.uint8))
+    path.write_bytes(path.read_bytes()[:-3000])
+    with pytest.raises(UsageError, match=r"cannot read .*x\.png"):
+        read_array(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("x.png", np.zeros((4, 4, 3), np.float32), "u8 elements, not float32"),
+        ("x.png", np.zeros((3, 4, 5), np.uint8), r"channels, not \[3, 4, 5\]"),
+        ("x.png", np.zeros((0, 4), np.uint8), r"not \[0, 4\]"),
+        ("x.png", np.zeros(4, np.uint8), r"not \[4\]"),
+        ("x.jpg", np.zeros((4, 4, 4), np.uint8), "1 or 3 channels"),
+        ("x.jpg", np.zeros((4, 4), np.uint16), "u8 elements, not uint16"),
+        ("x.gif", np.zeros((4, 4), np.uint8), r"must end in \.npy, \.png"),
+    ],
+)
+def test_what_a_file_cannot_hold_is_refused(name, array, message, tmp_path):
+    with pytest.raises(UsageError, match=message):
+        write_array(tmp_path / name, array)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"before")
+
+    def fail(file):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(UsageError, match=r"cannot write .*x\.npy: No space left"):
+        write_whole(path, fail)
+    assert path.read_bytes() == b"before"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(UsageError, match="no such file"):
+        read_array(tmp_path / "none.npy")
+    (tmp_path / "folder.npy").mkdir()
+    with pytest.raises(UsageError, match="not a file"):
+        read_array(tmp_path / "folder.npy")
+    with pytest.raises(UsageError, match="No such file or directory"):
+        write_array(tmp_path / "none" / "x.npy", np.zeros(3))

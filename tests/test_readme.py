@@ -1,0 +1,49 @@
+"""The READMEs: their examples run, their links lead somewhere, and the shader contract lists every module."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from restride.plan import parameters
+from restride.plan.resample import LINEAR_TYPES
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SHADERS = (ROOT / "shaders" / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_example_runs(number):
+    exec(compile(EXAMPLES[number], f"README example {number}", "exec"), {})
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) >= 4
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "shaders/README.md"])
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert ((ROOT / page).parent / target).exists(), target
+
+
+def test_shader_page_lists_every_module():
+    lines = (ROOT / "shaders" / "variants.txt").read_text(encoding="utf-8").splitlines()
+    names = [line.split(":")[0].strip() for line in lines if line.strip() and not line.startswith("#")]
+    table = SHADERS.replace("`strided_copy_32` `_64` `_128`", "`strided_copy_32` `strided_copy_64` `strided_copy_128`")
+    for name in names:
+        assert f"`{name.removesuffix('_specialised')}`" in table, name
+
+
+def test_shader_page_has_the_numbers_of_the_plan():
+    step = parameters.AXIS_WORDS
+    assert f"{parameters.HEADER_WORDS} + {step}k to {parameters.HEADER_WORDS + step - 1} + {step}k" in SHADERS
+    assert f"next, {parameters.SLOT_WORDS} a slot" in SHADERS
+    assert f"Ids 0 to {parameters.KERNEL_CONSTANTS - 1} belong to the kernel" in SHADERS
+    assert ", ".join(f"{number} {name}" for name, number in LINEAR_TYPES.items()) in SHADERS
+    multiplier, shift = parameters.multiply_shift(5)
+    assert f"For d = 5: {multiplier} and {shift}." in SHADERS
