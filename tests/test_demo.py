@@ -74,8 +74,8 @@ def test_photographs(tmp_path):
     assert "scikit-image" in shipped.title
     Image.new("RGBA", (3000, 1500), (1, 2, 3, 4)).save(tmp_path / "large.png")
     large = load_photograph(tmp_path / "large.png")
-    assert large.pixels.shape == (1024, 2048, 3)
-    assert "shrunk to 2048 x 1024" in large.note
+    assert large.pixels.shape == (640, 1280, 3)
+    assert "shrunk to 1280 x 640" in large.note
 
 
 @pytest.mark.usefixtures("vulkan_device")

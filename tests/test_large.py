@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import GENERIC_ONLY, open_device
 
 import restride as rs
 from restride.conformance import fill
@@ -14,36 +15,32 @@ from restride.runtime.kompute import KomputeRuntime
 from restride.runtime.vulkan import VulkanRuntime
 
 NARROW = 4096
-GENERIC_ONLY = 1 << 62
 
 
 @pytest.fixture
-def narrow_device(monkeypatch, vulkan_device):
+def narrow_device(monkeypatch):
     """A device of the direct runtime whose bindings cover 4096 bytes at most."""
 
     def open_narrow(selector, _runtime, timeout):
         return VulkanRuntime(choose(list_devices(), selector), timeout=timeout, max_buffer_range=NARROW)
 
-    assert vulkan_device.info
     monkeypatch.setattr("restride.device.open_runtime", open_narrow)
-    with rs.Device() as opened:
+    with open_device("vulkan") as opened:
         opened.specialise_after = GENERIC_ONLY
         assert opened.limits.max_buffer_range == NARROW
         yield opened
 
 
 @pytest.fixture
-def narrow_kompute(monkeypatch, device):
+def narrow_kompute(monkeypatch):
     """The same on kompute."""
 
     def open_narrow(selector, _runtime, timeout):
         info = choose(list_devices(), selector)
         return KomputeRuntime(info, timeout, limits=replace(info.limits, max_buffer_range=NARROW))
 
-    if not isinstance(device.runtime, KomputeRuntime):
-        pytest.skip("one device a runtime")
     monkeypatch.setattr("restride.device.open_runtime", open_narrow)
-    with rs.Device() as opened:
+    with open_device("kompute") as opened:
         yield opened
 
 

@@ -15,7 +15,7 @@ from restride.kernel import Limits
 from restride.plan import copy_kernels, resample_kernels
 from restride.plan.axes import Axis, simplify, widen
 from restride.plan.parameters import multiply_shift
-from restride.plan.tables import linear_table, nearest_table
+from restride.plan.tables import table
 
 ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=256, offset_alignment=16, max_group_count=(3, 65535, 2))
@@ -120,17 +120,27 @@ def test_neighbours_that_move_together_merge_and_widen():
 
 
 def test_two_to_three_is_the_worked_example():
-    assert nearest_table(2, 3).first.tolist() == [0, 1, 1]
-    table = linear_table(2, 3)
-    assert table.first.tolist() == [0, 0, 1]
-    assert table.weights.tolist() == [[1, 0], [0.5, 0.5], [1, 0]]
-    assert table.rows(stride=10)[:, :2].tolist() == [[0, 10], [0, 10], [10, 10]]
+    assert table("nearest", 2, 3).first().tolist() == [0, 1, 1]
+    linear = table("linear", 2, 3)
+    assert linear.first().tolist() == [0, 0, 1]
+    assert linear.weights().tolist() == [[1, 0], [0.5, 0.5], [1, 0]]
+    assert linear.rows(stride=10)[:, :2].tolist() == [[0, 10], [0, 10], [10, 10]]
+
+
+def test_parts_and_reversals_of_a_table_are_rows_of_the_whole():
+    whole = table("linear", 7, 17)
+    rows = whole.rows(3).tolist()
+    assert whole.reversed().rows(3).tolist() == rows[::-1]
+    assert whole.part(4, 6).rows(3).tolist() == rows[4:10]
+    assert whole.reversed().part(4, 6).rows(3).tolist() == rows[::-1][4:10]
+    assert whole.part(4, 6).reversed().part(1, 2).rows(3).tolist() == rows[4:10][::-1][1:3]
+    assert whole.part(4, 6).reads() == (1, 4)
 
 
 def test_tables_of_sizes_that_overflow_64_bits_are_exact():
     # (2o + 1) * I passes 2^63; index 3 of 5 reads at 0.7 * I - 0.5.
     size = (1 << 62) + 1
-    assert nearest_table(size, 5).first.tolist() == [(2 * o + 1) * size // 10 for o in range(5)]
+    assert table("nearest", size, 5).first().tolist() == [(2 * o + 1) * size // 10 for o in range(5)]
 
 
 def test_a_buffer_beyond_the_range_is_split_where_windows_exist_and_refused_where_not():

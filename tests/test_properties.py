@@ -1,7 +1,7 @@
 """Random problems against numpy: ranks, sizes, strides, windows and types, every byte of every buffer compared.
 
-The examples are the same in every run. Most run on generic pipelines; one in ten compiles its shape into the kernel too,
-and both results must have equal bits. RESTRIDE_TEST_FULL=1 runs ten times as many.
+The examples are the same in every run. Most run on generic pipelines; one in ten compiles its shape into the kernel
+too, and both results must have equal bits. RESTRIDE_TEST_FULL=1 runs ten times as many.
 """
 
 from __future__ import annotations

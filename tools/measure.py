@@ -90,7 +90,7 @@ def workloads(device: rs.Device) -> list[Workload]:
 
 
 def measure(rows: list[Workload], repeat: int) -> dict[str, tuple[list[float], list[float]]]:
-    """Seconds of numpy and of restride for each row. Every round runs every row, so none finds its data in the cache."""
+    """Seconds of numpy and of restride for each row. Every round runs all rows, so none finds its data cached."""
     times: dict[str, tuple[list[float], list[float]]] = {row.name: ([], []) for row in rows}
     for round_number in range(WARM_UP + repeat):
         for row in rows:

@@ -129,7 +129,7 @@ def resample(
     dst, view = _destination(result, result if layout is None and out is None else layout, src, out)
     if result.numel:
 
-        def plan(limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
+        def plan(limits: Limits, specialised: bool) -> Iterable[KernelSpec]:
             return resample_kernels(src.desc, view.desc, its_axes, mode, limits, specialised)
 
         problem = (mode, its_axes, src.desc, view.desc)

@@ -21,8 +21,8 @@ class Exit(IntEnum):
 
 
 EXPLAINED = (
-    "exit codes: 0 ok; 1 a check failed; 2 bad arguments or input; 3 internal error; 4 no such device or driver; "
-    "6 device lost, timed out or out of memory; 130 interrupted"
+    "exit codes: 0 ok; 1 a check failed; 2 bad arguments or input; 3 internal error;\n"
+    "            4 no such device or driver; 6 device lost, timed out or out of memory; 130 interrupted"
 )
 
 

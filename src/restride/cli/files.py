@@ -141,7 +141,8 @@ def _image_writer(path: Path, array: Array, kind: str) -> Callable[[BinaryIO], N
     if array.ndim not in {2, 3} or channels not in allowed or not array.size:
         raise UsageError(
             f"a {kind} image has sizes [height, width] or [height, width, channels] with "
-            f"{' or '.join(map(str, allowed))} channels, not {list(array.shape)}: give {path.stem}.npy as the output"
+            f"{'1 or 3' if kind == 'JPEG' else '1 to 4'} channels, not {list(array.shape)}: "
+            f"give {path.stem}.npy as the output"
         )
     pixels = array[:, :, 0] if array.ndim == 3 and channels == 1 else array
     image = pillow().fromarray(np.ascontiguousarray(pixels))

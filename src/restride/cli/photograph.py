@@ -14,7 +14,7 @@ from restride.cli.exits import UsageError
 from restride.cli.files import pillow, read_array
 
 _SHIPPED = ("astronaut.png", "coffee.png", "chelsea.png")
-_LONGEST_SIDE = 2048
+_LONGEST_SIDE = 1280
 """Pixels. The numpy reference works in float64 and takes its time with a camera's 48 megapixels."""
 _SHORTEST_SIDE = 32
 

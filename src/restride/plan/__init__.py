@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import lru_cache
 
 from restride.desc import TensorDesc
@@ -9,9 +11,12 @@ from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, simplify
 from restride.plan.copy import plan_copy
 from restride.plan.resample import LINEAR_TYPES, plan_linear, plan_nearest
-from restride.plan.tables import linear_table, nearest_table
+from restride.plan.tables import table
 
 __all__ = ["LINEAR_TYPES", "Axis", "byte_copy_kernels", "copy_kernels", "resample_kernels"]
+
+_MOST_REMEMBERED = 1 << 16
+"""Output indices of all resampled axes, at 16 bytes each the 1 MiB that one dispatch's tables may have."""
 
 
 @lru_cache(maxsize=1024)
@@ -34,25 +39,36 @@ def byte_copy_kernels(
     return plan_copy(simplify(axes, src_offset, 0, 1), limits, specialised)
 
 
-@lru_cache(maxsize=64)
 def resample_kernels(
     src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...], mode: str, limits: Limits, specialised: bool
-) -> tuple[KernelSpec, ...]:
+) -> Iterable[KernelSpec]:
     """Dispatches that resample ``src`` to the sizes of ``dst`` along ``axes``; other sizes must be equal.
 
-    An axis that keeps its size is the identity and is walked by stride.
+    Remembered where the tables fit one dispatch; otherwise made one by one, so that the tables of an axis of millions
+    are never in memory together.
     """
+    if sum(dst.sizes[axis] for axis in axes) <= _MOST_REMEMBERED:
+        return _remembered_resample(src, dst, axes, mode, limits, specialised)
+    return _resample(src, dst, axes, mode, limits, specialised)
+
+
+@lru_cache(maxsize=64)
+def _remembered_resample(
+    src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...], mode: str, limits: Limits, specialised: bool
+) -> tuple[KernelSpec, ...]:
+    return tuple(_resample(src, dst, axes, mode, limits, specialised))
+
+
+def _resample(
+    src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...], mode: str, limits: Limits, specialised: bool
+) -> Iterable[KernelSpec]:
     if dst.numel == 0:
         return ()
-    table = {"nearest": nearest_table, "linear": linear_table}[mode]
+    # An axis that keeps its size is the identity, and is walked by stride.
     resampled = [axis for axis in sorted(axes, reverse=True) if src.sizes[axis] != dst.sizes[axis]]
-    steps = []
-    for axis, (size, src_stride, dst_stride) in enumerate(zip(dst.sizes, src.strides, dst.strides, strict=True)):
-        if axis in resampled:
-            step = Axis(size, src_stride, dst_stride, table(src.sizes[axis], size), resampled.index(axis))
-        else:
-            step = Axis(size, src_stride, dst_stride)
-        steps.append(step)
+    steps = [Axis(*step) for step in zip(dst.sizes, src.strides, dst.strides, strict=True)]
+    for slot, axis in enumerate(resampled):
+        steps[axis] = replace(steps[axis], table=table(mode, src.sizes[axis], dst.sizes[axis]), slot=slot)
     problem = simplify(steps, src.offset, dst.offset, src.dtype.itemsize)
     if not resampled:
         return plan_copy(problem, limits, specialised)

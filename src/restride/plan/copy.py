@@ -32,7 +32,7 @@ def plan_copy(problem: Problem, limits: Limits, specialised: bool) -> tuple[Kern
     """
     problem = widen(problem)
     if problem.itemsize < 4:
-        return plan_elements(problem, limits, specialised, "element_copy")
+        return tuple(plan_elements(problem, limits, specialised, "element_copy"))
     return tuple(_copy_words(box, limits, specialised) for box in boxes(problem, limits, _too_many_groups))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from restride.kernel import Binding, KernelSpec, Limits
 from restride.plan.axes import Axis, Problem
 from restride.plan.boxes import boxes, dst_side, rows_of_groups, src_side
@@ -16,12 +18,12 @@ _MOST_HOLES = 4
 
 def plan_elements(
     problem: Problem, limits: Limits, specialised: bool, shader: str, kernel: tuple[int, ...] = ()
-) -> tuple[KernelSpec, ...]:
-    """Dispatches of ``shader``, which is built on shaders/include/destination.glsl.
+) -> Iterator[KernelSpec]:
+    """Dispatches of ``shader``, which is built on shaders/include/destination.glsl; made as they are asked for.
 
     kernel: specialization constants from id 2 on; ids 0 and 1 are the element's bits and whether words are owned.
     """
-    return tuple(_elements(box, limits, specialised, shader, kernel) for box in boxes(problem, limits))
+    return (_elements(box, limits, specialised, shader, kernel) for box in boxes(problem, limits))
 
 
 def _elements(problem: Problem, limits: Limits, specialised: bool, shader: str, kernel: tuple[int, ...]) -> KernelSpec:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Problem, in_words
 from restride.plan.elements import plan_elements
@@ -10,14 +12,14 @@ LINEAR_TYPES = {"f32": 0, "f16": 1, "bf16": 2, "u8": 3, "s8": 4, "s32": 5}
 """Element types that can be interpolated, as shaders/include/convert.glsl numbers them."""
 
 
-def plan_nearest(problem: Problem, limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
+def plan_nearest(problem: Problem, limits: Limits, specialised: bool) -> Iterator[KernelSpec]:
     """Dispatches that take the nearest element, bit for bit, for any element type."""
     if problem.itemsize == 8:
         problem = in_words(problem)
     return plan_elements(problem, limits, specialised, "resample_nearest")
 
 
-def plan_linear(problem: Problem, dtype: str, limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
+def plan_linear(problem: Problem, dtype: str, limits: Limits, specialised: bool) -> Iterator[KernelSpec]:
     """Dispatches that interpolate linearly along every axis that has a table."""
     slots = sum(not axis.is_plain for axis in problem.axes)
     return plan_elements(problem, limits, specialised, "resample_linear", (LINEAR_TYPES[dtype], slots))

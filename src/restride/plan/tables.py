@@ -1,4 +1,4 @@
-"""Tables of source indices and weights along one resampled axis, in exact integer arithmetic.
+"""Tables of source offsets and weights along one resampled axis, in exact integer arithmetic.
 
 Half-pixel coordinates (oneDNN specification, Resampling; ONNX Resize ``half_pixel``): output index o of O reads at
 ``s = (o + 1/2) * I / O - 1/2``. In integers, ``num = (2o + 1) * I - O`` over ``den = 2 * O``: floor and remainder of
@@ -10,82 +10,84 @@ half up: 0, 1, 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+TAPS = {"nearest": 1, "linear": 2}
+"""Source indices that an output index reads, by mode."""
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True)
 class Table:
-    """What each output index of an axis reads.
+    """What ``count`` output indices of an axis read, from output index ``start`` on, or downwards if ``descending``.
 
-    first: lowest source index, ascending or descending. last: the axis's last source index.
-    weights: f32, one a tap; the taps are the source indices from ``first`` on, clamped to ``last``. None: one tap, taken
-        as it is.
+    A value, not an array: rows are computed for the part that a dispatch is given.
     """
 
-    first: npt.NDArray[Any]
-    last: int
-    weights: npt.NDArray[np.float32] | None = None
+    mode: str
+    source_size: int
+    size: int
+    start: int
+    count: int
+    descending: bool = False
 
     @property
     def nbytes(self) -> int:
-        """Bytes of ``rows``."""
-        return len(self.first) * 4 * (1 if self.weights is None else 2 * self.weights.shape[1])
-
-    def rows(self, stride: int) -> npt.NDArray[np.uint32]:
-        """The shader's words, one row an output index: the taps' source offsets, modulo 2^32, then their weights."""
-        taps = 1 if self.weights is None else self.weights.shape[1]
-        index = np.minimum(self.first[:, np.newaxis] + np.arange(taps), self.last)
-        offsets = (index * stride % (1 << 32)).astype(np.uint32)
-        return offsets if self.weights is None else np.hstack([offsets, self.weights.view(np.uint32)])
+        """Bytes of ``rows``: an offset a tap, and a weight a tap where there are several."""
+        taps = TAPS[self.mode]
+        return 4 * self.count * (2 * taps if taps > 1 else 1)
 
     def reversed(self) -> Table:
         """The table for a destination that is walked from its other end."""
-        return Table(self.first[::-1], self.last, None if self.weights is None else self.weights[::-1])
+        end = self.start - (self.count - 1) if self.descending else self.start + self.count - 1
+        return replace(self, start=end, descending=not self.descending)
 
-    def part(self, start: int, size: int) -> Table:
-        """Output indices ``start`` to ``start + size``."""
-        rows = slice(start, start + size)
-        return Table(self.first[rows], self.last, None if self.weights is None else self.weights[rows])
+    def part(self, start: int, count: int) -> Table:
+        """Rows ``start`` to ``start + count``."""
+        return replace(self, start=self.start + (-start if self.descending else start), count=count)
 
     def reads(self) -> tuple[int, int]:
-        """The lowest and the highest source index that any output index reads."""
-        ends = int(self.first[0]), int(self.first[-1])
-        taps = 1 if self.weights is None else self.weights.shape[1]
-        return min(ends), min(max(ends) + taps - 1, self.last)
+        """The lowest and the highest source index that any row reads."""
+        ends = [int(table.first()[0]) for table in (self.part(0, 1), self.part(self.count - 1, 1))]
+        return min(ends), min(max(ends) + TAPS[self.mode] - 1, self.source_size - 1)
+
+    def first(self) -> npt.NDArray[Any]:
+        """Lowest source index of each row; nearest: halves away from zero, oneDNN's ``roundf``, ``floor(s + 1/2)``."""
+        if self.mode == "nearest":
+            return (self._numerators() + self.size) // (2 * self.size)
+        floor = self._numerators() // (2 * self.size)
+        return np.clip(floor, 0, self.source_size - 1)  # type: ignore[no-any-return] # object arrays have no type
+
+    def weights(self) -> npt.NDArray[np.float32]:
+        """Two f32 weights a row; outside the pixel centres the border pixel alone.
+
+        A weight is the exact fraction rounded to f64, then to f32. For denominators below 2^27 no fraction lies near
+        enough to a midpoint of two f32 for the second rounding to go another way than one rounding would.
+        """
+        numerator, denominator = self._numerators(), 2 * self.size
+        floor = numerator // denominator
+        outside = (numerator < 0) | (floor >= self.source_size - 1)
+        rest = np.where(outside, 0, numerator - floor * denominator)
+        return np.stack([(denominator - rest) / denominator, rest / denominator], axis=1).astype(np.float32)
+
+    def rows(self, stride: int) -> npt.NDArray[np.uint32]:
+        """The shader's words: the taps' source offsets, clamped to the axis, modulo 2^32; then their weights."""
+        taps = TAPS[self.mode]
+        index = np.minimum(self.first()[:, np.newaxis] + np.arange(taps), self.source_size - 1)
+        offsets = (index * stride % (1 << 32)).astype(np.uint32)
+        return offsets if taps == 1 else np.hstack([offsets, self.weights().view(np.uint32)])
+
+    def _numerators(self) -> npt.NDArray[Any]:
+        # (2o + 1) * I - O; Python integers where 64 bits would wrap.
+        wide = (2 * self.size + 1) * self.source_size + self.size >= 1 << 63
+        step = -1 if self.descending else 1
+        index = self.start + step * np.arange(self.count, dtype=object if wide else np.int64)
+        return (2 * index + 1) * self.source_size - self.size
 
 
-def _half_pixel(source_size: int, size: int) -> tuple[npt.NDArray[Any], int]:
-    # Numerators (2o + 1) * I - O; Python integers where 64 bits would wrap.
-    wide = (2 * size + 1) * source_size + size >= 1 << 63
-    index = np.arange(size, dtype=object if wide else np.int64)
-    return (2 * index + 1) * source_size - size, 2 * size
-
-
-@lru_cache(maxsize=256)
-def nearest_table(source_size: int, size: int) -> Table:
-    """Nearest source index, halves away from zero (oneDNN's ``roundf``): ``floor(s + 1/2)``."""
-    numerator, denominator = _half_pixel(source_size, size)
-    first = (numerator + size) // denominator
-    return Table(first, source_size - 1)
-
-
-@lru_cache(maxsize=256)
-def linear_table(source_size: int, size: int) -> Table:
-    """Two taps and their f32 weights; outside the pixel centres the border pixel alone.
-
-    A weight is the exact fraction rounded to f64, then to f32. For denominators below 2^27 no fraction lies near enough
-    to a midpoint of two f32 for the second rounding to go another way than one rounding would.
-    """
-    numerator, denominator = _half_pixel(source_size, size)
-    floor = numerator // denominator
-    rest = numerator - floor * denominator
-    outside = (numerator < 0) | (floor >= source_size - 1)
-    first = np.clip(floor, 0, source_size - 1)
-    rest = np.where(outside, 0, rest)
-    weights = np.stack([(denominator - rest) / denominator, rest / denominator], axis=1).astype(np.float32)
-    return Table(first, source_size - 1, weights)
+def table(mode: str, source_size: int, size: int) -> Table:
+    """The table of a whole axis."""
+    return Table(mode, source_size, size, 0, size)

@@ -1,0 +1,174 @@
+"""Modules: acyclic, in the order that data flows, and usable on a machine without a Vulkan loader."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "restride"
+BINDINGS = {"vulkan", "kp"}
+
+
+def module_name(path: Path) -> str:
+    parts = ["restride", *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for path in PACKAGE.rglob("*.py")}
+
+
+def statements(body, *, inside_functions: bool):
+    """The import statements of a module that run when it is imported, or all of them."""
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif inside_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from statements(ast.iter_child_nodes(node), inside_functions=inside_functions)
+
+
+def imported(name: str, *, inside_functions: bool = False) -> set[str]:
+    """Every module that ``name`` imports; of ``from restride import desc`` that is restride.desc, not restride."""
+    found = set()
+    for node in statements(ast.parse(FILES[name].read_text(encoding="utf-8")).body, inside_functions=inside_functions):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        else:
+            assert node.level == 0, f"{name} imports relatively; the house imports by full name"
+            for alias in node.names:
+                member = f"{node.module}.{alias.name}"
+                found.add(member if member in FILES else node.module)
+    return found
+
+
+GRAPH = {name: imported(name) & set(FILES) for name in FILES}
+ALL_IMPORTS = {name: imported(name, inside_functions=True) for name in FILES}
+
+# Data flows one way: a module may import those of earlier lines, and a package its own.
+LAYERS = (
+    ("errors",),
+    ("dtypes", "integers"),
+    ("equation", "desc_text", "kernel"),
+    ("desc",),
+    ("injective", "views", "dml", "layout", "reference", "plan", "host", "dlpack"),
+    ("runtime",),
+    ("device",),
+    ("tensor",),
+    ("ops",),
+)
+
+
+def layer_of(name: str) -> int | None:
+    """Position in LAYERS; None for what stands above them all: the package itself, commands, conformance."""
+    part = name.split(".")[1] if "." in name else ""
+    return next((position for position, parts in enumerate(LAYERS) if part in parts), None)
+
+
+def part_of(name: str) -> str:
+    return ".".join(name.split(".")[:2])
+
+
+def test_the_graph_has_its_modules():
+    assert {"restride", "restride.desc", "restride.plan.copy", "restride.runtime.vulkan", "restride.ops"} <= set(GRAPH)
+    assert "restride.desc" in GRAPH["restride.ops"]
+    assert "restride.tensor" in GRAPH["restride"]
+
+
+def test_the_import_graph_has_no_cycle():
+    graph = {name: needs - {name} for name, needs in GRAPH.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail("imports form a cycle: " + " <- ".join(error.args[1]))
+
+
+def test_no_module_needs_the_whole_package_at_import():
+    """`from restride import TensorDesc` inside the package would wait for everything else."""
+    above = {name for name in FILES if layer_of(name) is None}
+    assert {name for name, needs in GRAPH.items() if "restride" in needs} <= above
+
+
+@pytest.mark.parametrize("name", sorted(name for name in FILES if layer_of(name) is not None))
+def test_imports_go_one_way(name):
+    for needed in ALL_IMPORTS[name] & set(FILES):
+        own, its = layer_of(name), layer_of(needed)
+        assert its is not None, f"{name} imports {needed}, which stands above it"
+        assert its < own or part_of(needed) == part_of(name), f"{name} imports {needed}, which does not stand before it"
+
+
+def forbidden(part: str, *others: str) -> list[str]:
+    """Imports of ``others`` anywhere in ``part``, inside functions too."""
+    return [
+        f"{name} imports {needed}"
+        for name, needs in ALL_IMPORTS.items()
+        if part_of(name) == f"restride.{part}"
+        for needed in needs
+        if part_of(needed) in {f"restride.{other}" for other in others}
+    ]
+
+
+def test_plans_see_no_buffer():
+    assert forbidden("plan", "runtime", "device", "tensor", "ops", "conformance", "reference") == []
+
+
+def test_runtimes_see_no_descriptor():
+    later = ("plan", "tensor", "ops", "device", "conformance", "reference")
+    assert forbidden("runtime", "desc", "desc_text", "views", "injective", "layout", "dtypes", *later) == []
+
+
+def test_the_reference_shares_nothing_with_the_plan():
+    assert forbidden("reference", "plan", "kernel", "views", "runtime", "device", "tensor", "ops", "host") == []
+
+
+def test_only_runtimes_know_vulkan_and_no_module_needs_it_at_import():
+    for name in FILES:
+        roots = {needed.split(".")[0] for needed in ALL_IMPORTS[name]}
+        if not name.startswith("restride.runtime"):
+            assert not roots & BINDINGS, f"{name} imports {roots & BINDINGS}"
+        at_import = {needed.split(".")[0] for needed in imported(name)}
+        assert not at_import & BINDINGS, f"{name} imports {at_import & BINDINGS} when it is imported"
+
+
+WITHOUT_VULKAN = """
+import sys
+sys.modules["vulkan"] = sys.modules["kp"] = None  # importing them raises ImportError
+import numpy as np
+import restride as rs
+from restride.kernel import Limits
+from restride.plan import copy_kernels, resample_kernels
+
+desc = rs.TensorDesc.parse("u8[3,5]{0,1}")
+assert desc.offset_of((1, 2)) == 7
+assert rs.dml_buffer_tensor_size("f32", (1, 1, 3, 5), (15, 15, 5, 1)) == 60
+assert copy_kernels(desc, rs.TensorDesc("u8", (3, 5)), Limits(), False)
+assert resample_kernels(desc, rs.TensorDesc("u8", (3, 9)), (1,), "linear", Limits(), True)
+assert rs.reference.resample(np.float32([0, 8]), (4,)).tolist() == [0, 2, 6, 8]
+assert rs.reference.strided_slice(np.arange(5), (0,), (5,), (-2,)).tolist() == [4, 2, 0]
+for runtime in ("vulkan", "kompute"):
+    try:
+        rs.Device(runtime=runtime)
+    except rs.DeviceNotFound as error:
+        print(error)
+    else:
+        raise SystemExit("a device opened without a binding")
+import restride.conformance
+assert restride.conformance.catalogue()
+"""
+
+
+def test_everything_but_devices_works_without_a_loader():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_VULKAN], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert "vulkan" in first
+    assert first == second
+
+
+def test_layers_are_where_the_design_puts_them():
+    order = [layer_of(f"restride.{part}") for part in ("errors", "desc", "plan", "runtime", "device", "tensor", "ops")]
+    assert all(before < after for before, after in pairwise(order))
