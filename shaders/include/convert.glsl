@@ -61,16 +61,13 @@ uint to_bf16(float value) {
     return shift_right_nearest_even(bits, 16u);
 }
 
-// Clamp, then round half to even. A value of 2^31 or more, which a mean of s32 near the top can round to, gives 2^31 - 1.
+// Clamp, then round half to even; NaN is 0. The bounds are integers that f32 holds exactly.
 int to_integer(float value, float lowest, float highest) {
-    if (is_nan(floatBitsToUint(value))) {
-        return 0;
-    }
-    if (value >= 2147483648.0) {
-        return int(min(highest, 2147483520.0)) | (highest >= 2147483520.0 ? 127 : 0);
-    }
-    return int(roundEven(clamp(value, lowest, highest)));
+    return is_nan(floatBitsToUint(value)) ? 0 : int(roundEven(clamp(value, lowest, highest)));
 }
+
+// 2^31 - 1 is no f32: 2^31 and above saturate to it, as a mean of s32 near the top can come out.
+int to_s32(float value) { return value >= 2147483648.0 ? 2147483647 : to_integer(value, -2147483648.0, 2147483520.0); }
 
 float to_f32(uint bits, uint type) {
     switch (type) {
@@ -89,7 +86,7 @@ uint from_f32(float value, uint type) {
         case BF16: return to_bf16(value);
         case U8: return uint(to_integer(value, 0.0, 255.0));
         case S8: return uint(to_integer(value, -128.0, 127.0)) & 0xFFu;
-        case S32: return uint(to_integer(value, -2147483648.0, 2147483648.0));
+        case S32: return uint(to_s32(value));
         default: return floatBitsToUint(value);
     }
 }

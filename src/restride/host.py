@@ -14,8 +14,47 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restride.desc import TensorDesc
+from restride.dlpack import array_from_dlpack
+from restride.errors import DescriptorError
+
 _LARGEST_SPARSITY = 2
 """Bytes uploaded for one that an element needs."""
+
+
+def host_array(value: Any) -> npt.NDArray[Any]:
+    """``value`` as a plain numpy array over its own memory, where it has any.
+
+    Raises:
+        DescriptorError: numpy makes no array of it, a mask would be lost, or its DLPack memory is not on the host.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise DescriptorError(
+            f"array is masked, and a tensor has no mask: pass array.filled(...), for sizes {value.shape}"
+        )
+    if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__dlpack__"):
+        return array_from_dlpack(value)
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise DescriptorError(f"array: numpy makes none of this {type(value).__name__}: {error}") from error
+
+
+def raw_view(raw_bytes: Any, desc: TensorDesc) -> memoryview:
+    """The bytes of a contiguous buffer, for a tensor of ``desc``.
+
+    Raises:
+        DescriptorError: it is no buffer, or not contiguous.
+    """
+    if isinstance(raw_bytes, np.ndarray) and raw_bytes.flags.c_contiguous:
+        # memoryview knows neither ml_dtypes' types nor how to cast an array without elements.
+        return memoryview(raw_bytes.tobytes() if not raw_bytes.size else raw_bytes.reshape(-1).view(np.uint8))
+    try:
+        return memoryview(raw_bytes).cast("B")
+    except (TypeError, ValueError) as error:
+        raise DescriptorError(
+            f"raw_bytes must be a contiguous buffer, got {type(raw_bytes).__name__} for {desc}: {error}"
+        ) from error
 
 
 @dataclass(frozen=True)

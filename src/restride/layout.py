@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from restride.desc import TensorDesc
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, RestrideError
 
 AXIS_NAMES = "NCDHW"
 """Letters of a layout name, in logical order: batch, channels, depth, height, width."""
@@ -34,7 +34,10 @@ def laid_out(like: TensorDesc, layout: Layout) -> TensorDesc:
     if is_permutation(layout):
         return TensorDesc(like.dtype, like.sizes)
     if "[" in layout:
-        return TensorDesc.parse(layout)
+        try:
+            return TensorDesc.parse(layout)
+        except RestrideError as error:
+            raise type(error)(f"layout {layout!r} for {like}: {error}") from error
     return TensorDesc.xla(like.dtype, like.sizes, _minor_to_major(layout, like))
 
 

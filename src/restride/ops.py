@@ -48,7 +48,7 @@ def strided_slice(
 
     Source: DirectML, DML_SLICE1_OPERATOR_DESC.
     """
-    src = asarray(x, device=_device_of(out))
+    src = _source(x, out)
     window = Tensor(src.memory, views.window(src.desc, offsets, sizes, strides, output_sizes), src.device)
     if out is None:
         return window
@@ -73,7 +73,7 @@ def reorder(x: Any, layout: Layout = None, out: Tensor | None = None) -> Tensor:
 
     Source: oneDNN specification, Reorder (same element type, no scales).
     """
-    src = asarray(x, device=_device_of(out))
+    src = _source(x, out)
     dst, view = _destination(src.desc, layout, src, out)
     copy_elements(src, view)
     return dst
@@ -119,7 +119,7 @@ def resample(
     ):
         if value not in known:
             raise UnsupportedError(f"{argument} {value!r} is not one of {', '.join(map(repr, known))}")
-    src = asarray(x, device=_device_of(out))
+    src = _source(x, out)
     its_axes, target_sizes = _resampled(src.desc, sizes, axes)
     if mode == "linear" and src.dtype.name not in LINEAR_TYPES:
         raise UnsupportedError(
@@ -167,12 +167,18 @@ def _resampled(
     return its_axes, tuple(result)
 
 
-def _device_of(out: Tensor | None) -> Device | None:
+def _source(x: Any, out: Tensor | None) -> Tensor:
+    """``x`` on the device that ``out`` lies on."""
     if out is None:
-        return None
+        return asarray(x)
     if not isinstance(out, Tensor):
         raise DescriptorError(f"out must be a restride.Tensor, got {type(out).__name__}")
-    return out.device
+    if isinstance(x, Tensor) and x.device is not out.device:
+        raise DescriptorError(
+            f"out must lie on the device of x, but out {out.desc} is on {out.device!r} and x {x.desc} on {x.device!r}, "
+            f"opened separately; x.numpy() copies"
+        )
+    return asarray(x, device=out.device)
 
 
 def _destination(like: TensorDesc, layout: Layout, src: Tensor, out: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -11,10 +11,9 @@ import numpy.typing as npt
 from restride import views
 from restride.desc import TensorDesc
 from restride.device import Device, default_device
-from restride.dlpack import array_from_dlpack
-from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError
-from restride.host import host_bytes
+from restride.dtypes import DType
+from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
+from restride.host import host_array, host_bytes, raw_view
 from restride.injective import require_injective
 from restride.kernel import KernelSpec, Limits
 from restride.plan import Axis, byte_copy_kernels, copy_kernels
@@ -112,6 +111,9 @@ class Tensor:
             raise TypeError(f"len() of a tensor without axes: {self.desc}")
         return self.sizes[0]
 
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[position] for position in range(len(self)))
+
     def __repr__(self) -> str:
         return f"<restride.Tensor {self.desc} on {self.device.info.name}>"
 
@@ -132,10 +134,9 @@ def empty(desc: TensorDesc, device: Device | None = None) -> Tensor:
     Raises:
         OutOfDeviceMemory: the device has no room for it.
     """
-    if not isinstance(desc, TensorDesc):
-        raise DescriptorError(f"desc must be a TensorDesc, got {desc!r}")
-    device = device or default_device()
-    return Tensor(device.runtime.allocate(max(desc.nbytes, 1)), desc, device)
+    _require_desc(desc)
+    device = _device(device)
+    return Tensor(_allocate(device, desc.nbytes, desc), desc, device)
 
 
 def from_buffer(raw_bytes: Any, desc: TensorDesc, device: Device | None = None) -> Tensor:
@@ -144,18 +145,12 @@ def from_buffer(raw_bytes: Any, desc: TensorDesc, device: Device | None = None) 
     Raises:
         DescriptorError: the buffer is not contiguous, or smaller than ``desc.nbytes``.
     """
-    if not isinstance(desc, TensorDesc):
-        raise DescriptorError(f"desc must be a TensorDesc, got {desc!r}")
-    try:
-        data = memoryview(raw_bytes).cast("B")
-    except TypeError as error:
-        raise DescriptorError(
-            f"raw_bytes must be a contiguous buffer, got {type(raw_bytes).__name__}: {error}"
-        ) from error
+    _require_desc(desc)
+    data = raw_view(raw_bytes, desc)
     if data.nbytes < desc.nbytes:
         raise DescriptorError(f"raw_bytes has {data.nbytes} bytes, {desc} needs {desc.nbytes}")
-    device = device or default_device()
-    memory = device.runtime.allocate(max(data.nbytes, 1))
+    device = _device(device)
+    memory = _allocate(device, data.nbytes, desc)
     if data.nbytes:
         device.runtime.write(memory, 0, data)
     return Tensor(memory, desc, device)
@@ -176,12 +171,14 @@ def asarray(array: Any, desc: TensorDesc | None = None, device: Device | None = 
     """
     if isinstance(array, Tensor):
         tensor = array
-        if device is not None and device is not tensor.device:
+        if device is not None and _device(device) is not tensor.device:
             raise DescriptorError(
                 f"{tensor!r} lies on another device than {device!r}; pass tensor.numpy() to copy it there"
             )
     else:
-        tensor = _upload(_as_numpy(array), device or default_device())
+        tensor = _upload(host_array(array), _device(device))
+    if desc is not None:
+        _require_desc(desc)
     if desc is None or (desc == tensor.desc and desc.nbytes == tensor.memory.nbytes):
         return tensor
     laid_out = new_destination(desc, "desc", tensor.desc, tensor.device)
@@ -189,24 +186,16 @@ def asarray(array: Any, desc: TensorDesc | None = None, device: Device | None = 
     return laid_out
 
 
-def _as_numpy(array: Any) -> npt.NDArray[Any]:
-    if isinstance(array, np.ndarray):
-        return array
-    if hasattr(array, "__dlpack__") and not isinstance(array, np.generic):
-        return array_from_dlpack(array)
-    try:
-        return np.asarray(array)
-    except ValueError as error:
-        raise DescriptorError(f"numpy makes no array of {type(array).__name__}: {error}") from error
-
-
 def _upload(array: npt.NDArray[Any], device: Device) -> Tensor:
-    dtype = as_dtype(array.dtype)
-    if array.size == 0:
-        return empty(TensorDesc(dtype, array.shape), device)
-    packed = TensorDesc(dtype, array.shape)
+    try:
+        packed = TensorDesc(array.dtype, array.shape)
+    except DescriptorError as error:
+        raise DescriptorError(f"array of shape {array.shape} cannot become a tensor: {error}") from error
+    if not packed.numel:
+        return empty(packed, device)
+    dtype = packed.dtype
     host = host_bytes(array)
-    memory = device.runtime.allocate(host.data.nbytes)
+    memory = _allocate(device, host.data.nbytes, packed)
     device.runtime.write(memory, 0, host.data.data)
     if not any(value % dtype.itemsize for value in (host.offset, *host.strides)):
         strides = [stride // dtype.itemsize for stride in host.strides]
@@ -228,6 +217,26 @@ def _upload(array: npt.NDArray[Any], device: Device) -> Tensor:
 
 def _times(values: tuple[int, ...], factor: int) -> tuple[int, ...]:
     return tuple(value * factor for value in values)
+
+
+def _require_desc(desc: TensorDesc) -> None:
+    if not isinstance(desc, TensorDesc):
+        raise DescriptorError(f"desc must be a TensorDesc, got {desc!r}")
+
+
+def _device(device: Device | None) -> Device:
+    if device is None:
+        return default_device()
+    if not isinstance(device, Device):
+        raise DescriptorError(f"device must be a restride.Device, got {device!r}; restride.Device opens one by name")
+    return device
+
+
+def _allocate(device: Device, nbytes: int, desc: TensorDesc) -> Memory:
+    try:
+        return device.runtime.allocate(max(nbytes, 1))
+    except (OutOfDeviceMemory, UnsupportedError) as error:
+        raise type(error)(f"{error}; asked for {desc}") from error
 
 
 def new_destination(desc: TensorDesc, argument: str, like: TensorDesc, device: Device) -> Tensor:

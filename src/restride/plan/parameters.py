@@ -1,6 +1,6 @@
 """How a plan hands a problem's axes to a shader: specialization constants or words of a storage buffer.
 
-The word order is that of shaders/include/axes.glsl; a test compiles the two against each other.
+The order of rows and constants is that of shaders/include/axes.glsl; tests hold the two together.
 """
 
 from __future__ import annotations
