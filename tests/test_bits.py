@@ -1,4 +1,4 @@
-"""Copies keep every bit of every element type: all patterns of the narrow ones, a million random words of the wide ones."""
+"""Copies keep every bit of every element type: all patterns of the narrow ones, 10^6 words of the wide ones."""
 
 from __future__ import annotations
 

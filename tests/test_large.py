@@ -1,4 +1,4 @@
-"""Buffers above what one binding may cover: split by the plan on the direct runtime, refused with the numbers on kompute."""
+"""Buffers above what one binding may cover: split by the plan on the direct runtime, refused on kompute."""
 
 from __future__ import annotations
 

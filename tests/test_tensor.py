@@ -97,7 +97,7 @@ def test_asarray_snapshots(name, device):
     [
         (5, np.array(5)),
         (2.5, np.array(2.5)),
-        (True, np.array(True)),  # noqa: FBT003 - a value, not a flag
+        (True, np.array(True)),
         (np.float16(1.5), np.array(1.5, np.float16)),
         (ml_dtypes.bfloat16(3), np.array(3, ml_dtypes.bfloat16)),
         ([], np.zeros(0)),
@@ -117,6 +117,25 @@ def test_asarray_takes_read_only_arrays(device):
     array = np.frombuffer(b"read only words!", np.uint32)
     assert not array.flags.writeable
     assert_equal(rs.asarray(array[::-1], device=device).numpy(), array[::-1])
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_asarray_takes_subclasses_of_arrays(tmp_path, device):
+    X.tofile(tmp_path / "x")
+    mapped = np.memmap(tmp_path / "x", np.int32, "r", shape=X.shape)
+    assert_equal(rs.asarray(mapped[::-1, 1:], device=device).numpy(), X[::-1, 1:])
+    assert_equal(rs.asarray(np.matrix(X).T, device=device).numpy(), X.T)
+
+
+def test_iteration_gives_the_first_axis(device):
+    tensor = rs.asarray(X[:3], device=device)
+    rows = list(tensor)
+    assert len(rows) == 3
+    for row, expected in zip(rows, X[:3], strict=True):
+        assert row.memory is tensor.memory
+        assert_equal(row.numpy(), expected)
+    with pytest.raises(TypeError):
+        iter(tensor[0, 0])
 
 
 def test_asarray_returns_a_tensor_as_it_is(device):
@@ -307,7 +326,7 @@ def test_dlpack_goes_round(device):
     tensor = rs.asarray(X, device=device)[::-1, ::2]
     assert_equal(np.from_dlpack(tensor), X[::-1, ::2])
     assert tensor.__dlpack_device__() == (1, 0)
-    assert_equal(rs.asarray(FromDLPack(np.from_dlpack(tensor)), device=device).numpy(), X[::-1, ::2])
+    assert_equal(rs.asarray(FromDLPack(tensor), device=device).numpy(), X[::-1, ::2])
 
 
 def test_dlpack_of_a_type_that_numpy_does_not_hand_out(device):
@@ -334,6 +353,13 @@ def test_from_buffer_takes_words_and_exact_fits(device):
     words = np.arange(6, dtype=np.uint32).reshape(2, 3)
     tensor = rs.from_buffer(words, rs.TensorDesc("u8", (24,)), device)
     np.testing.assert_array_equal(tensor.numpy(), words.view(np.uint8).ravel())
+
+
+def test_from_buffer_takes_arrays_of_any_type_and_of_no_elements(device):
+    array = np.arange(3).astype(ml_dtypes.bfloat16)
+    assert_equal(rs.from_buffer(array, rs.TensorDesc("bf16", (3,)), device).numpy(), array)
+    for nothing in (b"", np.zeros((0, 3), np.float32)):
+        assert rs.from_buffer(nothing, rs.TensorDesc("f32", (0, 3)), device).numpy().shape == (0, 3)
 
 
 def test_empty_has_room_for_its_padding(device):

@@ -7,7 +7,6 @@ span of memory it lies in, and the device walks it by strides. A span of mostly 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +17,8 @@ from restride.desc import TensorDesc
 from restride.dlpack import array_from_dlpack
 from restride.errors import DescriptorError
 
-_LARGEST_SPARSITY = 2
-"""Bytes uploaded for one that an element needs."""
+_WIDEST_GAP = 16
+"""Bytes between two runs that are uploaded with them; a wider gap costs more than it costs numpy to start a run."""
 
 
 def host_array(value: Any) -> npt.NDArray[Any]:
@@ -48,7 +47,7 @@ def raw_view(raw_bytes: Any, desc: TensorDesc) -> memoryview:
     """
     if isinstance(raw_bytes, np.ndarray) and raw_bytes.flags.c_contiguous:
         # memoryview knows neither ml_dtypes' types nor how to cast an array without elements.
-        return memoryview(raw_bytes.tobytes() if not raw_bytes.size else raw_bytes.reshape(-1).view(np.uint8))
+        return raw_bytes.reshape(-1).view(np.uint8).data
     try:
         return memoryview(raw_bytes).cast("B")
     except (TypeError, ValueError) as error:
@@ -87,17 +86,17 @@ def host_bytes(array: npt.NDArray[Any]) -> HostBytes:
         if size > 1 and stride
     ]
     walks.sort(key=lambda walk: walk.stride)
-    block, outer = _densest_block(walks, array.itemsize)
+    run, outer = _run_and_outer_axes(walks, array.itemsize)
     lowest = array[tuple(slice(-1, None) if stride < 0 else slice(0, 1) for stride in array.strides)]
     runs = np.lib.stride_tricks.as_strided(
         lowest.reshape(1).view(np.uint8),
-        shape=(*(walk.size for walk in reversed(outer)), block),
+        shape=(*(walk.size for walk in reversed(outer)), run),
         strides=(*(walk.stride for walk in reversed(outer)), 1),
         writeable=False,
     )
     strides = dict.fromkeys(range(array.ndim), 0)
     strides.update({walk.axis: walk.stride for walk in walks})
-    step = block
+    step = run
     for walk in outer:
         strides[walk.axis] = step
         step *= walk.size
@@ -108,19 +107,11 @@ def host_bytes(array: npt.NDArray[Any]) -> HostBytes:
     return HostBytes(np.ascontiguousarray(runs).reshape(-1), offset, signed)
 
 
-def _densest_block(walks: list[_Walk], itemsize: int) -> tuple[int, list[_Walk]]:
-    """Bytes of the run that is uploaded as it is, and the axes outside it, whose gaps are closed up."""
-    block, needed = itemsize, itemsize
+def _run_and_outer_axes(walks: list[_Walk], itemsize: int) -> tuple[int, list[_Walk]]:
+    """Bytes of a run that is uploaded as it lies, small gaps included, and the axes outside it."""
+    run = itemsize
     for position, walk in enumerate(walks):
-        span = block + (walk.size - 1) * walk.stride
-        needed *= walk.size
-        if span > _LARGEST_SPARSITY * needed and not _only_rows_left(walks[position:], block):
-            return block, walks[position:]
-        block = span
-    return block, []
-
-
-def _only_rows_left(walks: list[_Walk], block: int) -> bool:
-    # Tiny runs cost numpy more than the bytes between them: 2000 single floats 8 bytes apart go up as one span.
-    span = block + sum((walk.size - 1) * walk.stride for walk in walks)
-    return span <= _LARGEST_SPARSITY * block * math.prod(walk.size for walk in walks) * 8
+        if walk.stride - run > _WIDEST_GAP:
+            return run, walks[position:]
+        run += (walk.size - 1) * walk.stride
+    return run, []

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from restride.errors import DescriptorError
 
 LIMIT = 1 << 512
@@ -26,7 +28,7 @@ def integer(argument: str, value: Any, where: Callable[[], str] | None = None) -
     if type(value) is int and -LIMIT < value < LIMIT:
         return value
     suffix = f" in {where()}" if where else ""
-    if isinstance(value, bool):
+    if isinstance(value, bool | np.bool_):
         raise DescriptorError(f"{argument} must be an integer, got the boolean {value}{suffix}")
     try:
         number = operator.index(value)

@@ -7,7 +7,6 @@ from typing import Any, SupportsIndex
 
 from restride import views
 from restride.desc import TensorDesc
-from restride.device import Device
 from restride.errors import DescriptorError, UnsupportedError
 from restride.injective import may_overlap, require_injective
 from restride.integers import integers
@@ -112,14 +111,14 @@ def resample(
 
     Source: oneDNN specification, Resampling.
     """
+    src = _source(x, out)
     for argument, value, known in (
         ("mode", mode, MODES),
         ("coordinates", coordinates, COORDINATES),
         ("nearest", nearest, NEAREST_RULES),
     ):
         if value not in known:
-            raise UnsupportedError(f"{argument} {value!r} is not one of {', '.join(map(repr, known))}")
-    src = _source(x, out)
+            raise UnsupportedError(f"{argument} {value!r} is not one of {', '.join(map(repr, known))}, for {src.desc}")
     its_axes, target_sizes = _resampled(src.desc, sizes, axes)
     if mode == "linear" and src.dtype.name not in LINEAR_TYPES:
         raise UnsupportedError(

@@ -96,10 +96,25 @@ class Tensor:
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=False)
 
-    def __dlpack__(self, **options: Any) -> Any:
-        """A DLPack capsule over a copy on the host: ``torch.from_dlpack(tensor)`` never shares device memory."""
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule over a copy on the host: ``torch.from_dlpack(tensor)`` never shares device memory.
+
+        Raises:
+            BufferError: another device is asked for, or that nothing be copied.
+            DescriptorError: an element type that numpy does not hand out: bf16 and the 8-bit floats.
+        """
+        # The capsule is of the unversioned kind that every consumer takes, whatever max_version allows.
+        if copy is False or dl_device not in (None, self.__dlpack_device__()) or stream is not None:
+            raise BufferError(f"{self!r} hands out copies on the host only, without a stream")
         try:
-            return self.numpy().__dlpack__(**options)
+            return self.numpy().__dlpack__()
         except BufferError as error:
             raise DescriptorError(f"numpy cannot hand {self.desc} to DLPack: {error}") from error
 

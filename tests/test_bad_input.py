@@ -1,0 +1,377 @@
+"""Bad input, one row a kind: the message names rule, argument, value and descriptor, and nothing was written.
+
+A row is a call and texts that its message holds. After each the destination and the source have the bytes they had, and
+the next operation on the device works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import restride as rs
+from restride import TensorDesc
+
+X = np.arange(16, dtype=np.float32).reshape(2, 8)
+HERE = "f32[2,8]{1,0}"
+GUARD = 64
+POISON = 0x5A
+
+
+class Bench:
+    """What a call works on: a source of f32[2,8], a destination of the same between guards, another device."""
+
+    def __init__(self, device: rs.Device, other: rs.Device) -> None:
+        self.device, self.other = device, other
+        self.x = rs.asarray(X, device=device)
+        guarded = np.full(GUARD + X.nbytes + GUARD, POISON, np.uint8)
+        self.out = rs.from_buffer(guarded, TensorDesc("f32", (2, 8), offset=GUARD // 4), device)
+        self.small = rs.asarray(np.arange(15, dtype=np.uint8).reshape(3, 5), device=device)
+
+    def empty(self, dtype: str, *sizes: int) -> rs.Tensor:
+        return rs.empty(TensorDesc(dtype, sizes), self.device)
+
+    def require_untouched(self) -> None:
+        np.testing.assert_array_equal(self.out.buffer(), POISON)
+        np.testing.assert_array_equal(self.x.numpy(), X)
+        np.testing.assert_array_equal(rs.resample(self.x, (2, 8), out=self.out).numpy(), X)
+        np.testing.assert_array_equal(rs.reorder(self.small, "HW->WH").numpy(), self.small.numpy().T)
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    call: Callable[[Bench], Any]
+    texts: tuple[str, ...]
+    error: type[Exception] | tuple[type[Exception], ...] = rs.DescriptorError
+
+
+class Plain:
+    """A DLPack producer that forgets to say where it lies."""
+
+    def __dlpack__(self, **_options):
+        return X.__dlpack__()
+
+
+class OnCuda(Plain):
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+class Refusing(Plain):
+    def __dlpack__(self, **_options):
+        raise BufferError("on loan")
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+HARD = TensorDesc(
+    "u8",
+    (3000, 3001, 3002, 3003),
+    (1_000_003 * 1_009, 1_000_033 * 1_013, 1_000_037 * 1_019, 1_000_039 * 1_021),
+)
+OUT = f"f32[2,8]{{strides=(8,1),offset={GUARD // 4}}}"
+NO_ROOM = (rs.OutOfDeviceMemory, rs.UnsupportedError)
+"""Kompute refuses what it cannot count before it asks for room."""
+
+# fmt: off
+ROWS = [
+    # strided_slice
+    Row("slice: too few offsets", lambda t: rs.strided_slice(t.x, (0,), (1, 1), (1, 1), out=t.out),
+        ("offsets need one value per axis", "(0,)", HERE)),
+    Row("slice: too many sizes", lambda t: rs.strided_slice(t.x, (0, 0), (1, 1, 1), (1, 1), out=t.out),
+        ("sizes need one value per axis", "(1, 1, 1)", HERE)),
+    Row("slice: no strides", lambda t: rs.strided_slice(t.x, (0, 0), (1, 1), (), out=t.out),
+        ("strides need one value per axis", "()", HERE)),
+    Row("slice: too few output sizes", lambda t: rs.strided_slice(t.x, (0, 0), (1, 1), (1, 1), (1,), out=t.out),
+        ("output_sizes need one value per axis", "(1,)", HERE)),
+    Row("slice: negative offset", lambda t: rs.strided_slice(t.x, (0, -1), (1, 1), (1, 1), out=t.out),
+        ("offsets[1] = -1", "0 or more", "axis 1", HERE)),
+    Row("slice: empty window", lambda t: rs.strided_slice(t.x, (0, 0), (1, 0), (1, 1), out=t.out),
+        ("sizes[1] = 0", "windows are not empty", "axis 1", HERE)),
+    Row("slice: negative window", lambda t: rs.strided_slice(t.x, (0, 0), (1, -3), (1, 1), out=t.out),
+        ("sizes[1] = -3", "1 or more", HERE)),
+    Row("slice: window past the end", lambda t: rs.strided_slice(t.x, (0, 4), (2, 5), (1, 1), out=t.out),
+        ("window [4, 9) exceeds size 8 of axis 1 in f32[2,8]{1,0}",)),
+    Row("slice: window past the end by 2^62", lambda t: rs.strided_slice(t.x, (0, 1 << 62), (2, 1 << 62), (1, 1)),
+        ("window [4611686018427387904, 9223372036854775808) exceeds size 8 of axis 1", HERE)),
+    Row("slice: window of an empty tensor", lambda t: rs.strided_slice(t.x[:0], (0, 0), (1, 1), (1, 1)),
+        ("window [0, 1) exceeds size 0 of axis 0", "f32[0,8]")),
+    Row("slice: stride 0", lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, 0), out=t.out),
+        ("strides[1] = 0", "must not be 0", "axis 1", HERE)),
+    Row("slice: output size past the window", lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, -3), (2, 4)),
+        ("output_sizes[1] = 4", "[1, 3]", "window of 8 by stride -3", HERE)),
+    Row("slice: output size 0", lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, 3), (0, 1)),
+        ("output_sizes[0] = 0", "[1, 2]", HERE)),
+    Row("slice: fraction", lambda t: rs.strided_slice(t.x, (0, 0.5), (2, 2), (1, 1), out=t.out),
+        ("offsets[1] must be an integer", "0.5", HERE)),
+    Row("slice: boolean", lambda t: rs.strided_slice(t.x, (0, True), (2, 2), (1, 1), out=t.out),
+        ("offsets[1] must be an integer", "boolean True", HERE)),
+    Row("slice: text", lambda t: rs.strided_slice(t.x, "01", (2, 2), (1, 1), out=t.out),
+        ("offsets[0] must be an integer", "'0'", HERE)),
+    Row("slice: None", lambda t: rs.strided_slice(t.x, None, (2, 2), (1, 1), out=t.out),
+        ("offsets must be a sequence of integers", "None", HERE)),
+    Row("slice: no axes", lambda t: rs.strided_slice(t.x[0, 0], (), (), ()),
+        ("windows need 1 to 8 axes", "f32[]")),
+    Row("slice: out of other sizes", lambda t: rs.strided_slice(t.x, (0, 0), (2, 4), (1, 1), out=t.out),
+        ("out", OUT, "must have the sizes of", "f32[2,4]{strides=(8,1)}")),
+    Row("slice: out of another type",
+        lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, 1), out=t.empty("s32", 2, 8)),
+        ("out s32[2,8]{1,0}", "must have the element type of", HERE)),
+    Row("slice: out is an array", lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, 1), out=np.zeros((2, 8))),
+        ("out must be a restride.Tensor", "ndarray")),
+    Row("slice: out is the source", lambda t: rs.strided_slice(t.x, (0, 0), (2, 8), (1, -1), out=t.x),
+        ("out f32[2,8]{1,0} shares memory with the source f32[2,8]{strides=(8,-1),offset=7}",)),
+    # reorder
+    Row("reorder: out overlaps the source", lambda t: rs.reorder(t.x[:, :7], out=t.x[:, 1:]),
+        ("out f32[2,7]{strides=(8,1),offset=1} shares memory with the source f32[2,7]{strides=(8,1)}",)),
+    Row("reorder: out is broadcast", lambda t: rs.reorder(t.x, out=t.out[:1].broadcast_to(2, 8)),
+        ("out must not overlap itself", "(0, 0) and (1, 0)", "strides=(0,1)")),
+    Row("reorder: out overlaps itself",
+        lambda t: rs.reorder(X[:, :3], out=rs.from_buffer(bytes(64), TensorDesc("f32", (2, 3), (2, 1)), t.device)),
+        ("out must not overlap itself", "(0, 2) and (1, 0) share element 2", "f32[2,3]{strides=(2,1)}")),
+    Row("reorder: out on another device", lambda t: rs.reorder(t.x, out=rs.empty(TensorDesc("f32", (2, 8)), t.other)),
+        ("out must lie on the device of x", HERE)),
+    Row("reorder: out and another layout", lambda t: rs.reorder(t.x, "f32[2,8]{0,1}", out=t.out),
+        ("out is " + OUT, "layout 'f32[2,8]{0,1}'", "give one of the two")),
+    Row("reorder: out of permuted sizes missing", lambda t: rs.reorder(t.x, "HW->WH", out=t.out),
+        ("out", OUT, "must have the sizes of", "f32[8,2]{0,1}")),
+    Row("reorder: unknown letters", lambda t: rs.reorder(t.x, "QR", out=t.out),
+        ("unknown layout 'QR'", "N C D H W", HERE)),
+    Row("reorder: lower case", lambda t: rs.reorder(t.x, "hw", out=t.out), ("unknown layout 'hw'", HERE)),
+    Row("reorder: empty name", lambda t: rs.reorder(t.x, "", out=t.out), ("unknown layout ''", HERE)),
+    Row("reorder: name of another rank", lambda t: rs.reorder(t.x, "NCHW", out=t.out),
+        ("one letter per axis", "'NCHW'", HERE)),
+    Row("reorder: letter twice", lambda t: rs.reorder(t.x, "HH", out=t.out), ("each letter once", "'HH'", HERE)),
+    Row("reorder: arrow between other letters", lambda t: rs.reorder(t.x, "AB->AC", out=t.out),
+        ("same letters", "'AB->AC'", HERE)),
+    Row("reorder: arrow of another rank", lambda t: rs.reorder(t.x, "ABC->CAB", out=t.out),
+        ("one letter per axis", "'ABC->CAB'", HERE)),
+    Row("reorder: arrow with a letter twice", lambda t: rs.reorder(t.x, "AA->AA", out=t.out),
+        ("each letter once", "'AA->AA'", HERE)),
+    Row("reorder: arrow alone", lambda t: rs.reorder(t.x, "->", out=t.out), ("one letter per axis", "'->'", HERE)),
+    Row("reorder: arrow with digits", lambda t: rs.reorder(t.x, "01->10", out=t.out),
+        ("letters only", "'01->10'", HERE)),
+    Row("reorder: two arrows", lambda t: rs.reorder(t.x, "AB->BA->AB", out=t.out),
+        ("letters only", "'AB->BA->AB'", HERE)),
+    Row("reorder: axes instead of a layout", lambda t: rs.reorder(t.x, (1, 0), out=t.out),
+        ("layout must be a TensorDesc", "(1, 0)", HERE)),
+    Row("reorder: broken text", lambda t: rs.reorder(t.x, "f32[2,8", out=t.out),
+        ("layout 'f32[2,8'", HERE, "expected ',' or ']'", "character 8")),
+    Row("reorder: tiles", lambda t: rs.reorder(t.x, "f32[2,8]{1,0:T(2,2)}", out=t.out),
+        ("layout 'f32[2,8]{1,0:T(2,2)}'", "not supported yet", HERE), rs.UnsupportedError),
+    Row("reorder: text of other sizes", lambda t: rs.reorder(t.x, "f32[8,2]"),
+        ("layout f32[8,2]{1,0} must have the sizes of f32[2,8]{1,0}",)),
+    Row("reorder: text of another type", lambda t: rs.reorder(t.x, "f16[2,8]"),
+        ("layout f16[2,8]{1,0} must have the element type of f32[2,8]{1,0}",)),
+    Row("reorder: layout with stride 0", lambda t: rs.reorder(t.x, TensorDesc("f32", (2, 8), (0, 1))),
+        ("layout must not overlap itself", "(0, 0) and (1, 0)", "strides=(0,1)")),
+    Row("reorder: layout that overlaps", lambda t: rs.reorder(t.x, TensorDesc("f32", (2, 8), (7, 1))),
+        ("layout must not overlap itself", "(0, 7) and (1, 0) share element 7", "strides=(7,1)")),
+    Row("reorder: layout that cannot be proven", lambda t: rs.reorder(t.small[:1, :1, None, None].broadcast_to(
+            3000, 3001, 3002, 3003), HARD),
+        ("layout could not be proven free of overlap", "100000 steps", "u8[3000,3001,3002,3003]")),
+    Row("reorder: layout of 4 TiB", lambda t: rs.reorder(t.x, TensorDesc("f32", (2, 8), (1 << 40, 1))),
+        ("bytes", "f32[2,8]{strides=(1099511627776,1)}"), NO_ROOM),
+    Row("reorder: layout of 2^63 bytes", lambda t: rs.reorder(t.x, TensorDesc("f32", (2, 8), (1 << 61, 1))),
+        ("bytes", "strides=(2305843009213693952,1)"), NO_ROOM),
+    # resample
+    Row("resample: mode", lambda t: rs.resample(t.x, (8,), mode="cubic", out=t.out),
+        ("mode 'cubic' is not one of 'nearest', 'linear'", HERE), rs.UnsupportedError),
+    Row("resample: coordinates", lambda t: rs.resample(t.x, (8,), coordinates="align_corners", out=t.out),
+        ("coordinates 'align_corners'", "'half_pixel'", HERE), rs.UnsupportedError),
+    Row("resample: ties", lambda t: rs.resample(t.x, (8,), nearest="floor", out=t.out),
+        ("nearest 'floor'", "'half_up'", HERE), rs.UnsupportedError),
+    Row("resample: linear of f64", lambda t: rs.resample(t.empty("f64", 2, 8), (3,)),
+        ("mode 'linear'", "f32, f16, bf16, u8, s8, s32", "f64[2,8]{1,0}"), rs.UnsupportedError),
+    Row("resample: linear of pred", lambda t: rs.resample(X > 3, (3,), out=t.out),
+        ("mode 'linear'", "pred[2,8]{1,0}"), rs.UnsupportedError),
+    Row("resample: more sizes than axes", lambda t: rs.resample(t.x, (3, 4, 5), out=t.out),
+        ("sizes (3, 4, 5)", "more than the 2 axes", HERE)),
+    Row("resample: no sizes", lambda t: rs.resample(t.x, None, out=t.out),
+        ("sizes must be a sequence of integers", "None", HERE)),
+    Row("resample: a number for sizes", lambda t: rs.resample(t.x, 5, out=t.out),
+        ("sizes must be a sequence of integers", "5", HERE)),
+    Row("resample: negative size", lambda t: rs.resample(t.x, (2, -3), out=t.out),
+        ("size -3 of sizes (2, -3) must be 0 or more", HERE)),
+    Row("resample: fraction", lambda t: rs.resample(t.x, (3.5,), out=t.out),
+        ("sizes[0] must be an integer", "3.5", HERE)),
+    Row("resample: axis twice", lambda t: rs.resample(t.x, (2, 8), (0, -2), out=t.out),
+        ("axes (0, -2) name an axis twice", HERE)),
+    Row("resample: axis past the end", lambda t: rs.resample(t.x, (8,), (2,), out=t.out),
+        ("axis 2 of axes (2,) is outside [-2, 2)", HERE)),
+    Row("resample: axis before the start", lambda t: rs.resample(t.x, (8,), (-3,), out=t.out),
+        ("axis -3 of axes (-3,) is outside [-2, 2)", HERE)),
+    Row("resample: more axes than sizes", lambda t: rs.resample(t.x, (8,), (0, 1), out=t.out),
+        ("axes (0, 1) and sizes (8,) must be equally many", HERE)),
+    Row("resample: axes by letters", lambda t: rs.resample(t.x, (8,), "H", out=t.out),
+        ("axes[0] must be an integer", "'H'", HERE)),
+    Row("resample: a number for axes", lambda t: rs.resample(t.x, (8,), 1, out=t.out),
+        ("axes must be a sequence of integers", "1", HERE)),
+    Row("resample: from nothing", lambda t: rs.resample(t.x[:, :0], (8,), out=t.out),
+        ("axis 1", "no elements to make 8 of", "(8,)", "f32[2,0]{1,0}")),
+    Row("resample: out of other sizes", lambda t: rs.resample(t.x, (4,), out=t.out),
+        ("out", OUT, "must have the sizes of", "f32[2,4]{1,0}")),
+    Row("resample: out of another type", lambda t: rs.resample(t.x, (4,), out=t.empty("f16", 2, 4)),
+        ("out f16[2,4]{1,0} must have the element type of f32[2,4]{1,0}",)),
+    Row("resample: out is the source", lambda t: rs.resample(t.x, (8,), out=t.x),
+        ("out f32[2,8]{1,0} shares memory with the source f32[2,8]{1,0}",)),
+    Row("resample: layout of the source's sizes", lambda t: rs.resample(t.x, (4,), layout="f32[2,8]"),
+        ("layout f32[2,8]{1,0} must have the sizes of f32[2,4]{1,0}",)),
+    Row("resample: 2^62 by 2^62", lambda t: rs.resample(t.x, (1 << 62, 1 << 62)),
+        ("bytes", "f32[4611686018427387904,4611686018427387904]"), NO_ROOM),
+    # asarray
+    Row("asarray: rank 9", lambda t: rs.asarray(np.zeros((1,) * 9), device=t.device),
+        ("array of shape (1, 1, 1, 1, 1, 1, 1, 1, 1)", "rank 9 exceeds 8", "f64")),
+    Row("asarray: byte-swapped", lambda t: rs.asarray(np.zeros(3, ">f4"), device=t.device),
+        ("array of shape (3,)", "'>f4' is byte-swapped", "newbyteorder")),
+    Row("asarray: complex", lambda t: rs.asarray(np.zeros(3, complex), device=t.device),
+        ("array of shape (3,)", "unknown element type 'complex128'", "bf16")),
+    Row("asarray: objects", lambda t: rs.asarray([1, None], device=t.device),
+        ("array of shape (2,)", "unknown element type 'object'")),
+    Row("asarray: text", lambda t: rs.asarray("abc", device=t.device), ("array of shape ()", "'str96'")),
+    Row("asarray: dates", lambda t: rs.asarray(np.zeros(2, "M8[s]"), device=t.device),
+        ("array of shape (2,)", "'datetime64[s]'")),
+    Row("asarray: records", lambda t: rs.asarray(np.zeros(2, [("a", "u1")]), device=t.device),
+        ("array of shape (2,)", "'void8'")),
+    Row("asarray: an 8-bit float of another kind",
+        lambda t: rs.asarray(np.zeros(2, ml_dtypes.float8_e4m3b11fnuz), device=t.device),
+        ("array of shape (2,)", "'float8_e4m3b11fnuz'", "f8e4m3fn")),
+    Row("asarray: lists of different length", lambda t: rs.asarray([[1], [2, 3]], device=t.device),
+        ("array", "list", "inhomogeneous")),
+    Row("asarray: masked", lambda t: rs.asarray(np.ma.masked_array([1, 2], [0, 1]), device=t.device),
+        ("array is masked", "filled", "(2,)")),
+    Row("asarray: DLPack without a device", lambda t: rs.asarray(Plain(), device=t.device),
+        ("Plain", "__dlpack_device__")),
+    Row("asarray: DLPack on a GPU", lambda t: rs.asarray(OnCuda(), device=t.device), ("CUDA", "copy it to the CPU")),
+    Row("asarray: DLPack that refuses", lambda t: rs.asarray(Refusing(), device=t.device), ("Refusing", "on loan")),
+    Row("asarray: desc of other sizes", lambda t: rs.asarray(X, TensorDesc("f32", (8, 2)), t.device),
+        ("desc f32[8,2]{1,0} must have the sizes of f32[2,8]{1,0}",)),
+    Row("asarray: desc of another type", lambda t: rs.asarray(X, TensorDesc("f64", (2, 8)), t.device),
+        ("desc f64[2,8]{1,0} must have the element type of f32[2,8]{1,0}",)),
+    Row("asarray: desc that overlaps", lambda t: rs.asarray(X, TensorDesc("f32", (2, 8), (0, 1)), t.device),
+        ("desc must not overlap itself", "strides=(0,1)")),
+    Row("asarray: desc is a text", lambda t: rs.asarray(X, "f32[2,8]", t.device),
+        ("desc must be a TensorDesc", "'f32[2,8]'")),
+    Row("asarray: tensor of another device", lambda t: rs.asarray(t.x, device=t.other),
+        ("another device", "f32[2,8]{1,0}", "numpy()")),
+    Row("asarray: device is a text", lambda _: rs.asarray(X, device="gpu"),
+        ("device must be a restride.Device", "'gpu'")),
+    # empty, from_buffer
+    Row("empty: desc is a text", lambda t: rs.empty("f32[2]", t.device), ("desc must be a TensorDesc", "'f32[2]'")),
+    Row("empty: device is a number", lambda _: rs.empty(TensorDesc("f32", (2,)), 0),
+        ("device must be a restride.Device", "0")),
+    Row("empty: 4 TiB", lambda t: rs.empty(TensorDesc("f32", (1 << 20, 1 << 20)), t.device),
+        ("bytes", "f32[1048576,1048576]{1,0}"), NO_ROOM),
+    Row("from_buffer: truncated", lambda t: rs.from_buffer(bytes(63), TensorDesc("f32", (2, 8)), t.device),
+        ("raw_bytes has 63 bytes", "f32[2,8]{1,0} needs 64")),
+    Row("from_buffer: truncated by the offset",
+        lambda t: rs.from_buffer(bytes(64), TensorDesc("f32", (2, 8), offset=1), t.device),
+        ("raw_bytes has 64 bytes", "offset=1", "needs 68")),
+    Row("from_buffer: strided", lambda t: rs.from_buffer(X[:, ::2], TensorDesc("f32", (2, 4)), t.device),
+        ("raw_bytes must be a contiguous buffer", "ndarray", "f32[2,4]{1,0}")),
+    Row("from_buffer: list", lambda t: rs.from_buffer([1, 2], TensorDesc("f32", (1,)), t.device),
+        ("raw_bytes must be a contiguous buffer", "list", "f32[1]{0}")),
+    Row("from_buffer: no desc", lambda t: rs.from_buffer(bytes(9), None, t.device),
+        ("desc must be a TensorDesc", "None")),
+    Row("Tensor: view past its buffer", lambda t: rs.Tensor(t.x.memory, TensorDesc("f32", (17,)), t.device),
+        ("64 bytes", "f32[17]{0}", "68")),
+    # views
+    Row("view: index past the end", lambda t: t.x[2], ("index 2 is out of range", "axis 0 of size 2", HERE)),
+    Row("view: too many indices", lambda t: t.x[0, 0, 0], ("3 indices are too many", "2 axes", HERE)),
+    Row("view: list", lambda t: t.x[[0, 1]], ("arrays, lists and booleans would copy", "[0, 1]", HERE)),
+    Row("view: mask", lambda t: t.x[X > 3], ("arrays, lists and booleans would copy", HERE)),
+    Row("view: boolean", lambda t: t.x[True], ("arrays, lists and booleans would copy", "True", HERE)),
+    Row("view: step 0", lambda t: t.x[::0], ("step cannot be zero", "axis 0", HERE)),
+    Row("view: fraction in a slice", lambda t: t.x[0.5:], ("indices must be integers", "0.5", HERE)),
+    Row("view: two Ellipses", lambda t: t.x[..., ...], ("one Ellipsis", HERE)),
+    Row("view: nine axes", lambda t: t.x[(None,) * 7], ("rank 9 exceeds 8", "(1, 1, 1, 1, 1, 1, 1, 2, 8)")),
+    Row("permute: axis twice", lambda t: t.x.permute(0, 0), ("axes (0, 0) must name each of the 2 axes once", HERE)),
+    Row("permute: axis missing", lambda t: t.x.permute(0), ("axes (0,)", "2 axes once", HERE)),
+    Row("broadcast_to: size kept", lambda t: t.x.broadcast_to(2, 9),
+        ("size 8 of axis 1 cannot broadcast to 9", HERE)),
+    Row("broadcast_to: fewer axes", lambda t: t.x.broadcast_to(8), ("sizes (8,) have fewer axes than the 2", HERE)),
+    Row("reshape: other count", lambda t: t.x.reshape(3, 5), ("sizes (3, 5) hold 15 elements", "16", HERE)),
+    Row("reshape: -1 that does not fit", lambda t: t.x.reshape(3, -1), ("-1 in sizes (3, -1)", HERE)),
+    Row("reshape: two -1", lambda t: t.x.reshape(-1, -1), ("sizes (-1, -1)", "at most -1", HERE)),
+    Row("reshape: needs a copy", lambda t: t.x.permute(1, 0).reshape(16), ("sizes (16,) need a copy", "f32[8,2]{0,1}")),
+    # descriptors
+    Row("desc: negative size", lambda _: TensorDesc("f32", (2, -1)), ("size -1 of axis 1", "0 or more", "f32[2, -1]")),
+    Row("desc: rank 9", lambda _: TensorDesc("f32", (1,) * 9), ("rank 9 exceeds 8", "(1, 1, 1, 1, 1, 1, 1, 1, 1)")),
+    Row("desc: too few strides", lambda _: TensorDesc("f32", (2, 3), (1,)), ("strides", "(1,)", "2 axes of f32[2,3]")),
+    Row("desc: below the buffer", lambda _: TensorDesc("f32", (2, 3), (-3, 1)),
+        ("lowest element", "offset 0 puts it at -3", "f32[2,3]{strides=(-3,1)}", "offset is 3")),
+    Row("desc: unknown type", lambda _: TensorDesc("f33", (2, 3)), ("unknown element type 'f33'", "f8e5m2")),
+    Row("desc: size of 2^600", lambda _: TensorDesc("f32", (1 << 600,)), ("sizes[0]", "2^512", "601 bits")),
+    Row("desc: minor_to_major twice", lambda _: TensorDesc.xla("f32", (2, 3), (0, 0)),
+        ("minor_to_major (0, 0)", "each of the 2 axes once", "f32[2,3]")),
+    Row("desc: text that ends", lambda _: TensorDesc.parse("f32[2,3]{1,0"),
+        ("expected ',' or '}'", "character 13", "'f32[2,3]{1,0'")),
+    Row("desc: index past the end", lambda t: t.x.desc.offset_of((2, 0)), ("index 2", "[0, 2) of axis 0", HERE)),
+    Row("desc: promoted below its rank", lambda t: t.x.desc.promoted(1), ("rank 1 is outside [2, 8]", HERE)),
+    Row("DirectML: size 0", lambda _: rs.dml_buffer_tensor_size("f32", (0, 2)), ("sizes[0] is 0", "f32[0,2]")),
+    Row("DirectML: negative stride", lambda _: rs.dml_buffer_tensor_size("f32", (1, 2), (-1, 1)),
+        ("strides[0] is -1", "f32[1,2]")),
+    # devices
+    Row("device: index", lambda _: rs.Device(99), ("99", "present are 0: "), rs.DeviceNotFound),
+    Row("device: name", lambda _: rs.Device("no such card"), ("'no such card'", "present are 0: "), rs.DeviceNotFound),
+    Row("device: neither", lambda _: rs.Device(1.5), ("device selector", "index or part of a name", "1.5")),
+    Row("device: runtime", lambda _: rs.Device(runtime="cuda"), ("unknown runtime 'cuda'", "vulkan, kompute")),
+    Row("device: time limit", lambda _: rs.Device(timeout=0), ("time limit must be positive", "timeout is 0")),
+]
+# fmt: on
+
+
+@pytest.fixture(scope="module")
+def bench_devices(device):
+    with rs.Device(runtime="vulkan") as other:
+        yield device, other
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_refused(row, bench_devices):
+    bench = Bench(*bench_devices)
+    with pytest.raises(row.error) as caught:
+        row.call(bench)
+    for text in row.texts:
+        assert text in str(caught.value)
+    assert isinstance(caught.value, rs.RestrideError)
+    bench.require_untouched()
+
+
+def test_there_are_sixty_kinds_and_more():
+    names = [row.name for row in ROWS]
+    assert len(set(names)) == len(names) >= 60
+
+
+def test_no_message_is_about_another_row():
+    """Each row is a kind of its own: no other row's call fits its texts and its error."""
+    assert len({(row.texts, row.error) for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: rs.reorder(x, "HW->WH"),
+        lambda x: rs.resample(x, (4,)),
+        lambda x: x.numpy(),
+        lambda x: x.buffer(),
+        lambda x: np.asarray(x[::-1]),
+        lambda x: rs.asarray(X, device=x.device),
+        lambda x: x.device.wait(),
+    ],
+    ids=["reorder", "resample", "numpy", "buffer", "asarray of a view", "upload", "wait"],
+)
+def test_a_closed_device_says_so(call, device):
+    runtime = "kompute" if "kompute" in type(device.runtime).__module__ else "vulkan"
+    with rs.Device(runtime=runtime) as closed:
+        x = rs.asarray(X, device=closed)
+    with pytest.raises(rs.DeviceLost, match="closed"):
+        call(x)
+    assert rs.asarray(X, device=device).numpy().tobytes() == X.tobytes()

@@ -1,0 +1,132 @@
+"""The operations under the Vulkan validation layer: core, synchronization and GPU-assisted, and not a message.
+
+    python tests/test_validation_suite.py "vulkan, staging" 24
+
+does the work that a test measures: every 24th conformance case, and the paths that cases do not reach. A process opens
+one runtime, because each new VkInstance begins the layer's log afresh. RESTRIDE_TEST_FULL=1: every device test, under
+every profile.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import GENERIC_ONLY, open_device
+from validation import PROFILES, messages
+
+import restride as rs
+from restride import device as device_module
+from restride.conformance import Verdict, catalogue, run_case
+from restride.runtime import DeviceInfo, Runtime, choose, list_devices
+from restride.runtime.kompute import KomputeRuntime
+from restride.runtime.vulkan import VulkanRuntime
+
+ROOT = Path(__file__).resolve().parent.parent
+FULL = os.environ.get("RESTRIDE_TEST_FULL") == "1"
+
+MODES: dict[str, Callable[[DeviceInfo], Runtime]] = {
+    "vulkan": VulkanRuntime,
+    "vulkan, staging": lambda info: VulkanRuntime(info, staging=True),
+    "vulkan, narrow bindings": lambda info: VulkanRuntime(info, max_buffer_range=4096),
+    "kompute": KomputeRuntime,
+    "kompute, staging": lambda info: KomputeRuntime(info, in_place=False),
+}
+
+EVERY = {"core": 4, "sync": 4, "gpu": 32}
+"""A profile runs each n-th case: under GPU assistance a new pipeline takes 37 ms more."""
+
+DEVICE_TESTS = ("conformance", "bits", "tensor", "ops", "bad_input", "large", "properties")
+
+
+def open_mode(mode: str) -> rs.Device:
+    """A device on the runtime of a mode; for a process of its own."""
+    device_module.open_runtime = lambda *_: MODES[mode](choose(list_devices()))
+    return rs.Device()
+
+
+def check(actual: rs.Tensor, expected: np.ndarray) -> None:
+    np.testing.assert_array_equal(actual.numpy(), expected)
+
+
+def run_cases(device: rs.Device, every: int) -> None:
+    # A transpose whose every step leaves the binding is a dispatch an element: nothing for narrow bindings.
+    most = 16 * device.limits.max_buffer_range
+    for case in (case for case in catalogue()[::every] if max(case.src.nbytes, case.dst.nbytes) <= most):
+        outcome = run_case(case, device)
+        assert outcome.verdict is Verdict.PASSED, outcome.message
+
+
+def every_kernel(device: rs.Device) -> None:
+    for dtype in (np.uint8, np.float16, np.float32, np.float64):
+        x = np.random.default_rng(1).integers(0, 100, (3, 40, 64)).astype(dtype)[:, ::-1]
+        tensor = rs.asarray(x, device=device)
+        check(tensor, x)
+        check(rs.reorder(tensor, "ABC->CBA"), x.transpose(2, 1, 0))
+        check(rs.reorder(tensor[..., ::2]), x[..., ::2])
+        padded = rs.from_buffer(bytes(9000 * x.itemsize), rs.TensorDesc(x.dtype, x.shape, (2801, 70, 1), 3), device)
+        check(rs.reorder(tensor, out=padded), x)
+        resized = (50, 31)
+        check(rs.resample(tensor, resized, mode="nearest"), rs.reference.resample(x, resized, mode="nearest"))
+        if dtype != np.float64:
+            lowest, highest = rs.reference.resample_limits(x, resized)
+            result = rs.resample(tensor, resized).numpy()
+            assert ((lowest <= result) & (result <= highest)).all()
+    x = np.arange(30, dtype=np.uint8).reshape(5, 2, 3)
+    check(rs.reorder(x, out=rs.from_buffer(bytes(90), rs.TensorDesc("u8", x.shape, (7, 1, 19), 2), device)), x)
+    records = np.zeros((4, 5), np.dtype([("a", "u1"), ("b", "<f4")]))
+    records["b"] = np.arange(20).reshape(4, 5)
+    check(rs.asarray(records["b"], device=device), records["b"])
+
+
+def dependent_chain(device: rs.Device) -> None:
+    """Two buffers and nothing that waits: each dispatch reads what one before wrote, or writes what one before read."""
+    x = np.arange(2000, dtype=np.float32).reshape(40, 50)
+    one, two = rs.asarray(x, device=device), rs.empty(rs.TensorDesc("f32", (40, 50)), device)
+    for _ in range(12):
+        rs.reorder(one[::-1], out=two)
+        rs.resample(two[:, ::-1], (40, 50), mode="nearest", out=one)
+        rs.reorder(two[:20], out=two[20:])
+        rs.reorder(two[:, 25:], out=one[:, 25:])
+        flipped = x[::-1].copy()
+        x = flipped[:, ::-1].copy()
+        flipped[20:] = flipped[:20].copy()
+        x[:, 25:] = flipped[:, 25:]
+    check(one, x)
+
+
+def work(mode: str, every: int) -> None:
+    with open_mode(mode) as device:
+        device.specialise_after = GENERIC_ONLY
+        run_cases(device, every * (1 if "," not in mode else 4))
+        every_kernel(device)
+        dependent_chain(device)
+        device.specialise_after = 0
+        run_cases(device, every * 8)
+        dependent_chain(device)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_no_message(profile, mode):
+    open_device(mode.split(",")[0]).close()
+    assert messages([__file__, mode, str(1 if FULL else EVERY[profile])], profile, timeout=3600) == []
+
+
+@pytest.mark.skipif(not FULL, reason="every device test under every profile runs in make test-full")
+@pytest.mark.parametrize("runtime", ["vulkan", "kompute"])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_no_message_from_any_device_test(profile, runtime):
+    open_device(runtime).close()
+    files = [str(ROOT / "tests" / f"test_{name}.py") for name in DEVICE_TESTS]
+    chosen = "kompute" if runtime == "kompute" else "not kompute"
+    command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", chosen, *files]
+    assert messages(command, profile, timeout=7200, environment={"RESTRIDE_TEST_FULL": "0"}) == []
+
+
+if __name__ == "__main__":
+    work(sys.argv[1], int(sys.argv[2]))
