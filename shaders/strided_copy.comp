@@ -31,6 +31,7 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 
 #include "dispatch.glsl"
 #ifndef RUN
+#define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
 #endif
 
@@ -50,16 +51,6 @@ ELEMENT load(uint offset) {
 #endif
 }
 
-// index 7 of sizes (3, 4) is coordinates (1, 3): 7 - 4 * (7 / 4) = 3 on axis 0, then 1 on axis 1.
-#define COORDINATE(k) \
-    IF_AXIS(k) { \
-        uint rest = DIVIDE_BY_SIZE(index, k); \
-        uint coordinate = index - rest * SIZE(k); \
-        src_offset += coordinate * SRC(k); \
-        dst_offset += coordinate * DST(k); \
-        index = rest; \
-    }
-
 void copy(uint index) {
     uint src_offset = dispatch.src_base;
     uint dst_offset = dispatch.dst_base;
@@ -67,7 +58,7 @@ void copy(uint index) {
     src_offset += index;
     dst_offset += index;
 #else
-    FOR_AXES_INWARD_OUT(COORDINATE)
+    FOR_COORDINATES_OF_INDEX
 #endif
     dst[dst_offset] = load(src_offset);
 }
@@ -78,7 +69,7 @@ void main() {
     uint step = NEIGHBOURS ? 1 : gl_WorkGroupSize.x;
     [[unroll]] for (uint n = 0; n < ELEMENTS_PER_INVOCATION; ++n) {
         uint index = start + n * step;
-        if (index < dispatch.count) {
+        if (index < dispatch.pieces) {
             copy(index);
         }
     }

@@ -30,28 +30,19 @@ layout(push_constant) uniform Dispatch {
     uint b_dst;  // destination stride of axis b
 } dispatch;
 
+#define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
-
-#define COORDINATE(k) \
-    IF_AXIS(k) { \
-        uint rest = DIVIDE_BY_SIZE(index, k); \
-        uint coordinate = index - rest * SIZE(k); \
-        src_offset += coordinate * SRC(k); \
-        dst_offset += coordinate * DST(k); \
-        index = rest; \
-    }
 
 #ifdef ALIGNED
 
 void copy_block(uint src_offset, uint dst_offset) {
-    uint from = src_offset / 4;
+    // Words first, rows of four after: a_src may be negative, and a wrapped sum divides right where a wrapped stride does not.
+    uvec4 row0 = src[src_offset / 4];
+    uvec4 row1 = src[(src_offset + dispatch.a_src) / 4];
+    uvec4 row2 = src[(src_offset + 2 * dispatch.a_src) / 4];
+    uvec4 row3 = src[(src_offset + 3 * dispatch.a_src) / 4];
     uint to = dst_offset / 4;
-    uint next_a = dispatch.a_src / 4;
     uint next_b = dispatch.b_dst / 4;
-    uvec4 row0 = src[from];
-    uvec4 row1 = src[from + next_a];
-    uvec4 row2 = src[from + 2 * next_a];
-    uvec4 row3 = src[from + 3 * next_a];
     dst[to] = uvec4(row0.x, row1.x, row2.x, row3.x);
     dst[to + next_b] = uvec4(row0.y, row1.y, row2.y, row3.y);
     dst[to + 2 * next_b] = uvec4(row0.z, row1.z, row2.z, row3.z);
@@ -89,7 +80,7 @@ void main() {
     uint src_offset = dispatch.src_base + a * dispatch.a_src + b * dispatch.b_src;
     uint dst_offset = dispatch.dst_base + a + b * dispatch.b_dst;
     uint index = gl_WorkGroupID.z;
-    FOR_AXES_INWARD_OUT(COORDINATE)
+    FOR_COORDINATES_OF_INDEX
 #ifdef ALIGNED
     copy_block(src_offset, dst_offset);
 #else

@@ -62,7 +62,7 @@ def _run_one(kernel: KernelSpec, src: np.ndarray, dst: np.ndarray) -> None:
     elif name.startswith(("strided", "run")):
         _strided(kernel, axes, windows, name)
     else:
-        _elements(kernel, axes, windows, parameters, linear=name == "resample_linear")
+        _elements(kernel, axes, windows, parameters)
     binding = kernel.bindings[1]
     end = min(binding.offset + binding.nbytes, len(dst))
     dst[binding.offset : end] = windows[1][: end - binding.offset]
@@ -135,12 +135,12 @@ def _put(buffer: np.ndarray, offsets: np.ndarray, values: np.ndarray) -> None:
 
 def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray], aligned: bool) -> None:
     src_base, dst_base, a_size, b_size, a_src, b_src, b_dst = kernel.push
-    a_src, b_src = _signed(a_src), _signed(b_src)
+    b_src = _signed(b_src)
     assert kernel.groups[0] * 8 >= a_size
     assert kernel.groups[1] * 128 >= b_size
     outer_src, outer_dst, _ = _walk(np.arange(kernel.groups[2], dtype=np.int64), outer)
     a, b = np.meshgrid(np.arange(a_size), np.arange(b_size))
-    src = _signed(src_base) + outer_src[:, None, None] + a * a_src + b * b_src
+    src = (src_base + outer_src[:, None, None] + a * a_src + b * b_src) % (1 << 32)
     dst = dst_base + outer_dst[:, None, None] + a + b * b_dst
     if aligned:
         steps = [a_size, b_size, a_src, b_dst, *outer_src, *outer_dst, src_base, dst_base]
@@ -149,10 +149,7 @@ def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarr
     _put(windows[1].view(np.uint32), dst.ravel(), _at(windows[0].view(np.uint32), src.ravel()))
 
 
-def _elements(
-    kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray, linear: bool
-) -> None:
-    assert not linear, "the twin knows copies and nearest; linear is checked on devices"
+def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     src_base, dst_base, _, first, _ = kernel.push
     bits, own_words = kernel.constants[:2]
     lanes = 32 // bits
@@ -173,8 +170,38 @@ def _elements(
     else:
         _, dst, coordinates = _walk(piece, axes)
         dst = dst + dst_base
-    src = np.full(len(dst), _signed(src_base), np.int64)
-    for axis, coordinate in zip(axes, coordinates, strict=True):
-        src = (src + (parameters[4 * axis.table + coordinate] if axis.table else coordinate * axis.src)) % (1 << 32)
     unsigned = f"u{bits // 8}"
-    _put(windows[1].view(unsigned), dst, _at(windows[0].view(unsigned), src))
+    source = windows[0].view(unsigned)
+    if kernel.shader.startswith("resample_linear"):
+        assert kernel.constants[2] == 0, "the twin interpolates f32 only"
+        values = _interpolated(source.view(np.float32), src_base, axes, coordinates, parameters.reshape(-1, 4))
+        _put(windows[1].view(np.float32), dst, values)
+        return
+    src = np.full(len(dst), src_base, np.int64)
+    for axis, coordinate in zip(axes, coordinates, strict=True):
+        src += parameters[4 * axis.table + coordinate] if axis.table else coordinate * axis.src
+    _put(windows[1].view(unsigned), dst, _at(source, src % (1 << 32)))
+
+
+def _interpolated(
+    source: np.ndarray, src_base: int, axes: list[TwinAxis], coordinates: list[np.ndarray], rows: np.ndarray
+) -> np.ndarray:
+    """Nested sums of two taps in f32, slot 0 innermost, as value_1, value_2, ... of resample_linear.comp."""
+    offset = np.full(len(coordinates[0]), src_base, np.int64)
+    slots = {}
+    for axis, coordinate in zip(axes, coordinates, strict=True):
+        if axis.table:
+            slots[axis.slot] = rows[axis.table + coordinate]
+        else:
+            offset += coordinate * axis.src
+
+    def value(slot: int, offset: np.ndarray) -> np.ndarray:
+        if slot < 0:
+            return _at(source, offset % (1 << 32))
+        taps = slots[slot]
+        weights = taps[:, 2:].astype(np.uint32).view(np.float32)
+        parts = [value(slot - 1, offset + taps[:, tap]) * weights[:, tap] for tap in (0, 1)]
+        parts = [np.where(weights[:, tap] == 0, np.float32(-0.0), parts[tap]) for tap in (0, 1)]
+        return parts[0] + parts[1]
+
+    return value(len(slots) - 1, offset)

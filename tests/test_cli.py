@@ -14,7 +14,9 @@ from restride.cli import main
 from restride.cli.comparison import compare_bits, compare_limits
 from restride.cli.exits import UsageError
 from restride.cli.indices import parse_index
+from restride.cli.probe import Attempt
 from restride.runtime import RUNTIMES
+from restride.runtime.kompute_device import INSTALL_KP
 
 WINDOW_4_TO_9 = ("--offsets", "0", "0", "4", "0", "--sizes", "1", "1", "5", "1")
 NO_DRIVER = {"VK_DRIVER_FILES": "/nowhere/none.json", "VK_ICD_FILENAMES": "/nowhere/none.json"}
@@ -90,6 +92,12 @@ def test_reorder(x, runtime, tmp_path, capsys):
     assert "changes memory only" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("x", "vulkan_device")
+def test_a_layout_that_is_none_gets_no_note(tmp_path, capsys):
+    for layout in ("NWHQ", "NHW"):
+        refused(capsys, "reorder", tmp_path / "x.npy", tmp_path / "y.npy", "--layout", layout)
+
+
 def test_resample(x, runtime, tmp_path):
     y = operate(tmp_path, "resample", "--sizes", 4, 9, "--runtime", runtime)
     assert np.abs(y - rs.reference.resample(x, (4, 9))).max() < 1e-3
@@ -134,7 +142,7 @@ def test_failed_check_exits_1_and_writes_nothing(runtime, tmp_path, capsys, monk
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "the following arguments are required: COMMAND"),
+        (("--colour",), "unrecognized arguments: --colour (see `restride --help`)"),
         (("paint",), "invalid choice: 'paint'"),
         (("devices", "--colour"), "unrecognized arguments: --colour"),
         (("slice", "x.npy"), "required: OUT"),
@@ -180,6 +188,35 @@ def test_bad_arguments_exit_2(arguments, message, tmp_path, capsys, monkeypatch)
     assert not (tmp_path / "y.npy").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("resample", "x.png", "y.png", "--sizes", "8", "--axes", "2"), "1 to 4 channels, not [20, 30, 8]"),
+        (("resample", "x.png", "y.jpg", "--sizes", "8", "65501"), "at most 65500 pixels a side"),
+        (
+            ("resample", "x.npy", "y.png", "--sizes", "8", "8"),
+            "u8 elements, or u16 of one channel, not float32[2,3,8,8]",
+        ),
+        (("reorder", "x.png", "y.png", "--layout", "HWC->CHW"), "not [3, 20, 30]"),
+        (("slice", "x.png", "y.png", "[0, 0]"), "not [3]"),
+        (("slice", "x.png", "y.png", "--offsets", "0", "0", "0", "--sizes", "1", "1", "2"), ""),
+        (("slice", "x.png", "y.jpg", "--offsets", "0", "0", "0", "--sizes", "1", "1", "2"), "1 or 3 channels"),
+    ],
+)
+@pytest.mark.usefixtures("x")
+def test_an_image_that_cannot_be_is_refused_before_a_device_opens(arguments, message, tmp_path, capsys, monkeypatch):
+    image_module = pytest.importorskip("PIL.Image")
+    image_module.new("RGB", (30, 20)).save(tmp_path / "x.png")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("restride.cli.operate.open_device", lambda _: pytest.fail("opened") if message else 1 // 0)
+    if message:
+        code, line = refused(capsys, *arguments)
+        assert code == 2
+        assert message in line
+    else:
+        assert main(list(arguments)) == 3
+
+
 def test_errors_are_one_line(tmp_path, capsys):
     code, line = refused(capsys, "slice", tmp_path / "none.npy", tmp_path / "y.npy", "[0]")
     assert code == 2
@@ -204,6 +241,15 @@ def test_every_error_has_its_exit_code(error, code, capsys, monkeypatch):
 
     monkeypatch.setattr("restride.cli.devices.list_devices", fail)
     assert refused(capsys, "devices")[0] == code
+
+
+@pytest.mark.usefixtures("x", "vulkan_device")
+def test_a_time_limit_is_told_in_words_of_the_command_line(tmp_path, capsys):
+    arguments = ("resample", tmp_path / "x.npy", tmp_path / "y.npy", "--sizes", 1500, 1500, "--timeout", 1e-6)
+    code, line = refused(capsys, *arguments, "--runtime", "vulkan")
+    assert code == 6
+    assert "--timeout" in line
+    assert "Device(" not in line
 
 
 def test_our_own_mistakes_exit_3_with_a_traceback(capsys, monkeypatch):
@@ -234,10 +280,34 @@ def test_without_a_driver_every_command_exits_4_and_says_what_to_install(tmp_pat
 
 def test_doctor_without_a_driver():
     code, out, error = restride("doctor", **NO_DRIVER)
-    assert code == 4
+    assert (code, error) == (4, "")
     assert "BROKEN  driver            /nowhere/none.json: no such file" in out
     assert "fix: install a driver" in out
-    assert "does not work" in error
+    assert out.splitlines()[-1].endswith("vulkan, does not work")
+
+
+def test_doctor_without_kp_names_what_to_run(capsys, monkeypatch):
+    from importlib import metadata
+
+    from restride.cli import doctor
+
+    def version(name):
+        if name == "kp":
+            raise metadata.PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(doctor.metadata, "version", version)
+    monkeypatch.setattr(doctor, "try_runtime", lambda runtime, _: doctor_attempt(runtime))
+    main(["doctor"])
+    out = capsys.readouterr().out
+    assert "missing kp                not installed, only needed for the runtime kompute" in out
+    assert out.count("fix: run `.venv/bin/python tools/build_kp.py`") == 1
+    assert "fix: as above" in out.split("missing runtime kompute")[1]
+
+
+def doctor_attempt(runtime):
+    """What doctor's other process would find without kp."""
+    return Attempt(runtime == "vulkan", f"the runtime {runtime!r} needs the Python package `kp`; {INSTALL_KP}", True)
 
 
 def test_doctor_without_a_loader(tmp_path):
@@ -274,6 +344,14 @@ def test_devices_table_and_json(capsys, vulkan_device):
     listed = json.loads(capsys.readouterr().out)
     assert vulkan_device.info.uuid in [info["uuid"] for info in listed]
     assert sum(info["default"] for info in listed) == 1
+
+
+def test_no_command_prints_the_help(capsys):
+    assert main([]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("usage: restride")
+    assert "restride doctor" in printed.err
 
 
 def test_version_and_help(capsys):

@@ -52,6 +52,19 @@ def test_npy_in_fortran_order_and_without_elements(tmp_path):
         assert read_array(path).array.shape == array.shape
 
 
+@pytest.mark.parametrize("descr", [">u1", ">i2", ">f2", ">u4", ">f4", ">f8", "<i8", ">i8"])
+def test_npy_of_either_byte_order(descr, tmp_path):
+    path = tmp_path / "x.npy"
+    array = np.arange(-3, 21).astype(descr).reshape(2, 3, 4)
+    for x in (array, np.asfortranarray(array), array[:0]):
+        np.save(path, x)
+        again = read_array(path).array
+        assert again.dtype.isnative
+        assert np.array_equal(again, x)
+    np.save(path, np.array([1, 0x3F80], ">u2"))
+    assert read_array(path, dtype="bf16").array.view(np.uint16).tolist() == [1, 0x3F80]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -75,7 +88,8 @@ def test_npy_in_fortran_order_and_without_elements(tmp_path):
         (npy_bytes(header(descr="'|O'"), b"\x80\x04N." * 4), "pickled Python objects"),
         (npy_bytes(header(descr="'<c8'"), b"\0" * 16), "unknown element type 'complex64'"),
         (npy_bytes(header(descr="'<U3'"), b"\0" * 24), "unknown element type"),
-        (npy_bytes(header(descr="'>f4'"), b"\0" * 8), "byte-swapped"),
+        (npy_bytes(header(descr="'>c8'"), b"\0" * 16), "unknown element type 'complex64'"),
+        (npy_bytes(header(descr="'>f4'"), b"\0" * 7), "truncated"),
         (npy_bytes(header(descr="'|V3'"), b"\0" * 6), "raw elements of 3 bytes"),
         (npy_bytes("__import__('os').abort()"), "not a dictionary of plain values"),
         (npy_bytes("(" * 5000), "not a dictionary of plain values"),
@@ -118,6 +132,15 @@ def test_png_of_16_bits(tmp_path):
     pixels = np.arange(35, dtype=np.uint16).reshape(5, 7) * 1800
     write_array(tmp_path / "x.png", pixels)
     assert np.array_equal(read_array(tmp_path / "x.png").array, pixels)
+    write_array(tmp_path / "x.png", pixels[:, :, np.newaxis])
+    assert np.array_equal(read_array(tmp_path / "x.png").array, pixels)
+
+
+def test_an_image_of_another_format_is_refused_whatever_its_name(tmp_path):
+    Image.new("I", (8, 4)).save(tmp_path / "x.tiff")
+    (tmp_path / "x.tiff").rename(tmp_path / "x.png")
+    with pytest.raises(UsageError, match="cannot identify"):
+        read_array(tmp_path / "x.png")
 
 
 def test_jpeg_is_close_and_turned_as_the_camera_was_held(tmp_path):
@@ -159,12 +182,15 @@ def test_truncated_image_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
-        ("x.png", np.zeros((4, 4, 3), np.float32), "u8 elements, not float32"),
+        ("x.png", np.zeros((4, 4, 3), np.float32), r"u8 elements, or u16 of one channel, not float32"),
         ("x.png", np.zeros((3, 4, 5), np.uint8), r"channels, not \[3, 4, 5\]"),
         ("x.png", np.zeros((0, 4), np.uint8), r"not \[0, 4\]"),
         ("x.png", np.zeros(4, np.uint8), r"not \[4\]"),
         ("x.jpg", np.zeros((4, 4, 4), np.uint8), "1 or 3 channels"),
-        ("x.jpg", np.zeros((4, 4), np.uint16), "u8 elements, not uint16"),
+        ("x.jpg", np.zeros((4, 4), np.uint16), r"u8 elements, not uint16\[4, 4\]"),
+        ("x.png", np.zeros((4, 4, 3), np.uint16), r"u8 elements, or u16 of one channel, not uint16\[4, 4, 3\]"),
+        ("x.png", np.zeros((4,), np.uint16), r"not \[4\]"),
+        ("x.jpg", np.zeros((1, 65501), np.uint8), "at most 65500 pixels a side"),
         ("x.gif", np.zeros((4, 4), np.uint8), r"must end in \.npy, \.png"),
     ],
 )

@@ -92,10 +92,13 @@ def test_interleaved_destination_in_parts(narrow_device):
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
 @pytest.mark.parametrize("dtype", ["u8", "bf16", "f32"])
-def test_parts_of_a_resample_equal_the_whole(mode, dtype, narrow_device, vulkan_device):
-    """Bit for bit: a part knows the sizes of the whole."""
+@pytest.mark.parametrize("signs", [(1, 1), (-1, 1), (1, -1), (-1, -1)], ids=str)
+def test_parts_of_a_resample_equal_the_whole(mode, dtype, signs, narrow_device, vulkan_device):
+    """Bit for bit: a part knows the sizes of the whole, whichever way the destination is walked."""
     x = fill.numbers(rs.TensorDesc(dtype, ()).dtype, 3 * 61 * 70).reshape(3, 61, 70)
-    desc = rs.TensorDesc(dtype, (3, 85, 45), (85 * 48, 48, 1), 3)
+    rows, columns = signs
+    offset = 3 + (84 * 48 if rows < 0 else 0) + (44 if columns < 0 else 0)
+    desc = rs.TensorDesc(dtype, (3, 85, 45), (85 * 48, 48 * rows, columns), offset)
     buffers = []
     for device in (narrow_device, vulkan_device):
         out = poisoned(desc, device)

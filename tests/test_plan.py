@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from restride.plan import copy_kernels, resample_kernels
 from restride.plan.axes import Axis, simplify, widen
 from restride.plan.parameters import multiply_shift
 from restride.plan.tables import table
+from restride.reference import resample_limits
 
 ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=256, offset_alignment=16, max_group_count=(3, 65535, 2))
@@ -85,11 +88,50 @@ def test_nearest_takes_the_element_that_brute_force_takes(data, limits, speciali
     result = np.zeros(dst.nbytes, np.uint8)
     elements = bytes_at(source, src)
     for axis, (size, target) in enumerate(zip(sizes, targets, strict=True)):
-        # round half up of (o + 1/2) * I / O - 1/2, over 2 * O
-        taken = [((2 * o + 1) * size - target + target) // (2 * target) for o in range(target)]
+        positions = [Fraction(2 * o + 1, 2) * size / target - Fraction(1, 2) for o in range(target)]
+        taken = [min(range(size), key=lambda i, s=s: (abs(i - s), -i)) for s in positions]  # the upper one at a tie
         elements = elements.take(taken, axis=axis)
     run(resample_kernels(src, dst, tuple(range(len(sizes))), "nearest", limits, specialised), source, result)
     np.testing.assert_array_equal(bytes_at(result, dst), elements)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.booleans())
+def test_linear_is_within_its_bound_and_splitting_changes_no_bit(data, specialised):
+    sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=4))
+    targets = [data.draw(st.sampled_from([n, n, 1, 5, 13])) for n in sizes]
+    axes = tuple(range(len(sizes)))
+    src = data.draw(descriptors(sizes, 4, False))
+    src = TensorDesc("f32", sizes, src.strides, src.offset)
+    dst = data.draw(descriptors(targets, 4, True))
+    dst = TensorDesc("f32", targets, dst.strides, dst.offset)
+    source = np.random.default_rng(2).random(src.nbytes // 4, np.float32).view(np.uint8)
+    whole, split = np.zeros((2, dst.nbytes), np.uint8)
+    run(resample_kernels(src, dst, axes, "linear", ROOMY, specialised), source, whole)
+    try:
+        run(resample_kernels(src, dst, axes, "linear", CRAMPED, specialised), source, split)
+    except UnsupportedError as error:
+        assert "one output element reads sources" in str(error)  # noqa: PT017 - legal where taps lie far apart
+    else:
+        np.testing.assert_array_equal(split, whole)
+    array = bytes_at(source, src).view(np.float32)[..., 0]
+    lowest, highest = resample_limits(array, targets)
+    result = bytes_at(whole, dst).view(np.float32)[..., 0]
+    assert ((lowest <= result) & (result <= highest)).all()
+
+
+def test_taps_further_apart_than_a_window_are_refused_with_the_numbers():
+    src = TensorDesc("f32", (3, 4096))
+    with pytest.raises(UnsupportedError, match=r"one output element reads sources 16388 bytes apart, .* cover 4096"):
+        list(resample_kernels(src, TensorDesc("f32", (6, 4096)), (0,), "linear", Limits(4096), False))
+    # An inner axis has its taps side by side, and nearest has one tap.
+    assert len(list(resample_kernels(src, TensorDesc("f32", (3, 50)), (1,), "linear", Limits(4096), False))) > 1
+    assert len(list(resample_kernels(src, TensorDesc("f32", (6, 4096)), (0,), "nearest", Limits(4096), False))) > 1
+
+
+def test_a_table_of_a_huge_stride_is_right_modulo_32_bits():
+    rows = table("nearest", 4, 3).rows(stride=(1 << 63) + 5)
+    assert rows[:, 0].tolist() == [i * 5 for i in (0, 2, 3)]
 
 
 @pytest.mark.parametrize("specialised", [False, True])

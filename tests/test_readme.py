@@ -1,10 +1,12 @@
 """The READMEs: their examples run, their links lead somewhere, and the shader contract lists every module."""
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+import restride as rs
 from restride.plan import parameters
 from restride.plan.resample import LINEAR_TYPES
 
@@ -22,6 +24,15 @@ def test_example_runs(number):
 
 def test_there_are_examples():
     assert len(EXAMPLES) >= 4
+
+
+@pytest.mark.parametrize("signature", re.findall(r"^\| `rs\.(\w+\(.*?\))` \|", README, re.MULTILINE))
+def test_signatures_are_the_real_ones(signature):
+    name = signature.split("(")[0]
+    namespace = {}
+    exec(f"def {signature}: ...", namespace)
+    shown, real = (inspect.signature(function).parameters.values() for function in (namespace[name], getattr(rs, name)))
+    assert [(p.name, p.kind, p.default) for p in shown] == [(p.name, p.kind, p.default) for p in real]
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "shaders/README.md"])

@@ -10,7 +10,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from scipy import ndimage
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference import resample, resample_bound, resample_limits
@@ -56,6 +55,7 @@ def test_linear_equals_numpy_interp() -> None:
     ("sizes", "axes"), [((9, 4, 11), (0, 1, 2)), ((3, 13), (1, 2)), ((8, 8), (2, 0)), ((5,), (-3,))]
 )
 def test_linear_over_axes_equals_scipy(sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    ndimage: Any = pytest.importorskip("scipy.ndimage", reason="scipy is not installed")
     x = np.random.default_rng(1).integers(-500, 500, (5, 6, 7)).astype(np.float32)
     target = list(x.shape)
     for axis, size in zip(axes, sizes, strict=True):

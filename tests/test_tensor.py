@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 from dataclasses import astuple
 
 import ml_dtypes
@@ -142,7 +144,8 @@ def test_asarray_returns_a_tensor_as_it_is(device):
     tensor = rs.asarray(X, device=device)
     assert rs.asarray(tensor) is tensor
     assert rs.asarray(tensor, device=device) is tensor
-    assert rs.asarray(tensor, tensor.desc) is tensor
+    again = rs.asarray(tensor, str(tensor.desc))
+    assert again.memory is tensor.memory
     view = tensor[::2]
     assert rs.asarray(view) is view
 
@@ -331,8 +334,37 @@ def test_dlpack_goes_round(device):
 
 def test_dlpack_of_a_type_that_numpy_does_not_hand_out(device):
     tensor = rs.asarray(np.zeros(3, ml_dtypes.bfloat16), device=device)
-    with pytest.raises(rs.DescriptorError, match=r"bf16\[3\]"):
+    with pytest.raises(BufferError, match=r"bf16\[3\]"):
         np.from_dlpack(tensor)
+
+
+def test_dlpack_never_shares_and_stays_on_the_host(device):
+    tensor = rs.asarray(X, device=device)
+    for wish in ({"copy": False}, {"dl_device": (2, 0)}):
+        with pytest.raises(BufferError, match="hands out copies on the host only"):
+            tensor.__dlpack__(**wish)
+
+
+def test_a_tensor_is_no_truth_value_and_is_not_searched_or_pickled(device):
+    tensor = rs.asarray(X, device=device)
+    for call in (bool, lambda t: 3 in t, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match=r"lie.* on a device.*\.numpy\(\)"):
+            call(tensor)
+    with pytest.raises(TypeError, match="neither copied nor pickled"):
+        copy.copy(device)
+
+
+def test_a_tensor_keeps_its_descriptor(device):
+    with pytest.raises(AttributeError):
+        rs.asarray(X, device=device).desc = rs.TensorDesc("f32", (1,))
+
+
+def test_the_default_device_opens_again_after_it_was_closed():
+    closed = rs.default_device()
+    closed.close()
+    assert "closed" in repr(closed)
+    assert_equal(rs.reorder(X).numpy(), X)
+    assert rs.default_device() is not closed
 
 
 # Raw buffers
@@ -393,16 +425,16 @@ def test_empty_tensors_work_everywhere_without_a_dispatch(shape, dtype, device):
         "reorder": (rs.reorder(tensor), array),
         "letters": (rs.reorder(tensor, f"{letters}->{letters[::-1]}"), array.transpose(reversed_axes)),
         "out": (rs.reorder(tensor, out=rs.empty(rs.TensorDesc(dtype, shape), device)), array),
-        "nearest": (rs.resample(tensor, (0,), (at,), mode="nearest"), array),
+        "nearest": (rs.resample(tensor, (0,), axes=(at,), mode="nearest"), array),
         "from_buffer": (rs.from_buffer(b"", rs.TensorDesc(dtype, shape), device), array),
     }
     if dtype == "f32":
-        results["linear"] = rs.resample(tensor, (0,), (at,)), array
+        results["linear"] = rs.resample(tensor, (0,), axes=(at,)), array
         if rank > 1:
             other = (at + 1) % rank
             grown = list(shape)
             grown[other] = 7
-            results["other axis"] = rs.resample(tensor, (7,), (other,)), np.zeros(grown, np.float32)
+            results["other axis"] = rs.resample(tensor, (7,), axes=(other,)), np.zeros(grown, np.float32)
     for name, (result, expected) in results.items():
         assert result.sizes == expected.shape, name
         assert_equal(result.numpy(), expected)

@@ -99,8 +99,12 @@ def dependent_chain(device: rs.Device) -> None:
     check(one, x)
 
 
-def work(mode: str, every: int) -> None:
+def work(mode: str, every: int, *, barriers: bool = True) -> None:
     with open_mode(mode) as device:
+        if not barriers:
+            device.runtime._session.queue.hazards.enabled = False
+            dependent_chain(device)
+            return
         device.specialise_after = GENERIC_ONLY
         run_cases(device, every * (1 if "," not in mode else 4))
         every_kernel(device)
@@ -117,16 +121,24 @@ def test_no_message(profile, mode):
     assert messages([__file__, mode, str(1 if FULL else EVERY[profile])], profile, timeout=3600) == []
 
 
-@pytest.mark.skipif(not FULL, reason="every device test under every profile runs in make test-full")
-@pytest.mark.parametrize("runtime", ["vulkan", "kompute"])
-@pytest.mark.parametrize("profile", PROFILES)
-def test_no_message_from_any_device_test(profile, runtime):
-    open_device(runtime).close()
-    files = [str(ROOT / "tests" / f"test_{name}.py") for name in DEVICE_TESTS]
-    chosen = "kompute" if runtime == "kompute" else "not kompute"
-    command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", chosen, *files]
-    assert messages(command, profile, timeout=7200, environment={"RESTRIDE_TEST_FULL": "0"}) == []
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_missing_barrier_between_two_operations_is_caught():
+    found = messages([__file__, "vulkan", "1", "without barriers"], "sync")
+    assert found
+    assert all("SYNC-HAZARD" in message for message in found)
+
+
+if FULL:
+
+    @pytest.mark.parametrize("runtime", ["vulkan", "kompute"])
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_no_message_from_any_device_test(profile, runtime):
+        open_device(runtime).close()
+        files = [str(ROOT / "tests" / f"test_{name}.py") for name in DEVICE_TESTS]
+        chosen = "kompute" if runtime == "kompute" else "not kompute"
+        command = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", chosen, *files]
+        assert messages(command, profile, timeout=7200, environment={"RESTRIDE_TEST_FULL": "0"}) == []
 
 
 if __name__ == "__main__":
-    work(sys.argv[1], int(sys.argv[2]))
+    work(sys.argv[1], int(sys.argv[2]), barriers="without barriers" not in sys.argv)

@@ -18,9 +18,11 @@ from pathlib import Path
 LAYER = "VK_LAYER_KHRONOS_validation"
 
 _FEATURE = "VK_VALIDATION_FEATURE_ENABLE_"
+# Without it the layer compares accesses inside one command buffer only; each operation is a submission of its own.
+_BETWEEN_SUBMISSIONS = "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
 PROFILES: dict[str, tuple[str, ...]] = {
     "core": (),
-    "sync": (f"khronos_validation.enables = {_FEATURE}SYNCHRONIZATION_VALIDATION_EXT",),
+    "sync": (f"khronos_validation.enables = {_FEATURE}SYNCHRONIZATION_VALIDATION_EXT,{_BETWEEN_SUBMISSIONS}",),
     "gpu": (
         f"khronos_validation.enables = {_FEATURE}GPU_ASSISTED_EXT,{_FEATURE}GPU_ASSISTED_RESERVE_BINDING_SLOT_EXT",
     ),

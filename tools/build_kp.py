@@ -7,12 +7,14 @@
 - its setup.py lacks a comma before -DPYTHON_EXECUTABLE, so CMake looks for some Python by itself and may find another
   than the one that builds: a CMake toolchain file says which.
 
-Needs cmake, a C++ compiler, the Vulkan headers and loader, fmt, and Python's headers. Takes about two minutes on two
-cores. Run it with the interpreter that is to have `kp`: ``.venv/bin/python tools/build_kp.py``.
+Needs cmake, a C++ compiler, the Vulkan headers and loader, fmt, and Python's headers; pybind11, setuptools and wheel
+are installed where they are missing. Takes about two minutes on two cores. Run it with the interpreter that is to have
+`kp`: ``.venv/bin/python tools/build_kp.py``.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.metadata
 import os
 import subprocess
@@ -22,6 +24,7 @@ import tempfile
 from pathlib import Path
 
 KP_VERSION = "0.9.0"
+BUILD_PACKAGES = ("pybind11", "setuptools", "wheel")
 WHEELS = Path(__file__).resolve().parent.parent / ".cache" / "wheels"
 LOG = WHEELS.parent / "build_kp.log"
 
@@ -69,11 +72,17 @@ def _pip(step: str, *arguments: str, environment: dict[str, str] | None = None) 
         raise KpBuildError(f"{step} failed:\n{tail}\n\n{ADVICE.format(log=LOG)}")
 
 
+def install_build_packages() -> None:
+    """Those of ``BUILD_PACKAGES`` that this interpreter's environment lacks."""
+    missing = [name for name in BUILD_PACKAGES if installed_version(name) is None]
+    if missing:
+        print(f"installing {', '.join(missing)} to build kp with", flush=True)
+        _pip(f"installing {', '.join(missing)}", "install", *missing)
+        importlib.invalidate_caches()
+
+
 def build(folder: Path) -> None:
     """Build the wheel into ``folder``, with as many compilers at a time as this process has cores."""
-    missing = [name for name in ("pybind11", "setuptools", "wheel") if installed_version(name) is None]
-    if missing:
-        raise KpBuildError(f"building kp needs {', '.join(missing)} in this environment: pip install --group dev")
     import pybind11
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -98,8 +107,10 @@ def main() -> int:
     """0: ``kp`` is installed and imports. 1: it could not be built or does not import."""
     if installed_version("kp") == KP_VERSION:
         return 0
-    folder = wheel_folder()
     try:
+        # First: the wheel's folder is named after pybind11's version.
+        install_build_packages()
+        folder = wheel_folder()
         if not list(folder.glob("kp-*.whl")):
             print(f"building kp {KP_VERSION}, once, about two minutes (output in {LOG})", flush=True)
             build(folder)

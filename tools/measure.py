@@ -8,6 +8,7 @@ Operations write into a destination made beforehand, as numpy's do, and wait for
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import time
@@ -21,13 +22,20 @@ import restride as rs
 WARM_UP = 4
 """Rounds before the clock counts: the first dispatches compile, and a shape is specialised when it comes again."""
 
+BUSY = 0.5
+"""Load average per core above which somebody else's work is in the figures."""
+
 
 @dataclass(frozen=True)
 class Workload:
-    """One row: what numpy does and what restride does, and the bytes that both move."""
+    """One row: what numpy does and what restride does, and the bytes that both move.
+
+    is_met: whether the medians of numpy and of restride, in seconds, meet the goal.
+    """
 
     name: str
     goal: str
+    is_met: Callable[[float, float], bool]
     nbytes: int
     with_numpy: Callable[[], object]
     with_restride: Callable[[], object]
@@ -61,6 +69,7 @@ def workloads(device: rs.Device) -> list[Workload]:
         Workload(
             "copy f32 64 MiB",
             "half of numpy's speed",
+            lambda theirs, ours: ours <= 2 * theirs,
             2 * run.nbytes,
             lambda: np.copyto(run_copy, run),
             into(on_device["run"], rs.TensorDesc("f32", run.shape)),
@@ -68,6 +77,7 @@ def workloads(device: rs.Device) -> list[Workload]:
         Workload(
             "transpose f32 4096x4096",
             "faster than numpy",
+            lambda theirs, ours: ours < theirs,
             2 * square.nbytes,
             lambda: np.copyto(square_copy, square.T),
             into(on_device["square"].permute(1, 0), rs.TensorDesc("f32", square.shape)),
@@ -75,6 +85,7 @@ def workloads(device: rs.Device) -> list[Workload]:
         Workload(
             "[..., ::2, ::2] f32 1x3x1080x1920",
             "within 2x of numpy",
+            lambda theirs, ours: ours <= 2 * theirs,
             2 * half.nbytes,
             lambda: np.copyto(half, image[..., ::2, ::2]),
             into(on_device["image"][..., ::2, ::2], rs.TensorDesc("f32", half.shape)),
@@ -82,6 +93,7 @@ def workloads(device: rs.Device) -> list[Workload]:
         Workload(
             "NCHW->NHWC f32 1x3x8x8",
             "under 400 us",
+            lambda _, ours: ours < 400e-6,
             2 * small_nhwc.nbytes,
             lambda: np.copyto(small_nhwc, small_host.transpose(0, 2, 3, 1)),
             into(small.permute(0, 2, 3, 1), rs.TensorDesc("f32", small_nhwc.shape)),
@@ -99,8 +111,10 @@ def measure(rows: list[Workload], repeat: int) -> dict[str, tuple[list[float], l
                 operation()
                 if round_number >= WARM_UP:
                     side.append(time.perf_counter() - start)
-        print(f"\rround {round_number + 1} of {WARM_UP + repeat}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+        if sys.stderr.isatty():
+            print(f"\rround {round_number + 1} of {WARM_UP + repeat}", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
     return times
 
 
@@ -109,15 +123,30 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=21, help="timed rounds of each row (default: %(default)s)")
     repeat = parser.parse_args().repeat
     with rs.Device() as device:
-        print(f"{device.info.name}, {device.info.driver} {device.info.driver_version}; numpy {np.__version__}")
-        print(f"{'workload':36} {'numpy ms':>9} {'restride ms':>11} {'GB/s':>6} {'ratio':>6}  goal")
+        print(f"{device.info.name}, {device.info.driver} {device.info.driver_version}; numpy {np.__version__}{load()}")
+        print(f"{'workload':36} {'numpy ms':>9} {'restride ms':>11} {'GB/s':>6} {'ratio':>6}  goal", flush=True)
         rows = workloads(device)
         times = measure(rows, repeat)
         for row in rows:
-            theirs, ours = (statistics.median(side) * 1e3 for side in times[row.name])
-            speed = f"{row.nbytes / ours / 1e6:6.2f} {ours / theirs:6.2f}"
-            print(f"{row.name:36} {theirs:9.3f} {ours:11.3f} {speed}  {row.goal}")
+            print(result_line(row, *(statistics.median(side) for side in times[row.name])))
         print(memory_line(device))
+
+
+def result_line(row: Workload, theirs: float, ours: float) -> str:
+    """A line of the table; ``theirs`` and ``ours`` are seconds."""
+    speed = f"{row.nbytes / ours / 1e9:6.2f} {ours / theirs:6.2f}"
+    verdict = "met" if row.is_met(theirs, ours) else "missed"
+    return f"{row.name:36} {theirs * 1e3:9.3f} {ours * 1e3:11.3f} {speed}  {row.goal:22} {verdict}"
+
+
+def load() -> str:
+    """A warning where this machine has other work to do; empty on an idle one, and where the system does not say."""
+    if not hasattr(os, "getloadavg"):
+        return ""
+    average, cores = os.getloadavg()[0], os.cpu_count() or 1
+    if average <= BUSY * cores:
+        return ""
+    return f"; load average {average:.1f} on {cores} cores: other work is running: figures are too high"
 
 
 def memory_line(device: rs.Device) -> str:

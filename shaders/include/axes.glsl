@@ -8,7 +8,8 @@
 // DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31 (see plan/parameters.py):
 //   16 / 5: multiplier ceil(2^34 / 5) = 3435973837, (16 * 3435973837) >> 32 = 12, 12 >> 2 = 3.
 //
-// This file depends on the global declaration of `parameters` (rows of uvec4).
+// This file depends on the global declaration of `parameters` (rows of uvec4), and on VISIT_AXIS(k), defined by the kernel: what
+// it does with `coordinate`, the coordinate along axis k.
 
 #define MAX_AXES 12
 
@@ -73,3 +74,15 @@ uint multiply_shift(uint n, uvec2 multiplier_and_shift) {
     }
 
 #endif
+
+// From an index to its coordinates, visiting each, and the destination offset.
+// Index 7 of sizes (3, 4) is coordinates (1, 3): 7 - 4 * (7 / 4) = 3 on axis 0, then 1 on axis 1.
+#define NEXT_COORDINATE(k) \
+    IF_AXIS(k) { \
+        uint rest = DIVIDE_BY_SIZE(index, k); \
+        uint coordinate = index - rest * SIZE(k); \
+        dst_offset += coordinate * DST(k); \
+        VISIT_AXIS(k) \
+        index = rest; \
+    }
+#define FOR_COORDINATES_OF_INDEX FOR_AXES_INWARD_OUT(NEXT_COORDINATE)

@@ -6,19 +6,10 @@
 // Otherwise an invocation writes one element, by atomics when elements share words: for interleaved strides, and where
 //   holes outnumber elements.
 //
-// This file depends on axes.glsl, dispatch.glsl, elements.glsl and two definitions by the kernel:
-//   VISIT_AXIS(k)       uses the coordinate `coordinate` of axis k
-//   uint element_bits() the bits of the element whose axes were visited
+// This file depends on axes.glsl, dispatch.glsl, elements.glsl and two functions of the kernel:
+//   void begin_element() before the axes of an element are visited
+//   uint element_bits()  its bits, once they were
 layout(constant_id = 1) const bool OWN_WORDS = false;
-
-#define INDEX_TO_COORDINATE(k) \
-    IF_AXIS(k) { \
-        uint rest = DIVIDE_BY_SIZE(index, k); \
-        uint coordinate = index - rest * SIZE(k); \
-        dst_offset += coordinate * DST(k); \
-        VISIT_AXIS(k) \
-        index = rest; \
-    }
 
 #define OFFSET_TO_COORDINATE(k) \
     IF_AXIS(k) { \
@@ -32,7 +23,7 @@ layout(constant_id = 1) const bool OWN_WORDS = false;
 
 uint visit_index(uint index) {
     uint dst_offset = dispatch.dst_base;
-    FOR_AXES_INWARD_OUT(INDEX_TO_COORDINATE)
+    FOR_COORDINATES_OF_INDEX
     return dst_offset;
 }
 
@@ -62,7 +53,7 @@ void write_owned_word(uint word) {
 }
 
 void write_piece(uint piece) {
-    if (piece >= dispatch.count) {
+    if (piece >= dispatch.pieces) {
         return;
     }
     if (OWN_WORDS) {

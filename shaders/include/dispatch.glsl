@@ -2,13 +2,13 @@
 //
 // src_base, dst_base: element offset of index 0 inside the bound window; sums with negative strides wrap modulo 2^32
 //                     and come back inside the window, where the host has proven every access to lie.
-// count:              how many pieces of work there are (elements, or destination words); below 2^31.
+// pieces:             how much work there is, in elements or in destination words; below 2^31.
 // first:              destination word of piece 0, for kernels that own words.
 // lane_stride:        distance between the four sources of one wide store, for kernels that have one.
 layout(push_constant) uniform Dispatch {
     uint src_base;
     uint dst_base;
-    uint count;
+    uint pieces;
     uint first;
     uint lane_stride;
 } dispatch;

@@ -3,6 +3,7 @@
 __version__ = "0.1.0"
 
 from restride import reference
+from restride.arrays import asarray, from_buffer
 from restride.desc import TensorDesc
 from restride.device import Device, default_device, devices
 from restride.dml import dml_buffer_tensor_size
@@ -18,7 +19,7 @@ from restride.errors import (
     UnsupportedError,
 )
 from restride.ops import reorder, resample, strided_slice
-from restride.tensor import Tensor, asarray, empty, from_buffer
+from restride.tensor import Tensor, empty
 
 __all__ = [
     "DType",

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import TracebackType
-from typing import Self
+from typing import NoReturn, Self
 
+from restride.errors import DescriptorError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, list_devices, open_runtime
 
 SPECIALISE_AFTER = 4_000_000
-"""Elements of one problem after which its shape is compiled in. On llvmpipe a generic kernel costs about 6 ns an
-element
-more than a specialised one, and the first dispatch of a specialised one 22 to 37 ms."""
+"""Elements of one problem after which its shape is compiled in. On llvmpipe a generic kernel costs about 6 ns more an
+element than a specialised one, and the first dispatch of a specialised one 22 to 37 ms."""
 
 MOST_PARAMETER_BYTES = 1 << 20
 """Parameters in flight for one operation. Past it the operation waits for its own first part: an axis of millions."""
@@ -46,7 +47,12 @@ class Device:
     def __init__(
         self, selector: int | str | None = None, runtime: str | None = None, timeout: float = DEFAULT_TIMEOUT
     ) -> None:
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+            raise DescriptorError(f"the time limit must be a number of seconds, timeout is {timeout!r}")
+        if selector == "":
+            raise DescriptorError("a device selector is an index or part of a name, not an empty text")
         self.runtime = open_runtime(selector, runtime, timeout)
+        self._closed = False
         self._elements_seen: dict[Hashable, int] = {}
 
     @property
@@ -58,6 +64,11 @@ class Device:
     def limits(self) -> Limits:
         """What plans for this device respect."""
         return self.runtime.limits
+
+    @property
+    def is_closed(self) -> bool:
+        """True once ``close`` was called."""
+        return self._closed
 
     def counters(self) -> Counters:
         """Dispatches, pipelines, submissions, barriers, memory and traffic since the device was opened."""
@@ -73,6 +84,7 @@ class Device:
 
     def close(self) -> None:
         """Wait, then free everything; tensors on the device raise ``DeviceLost`` from then on."""
+        self._closed = True
         self.runtime.close()
 
     def run(self, plan: Planner, problem: Hashable, elements: int, memories: Sequence[Memory]) -> None:
@@ -107,8 +119,13 @@ class Device:
     ) -> None:
         self.close()
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is neither copied nor pickled; open one where it is needed")
+
     def __repr__(self) -> str:
-        return f"<restride.Device {self.info.index}: {self.info.name}, {self.info.driver} {self.info.driver_version}>"
+        info, runtime = self.info, type(self.runtime).__name__.removesuffix("Runtime").lower()
+        state = ", closed" if self._closed else ""
+        return f"<restride.Device {info.index}: {info.name}, {info.driver} {info.driver_version}, {runtime}{state}>"
 
 
 def devices() -> list[DeviceInfo]:
@@ -125,13 +142,23 @@ _default_lock = threading.Lock()
 
 
 def default_device() -> Device:
-    """The device that operations use when none is named; opened at first use.
+    """The device that operations use when none is named; opened at first use, and again after it was closed.
 
     Raises:
         DeviceNotFound: as ``Device()``.
     """
     global _default  # noqa: PLW0603 - one lazily opened device a process is what the name promises
     with _default_lock:
-        if _default is None:
+        if _default is None or _default.is_closed:
             _default = Device()
         return _default
+
+
+def _unlock_in_child() -> None:
+    # Another thread of the parent may have held it, and does not exist here.
+    global _default_lock  # noqa: PLW0603 - as above
+    _default_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_in_child)

@@ -37,7 +37,7 @@ class DType:
         return self.name
 
     def __repr__(self) -> str:
-        return f"restride.{self.name}"
+        return f"DType({self.name!r})"
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):

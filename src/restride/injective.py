@@ -7,7 +7,7 @@ the question is refused rather than guessed.
 from __future__ import annotations
 
 from restride.desc import TensorDesc
-from restride.equation import STEPS, SearchTooLongError, Steps, nested, shared_offset, solve
+from restride.equation import STEPS, SearchTooLongError, Steps, shared_offset, solve
 from restride.errors import DescriptorError
 
 _OVERLAP_STEPS = 2_000
@@ -27,11 +27,6 @@ def is_injective(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
         raise DescriptorError(
             f"distinct offsets could not be proven within {STEPS} steps for sizes {sizes}, strides {strides}"
         ) from None
-
-
-def is_nested(desc: TensorDesc) -> bool:
-    """True if each stride exceeds the whole span of the faster axes; then the descriptor is injective."""
-    return nested(desc.sizes, desc.strides)
 
 
 def require_injective(desc: TensorDesc, argument: str) -> None:

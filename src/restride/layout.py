@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeGuard
 
 from restride.desc import TensorDesc
-from restride.errors import DescriptorError, RestrideError
+from restride.errors import DescriptorError, RestrideError, UnsupportedError
 
 AXIS_NAMES = "NCDHW"
 """Letters of a layout name, in logical order: batch, channels, depth, height, width."""
@@ -17,8 +18,7 @@ def laid_out(like: TensorDesc, layout: Layout) -> TensorDesc:
     """The sizes and element type of ``like`` in the layout asked for; a TensorDesc is returned as it is.
 
     None and "A->B": packed, row-major. A name gives the memory order from slowest to fastest and leaves sizes in
-    logical
-    order: "NHWC" of sizes (1, 3, 5, 7) is strides (105, 1, 21, 3).
+    logical order: "NHWC" of sizes (1, 3, 5, 7) is strides (105, 1, 21, 3).
 
     Raises:
         DescriptorError: the layout is none of these, or does not fit the rank.
@@ -65,6 +65,8 @@ def axis_order(src: TensorDesc, layout: Layout) -> tuple[int, ...]:
 
 def _minor_to_major(name: str, src: TensorDesc) -> tuple[int, ...]:
     letters = name.strip()
+    if re.fullmatch(r"[a-z]+|[a-zA-Z]+(\d+[a-z])+", letters):
+        raise UnsupportedError(f"layout {name!r} is a oneDNN tag, which this version does not read; for {src}")
     unknown = sorted(set(letters) - set(AXIS_NAMES))
     if unknown or not letters:
         raise DescriptorError(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 from restride import views
+from restride.arrays import asarray
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError, UnsupportedError
 from restride.injective import may_overlap, require_injective
@@ -13,7 +14,7 @@ from restride.integers import integers
 from restride.kernel import KernelSpec, Limits
 from restride.layout import Layout, axis_order, is_permutation, laid_out
 from restride.plan import LINEAR_TYPES, resample_kernels
-from restride.tensor import Tensor, asarray, copy_elements, new_destination, require_like
+from restride.tensor import Tensor, copy_elements, new_destination, require_like
 
 MODES = ("nearest", "linear")
 COORDINATES = ("half_pixel",)
@@ -56,7 +57,7 @@ def strided_slice(
     return dst
 
 
-def reorder(x: Any, layout: Layout = None, out: Tensor | None = None) -> Tensor:
+def reorder(x: Any, layout: Layout = None, *, out: Tensor | None = None) -> Tensor:
     """The same logical tensor in another memory layout.
 
     Args:
@@ -81,6 +82,7 @@ def reorder(x: Any, layout: Layout = None, out: Tensor | None = None) -> Tensor:
 def resample(
     x: Any,
     sizes: Iterable[SupportsIndex],
+    *,
     axes: Iterable[SupportsIndex] | None = None,
     mode: str = "linear",
     coordinates: str = "half_pixel",
@@ -117,15 +119,16 @@ def resample(
         ("coordinates", coordinates, COORDINATES),
         ("nearest", nearest, NEAREST_RULES),
     ):
-        if value not in known:
+        if str(value) not in known:
             raise UnsupportedError(f"{argument} {value!r} is not one of {', '.join(map(repr, known))}, for {src.desc}")
     its_axes, target_sizes = _resampled(src.desc, sizes, axes)
     if mode == "linear" and src.dtype.name not in LINEAR_TYPES:
         raise UnsupportedError(
-            f"mode 'linear' has the element types {', '.join(LINEAR_TYPES)}, not {src.dtype} of {src.desc}"
+            f"mode 'linear' has the element types {', '.join(LINEAR_TYPES)}, not {src.dtype} of {src.desc}; "
+            f"numpy converts: x.astype(np.float32)"
         )
     result = TensorDesc.xla(src.dtype, target_sizes, src.desc.minor_to_major)
-    dst, view = _destination(result, result if layout is None and out is None else layout, src, out)
+    dst, view = _destination(result, layout, src, out, default=result)
     if result.numel:
 
         def plan(limits: Limits, specialised: bool) -> Iterable[KernelSpec]:
@@ -180,24 +183,28 @@ def _source(x: Any, out: Tensor | None) -> Tensor:
     return asarray(x, device=out.device)
 
 
-def _destination(like: TensorDesc, layout: Layout, src: Tensor, out: Tensor | None) -> tuple[Tensor, Tensor]:
+def _destination(
+    like: TensorDesc, layout: Layout, src: Tensor, out: Tensor | None, default: TensorDesc | None = None
+) -> tuple[Tensor, Tensor]:
     """Where a result with the axes and element type of ``like`` goes, proven fit to be written.
 
     Two tensors over the same memory: the result as the caller gets it, and the same elements with the axes in the order
-    of ``like``, which differ when the layout is a permutation "A->B".
+    of ``like``, which differ when the layout is a permutation "A->B". ``default`` is the layout where none is asked
+    for; None: packed, row-major.
     """
     order = axis_order(like, layout)
     permuted = views.permute(like, order)
-    desc = laid_out(permuted, layout)
+    desc = laid_out(permuted, default if layout is None else layout)
     if out is None:
         dst = new_destination(desc, "layout", permuted, src.device)
     else:
-        if layout is not None and not is_permutation(layout) and out.desc != desc:
-            raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
         dst = out
         require_like(out.desc, "out", permuted)
+        if layout is not None and not is_permutation(layout) and out.desc != desc:
+            raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
         require_injective(out.desc, "out")
+        # Disjoint elements may share a word: whoever reads it finds its own bytes unchanged, whatever the others are.
         if out.memory is src.memory and may_overlap(src.desc, out.desc):
-            raise DescriptorError(f"out {out.desc} shares memory with the source {src.desc} that it is made from")
+            raise DescriptorError(f"out {out.desc} must lie apart from the source {src.desc} in the buffer they share")
     inverse = tuple(order.index(axis) for axis in range(like.rank))
     return dst, Tensor(dst.memory, views.permute(dst.desc, inverse), dst.device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, SupportsIndex
+from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,9 @@ from restride.desc import TensorDesc
 from restride.device import Device, default_device
 from restride.dtypes import DType
 from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
-from restride.host import host_array, host_bytes, raw_view
 from restride.injective import require_injective
 from restride.kernel import KernelSpec, Limits
-from restride.plan import Axis, byte_copy_kernels, copy_kernels
+from restride.plan import copy_kernels
 from restride.runtime import Memory
 
 
@@ -27,20 +26,31 @@ class Tensor:
     (``numpy``, ``np.asarray``, ``buffer``, DLPack) waits for the operations that write it, and copies to the host.
     """
 
-    __slots__ = ("__weakref__", "desc", "device", "memory")
-
-    desc: TensorDesc
-    device: Device
-    memory: Memory
+    __slots__ = ("__weakref__", "_desc", "_device", "_memory")
 
     def __init__(self, memory: Memory, desc: TensorDesc, device: Device) -> None:
         if desc.nbytes > memory.nbytes:
             raise DescriptorError(
                 f"a buffer of {memory.nbytes} bytes is too small for {desc}, which needs {desc.nbytes}"
             )
-        self.memory = memory
-        self.desc = desc
-        self.device = device
+        self._memory = memory
+        self._desc = desc
+        self._device = device
+
+    @property
+    def desc(self) -> TensorDesc:
+        """What the buffer means: element type, sizes, strides and offset."""
+        return self._desc
+
+    @property
+    def device(self) -> Device:
+        """The device that the buffer lies on."""
+        return self._device
+
+    @property
+    def memory(self) -> Memory:
+        """The buffer, which views share."""
+        return self._memory
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -107,8 +117,8 @@ class Tensor:
         """A DLPack capsule over a copy on the host: ``torch.from_dlpack(tensor)`` never shares device memory.
 
         Raises:
-            BufferError: another device is asked for, or that nothing be copied.
-            DescriptorError: an element type that numpy does not hand out: bf16 and the 8-bit floats.
+            BufferError: another device is asked for, or that nothing be copied, or the element type is bf16 or an
+                8-bit float, which numpy does not hand out.
         """
         # The capsule is of the unversioned kind that every consumer takes, whatever max_version allows.
         if copy is False or dl_device not in (None, self.__dlpack_device__()) or stream is not None:
@@ -116,7 +126,7 @@ class Tensor:
         try:
             return self.numpy().__dlpack__()
         except BufferError as error:
-            raise DescriptorError(f"numpy cannot hand {self.desc} to DLPack: {error}") from error
+            raise BufferError(f"numpy cannot hand {self.desc} to DLPack: {error}") from error
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # kDLCPU
@@ -128,6 +138,17 @@ class Tensor:
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[position] for position in range(len(self)))
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self!r} has no truth value: its elements lie on a device; .numpy() brings them here")
+
+    def __contains__(self, value: object) -> bool:
+        raise TypeError(
+            f"{self!r} cannot be searched for {value!r}: its elements lie on a device; .numpy() brings them here"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} lies on a device and is neither copied nor pickled; .numpy() copies its elements")
 
     def __repr__(self) -> str:
         return f"<restride.Tensor {self.desc} on {self.device.info.name}>"
@@ -143,103 +164,28 @@ def _unpacked(values: tuple[Any, ...]) -> Iterable[SupportsIndex]:
     return values
 
 
-def empty(desc: TensorDesc, device: Device | None = None) -> Tensor:
-    """A tensor over a new buffer of ``desc.nbytes`` bytes whose contents are undefined.
+def empty(desc: TensorDesc | str, device: Device | None = None) -> Tensor:
+    """A tensor over a new buffer of ``desc.nbytes`` bytes whose contents are undefined. ``desc`` may be its text.
 
     Raises:
         OutOfDeviceMemory: the device has no room for it.
     """
-    _require_desc(desc)
-    device = _device(device)
-    return Tensor(_allocate(device, desc.nbytes, desc), desc, device)
+    its_desc = as_desc(desc)
+    its_device = as_device(device)
+    return Tensor(allocate(its_device, its_desc.nbytes, its_desc), its_desc, its_device)
 
 
-def from_buffer(raw_bytes: Any, desc: TensorDesc, device: Device | None = None) -> Tensor:
-    """A tensor over a copy of a raw physical buffer, padding included: bytes, bytearray, or any contiguous array.
-
-    Raises:
-        DescriptorError: the buffer is not contiguous, or smaller than ``desc.nbytes``.
-    """
-    _require_desc(desc)
-    data = raw_view(raw_bytes, desc)
-    if data.nbytes < desc.nbytes:
-        raise DescriptorError(f"raw_bytes has {data.nbytes} bytes, {desc} needs {desc.nbytes}")
-    device = _device(device)
-    memory = _allocate(device, data.nbytes, desc)
-    if data.nbytes:
-        device.runtime.write(memory, 0, data)
-    return Tensor(memory, desc, device)
-
-
-def asarray(array: Any, desc: TensorDesc | None = None, device: Device | None = None) -> Tensor:
-    """A tensor with the elements of ``array``, copied to the device.
-
-    Args:
-        array: a numpy array of any strides, whatever numpy makes one of, an object with ``__dlpack__`` on the CPU, or a
-            Tensor, which is returned as it is.
-        desc: layout on the device, of the array's sizes and element type; default: the array's own strides, or packed.
-        device: where to; default: ``rs.default_device()``.
-
-    Raises:
-        DescriptorError: an element type that restride does not know or a byte-swapped one, more than 8 axes, or a
-            ``desc`` that does not fit or overlaps itself.
-    """
-    if isinstance(array, Tensor):
-        tensor = array
-        if device is not None and _device(device) is not tensor.device:
-            raise DescriptorError(
-                f"{tensor!r} lies on another device than {device!r}; pass tensor.numpy() to copy it there"
-            )
-    else:
-        tensor = _upload(host_array(array), _device(device))
-    if desc is not None:
-        _require_desc(desc)
-    if desc is None or (desc == tensor.desc and desc.nbytes == tensor.memory.nbytes):
-        return tensor
-    laid_out = new_destination(desc, "desc", tensor.desc, tensor.device)
-    copy_elements(tensor, laid_out)
-    return laid_out
-
-
-def _upload(array: npt.NDArray[Any], device: Device) -> Tensor:
-    try:
-        packed = TensorDesc(array.dtype, array.shape)
-    except DescriptorError as error:
-        raise DescriptorError(f"array of shape {array.shape} cannot become a tensor: {error}") from error
-    if not packed.numel:
-        return empty(packed, device)
-    dtype = packed.dtype
-    host = host_bytes(array)
-    memory = _allocate(device, host.data.nbytes, packed)
-    device.runtime.write(memory, 0, host.data.data)
-    if not any(value % dtype.itemsize for value in (host.offset, *host.strides)):
-        strides = [stride // dtype.itemsize for stride in host.strides]
-        strided = TensorDesc(dtype, array.shape, strides, host.offset // dtype.itemsize)
-        return Tensor(memory, packed if strided == packed else strided, device)
-    # Strides that split elements, as a field of a packed record has them: gathered byte by byte, on the device.
-    laid_out = empty(packed, device)
-    axes = (
-        *(Axis(*step) for step in zip(array.shape, host.strides, _times(packed.strides, dtype.itemsize), strict=True)),
-        Axis(dtype.itemsize, 1, 1),
-    )
-
-    def plan(limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
-        return byte_copy_kernels(axes, host.offset, limits, specialised)
-
-    device.run(plan, (axes, host.offset), array.nbytes, (memory, laid_out.memory))
-    return laid_out
-
-
-def _times(values: tuple[int, ...], factor: int) -> tuple[int, ...]:
-    return tuple(value * factor for value in values)
-
-
-def _require_desc(desc: TensorDesc) -> None:
+def as_desc(desc: TensorDesc | str) -> TensorDesc:
+    """``desc``, or the descriptor that it writes."""
+    if isinstance(desc, str):
+        return TensorDesc.parse(desc)
     if not isinstance(desc, TensorDesc):
-        raise DescriptorError(f"desc must be a TensorDesc, got {desc!r}")
+        raise DescriptorError(f"desc must be a TensorDesc or its text, got {desc!r}")
+    return desc
 
 
-def _device(device: Device | None) -> Device:
+def as_device(device: Device | None) -> Device:
+    """``device``, or the default one."""
     if device is None:
         return default_device()
     if not isinstance(device, Device):
@@ -247,7 +193,8 @@ def _device(device: Device | None) -> Device:
     return device
 
 
-def _allocate(device: Device, nbytes: int, desc: TensorDesc) -> Memory:
+def allocate(device: Device, nbytes: int, desc: TensorDesc) -> Memory:
+    """A buffer for ``desc``; an error says what it was for."""
     try:
         return device.runtime.allocate(max(nbytes, 1))
     except (OutOfDeviceMemory, UnsupportedError) as error:
@@ -262,12 +209,17 @@ def new_destination(desc: TensorDesc, argument: str, like: TensorDesc, device: D
 
 
 def require_like(desc: TensorDesc, argument: str, like: TensorDesc) -> None:
-    """Raise ``DescriptorError`` unless ``desc`` has the sizes and the element type of ``like``."""
+    """Check that ``desc`` has the sizes and the element type of ``like``.
+
+    Raises:
+        DescriptorError: other sizes.
+        UnsupportedError: another element type.
+    """
     if desc.sizes != like.sizes:
         raise DescriptorError(f"{argument} {desc} must have the sizes of {like}")
     if desc.dtype != like.dtype:
-        raise DescriptorError(
-            f"{argument} {desc} must have the element type of {like}; this operation does not convert elements"
+        raise UnsupportedError(
+            f"{argument} {desc} must have the element type of {like}: this version does not convert elements"
         )
 
 

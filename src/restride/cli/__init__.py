@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from restride.cli import demo, devices, doctor, operate
 from restride.cli.arguments import parse
-from restride.cli.exits import Exit, exit_for
+from restride.cli.exits import Exit, exit_for, line_for
 
 COMMANDS = (devices, doctor, operate, demo)
 """Modules with the commands, in the order of ``restride --help``."""
@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parse(COMMANDS, argv)
         code: int = arguments.run(arguments)
         sys.stdout.flush()
-    except SystemExit as finished:  # --help and --version
+    except SystemExit as finished:  # --help, --version, and no command at all
         return finished.code if isinstance(finished.code, int) else Exit.OK
     except KeyboardInterrupt:
         print("restride: interrupted", file=sys.stderr)
@@ -36,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
             print("restride: this is a mistake in restride; please report the lines above", file=sys.stderr)
             return Exit.INTERNAL
-        print(f"restride: {' '.join(str(error).split()) or type(error).__name__}", file=sys.stderr)
+        sys.stdout.flush()
+        print(f"restride: {line_for(error)}", file=sys.stderr)
         return known
     return code

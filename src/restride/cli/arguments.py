@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 import restride
-from restride.cli.exits import EXPLAINED, UsageError
+from restride.cli.exits import EXPLAINED, Exit, UsageError
 from restride.device import Device
 from restride.errors import DeviceNotFound, UnsupportedError
 from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
@@ -45,11 +46,11 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
 
     Raises:
         UsageError: they make no sense.
-        SystemExit: after ``--help`` and ``--version``.
+        SystemExit: after ``--help`` and ``--version``, and without any command.
     """
     parser = Parser(prog="restride", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"restride {restride.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for module in modules:
         module.add_commands(commands)
     arguments, rest = parser.parse_known_args(argv)
@@ -58,7 +59,11 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
     if len(rest) == 1 and rest[0].startswith("[") and getattr(arguments, "index", "") is None:
         arguments.index = rest.pop()
     if rest:
-        raise UsageError(f"unrecognized arguments: {' '.join(rest)} (see `restride {arguments.command} --help`)")
+        command = "restride" if arguments.command is None else f"restride {arguments.command}"
+        raise UsageError(f"unrecognized arguments: {' '.join(rest)} (see `{command} --help`)")
+    if arguments.command is None:
+        parser.print_help(sys.stderr)
+        raise SystemExit(Exit.USAGE)
     return arguments
 
 
@@ -78,7 +83,7 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=DEFAULT_TIMEOUT,
         metavar="SECONDS",
-        help="longest wait for the device (default: %(default)g)",
+        help="longest wait for the device (default: %(default)g); with kompute a warning, afterwards",
     )
 
 

@@ -19,6 +19,7 @@ from restride.cli.exits import EXPLAINED, Exit
 from restride.cli.probe import try_runtime
 from restride.errors import DeviceError, RestrideError
 from restride.runtime import RUNTIMES, list_devices
+from restride.runtime.kompute_device import INSTALL_KP
 from restride.runtime.loader import INSTALL_DRIVER, package
 from restride.runtime.modules import load_module, manifest
 
@@ -30,13 +31,14 @@ operation. Each thing that is missing comes with its fix. Ends with 0 if the def
 _VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
 
 _PACKAGES = (
-    ("numpy", True, "pip install numpy"),
-    ("ml_dtypes", True, "pip install ml_dtypes"),
-    ("vulkan", True, "pip install vulkan"),
-    ("kp", False, "only for the runtime kompute: pip install 'restride[kompute]' (from a source tree: make test)"),
-    ("pillow", False, "only for images: pip install 'restride[images]'"),
-    ("scikit-image", False, "only for the demo without a photograph of yours: pip install 'restride[demo]'"),
+    ("numpy", "", "pip install numpy"),
+    ("ml_dtypes", "", "pip install ml_dtypes"),
+    ("vulkan", "", "pip install vulkan"),
+    ("kp", "the runtime kompute", INSTALL_KP),
+    ("pillow", "images", "pip install 'restride[images]'"),
+    ("scikit-image", "the demo without a photograph of yours", "pip install 'restride[demo]'"),
 )
+"""Name, what alone needs it (empty: everything), and the fix."""
 
 
 @dataclass(frozen=True)
@@ -73,17 +75,18 @@ def run(arguments: argparse.Namespace) -> int:
                 is_repeated = any(finding.fix == earlier.fix for earlier in findings[:-1])
                 print(f"{'':<26}fix: {'as above' if is_repeated else finding.fix}", flush=True)
     if arguments.json:
-        print(json.dumps([asdict(finding) for finding in findings], indent=2))
-    verdict = "works" if works else "does not work"
-    print(f"restride: the default runtime, {default}, {verdict}", file=sys.stderr)
+        print(json.dumps([asdict(finding) for finding in findings], indent=2), flush=True)
+    verdict = f"restride: the default runtime, {default}, {'works' if works else 'does not work'}"
+    # The last line of the text; beside a JSON list it is talk.
+    print(verdict, file=sys.stderr if arguments.json else sys.stdout, flush=True)
     return Exit.OK if works else Exit.NO_DEVICE
 
 
 def _findings(default: str, selector: str | None) -> Iterator[Finding]:
     yield Finding("ok", "restride", f"{restride.__version__} in {Path(restride.__file__).parent}")
     yield Finding("ok", "python", f"{platform.python_version()} on {platform.platform()}")
-    for name, needed, fix in _PACKAGES:
-        yield _package(name, needed, fix)
+    for name, purpose, fix in _PACKAGES:
+        yield _package(name, purpose, fix)
     yield _guarded("shader modules", _shader_modules)
     loader = _guarded("Vulkan loader", _loader)
     yield loader
@@ -125,11 +128,13 @@ def _explained(status: str, subject: str, message: str) -> Finding:
     return Finding(status, subject, detail, fix)
 
 
-def _package(name: str, needed: bool, fix: str) -> Finding:
+def _package(name: str, purpose: str, fix: str) -> Finding:
     try:
         return Finding("ok", name, metadata.version(name))
     except metadata.PackageNotFoundError:
-        return Finding("BROKEN" if needed else "missing", name, "not installed", fix)
+        if purpose:
+            return Finding("missing", name, f"not installed, only needed for {purpose}", fix)
+        return Finding("BROKEN", name, "not installed", fix)
 
 
 def _shader_modules() -> Finding:

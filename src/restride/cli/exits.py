@@ -30,6 +30,12 @@ class UsageError(RestrideError):
     """The command line or a file it names is no good."""
 
 
+def line_for(error: BaseException) -> str:
+    """An error in one line, in words of the command line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text.replace("open Device(timeout=...)", "use --timeout SECONDS")
+
+
 def exit_for(error: Exception) -> Exit | None:
     """The exit code of an error that a user can act on; None: a mistake of ours."""
     if isinstance(error, UsageError | DescriptorError | UnsupportedError):

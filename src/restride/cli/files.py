@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,15 @@ Array = npt.NDArray[Any]
 _FORMATS = {".npy": "npy", ".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 _INSTALL_PILLOW = "images need Pillow: pip install 'restride[images]'"
 _JPEG_QUALITY = 95
+_LONGEST_JPEG_SIDE = 65_500
+"""Pixels; libjpeg's own limit."""
 _MODES = {"1": "L", "P": "RGB", "PA": "RGBA", "CMYK": "RGB", "YCbCr": "RGB", "LAB": "RGB", "HSV": "RGB"}
 """What a picture with another kind of pixel is read as."""
 
 
 @dataclass(frozen=True, eq=False)
 class FileArray:
-    """What a file holds; an image is sizes [height, width] or [height, width, channels], u8 or u16."""
+    """What a file holds; an image is u8 of sizes [height, width] or [height, width, channels], or a grey one of u16."""
 
     array: Array
     is_image: bool
@@ -66,8 +68,8 @@ def write_array(path: Path, array: Array) -> None:
         UsageError: the format cannot hold the array, or the file system refused.
     """
     kind = format_of(path)
-    writer = _npy_writer(array) if kind == "npy" else _image_writer(path, array, kind)
-    write_whole(path, writer)
+    require_room(path, array.dtype, array.shape)
+    write_whole(path, _npy_writer(array) if kind == "npy" else _image_writer(array, kind))
 
 
 def write_whole(path: Path, writer: Callable[[BinaryIO], None]) -> None:
@@ -84,10 +86,30 @@ def write_whole(path: Path, writer: Callable[[BinaryIO], None]) -> None:
 
 
 def require_writable(path: Path) -> None:
-    """Raise ``UsageError`` before any work if the name or the folder of an output file is no good."""
-    format_of(path)
+    """Raise ``UsageError`` before any work if an output file cannot be written, whatever it shall hold."""
+    if format_of(path) != "npy":
+        pillow()
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise UsageError(f"cannot write {path}: {'it is a folder' if path.is_dir() else 'no such folder'}")
+
+
+def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None:
+    """Raise ``UsageError`` unless the format of ``path`` can hold elements of ``dtype`` in ``sizes``."""
+    kind = format_of(path)
+    if kind == "npy":
+        return
+    another = f"give {path.stem}.npy as the output"
+    channels = sizes[2] if len(sizes) == 3 else 1
+    if not (dtype == np.uint8 or (kind == "PNG" and dtype == np.uint16 and channels == 1)):
+        holds = "u8 elements" if kind == "JPEG" else "u8 elements, or u16 of one channel"
+        raise UsageError(f"a {kind} image holds {holds}, not {dtype}{list(sizes)}: {another}")
+    if len(sizes) not in {2, 3} or channels not in ((1, 3) if kind == "JPEG" else (1, 2, 3, 4)) or min(sizes) < 1:
+        raise UsageError(
+            f"a {kind} image has sizes [height, width] or [height, width, channels] with "
+            f"{'1 or 3' if kind == 'JPEG' else '1 to 4'} channels, not {list(sizes)}: {another}"
+        )
+    if kind == "JPEG" and max(sizes) > _LONGEST_JPEG_SIDE:
+        raise UsageError(f"a JPEG image has at most {_LONGEST_JPEG_SIDE} pixels a side, not {list(sizes)}: {another}")
 
 
 def pillow() -> Any:
@@ -120,10 +142,10 @@ def _read_image(path: Path) -> Array:
     from PIL import ImageOps
 
     try:
-        with image_module.open(path) as opened:
+        with image_module.open(path, formats=("PNG", "JPEG")) as opened:
             # Cameras write how they were held; the picture is taken as a viewer shows it.
             image = ImageOps.exif_transpose(opened)
-            if image.mode.startswith("I;16"):
+            if image.mode.startswith("I"):  # grey of 16 bits; "I" in older Pillows, "I;16" now
                 return np.asarray(image).astype(np.uint16)
             if image.mode == "P" and "transparency" in image.info:
                 image = image.convert("RGBA")
@@ -132,19 +154,8 @@ def _read_image(path: Path) -> Array:
         raise UsageError(f"cannot read {path}: {error}") from error
 
 
-def _image_writer(path: Path, array: Array, kind: str) -> Callable[[BinaryIO], None]:
-    channels = array.shape[2] if array.ndim == 3 else 1
-    is_grey16 = kind == "PNG" and array.dtype == np.uint16 and array.ndim == 2
-    if not (array.dtype == np.uint8 or is_grey16):
-        raise UsageError(f"an image holds u8 elements, not {array.dtype}: give {path.stem}.npy as the output")
-    allowed = (1, 3) if kind == "JPEG" else (1, 2, 3, 4)
-    if array.ndim not in {2, 3} or channels not in allowed or not array.size:
-        raise UsageError(
-            f"a {kind} image has sizes [height, width] or [height, width, channels] with "
-            f"{'1 or 3' if kind == 'JPEG' else '1 to 4'} channels, not {list(array.shape)}: "
-            f"give {path.stem}.npy as the output"
-        )
-    pixels = array[:, :, 0] if array.ndim == 3 and channels == 1 else array
+def _image_writer(array: Array, kind: str) -> Callable[[BinaryIO], None]:
+    pixels = array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array
     image = pillow().fromarray(np.ascontiguousarray(pixels))
     options = {"quality": _JPEG_QUALITY} if kind == "JPEG" else {}
     return lambda file: image.save(file, kind, **options)

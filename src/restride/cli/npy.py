@@ -25,7 +25,9 @@ _RAW_TYPES = ("bf16", "f8e4m3fn", "f8e5m2")
 
 
 def read_npy(path: Path, dtype: str | None = None) -> Array:
-    """The array in a .npy file, in C or Fortran order; ``dtype`` takes its elements as a type of the same width.
+    """The array in a .npy file, in C or Fortran order, brought to this machine's byte order.
+
+    ``dtype`` takes its elements as a type of the same width.
 
     Raises:
         UsageError: not a .npy file, truncated, or its elements are no numbers.
@@ -43,6 +45,8 @@ def read_npy(path: Path, dtype: str | None = None) -> Array:
             )
         file.seek(start)
         data = np.fromfile(file, np.uint8, needed)
+    if not stored.isnative:
+        data.view(f"u{stored.itemsize}").byteswap(inplace=True)
     try:
         array: Array = data.view(element.dtype).reshape(shape, order="F" if fortran_order else "C")
     except ValueError as error:  # a size beyond what numpy can index, beside a size of 0
@@ -113,6 +117,6 @@ def _element_type(stored: np.dtype[Any], dtype: str | None, path: Path) -> DType
         hint = f"; if they are {' or '.join(fitting)}, say so with --dtype" if fitting else ""
         raise UsageError(f"{path} holds raw elements of {stored.itemsize} bytes ({stored.str}){hint}")
     try:
-        return as_dtype(stored)
+        return as_dtype(stored.newbyteorder("="))
     except DescriptorError as error:
         raise UsageError(f"{path}: {error}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride import reference
+from restride import reference, views
+from restride.arrays import asarray
 from restride.cli.arguments import Commands, Parser, add_device_options, open_device, runtime_name
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
 from restride.cli.exits import EXPLAINED, Exit, UsageError
-from restride.cli.files import FileArray, read_array, require_writable, write_array
+from restride.cli.files import FileArray, read_array, require_room, require_writable, write_array
 from restride.cli.indices import parse_index
 from restride.desc import TensorDesc
+from restride.layout import axis_order
 from restride.ops import MODES, reorder, resample, strided_slice
-from restride.tensor import Tensor, asarray
+from restride.tensor import Tensor
 
 Array = npt.NDArray[Any]
 
 _FILES = """\
-Files are .npy, .png and .jpg. An image is u8 of sizes [height, width, channels], a grey one [height, width].
+Files are .npy, .png and .jpg. An image is u8 of sizes [height, width, channels], a grey one [height, width], in u16
+if it is a PNG of 16 bits; colours of 16 bits are read as u8, as Pillow does.
 A .npy file holds the logical order of the elements, as numpy shows it.
 """
 _SLICE = f"""\
@@ -59,10 +62,15 @@ examples:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation on one file: on the device, and what the reference says to its result."""
+    """One operation on one file: the sizes of its result, how it is made on the device, and what the reference says.
 
+    note: what to say once it is done; empty for nothing.
+    """
+
+    sizes: tuple[int, ...]
     on_device: Callable[[Tensor], Tensor]
     check: Callable[[Array, Array], Comparison]
+    note: str = ""
 
 
 def add_commands(commands: Commands) -> None:
@@ -108,6 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     require_writable(arguments.output)
     file = read_array(arguments.input, arguments.dtype)
     operation: Operation = arguments.operation(arguments, file)
+    require_room(arguments.output, file.array.dtype, operation.sizes)
     with open_device(arguments) as device:
         source = asarray(file.array, device=device)
         start = time.perf_counter()
@@ -118,9 +127,11 @@ def run(arguments: argparse.Namespace) -> int:
             f"restride: {1000 * seconds:.1f} ms on {device.info.name} ({runtime_name(device)}), result read back",
             file=sys.stderr,
         )
+    if operation.note:
+        print(f"restride: {operation.note}", file=sys.stderr)
     if arguments.check:
         comparison = operation.check(file.array, array)
-        print(f"check: {comparison}")
+        print(f"check: {comparison}", flush=True)
         if not comparison.passed:
             print(f"restride: {arguments.output} is not written", file=sys.stderr)
             return Exit.CHECK_FAILED
@@ -130,43 +141,61 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _slice(arguments: argparse.Namespace, file: FileArray) -> Operation:
+    desc = TensorDesc(file.array.dtype, file.array.shape)
     if arguments.index is not None:
         if arguments.offsets or arguments.sizes or arguments.strides or arguments.output_sizes:
             raise UsageError("give either an index such as '[..., ::2]' or --offsets, --sizes and --strides, not both")
         key = parse_index(arguments.index)
-        return Operation(lambda x: x[key], lambda array, result: compare_bits(result, np.asarray(array[key])))
+        return Operation(
+            views.index(desc, key).sizes,
+            lambda x: x[key],
+            lambda array, result: compare_bits(result, np.asarray(array[key])),
+        )
     if arguments.offsets is None or arguments.sizes is None:
         raise UsageError("slice needs an index such as '[..., ::2, ::-1]', or --offsets and --sizes")
-    strides = arguments.strides or [1] * file.array.ndim
+    strides = arguments.strides or [1] * desc.rank
     window = (arguments.offsets, arguments.sizes, strides, arguments.output_sizes)
     return Operation(
+        views.window(desc, *window).sizes,
         lambda x: strided_slice(x, *window),
         lambda array, result: compare_bits(result, reference.strided_slice(array, *window)),
     )
 
 
-def _reorder(arguments: argparse.Namespace, _file: FileArray) -> Operation:
+def _reorder(arguments: argparse.Namespace, file: FileArray) -> Operation:
     layout: str = arguments.layout
-    if "->" not in layout:
-        print(
-            f"restride: layout {layout!r} changes memory only, so {arguments.output} holds the values of "
-            f"{arguments.input}; 'A->B', such as 'NCHW->NHWC', permutes the axes",
-            file=sys.stderr,
-        )
+    desc = TensorDesc(file.array.dtype, file.array.shape)
+    note = (
+        f"layout {layout!r} changes memory only, so the values are those of {arguments.input}; 'A->B', such as "
+        f"'NCHW->NHWC', permutes the axes"
+    )
     return Operation(
+        tuple(desc.sizes[axis] for axis in axis_order(desc, layout)),
         lambda x: reorder(x, layout),
         lambda array, result: compare_bits(result, reference.reorder(array, layout)),
+        "" if "->" in layout else note,
     )
 
 
 def _resample(arguments: argparse.Namespace, file: FileArray) -> Operation:
     axes = arguments.axes if arguments.axes is not None else (0, 1) if file.is_image else None
-    options = {"sizes": arguments.sizes, "axes": axes, "mode": arguments.mode}
+    options = {"axes": axes, "mode": arguments.mode}
 
     def check(array: Array, result: Array) -> Comparison:
-        answer = reference.resample(array, **options)
+        answer = reference.resample(array, arguments.sizes, **options)
         if arguments.mode == "nearest":
             return compare_bits(result, answer)
-        return compare_limits(result, answer, *reference.resample_limits(array, **options))
+        return compare_limits(result, answer, *reference.resample_limits(array, arguments.sizes, **options))
 
-    return Operation(lambda x: resample(x, **options), check)
+    return Operation(
+        _resized(file.array.shape, arguments.sizes, axes), lambda x: resample(x, arguments.sizes, **options), check
+    )
+
+
+def _resized(shape: tuple[int, ...], sizes: list[int], axes: Sequence[int] | None) -> tuple[int, ...]:
+    """The sizes of the result; axes and sizes that do not fit are left for the operation to refuse."""
+    result = list(shape)
+    for axis, size in zip(range(-len(sizes), 0) if axes is None else axes, sizes, strict=False):
+        if -len(shape) <= axis < len(shape):
+            result[axis] = size
+    return tuple(result)

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from restride import reference
+from restride.arrays import asarray
 from restride.device import Device
 from restride.errors import DeviceNotFound, RestrideError, UnsupportedError
 from restride.ops import reorder
-from restride.tensor import asarray
 
 _LONGEST = 120.0
 """Seconds, the start of Python and a first compile of shaders included."""

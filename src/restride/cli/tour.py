@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from restride import reference
+from restride.arrays import asarray
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
 from restride.desc import TensorDesc
 from restride.device import Device
 from restride.ops import reorder, resample, strided_slice
-from restride.tensor import Tensor, asarray, empty
+from restride.tensor import Tensor, empty
 
 Array = npt.NDArray[Any]
 

@@ -41,6 +41,10 @@ class Axis:
         """True when the source is walked by stride alone."""
         return self.table is None
 
+    def reads(self) -> tuple[int, int]:
+        """The lowest and the highest source index."""
+        return (0, self.size - 1) if self.table is None else self.table.reads()
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -58,16 +62,6 @@ class Problem:
         for axis in self.axes:
             count *= axis.size
         return count
-
-    @property
-    def is_nested(self) -> bool:
-        """True when every destination stride steps over all that the inner axes reach."""
-        reach = 0
-        for axis in self.axes:
-            if axis.dst <= reach:
-                return False
-            reach += (axis.size - 1) * axis.dst
-        return True
 
 
 def simplify(axes: Sequence[Axis], src_offset: int, dst_offset: int, itemsize: int) -> Problem:

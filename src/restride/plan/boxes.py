@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, Limits
 from restride.plan.axes import Axis, Problem, in_order
+from restride.plan.parameters import word
 
 MAX_COUNT = (1 << 31) - 1
 """Elements of one dispatch: the shaders divide exactly below 2^31."""
@@ -25,15 +27,15 @@ MAX_TABLE_BYTES = 1 << 20
 WINDOW_ALIGNMENT = 16
 """A window starts at a multiple of the widest element."""
 
-TooBig = Callable[[Problem, Limits], Callable[[Axis], int] | None]
+AxisToCut = Callable[[Problem, Limits], int | None]
+"""Position of the axis at which a problem is to be cut; None: it fits."""
 
 _CUT = 64
 """Halves are rounded to multiples of this, which keeps wide elements and 4x4 blocks whole."""
 
 
-@dataclass(frozen=True)
-class Side:
-    """The span of one side of a problem: element offsets from ``lowest`` to ``highest``, both touched."""
+class Span(NamedTuple):
+    """Element offsets of one side of a problem, from ``lowest`` to ``highest``, both touched."""
 
     lowest: int
     highest: int
@@ -46,26 +48,42 @@ class Side:
         return Binding(start, end - start, writes)
 
 
-def src_side(problem: Problem) -> Side:
-    """The source elements that the problem reads, as a span."""
+class Bound(NamedTuple):
+    """A problem's windows of memories 0 and 1, and the offset of its index 0 in each, in elements, as kernels count."""
+
+    windows: tuple[Binding, Binding]
+    src_base: int
+    dst_base: int
+
+
+def bind(problem: Problem, limits: Limits) -> Bound:
+    """The windows of a problem that fits one dispatch."""
+    src = src_span(problem).window(problem.itemsize, limits)
+    dst = dst_span(problem).window(problem.itemsize, limits, writes=True)
+    return Bound(
+        (src, dst),
+        word(problem.src_offset - src.offset // problem.itemsize),
+        problem.dst_offset - dst.offset // problem.itemsize,
+    )
+
+
+def src_span(problem: Problem) -> Span:
+    """The source elements that the problem reads."""
     lowest = highest = problem.src_offset
     for axis in problem.axes:
-        near, far = axis.table.reads() if axis.table is not None else (0, axis.size - 1)
-        ends = near * axis.src, far * axis.src
+        ends = [index * axis.src for index in axis.reads()]
         lowest += min(ends)
         highest += max(ends)
-    return Side(lowest, highest)
+    return Span(lowest, highest)
 
 
-def dst_side(problem: Problem) -> Side:
-    """The destination elements that the problem writes, as a span (destination strides are positive)."""
-    return Side(problem.dst_offset, problem.dst_offset + sum((axis.size - 1) * axis.dst for axis in problem.axes))
+def dst_span(problem: Problem) -> Span:
+    """The destination elements that the problem writes; destination strides are positive."""
+    return Span(problem.dst_offset, problem.dst_offset + sum(_dst_reach(axis) for axis in problem.axes))
 
 
 def _src_reach(axis: Axis) -> int:
-    if axis.table is None:
-        return (axis.size - 1) * abs(axis.src)
-    near, far = axis.table.reads()
+    near, far = axis.reads()
     return (far - near) * abs(axis.src)
 
 
@@ -77,25 +95,40 @@ def _table_bytes(axis: Axis) -> int:
     return axis.table.nbytes if axis.table is not None else 0
 
 
-def _too_big(problem: Problem, limits: Limits) -> Callable[[Axis], int] | None:
-    """What to judge the axes by when the problem does not fit one dispatch: the axis with the most of it is cut."""
-    src, dst = src_side(problem), dst_side(problem)
-    for side, reach in ((src, _src_reach), (dst, _dst_reach)):
-        nbytes = side.window(problem.itemsize, limits).nbytes
+def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
+    """The limits that every kernel has; the axis that does most to exceed one is cut.
+
+    Raises:
+        UnsupportedError: a window is too wide and cannot be cut.
+    """
+    dst = dst_span(problem)
+    for span, reach in ((src_span(problem), _src_reach), (dst, _dst_reach)):
+        nbytes = span.window(problem.itemsize, limits).nbytes
         if nbytes > limits.max_buffer_range:
+            longest = _longest(problem, reach)
             if not limits.offset_alignment:
                 raise UnsupportedError(
                     f"a buffer of {nbytes} bytes exceeds the {limits.max_buffer_range} bytes that a binding may cover, "
                     f"and this runtime cannot bind part of a buffer; the 'vulkan' runtime splits such problems"
                 )
-            return reach
+            if problem.axes[longest].size == 1:
+                raise UnsupportedError(
+                    f"one output element reads sources {nbytes} bytes apart, and a binding may cover "
+                    f"{limits.max_buffer_range} bytes; put the resampled axis further inward first, by rs.reorder"
+                )
+            return longest
     if dst.highest - dst.lowest > MAX_COUNT:
-        return _dst_reach
+        return _longest(problem, _dst_reach)
     if problem.count > MAX_COUNT:
-        return lambda axis: axis.size
+        return _longest(problem, lambda axis: axis.size)
     if sum(_table_bytes(axis) for axis in problem.axes) > MAX_TABLE_BYTES:
-        return _table_bytes
+        return _longest(problem, _table_bytes)
     return None
+
+
+def _longest(problem: Problem, measure: Callable[[Axis], int]) -> int:
+    """Position of the axis with most of ``measure``, of those that can be cut, if any can."""
+    return max(range(len(problem.axes)), key=lambda k: (problem.axes[k].size > 1, measure(problem.axes[k])))
 
 
 def _half(size: int) -> int:
@@ -116,25 +149,23 @@ def _part(problem: Problem, position: int, start: int, size: int) -> Problem:
     return Problem(in_order(axes), src_offset, problem.dst_offset + start * axis.dst, problem.itemsize)
 
 
-def boxes(problem: Problem, limits: Limits, also_too_big: TooBig | None = None) -> Iterator[Problem]:
+def boxes(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _limits: None) -> Iterator[Problem]:
     """The problem, or parts of it that each fit one dispatch.
 
-    also_too_big: a kernel's own limit, judged after those that every kernel has.
+    also: a kernel's own limit, judged after those that every kernel has.
 
     Raises:
-        UnsupportedError: a buffer exceeds ``max_buffer_range`` on a runtime that cannot bind part of it.
+        UnsupportedError: a buffer exceeds ``max_buffer_range`` and cannot be bound in parts.
     """
-    measure = _too_big(problem, limits)
-    if measure is None and also_too_big is not None:
-        measure = also_too_big(problem, limits)
-    if measure is None:
+    position = _axis_to_cut(problem, limits)
+    if position is None:
+        position = also(problem, limits)
+    if position is None:
         yield problem
         return
-    amounts = [measure(axis) if axis.size > 1 else 0 for axis in problem.axes]
-    position = amounts.index(max(amounts))
     size = problem.axes[position].size
     for start, part in ((0, _half(size)), (_half(size), size - _half(size))):
-        yield from boxes(_part(problem, position, start, part), limits, also_too_big)
+        yield from boxes(_part(problem, position, start, part), limits, also)
 
 
 def rows_of_groups(groups: int, limits: Limits) -> tuple[int, int, int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
-from restride.kernel import Binding, KernelSpec, Limits
+from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem, widen
-from restride.plan.boxes import boxes, rows_of_groups
-from restride.plan.elements import GROUP_SIZE, axes_for, bases_of, plan_elements, variant, windows_of
-from restride.plan.parameters import pack_parameters, word
+from restride.plan.boxes import Bound, bind, boxes, rows_of_groups
+from restride.plan.elements import GROUP_SIZE, axes_for, plan_elements, variant
+from restride.plan.parameters import Push, pack_parameters, word
 
 ELEMENTS_PER_INVOCATION = 4
 """Elements that an invocation of strided_copy.comp moves."""
@@ -33,30 +32,34 @@ def plan_copy(problem: Problem, limits: Limits, specialised: bool) -> tuple[Kern
     problem = widen(problem)
     if problem.itemsize < 4:
         return tuple(plan_elements(problem, limits, specialised, "element_copy"))
-    return tuple(_copy_words(box, limits, specialised) for box in boxes(problem, limits, _too_many_groups))
+    return tuple(_copy_words(box, limits, specialised) for box in boxes(problem, limits, _axis_with_too_many_groups))
 
 
 def _copy_words(problem: Problem, limits: Limits, specialised: bool) -> KernelSpec:
+    bound = bind(problem, limits)
     pair = _transposed_axes(problem)
     if pair is not None:
-        return _transpose(problem, *pair, limits)
-    if _can_gather(problem):
-        return _gather(problem, limits, specialised)
-    return _strided_copy(problem, limits, specialised)
-
-
-def _strided_copy(problem: Problem, limits: Limits, specialised: bool) -> KernelSpec:
-    windows = windows_of(problem, limits)
+        return _transpose(problem, pair, bound)
+    # Specialization constant of strided_copy.comp: an invocation's elements are neighbours.
+    kernel: tuple[int, ...] = (int(limits.is_cpu),)
     bits = problem.itemsize * 8
-    push = (*bases_of(problem, windows), problem.count, 0, 0)
-    if all((axis.src, axis.dst) == (1, 1) for axis in problem.axes) and bits in RUN_WIDTHS:
-        return _walk(f"run_copy_{bits}", _kernel(limits), b"", push, windows, limits)
-    shader = variant(f"strided_copy_{bits}", specialised)
-    return _walk(shader, *axes_for(problem.axes, specialised, _kernel(limits)), push, windows, limits)
+    axes = problem.axes
+    push = Push(bound.src_base, bound.dst_base, problem.count)
+    if bits in RUN_WIDTHS and all((axis.src, axis.dst) == (1, 1) for axis in axes):
+        shader, constants, parameters = f"run_copy_{bits}", kernel, b""
+    else:
+        shader = f"strided_copy_{bits}"
+        if _can_gather(problem):
+            shader, axes = "strided_gather_128", _gathered(axes)
+            push = Push(bound.src_base, bound.dst_base // 4, problem.count // 4, 0, word(problem.axes[0].src))
+        shader = variant(shader, specialised)
+        constants, parameters = axes_for(axes, specialised, kernel)
+    groups = rows_of_groups(-(-push.pieces // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits)
+    return KernelSpec(shader, constants, push, parameters, groups, bound.windows)
 
 
 def _can_gather(problem: Problem) -> bool:
-    # Four words fill one aligned 128-bit store in every row of the destination.
+    """True when four words fill one aligned 128-bit store in every row of the destination."""
     if problem.itemsize != 4 or not problem.axes:
         return False
     inner, *outer = problem.axes
@@ -64,35 +67,14 @@ def _can_gather(problem: Problem) -> bool:
     return inner.dst == 1 and inner.size % 4 == 0 and aligned
 
 
-def _gather(problem: Problem, limits: Limits, specialised: bool) -> KernelSpec:
-    # [::2] of 8 words, axis (size 8, src 2, dst 1), becomes (size 2, src 8, dst 1 of 16 bytes) with lane stride 2.
-    windows = windows_of(problem, limits)
-    src_base, dst_base = bases_of(problem, windows)
-    inner, *outer = problem.axes
-    axes = [replace(axis, dst=axis.dst // 4) for axis in outer]
-    if inner.size > 4:
-        axes.insert(0, Axis(inner.size // 4, inner.src * 4, 1))
-    push = (src_base, dst_base // 4, problem.count // 4, 0, word(inner.src))
-    shader = variant("strided_gather_128", specialised)
-    return _walk(shader, *axes_for(tuple(axes), specialised, _kernel(limits)), push, windows, limits)
+def _gathered(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """The axes by four words at a time, where ``_can_gather``; the source goes on in words.
 
-
-def _kernel(limits: Limits) -> tuple[int]:
-    """Specialization constant of strided_copy.comp: an invocation's elements are neighbours."""
-    return (int(limits.is_cpu),)
-
-
-def _walk(
-    shader: str,
-    constants: tuple[int, ...],
-    parameters: bytes,
-    push: tuple[int, ...],
-    windows: tuple[Binding, Binding],
-    limits: Limits,
-) -> KernelSpec:
-    """A dispatch of strided_copy.comp; ``push[2]`` is the count."""
-    groups = rows_of_groups(-(-push[2] // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits)
-    return KernelSpec(shader, constants, push, parameters, groups, windows)
+    [::2] of 8 words, axis (size 8, src 2, dst 1), becomes (size 2, src 8, dst 1 of 16 bytes), and the lane stride is 2.
+    """
+    inner, *outer = axes
+    fours = [Axis(inner.size // 4, inner.src * 4, 1)] if inner.size > 4 else []
+    return (*fours, *(replace(axis, dst=axis.dst // 4) for axis in outer))
 
 
 def _transposed_axes(problem: Problem) -> tuple[int, int] | None:
@@ -109,26 +91,25 @@ def _transposed_axes(problem: Problem) -> tuple[int, int] | None:
     return (0, contiguous[0]) if filled >= _LEAST_FILLED else None
 
 
-def _transpose(problem: Problem, a_position: int, b_position: int, limits: Limits) -> KernelSpec:
-    windows = windows_of(problem, limits)
-    bases = bases_of(problem, windows)
-    a, b = problem.axes[a_position], problem.axes[b_position]
-    outer = _outer(problem, a_position, b_position)
+def _transpose(problem: Problem, pair: tuple[int, int], bound: Bound) -> KernelSpec:
+    a, b = (problem.axes[position] for position in pair)
+    outer = _outer(problem, pair)
     strides = [a.src, b.dst, *(axis.src for axis in outer), *(axis.dst for axis in outer)]
-    aligned = b.src == 1 and not any(value % 4 for value in (*strides, *bases, a.size, b.size))
+    values = (*strides, bound.src_base, bound.dst_base, a.size, b.size)
+    aligned = b.src == 1 and not any(value % 4 for value in values)
     parameters, _ = pack_parameters(outer, specialised=False)
     return KernelSpec(
         shader="transpose_32_aligned" if aligned else "transpose_32",
         constants=(),
-        push=(*bases, a.size, b.size, word(a.src), word(b.src), b.dst),
+        push=(bound.src_base, bound.dst_base, a.size, b.size, word(a.src), word(b.src), b.dst),
         parameters=parameters,
         groups=_transpose_groups(a, b, outer),
-        bindings=windows,
+        bindings=bound.windows,
     )
 
 
-def _outer(problem: Problem, a_position: int, b_position: int) -> tuple[Axis, ...]:
-    return tuple(axis for position, axis in enumerate(problem.axes) if position not in (a_position, b_position))
+def _outer(problem: Problem, pair: tuple[int, int]) -> tuple[Axis, ...]:
+    return tuple(axis for position, axis in enumerate(problem.axes) if position not in pair)
 
 
 def _transpose_groups(a: Axis, b: Axis, outer: tuple[Axis, ...]) -> tuple[int, int, int]:
@@ -136,14 +117,15 @@ def _transpose_groups(a: Axis, b: Axis, outer: tuple[Axis, ...]) -> tuple[int, i
     return -(-a.size // along_a), -(-b.size // along_b), math.prod(axis.size for axis in outer)
 
 
-def _too_many_groups(problem: Problem, limits: Limits) -> Callable[[Axis], int] | None:
-    """A transpose has one group an element of the outer axes, along z; the axis at fault is cut."""
+def _axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:
+    """A transpose has one group an element of the outer axes, along z; of these the longest is cut."""
     pair = _transposed_axes(problem)
     if pair is None:
         return None
+    outer = [position for position in range(len(problem.axes)) if position not in pair]
     a, b = (problem.axes[position] for position in pair)
-    outer = _outer(problem, *pair)
-    over = [count > most for count, most in zip(_transpose_groups(a, b, outer), limits.max_group_count, strict=True)]
-    cuttable = [[a], [b], list(outer)]
-    axes = [axis for too_many, group in zip(over, cuttable, strict=True) if too_many for axis in group]
-    return (lambda axis: axis.size if axis in axes else 0) if axes else None
+    groups = _transpose_groups(a, b, _outer(problem, pair))
+    for count, most, positions in zip(groups, limits.max_group_count, ([pair[0]], [pair[1]], outer), strict=True):
+        if count > most:
+            return max(positions, key=lambda position: problem.axes[position].size)
+    return None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from restride.kernel import Binding, KernelSpec, Limits
+from restride.equation import nested
+from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem
-from restride.plan.boxes import boxes, dst_side, rows_of_groups, src_side
-from restride.plan.parameters import pack_parameters, specialised_constants, word
+from restride.plan.boxes import bind, boxes, dst_span, rows_of_groups
+from restride.plan.parameters import Push, pack_parameters, specialised_constants
 
 GROUP_SIZE = 128
 """Invocations of a work group in every kernel but the transpose."""
@@ -27,40 +28,26 @@ def plan_elements(
 
 
 def _elements(problem: Problem, limits: Limits, specialised: bool, shader: str, kernel: tuple[int, ...]) -> KernelSpec:
-    windows = windows_of(problem, limits)
-    src_base, dst_base = bases_of(problem, windows)
+    bound = bind(problem, limits)
     lanes = 4 // problem.itemsize
-    dst = dst_side(problem)
-    first_word = dst_base // lanes
-    words = (dst_base + dst.highest - dst.lowest) // lanes - first_word + 1
-    own_words = lanes > 1 and problem.is_nested and words * lanes <= problem.count * _MOST_HOLES + lanes
+    dst = dst_span(problem)
+    first_word = bound.dst_base // lanes
+    words = (bound.dst_base + dst.highest - dst.lowest) // lanes - first_word + 1
+    own_words = lanes > 1 and words * lanes <= problem.count * _MOST_HOLES + lanes and _is_nested(problem)
     pieces = words if own_words else problem.count
     constants, parameters = axes_for(problem.axes, specialised, (problem.itemsize * 8, int(own_words), *kernel))
     return KernelSpec(
         shader=variant(shader, specialised),
         constants=constants,
-        push=(src_base, dst_base, pieces, first_word, 0),
+        push=Push(bound.src_base, bound.dst_base, pieces, first_word),
         parameters=parameters,
         groups=rows_of_groups(-(-pieces // GROUP_SIZE), limits),
-        bindings=windows,
+        bindings=bound.windows,
     )
 
 
-def windows_of(problem: Problem, limits: Limits) -> tuple[Binding, Binding]:
-    """The parts of memories 0 and 1 that the problem touches."""
-    return (
-        src_side(problem).window(problem.itemsize, limits),
-        dst_side(problem).window(problem.itemsize, limits, writes=True),
-    )
-
-
-def bases_of(problem: Problem, windows: tuple[Binding, Binding]) -> tuple[int, int]:
-    """Offsets of index 0 as the kernel counts them: from the start of the window, in elements."""
-    src, dst = windows
-    return (
-        word(problem.src_offset - src.offset // problem.itemsize),
-        problem.dst_offset - dst.offset // problem.itemsize,
-    )
+def _is_nested(problem: Problem) -> bool:
+    return nested([axis.size for axis in problem.axes], [axis.dst for axis in problem.axes])
 
 
 def axes_for(axes: tuple[Axis, ...], specialised: bool, kernel: tuple[int, ...]) -> tuple[tuple[int, ...], bytes]:

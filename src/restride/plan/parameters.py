@@ -6,6 +6,7 @@ The order of rows and constants is that of shaders/include/axes.glsl; tests hold
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,16 @@ HEADER_ROWS = 2
 AXIS_ROWS = 3
 KERNEL_CONSTANTS = 8
 """Specialization constants 0 to 7 belong to the kernel; the axes follow."""
+
+
+class Push(NamedTuple):
+    """Push constants of every kernel but the transpose, in the order of shaders/include/dispatch.glsl."""
+
+    src_base: int
+    dst_base: int
+    pieces: int
+    first: int = 0
+    lane_stride: int = 0
 
 
 def word(value: int) -> int:

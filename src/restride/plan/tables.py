@@ -51,8 +51,13 @@ class Table:
 
     def reads(self) -> tuple[int, int]:
         """The lowest and the highest source index that any row reads."""
-        ends = [int(table.first()[0]) for table in (self.part(0, 1), self.part(self.count - 1, 1))]
-        return min(ends), min(max(ends) + TAPS[self.mode] - 1, self.source_size - 1)
+        lowest = self.start - (self.count - 1) if self.descending else self.start
+        ends = (
+            replace(self, start=lowest, count=1).first(),
+            replace(self, start=lowest + self.count - 1, count=1).first(),
+        )
+        near, far = (int(first[0]) for first in ends)
+        return near, min(far + TAPS[self.mode] - 1, self.source_size - 1)
 
     def first(self) -> npt.NDArray[Any]:
         """Lowest source index of each row; nearest: halves away from zero, oneDNN's ``roundf``, ``floor(s + 1/2)``."""
@@ -77,7 +82,8 @@ class Table:
         """The shader's words: the taps' source offsets, clamped to the axis, modulo 2^32; then their weights."""
         taps = TAPS[self.mode]
         index = np.minimum(self.first()[:, np.newaxis] + np.arange(taps), self.source_size - 1)
-        offsets = (index * stride % (1 << 32)).astype(np.uint32)
+        # 64 bits may wrap here: a product modulo 2^64 is still right modulo 2^32.
+        offsets = (index * (stride % (1 << 32)) % (1 << 32)).astype(np.uint32)
         return offsets if taps == 1 else np.hstack([offsets, self.weights().view(np.uint32)])
 
     def _numerators(self) -> npt.NDArray[Any]:

@@ -20,8 +20,8 @@ from restride.runtime.instance import PhysicalDevice, physical_devices
 from restride.runtime.interface import DeviceInfo
 
 INSTALL_KP = (
-    "`pip install restride[kompute]` (a source build: a C++ compiler, cmake, the Vulkan headers and fmt), or from a "
-    "source tree `python tools/build_kp.py`"
+    "run `.venv/bin/python tools/build_kp.py` in a source tree (needs a C++ compiler, cmake, the Vulkan headers and fmt); "
+    "`pip install 'restride[kompute]'` may pull numpy below 2, because kp pins it"
 )
 
 LARGEST_TENSOR = (1 << 32) - 16
@@ -45,7 +45,7 @@ def load_kp() -> Any:
     try:
         kp = importlib.import_module("kp")
     except ModuleNotFoundError as error:
-        raise UnsupportedError(f"the runtime 'kompute' needs the Python package `kp`: {INSTALL_KP}") from error
+        raise UnsupportedError(f"the runtime 'kompute' needs the Python package `kp`; {INSTALL_KP}") from error
     except ImportError as error:
         raise DeviceError(f"the Python package `kp` cannot be imported ({error}); again: {INSTALL_KP}") from error
     finally:
