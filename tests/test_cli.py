@@ -195,11 +195,10 @@ def test_bad_arguments_exit_2(arguments, message, tmp_path, capsys, monkeypatch)
         (("resample", "x.png", "y.jpg", "--sizes", "8", "65501"), "at most 65500 pixels a side"),
         (
             ("resample", "x.npy", "y.png", "--sizes", "8", "8"),
-            "u8 elements, or u16 of one channel, not float32[2,3,8,8]",
+            "u8 elements, or u16 of one channel, not f32 of sizes [2, 3, 8, 8]",
         ),
         (("reorder", "x.png", "y.png", "--layout", "HWC->CHW"), "not [3, 20, 30]"),
         (("slice", "x.png", "y.png", "[0, 0]"), "not [3]"),
-        (("slice", "x.png", "y.png", "--offsets", "0", "0", "0", "--sizes", "1", "1", "2"), ""),
         (("slice", "x.png", "y.jpg", "--offsets", "0", "0", "0", "--sizes", "1", "1", "2"), "1 or 3 channels"),
     ],
 )
@@ -208,13 +207,10 @@ def test_an_image_that_cannot_be_is_refused_before_a_device_opens(arguments, mes
     image_module = pytest.importorskip("PIL.Image")
     image_module.new("RGB", (30, 20)).save(tmp_path / "x.png")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("restride.cli.operate.open_device", lambda _: pytest.fail("opened") if message else 1 // 0)
-    if message:
-        code, line = refused(capsys, *arguments)
-        assert code == 2
-        assert message in line
-    else:
-        assert main(list(arguments)) == 3
+    monkeypatch.setattr("restride.cli.operate.open_device", lambda _: pytest.fail("a device is opened"))
+    code, line = refused(capsys, *arguments)
+    assert code == 2
+    assert message in line
 
 
 def test_errors_are_one_line(tmp_path, capsys):

@@ -55,10 +55,12 @@ LAYERS = (
     ("dtypes", "integers"),
     ("equation", "desc_text", "kernel"),
     ("desc",),
-    ("injective", "views", "dml", "layout", "reference", "plan", "host", "dlpack"),
+    ("injective", "views", "dml", "layout", "reference", "plan", "dlpack"),
+    ("host",),
     ("runtime",),
     ("device",),
     ("tensor",),
+    ("arrays",),
     ("ops",),
 )
 

@@ -360,6 +360,7 @@ def test_constant_images_of_bytes_are_exact(dtype, low, high, device):
 def test_ten_thousand_operations_make_a_handful_of_allocations(device):
     x = rs.asarray(np.arange(1 * 3 * 8 * 8, dtype=np.float32).reshape(1, 3, 8, 8), device=device)
     small = rs.resample(x, (4, 4))
+    device.wait()
     start = device.counters()
     for repeat in range(2500):
         rs.reorder(x, "NHWC")
@@ -400,3 +401,14 @@ def test_an_operation_takes_its_destination_and_at_most_2_mib(operation, device)
     del result
     device.wait()
     assert device.counters().bytes_in_use - before.bytes_in_use <= 2 << 20
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_tables_of_a_long_axis_are_not_held_at_once(mode, device):
+    """A million rows of 4 or 16 bytes, in parts of at most 1 MiB."""
+    x = rs.asarray(np.arange(1000, dtype=np.float32), device=device)
+    device.wait()
+    before = device.counters().bytes_in_use
+    result = rs.resample(x, (1_000_000,), mode=mode)
+    assert device.counters().bytes_in_use - before <= result.desc.nbytes + (2 << 20)
+    np.testing.assert_allclose(result.numpy(), np.repeat(np.arange(1000), 1000), atol=0.5)

@@ -248,7 +248,7 @@ def resampled(x: np.ndarray, resize: tuple, mode: str, desc: rs.TensorDesc, devi
     source = rs.asarray(x, device=device)
     before = source.buffer()
     out = poisoned(desc, device)
-    rs.resample(source, target, axes, mode=mode, out=out)
+    rs.resample(source, target, axes=axes, mode=mode, out=out)
     elements = rs.reference.from_buffer(out.buffer(), desc)
     if mode == "nearest":
         assert_same(elements, rs.reference.resample(x, target, axes, mode))
@@ -348,7 +348,7 @@ class Chain:
     def resample(self) -> None:
         target, axes = self.draw(resizes(self.array.shape))
         self.array = rs.reference.resample(self.array, target, axes, "nearest")
-        self.tensor = rs.resample(self.tensor, target, axes, mode="nearest")
+        self.tensor = rs.resample(self.tensor, target, axes=axes, mode="nearest")
 
     def host(self) -> None:
         desc = self.draw(destinations(self.tensor.dtype, self.array.shape))

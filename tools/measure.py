@@ -124,7 +124,10 @@ def main() -> None:
     repeat = parser.parse_args().repeat
     with rs.Device() as device:
         print(f"{device.info.name}, {device.info.driver} {device.info.driver_version}; numpy {np.__version__}{load()}")
-        print(f"{'workload':36} {'numpy ms':>9} {'restride ms':>11} {'GB/s':>6} {'ratio':>6}  goal", flush=True)
+        print(
+            f"{'workload':36} {'numpy ms':>9} {'restride ms':>11} {'GB/s':>6} {'ratio':>6}  {'goal':22} verdict",
+            flush=True,
+        )
         rows = workloads(device)
         times = measure(rows, repeat)
         for row in rows:

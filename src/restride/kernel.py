@@ -13,14 +13,12 @@ class Limits:
     offset_alignment: what a binding's offset must be a multiple of; a power of two. 0: a binding always covers the
         whole memory (Kompute).
     max_group_count: work groups per axis of a dispatch, x, y and z.
-    max_group_size: invocations in a work group.
     is_cpu: a software implementation, where registers beat shared memory.
     """
 
     max_buffer_range: int = 128 << 20
     offset_alignment: int = 16
     max_group_count: tuple[int, int, int] = (65535, 65535, 65535)
-    max_group_size: int = 128
     is_cpu: bool = True
 
 

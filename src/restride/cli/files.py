@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from restride.cli.exits import UsageError
 from restride.cli.npy import read_npy, write_npy
+from restride.dtypes import as_dtype
 
 Array = npt.NDArray[Any]
 
@@ -102,7 +103,7 @@ def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None
     channels = sizes[2] if len(sizes) == 3 else 1
     if not (dtype == np.uint8 or (kind == "PNG" and dtype == np.uint16 and channels == 1)):
         holds = "u8 elements" if kind == "JPEG" else "u8 elements, or u16 of one channel"
-        raise UsageError(f"a {kind} image holds {holds}, not {dtype}{list(sizes)}: {another}")
+        raise UsageError(f"a {kind} image holds {holds}, not {as_dtype(dtype)} of sizes {list(sizes)}: {another}")
     if len(sizes) not in {2, 3} or channels not in ((1, 3) if kind == "JPEG" else (1, 2, 3, 4)) or min(sizes) < 1:
         raise UsageError(
             f"a {kind} image has sizes [height, width] or [height, width, channels] with "

@@ -20,7 +20,6 @@ API_VERSION = (1 << 22) | (1 << 12)
 _KINDS = {0: "other", 1: "integrated", 2: "discrete", 3: "virtual", 4: "cpu"}
 _PORTABILITY = "VK_KHR_portability_enumeration"
 _LARGEST_RANGE = (1 << 32) - 4
-_GROUP_SIZE = 128
 
 
 @dataclass(frozen=True)
@@ -114,8 +113,8 @@ def _destroy_instance() -> None:
 
 def _after_fork_in_child() -> None:
     global _inherited, _lock  # noqa: PLW0603
-    _inherited = _instance is not None
-    # Another thread of the parent may have held it.
+    # Held: another thread of the parent is inside, and perhaps in the middle of making the instance.
+    _inherited = _inherited or _instance is not None or _lock.locked()
     _lock = threading.Lock()
 
 
@@ -217,8 +216,6 @@ def _limits(raw: Handle, *, is_cpu: bool) -> Limits:
             raw.maxComputeWorkGroupCount[1],
             raw.maxComputeWorkGroupCount[2],
         ),
-        # The kernels fix their own sizes; every Vulkan device has at least this.
-        max_group_size=min(_GROUP_SIZE, raw.maxComputeWorkGroupInvocations),
         is_cpu=is_cpu,
     )
 

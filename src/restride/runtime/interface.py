@@ -15,6 +15,11 @@ MEMORY_ROUNDING = 16
 """Every memory is a multiple of this many bytes on the device, whatever was asked for: whole ``uvec4`` fit."""
 
 
+def rounded(nbytes: int) -> int:
+    """``nbytes`` as the device has them."""
+    return nbytes + -nbytes % MEMORY_ROUNDING
+
+
 @dataclass(frozen=True)
 class DeviceInfo:
     """One physical device, as its driver describes it.
@@ -50,8 +55,9 @@ class Counters:
     pipelines: pipelines created (not: alive).
     allocations: allocations asked of the driver so far; pooled and suballocated memory does not add to it.
     bytes_allocated: alive now, as asked of the driver.
-    bytes_in_use: alive now, as memories, each rounded up to a multiple of 16; memory freed, but that the device may
-        still use, is not counted.
+    bytes_in_use: alive now, as memories, each rounded up to a multiple of 16 (freed, but perhaps still used by the
+        device: not counted), and as parameters of kernels that are not finished. Kompute finishes every kernel; there
+        it counts the parameter buffers past the 1 MiB that is kept for the next kernels.
     uploaded, downloaded: bytes that ``write`` and ``read`` moved (parameters of kernels are not counted).
     """
 
@@ -119,7 +125,7 @@ class Runtime(Protocol):
 
         Bindings are numbers 0 to n-1 of descriptor set 0; ``parameters``, if any, follow at binding n. Kernels that
         depend on each other, in this call or an earlier one, run one after the other: read after write, write after
-        read and write after write of the same memory.
+        read and write after write of the same bytes, where every byte that a binding covers counts.
 
         Raises:
             DescriptorError: a binding leaves its memory, or breaks the alignment or range of ``limits``.

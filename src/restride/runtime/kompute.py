@@ -11,17 +11,17 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from weakref import WeakSet
-
-import numpy as np
-from numpy.typing import NDArray
 
 from restride.errors import DescriptorError, DeviceLost, UnsupportedError
 from restride.kernel import KernelSpec, Limits
+from restride.runtime.heap import HeapBudget
+from restride.runtime.host_bytes import as_bytes, require_inside, writable_bytes
 from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory
-from restride.runtime.kompute_device import LARGEST_TENSOR, KomputeDevice, budget_of, find_device
-from restride.runtime.kompute_memory import Buffer, BufferPool, KomputeMemory, ParameterSlots, require_size, slot_bytes
+from restride.runtime.kompute_device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
+from restride.runtime.kompute_memory import Buffer, BufferPool, KomputeMemory, require_size
+from restride.runtime.kompute_parameters import ParameterSlots, slot_bytes
 from restride.runtime.kompute_program import ProgramCache
+from restride.runtime.living import Living
 from restride.runtime.modules import load_module
 
 _MOST_PUSH_WORDS = 32
@@ -50,7 +50,8 @@ class KomputeRuntime:
     module_source: from the name of a module to its SPIR-V.
     in_place: kernels use host-visible memory; default: on CPU and integrated devices. Otherwise every memory has a
         mapped twin on the host, copied before and after kernels as needed.
-    budget: bytes that all memories may take; default: the heap less an eighth. kp crashes where a driver refuses.
+    budget: bytes that all memories may take, for tests; default: what this process has left of the heap, less an eighth
+        of the heap. kp crashes where a driver refuses.
 
     Raises:
         UnsupportedError: ``kp`` is not installed, or it cannot use this device.
@@ -70,7 +71,7 @@ class KomputeRuntime:
         physical, index = find_device(info)
         if in_place is None:
             in_place = info.kind in ("cpu", "integrated")
-        heap_budget, max_buffers = budget_of(physical, in_place=in_place)
+        heaps = heaps_of(physical, in_place=in_place) if budget is None else [(HeapBudget(budget), budget)]
         self._info = info
         self._timeout = timeout
         asked = limits or info.limits
@@ -79,13 +80,18 @@ class KomputeRuntime:
         self._device = KomputeDevice(physical, index, in_place=in_place)
         self._programs = ProgramCache(self._device, module_source)
         self._pool = BufferPool(
-            self._device, heap_budget if budget is None else budget, max_buffers, self._programs.forget
+            self._device,
+            heaps,
+            physical.max_allocations // (1 if in_place else 2) - 8,
+            self._programs.forget,
         )
         self._parameters = ParameterSlots(self._pool)
         self._dispatches = self._uploaded = self._downloaded = 0
         self._closed = ""
         # Reentrant: a finalizer may run in the middle of any method.
         self._lock = threading.RLock()
+        for heap, _ in heaps:
+            heap.join(self)
         _open_runtimes.add(self)
 
     @property
@@ -114,16 +120,14 @@ class KomputeRuntime:
 
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
         """Put ``data`` at byte ``offset``."""
-        source = _as_bytes(data)
+        source = as_bytes(data)
         with self._opened():
             self._span(memory, offset, len(source)).put(offset, source)
             self._uploaded += len(source)
 
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:
         """Fill ``out`` from byte ``offset``."""
-        if out.readonly:
-            raise DescriptorError(f"read fills out, and out (a memoryview of {out.nbytes} bytes) is read-only")
-        target = _as_bytes(out)
+        target = writable_bytes(out)
         with self._opened():
             self._span(memory, offset, len(target)).get(offset, target)
             self._downloaded += len(target)
@@ -168,7 +172,7 @@ class KomputeRuntime:
                 submissions=self._device.runs,
                 allocations=self._pool.allocations,
                 bytes_allocated=self._pool.bytes_allocated,
-                bytes_in_use=self._pool.bytes_held - self._parameters.nbytes,
+                bytes_in_use=self._pool.bytes_held - self._parameters.kept_bytes,
                 uploaded=self._uploaded,
                 downloaded=self._downloaded,
             )
@@ -178,11 +182,19 @@ class KomputeRuntime:
         if self._closed:
             return
         with self._lock:
-            self._closed = f"{self._info.name} (kompute) is closed"
+            self._closed = f"{self._info.name} (kompute) was closed; make a new Device"
             _open_runtimes.discard(self)
             self._programs.clear()
             self._pool.destroy()
             self._device.destroy()
+
+    def trim_if_free(self) -> None:
+        """See ``heap.Holder``."""
+        if not self._closed and self._lock.acquire(blocking=False):
+            try:
+                self._pool.trim()
+            finally:
+                self._lock.release()
 
     @contextmanager
     def _opened(self) -> Iterator[None]:
@@ -206,8 +218,7 @@ class KomputeRuntime:
 
     def _span(self, memory: Memory, offset: int, nbytes: int) -> Buffer:
         buffer = self._held(memory)
-        if offset < 0 or offset + nbytes > memory.nbytes:
-            raise DescriptorError(f"bytes [{offset:,}, {offset + nbytes:,}) leave a memory of {memory.nbytes:,} bytes")
+        require_inside(memory, offset, nbytes)
         return buffer
 
     def _check(self, spec: KernelSpec, buffers: Sequence[Buffer]) -> None:
@@ -263,16 +274,16 @@ class KomputeRuntime:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
 
-_open_runtimes: WeakSet[KomputeRuntime] = WeakSet()
+_open_runtimes: Living[KomputeRuntime] = Living()
 
 
 def _after_fork_in_child() -> None:
-    for runtime in list(_open_runtimes):
+    for runtime in _open_runtimes:
         runtime._abandon()  # noqa: SLF001 - the same module
 
 
 def _close_all() -> None:
-    for runtime in list(_open_runtimes):
+    for runtime in _open_runtimes:
         runtime.close()
 
 
@@ -281,12 +292,3 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 # Before the interpreter takes modules apart in no order: kp's objects call the driver when they die.
 atexit.register(_close_all)
-
-
-def _as_bytes(view: memoryview) -> NDArray[np.uint8]:
-    """The bytes of a C-contiguous view, shared with it."""
-    if not view.nbytes:
-        return np.empty(0, np.uint8)
-    if not view.c_contiguous:
-        raise DescriptorError(f"bytes must be contiguous, the view has shape {view.shape} and strides {view.strides}")
-    return np.frombuffer(view.cast("B"), np.uint8)

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from restride.errors import DeviceError, DeviceLost, DeviceNotFound, OutOfDeviceMemory, UnsupportedError
+from restride.runtime.heap import HeapBudget, shared_budget
 from restride.runtime.instance import PhysicalDevice, physical_devices
 from restride.runtime.interface import DeviceInfo
 
 INSTALL_KP = (
-    "run `.venv/bin/python tools/build_kp.py` in a source tree (needs a C++ compiler, cmake, the Vulkan headers and fmt); "
-    "`pip install 'restride[kompute]'` may pull numpy below 2, because kp pins it"
+    "run `.venv/bin/python tools/build_kp.py` in a source tree (needs a C++ compiler, cmake, the Vulkan headers and "
+    "fmt); `pip install 'restride[kompute]'` may pull numpy below 2, because kp pins it"
 )
 
 LARGEST_TENSOR = (1 << 32) - 16
@@ -199,18 +200,14 @@ class KomputeDevice:
         self._manager.destroy()
 
 
-def budget_of(physical: PhysicalDevice, *, in_place: bool) -> tuple[int, int]:
-    """Bytes of tensors, and tensors, that fit the device: its heaps less an eighth, its number of allocations.
+def heaps_of(physical: PhysicalDevice, *, in_place: bool) -> list[tuple[HeapBudget, int]]:
+    """For each allocation of a tensor, the heap it comes from, and how much of that may be taken: all but an eighth.
 
     kp takes the first memory type that has the properties it wants, and a failed allocation is a segmentation fault.
     """
-    mapped = _first_heap(physical, _HOST_VISIBLE_COHERENT)
-    if in_place:
-        return physical.heap_sizes[mapped] // 8 * 7, physical.max_allocations - 8
-    local = _first_heap(physical, _DEVICE_LOCAL)
-    smaller = min(physical.heap_sizes[local], physical.heap_sizes[mapped])
-    # Twins in one heap share it.
-    return (smaller // 2 if local == mapped else smaller) // 8 * 7, physical.max_allocations // 2 - 8
+    kinds = [_HOST_VISIBLE_COHERENT] if in_place else [_DEVICE_LOCAL, _HOST_VISIBLE_COHERENT]
+    heaps = [shared_budget(physical, _first_heap(physical, flags)) for flags in kinds]
+    return [(heap, heap.heap_bytes // 8 * 7) for heap in heaps]
 
 
 def _first_heap(physical: PhysicalDevice, flags: int) -> int:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from restride.errors import OutOfDeviceMemory, UnsupportedError
-from restride.runtime.interface import MEMORY_ROUNDING
+from restride.runtime.heap import HeapBudget
+from restride.runtime.host_bytes import copy_bytes
+from restride.runtime.interface import rounded
 from restride.runtime.kompute_device import KomputeDevice
 
 _KEPT_BUFFERS = 64
-_SLOTS_KEPT = 16
-_SLOT_BYTES_KEPT = 1 << 20
-_SLOT_STEP = 1 << 16
 
 
 class Buffer:
@@ -31,25 +27,25 @@ class Buffer:
         self.serial = serial
         self.tensor = device.tensor(nbytes)
         # A view of mapped memory that dangles once the tensor is destroyed: it never leaves this package uncopied.
-        self._bytes: NDArray[np.uint8] = self.tensor.data().view(np.uint8)
+        self._bytes = memoryview(self.tensor.data()).cast("B")
         self._device = device
         self._upload: Any = None
         self._download: Any = None
         self._host_is_newer = False
         self._device_is_newer = False
 
-    def put(self, offset: int, data: NDArray[np.uint8]) -> None:
+    def put(self, offset: int, data: memoryview) -> None:
         """Write bytes from the host."""
         if len(data) < self.nbytes:
             self.to_host()
-        self._bytes[offset : offset + len(data)] = data
+        copy_bytes(self._bytes[offset : offset + len(data)], data)
         self._device_is_newer = False
         self._host_is_newer = not self._device.in_place
 
-    def get(self, offset: int, out: NDArray[np.uint8]) -> None:
+    def get(self, offset: int, out: memoryview) -> None:
         """Read bytes to the host."""
         self.to_host()
-        out[:] = self._bytes[offset : offset + len(out)]
+        copy_bytes(out, self._bytes[offset : offset + len(out)])
 
     def to_device(self) -> None:
         """Before a kernel uses it."""
@@ -102,9 +98,10 @@ class KomputeMemory:
 
     def free(self) -> None:
         """Give the buffer back to the pool."""
+        # A copy that failed half-way holds nothing at all.
         try:
             self.pool.give_back(self._held.pop())
-        except IndexError:
+        except (IndexError, AttributeError):
             return
 
     def __del__(self) -> None:
@@ -116,21 +113,30 @@ class BufferPool:
 
     Every buffer is its own driver allocation, of exactly the size asked for, because a kernel's binding is a whole one.
     One thread at a time, except ``give_back``. ``forget`` is called with the serial of a buffer that is destroyed.
+
+    heaps: the budgets that a buffer counts against, one for each of its allocations, and how much of it may be taken.
     """
 
-    def __init__(self, device: KomputeDevice, budget: int, max_buffers: int, forget: Callable[[int], None]) -> None:
-        self.budget = budget
+    _alive_bytes = 0  # __del__ runs on a copy that failed half-way too
+
+    def __init__(
+        self,
+        device: KomputeDevice,
+        heaps: Sequence[tuple[HeapBudget, int]],
+        max_buffers: int,
+        forget: Callable[[int], None],
+    ) -> None:
+        self.heaps = heaps
         self.max_buffers = max_buffers
         self.allocations = 0
         self._device = device
         self._forget = forget
         self._alive: dict[int, Buffer] = {}
-        self._alive_bytes = 0
         self._kept: OrderedDict[int, Buffer] = OrderedDict()
         self._kept_by_size: dict[int, list[Buffer]] = {}
         self._kept_bytes = 0
         self._returned: deque[Buffer] = deque()
-        self._largest_kept = budget // 4
+        self._largest_kept = min(most for _, most in self.heaps) // 4
 
     @property
     def bytes_allocated(self) -> int:
@@ -158,16 +164,18 @@ class BufferPool:
             buffer = same_size.pop()
             self._unlist(buffer)
             return buffer
-        while self._kept and not self._fits(nbytes):
-            self._destroy_oldest()
-        if not self._fits(nbytes):
-            raise OutOfDeviceMemory(
-                f"{nbytes:,} bytes do not fit: {self._alive_bytes:,} bytes in {len(self._alive):,} buffers are in use, "
-                f"of a budget of {self.budget:,} bytes in {self.max_buffers:,} buffers on {self._device.name} "
-                "(the heap less an eighth)"
-            )
+        if not self._reserve(nbytes):
+            self.trim()
+            for heap, _ in self.heaps:
+                heap.make_room()
+            if not self._reserve(nbytes):
+                raise self._exhausted(nbytes)
         self.allocations += self._allocations_each
-        buffer = Buffer(self._device, nbytes, self.allocations)
+        try:
+            buffer = Buffer(self._device, nbytes, self.allocations)
+        except BaseException:
+            self._release(nbytes)
+            raise
         self._alive[buffer.serial] = buffer
         self._alive_bytes += nbytes
         return buffer
@@ -176,18 +184,48 @@ class BufferPool:
         """Take a buffer back; from any thread and from finalizers, so it only leaves a note."""
         self._returned.append(buffer)
 
+    def trim(self) -> None:
+        """Free the buffers that are kept."""
+        while self._kept:
+            self._destroy_oldest()
+
     def destroy(self) -> None:
         """Free every buffer, those in use too."""
         for buffer in self._alive.values():
             buffer.destroy()
+        self._release(self._alive_bytes)
         self._alive.clear()
         self._kept.clear()
         self._kept_by_size.clear()
         self._returned.clear()
         self._alive_bytes = self._kept_bytes = 0
 
-    def _fits(self, nbytes: int) -> bool:
-        return self._alive_bytes + nbytes <= self.budget and len(self._alive) < self.max_buffers
+    def __del__(self) -> None:
+        # Without close: the buffers go with the pool.
+        if self._alive_bytes:
+            self._release(self._alive_bytes)
+
+    def _reserve(self, nbytes: int) -> bool:
+        if len(self._alive) >= self.max_buffers:
+            return False
+        for number, (heap, most) in enumerate(self.heaps):
+            if not heap.reserve(nbytes, most):
+                for reserved, _ in self.heaps[:number]:
+                    reserved.release(nbytes)
+                return False
+        return True
+
+    def _release(self, nbytes: int) -> None:
+        for heap, _ in self.heaps:
+            heap.release(nbytes)
+
+    def _exhausted(self, nbytes: int) -> OutOfDeviceMemory:
+        used = " and ".join(f"{heap.used:,} of {most:,}" for heap, most in self.heaps)
+        return OutOfDeviceMemory(
+            f"{self._device.name} (kompute) has no room for {nbytes:,} bytes: {used} bytes of its heap less an eighth "
+            f"are in use, in {len(self._alive):,} of at most {self.max_buffers:,} buffers; free tensors or work in "
+            "smaller pieces"
+        )
 
     def collect(self) -> None:
         """Take up what was given back. Not in the middle of a submit: another thread may free what it still uses."""
@@ -206,6 +244,7 @@ class BufferPool:
         self._unlist(buffer)
         del self._alive[buffer.serial]
         self._alive_bytes -= buffer.nbytes
+        self._release(buffer.nbytes)
         self._forget(buffer.serial)
         buffer.destroy()
 
@@ -214,55 +253,6 @@ class BufferPool:
         self._kept_bytes -= buffer.nbytes
         if not self._kept_by_size[buffer.nbytes]:
             del self._kept_by_size[buffer.nbytes]
-
-
-class ParameterSlots:
-    """Buffers for kernel parameters, one for each size class, filled when the contents change.
-
-    Nothing is pending when a kernel starts, so all kernels share a slot; pipelines, which kp ties to buffers, then do
-    not depend on contents. At most 16 slots, and at most 1 MiB besides the newest.
-    """
-
-    def __init__(self, pool: BufferPool) -> None:
-        self._pool = pool
-        self._slots: OrderedDict[int, Buffer] = OrderedDict()
-        self._contents: dict[int, bytes] = {}
-        self.nbytes = 0
-
-    def filled(self, contents: bytes) -> Buffer:
-        """A buffer that starts with ``contents``, until the next call."""
-        size = slot_bytes(len(contents))
-        slot = self._slots.get(size)
-        if slot is None:
-            slot = self._make(size)
-        self._slots.move_to_end(size)
-        if self._contents.get(size) != contents:
-            slot.forget_contents()
-            slot.put(0, np.frombuffer(contents, np.uint8))
-            self._contents[size] = contents
-        return slot
-
-    def _make(self, size: int) -> Buffer:
-        while self._slots and (len(self._slots) >= _SLOTS_KEPT or self.nbytes > _SLOT_BYTES_KEPT):
-            oldest_size, oldest = self._slots.popitem(last=False)
-            del self._contents[oldest_size]
-            self.nbytes -= oldest_size
-            self._pool.give_back(oldest)
-        slot = self._slots[size] = self._pool.take(size)
-        self.nbytes += size
-        return slot
-
-
-def slot_bytes(nbytes: int) -> int:
-    """Size of the slot for ``nbytes`` of parameters: a power of two, or a multiple of 64 KiB above that."""
-    if nbytes <= _SLOT_STEP:
-        return max(MEMORY_ROUNDING, 1 << (nbytes - 1).bit_length())
-    return -(-nbytes // _SLOT_STEP) * _SLOT_STEP
-
-
-def rounded(nbytes: int) -> int:
-    """``nbytes`` up to the next multiple of 16."""
-    return -(-nbytes // MEMORY_ROUNDING) * MEMORY_ROUNDING
 
 
 def require_size(nbytes: int, largest: int) -> None:

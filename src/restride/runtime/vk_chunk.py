@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable
 
 from restride.errors import DeviceError, OutOfDeviceMemory, UnsupportedError
+from restride.runtime.heap import HeapBudget
 from restride.runtime.loader import Handle, package, struct
 from restride.runtime.vk_device import LogicalDevice
 
@@ -14,39 +14,21 @@ from restride.runtime.vk_device import LogicalDevice
 _serials = itertools.count(1)
 
 
-class HeapBudget:
-    """Bytes of one heap, and how many of them are taken; shared by the pools that draw on the heap."""
-
-    def __init__(self, heap_bytes: int) -> None:
-        self.heap_bytes = heap_bytes
-        self.used = 0
-        self._lock = threading.Lock()
-
-    def reserve(self, nbytes: int) -> bool:
-        """Take the bytes, or False."""
-        with self._lock:
-            fits = self.used + nbytes <= self.heap_bytes
-            if fits:
-                self.used += nbytes
-            return fits
-
-    def release(self, nbytes: int) -> None:
-        """Give bytes back."""
-        with self._lock:
-            self.used -= nbytes
-
-
 class Chunk:
-    """One driver allocation with the one buffer that covers it; mapped for its whole life where the host sees it."""
+    """One driver allocation with the one buffer that covers it; mapped for its whole life where the host sees it.
 
-    __slots__ = ("buffer", "generation", "live", "memory", "nbytes", "serial", "top", "view")
+    nbytes: of the buffer. allocated: of the allocation, which may be larger.
+    """
 
-    def __init__(self, serial: int, nbytes: int, buffer: Handle, memory: Handle, view: memoryview | None) -> None:
-        self.serial = serial
+    __slots__ = ("allocated", "buffer", "generation", "live", "memory", "nbytes", "serial", "top", "view")
+
+    def __init__(self, nbytes: int, allocated: int, buffer: Handle, memory: Handle) -> None:
+        self.serial = next(_serials)
         self.nbytes = nbytes
+        self.allocated = allocated
         self.buffer = buffer
         self.memory = memory
-        self.view = view
+        self.view: memoryview | None = None
         self.top = 0  # bytes handed out so far
         self.live = 0  # blocks in use
         self.generation = 0  # how often a slab started over
@@ -60,7 +42,7 @@ class Chunks:
     ) -> None:
         self._device = device
         self._memory_type = memory_type
-        self._budget = budget
+        self.budget = budget
         self._dropped = dropped
         self._alive: dict[int, Chunk] = {}
         self.made = 0  # asked of the driver so far
@@ -73,38 +55,26 @@ class Chunks:
             OutOfDeviceMemory: the budget or the driver refuses; names asked, in use and heap.
             UnsupportedError: no single allocation of the device is that large.
         """
-        physical, budget = self._device.physical, self._budget
+        physical, budget = self._device.physical, self.budget
         if physical.max_allocation_bytes < nbytes <= budget.heap_bytes:
             raise UnsupportedError(
                 f"{nbytes} bytes exceed the largest single allocation of {physical.info.name}, "
                 f"{physical.max_allocation_bytes} bytes"
             )
-        if len(self._alive) >= physical.max_allocations or not budget.reserve(nbytes):
+        if len(self._alive) >= physical.max_allocations or nbytes > budget.heap_bytes:
             raise self._exhausted(nbytes, "")
-        try:
-            chunk = self._allocate(nbytes)
-        except OutOfDeviceMemory as error:
-            budget.release(nbytes)
-            raise self._exhausted(nbytes, f" ({error})") from error
-        except BaseException:
-            budget.release(nbytes)
-            raise
+        chunk = self._new(nbytes)
         self._alive[chunk.serial] = chunk
         self.made += 1
-        self.nbytes += nbytes
+        self.nbytes += chunk.allocated
         return chunk
 
     def destroy(self, chunk: Chunk) -> None:
         """Give a chunk back to the driver."""
-        device = self._device
         self._dropped(chunk)
         del self._alive[chunk.serial]
-        chunk.view = None
-        # Freeing memory unmaps it.
-        device.vk.vkDestroyBuffer(device.handle, chunk.buffer, device.null)
-        device.vk.vkFreeMemory(device.handle, chunk.memory, device.null)
-        self._budget.release(chunk.nbytes)
-        self.nbytes -= chunk.nbytes
+        self._give_back(chunk)
+        self.nbytes -= chunk.allocated
 
     def destroy_all(self) -> None:
         """Give every chunk back to the driver."""
@@ -116,35 +86,56 @@ class Chunks:
 
     def _exhausted(self, nbytes: int, cause: str) -> OutOfDeviceMemory:
         return OutOfDeviceMemory(
-            f"{self._device.physical.info.name} has no room for {nbytes} bytes: {self._budget.used} of its heap of "
-            f"{self._budget.heap_bytes} bytes are in use, in {len(self._alive)} of at most "
+            f"{self._device.physical.info.name} has no room for {nbytes} bytes: {self.budget.used} of its heap of "
+            f"{self.budget.heap_bytes} bytes are in use, in {len(self._alive)} of at most "
             f"{self._device.physical.max_allocations} allocations{cause}; free tensors or work in smaller pieces"
         )
 
-    def _allocate(self, nbytes: int) -> Chunk:
+    def _new(self, nbytes: int) -> Chunk:
         device, vulkan = self._device, package()
-        vk, ffi, null = device.vk, device.ffi, device.null
         usage = (
             vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
             | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
             | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT
         )
         buffer = device.create("vkCreateBuffer", "VkBuffer", struct("VkBufferCreateInfo", size=nbytes, usage=usage))
-        memory = null
         try:
-            needs = ffi.new("VkMemoryRequirements *")
-            vk.vkGetBufferMemoryRequirements(device.handle, buffer, needs)
+            needs = device.ffi.new("VkMemoryRequirements *")
+            device.vk.vkGetBufferMemoryRequirements(device.handle, buffer, needs)
             self._require_type(needs.memoryTypeBits, nbytes)
-            request = struct("VkMemoryAllocateInfo", allocationSize=needs.size, memoryTypeIndex=self._memory_type)
-            memory = device.create("vkAllocateMemory", "VkDeviceMemory", request)
-            vk.vkBindBufferMemory(device.handle, buffer, memory, 0)
-            view = self._map(memory, nbytes)
+            # Not the buffer's size: the driver may want more.
+            memory = self._memory(needs.size)
         except BaseException:
-            vk.vkDestroyBuffer(device.handle, buffer, null)
-            if memory != null:
-                vk.vkFreeMemory(device.handle, memory, null)
+            device.vk.vkDestroyBuffer(device.handle, buffer, device.null)
             raise
-        return Chunk(next(_serials), nbytes, buffer, memory, view)
+        chunk = Chunk(nbytes, needs.size, buffer, memory)
+        try:
+            device.vk.vkBindBufferMemory(device.handle, buffer, memory, 0)
+            chunk.view = self._map(memory, nbytes)
+        except BaseException:
+            self._give_back(chunk)
+            raise
+        return chunk
+
+    def _memory(self, nbytes: int) -> Handle:
+        if not self.budget.reserve(nbytes):
+            raise self._exhausted(nbytes, "")
+        request = struct("VkMemoryAllocateInfo", allocationSize=nbytes, memoryTypeIndex=self._memory_type)
+        try:
+            return self._device.create("vkAllocateMemory", "VkDeviceMemory", request)
+        except BaseException as error:
+            self.budget.release(nbytes)
+            if isinstance(error, OutOfDeviceMemory):
+                raise self._exhausted(nbytes, f" ({error})") from error
+            raise
+
+    def _give_back(self, chunk: Chunk) -> None:
+        device = self._device
+        chunk.view = None
+        # Freeing memory unmaps it.
+        device.vk.vkDestroyBuffer(device.handle, chunk.buffer, device.null)
+        device.vk.vkFreeMemory(device.handle, chunk.memory, device.null)
+        self.budget.release(chunk.allocated)
 
     def _require_type(self, allowed: int, nbytes: int) -> None:
         if not allowed >> self._memory_type & 1:

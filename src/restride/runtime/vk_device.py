@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import weakref
 
 from restride.errors import DeviceLost, UnsupportedError
 from restride.runtime.instance import PhysicalDevice, instance, open_devices
+from restride.runtime.living import Living
 from restride.runtime.loader import Functions, Handle, array, package, struct
 
 _PORTABILITY_SUBSET = "VK_KHR_portability_subset"
@@ -85,7 +85,7 @@ class LogicalDevice:
         open_devices.discard(self._address)
 
 
-_open: weakref.WeakSet[LogicalDevice] = weakref.WeakSet()
+_open: Living[LogicalDevice] = Living()
 
 
 def _after_fork_in_child() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from restride.errors import DeviceError, OutOfDeviceMemory
-from restride.runtime.interface import MEMORY_ROUNDING
+from restride.runtime.interface import rounded
 from restride.runtime.vk_chunk import Chunk, Chunks
 
 SLAB_BYTES = 1 << 20
@@ -18,11 +18,11 @@ class Block:
     """A part of a chunk, and what the queue does with it.
 
     used, written: the last submission that touches it, and that writes it; 0: none since it was handed out.
-    read_epoch, write_epoch: for barriers, see ``vk_queue.Hazards``.
+    epoch, reads, writes: for barriers, see ``vk_hazards``.
     pins: host copies under way.
     """
 
-    __slots__ = ("chunk", "generation", "nbytes", "offset", "pins", "read_epoch", "used", "write_epoch", "written")
+    __slots__ = ("chunk", "epoch", "generation", "nbytes", "offset", "pins", "reads", "used", "writes", "written")
 
     def __init__(self, chunk: Chunk, offset: int, nbytes: int) -> None:
         self.chunk = chunk
@@ -30,12 +30,14 @@ class Block:
         self.nbytes = nbytes
         self.generation = chunk.generation
         self.pins = 0
+        self.reads: list[tuple[int, int]] = []
+        self.writes: list[tuple[int, int]] = []
         self.renew()
 
     def renew(self) -> None:
         """Forget the past: the device finished with it."""
         self.used = self.written = 0
-        self.read_epoch = self.write_epoch = -1
+        self.epoch = -1
 
     def view(self, offset: int, nbytes: int) -> memoryview:
         """Bytes of a block that the host sees."""
@@ -141,7 +143,7 @@ class Pool:
     def _block_size(self, nbytes: int) -> int:
         """Rounded up: to the alignment, small sizes above 2 KiB to eighths of a power of two, large ones to 64 KiB."""
         if self._separate:
-            return nbytes + -nbytes % MEMORY_ROUNDING
+            return rounded(nbytes)
         if nbytes > _SMALL_BYTES:
             return -(-nbytes // _LARGE_ROUNDING) * _LARGE_ROUNDING
         step = max(self._alignment, 1 << max(0, (nbytes - 1).bit_length() - 4))
@@ -177,11 +179,12 @@ class Pool:
         self.chunks.destroy(slab)
 
     def _new_chunk(self, nbytes: int) -> Chunk:
-        try:
-            return self.chunks.make(nbytes)
-        except OutOfDeviceMemory:
-            self.trim()
-            return self.chunks.make(nbytes)
+        for make_room in (self.trim, self.chunks.budget.make_room):
+            try:
+                return self.chunks.make(nbytes)
+            except OutOfDeviceMemory:
+                make_room()
+        return self.chunks.make(nbytes)
 
 
 def _first_block(chunk: Chunk, size: int) -> Block:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from restride.errors import UnsupportedError
 from restride.runtime.instance import PhysicalDevice
 from restride.runtime.loader import package
-from restride.runtime.vk_chunk import HeapBudget
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,3 @@ def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[b
         flags = [hex(kind.flags) for kind in physical.memory_types]
         raise UnsupportedError(f"{physical.info.name} has no memory with properties {required:#x}, only {flags}")
     return -int(max(able)[-1])
-
-
-_budgets: dict[tuple[int, int], HeapBudget] = {}
-
-
-def shared_budget(physical: PhysicalDevice, memory_type: int) -> HeapBudget:
-    """The budget of the heap behind a memory type, one for the whole process."""
-    heap = physical.memory_types[memory_type].heap
-    return _budgets.setdefault((physical.info.index, heap), HeapBudget(physical.heap_sizes[heap]))

@@ -1,15 +1,15 @@
-"""The queue: command buffers recorded under a lock, barriers where work depends on work, fences to wait for."""
+"""The queue: command buffers recorded under a lock and submitted in order, fences to wait for."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from restride.errors import DeviceTimeout
+from restride.errors import DeviceError, DeviceTimeout
 from restride.runtime.loader import TIMEOUT, Handle, array, package, struct
 from restride.runtime.vk_device import LogicalDevice
-from restride.runtime.vk_memory import Block
+from restride.runtime.vk_hazards import Hazards, Use
 
 MOST_PENDING = 256
 _LONGEST_SECONDS = 1e9
@@ -17,45 +17,8 @@ _SLICE_SECONDS = 0.2
 """A wait returns to Python this often, so that an interrupt is heard."""
 
 
-class Hazards:
-    """Decides where a barrier goes. A barrier orders everything before it against everything after it.
-
-    ``epoch`` counts barriers. A block whose ``write_epoch`` is the current one was written since the last barrier, so
-    to read or write it again needs another; one whose ``read_epoch`` is current may be read, but not written.
-    """
-
-    def __init__(self) -> None:
-        self._epoch = 0
-        self._unknown = False
-        self.enabled = True
-        """Tests turn barriers off, to see that validation catches it."""
-
-    def conflict(self, reads: Iterable[Block], writes: Iterable[Block]) -> bool:
-        """True if the next dispatch needs a barrier before it; notes what it touches."""
-        epoch = self._epoch
-        needed = self._unknown
-        for block in reads:
-            if block.write_epoch == epoch:
-                needed = True
-        for block in writes:
-            if epoch in (block.write_epoch, block.read_epoch):
-                needed = True
-        if needed:
-            self._epoch = epoch = epoch + 1
-            self._unknown = False
-        for block in reads:
-            block.read_epoch = epoch
-        for block in writes:
-            block.write_epoch = epoch
-        return needed and self.enabled
-
-    def abandon(self) -> None:
-        """A recording was thrown away, perhaps with barriers that count as recorded: the next dispatch gets one."""
-        self._unknown = True
-
-
 class Slot:
-    """A command buffer with its fence, used again and again."""
+    """A command buffer with its fence, used again and again. ``retired``: the device does not have it."""
 
     __slots__ = ("command", "fence", "fences", "retired", "submit", "ticket", "waiters")
 
@@ -130,23 +93,35 @@ class Queue:
         self._vk.vkCmdPipelineBarrier(slot.command, self._stages, self._stages, 0, 1, self._barrier, 0, null, 0, null)
         self.barriers += 1
 
-    def finish(self, slot: Slot) -> int:
-        """End the recording, make what it writes visible to the host, hand it to the device; the ticket."""
+    def finish(self, slot: Slot, uses: Sequence[Use]) -> int:
+        """End the recording, make what it writes visible to the host, hand it to the device; the ticket.
+
+        ``uses``: every block that the commands use, which is marked with the ticket.
+        """
         null = self._device.null
         vk = self._vk
         vk.vkCmdPipelineBarrier(
             slot.command, self._stages, self._host_stage, 0, 1, self._host_barrier, 0, null, 0, null
         )
         vk.vkEndCommandBuffer(slot.command)
-        vk.vkQueueSubmit(self._device.queue, 1, slot.submit, slot.fence)
-        self.submitted += 1
-        slot.ticket = self.submitted
-        slot.retired = False
-        self._pending.append(slot)
-        return slot.ticket
+        ticket = slot.ticket = self.submitted + 1
+        # All notes before the call: an interrupt, which Python hears when the call returns, finds them made.
+        try:
+            _mark(uses, ticket)
+            self._pending.append(slot)
+            self.submitted = ticket
+            slot.retired = False
+            vk.vkQueueSubmit(self._device.queue, 1, slot.submit, slot.fence)
+        except BaseException as error:
+            if slot.retired or isinstance(error, DeviceError):
+                self._undo(slot, uses)
+            raise
+        return ticket
 
     def abandon(self, slot: Slot) -> None:
-        """Throw a recording away."""
+        """Throw a recording away, unless the device has it already."""
+        if not slot.retired:
+            return
         self.hazards.abandon()
         self._free.append(slot)
         if not self._device.dead:
@@ -216,6 +191,14 @@ class Queue:
         self._free.clear()
         self._pending.clear()
 
+    def _undo(self, slot: Slot, uses: Sequence[Use]) -> None:
+        """The device did not get the slot, which would have been the last."""
+        slot.retired = True
+        if self._pending and self._pending[-1] is slot:
+            self._pending.pop()
+        self.submitted = slot.ticket - 1
+        _mark(uses, self.submitted)
+
     def _recycle(self, slot: Slot) -> None:
         self._vk.vkResetFences(self._device.handle, 1, slot.fences)
         self._free.append(slot)
@@ -229,3 +212,10 @@ class Queue:
         slot = Slot(command[0], fence)
         self._slots.append(slot)
         return slot
+
+
+def _mark(uses: Sequence[Use], ticket: int) -> None:
+    for block, _, _, writes in uses:
+        block.used = ticket
+        if writes:
+            block.written = ticket

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from restride.errors import DescriptorError
 from restride.kernel import KernelSpec, Limits
-from restride.runtime.interface import MEMORY_ROUNDING
+from restride.runtime.interface import rounded
 from restride.runtime.loader import array, package
 from restride.runtime.vk_descriptors import DescriptorSet, DescriptorSets, Window
 from restride.runtime.vk_device import LogicalDevice
+from restride.runtime.vk_hazards import Use
 from restride.runtime.vk_memory import Block
 from restride.runtime.vk_parameters import Parameters
 from restride.runtime.vk_program import PUSH_BYTES, Pipeline, Pipelines
@@ -19,21 +20,13 @@ from restride.runtime.vk_queue import Queue, Slot
 class Dispatch:
     """One kernel, ready to record."""
 
-    __slots__ = ("descriptors", "pipeline", "reads", "spec", "writes")
+    __slots__ = ("descriptors", "pipeline", "spec", "uses")
 
-    def __init__(
-        self,
-        spec: KernelSpec,
-        pipeline: Pipeline,
-        descriptors: DescriptorSet,
-        reads: list[Block],
-        writes: list[Block],
-    ) -> None:
+    def __init__(self, spec: KernelSpec, pipeline: Pipeline, descriptors: DescriptorSet, uses: list[Use]) -> None:
         self.spec = spec
         self.pipeline = pipeline
         self.descriptors = descriptors
-        self.reads = reads
-        self.writes = writes
+        self.uses = uses
 
 
 class Recorder:
@@ -77,8 +70,7 @@ class Recorder:
             self._check(spec, len(blocks))
             windows: list[Window] = []
             bound: list[Block] = []
-            reads: list[Block] = []
-            writes: list[Block] = []
+            uses: list[Use] = []
             for number, binding in enumerate(spec.bindings):
                 block = blocks[number]
                 offset, nbytes = binding.offset, binding.nbytes
@@ -93,26 +85,27 @@ class Recorder:
                     raise self._refused(spec, number, sizes[number])
                 windows.append((block.chunk.serial, block.offset + offset, nbytes))
                 bound.append(block)
-                (writes if binding.writes else reads).append(block)
+                uses.append((block, offset, offset + nbytes, binding.writes))
             if spec.parameters:
                 block = self._parameters.get(spec.parameters, ticket)
-                windows.append((block.chunk.serial, block.offset, _round_up(len(spec.parameters))))
+                windows.append((block.chunk.serial, block.offset, rounded(len(spec.parameters))))
                 bound.append(block)
             pipeline = self._pipelines.get((spec.shader, spec.constants, len(windows)), completed)
             pipeline.used = ticket
             descriptors = self._sets.get(pipeline.layout, tuple(windows), bound, completed)
             descriptors.used = ticket
-            dispatches.append(Dispatch(spec, pipeline, descriptors, reads, writes))
+            dispatches.append(Dispatch(spec, pipeline, descriptors, uses))
         return dispatches
 
-    def record(self, slot: Slot, dispatches: Sequence[Dispatch]) -> None:
-        """Write the commands, with a barrier before each dispatch that depends on an earlier one."""
+    def record(self, slot: Slot, dispatches: Sequence[Dispatch]) -> list[Use]:
+        """Write the commands, with a barrier before each dispatch that depends on an earlier one; all that they use."""
         vk, command, null, push = self._vk, slot.command, self._null, self._push
         hazards = self._queue.hazards
         bound: Pipeline | None = None
+        uses: list[Use] = []
         for dispatch in dispatches:
             spec, pipeline = dispatch.spec, dispatch.pipeline
-            if hazards.conflict(dispatch.reads, dispatch.writes):
+            if hazards.conflict(dispatch.uses):
                 self._queue.barrier(slot)
             if pipeline is not bound:
                 vk.vkCmdBindPipeline(command, self._compute_point, pipeline.handle)
@@ -126,6 +119,8 @@ class Recorder:
                 push[0:words] = spec.push
                 vk.vkCmdPushConstants(command, layout, self._compute_stage, 0, 4 * words, push)
             vk.vkCmdDispatch(command, *spec.groups)
+            uses += dispatch.uses
+        return uses
 
     def _check(self, spec: KernelSpec, memories: int) -> None:
         if len(spec.bindings) > memories:
@@ -139,7 +134,7 @@ class Recorder:
                 f"kernel {spec.shader!r} has groups {spec.groups}, each must be from 1 to its limit in "
                 f"{self._limits.max_group_count}"
             )
-        if _round_up(len(spec.parameters)) > self._most_parameters:
+        if rounded(len(spec.parameters)) > self._most_parameters:
             raise DescriptorError(
                 f"kernel {spec.shader!r} has {len(spec.parameters)} bytes of parameters, more than one binding's "
                 f"{self._most_parameters} bytes"
@@ -152,7 +147,3 @@ class Recorder:
             f"{binding.offset + binding.nbytes}) of a memory of {nbytes} bytes; it must lie inside, its offset be a "
             f"multiple of {limits.offset_alignment}, its size a multiple of 4 and at most {limits.max_buffer_range}"
         )
-
-
-def _round_up(nbytes: int) -> int:
-    return nbytes + -nbytes % MEMORY_ROUNDING

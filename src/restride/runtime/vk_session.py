@@ -6,22 +6,23 @@ import atexit
 import os
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 
-from restride.errors import OutOfDeviceMemory
+from restride.errors import DeviceLost, OutOfDeviceMemory
 from restride.kernel import Limits
+from restride.runtime.heap import HeapBudget, shared_budget
 from restride.runtime.instance import PhysicalDevice
+from restride.runtime.living import Living
 from restride.runtime.loader import struct
-from restride.runtime.vk_chunk import Chunks, HeapBudget
+from restride.runtime.vk_chunk import Chunks
 from restride.runtime.vk_descriptors import DescriptorSets
 from restride.runtime.vk_device import LogicalDevice
 from restride.runtime.vk_memory import Block, Pool
 from restride.runtime.vk_parameters import Parameters
-from restride.runtime.vk_placement import Placement, shared_budget
+from restride.runtime.vk_placement import Placement
 from restride.runtime.vk_program import Pipelines
 from restride.runtime.vk_queue import Queue
 from restride.runtime.vk_record import Recorder
@@ -40,6 +41,8 @@ class Session:
     needs no lock; whoever holds the lock next returns it to its pool.
     """
 
+    _closed = True  # __del__ runs even if opening fails, or copying
+
     def __init__(
         self,
         physical: PhysicalDevice,
@@ -49,10 +52,9 @@ class Session:
         heap_bytes: int | None,
         module_source: Callable[[str], bytes],
     ) -> None:
-        self._closed = True  # __del__ runs even if opening fails
         self.timeout = timeout
-        self.lock = threading.Lock()
-        self._changed = threading.Condition(self.lock)
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._guests = 0  # threads that wait or copy outside the lock
         self._freed: deque[tuple[int, Block]] = deque()
         self.in_use = 0  # bytes of live memories
@@ -62,14 +64,17 @@ class Session:
             parts.callback(self.device.destroy)
             sets = DescriptorSets(self.device)
             parts.callback(sets.destroy)
-            budget = HeapBudget(heap_bytes) if heap_bytes else shared_budget(physical, placement.device)
+            heaps = [physical.memory_types[kind].heap for kind in (placement.device, placement.host)]
+            budget = HeapBudget(heap_bytes) if heap_bytes else shared_budget(physical, heaps[0])
+            budget.join(self)
             separate = bool(os.environ.get(SEPARATE_BUFFERS_VARIABLE))
             alignment = limits.offset_alignment
             chunks = Chunks(self.device, placement.device, budget, sets.forget)
             parts.callback(chunks.destroy_all)
             self.pool = self.host_pool = Pool(chunks, alignment, budget.heap_bytes, separate=separate)
             if placement.host != placement.device:
-                budget = shared_budget(physical, placement.host)
+                budget = shared_budget(physical, heaps[1])
+                budget.join(self)
                 chunks = Chunks(self.device, placement.host, budget, sets.forget)
                 parts.callback(chunks.destroy_all)
                 self.host_pool = Pool(chunks, alignment, budget.heap_bytes, separate=separate)
@@ -83,6 +88,17 @@ class Session:
         self._closed = False
         _close_at_exit()
         _open.add(self)
+
+    @property
+    def lock(self) -> threading.Lock:
+        """The lock, for those who find the device alive: after fork, whoever held it is not there to release it.
+
+        Raises:
+            DeviceLost: the device is lost, closed or inherited.
+        """
+        if self.device.dead:
+            self.device.require_alive()
+        return self._lock
 
     def enter(self) -> None:
         """First thing under the lock: raise if the device is gone, then take back what is finished and freed."""
@@ -109,11 +125,8 @@ class Session:
                     try:
                         block = self.pool.grow(nbytes)
                     except OutOfDeviceMemory:
-                        # Other sessions' idle memory comes from the same heap.
-                        if not self.pool.leaving_bytes and not _trim_others(self):
-                            raise
                         if not self.pool.leaving_bytes:
-                            block = self.pool.grow(nbytes)
+                            raise
                 if block is not None:
                     self.in_use += nbytes
                     return block
@@ -128,30 +141,33 @@ class Session:
         if self.device.dead:
             return
         self._freed.append((nbytes, block))
-        if self.lock.acquire(blocking=False):
+        if self._lock.acquire(blocking=False):
             try:
                 self._drain()
             finally:
-                self.lock.release()
+                self._lock.release()
 
     @contextmanager
     def pinned(self, block: Block, uploads: int = 0, downloads: int = 0) -> Iterator[None]:
         """While the host copies so many bytes, the block is not reused and the device not closed."""
-        with self.lock:
-            self.enter()
-            block.pins += 1
-            self._guests += 1
-        moved = False
+        pinned = moved = False
+        # Begins before the lock is released, where an interrupt may come.
         try:
+            with self.lock:
+                self.enter()
+                block.pins += 1
+                self._guests += 1
+                pinned = True
             yield
             moved = True
         finally:
-            with self.lock:
-                block.pins -= 1
-                self._leave()
-                if moved:
-                    self.uploaded += uploads
-                    self.downloaded += downloads
+            if pinned:
+                with self._lock:
+                    block.pins -= 1
+                    self._leave()
+                    if moved:
+                        self.uploaded += uploads
+                        self.downloaded += downloads
 
     def wait_for(self, ticket: int) -> None:
         """Return when submission ``ticket`` is finished.
@@ -162,18 +178,20 @@ class Session:
         self.device.require_alive()
         if ticket <= self.queue.completed:
             return
-        with self.lock:
-            self.device.require_alive()
-            slot = self.queue.enter_wait(ticket)
-            if slot is None:
-                return
-            self._guests += 1
+        slot = None
         try:
+            with self.lock:
+                self.device.require_alive()
+                slot = self.queue.enter_wait(ticket)
+                if slot is None:
+                    return
+                self._guests += 1
             self.queue.wait(slot, self.timeout)
         finally:
-            with self.lock:
-                self._leave()
-                self.queue.leave_wait(slot)
+            if slot is not None:
+                with self._lock:
+                    self._leave()
+                    self.queue.leave_wait(slot)
 
     def wait_for_freed(self) -> bool:
         """Wait until what was freed can be reused; True: something was."""
@@ -193,20 +211,22 @@ class Session:
 
     def copy(self, source: Block, source_offset: int, target: Block, target_offset: int, nbytes: int) -> int:
         """Start a copy on the device, in order with the dispatches; its ticket. Offsets are those of the buffers."""
+        uses = [
+            (source, source_offset - source.offset, source_offset - source.offset + nbytes, False),
+            (target, target_offset - target.offset, target_offset - target.offset + nbytes, True),
+        ]
         region = struct("VkBufferCopy", srcOffset=source_offset, dstOffset=target_offset, size=nbytes)
         with self.room():
             queue = self.queue
             slot = queue.begin()
             try:
-                if queue.hazards.conflict((source,), (target,)):
+                if queue.hazards.conflict(uses):
                     queue.barrier(slot)
                 self.device.vk.vkCmdCopyBuffer(slot.command, source.chunk.buffer, target.chunk.buffer, 1, region)
-                ticket = queue.finish(slot)
+                return queue.finish(slot, uses)
             except BaseException:
                 queue.abandon(slot)
                 raise
-            source.used = target.used = target.written = ticket
-            return ticket
 
     @contextmanager
     def room(self) -> Iterator[None]:
@@ -224,7 +244,7 @@ class Session:
         """Wait, then destroy everything. Work that outlasts the time limit keeps its memory, as Vulkan demands."""
         if self._closed or self.device.inherited:
             return
-        with self.lock:
+        with self._lock:
             closing, self._closed = not self._closed, True
             if not closing:
                 return
@@ -235,17 +255,19 @@ class Session:
             if left and (was_lost or self.queue.drain(self.timeout)):
                 self._parts.close()
 
-    def trim_if_free(self) -> bool:
-        """Give idle memory back to the driver, unless a thread is busy here; True: there was some."""
-        if self.device.dead or not self.lock.acquire(blocking=False):
-            return False
+    def trim_if_free(self) -> None:
+        """Give idle memory back to the driver, unless a thread is busy here."""
+        if self._closed or self.device.dead or not self._lock.acquire(blocking=False):
+            return
         try:
-            before = self.pool.chunks.nbytes
             self.enter()
             self.pool.trim()
-            return self.pool.chunks.nbytes < before
+            self.host_pool.trim()
+        except DeviceLost:
+            # This device's, and another one asked: the next call here raises it.
+            return
         finally:
-            self.lock.release()
+            self._lock.release()
 
     def __del__(self) -> None:
         self.close()
@@ -262,12 +284,7 @@ class Session:
             self.pool.free(block)
 
 
-_open: weakref.WeakSet[Session] = weakref.WeakSet()
-
-
-def _trim_others(session: Session) -> bool:
-    made_room = [other.trim_if_free() for other in list(_open) if other is not session]
-    return any(made_room)
+_open: Living[Session] = Living()
 
 
 @cache
@@ -277,5 +294,5 @@ def _close_at_exit() -> None:
 
 
 def _close_all() -> None:
-    for session in list(_open):
+    for session in _open:
         session.close()

@@ -6,22 +6,11 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-import numpy as np
-
 from restride.errors import DeviceTimeout
+from restride.runtime.host_bytes import copy_bytes
 from restride.runtime.vk_memory import Block
 
 PIECE_BYTES = 4 << 20
-_NUMPY_BYTES = 1 << 16
-"""From here on numpy copies: it releases the GIL, which a memoryview does not."""
-
-
-def copy_bytes(target: memoryview, source: memoryview) -> None:
-    """Copy as many bytes as both have."""
-    if len(source) < _NUMPY_BYTES:
-        target[:] = source
-    else:
-        np.copyto(np.frombuffer(target, np.uint8), np.frombuffer(source, np.uint8))
 
 
 class DeviceCopier(Protocol):

@@ -7,24 +7,25 @@ from dataclasses import replace
 
 from restride.errors import DescriptorError, DeviceNotFound, OutOfDeviceMemory
 from restride.kernel import KernelSpec
+from restride.runtime.host_bytes import as_bytes, copy_bytes, require_inside, writable_bytes
 from restride.runtime.instance import physical_devices
-from restride.runtime.interface import DEFAULT_TIMEOUT, MEMORY_ROUNDING, Counters, DeviceInfo, Memory
+from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, rounded
 from restride.runtime.modules import load_module
 from restride.runtime.vk_memory import Block
 from restride.runtime.vk_placement import place
 from restride.runtime.vk_session import Session
-from restride.runtime.vk_staging import Staging, copy_bytes
+from restride.runtime.vk_staging import Staging
 
 
 class VulkanMemory:
     """Bytes on the device of one runtime."""
 
-    __slots__ = ("__weakref__", "_held", "nbytes", "rounded", "session")
+    __slots__ = ("__weakref__", "_held", "_rounded", "nbytes", "session")
 
     def __init__(self, session: Session, nbytes: int, rounded: int, block: Block) -> None:
         self.session = session
         self.nbytes = nbytes
-        self.rounded = rounded
+        self._rounded = rounded
         self._held = [block]
 
     @property
@@ -41,12 +42,12 @@ class VulkanMemory:
 
     def free(self) -> None:
         """Give the bytes back, once the device no longer uses them. A second call does nothing."""
-        # pop is atomic: of two threads one gets the block.
+        # pop is atomic: of two threads one gets the block. A copy that failed half-way holds nothing at all.
         try:
             block = self._held.pop()
-        except IndexError:
+        except (IndexError, AttributeError):
             return
-        self.session.take_back(self.rounded, block)
+        self.session.take_back(self._rounded, block)
 
     def __del__(self) -> None:
         self.free()
@@ -104,14 +105,14 @@ class VulkanRuntime:
         """See ``Runtime.allocate``."""
         if nbytes < 1:
             raise DescriptorError(f"a memory has at least 1 byte, nbytes is {nbytes}")
-        rounded = nbytes + -nbytes % MEMORY_ROUNDING
-        return VulkanMemory(self._session, nbytes, rounded, self._session.allocate(rounded))
+        size = rounded(nbytes)
+        return VulkanMemory(self._session, nbytes, size, self._session.allocate(size))
 
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
         """See ``Runtime.write``."""
         block = self._block_of(memory)
-        data = _as_bytes(data)
-        _require_inside(memory, offset, len(data))
+        data = as_bytes(data)
+        require_inside(memory, offset, len(data))
         with self._session.pinned(block, uploads=len(data)):
             self._session.wait_for(block.used)
             if self._staging is not None:
@@ -122,10 +123,8 @@ class VulkanRuntime:
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:
         """See ``Runtime.read``."""
         block = self._block_of(memory)
-        if out.readonly:
-            raise DescriptorError("the buffer to read into, out, is read-only")
-        out = _as_bytes(out)
-        _require_inside(memory, offset, len(out))
+        out = writable_bytes(out)
+        require_inside(memory, offset, len(out))
         with self._session.pinned(block, downloads=len(out)):
             self._session.wait_for(block.written)
             if self._staging is not None:
@@ -160,7 +159,7 @@ class VulkanRuntime:
                 barriers=session.queue.barriers,
                 allocations=sum(pool.chunks.made for pool in pools),
                 bytes_allocated=sum(pool.chunks.nbytes for pool in pools),
-                bytes_in_use=session.in_use,
+                bytes_in_use=session.in_use + session.parameters.bytes_in_use(session.queue.completed),
                 uploaded=session.uploaded,
                 downloaded=session.downloaded,
             )
@@ -171,46 +170,25 @@ class VulkanRuntime:
 
     def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
         blocks = [self._block_of(memory) for memory in memories]
-        sizes = [memory.nbytes + -memory.nbytes % MEMORY_ROUNDING for memory in memories]
+        sizes = [rounded(memory.nbytes) for memory in memories]
         session = self._session
         with session.room():
-            queue, parameters = session.queue, session.parameters
-            ticket = queue.submitted + 1
+            queue = session.queue
             try:
-                dispatches = session.recorder.prepare(kernels, blocks, sizes, ticket)
+                dispatches = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
                 if not dispatches:
                     return
                 slot = queue.begin()
                 try:
-                    session.recorder.record(slot, dispatches)
-                    queue.finish(slot)
+                    queue.finish(slot, session.recorder.record(slot, dispatches))
                 except BaseException:
                     queue.abandon(slot)
                     raise
-                for dispatch in dispatches:
-                    for block in dispatch.reads:
-                        block.used = ticket
-                    for block in dispatch.writes:
-                        block.used = block.written = ticket
                 self._dispatches += len(dispatches)
             finally:
-                parameters.settle(queue.submitted)
+                session.parameters.settle(queue.submitted, queue.completed)
 
     def _block_of(self, memory: Memory) -> Block:
         if not isinstance(memory, VulkanMemory) or memory.session is not self._session:
             raise DescriptorError(f"a memory of {memory.nbytes} bytes belongs to another device")
         return memory.block
-
-
-def _as_bytes(view: memoryview) -> memoryview:
-    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
-        return view
-    if not view.c_contiguous:
-        raise DescriptorError(f"the host's buffer must be contiguous, its strides are {view.strides}")
-    # A view with a size of 0 cannot be cast.
-    return view.cast("B") if view.nbytes else memoryview(bytearray())
-
-
-def _require_inside(memory: Memory, offset: int, nbytes: int) -> None:
-    if offset < 0 or offset + nbytes > memory.nbytes:
-        raise DescriptorError(f"bytes [{offset}, {offset + nbytes}) leave a memory of {memory.nbytes} bytes")

@@ -1,0 +1,56 @@
+"""What is taken of each memory heap, by all open devices of this process together, and who may give some of it back."""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+from restride.runtime.instance import PhysicalDevice
+from restride.runtime.living import Living
+
+
+class Holder(Protocol):
+    """An open device that keeps idle memory for later."""
+
+    def trim_if_free(self) -> None:
+        """Give idle memory back to the driver, unless a thread is busy here. Never waits."""
+
+
+class HeapBudget:
+    """Bytes of one heap, and how many of them are taken."""
+
+    def __init__(self, heap_bytes: int) -> None:
+        self.heap_bytes = heap_bytes
+        self.used = 0
+        self._lock = threading.Lock()
+        self._holders: Living[Holder] = Living()
+
+    def reserve(self, nbytes: int, most: int | None = None) -> bool:
+        """Take the bytes, or False: ``most``, by default the whole heap, would be exceeded."""
+        with self._lock:
+            fits = self.used + nbytes <= (self.heap_bytes if most is None else most)
+            if fits:
+                self.used += nbytes
+            return fits
+
+    def release(self, nbytes: int) -> None:
+        """Give bytes back."""
+        with self._lock:
+            self.used -= nbytes
+
+    def join(self, holder: Holder) -> None:
+        """``make_room`` asks it from now on."""
+        self._holders.add(holder)
+
+    def make_room(self) -> None:
+        """Ask every holder for its idle memory; those that are busy, the asking one included, keep theirs."""
+        for holder in self._holders:
+            holder.trim_if_free()
+
+
+_budgets: dict[tuple[int, int], HeapBudget] = {}
+
+
+def shared_budget(physical: PhysicalDevice, heap: int) -> HeapBudget:
+    """The budget of a device's heap, one for the whole process."""
+    return _budgets.setdefault((physical.info.index, heap), HeapBudget(physical.heap_sizes[heap]))

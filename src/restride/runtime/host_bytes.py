@@ -1,0 +1,50 @@
+"""The host's side of a transfer: any contiguous buffer as plain bytes, checked against the memory, and copied."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from restride.errors import DescriptorError
+from restride.runtime.interface import Memory
+
+_NUMPY_BYTES = 1 << 16
+"""From here on numpy copies: it releases the GIL, which a memoryview does not."""
+
+
+def as_bytes(view: memoryview) -> memoryview:
+    """The same bytes, one-dimensional.
+
+    Raises:
+        DescriptorError: the view is not C-contiguous.
+    """
+    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
+        return view
+    if not view.c_contiguous:
+        raise DescriptorError(f"the host's buffer must be contiguous, its strides are {view.strides}")
+    # A view with a size of 0 cannot be cast.
+    return view.cast("B") if view.nbytes else memoryview(bytearray())
+
+
+def writable_bytes(out: memoryview) -> memoryview:
+    """``as_bytes`` of a buffer to read into.
+
+    Raises:
+        DescriptorError: it is read-only, or not C-contiguous.
+    """
+    if out.readonly:
+        raise DescriptorError(f"the buffer to read into, out, of {out.nbytes} bytes, is read-only")
+    return as_bytes(out)
+
+
+def require_inside(memory: Memory, offset: int, nbytes: int) -> None:
+    """Raise DescriptorError unless the bytes lie in the memory."""
+    if offset < 0 or offset + nbytes > memory.nbytes:
+        raise DescriptorError(f"bytes [{offset}, {offset + nbytes}) leave a memory of {memory.nbytes} bytes")
+
+
+def copy_bytes(target: memoryview, source: memoryview) -> None:
+    """Copy as many bytes as both have."""
+    if len(source) < _NUMPY_BYTES:
+        target[:] = source
+    else:
+        np.copyto(np.frombuffer(target, np.uint8), np.frombuffer(source, np.uint8))

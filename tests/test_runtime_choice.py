@@ -1,0 +1,153 @@
+"""Which device is opened, what devices say of themselves, and which of their memory is used."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from restride.errors import DescriptorError, DeviceError, DeviceNotFound, UnsupportedError
+from restride.runtime import choose, list_devices, open_runtime
+from restride.runtime.instance import MemoryType, physical_devices
+from restride.runtime.interface import DeviceInfo
+from restride.runtime.vk_placement import place
+from restride.runtime.vulkan import VulkanRuntime
+
+
+def device(index, name, kind):
+    return DeviceInfo(index, name, kind, 1, 2, "driver", "1", "1.3.0", "00", 1 << 30)
+
+
+MANY = [
+    device(0, "llvmpipe (LLVM 15)", "cpu"),
+    device(1, "Intel Arc A750", "discrete"),
+    device(2, "Intel UHD 770", "integrated"),
+    device(3, "NVIDIA L4", "discrete"),
+    device(4, "Virtio-GPU Venus", "virtual"),
+]
+
+
+@pytest.mark.parametrize(
+    ("selector", "index"),
+    [(None, 1), (0, 0), ("0", 0), (" 3 ", 3), ("nvidia", 3), ("INTEL", 1), ("uhd", 2), ("llvm", 0), ("venus", 4)],
+)
+def test_choose(selector, index, monkeypatch):
+    monkeypatch.delenv("RESTRIDE_DEVICE", raising=False)
+    assert choose(MANY, selector).index == index
+    if selector is not None:
+        monkeypatch.setenv("RESTRIDE_DEVICE", str(selector))
+        assert choose(MANY).index == index
+        assert choose(MANY, 4).index == 4, "the argument comes first"
+
+
+def test_choose_prefers_the_best_kind(monkeypatch):
+    monkeypatch.delenv("RESTRIDE_DEVICE", raising=False)
+    assert choose([entry for entry in MANY if entry.kind != "discrete"]).index == 2
+    assert choose([MANY[0], MANY[4]]).index == 4
+
+
+@pytest.mark.parametrize("selector", [7, -1, "Radeon", "99"])
+def test_an_absent_device_lists_those_present(selector, monkeypatch):
+    with pytest.raises(DeviceNotFound, match=r"present are 0: llvmpipe \(LLVM 15\) \(cpu\); 1: Intel Arc"):
+        choose(MANY, selector)
+    monkeypatch.setenv("RESTRIDE_DEVICE", "Radeon")
+    with pytest.raises(DeviceNotFound, match="no device matches RESTRIDE_DEVICE 'Radeon'"):
+        open_runtime()
+
+
+@pytest.mark.parametrize("selector", [1.5, True, b"0", ["0"]])
+def test_a_selector_of_another_type_is_refused(selector):
+    with pytest.raises(DescriptorError, match="index or part of a name"):
+        choose(MANY, selector)
+
+
+def test_unknown_runtimes_and_limits_are_refused(monkeypatch):
+    with pytest.raises(DescriptorError, match="unknown runtime 'metal'; known runtimes are vulkan, kompute"):
+        open_runtime(runtime="metal")
+    monkeypatch.setenv("RESTRIDE_RUNTIME", "opencl")
+    with pytest.raises(DescriptorError, match="unknown runtime 'opencl'"):
+        open_runtime()
+    with pytest.raises(DescriptorError, match="time limit must be positive, timeout is 0"):
+        open_runtime(runtime="vulkan", timeout=0)
+    with pytest.raises(DescriptorError, match="timeout is nan"):
+        open_runtime(runtime="vulkan", timeout=float("nan"))
+
+
+def test_a_device_that_went_away_is_not_found():
+    gone = replace(list_devices()[0], index=99)
+    with pytest.raises(DeviceNotFound, match="any more"):
+        VulkanRuntime(gone)
+    with pytest.raises(DeviceNotFound, match="any more"):
+        VulkanRuntime(replace(list_devices()[0], uuid="ff"))
+
+
+def test_devices_describe_themselves():
+    for index, info in enumerate(list_devices()):
+        assert info.index == index
+        assert info.kind in ("discrete", "integrated", "virtual", "cpu", "other")
+        assert info.name
+        assert info.driver
+        assert len(bytes.fromhex(info.uuid)) == 16
+        assert info.heap_bytes > 0
+        assert info.limits.max_buffer_range % 4 == 0
+        assert info.limits.offset_alignment >= 4
+        assert info.limits.is_cpu == (info.kind == "cpu")
+
+
+def physical(kind, types, heaps):
+    base = physical_devices()[0]
+    entries = tuple(MemoryType(flags, heap) for flags, heap in types)
+    return replace(base, info=replace(base.info, kind=kind), memory_types=entries, heap_sizes=heaps)
+
+
+GIB = 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("kind", "types", "heaps", "expected"),
+    [
+        ("cpu", [(15, 0)], (2 * GIB,), (0, 0, False)),
+        # a discrete GPU: system memory, local memory, a small window of it, and AMD's special types
+        ("discrete", [(6, 0), (14, 0), (1, 1), (7, 2), (1 | 64, 1)], (16 * GIB, 8 * GIB, GIB // 4), (2, 1, True)),
+        # a discrete GPU all of whose memory the host may see
+        ("discrete", [(7, 1), (6, 0), (14, 0)], (16 * GIB, 8 * GIB), (0, 2, True)),
+        ("integrated", [(1, 0), (7, 0), (15, 0)], (8 * GIB,), (2, 2, False)),
+        ("integrated", [(1, 0), (6, 1), (14, 1)], (GIB, 8 * GIB), (2, 2, False)),
+        ("virtual", [(1, 0), (6, 1)], (8 * GIB, 8 * GIB), (0, 1, True)),
+    ],
+)
+def test_memory_types(kind, types, heaps, expected):
+    placement = place(physical(kind, types, heaps), staging=None)
+    assert (placement.device, placement.host, placement.staging) == expected
+
+
+def test_a_device_without_usable_memory():
+    with pytest.raises(UnsupportedError, match="no memory with properties"):
+        place(physical("discrete", [(1, 0), (2, 0)], (GIB,)), staging=None)
+
+
+def test_the_portability_subset_is_enabled_where_it_exists(monkeypatch):
+    base = physical_devices()[0]
+    if "VK_KHR_portability_subset" in base.extensions:
+        VulkanRuntime(0).close()
+        return
+    # A driver without it says that it was asked for it.
+    claimed = [replace(base, extensions=frozenset({"VK_KHR_portability_subset"}))]
+    monkeypatch.setattr("restride.runtime.vulkan.physical_devices", lambda: claimed)
+    with pytest.raises(DeviceError, match="vkCreateDevice failed with VK_ERROR_EXTENSION_NOT_PRESENT"):
+        VulkanRuntime(0)
+
+
+def test_devices_that_lack_what_restride_needs(monkeypatch):
+    base = physical_devices()[0]
+    for change, message in [({"supports_1_1": False}, "needs 1.1"), ({"family": -1}, "no queue family for compute")]:
+        changed = [replace(base, **change)]
+        monkeypatch.setattr("restride.runtime.vulkan.physical_devices", lambda changed=changed: changed)
+        with pytest.raises(UnsupportedError, match=message):
+            VulkanRuntime(0)
+
+
+def test_listing_devices_is_quick_the_second_time():
+    list_devices()
+    start = time.perf_counter()
+    list_devices()
+    assert time.perf_counter() - start < 0.5

@@ -1,0 +1,68 @@
+"""Shader modules are loaded whole or not at all."""
+
+import hashlib
+import json
+
+import pytest
+import runtime_process
+
+from restride.errors import DeviceError
+from restride.kernel import Binding, KernelSpec
+from restride.runtime import modules
+from restride.runtime.vulkan import VulkanRuntime
+
+kernels = runtime_process.kernels
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch, kernels):
+    code = (kernels / "bump.spv").read_bytes()
+    (tmp_path / "bump.spv").write_bytes(code)
+    entry = {"sha256": hashlib.sha256(code).hexdigest(), "bytes": len(code), "source": "bump.comp", "defines": []}
+    manifest = {"format": 1, "modules": {"bump": entry, "lost": entry}}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    monkeypatch.setattr(modules, "spirv_folder", lambda: tmp_path)
+    modules.load_module.cache_clear()
+    modules.manifest.cache_clear()
+    yield tmp_path
+    modules.load_module.cache_clear()
+    modules.manifest.cache_clear()
+
+
+def test_a_module_that_is_whole_loads(shipped):
+    assert modules.load_module("bump") == (shipped / "bump.spv").read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "append", "empty"])
+def test_a_damaged_module_never_reaches_the_driver(shipped, damage):
+    path = shipped / "bump.spv"
+    code = bytearray(path.read_bytes())
+    code = {
+        "flip": code[:100] + bytes([code[100] ^ 4]) + code[101:],
+        "cut": code[:-4],
+        "append": code + bytes(4),
+        "empty": bytearray(),
+    }[damage]
+    path.write_bytes(code)
+    runtime = VulkanRuntime(0)
+    memory = runtime.allocate(64)
+    spec = KernelSpec("bump", (), (16, 1), b"", (1, 1, 1), (Binding(0, 64, writes=True),))
+    with pytest.raises(DeviceError, match=r"shader module 'bump' is damaged: SHA-256 .* is not .*reinstall restride"):
+        runtime.submit([spec], [memory])
+    runtime.close()
+
+
+def test_what_is_missing_is_named(shipped):
+    with pytest.raises(DeviceError, match="unknown shader module 'absent'; known are bump, lost"):
+        modules.load_module("absent")
+    with pytest.raises(DeviceError, match=r"shader module 'lost' is missing: no file .*lost\.spv"):
+        modules.load_module("lost")
+    for text, message in [("{", "is damaged"), ("[]", "not of format 1"), ('{"format": 2}', "not of format 1")]:
+        (shipped / "manifest.json").write_text(text)
+        modules.manifest.cache_clear()
+        with pytest.raises(DeviceError, match=message):
+            modules.load_module("other")
+    (shipped / "manifest.json").unlink()
+    modules.manifest.cache_clear()
+    with pytest.raises(DeviceError, match="no shader modules"):
+        modules.load_module("other")

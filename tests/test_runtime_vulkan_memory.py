@@ -1,0 +1,262 @@
+"""The direct runtime: memory, parameters, pipelines and sets are pooled and bounded."""
+
+import gc
+import random
+
+import numpy as np
+import pytest
+import vulkan_kernels
+from vulkan_kernels import MIB, SEPARATE, affine, bump, download, slow, table, upload
+
+from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError
+from restride.runtime import heap
+from restride.runtime.instance import physical_devices
+from restride.runtime.living import Living
+from restride.runtime.vk_descriptors import DescriptorSets
+from restride.runtime.vk_parameters import MOST_KEPT_BYTES
+from restride.runtime.vk_program import Pipelines
+from restride.runtime.vk_queue import MOST_PENDING
+from restride.runtime.vulkan import VulkanRuntime
+
+modules, runtime, in_place = vulkan_kernels.FIXTURES
+
+
+def test_ten_thousand_operations_make_a_handful_of_allocations(runtime):
+    for nbytes in (1000, 500_000):
+        before = runtime.counters().allocations
+        for _ in range(5000):
+            memory = runtime.allocate(nbytes)
+            runtime.submit([bump(64)], [memory])
+            del memory
+        runtime.wait()
+        after = runtime.counters()
+        if nbytes == 1000:
+            assert SEPARATE or after.allocations - before <= 2
+        else:
+            assert after.allocations - before <= MOST_PENDING + 2
+            assert after.bytes_allocated <= 330 * MIB
+        assert after.bytes_in_use == 0
+
+
+def test_a_loop_that_reads_its_results_reuses_one_block(in_place):
+    for _ in range(500):
+        memory = in_place.allocate(3 * MIB)
+        in_place.submit([bump(64)], [memory])
+        download(in_place, memory, 16)
+        del memory
+    assert in_place.counters().allocations <= 2
+
+
+def test_many_sizes_stay_within_bounds(in_place):
+    rng = random.Random(3)
+    live, contents = [], []
+    for _ in range(3000):
+        if live and rng.random() < 0.5:
+            index = rng.randrange(len(live))
+            live.pop(index).free()
+            contents.pop(index)
+        else:
+            nbytes = int(2 ** rng.uniform(2, 19)) & ~3
+            memory = in_place.allocate(nbytes)
+            word = rng.randrange(1 << 32)
+            in_place.write(memory, 0, memoryview(np.full(nbytes // 4, word, np.uint32)))
+            live.append(memory)
+            contents.append(word)
+    for memory, word in zip(live, contents, strict=True):
+        assert (download(in_place, memory, memory.nbytes // 4) == word).all()
+    used = sum(-(-memory.nbytes // 16) * 16 for memory in live)
+    counters = in_place.counters()
+    assert counters.bytes_in_use == used
+    del memory
+    live.clear()
+    gc.collect()
+    assert in_place.counters().bytes_in_use == 0
+    in_place._session.pool.trim()
+    assert in_place.counters().bytes_allocated <= 2 * MIB
+
+
+def test_devices_share_the_budget_of_their_heap(modules):
+    first, second = VulkanRuntime(0, module_source=modules), VulkanRuntime(0, module_source=modules)
+    heap = first._session.pool.chunks.budget.heap_bytes
+    kept = first.allocate(MIB)
+    for _ in range(4):
+        first.allocate(60 * MIB).free()
+    assert first.counters().bytes_allocated > 60 * MIB
+    large = second.allocate(heap - 50 * MIB)
+    assert first.counters().bytes_allocated == MIB, "what was idle made room"
+    with pytest.raises(OutOfDeviceMemory, match=f"of its heap of {heap} bytes"):
+        first.allocate(60 * MIB)
+    large.free()
+    second.close()
+    first.allocate(60 * MIB)
+    assert kept.nbytes == MIB
+    first.close()
+
+
+def test_freed_memory_is_pooled_up_to_a_bound(modules):
+    runtime = VulkanRuntime(0, module_source=modules, heap_bytes=64 * MIB)
+    memories = [runtime.allocate(4 * MIB) for _ in range(16)]
+    assert runtime.counters().bytes_allocated == 64 * MIB
+    memories.clear()
+    assert runtime.counters().bytes_allocated <= 32 * MIB, "half the heap"
+    other_size = runtime.allocate(60 * MIB)
+    assert runtime.counters().bytes_allocated == 60 * MIB, "the pool makes room"
+    other_size.free()
+    runtime.close()
+
+
+def test_the_budget_refuses_and_the_next_operation_works(modules):
+    runtime = VulkanRuntime(0, module_source=modules, heap_bytes=8 * MIB)
+    a = runtime.allocate(5 * MIB)
+    message = rf"no room for {4 * MIB} bytes: {5 * MIB} of its heap of {8 * MIB} bytes are in use"
+    with pytest.raises(OutOfDeviceMemory, match=message) as caught:
+        runtime.allocate(4 * MIB)
+    assert isinstance(caught.value, MemoryError)
+    with pytest.raises(OutOfDeviceMemory):
+        runtime.allocate(1 << 40)
+    small = [runtime.allocate(100_000) for _ in range(20)]
+    runtime.submit([bump(64)], [a])
+    runtime.submit([slow(4096)], [a])
+    a.free()
+    # What is freed, but in use, is waited for rather than refused.
+    b = runtime.allocate(5 * MIB)
+    runtime.submit([bump(64)], [b])
+    runtime.wait()
+    small.clear()
+    runtime.close()
+
+
+def test_parameters_wait_for_room(modules):
+    runtime = VulkanRuntime(0, module_source=modules, heap_bytes=8 * MIB)
+    kept = runtime.allocate(MIB)
+    large = runtime.allocate(6 * MIB)
+    full = runtime.allocate(MIB - 4096)
+    assert full.nbytes
+    runtime.submit([slow(8192)] * 2, [large])
+    large.free()
+    runtime.submit([table(64, np.arange(1 << 18, dtype=np.uint32))], [kept])
+    assert np.array_equal(download(runtime, kept, 64), np.resize(np.arange(4), 64))
+    runtime.close()
+
+
+def test_the_drivers_own_refusal_is_typed(in_place, monkeypatch):
+    functions = in_place._session.device.vk
+    kept = in_place.allocate(MIB)
+    allocate = functions.vkAllocateMemory
+    monkeypatch.setattr(functions, "vkAllocateMemory", functions._checked("vkAllocateMemory", lambda *_: -2))
+    with pytest.raises(OutOfDeviceMemory, match="vkAllocateMemory failed with VK_ERROR_OUT_OF_DEVICE_MEMORY"):
+        in_place.allocate(2 * MIB)
+    assert in_place.counters().bytes_allocated == MIB
+    monkeypatch.setattr(functions, "vkAllocateMemory", allocate)
+    in_place.submit([affine(64)], [kept, in_place.allocate(2 * MIB)])
+    in_place.wait()
+
+
+def test_an_allocation_larger_than_the_driver_allows(modules):
+    runtime = VulkanRuntime(0, module_source=modules, heap_bytes=1 << 50)
+    with pytest.raises(UnsupportedError, match="exceed the largest single allocation"):
+        runtime.allocate(1 << 40)
+    runtime.close()
+
+
+def test_parameters_are_kept_within_bounds(in_place):
+    memory = in_place.allocate(256)
+    for value in range(5000):
+        in_place.submit([table(64, [value, 2, 3, 4])], [memory])
+    assert np.array_equal(download(in_place, memory, 64), np.resize(np.array([4999, 2, 3, 4], np.uint32), 64))
+    contents = np.arange(MOST_KEPT_BYTES, dtype=np.uint32)
+    for first in range(3):
+        in_place.submit([table(64, contents + np.uint32(first))], [memory])
+        assert np.array_equal(download(in_place, memory, 64)[:4], np.arange(first, first + 4))
+    in_place.wait()
+    counters = in_place.counters()
+    assert counters.bytes_in_use == 256, "nothing pending uses parameters"
+    assert SEPARATE or counters.allocations <= 8
+
+
+def test_pipelines_and_sets_are_bounded(in_place):
+    session = in_place._session
+    session.pipelines._most, session.recorder._sets._most = 4, 8
+    assert isinstance(session.pipelines, Pipelines)
+    assert isinstance(session.recorder._sets, DescriptorSets)
+    source = np.arange(64, dtype=np.uint32)
+    a = upload(in_place, source)
+    for _ in range(3):
+        for mul in range(10):
+            b = in_place.allocate(256 * (mul + 1))
+            in_place.submit([affine(64, mul)], [a, b])
+            assert np.array_equal(download(in_place, b, 64), source * np.uint32(mul))
+    assert len(session.pipelines) <= 5
+    assert in_place.counters().pipelines == 30
+    assert len(session.recorder._sets._sets) <= 9
+    assert len(session.recorder._sets._pools) == 1
+
+
+def test_parameters_count_while_they_are_used(runtime):
+    memory = runtime.allocate(4 * 8192)
+    counted = [runtime.counters().bytes_in_use]
+    runtime.submit([slow(8192)] * 2, [memory])
+    for words in (4, 1 << 10, 1 << 20):
+        runtime.submit([table(64, np.arange(words, dtype=np.uint32))], [memory])
+        counted.append(runtime.counters().bytes_in_use)
+    assert runtime._session.queue.completed < 2, "still pending"
+    assert counted[0] == 4 * 8192
+    assert np.all(np.diff(counted) >= [16, 1 << 12, 1 << 22])
+    assert counted[3] < (1 << 22) + (1 << 17)
+    runtime.wait()
+    assert runtime.counters().bytes_in_use == counted[0]
+
+
+def test_the_budget_counts_what_the_driver_allocates(modules, monkeypatch):
+    runtime = VulkanRuntime(0, module_source=modules, heap_bytes=8 * MIB)
+    functions = runtime._session.device.vk
+    requirements = functions.vkGetBufferMemoryRequirements
+
+    def wants_more(device, buffer, needs):
+        requirements(device, buffer, needs)
+        needs.size += MIB
+
+    monkeypatch.setattr(functions, "vkGetBufferMemoryRequirements", wants_more)
+    memories = [runtime.allocate(2 * MIB) for _ in range(2)]
+    assert runtime.counters().bytes_allocated == 6 * MIB
+    with pytest.raises(OutOfDeviceMemory, match=f"no room for {3 * MIB} bytes: {6 * MIB} of its heap"):
+        runtime.allocate(2 * MIB)
+    runtime.allocate(MIB)
+    memories.clear()
+    runtime._session.pool.chunks.budget.make_room()
+    runtime.close()
+    assert runtime._session.pool.chunks.budget.used == 0
+
+
+def test_another_device_that_is_lost_does_not_spoil_this_one(modules, monkeypatch):
+    for number in range(len(physical_devices()[0].heap_sizes)):
+        monkeypatch.setitem(heap._budgets, (0, number), heap.HeapBudget(8 * MIB))
+    lost, good = VulkanRuntime(0, module_source=modules), VulkanRuntime(0, module_source=modules)
+    memory = lost.allocate(MIB)
+    lost.submit([bump(64)], [memory])
+    functions = lost._session.device.vk
+    functions.vkDeviceWaitIdle(lost._session.device.handle)
+    monkeypatch.setattr(functions, "vkGetFenceStatus", functions._checked("vkGetFenceStatus", lambda *_: -4))
+    with pytest.raises(OutOfDeviceMemory, match=f"{MIB} of its heap of {8 * MIB}"):
+        good.allocate(8 * MIB)
+    with pytest.raises(DeviceLost):
+        lost.wait()
+    lost.close()
+    assert good.allocate(8 * MIB).nbytes == 8 * MIB
+    good.close()
+
+
+def test_a_list_of_the_living_does_not_mind_new_ones():
+    class Thing:
+        pass
+
+    living, kept = Living(), [Thing()]
+    living.add(kept[0])
+    for _ in living:
+        kept.append(Thing())
+        living.add(kept[-1])
+    assert list(living) == kept
+    living.discard(kept[0])
+    living.discard(kept[0])
+    del kept[1]
+    assert list(living) == []

@@ -1,0 +1,254 @@
+"""The direct runtime: waits end, threads share a device, and a failure leaves it usable or lost."""
+
+import copy
+import gc
+import threading
+
+import numpy as np
+import pytest
+import vulkan_kernels
+from vulkan_kernels import SEPARATE, affine, barriers, bump, download, slow, table, upload
+
+from restride.errors import DeviceError, DeviceLost, DeviceTimeout, OutOfDeviceMemory
+from restride.runtime.loader import failure
+from restride.runtime.vk_queue import MOST_PENDING
+from restride.runtime.vulkan import VulkanRuntime
+
+modules, runtime, in_place = vulkan_kernels.FIXTURES
+
+
+def test_submitting_returns_at_once_and_reading_waits(in_place):
+    memory = upload(in_place, np.zeros(8192, np.uint32))
+    quiet = upload(in_place, np.arange(16, dtype=np.uint32))
+    in_place.submit([slow(8192)] * 4, [memory])
+    pending = in_place._session.queue.completed < in_place._session.queue.submitted
+    assert np.array_equal(download(in_place, quiet, 16), np.arange(16)), "no wait: nothing pending writes it"
+    still = in_place._session.queue.completed < in_place._session.queue.submitted
+    assert pending
+    assert still
+    expected = np.uint32(0)
+    with np.errstate(over="ignore"):
+        for _ in range(4 * 60_000):
+            expected = expected * np.uint32(1664525) + np.uint32(1013904223)
+    assert (download(in_place, memory, 8192) == expected).all()
+
+
+def test_a_timeout_leaves_the_device_usable(modules):
+    runtime = VulkanRuntime(0, module_source=modules, timeout=0.001)
+    memory = runtime.allocate(4 * 8192)
+    runtime.submit([slow(8192)] * 8, [memory])
+    with pytest.raises(DeviceTimeout, match=r"within the time limit of 0\.001 s.*Device\(timeout=") as caught:
+        runtime.wait()
+    assert isinstance(caught.value, TimeoutError)
+    out = bytearray(b"\xaa" * 16)
+    with pytest.raises(DeviceTimeout):
+        runtime.read(memory, 0, memoryview(out))
+    assert out == b"\xaa" * 16
+    with pytest.raises(DeviceTimeout):
+        runtime.write(memory, 0, memoryview(bytes(16)))
+    other = runtime.allocate(64)
+    runtime.write(other, 0, memoryview(bytes(range(64))))
+    runtime.timeout = 60.0
+    runtime.wait()
+    runtime.read(memory, 0, memoryview(out))
+    assert out != b"\xaa" * 16
+    runtime.submit([affine(16)], [other, memory])
+    assert download(runtime, memory, 1)[0] == 0x03020100
+    runtime.close()
+
+
+def test_the_queue_is_bounded(in_place):
+    memory = in_place.allocate(4096)
+    for _ in range(3 * MOST_PENDING):
+        in_place.submit([bump(1024)], [memory])
+    assert len(in_place._session.queue._slots) <= MOST_PENDING
+    in_place.wait()
+
+
+def test_threads_share_a_device(runtime):
+    words, failures = 500, []
+
+    def work(seed):
+        try:
+            rng = np.random.default_rng(seed)
+            mine = upload(runtime, np.full(words, seed, np.uint32))
+            expected = seed
+            for step in range(200):
+                scratch = runtime.allocate(int(rng.integers(4 * words, 20 * words)))
+                runtime.submit([affine(words, 1, step), affine(words, 1, step)], [mine, scratch])
+                runtime.submit([affine(words, 1, 1)], [scratch, mine])
+                expected += step + 1
+                if step % 10 == 0:
+                    assert (download(runtime, mine, words) == expected).all(), (seed, step)
+            assert (download(runtime, mine, words) == expected).all()
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    counters = runtime.counters()
+    assert counters.dispatches == 4 * 200 * 3
+    assert SEPARATE or counters.allocations < 20
+
+
+def test_other_threads_run_while_one_waits(in_place):
+    memory = in_place.allocate(4 * 8192)
+    in_place.submit([slow(8192)] * 6, [memory])
+    turns, done = 0, threading.Event()
+
+    def spin():
+        nonlocal turns
+        while not done.is_set():
+            turns += 1
+            done.wait(0.001)
+
+    thread = threading.Thread(target=spin)
+    thread.start()
+    in_place.wait()
+    done.set()
+    thread.join()
+    assert turns > 3, "the GIL is released"
+
+
+def test_a_lost_device_says_so_from_then_on(modules, monkeypatch):
+    runtime = VulkanRuntime(0, module_source=modules)
+    memory = runtime.allocate(256)
+    functions = runtime._session.device.vk
+    monkeypatch.setattr(functions, "vkQueueSubmit", functions._checked("vkQueueSubmit", lambda *_: -4))
+    with pytest.raises(DeviceLost, match=r"vkQueueSubmit failed with VK_ERROR_DEVICE_LOST.*make a new Device"):
+        runtime.submit([bump(64)], [memory])
+    calls = [
+        lambda: runtime.allocate(16),
+        lambda: runtime.submit([bump(64)], [memory]),
+        lambda: runtime.submit([], []),
+        lambda: runtime.read(memory, 0, memoryview(bytearray(16))),
+        lambda: runtime.write(memory, 0, memoryview(bytes(16))),
+        runtime.wait,
+        runtime.counters,
+    ]
+    for call in calls:
+        with pytest.raises(DeviceLost, match="make a new Device"):
+            call()
+    memory.free()
+    runtime.close()
+    runtime.close()
+
+
+def test_a_failed_submission_is_undone(in_place, monkeypatch):
+    memory = upload(in_place, np.zeros(64, np.uint32))
+    functions = in_place._session.device.vk
+    submit = functions.vkQueueSubmit
+    monkeypatch.setattr(functions, "vkQueueSubmit", functions._checked("vkQueueSubmit", lambda *_: -3))
+    for _ in range(3):
+        with pytest.raises(DeviceError, match="vkQueueSubmit failed with VK_ERROR_INITIALIZATION_FAILED"):
+            in_place.submit([bump(64), table(64, [1, 2, 3, 4])], [memory])
+    monkeypatch.setattr(functions, "vkQueueSubmit", submit)
+    assert barriers(in_place, [bump(64)], [memory]) == 1, "the abandoned recordings may have held one"
+    assert (download(in_place, memory, 64) == 1).all()
+
+
+class Interrupted(BaseException):
+    pass
+
+
+def test_an_interrupt_after_the_submission_leaves_it_made(in_place, monkeypatch):
+    memory = upload(in_place, np.zeros(8192, np.uint32))
+    functions, queue = in_place._session.device.vk, in_place._session.queue
+    submit = functions.vkQueueSubmit
+
+    def submit_and_interrupt(*arguments):
+        submit(*arguments)
+        raise Interrupted
+
+    monkeypatch.setattr(functions, "vkQueueSubmit", submit_and_interrupt)
+    with pytest.raises(Interrupted):
+        in_place.submit([slow(8192)], [memory])
+    monkeypatch.setattr(functions, "vkQueueSubmit", submit)
+    assert queue._pending[-1] not in queue._free
+    assert memory.block.written == queue.submitted == 1
+    for _ in range(3):
+        in_place.submit([bump(8192)], [memory])
+    value = np.uint32(0)
+    with np.errstate(over="ignore"):
+        for _ in range(60_000):
+            value = value * np.uint32(1664525) + np.uint32(1013904223)
+    assert (download(in_place, memory, 8192) == value + np.uint32(3)).all()
+
+
+@pytest.mark.parametrize("function", ["vkBeginCommandBuffer", "vkEndCommandBuffer", "vkCmdDispatch"])
+def test_an_interrupt_before_the_submission_undoes_it(in_place, monkeypatch, function):
+    memory = upload(in_place, np.zeros(64, np.uint32))
+    functions, queue = in_place._session.device.vk, in_place._session.queue
+    original = getattr(functions, function)
+
+    def interrupted(*arguments):
+        original(*arguments)
+        raise Interrupted
+
+    monkeypatch.setattr(functions, function, interrupted)
+    with pytest.raises(Interrupted):
+        in_place.submit([bump(64)], [memory])
+    monkeypatch.setattr(functions, function, original)
+    assert (queue.submitted, len(queue._pending), len(queue._free)) == (0, 0, 1)
+    in_place.submit([bump(64)], [memory])
+    assert (download(in_place, memory, 64) == 1).all()
+
+
+class InterruptingLock:
+    """Its release is where Python hears the interrupt."""
+
+    def __init__(self, lock, after):
+        self.lock, self.after = lock, after
+
+    def __enter__(self):
+        self.lock.acquire()
+
+    def __exit__(self, *_):
+        self.lock.release()
+        self.after -= 1
+        if not self.after:
+            raise Interrupted
+
+
+def test_an_interrupt_at_the_lock_leaves_no_pin(in_place, monkeypatch):
+    session = in_place._session
+    memory = upload(in_place, np.zeros(8192, np.uint32))
+    block = memory.block
+    calls = [
+        lambda: in_place.write(memory, 0, memoryview(bytes(16))),
+        lambda: in_place.read(memory, 0, memoryview(bytearray(16))),
+        in_place.wait,
+    ]
+    for call in calls:
+        in_place.submit([slow(8192)], [memory])
+        monkeypatch.setattr(session, "_lock", InterruptingLock(session._lock, 1))
+        with pytest.raises(Interrupted):
+            call()
+        monkeypatch.undo()
+        assert (block.pins, session._guests) == (0, 0)
+        assert not any(slot.waiters for slot in session.queue._slots)
+        in_place.wait()
+    memory.free()
+    assert in_place.allocate(4 * 8192).block is block, "what was freed is used again"
+
+
+def test_a_copy_that_fails_half_way_is_quiet(in_place):
+    # pytest turns an exception in __del__ into a failure
+    memory = in_place.allocate(16)
+    for value in (memory, in_place, in_place._session):
+        with pytest.raises(TypeError):
+            copy.deepcopy(value)
+    gc.collect()
+    memory.free()
+
+
+def test_results_have_names():
+    assert isinstance(failure("vkX", -1), OutOfDeviceMemory)
+    assert isinstance(failure("vkX", -4), DeviceLost)
+    assert str(failure("vkX", -3)) == "vkX failed with VK_ERROR_INITIALIZATION_FAILED"
+    assert str(failure("vkX", -12345)) == "vkX failed with VkResult -12345"
