@@ -30,6 +30,9 @@ from restride.runtime.vk_record import Recorder
 SEPARATE_BUFFERS_VARIABLE = "RESTRIDE_SEPARATE_BUFFERS"
 """Set: every memory has a buffer of its own, of its own size, for GPU-assisted validation. Slower."""
 
+_LEAST_TO_CLOSE = 5.0
+"""Seconds that closing waits, however short the time limit: llvmpipe aborts the process that ends while it compiles."""
+
 _MOST_LEAVING_BYTES = 1 << 28
 """Freed, but in use by the device: past this, an allocation waits for it instead of asking the driver for more."""
 
@@ -241,7 +244,7 @@ class Session:
             self.wait_for(ticket)
 
     def close(self) -> None:
-        """Wait, then destroy everything. Work that outlasts the time limit keeps its memory, as Vulkan demands."""
+        """Wait, then destroy everything. Work that outlasts the wait keeps its memory, as Vulkan demands."""
         if self._closed or self.device.inherited:
             return
         with self._lock:
@@ -252,7 +255,7 @@ class Session:
             self.device.dead = self.device.dead or f"{self.device.physical.info.name} was closed; make a new Device"
             # Others see that it is dead, and leave.
             left = self._changed.wait_for(lambda: not self._guests, min(self.timeout + 1, threading.TIMEOUT_MAX))
-            if left and (was_lost or self.queue.drain(self.timeout)):
+            if left and (was_lost or self.queue.drain(max(self.timeout, _LEAST_TO_CLOSE))):
                 self._parts.close()
 
     def trim_if_free(self) -> None:
