@@ -156,3 +156,22 @@ def test_200_mib(device):
     rs.reorder(transposed[::2].permute(0, 2, 1), out=out)
     assert (tensor[25:].numpy() == x[::2]).all()
     assert (tensor[:25].numpy() == x[:25]).all()
+
+
+@pytest.mark.parametrize("sizes", [(3, 40, 50), (2, 3, 33, 35), (5, 2, 3, 1200)])
+def test_linear_where_neighbours_lie_further_apart_than_a_binding_reaches(narrow_device, sizes):
+    x = np.random.default_rng(3).random(sizes, np.float32)
+    source = rs.asarray(x, device=narrow_device)
+    target = (4, *(n + 1 for n in sizes[1:]))
+    axes = tuple(range(len(sizes)))
+    before = narrow_device.counters().dispatches
+    result = rs.resample(source, target, axes=axes)
+    assert narrow_device.counters().dispatches > before + 2
+    lowest, highest = rs.reference.resample_limits(x, target, axes)
+    assert ((lowest <= result.numpy()) & (result.numpy() <= highest)).all()
+    with open_device("vulkan") as roomy:
+        whole = rs.resample(rs.asarray(x, device=roomy), target, axes=axes).numpy()
+    np.testing.assert_array_equal(result.numpy().view(np.uint32), whole.view(np.uint32))
+    outer = rs.resample(source, (4,), axes=(0,)).numpy()
+    lowest, highest = rs.reference.resample_limits(x, (4,), (0,))
+    assert ((lowest <= outer) & (outer <= highest)).all()

@@ -9,11 +9,12 @@ from functools import lru_cache
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, simplify
+from restride.plan.boxes import TapsFarApartError
 from restride.plan.copy import plan_copy
 from restride.plan.resample import LINEAR_TYPES, plan_linear, plan_nearest
 from restride.plan.tables import table
 
-__all__ = ["LINEAR_TYPES", "Axis", "byte_copy_kernels", "copy_kernels", "resample_kernels"]
+__all__ = ["LINEAR_TYPES", "Axis", "TapsFarApartError", "byte_copy_kernels", "copy_kernels", "resample_kernels"]
 
 _MOST_REMEMBERED = 1 << 16
 """Output indices of all resampled axes, at 16 bytes each the 1 MiB that one dispatch's tables may have."""

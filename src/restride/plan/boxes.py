@@ -34,6 +34,10 @@ _CUT = 64
 """Halves are rounded to multiples of this, which keeps wide elements and 4x4 blocks whole."""
 
 
+class TapsFarApartError(UnsupportedError):
+    """One output element reads source elements that no window holds together."""
+
+
 class Span(NamedTuple):
     """Element offsets of one side of a problem, from ``lowest`` to ``highest``, both touched."""
 
@@ -99,24 +103,26 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
     """The limits that every kernel has; the axis that does most to exceed one is cut.
 
     Raises:
-        UnsupportedError: a window is too wide and cannot be cut.
+        TapsFarApartError: what one output element reads does not fit a window.
+        UnsupportedError: a window is too wide, and the runtime binds whole buffers only.
     """
     dst = dst_span(problem)
     for span, reach in ((src_span(problem), _src_reach), (dst, _dst_reach)):
         nbytes = span.window(problem.itemsize, limits).nbytes
         if nbytes > limits.max_buffer_range:
-            longest = _longest(problem, reach)
             if not limits.offset_alignment:
                 raise UnsupportedError(
                     f"a buffer of {nbytes} bytes exceeds the {limits.max_buffer_range} bytes that a binding may cover, "
                     f"and this runtime cannot bind part of a buffer; the 'vulkan' runtime splits such problems"
                 )
-            if problem.axes[longest].size == 1:
-                raise UnsupportedError(
-                    f"one output element reads sources {nbytes} bytes apart, and a binding may cover "
-                    f"{limits.max_buffer_range} bytes; put the resampled axis further inward first, by rs.reorder"
+            # What one step of an axis reads cannot be cut; were it most of the window, the rest would be cut to crumbs.
+            apart = problem.itemsize * max((reach(axis) for axis in problem.axes if axis.size == 1), default=0)
+            if 2 * apart > limits.max_buffer_range:
+                raise TapsFarApartError(
+                    f"one output element reads sources {apart} bytes apart, and a binding may cover "
+                    f"{limits.max_buffer_range} bytes"
                 )
-            return longest
+            return _longest(problem, reach)
     if dst.highest - dst.lowest > MAX_COUNT:
         return _longest(problem, _dst_reach)
     if problem.count > MAX_COUNT:
@@ -155,7 +161,8 @@ def boxes(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
     also: a kernel's own limit, judged after those that every kernel has.
 
     Raises:
-        UnsupportedError: a buffer exceeds ``max_buffer_range`` and cannot be bound in parts.
+        TapsFarApartError: one output element reads source elements that no window holds together.
+        UnsupportedError: a buffer exceeds ``max_buffer_range``, and the runtime binds whole buffers only.
     """
     position = _axis_to_cut(problem, limits)
     if position is None:
