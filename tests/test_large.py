@@ -158,6 +158,14 @@ def test_200_mib(device):
     assert (tensor[:25].numpy() == x[:25]).all()
 
 
+def test_linear_of_padded_axes_whose_taps_add_up(narrow_device):
+    raw = np.random.default_rng(4).random(1600, np.float32)
+    desc = rs.TensorDesc("f32", (2, 2, 2), (500, 501, 502))
+    result = rs.resample(rs.from_buffer(raw, desc, narrow_device), (3, 3, 3)).numpy()
+    lowest, highest = rs.reference.resample_limits(rs.reference.from_buffer(raw.view(np.uint8), desc), (3, 3, 3))
+    assert ((lowest <= result) & (result <= highest)).all()
+
+
 @pytest.mark.parametrize("sizes", [(3, 40, 50), (2, 3, 33, 35), (5, 2, 3, 1200)])
 def test_linear_where_neighbours_lie_further_apart_than_a_binding_reaches(narrow_device, sizes):
     x = np.random.default_rng(3).random(sizes, np.float32)

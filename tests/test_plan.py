@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from kernel_twin import run
 
 from restride.desc import TensorDesc
+from restride.equation import shared_offset
 from restride.errors import UnsupportedError
-from restride.injective import is_injective
 from restride.kernel import Limits
-from restride.plan import TapsFarApartError, copy_kernels, resample_kernels
+from restride.plan import copy_kernels, resample_kernels, taps_fit
 from restride.plan.axes import Axis, simplify, widen
 from restride.plan.parameters import multiply_shift
 from restride.plan.tables import table
@@ -49,7 +49,7 @@ def descriptors(draw, sizes, itemsize, injective):
         strides = [draw(st.sampled_from([s, s, s, 0])) for s in strides]
     elif draw(st.integers(0, 4)) == 0:
         mixed = [draw(st.integers(1, 40)) for _ in sizes]
-        strides = mixed if is_injective(tuple(sizes), tuple(mixed)) else strides
+        strides = mixed if shared_offset(tuple(sizes), tuple(mixed)) is None else strides
     lowest = sum((n - 1) * s for n, s in zip(sizes, strides, strict=True) if s < 0)
     offset = draw(st.integers(0, 9)) - lowest
     return TensorDesc({1: "u8", 2: "u16", 4: "u32", 8: "u64"}[itemsize], sizes, strides, offset)
@@ -108,11 +108,8 @@ def test_linear_is_within_its_bound_and_splitting_changes_no_bit(data, specialis
     source = np.random.default_rng(2).random(src.nbytes // 4, np.float32).view(np.uint8)
     whole, split = np.zeros((2, dst.nbytes), np.uint8)
     run(resample_kernels(src, dst, axes, "linear", ROOMY, specialised), source, whole)
-    try:
+    if taps_fit(src, dst, axes, "linear", CRAMPED):  # the operation copies other sources closer together first
         run(resample_kernels(src, dst, axes, "linear", CRAMPED, specialised), source, split)
-    except TapsFarApartError:
-        pass  # the operation copies such a source closer together first
-    else:
         np.testing.assert_array_equal(split, whole)
     array = bytes_at(source, src).view(np.float32)[..., 0]
     lowest, highest = resample_limits(array, targets)
@@ -120,13 +117,24 @@ def test_linear_is_within_its_bound_and_splitting_changes_no_bit(data, specialis
     assert ((lowest <= result) & (result <= highest)).all()
 
 
-def test_taps_further_apart_than_a_window_are_refused_with_the_numbers():
-    src = TensorDesc("f32", (3, 4096))
-    with pytest.raises(TapsFarApartError, match=r"one output element reads sources 16384 bytes apart, .* cover 4096"):
-        list(resample_kernels(src, TensorDesc("f32", (6, 4096)), (0,), "linear", Limits(4096), False))
+def test_taps_further_apart_than_a_window_are_known_and_refused():
+    src, narrow = TensorDesc("f32", (3, 4096)), Limits(4096)
+    outer, inner = TensorDesc("f32", (6, 4096)), TensorDesc("f32", (3, 50))
+    assert not taps_fit(src, outer, (0,), "linear", narrow)
+    with pytest.raises(UnsupportedError, match="one output element reads further than the 4096 bytes of a binding"):
+        list(resample_kernels(src, outer, (0,), "linear", narrow, False))
     # An inner axis has its taps side by side, and nearest has one tap.
-    assert len(list(resample_kernels(src, TensorDesc("f32", (3, 50)), (1,), "linear", Limits(4096), False))) > 1
-    assert len(list(resample_kernels(src, TensorDesc("f32", (6, 4096)), (0,), "nearest", Limits(4096), False))) > 1
+    for dst, axes, mode in ((inner, (1,), "linear"), (outer, (0,), "nearest")):
+        assert taps_fit(src, dst, axes, mode, narrow)
+        assert len(list(resample_kernels(src, dst, axes, mode, narrow, False))) > 1
+
+
+def test_taps_of_several_axes_add_up():
+    src = TensorDesc("f32", (2, 2, 2), (1000, 1001, 1002))
+    dst = TensorDesc("f32", (3, 3, 3))
+    assert not taps_fit(src, dst, (0, 1, 2), "linear", Limits(9200))
+    with pytest.raises(UnsupportedError, match="further than the 9200 bytes"):
+        list(resample_kernels(src, dst, (0, 1, 2), "linear", Limits(9200), False))
 
 
 def test_a_table_of_a_huge_stride_is_right_modulo_32_bits():

@@ -92,8 +92,8 @@ def test_bad_spans(runtime):
         runtime.read(memory, 0, memoryview(b"abc"))
     with pytest.raises(DescriptorError, match="contiguous"):
         runtime.write(memory, 0, memoryview(b"abcdef")[::2])
-    with pytest.raises(DescriptorError, match="at least 1 byte, nbytes is 0"):
-        runtime.allocate(0)
+    with pytest.raises(DescriptorError, match="0 bytes or more, nbytes is -1"):
+        runtime.allocate(-1)
 
 
 def test_memories_of_others_and_freed_ones(make):

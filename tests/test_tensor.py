@@ -354,6 +354,27 @@ def test_a_tensor_is_no_truth_value_and_is_not_searched_or_pickled(device):
         copy.copy(device)
 
 
+def test_an_empty_buffer_has_no_bytes(device):
+    assert rs.empty("f32[0]", device).buffer().shape == (0,)
+    assert rs.from_buffer(b"", "f32[2,0]", device).buffer().shape == (0,)
+
+
+def test_sharing_memory_is_not_there_yet(device):
+    tensor = rs.asarray(X, device=device, copy=True)
+    for call in (lambda: rs.asarray(X, device=device, copy=False), lambda: tensor.numpy(copy=False)):
+        with pytest.raises(rs.UnsupportedError, match=r"copy=False .* this version copies"):
+            call()
+
+
+def test_overlapping_windows_are_uploaded_as_they_lie(device):
+    column = np.random.default_rng(5).random((2000, 64), np.float32)[:, 0]
+    windows = np.lib.stride_tricks.sliding_window_view(column, 500)
+    costs = Costs(device)
+    tensor = rs.asarray(windows, device=device)
+    assert costs().uploaded <= 64 * column.nbytes
+    assert_equal(tensor[::100].numpy(), windows[::100])
+
+
 def test_a_tensor_keeps_its_descriptor(device):
     with pytest.raises(AttributeError):
         rs.asarray(X, device=device).desc = rs.TensorDesc("f32", (1,))

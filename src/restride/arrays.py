@@ -13,7 +13,17 @@ from restride.errors import DescriptorError
 from restride.host import host_array, host_bytes, raw_view
 from restride.kernel import KernelSpec, Limits
 from restride.plan import Axis, byte_copy_kernels
-from restride.tensor import Tensor, allocate, as_desc, as_device, copy_elements, empty, new_destination, require_like
+from restride.tensor import (
+    Tensor,
+    allocate,
+    as_desc,
+    as_device,
+    copy_elements,
+    empty,
+    new_destination,
+    require_copy,
+    require_like,
+)
 
 
 def from_buffer(raw_bytes: Any, desc: TensorDesc | str, device: Device | None = None) -> Tensor:
@@ -33,7 +43,9 @@ def from_buffer(raw_bytes: Any, desc: TensorDesc | str, device: Device | None = 
     return Tensor(memory, its_desc, its_device)
 
 
-def asarray(array: Any, desc: TensorDesc | str | None = None, device: Device | None = None) -> Tensor:
+def asarray(
+    array: Any, desc: TensorDesc | str | None = None, device: Device | None = None, copy: bool = True
+) -> Tensor:
     """A tensor with the elements of ``array``, copied to the device.
 
     Args:
@@ -41,11 +53,14 @@ def asarray(array: Any, desc: TensorDesc | str | None = None, device: Device | N
             Tensor, which is returned as it is.
         desc: layout on the device, of the array's sizes and element type; default: the array's own strides, or packed.
         device: where to; default: ``rs.default_device()``.
+        copy: True; this version always copies.
 
     Raises:
         DescriptorError: an element type that restride does not know or a byte-swapped one, more than 8 axes, or a
             ``desc`` that does not fit or overlaps itself.
+        UnsupportedError: ``copy`` is False, or ``desc`` has another element type.
     """
+    require_copy(copy)
     if isinstance(array, Tensor):
         if device is not None and as_device(device) is not array.device:
             raise DescriptorError(

@@ -7,6 +7,7 @@ span of memory it lies in, and the device walks it by strides. A span of mostly 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +88,8 @@ def host_bytes(array: npt.NDArray[Any]) -> HostBytes:
     ]
     walks.sort(key=lambda walk: walk.stride)
     run, outer = _run_and_outer_axes(walks, array.itemsize)
+    if _span(run, outer) <= run * math.prod(walk.size for walk in outer):
+        run, outer = _span(run, outer), []  # windows that overlap are fewer bytes as they lie
     lowest = array[tuple(slice(-1, None) if stride < 0 else slice(0, 1) for stride in array.strides)]
     runs = np.lib.stride_tricks.as_strided(
         lowest.reshape(1).view(np.uint8),
@@ -115,3 +118,7 @@ def _run_and_outer_axes(walks: list[_Walk], itemsize: int) -> tuple[int, list[_W
             return run, walks[position:]
         run += (walk.size - 1) * walk.stride
     return run, []
+
+
+def _span(run: int, outer: list[_Walk]) -> int:
+    return run + sum((walk.size - 1) * walk.stride for walk in outer)

@@ -13,22 +13,6 @@ from restride.errors import DescriptorError
 _OVERLAP_STEPS = 2_000
 
 
-def is_injective(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """True if no two indices share an offset.
-
-    Sizes 5,2,3 with strides 7,1,19 interleave and are injective; sizes 3,3 with strides 2,1 are not (0,2 and 1,0).
-
-    Raises:
-        DescriptorError: not decided within STEPS steps.
-    """
-    try:
-        return shared_offset(sizes, strides) is None
-    except SearchTooLongError:
-        raise DescriptorError(
-            f"distinct offsets could not be proven within {STEPS} steps for sizes {sizes}, strides {strides}"
-        ) from None
-
-
 def require_injective(desc: TensorDesc, argument: str) -> None:
     """Refuse ``desc`` as a destination unless its elements are proven distinct.
 

@@ -79,7 +79,7 @@ def _minor_to_major(name: str, src: TensorDesc) -> tuple[int, ...]:
 
 
 def _require_letters(letters: str, layout: str, src: TensorDesc) -> None:
-    if not (letters.isalpha() and letters.isascii()) and letters:
+    if letters and not (letters.isalpha() and letters.isascii()):
         raise DescriptorError(f"a layout name has letters only, layout is {layout!r} for {src}")
     if len(set(letters)) != len(letters):
         raise DescriptorError(f"a layout name has each letter once, layout is {layout!r} for {src}")

@@ -13,8 +13,8 @@ from restride.injective import may_overlap, require_injective
 from restride.integers import integers
 from restride.kernel import KernelSpec, Limits
 from restride.layout import Layout, axis_order, is_permutation, laid_out
-from restride.plan import LINEAR_TYPES, TapsFarApartError, resample_kernels
-from restride.tensor import Tensor, copy_elements, new_destination, require_like
+from restride.plan import LINEAR_TYPES, resample_kernels, taps_fit
+from restride.tensor import Tensor, copy_elements, new_destination, require_like, run
 
 MODES = ("nearest", "linear")
 COORDINATES = ("half_pixel",)
@@ -95,8 +95,8 @@ def resample(
     Output index o of O along an axis of I reads at ``s = (o + 1/2) * I / O - 1/2``. ``nearest`` takes index
     ``floor(s + 1/2)``, bit for bit; ``linear`` weighs the two neighbours of s, clamped to the axis, in f32, nested with
     the last axis first, and rounds integers half to even. One dispatch, with the slice, flip or permutation that
-    ``x`` is a view by; several where tables or buffers exceed what one may have. A source whose neighbours along an
-    axis lie further apart than a binding reaches is copied closer together first.
+    ``x`` is a view by; several where tables or buffers exceed what one may have. Where neighbours along an axis
+    lie so far apart that a binding hardly holds both, the source is copied with that axis inside first.
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes. Linear: f32, f16, bf16, u8, s8, s32; nearest: every element type.
@@ -131,23 +131,19 @@ def resample(
     result = TensorDesc.xla(src.dtype, target_sizes, src.desc.minor_to_major)
     dst, view = _destination(result, layout, src, out, default=result)
     if result.numel:
-        try:
-            _resample_elements(src, view, its_axes, mode)
-        except TapsFarApartError:
-            _resample_elements(_brought_together(src), view, its_axes, mode)
+        if not taps_fit(src.desc, view.desc, its_axes, mode, src.device.limits):
+            src = _with_axes_inside(src, its_axes)
+
+        def plan(limits: Limits, specialised: bool) -> Iterable[KernelSpec]:
+            return resample_kernels(src.desc, view.desc, its_axes, mode, limits, specialised)
+
+        run(plan, (mode, its_axes), src, view)
     return dst
 
 
-def _resample_elements(src: Tensor, dst: Tensor, axes: tuple[int, ...], mode: str) -> None:
-    def plan(limits: Limits, specialised: bool) -> Iterable[KernelSpec]:
-        return resample_kernels(src.desc, dst.desc, axes, mode, limits, specialised)
-
-    src.device.run(plan, (mode, axes, src.desc, dst.desc), dst.desc.numel, (src.memory, dst.memory))
-
-
-def _brought_together(src: Tensor) -> Tensor:
-    """A copy with small axes inside: neighbours along axis 0 of f32[3,6000,6000] were 144 MB apart, now 4 bytes."""
-    inward = sorted(range(src.desc.rank), key=lambda axis: src.sizes[axis])
+def _with_axes_inside(src: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """A copy whose fastest axes are ``axes``, small ones first, so that neighbours along them are near each other."""
+    inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.sizes[axis]))
     return reorder(src, TensorDesc.xla(src.dtype, src.sizes, inward))
 
 

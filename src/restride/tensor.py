@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from restride import views
 from restride.desc import TensorDesc
-from restride.device import Device, default_device
+from restride.device import Device, Planner, default_device
 from restride.dtypes import DType
 from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
 from restride.injective import require_injective
@@ -82,8 +82,13 @@ class Tensor:
         """
         return self._view(views.reshape(self.desc, _unpacked(sizes)))
 
-    def numpy(self) -> npt.NDArray[Any]:
-        """The elements as a new row-major numpy array. A view that is not row-major is laid out on the device first."""
+    def numpy(self, copy: bool = True) -> npt.NDArray[Any]:
+        """The elements as a new row-major numpy array. A view that is not row-major is laid out on the device first.
+
+        Raises:
+            UnsupportedError: ``copy`` is False; this version always copies.
+        """
+        require_copy(copy)
         desc = self.desc
         if desc.numel and not desc.is_row_major:
             packed = empty(TensorDesc(desc.dtype, desc.sizes), self.device)
@@ -175,6 +180,12 @@ def empty(desc: TensorDesc | str, device: Device | None = None) -> Tensor:
     return Tensor(allocate(its_device, its_desc.nbytes, its_desc), its_desc, its_device)
 
 
+def require_copy(copy: bool) -> None:
+    """Refuse ``copy=False``: this version does not share memory between host and device."""
+    if not copy:
+        raise UnsupportedError(f"copy={copy!r} would share memory between host and device; this version copies")
+
+
 def as_desc(desc: TensorDesc | str) -> TensorDesc:
     """``desc``, or the descriptor that it writes."""
     if isinstance(desc, str):
@@ -196,7 +207,7 @@ def as_device(device: Device | None) -> Device:
 def allocate(device: Device, nbytes: int, desc: TensorDesc) -> Memory:
     """A buffer for ``desc``; an error says what it was for."""
     try:
-        return device.runtime.allocate(max(nbytes, 1))
+        return device.runtime.allocate(nbytes)
     except (OutOfDeviceMemory, UnsupportedError) as error:
         raise type(error)(f"{error}; asked for {desc}") from error
 
@@ -231,4 +242,16 @@ def copy_elements(src: Tensor, dst: Tensor) -> None:
     def plan(limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
         return copy_kernels(src.desc, dst.desc, limits, specialised)
 
-    src.device.run(plan, ("copy", src.desc, dst.desc), src.desc.numel, (src.memory, dst.memory))
+    run(plan, ("copy",), src, dst)
+
+
+def run(plan: Planner, operation: tuple[Hashable, ...], src: Tensor, dst: Tensor) -> None:
+    """Start the kernels that ``plan`` makes; ``operation`` and both descriptors name the problem.
+
+    Raises:
+        UnsupportedError: the runtime cannot bind such buffers.
+    """
+    try:
+        src.device.run(plan, (*operation, src.desc, dst.desc), dst.desc.numel, (src.memory, dst.memory))
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{error}; asked for {src.desc} to {dst.desc}") from error

@@ -9,12 +9,11 @@ from functools import lru_cache
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, simplify
-from restride.plan.boxes import TapsFarApartError
 from restride.plan.copy import plan_copy
 from restride.plan.resample import LINEAR_TYPES, plan_linear, plan_nearest
-from restride.plan.tables import table
+from restride.plan.tables import TAPS, table
 
-__all__ = ["LINEAR_TYPES", "Axis", "TapsFarApartError", "byte_copy_kernels", "copy_kernels", "resample_kernels"]
+__all__ = ["LINEAR_TYPES", "Axis", "byte_copy_kernels", "copy_kernels", "resample_kernels", "taps_fit"]
 
 _MOST_REMEMBERED = 1 << 16
 """Output indices of all resampled axes, at 16 bytes each the 1 MiB that one dispatch's tables may have."""
@@ -38,6 +37,16 @@ def byte_copy_kernels(
 ) -> tuple[KernelSpec, ...]:
     """Dispatches that copy single bytes along ``axes``, whose strides are bytes, to the start of the destination."""
     return plan_copy(simplify(axes, src_offset, 0, 1), limits, specialised)
+
+
+def taps_fit(src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...], mode: str, limits: Limits) -> bool:
+    """True when what one output element reads leaves a window room for others: a sixteenth of the binding range.
+
+    Linear along axis 0 of f32[3,6000,6000] reads 144 MB apart, more than the 128 MiB that llvmpipe binds.
+    """
+    resampled = [axis for axis in axes if src.sizes[axis] not in (1, dst.sizes[axis])]
+    apart = sum((TAPS[mode] - 1) * abs(src.strides[axis]) for axis in resampled) * src.dtype.itemsize
+    return apart <= limits.max_buffer_range - limits.max_buffer_range // 16
 
 
 def resample_kernels(

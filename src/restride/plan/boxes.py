@@ -34,10 +34,6 @@ _CUT = 64
 """Halves are rounded to multiples of this, which keeps wide elements and 4x4 blocks whole."""
 
 
-class TapsFarApartError(UnsupportedError):
-    """One output element reads source elements that no window holds together."""
-
-
 class Span(NamedTuple):
     """Element offsets of one side of a problem, from ``lowest`` to ``highest``, both touched."""
 
@@ -103,7 +99,6 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
     """The limits that every kernel has; the axis that does most to exceed one is cut.
 
     Raises:
-        TapsFarApartError: what one output element reads does not fit a window.
         UnsupportedError: a window is too wide, and the runtime binds whole buffers only.
     """
     dst = dst_span(problem)
@@ -114,13 +109,6 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
                 raise UnsupportedError(
                     f"a buffer of {nbytes} bytes exceeds the {limits.max_buffer_range} bytes that a binding may cover, "
                     f"and this runtime cannot bind part of a buffer; the 'vulkan' runtime splits such problems"
-                )
-            # What one step of an axis reads cannot be cut; were it most of the window, the rest would be cut to crumbs.
-            apart = problem.itemsize * max((reach(axis) for axis in problem.axes if axis.size == 1), default=0)
-            if 2 * apart > limits.max_buffer_range:
-                raise TapsFarApartError(
-                    f"one output element reads sources {apart} bytes apart, and a binding may cover "
-                    f"{limits.max_buffer_range} bytes"
                 )
             return _longest(problem, reach)
     if dst.highest - dst.lowest > MAX_COUNT:
@@ -161,8 +149,8 @@ def boxes(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
     also: a kernel's own limit, judged after those that every kernel has.
 
     Raises:
-        TapsFarApartError: one output element reads source elements that no window holds together.
-        UnsupportedError: a buffer exceeds ``max_buffer_range``, and the runtime binds whole buffers only.
+        UnsupportedError: a buffer exceeds ``max_buffer_range``, and the runtime binds whole buffers only, or one output
+            element already reads further than that.
     """
     position = _axis_to_cut(problem, limits)
     if position is None:
@@ -171,6 +159,10 @@ def boxes(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
         yield problem
         return
     size = problem.axes[position].size
+    if size == 1:
+        raise UnsupportedError(
+            f"one output element reads further than the {limits.max_buffer_range} bytes of a binding"
+        )
     for start, part in ((0, _half(size)), (_half(size), size - _half(size))):
         yield from boxes(_part(problem, position, start, part), limits, also)
 

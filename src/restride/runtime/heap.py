@@ -43,7 +43,7 @@ class HeapBudget:
         self._holders.add(holder)
 
     def make_room(self) -> None:
-        """Ask every holder for its idle memory; those that are busy, the asking one included, keep theirs."""
+        """Ask every holder for its idle memory; one whose lock is held by another thread keeps its own."""
         for holder in self._holders:
             holder.trim_if_free()
 

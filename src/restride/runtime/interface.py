@@ -16,8 +16,8 @@ MEMORY_ROUNDING = 16
 
 
 def rounded(nbytes: int) -> int:
-    """``nbytes`` as the device has them."""
-    return nbytes + -nbytes % MEMORY_ROUNDING
+    """``nbytes`` as the device has them; an empty memory has a place too."""
+    return nbytes + -nbytes % MEMORY_ROUNDING or MEMORY_ROUNDING
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Runtime(Protocol):
         """What a plan must respect; ``info.limits`` unless a test narrowed them."""
 
     def allocate(self, nbytes: int) -> Memory:
-        """Memory of ``nbytes`` >= 1 bytes, its contents undefined.
+        """Memory of ``nbytes`` >= 0 bytes, its contents undefined.
 
         Raises:
             OutOfDeviceMemory: it does not fit the budget or the driver refused; names asked, in use and heap.

@@ -105,14 +105,14 @@ class KomputeRuntime:
         return self._limits
 
     def allocate(self, nbytes: int) -> KomputeMemory:
-        """Memory of ``nbytes`` >= 1 bytes, its contents undefined.
+        """Memory of ``nbytes`` >= 0 bytes, its contents undefined.
 
         Raises:
             UnsupportedError: kp cannot make a memory so large.
             OutOfDeviceMemory: the budget has no room for it.
         """
-        if nbytes < 1:
-            raise DescriptorError(f"a memory holds at least 1 byte, nbytes is {nbytes}")
+        if nbytes < 0:
+            raise DescriptorError(f"a memory has 0 bytes or more, nbytes is {nbytes}")
         with self._opened():
             require_size(nbytes, self._largest_memory)
             self._pool.collect()

@@ -17,7 +17,6 @@ class Placement:
     device: int
     host: int
     staging: bool
-    heap_bytes: int
 
 
 def place(physical: PhysicalDevice, *, staging: bool | None) -> Placement:
@@ -36,7 +35,7 @@ def place(physical: PhysicalDevice, *, staging: bool | None) -> Placement:
     host = _best(physical, visible, lambda flags: (bool(flags & cached), staging != bool(flags & local)))
     # Plain device memory before the part of it that the host may see, which can be a small heap.
     device = _best(physical, local, lambda flags: (not flags & visible,)) if staging else host
-    return Placement(device, host, staging, physical.heap_sizes[physical.memory_types[device].heap])
+    return Placement(device, host, staging)
 
 
 def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[bool, ...]]) -> int:

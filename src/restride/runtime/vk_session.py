@@ -16,7 +16,6 @@ from restride.kernel import Limits
 from restride.runtime.heap import HeapBudget, shared_budget
 from restride.runtime.instance import PhysicalDevice
 from restride.runtime.living import Living
-from restride.runtime.loader import struct
 from restride.runtime.vk_chunk import Chunks
 from restride.runtime.vk_descriptors import DescriptorSets
 from restride.runtime.vk_device import LogicalDevice
@@ -212,25 +211,6 @@ class Session:
             self.enter()
             return self.host_pool.reuse(nbytes) or self.host_pool.grow(nbytes)
 
-    def copy(self, source: Block, source_offset: int, target: Block, target_offset: int, nbytes: int) -> int:
-        """Start a copy on the device, in order with the dispatches; its ticket. Offsets are those of the buffers."""
-        uses = [
-            (source, source_offset - source.offset, source_offset - source.offset + nbytes, False),
-            (target, target_offset - target.offset, target_offset - target.offset + nbytes, True),
-        ]
-        region = struct("VkBufferCopy", srcOffset=source_offset, dstOffset=target_offset, size=nbytes)
-        with self.room():
-            queue = self.queue
-            slot = queue.begin()
-            try:
-                if queue.hazards.conflict(uses):
-                    queue.barrier(slot)
-                self.device.vk.vkCmdCopyBuffer(slot.command, source.chunk.buffer, target.chunk.buffer, 1, region)
-                return queue.finish(slot, uses)
-            except BaseException:
-                queue.abandon(slot)
-                raise
-
     @contextmanager
     def room(self) -> Iterator[None]:
         """The lock, entered, with room for one more submission."""
@@ -252,10 +232,11 @@ class Session:
             if not closing:
                 return
             was_lost = bool(self.device.dead)
+            wait = max(self.timeout, _LEAST_TO_CLOSE)
             self.device.dead = self.device.dead or f"{self.device.physical.info.name} was closed; make a new Device"
             # Others see that it is dead, and leave.
-            left = self._changed.wait_for(lambda: not self._guests, min(self.timeout + 1, threading.TIMEOUT_MAX))
-            if left and (was_lost or self.queue.drain(max(self.timeout, _LEAST_TO_CLOSE))):
+            left = self._changed.wait_for(lambda: not self._guests, min(wait + 1, threading.TIMEOUT_MAX))
+            if left and (was_lost or self.queue.drain(wait)):
                 self._parts.close()
 
     def trim_if_free(self) -> None:

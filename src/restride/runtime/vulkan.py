@@ -103,8 +103,8 @@ class VulkanRuntime:
 
     def allocate(self, nbytes: int) -> VulkanMemory:
         """See ``Runtime.allocate``."""
-        if nbytes < 1:
-            raise DescriptorError(f"a memory has at least 1 byte, nbytes is {nbytes}")
+        if nbytes < 0:
+            raise DescriptorError(f"a memory has 0 bytes or more, nbytes is {nbytes}")
         size = rounded(nbytes)
         return VulkanMemory(self._session, nbytes, size, self._session.allocate(size))
 
