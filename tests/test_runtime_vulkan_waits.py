@@ -3,6 +3,7 @@
 import copy
 import gc
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -54,6 +55,21 @@ def test_a_timeout_leaves_the_device_usable(modules):
     assert out != b"\xaa" * 16
     runtime.submit([affine(16)], [other, memory])
     assert download(runtime, memory, 1)[0] == 0x03020100
+    runtime.close()
+
+
+def test_the_time_limit_is_for_each_submission_not_for_a_backlog(modules):
+    runtime = VulkanRuntime(0, module_source=modules)
+    memory = runtime.allocate(4 * 8192)
+    for _ in range(2):  # the first one compiles
+        begin = time.perf_counter()
+        runtime.submit([slow(8192)], [memory])
+        runtime.wait()
+        alone = time.perf_counter() - begin
+    runtime.timeout = 8 * alone
+    for _ in range(30):
+        runtime.submit([slow(8192)], [memory])
+    runtime.wait()
     runtime.close()
 
 

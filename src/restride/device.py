@@ -27,14 +27,14 @@ Planner = Callable[[Limits, bool], Iterable[KernelSpec]]
 class Device:
     """One open device. Tensors live on it; operations on them run on it, in order, and return at once.
 
-    Reading a result waits for it, at most ``timeout`` seconds. Usable from several threads, and as a context manager; a
-    child made by ``fork`` gets ``DeviceLost``.
+    Reading a result waits for it and for what is before it, at most ``timeout`` seconds each. Usable from several
+    threads, and as a context manager; a child made by ``fork`` gets ``DeviceLost``.
 
     Args:
         selector: index in ``rs.devices()`` or part of a device's name; default: the environment variable
             ``RESTRIDE_DEVICE``, else the best of discrete, integrated, virtual and CPU devices.
         runtime: ``"vulkan"`` or ``"kompute"``; default: ``RESTRIDE_RUNTIME``, else ``"vulkan"``.
-        timeout: seconds that a wait may last.
+        timeout: seconds that one operation may take, once those before it are finished.
 
     Raises:
         DeviceNotFound: no Vulkan loader, no driver, or no such device.

@@ -63,8 +63,9 @@ def reorder(x: Any, layout: Layout = None, *, out: Tensor | None = None) -> Tens
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.
         layout: a TensorDesc or its text; a name of the letters N C D H W, which changes memory only ("NHWC": sizes and
-            ``numpy()`` keep the order N, C, H, W); or "A->B", which permutes the logical axes too, so that
-            ``reorder(x, "NCHW->NHWC").numpy()`` equals ``x.transpose(0, 2, 3, 1)``. Default: packed, row-major.
+            ``numpy()`` keep the order N, C, H, W); or "A->B" with any letters, which permutes the logical axes too,
+            so that ``reorder(x, "NCHW->NHWC").numpy()`` equals ``x.transpose(0, 2, 3, 1)``. Default: packed,
+            row-major.
         out: where to write; its own layout counts, and padding between its elements stays untouched.
 
     Raises:

@@ -37,7 +37,7 @@ def open_runtime(
 
     selector: index, or part of the name; default: ``RESTRIDE_DEVICE``, then the best device.
     runtime: "vulkan" or "kompute"; default: ``RESTRIDE_RUNTIME``, then "vulkan".
-    timeout: seconds that a wait may last.
+    timeout: seconds that one operation may take, once those before it are finished.
 
     Raises:
         DescriptorError: an unknown runtime, or a time limit that is not positive.

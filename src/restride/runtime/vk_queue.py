@@ -11,7 +11,7 @@ from restride.runtime.loader import TIMEOUT, Handle, array, package, struct
 from restride.runtime.vk_device import LogicalDevice
 from restride.runtime.vk_hazards import Hazards, Use
 
-MOST_PENDING = 256
+MOST_PENDING = 64
 _LONGEST_SECONDS = 1e9
 _SLICE_SECONDS = 0.2
 """A wait returns to Python this often, so that an interrupt is heard."""
@@ -174,12 +174,15 @@ class Queue:
                 )
 
     def drain(self, timeout: float) -> bool:
-        """Wait for everything pending, at most ``timeout`` seconds; True: nothing is pending."""
-        if self._pending:
-            nanoseconds = int(min(timeout, _LONGEST_SECONDS) * 1e9)
-            self._vk.vkWaitForFences(self._device.handle, 1, self._pending[-1].fences, 1, nanoseconds)
+        """Wait for everything pending, at most ``timeout`` seconds each; True: nothing is pending."""
+        nanoseconds = int(min(timeout, _LONGEST_SECONDS) * 1e9)
+        while self._pending:
+            oldest = self._pending[0]
+            self._vk.vkWaitForFences(self._device.handle, 1, oldest.fences, 1, nanoseconds)
             self.poll()
-        return not self._pending
+            if self._pending and self._pending[0] is oldest:
+                return False
+        return True
 
     def destroy(self) -> None:
         """Destroy everything; nothing is pending."""

@@ -172,14 +172,16 @@ class Session:
                         self.downloaded += downloads
 
     def wait_for(self, ticket: int) -> None:
-        """Return when submission ``ticket`` is finished.
+        """Return when submission ``ticket`` is finished. Each one before it has the time limit for itself.
 
         Raises:
-            DeviceTimeout: it is not, within the time limit.
+            DeviceTimeout: one is not, within the time limit.
         """
         self.device.require_alive()
-        if ticket <= self.queue.completed:
-            return
+        while ticket > self.queue.completed:
+            self._wait_for_one(self.queue.completed + 1)
+
+    def _wait_for_one(self, ticket: int) -> None:
         slot = None
         try:
             with self.lock:

@@ -56,7 +56,7 @@ class VulkanMemory:
 class VulkanRuntime:
     """One open device. Safe to use from several threads: one lock for the host's side, and waits are outside it.
 
-    timeout: seconds that a wait may last.
+    timeout: seconds that one submission may take, once those before it are finished.
     staging: copy through host-visible buffers instead of working in place; default: on devices with own memory.
     max_buffer_range, heap_bytes: narrower limits than the device's, for tests and for sharing a device.
     module_source: where SPIR-V comes from, by name; default: the modules that the wheel ships, hashes checked.
@@ -133,7 +133,7 @@ class VulkanRuntime:
                 copy_bytes(out, block.view(offset, len(out)))
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
-        """See ``Runtime.submit``. Only when 256 submissions are pending does it wait, for the oldest."""
+        """See ``Runtime.submit``. Only when 64 submissions are pending does it wait, for the oldest."""
         try:
             self._submit(kernels, memories)
         except OutOfDeviceMemory:
