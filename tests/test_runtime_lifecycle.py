@@ -117,11 +117,10 @@ def test_an_interrupt_ends_a_wait_and_harms_nothing(kernels):
         device.submit([slow()] * 8, [memory])
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.setitimer(signal.ITIMER_REAL, 0.05)
-        start = time.monotonic()
         try:
             device.wait()
         except KeyboardInterrupt:
-            print(time.monotonic() - start < 0.6)
+            print(device._session.queue.poll() < device._session.queue.submitted)
         device.wait()
         device.close()
         """,
