@@ -39,7 +39,6 @@ def test_every_flipped_byte_of_the_destination_is_found(line: str) -> None:
         wrong[place] ^= 0x40
         outcome = judge(case, setting, setting.source.copy(), wrong)
         assert outcome.verdict is Verdict.FAILED, place
-        assert outcome.message.endswith(f"repro: {case}")
         if place < GUARD_BYTES or place >= right.size - GUARD_BYTES:
             assert f"byte {place - GUARD_BYTES} of the destination (guard) must not change" in outcome.message
 
@@ -64,7 +63,6 @@ def test_mismatches_show_index_values_and_bits() -> None:
     assert message.splitlines() == [
         "1 of 6 elements are wrong",
         "element (1, 2) is -0.0 (0x80000000), expected 1.5 (0x3fc00000)",
-        f"repro: {case}",
     ]
 
 

@@ -20,7 +20,6 @@ from conftest import GENERIC_ONLY, open_device
 from validation import PROFILES, messages
 
 import restride as rs
-from restride import device as device_module
 from restride.conformance import Verdict, catalogue, run_case
 from restride.runtime import DeviceInfo, Runtime, choose, list_devices
 from restride.runtime.kompute import KomputeRuntime
@@ -45,8 +44,7 @@ DEVICE_TESTS = ("conformance", "bits", "tensor", "ops", "bad_input", "large", "p
 
 def open_mode(mode: str) -> rs.Device:
     """A device on the runtime of a mode; for a process of its own."""
-    device_module.open_runtime = lambda *_: MODES[mode](choose(list_devices()))
-    return rs.Device()
+    return rs.Device.over(MODES[mode](choose(list_devices())))
 
 
 def check(actual: rs.Tensor, expected: np.ndarray) -> None:

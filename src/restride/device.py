@@ -10,7 +10,7 @@ from typing import NoReturn, Self
 
 from restride.errors import DescriptorError
 from restride.kernel import KernelSpec, Limits
-from restride.runtime import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, list_devices, open_runtime
+from restride.runtime import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime, list_devices, open_runtime
 
 SPECIALISE_AFTER = 4_000_000
 """Elements of one problem after which its shape is compiled in. On llvmpipe a generic kernel costs about 6 ns more an
@@ -51,7 +51,17 @@ class Device:
             raise DescriptorError(f"the time limit must be a number of seconds, timeout is {timeout!r}")
         if selector == "":
             raise DescriptorError("a device selector is an index or part of a name, not an empty text")
-        self.runtime = open_runtime(selector, runtime, timeout)
+        self._take(open_runtime(selector, runtime, timeout))
+
+    @classmethod
+    def over(cls, runtime: Runtime) -> Self:
+        """A device on a runtime that was opened with options of its own, such as a ``module_source``."""
+        device = cls.__new__(cls)
+        device._take(runtime)  # noqa: SLF001 - the object that is being made
+        return device
+
+    def _take(self, runtime: Runtime) -> None:
+        self.runtime = runtime
         self._closed = False
         self._elements_seen: dict[Hashable, int] = {}
 

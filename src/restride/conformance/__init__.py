@@ -7,6 +7,7 @@
 
 from restride.conformance.case import Case
 from restride.conformance.catalogue import catalogue, read_cases
-from restride.conformance.check import Outcome, Verdict, run_case
+from restride.conformance.check import run_case
+from restride.conformance.outcome import Outcome, Verdict
 
 __all__ = ["Case", "Outcome", "Verdict", "catalogue", "read_cases", "run_case"]

@@ -8,7 +8,6 @@ The guards, the padding and the destination before the run hold poison, a functi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from restride.conformance import fill
 from restride.conformance.case import Case
 from restride.conformance.operations import OPERATIONS, answer, source_values
+from restride.conformance.outcome import Outcome, Verdict
 from restride.desc import TensorDesc
 from restride.reference import from_buffer, to_buffer
 from restride.reference.buffers import element_bytes
@@ -24,22 +24,6 @@ GUARD_BYTES = 64
 SHOWN = 5  # mismatches that a message lists
 
 Array = np.ndarray[Any, Any]
-
-
-class Verdict(StrEnum):
-    """What a run of a case says."""
-
-    PASSED = "PASSED"
-    FAILED = "FAILED"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The verdict on a case; ``message`` is empty if it passed, else the first mismatches and the line to rerun it."""
-
-    case: Case
-    verdict: Verdict
-    message: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +82,7 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
     findings += _changed_bytes("destination", setting.destination, destination, outside)
     if not findings:
         return Outcome(case, Verdict.PASSED)
-    return Outcome(case, Verdict.FAILED, "\n".join([*findings, f"repro: {case}"]))
+    return Outcome(case, Verdict.FAILED, "\n".join(findings))
 
 
 def _guarded(desc: TensorDesc) -> TensorDesc:

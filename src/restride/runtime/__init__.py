@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from restride.errors import DescriptorError, DeviceNotFound
 from restride.runtime.instance import list_devices
 from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime
+from restride.runtime.modules import load_module
 
 __all__ = [
     "DEFAULT_TIMEOUT",
@@ -31,13 +32,17 @@ _BEST_FIRST = ("discrete", "integrated", "virtual", "cpu", "other")
 
 
 def open_runtime(
-    selector: int | str | None = None, runtime: str | None = None, timeout: float = DEFAULT_TIMEOUT
+    selector: int | str | None = None,
+    runtime: str | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    module_source: Callable[[str], bytes] = load_module,
 ) -> Runtime:
     """Open a device.
 
     selector: index, or part of the name; default: ``RESTRIDE_DEVICE``, then the best device.
     runtime: "vulkan" or "kompute"; default: ``RESTRIDE_RUNTIME``, then "vulkan".
     timeout: seconds that one operation may take, once those before it are finished.
+    module_source: where SPIR-V comes from, by name; default: the modules that the wheel ships, hashes checked.
 
     Raises:
         DescriptorError: an unknown runtime, or a time limit that is not positive.
@@ -53,10 +58,10 @@ def open_runtime(
     if name == "kompute":
         from restride.runtime.kompute import KomputeRuntime
 
-        return KomputeRuntime(device, timeout=timeout)
+        return KomputeRuntime(device, timeout=timeout, module_source=module_source)
     from restride.runtime.vulkan import VulkanRuntime
 
-    return VulkanRuntime(device, timeout=timeout)
+    return VulkanRuntime(device, timeout=timeout, module_source=module_source)
 
 
 def choose(devices: Sequence[DeviceInfo], selector: int | str | None = None) -> DeviceInfo:
