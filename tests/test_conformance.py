@@ -1,14 +1,26 @@
-"""The catalogue on every runtime: each case's id is the line that reruns it."""
+"""The catalogue ``ci`` on every runtime, as ``restride test`` runs it; the id of a test is the line that reruns it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+from conftest import open_device
 
-import restride as rs
-from restride.conformance import Case, Verdict, catalogue, run_case
+from restride.conformance import Case, Verdict, catalogue
+from restride.conformance.runner import Runner
+from restride.conformance.target import Target
+from restride.runtime import RUNTIMES
 
 
-@pytest.mark.parametrize("case", catalogue(), ids=str)
-def test_conformance(case: Case, device: rs.Device) -> None:
-    outcome = run_case(case, device)
-    assert outcome.verdict is Verdict.PASSED, outcome.message
+@pytest.fixture(scope="module", params=RUNTIMES)
+def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
+    open_device(request.param).close()
+    with Runner(Target(runtime=request.param)) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("case", catalogue("ci"), ids=str)
+def test_conformance(case: Case, runner: Runner) -> None:
+    outcome = runner.run(case)
+    assert outcome.verdict is Verdict.PASSED, f"{outcome.verdict}: {outcome.message}\n{runner.target.repro(case)}"

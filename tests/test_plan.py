@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -74,6 +75,49 @@ def test_copies_move_every_element_and_nothing_else(problem, limits, specialised
     expected[at] = bytes_at(source, src)
     run(copy_kernels(src, dst, limits, specialised), source, result)
     np.testing.assert_array_equal(result, expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(copies(), st.sampled_from([1, 4, 8, 16]), st.booleans(), st.booleans(), st.booleans())
+def test_fewer_kernels_to_choose_from_move_the_same_bytes(problem, widest, shortcuts, cramped, specialised):
+    src, dst = problem
+    source = np.random.default_rng(src.numel).integers(0, 256, src.nbytes, np.uint8)
+    chosen, steered = np.zeros((2, dst.nbytes), np.uint8)
+    run(copy_kernels(src, dst, ROOMY, specialised), source, chosen)
+    limits = replace(CRAMPED if cramped else ROOMY, widest_element=widest, shortcuts=shortcuts)
+    kernels = copy_kernels(src, dst, limits, specialised)
+    run(kernels, source, steered)
+    np.testing.assert_array_equal(steered, chosen)
+    names = {kernel.shader.removesuffix("_specialised") for kernel in kernels}
+    if not shortcuts:
+        assert names <= {"element_copy", "strided_copy_32", "strided_copy_64", "strided_copy_128"}
+    widths = {int(name.rsplit("_", 1)[1]) for name in names if name.startswith(("strided_copy", "run_copy"))}
+    assert max(widths, default=0) <= 8 * max(widest, src.dtype.itemsize)
+
+
+@pytest.mark.parametrize("specialised", [False, True])
+@pytest.mark.parametrize(
+    ("src", "dst", "usual"),
+    [
+        ("f32[64,64]{1,0}", "f32[64,64]{1,0}", "run_copy_128"),
+        ("f32[7]{0}", "f32[7]{0}", "run_copy_32"),
+        ("f32[64,128]{1,0}", "f32[64,128]{0,1}", "transpose_32_aligned"),
+        ("f32[64,127]{1,0}", "f32[64,127]{0,1}", "transpose_32"),
+        ("f32[2,3,8]{1,2,0}", "f32[2,3,8]{2,1,0}", "strided_gather_128"),
+        ("f32[3,5,2]{2,1,0}", "f32[3,5,2]{2,0,1}", "strided_copy_64"),
+        ("f32[3,5,4]{2,1,0}", "f32[3,5,4]{2,0,1}", "strided_copy_128"),
+        ("f32[3,5,3]{2,1,0}", "f32[3,5,3]{2,0,1}", "strided_copy_32"),
+        ("f32[]", "f32[]", "run_copy_32"),
+    ],
+)
+def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual, specialised):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+
+    def names(limits: Limits) -> set[str]:
+        return {kernel.shader.removesuffix("_specialised") for kernel in copy_kernels(src, dst, limits, specialised)}
+
+    assert names(ROOMY) == {usual}
+    assert names(Limits(widest_element=4, shortcuts=False)) == {"strided_copy_32"}
 
 
 @settings(max_examples=200, deadline=None)
@@ -162,10 +206,10 @@ def test_a_divisor_is_exact_up_to_two_to_the_31():
 
 def test_neighbours_that_move_together_merge_and_widen():
     # A u8 crop of 8 columns out of rows of 32: one axis of 8-byte elements.
-    problem = widen(simplify([Axis(4, 32, 8), Axis(8, 1, 1)], 0, 0, 1))
+    problem = widen(simplify([Axis(4, 32, 8), Axis(8, 1, 1)], 0, 0, 1), 16)
     assert (problem.itemsize, problem.axes) == (8, (Axis(4, 4, 1),))
     # A packed copy is one run of the widest elements.
-    problem = widen(simplify([Axis(4, 8, 8), Axis(8, 1, 1)], 0, 0, 4))
+    problem = widen(simplify([Axis(4, 8, 8), Axis(8, 1, 1)], 0, 0, 4), 16)
     assert (problem.itemsize, problem.axes) == (16, (Axis(8, 1, 1),))
 
 

@@ -1,4 +1,4 @@
-"""What Python and GLSL both say, numbers and words, is the same on both sides."""
+"""What Python, GLSL and shaders/README.md all say, numbers and words, is the same everywhere."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from restride.plan import LINEAR_TYPES
+from restride.conformance import Case
+from restride.conformance.shader.contract import CONTRACT, INTERFACES, form_of, module_named
+from restride.conformance.shader.interface import require_interface
+from restride.errors import DescriptorError
+from restride.kernel import Limits
+from restride.plan import LINEAR_TYPES, copy_kernels
 from restride.plan.axes import MAX_AXES
 from restride.plan.copy import ELEMENTS_PER_INVOCATION, TRANSPOSE_GROUP
 from restride.plan.elements import GROUP_SIZE
-from restride.plan.parameters import AXIS_ROWS, HEADER_ROWS, KERNEL_CONSTANTS
+from restride.plan.parameters import AXIS_ROWS, HEADER_ROWS, KERNEL_CONSTANTS, multiply_shift
+from restride.runtime.modules import load_module, manifest
 
 SHADERS = Path(__file__).parent.parent / "shaders"
 
@@ -57,3 +63,78 @@ def test_work_of_an_invocation():
     assert number(r"ELEMENTS_PER_INVOCATION = (\d+);", file) == ELEMENTS_PER_INVOCATION
     blocks = [number(rf"local_size_{axis} = (\d+)", "transpose.comp") for axis in "xy"]
     assert tuple(4 * blocks_along for blocks_along in blocks) == TRANSPOSE_GROUP
+
+
+def test_the_contract_has_every_module_that_ships():
+    assert set(INTERFACES) == set(manifest())
+
+
+@pytest.mark.parametrize("name", INTERFACES)
+def test_every_module_that_ships_keeps_to_the_contract(name):
+    require_interface(load_module(name), name)
+
+
+def numbers_of(cell: str) -> set[int]:
+    """``0, 1, 8 to 10`` as a set."""
+    spans = re.findall(r"(\d+)(?: to (\d+))?", cell)
+    return {number for first, last in spans for number in range(int(first), int(last or first) + 1)}
+
+
+def test_the_readme_says_what_each_module_is_given():
+    text = (SHADERS / "README.md").read_text(encoding="utf-8")
+    said = {}
+    for line in re.findall(r"^\| (`\w+`.*\| \d+ \| .*) \|$", text, re.MULTILINE):
+        modules, size, bindings, words, constants = line.split(" | ")
+        for module in re.findall(r"`(\w+)`", modules):
+            said[module] = (size, numbers_of(bindings), int(words), numbers_of(constants))
+    assert said == {
+        name: (
+            ", ".join(map(str, given.local_size)),
+            set(range(given.bindings)),
+            given.push_words,
+            set(given.constants),
+        )
+        for name, given in INTERFACES.items()
+    }
+
+
+def test_the_readme_names_the_contract_everywhere():
+    text = (SHADERS / "README.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# The shaders, and how they are called: contract {CONTRACT}\n")
+    assert f"This is contract {CONTRACT}." in text
+    assert f"#if RESTRIDE_CONTRACT != {CONTRACT}\n" in text
+
+
+def test_the_worked_numbers_of_the_readme():
+    case = Case.parse("reorder u32[2,3]{1,0} -> u32[2,3]{0,1}")
+    assert f"`{case}`" in (SHADERS / "README.md").read_text(encoding="utf-8")
+    (kernel,) = copy_kernels(case.src, case.dst, Limits(shortcuts=False), False)
+    assert kernel.shader == "strided_copy_32"
+    rows = [kernel.parameters[at : at + 16] for at in range(0, len(kernel.parameters), 16)]
+    words = [[int.from_bytes(row[at : at + 4], "little") for at in range(0, 16, 4)] for row in rows]
+    assert words[0] == [2, 0, 0, 0]
+    assert [words[2], words[5]] == [[2, 3, 1, 0], [3, 1, 2, 0]]
+    assert [case.src.offset_of((1, 1)), case.dst.offset_of((1, 1))] == [4, 3]
+    # A division by 5, in the section on parameters.
+    assert "For d = 5: 3435973837 and 2." in (SHADERS / "README.md").read_text(encoding="utf-8")
+    assert multiply_shift(5) == (3435973837, 2)
+
+
+def test_a_module_may_be_named_without_its_width():
+    assert module_named("strided_copy") == "strided_copy_32"
+    assert module_named("run_copy") == "run_copy_32"
+    assert module_named("transpose") == "transpose_32"
+    assert module_named("strided_gather") == "strided_gather_128"
+    assert module_named("strided_copy_specialised") == "strided_copy_32_specialised"
+    assert [module_named(name) for name in INTERFACES] == list(INTERFACES)
+
+
+@pytest.mark.parametrize("name", ["", "strided", "strided_copy_16", "Strided_copy", "../strided_copy_32", "copy" * 999])
+def test_an_unknown_module_is_refused_and_the_known_ones_listed(name):
+    with pytest.raises(DescriptorError, match="contract 1 has run_copy_32, run_copy_128, strided_copy_32"):
+        module_named(name)
+
+
+def test_cases_reach_a_specialised_module_in_the_specialised_form():
+    assert form_of("strided_copy_32") == "generic"
+    assert form_of("strided_copy_32_specialised") == "specialised"

@@ -17,7 +17,8 @@ LOG=.cache/setup.log
 NEW_ENOUGH='import sys; assert sys.version_info >= (3, 11)'
 
 DEMO_PACKAGES=(libvulkan1 mesa-vulkan-drivers)
-TEST_PACKAGES=(vulkan-validationlayers spirv-tools g++ make cmake libvulkan-dev libfmt-dev)
+# chromium: the page of `restride test --html` is tested in it, and its package chromium-common has SwiftShader, a second driver.
+TEST_PACKAGES=(vulkan-validationlayers spirv-tools chromium chromium-common g++ make cmake libvulkan-dev libfmt-dev)
 
 say() { printf 'restride: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }

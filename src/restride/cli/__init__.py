@@ -7,11 +7,11 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from restride.cli import demo, devices, doctor, operate
+from restride.cli import demo, devices, doctor, operate, report, test
 from restride.cli.arguments import parse
 from restride.cli.exits import Exit, exit_for, line_for
 
-COMMANDS = (devices, doctor, operate, demo)
+COMMANDS = (devices, doctor, test, report, operate, demo)
 """Modules with the commands, in the order of ``restride --help``."""
 
 

@@ -67,7 +67,10 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
     return arguments
 
 
-def add_device_options(parser: argparse.ArgumentParser) -> None:
+_LONGEST_WAIT = "longest wait for the device (default: %(default)g); with kompute a warning, afterwards"
+
+
+def add_device_options(parser: argparse.ArgumentParser, timeout_help: str = _LONGEST_WAIT) -> None:
     """``--device``, ``--runtime`` and ``--timeout``."""
     group = parser.add_argument_group("device")
     group.add_argument(
@@ -83,7 +86,7 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=DEFAULT_TIMEOUT,
         metavar="SECONDS",
-        help="longest wait for the device (default: %(default)g); with kompute a warning, afterwards",
+        help=timeout_help,
     )
 
 

@@ -17,6 +17,7 @@ from restride.cli.arguments import Commands
 from restride.cli.drivers import manifests
 from restride.cli.exits import EXPLAINED, Exit
 from restride.cli.probe import try_runtime
+from restride.conformance.validation import INSTALL_LAYER, LAYER
 from restride.errors import DeviceError, RestrideError
 from restride.runtime import RUNTIMES, list_devices
 from restride.runtime.kompute_device import INSTALL_KP
@@ -27,8 +28,6 @@ _DESCRIPTION = """\
 Looks at everything that restride needs: packages, the Vulkan loader, drivers, devices and their limits, the
 shader modules and validation layers; then opens each runtime, in a process of its own, and checks a small
 operation. Each thing that is missing comes with its fix. Ends with 0 if the default runtime works, else with 4."""
-
-_VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
 
 _PACKAGES = (
     ("numpy", "", "pip install numpy"),
@@ -187,11 +186,7 @@ def _devices() -> Iterator[Finding]:
 def _validation_layer() -> Finding:
     vulkan = package()
     layers = {layer.layerName for layer in vulkan.vkEnumerateInstanceLayerProperties()}
-    if _VALIDATION_LAYER in layers:
-        return Finding("ok", "validation layer", f"{_VALIDATION_LAYER}, used by the tests only")
-    return Finding(
-        "missing",
-        "validation layer",
-        "only the tests use it",
-        "Debian, Ubuntu: apt install vulkan-validationlayers; Fedora: dnf install vulkan-validation-layers",
-    )
+    user = "used by `restride test --validate` only"
+    if LAYER in layers:
+        return Finding("ok", "validation layer", f"{LAYER}, {user}")
+    return Finding("missing", "validation layer", user, INSTALL_LAYER)

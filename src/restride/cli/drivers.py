@@ -1,13 +1,17 @@
-"""Where the Vulkan loader looks for drivers: the manifests (ICD files) that are there, and those named in vain."""
+"""Drivers for the Vulkan loader: manifests (ICD files) that it finds, those named in vain, and those with a name."""
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from restride.cli.exits import UsageError
+from restride.errors import DeviceNotFound
 
 VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 """Lists of files that replace the search; the loader reads the first one that is set."""
@@ -32,6 +36,55 @@ def manifests(environment: Mapping[str, str] = os.environ) -> tuple[str, list[Ma
     return "the standard folders", [_examined(file) for file in found]
 
 
+_INSTALL = {
+    "lavapipe": "Debian, Ubuntu: `apt install mesa-vulkan-drivers`; Fedora: `dnf install mesa-vulkan-drivers`; Arch: "
+    "`pacman -S vulkan-swrast`",
+    "swiftshader": "it comes with Chromium and Chrome (Debian: `apt install chromium-common`)",
+}
+"""Drivers with a name, and how to get them."""
+
+_SWIFTSHADER = "vk_swiftshader_icd.json"
+_BROWSERS = (
+    "/usr/lib/chromium",
+    "/usr/lib/chromium-browser",
+    "/usr/lib64/chromium-browser",
+    "/opt/google/chrome",
+    "/snap/chromium/current/usr/lib/chromium-browser",
+    "/Applications/Google Chrome.app/Contents/Frameworks/Google Chrome Framework.framework/Versions/Current/Libraries",
+    "/Applications/Chromium.app/Contents/Frameworks/Chromium Framework.framework/Versions/Current/Libraries",
+)
+
+
+def driver_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
+    """The absolute path of a driver's manifest.
+
+    Args:
+        name: ``"lavapipe"``, ``"swiftshader"``, or the path of a manifest.
+        environment: where XDG variables are looked up.
+
+    Raises:
+        DeviceNotFound: the named driver is not installed; the message says how to install it.
+        UsageError: the path is no manifest, or its library does not exist.
+    """
+    if name not in _INSTALL:
+        manifest = _examined(Path(name).absolute())
+        if manifest.problem:
+            known = " and ".join(_INSTALL)
+            raise UsageError(f"driver {name!r} is no ICD manifest: {manifest.problem}; drivers with a name are {known}")
+        return manifest.path
+    folders = _folders(environment)
+    if name == "lavapipe":
+        found = [file for folder in folders for file in sorted(folder.glob("lvp_icd*.json"))]
+        # lvp_icd.i686.json beside lvp_icd.x86_64.json: the loader of this process needs its own.
+        found.sort(key=lambda file: platform.machine() not in file.name)
+    else:
+        found = [folder / _SWIFTSHADER for folder in (*folders, *map(Path, _BROWSERS))]
+    usable = [file for file in found if not _examined(file).problem]
+    if not usable:
+        raise DeviceNotFound(f"the driver {name} is not installed; {_INSTALL[name]}; or give its manifest's path")
+    return usable[0].absolute()
+
+
 def _folders(environment: Mapping[str, str]) -> list[Path]:
     home = Path.home()
     roots = [
@@ -47,14 +100,22 @@ def _folders(environment: Mapping[str, str]) -> list[Path]:
     return [root / "vulkan" / "icd.d" for root in roots]
 
 
+_LARGEST_MANIFEST = 1 << 20
+
+
 def _examined(path: Path) -> Manifest:
     try:
-        library = json.loads(path.read_text(encoding="utf-8"))["ICD"]["library_path"]
+        if path.exists() and not path.is_file():
+            return Manifest(path, "no file")
+        with path.open("rb") as file:
+            library = json.loads(file.read(_LARGEST_MANIFEST))["ICD"]["library_path"]
     except FileNotFoundError:
         return Manifest(path, "no such file")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         return Manifest(path, f"cannot be read: {type(error).__name__}: {error}")
+    if not isinstance(library, str) or not library or "\0" in library:
+        return Manifest(path, f"its library_path is {str(library)[:80]!r}")
     # A bare name is the dynamic linker's to find; a path is relative to the manifest.
     if os.sep in library and not (path.parent / library).exists():
-        return Manifest(path, f"its library {library} does not exist")
+        return Manifest(path, f"its library {library[:200]} does not exist")
     return Manifest(path)

@@ -15,6 +15,7 @@ class Exit(IntEnum):
     USAGE = 2
     INTERNAL = 3
     NO_DEVICE = 4
+    NOTHING_SELECTED = 5
     DEVICE_FAILED = 6
     INTERRUPTED = 130
     PIPE_CLOSED = 141
@@ -22,7 +23,8 @@ class Exit(IntEnum):
 
 EXPLAINED = (
     "exit codes: 0 ok; 1 a check failed; 2 bad arguments or input; 3 internal error;\n"
-    "            4 no such device or driver; 6 device lost, timed out or out of memory; 130 interrupted"
+    "            4 no such device or driver; 5 nothing selected;\n"
+    "            6 device lost, timed out or out of memory, or a case that crashed or hung; 130 interrupted"
 )
 
 
@@ -31,8 +33,8 @@ class UsageError(RestrideError):
 
 
 def line_for(error: BaseException) -> str:
-    """An error in one line, in words of the command line."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    """An error in words of the command line: one line, but for what a compiler says of a shader."""
+    text = "\n".join(line.rstrip() for line in str(error).splitlines() if line.strip()) or type(error).__name__
     return text.replace("open Device(timeout=...)", "use --timeout SECONDS")
 
 

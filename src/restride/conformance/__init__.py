@@ -6,8 +6,10 @@
 """
 
 from restride.conformance.case import Case
-from restride.conformance.catalogue import catalogue, read_cases
+from restride.conformance.catalogue import CATALOGUES, catalogue
 from restride.conformance.check import run_case
 from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.selection import select
+from restride.conformance.sweep import read_cases
 
-__all__ = ["Case", "Outcome", "Verdict", "catalogue", "read_cases", "run_case"]
+__all__ = ["CATALOGUES", "Case", "Outcome", "Verdict", "catalogue", "read_cases", "run_case", "select"]

@@ -3,23 +3,27 @@
     slice f32[1,1,4,4]{3,2,1,0} -> f32[1,1,2,2]{3,2,1,0} offsets=(0,0,0,1) sizes=(1,1,4,3) strides=(1,1,-2,2)
     reorder u8[1,3,5,7]{3,2,1,0} -> u8[1,5,7,3]{3,2,1,0} permute=NCHW->NHWC
     resample u8[2,19,30]{2,1,0} -> u8[2,45,60]{2,1,0} mode=linear seed=3
+    reorder f32[8,6]{1,0} -> f32[6,2]{0,1} view=[::-4].permute(1,0) data=index
 
 An operation, a source descriptor, a destination descriptor, the parameters that differ from their defaults, and the
 seed of the source's values unless it is 0. The destination says a slice's ``output_sizes`` and a resample's ``sizes``.
-A slice that is fused into another operation is a strided source with an offset.
+Every operation takes ``view=``, what is done to the source first (``restride.conformance.view_steps``), and ``data=``,
+what the source holds: any bits where the answer is exact and numbers elsewhere, or ``index``, or ``image``.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from restride.conformance.spelling import PARAMETERS, Value, write
+from restride.conformance.view_steps import View
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError
 from restride.integers import integer
 
-_LONGEST_LINE = 4096
+LONGEST_LINE = 4096
+"""Characters of a case."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Case:
     dst: TensorDesc
     parameters: tuple[tuple[str, Value], ...] = ()
     seed: int = 0
+    viewed: tuple[int, ...] = field(init=False, compare=False, repr=False)  # the source's sizes behind the view
 
     def __post_init__(self) -> None:
         """Read the parameters, bring them into their written order and drop those that say the default."""
@@ -55,9 +60,11 @@ class Case:
         given = dict(self.parameters)
         if len(given) != len(self.parameters):
             raise DescriptorError(f"a parameter is given twice: {', '.join(name for name, _ in self.parameters)}")
+        view = View.read(write(given["view"])) if "view" in given else None
+        object.__setattr__(self, "viewed", self.src.sizes if view is None else view.sizes(self.src.sizes))
         written: list[tuple[str, Value]] = []
         for parameter in PARAMETERS[self.op]:
-            default = parameter.default(self.src, self.dst)
+            default = parameter.default(self.viewed, self.dst.sizes)
             if parameter.name in given:
                 value = parameter.read(write(given.pop(parameter.name)))
                 if value != default:
@@ -73,7 +80,7 @@ class Case:
         """The value of a parameter, written or by default; None where it is absent."""
         for parameter in PARAMETERS[self.op]:
             if parameter.name == name:
-                return dict(self.parameters).get(name, parameter.default(self.src, self.dst))
+                return dict(self.parameters).get(name, parameter.default(self.viewed, self.dst.sizes))
         raise DescriptorError(f"{self.op} has no parameter {name}")
 
     def integers(self, name: str) -> tuple[int, ...]:
@@ -90,6 +97,12 @@ class Case:
             raise DescriptorError(f"{name} of {self.op} is no word: {value!r}")
         return value
 
+    @property
+    def view(self) -> View | None:
+        """What is done to the source before the operation."""
+        value = self["view"]
+        return value if isinstance(value, View) else None
+
     @classmethod
     def parse(cls, line: str) -> Case:
         """The case that ``line`` writes; ``parse(str(case)) == case``. Words are separated by blanks.
@@ -98,8 +111,8 @@ class Case:
             DescriptorError: the line does not follow the syntax; the message holds the line.
             UnsupportedError: a descriptor that this version does not read.
         """
-        if len(line) > _LONGEST_LINE:
-            raise DescriptorError(f"a case has at most {_LONGEST_LINE} characters, not {len(line)}: {line[:80]!r}...")
+        if len(line) > LONGEST_LINE:
+            raise DescriptorError(f"a case has at most {LONGEST_LINE} characters, not {len(line)}: {line[:80]!r}...")
         words = line.split()
         if len(words) < 4 or words[2] != "->":
             raise DescriptorError(f"a case is written OPERATION SOURCE -> DESTINATION NAME=VALUE ..., not {line!r}")

@@ -25,13 +25,14 @@ def bits(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
     """Elements of any bit pattern, for copies: 1-D, ``count`` elements of ``dtype``.
 
     8- and 16-bit types: every aligned run of 2^bits elements holds every pattern once, each run in another order.
-    32- and 64-bit floats: hashed bits, every eighth an edge value. Integers: hashed bits. pred: hashed False and True.
+    32- and 64-bit floats: hashed bits, every eighth an edge value. Integers: hashed bits. pred: hashed False and True,
+    both in every aligned pair.
     """
     element = dtype.dtype
     index = np.arange(count, dtype=np.uint64)
     unsigned = np.dtype(f"u{element.itemsize}")
     if dtype == "pred":
-        booleans: np.ndarray[Any, Any] = (_hashed(index, seed) & np.uint64(1)).astype(np.bool_)
+        booleans: np.ndarray[Any, Any] = (_hashed(index >> np.uint64(1), seed) ^ index) & np.uint64(1) != 0
         return booleans
     if element.itemsize <= 2:
         width = 8 * element.itemsize
@@ -46,12 +47,19 @@ def bits(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
     return hashed.astype(unsigned).view(element)
 
 
+_NUMBERS = {"f32": (24, 2.0**-14), "f16": (11, 2.0**-8), "bf16": (8, 2.0**-5)}
+"""Bits of the magnitude, and what one of them is worth."""
+
+_EXACT_INTEGERS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8, "f8e4m3fn": 4, "f8e5m2": 3, "pred": 1}
+"""Bits n of the types that are no integers such that every integer in [0, 2^n) is one of their numbers."""
+
+
 def numbers(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
     """Finite elements of sensible magnitude, for arithmetic: 1-D, ``count`` elements of ``dtype``, each exact.
 
     f32: 24-bit integers / 2^14 (up to 512). f16: 11-bit integers / 2^8 (up to 8). bf16: 8-bit integers / 2^5 (up to 8).
     u8, s8: all values. s32: up to 1000 in magnitude, where f32 arithmetic cannot hide a wrong rounding; with a seed of
-    3 modulo 4 the whole range, where it must saturate.
+    3 modulo 4 the whole range, where it must saturate. Others: integers from 0 on.
     """
     if dtype.itemsize == 1:
         return bits(dtype, count, seed)
@@ -60,9 +68,51 @@ def numbers(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
         if seed % 4 == 3:
             return hashed.astype(np.uint32).view(np.int32)
         return ((hashed % np.uint64(2001)).astype(np.int64) - 1000).astype(np.int32)
-    width, scale = {"f32": (24, 2.0**-14), "f16": (11, 2.0**-8), "bf16": (8, 2.0**-5)}[dtype.name]
+    if dtype.name not in _NUMBERS:
+        return _integers(dtype, hashed)
+    width, scale = _NUMBERS[dtype.name]
     magnitude = (hashed & np.uint64((1 << width) - 1)).astype(np.float64) * scale
     return np.where(hashed >> np.uint64(63) == 0, magnitude, -magnitude).astype(dtype.dtype)
+
+
+def indices(dtype: DType, count: int) -> np.ndarray[Any, Any]:
+    """Elements that are their own linear index, modulo what ``dtype`` holds exactly: a wrong copy can be read."""
+    return _integers(dtype, np.arange(count, dtype=np.uint64))
+
+
+def _integers(dtype: DType, words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The low bits of ``words``, as many as ``dtype`` holds exactly above 0."""
+    width = _EXACT_INTEGERS.get(dtype.name, 8 * dtype.itemsize - dtype.name.startswith("s"))
+    integers: np.ndarray[Any, Any] = (words & np.uint64((1 << width) - 1)).astype(dtype.dtype)
+    return integers
+
+
+def image(dtype: DType, sizes: tuple[int, ...], seed: int = 0) -> np.ndarray[Any, Any]:
+    """Something to look at: gradients, rings about a point off the centre, and a bright corner; no two sides alike.
+
+    Rows and columns are the two longest axes, of equals the later ones. Each index along other axes moves the rings, as
+    the seed does. Floats: 0 to 1. u8 and s8: their range. Other integers: 0 to 1000. pred: rings of True and False.
+    """
+    along = sorted(sorted(range(len(sizes)), key=lambda axis: (sizes[axis], axis))[-2:])
+    place = [np.zeros((1,) * len(sizes))] * 2  # column, row: the middle of each element in (0, 1)
+    phase = np.full((1,) * len(sizes), float(seed % 16))
+    for axis, size in enumerate(sizes):
+        steps = np.arange(size, dtype=np.float64).reshape([size if other == axis else 1 for other in range(len(sizes))])
+        if axis in along:
+            place[along[::-1].index(axis)] = (steps + 0.5) / max(size, 1)
+        else:
+            phase = phase + steps
+    column, row = place
+    rings = np.cos(np.hypot(column - 0.3, row - 0.4) * 30 - phase)
+    corner = (column > 0.7) & (row > 0.8)
+    shade = np.clip(0.3 * column + 0.2 * row + 0.2 * (1 + rings) + 0.3 * corner, 0, 1)
+    if dtype == "pred":
+        return np.asarray(shade > 0.5)
+    if not dtype.is_float:
+        lowest, highest = {"u8": (0, 255), "s8": (-128, 127)}.get(dtype.name, (0, 1000))
+        shade = np.rint(lowest + shade * (highest - lowest))
+    picture: np.ndarray[Any, Any] = shade.astype(dtype.dtype)
+    return picture
 
 
 def poison(nbytes: int, seed: int = POISON_SEED) -> np.ndarray[Any, Any]:

@@ -21,27 +21,35 @@ class Operation:
     """One operation of the catalogue.
 
     answer: lowest and highest right element, both inclusive; where ``is_exact`` they are one and its bits must match.
-    call: run it on the device: ``(case, source tensor, destination tensor)``.
+    call: run it on the device: ``(case, source tensor, destination tensor)``. Sources are viewed already.
+    tolerance: where it is not exact: what the limits are, and where they come from, in a line.
     """
 
     is_exact: Callable[[Case], bool]
     answer: Callable[[Case, Array], tuple[Array, Array]]
     call: Callable[[Case, Any, Any], None]
+    tolerance: Callable[[Case], str] = lambda _case: ""
 
 
 def source_values(case: Case) -> Array:
-    """The source's elements in logical order: any bits where the answer must match bit for bit, else numbers."""
+    """The source's elements in logical order: as ``data`` says, else any bits where bits must match, else numbers."""
+    dtype, sizes, count = case.src.dtype, case.src.sizes, case.src.numel
+    if case["data"] == "image":
+        return fill.image(dtype, sizes, case.seed)
+    if case["data"] == "index":
+        return fill.indices(dtype, count).reshape(sizes)
     values = fill.bits if OPERATIONS[case.op].is_exact(case) else fill.numbers
-    return values(case.src.dtype, case.src.numel, case.seed).reshape(case.src.sizes)
+    return values(dtype, count, case.seed).reshape(sizes)
 
 
 def answer(case: Case, source: Array) -> tuple[Array, Array]:
-    """The lowest and the highest right destination, elementwise.
+    """The lowest and the highest right destination, elementwise, of a source that is not viewed yet.
 
     Raises:
         DescriptorError: the case asks for something the operation does not do, or for another destination size.
     """
-    lowest, highest = OPERATIONS[case.op].answer(case, source)
+    viewed = source if case.view is None else case.view.of_array(source)
+    lowest, highest = OPERATIONS[case.op].answer(case, viewed)
     if lowest.shape != case.dst.sizes:
         raise DescriptorError(f"{case.op} gives sizes {list(lowest.shape)}, but the destination is {case.dst}: {case}")
     return lowest, highest
@@ -86,6 +94,15 @@ def _call_resample(case: Case, source: Any, out: Any) -> None:
     rs.resample(source, sizes=_resample_sizes(case), axes=case.integers("axes"), mode=case.word("mode"), out=out)
 
 
+def _resample_tolerance(case: Case) -> str:
+    axes = len(case.integers("axes"))
+    conversion = " + 1 for the conversion" if case.src.dtype == "s32" else ""
+    return (
+        f"the exact sum +-(3 * {axes} axes + {2**axes} taps{conversion}) * 2^-24 * sum|weight * tap|, the roundings of "
+        f"f32, then rounded to {case.src.dtype} (restride.reference.resample_bound)"
+    )
+
+
 OPERATIONS: dict[str, Operation] = {
     "slice": Operation(lambda _case: True, _slice_answer, _call_slice),
     "reorder": Operation(
@@ -99,6 +116,7 @@ OPERATIONS: dict[str, Operation] = {
             source, _resample_sizes(case), case.integers("axes"), case.word("mode")
         ),
         _call_resample,
+        _resample_tolerance,
     ),
 }
 """Every operation by the name that begins its cases."""

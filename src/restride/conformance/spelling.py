@@ -3,6 +3,7 @@
     integers      offsets=(0,0,-1)
     permutation   permute=NCHW->NHWC
     word          mode=linear
+    view          view=[1:,::-1].permute(1,0)
 
 A new operation or parameter is a line in ``PARAMETERS``.
 """
@@ -13,14 +14,16 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from restride.desc import TensorDesc
+from restride.conformance.view_steps import View
 from restride.errors import DescriptorError
 
-Value = str | tuple[int, ...]
+Value = str | tuple[int, ...] | View
 """What a parameter can be."""
 
+Sizes = tuple[int, ...]
 
-def _no_default(_src: TensorDesc, _dst: TensorDesc) -> Value | None:
+
+def _no_default(_src: Sizes, _dst: Sizes) -> Value | None:
     return None
 
 
@@ -29,19 +32,20 @@ class Parameter:
     """One parameter of an operation.
 
     read: its value from a text; raises DescriptorError.
-    default: its value where it is not written, from source and destination; None: there is none.
+    default: its value where it is not written, from the sizes of the source, as the view leaves them, and of the
+        destination; None: there is none.
     optional: it may be absent, so that its value is None.
     """
 
     name: str
     read: Callable[[str], Value]
-    default: Callable[[TensorDesc, TensorDesc], Value | None] = _no_default
+    default: Callable[[Sizes, Sizes], Value | None] = _no_default
     optional: bool = False
 
 
 def write(value: Value) -> str:
     """The text of a value; ``Parameter.read`` reads it back."""
-    return value if isinstance(value, str) else f"({','.join(map(str, value))})"
+    return f"({','.join(map(str, value))})" if isinstance(value, tuple) else str(value)
 
 
 def read_integers(text: str) -> tuple[int, ...]:
@@ -61,27 +65,41 @@ def read_permutation(text: str) -> str:
     return text
 
 
-def read_mode(text: str) -> str:
-    """``nearest`` or ``linear``."""
-    if text not in ("nearest", "linear"):
-        raise DescriptorError(f"mode {text!r} is unknown; known: nearest, linear")
-    return text
+def one_of(what: str, *known: str) -> Callable[[str], str]:
+    """A reader of words: the known ones."""
+
+    def read(text: str) -> str:
+        if text not in known:
+            raise DescriptorError(f"{what} {text!r} is unknown; known: {', '.join(known)}")
+        return text
+
+    return read
 
 
-def changed_axes(src: TensorDesc, dst: TensorDesc) -> tuple[int, ...] | None:
+def changed_axes(src: Sizes, dst: Sizes) -> tuple[int, ...] | None:
     """The axes whose sizes differ, which a resample case means unless it names others; None if none do."""
-    if src.rank != dst.rank:
+    if len(src) != len(dst):
         return None
-    return tuple(axis for axis in range(src.rank) if src.sizes[axis] != dst.sizes[axis]) or None
+    return tuple(axis for axis in range(len(src)) if src[axis] != dst[axis]) or None
 
+
+_SOURCE = (
+    Parameter("view", View.read, optional=True),
+    Parameter("data", one_of("data", "index", "image"), optional=True),
+)
 
 PARAMETERS: dict[str, tuple[Parameter, ...]] = {
     "slice": (
         Parameter("offsets", read_integers),
         Parameter("sizes", read_integers),
         Parameter("strides", read_integers),
+        *_SOURCE,
     ),
-    "reorder": (Parameter("permute", read_permutation, optional=True),),
-    "resample": (Parameter("mode", read_mode), Parameter("axes", read_integers, changed_axes)),
+    "reorder": (Parameter("permute", read_permutation, optional=True), *_SOURCE),
+    "resample": (
+        Parameter("mode", one_of("mode", "nearest", "linear")),
+        Parameter("axes", read_integers, changed_axes),
+        *_SOURCE,
+    ),
 }
 """The parameters of every operation, in the order in which they are written."""

@@ -48,11 +48,10 @@ class Target:
 
     def repro(self, case: Case) -> str:
         """The shell command that runs ``case`` alone on this target."""
-        words = ["restride", "test", "--repro", str(case)]
+        words = ["restride", "test", "--repro", str(case), "--runtime", self.runtime]
         default = Target()
         for option, value, usual in (
             ("--device", self.device, default.device),
-            ("--runtime", self.runtime, default.runtime),
             ("--timeout", f"{self.timeout:g}", f"{default.timeout:g}"),
             ("--form", self.form, default.form),
             ("--driver", self.driver, default.driver),

@@ -18,9 +18,6 @@ from restride.plan.tables import Table
 MAX_AXES = 12
 """Axes a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
 
-WIDEST_ELEMENT = 16
-"""Bytes of the widest load and store, a ``uvec4``."""
-
 
 @dataclass(frozen=True)
 class Axis:
@@ -111,9 +108,9 @@ def _merge(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(merged)
 
 
-def widen(problem: Problem) -> Problem:
-    """The same bytes moved as elements two, four, ... times as wide, as far as alignment allows."""
-    while problem.itemsize < WIDEST_ELEMENT and _pairs_up(problem):
+def widen(problem: Problem, widest: int) -> Problem:
+    """The same bytes moved as elements two, four, ... times as wide, up to ``widest`` bytes, as alignment allows."""
+    while problem.itemsize < widest and _pairs_up(problem):
         inner = replace(problem.axes[0], size=problem.axes[0].size // 2)
         outer = tuple(replace(axis, src=axis.src // 2, dst=axis.dst // 2) for axis in problem.axes[1:])
         problem = Problem(

@@ -29,7 +29,7 @@ def plan_copy(problem: Problem, limits: Limits, specialised: bool) -> tuple[Kern
 
     ``specialised`` compiles the shape into the kernel, which pays only for shapes that move much or come again.
     """
-    problem = widen(problem)
+    problem = widen(problem, limits.widest_element)
     if problem.itemsize < 4:
         return tuple(plan_elements(problem, limits, specialised, "element_copy"))
     return tuple(_copy_words(box, limits, specialised) for box in boxes(problem, limits, _axis_with_too_many_groups))
@@ -37,7 +37,7 @@ def plan_copy(problem: Problem, limits: Limits, specialised: bool) -> tuple[Kern
 
 def _copy_words(problem: Problem, limits: Limits, specialised: bool) -> KernelSpec:
     bound = bind(problem, limits)
-    pair = _transposed_axes(problem)
+    pair = _transposed_axes(problem, limits)
     if pair is not None:
         return _transpose(problem, pair, bound)
     # Specialization constant of strided_copy.comp: an invocation's elements are neighbours.
@@ -45,11 +45,12 @@ def _copy_words(problem: Problem, limits: Limits, specialised: bool) -> KernelSp
     bits = problem.itemsize * 8
     axes = problem.axes
     push = Push(bound.src_base, bound.dst_base, problem.count)
-    if bits in RUN_WIDTHS and all((axis.src, axis.dst) == (1, 1) for axis in axes):
+    is_run = bits in RUN_WIDTHS and all((axis.src, axis.dst) == (1, 1) for axis in axes)
+    if limits.shortcuts and is_run:
         shader, constants, parameters = f"run_copy_{bits}", kernel, b""
     else:
         shader = f"strided_copy_{bits}"
-        if _can_gather(problem):
+        if limits.shortcuts and _can_gather(problem):
             shader, axes = "strided_gather_128", _gathered(axes)
             push = Push(bound.src_base, bound.dst_base // 4, problem.count // 4, 0, word(problem.axes[0].src))
         shader = variant(shader, specialised)
@@ -77,8 +78,10 @@ def _gathered(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     return (*fours, *(replace(axis, dst=axis.dst // 4) for axis in outer))
 
 
-def _transposed_axes(problem: Problem) -> tuple[int, int] | None:
+def _transposed_axes(problem: Problem, limits: Limits) -> tuple[int, int] | None:
     """Positions of axes a and b, contiguous in the destination and in the source, where a transpose kernel pays."""
+    if not limits.shortcuts:
+        return None
     if problem.itemsize != 4 or not problem.axes or problem.axes[0].dst != 1 or abs(problem.axes[0].src) <= 1:
         return None
     contiguous = [position for position, axis in enumerate(problem.axes) if abs(axis.src) == 1]
@@ -119,7 +122,7 @@ def _transpose_groups(a: Axis, b: Axis, outer: tuple[Axis, ...]) -> tuple[int, i
 
 def _axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:
     """A transpose has one group an element of the outer axes, along z; of these the longest is cut."""
-    pair = _transposed_axes(problem)
+    pair = _transposed_axes(problem, limits)
     if pair is None:
         return None
     outer = [position for position in range(len(problem.axes)) if position not in pair]

@@ -18,6 +18,7 @@ __all__ = [
     "Memory",
     "Runtime",
     "choose",
+    "choose_runtime",
     "list_devices",
     "open_runtime",
 ]
@@ -48,9 +49,7 @@ def open_runtime(
         DescriptorError: an unknown runtime, or a time limit that is not positive.
         DeviceNotFound: no loader, no driver, or no such device.
     """
-    name = runtime if runtime is not None else os.environ.get(RUNTIME_VARIABLE) or RUNTIMES[0]
-    if name not in RUNTIMES:
-        raise DescriptorError(f"unknown runtime {name!r}; known runtimes are {', '.join(RUNTIMES)}")
+    name = choose_runtime(runtime)
     if not timeout > 0:
         raise DescriptorError(f"the time limit must be positive, timeout is {timeout!r}")
     device = choose(list_devices(), selector)
@@ -62,6 +61,18 @@ def open_runtime(
     from restride.runtime.vulkan import VulkanRuntime
 
     return VulkanRuntime(device, timeout=timeout, module_source=module_source)
+
+
+def choose_runtime(runtime: str | None = None) -> str:
+    """The name that ``runtime``, else ``RESTRIDE_RUNTIME``, else the default says.
+
+    Raises:
+        DescriptorError: there is no such runtime.
+    """
+    name = runtime if runtime is not None else os.environ.get(RUNTIME_VARIABLE) or RUNTIMES[0]
+    if name not in RUNTIMES:
+        raise DescriptorError(f"unknown runtime {name!r}; known runtimes are {', '.join(RUNTIMES)}")
+    return name
 
 
 def choose(devices: Sequence[DeviceInfo], selector: int | str | None = None) -> DeviceInfo:

@@ -132,6 +132,13 @@ class Runtime(Protocol):
             DeviceError: the module is damaged, or the driver refused it.
         """
 
+    def copy(self, src: Memory, dst: Memory, nbytes: int) -> None:
+        """Start the device's own copy of the first ``nbytes`` bytes, any number of them, in order with the kernels.
+
+        Raises:
+            DescriptorError: the bytes leave a memory, or both are the same memory.
+        """
+
     def wait(self) -> None:
         """Return when everything submitted so far is finished.
 

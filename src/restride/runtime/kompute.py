@@ -15,7 +15,7 @@ from dataclasses import replace
 from restride.errors import DescriptorError, DeviceLost, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime.heap import HeapBudget
-from restride.runtime.host_bytes import as_bytes, require_inside, writable_bytes
+from restride.runtime.host_bytes import as_bytes, require_copy, require_inside, writable_bytes
 from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory
 from restride.runtime.kompute_device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
 from restride.runtime.kompute_memory import Buffer, BufferPool, KomputeMemory, require_size
@@ -156,6 +156,12 @@ class KomputeRuntime:
                 RuntimeWarning,
                 stacklevel=2,
             )
+
+    def copy(self, src: Memory, dst: Memory, nbytes: int) -> None:
+        """Copy, and return when it is done; ``Buffer.copy_from`` says how."""
+        with self._opened():
+            require_copy(src, dst, nbytes)
+            self._held(dst).copy_from(self._held(src), nbytes, whole=nbytes == src.nbytes == dst.nbytes)
 
     def wait(self) -> None:
         """Everything submitted is finished already."""

@@ -107,6 +107,7 @@ class KomputeDevice:
         self._type = types.host if in_place else types.device
         self._upload_op = kp.OpTensorSyncDevice if hasattr(kp, "OpTensorSyncDevice") else kp.OpSyncDevice
         self._download_op = kp.OpTensorSyncLocal if hasattr(kp, "OpTensorSyncLocal") else kp.OpSyncLocal
+        self._copy_op = kp.OpTensorCopy if hasattr(kp, "OpTensorCopy") else kp.OpCopy
         self._manager = self._open(index)
         try:
             self._canary = self._manager.tensor_t(np.full(4, _CANARY, np.uint32), self._staged_type)
@@ -165,6 +166,10 @@ class KomputeDevice:
     def record_download(self, tensor: Any) -> Any:
         """A sequence that copies device memory into the mapped twin."""
         return self._record(self._download_op([tensor]))
+
+    def record_copy(self, source: Any, target: Any) -> Any:
+        """A sequence that copies the whole of one tensor into another of the same size."""
+        return self._record(self._copy_op([source, target]))
 
     def _record(self, *ops: Any) -> Any:
         # Recorded once and run many times: kp's command pools do not allow recording again.

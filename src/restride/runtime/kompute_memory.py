@@ -31,6 +31,8 @@ class Buffer:
         self._device = device
         self._upload: Any = None
         self._download: Any = None
+        self._copy: Any = None
+        self._copied = 0  # serial of the buffer that _copy copies from
         self._host_is_newer = False
         self._device_is_newer = False
 
@@ -58,6 +60,24 @@ class Buffer:
         """After a kernel wrote it."""
         self._device_is_newer = not self._device.in_place
 
+    def copy_from(self, source: Buffer, nbytes: int, *, whole: bool) -> None:
+        """Copy the first bytes of another buffer, on the device where they are the whole of two of the same size.
+
+        kp copies whole tensors only, and then once more the bytes that the host sees, which takes the host's time too.
+        Any other part goes through the host.
+        """
+        if not whole:
+            part = memoryview(bytearray(nbytes))
+            source.get(0, part)
+            self.put(0, part)
+            return
+        source.to_device()
+        if self._copied != source.serial:
+            self._copy, self._copied = self._device.record_copy(source.tensor, self.tensor), source.serial
+        self._device.run(self._copy)
+        self._host_is_newer = False
+        self.written_by_kernel()
+
     def to_host(self) -> None:
         """Before the host uses it."""
         if self._device_is_newer:
@@ -72,7 +92,7 @@ class Buffer:
     def destroy(self) -> None:
         """Free the memory; nothing recorded with it may run again."""
         del self._bytes
-        self._upload = self._download = None
+        self._upload = self._download = self._copy = None
         self.tensor.destroy()
 
 

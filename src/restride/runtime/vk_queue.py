@@ -39,7 +39,7 @@ class Queue:
     ``completed`` is the last ticket known to be finished: fences signal in submission order.
     """
 
-    def __init__(self, device: LogicalDevice, *, transfers: bool) -> None:
+    def __init__(self, device: LogicalDevice) -> None:
         vulkan = package()
         self._device = device
         self._vk = device.vk
@@ -56,12 +56,9 @@ class Queue:
         self._free: list[Slot] = []
         self._pending: deque[Slot] = deque()
         self._begin_info = struct("VkCommandBufferBeginInfo", flags=vulkan.VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT)
-        self._stages = vulkan.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
-        written, touched = vulkan.VK_ACCESS_SHADER_WRITE_BIT, vulkan.VK_ACCESS_SHADER_READ_BIT
-        if transfers:
-            self._stages |= vulkan.VK_PIPELINE_STAGE_TRANSFER_BIT
-            written |= vulkan.VK_ACCESS_TRANSFER_WRITE_BIT
-            touched |= vulkan.VK_ACCESS_TRANSFER_READ_BIT
+        self._stages = vulkan.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | vulkan.VK_PIPELINE_STAGE_TRANSFER_BIT
+        written = vulkan.VK_ACCESS_SHADER_WRITE_BIT | vulkan.VK_ACCESS_TRANSFER_WRITE_BIT
+        touched = vulkan.VK_ACCESS_SHADER_READ_BIT | vulkan.VK_ACCESS_TRANSFER_READ_BIT
         self._host_stage = vulkan.VK_PIPELINE_STAGE_HOST_BIT
         self._barrier = struct("VkMemoryBarrier", srcAccessMask=written, dstAccessMask=touched | written)
         self._host_barrier = struct(

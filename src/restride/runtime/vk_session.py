@@ -80,7 +80,7 @@ class Session:
                 chunks = Chunks(self.device, placement.host, budget, sets.forget)
                 parts.callback(chunks.destroy_all)
                 self.host_pool = Pool(chunks, alignment, budget.heap_bytes, separate=separate)
-            self.queue = Queue(self.device, transfers=placement.staging)
+            self.queue = Queue(self.device)
             parts.callback(self.queue.destroy)
             self.pipelines = Pipelines(self.device, module_source)
             parts.callback(self.pipelines.destroy)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from restride.errors import DeviceTimeout
 from restride.runtime.host_bytes import copy_bytes
-from restride.runtime.loader import struct
+from restride.runtime.vk_copy import start_copy
 from restride.runtime.vk_memory import Block
 from restride.runtime.vk_session import Session
 
@@ -30,7 +30,7 @@ class Staging:
                 stage = self._stage(number)
                 self._session.wait_for(stage.used)
                 copy_bytes(stage.view(0, len(piece)), piece)
-                self._copy(stage, stage.offset, block, block.offset + offset + start, len(piece))
+                start_copy(self._session, stage, 0, block, offset + start, len(piece))
 
     def read(self, block: Block, offset: int, out: memoryview) -> None:
         """Fill ``out`` from the device: one piece arrives while the one before it is taken."""
@@ -39,32 +39,12 @@ class Staging:
             for number, start in enumerate(range(0, len(out), PIECE_BYTES)):
                 piece = out[start : start + PIECE_BYTES]
                 stage = self._stage(number)
-                ticket = self._copy(block, block.offset + offset + start, stage, stage.offset, len(piece))
+                ticket = start_copy(self._session, block, offset + start, stage, 0, len(piece))
                 if finish is not None:
                     finish()
                 finish = self._finish(stage, ticket, piece)
             if finish is not None:
                 finish()
-
-    def _copy(self, source: Block, source_offset: int, target: Block, target_offset: int, nbytes: int) -> int:
-        """Start a copy on the device, in order with the dispatches; its ticket. Offsets are those of the buffers."""
-        uses = [
-            (source, source_offset - source.offset, source_offset - source.offset + nbytes, False),
-            (target, target_offset - target.offset, target_offset - target.offset + nbytes, True),
-        ]
-        region = struct("VkBufferCopy", srcOffset=source_offset, dstOffset=target_offset, size=nbytes)
-        with self._session.room():
-            queue = self._session.queue
-            slot = queue.begin()
-            try:
-                if queue.hazards.conflict(uses):
-                    queue.barrier(slot)
-                vk = self._session.device.vk
-                vk.vkCmdCopyBuffer(slot.command, source.chunk.buffer, target.chunk.buffer, 1, region)
-                return queue.finish(slot, uses)
-            except BaseException:
-                queue.abandon(slot)
-                raise
 
     def _finish(self, stage: Block, ticket: int, piece: memoryview) -> Callable[[], None]:
         def finish() -> None:

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from restride.errors import DescriptorError, DeviceNotFound, OutOfDeviceMemory
 from restride.kernel import KernelSpec
-from restride.runtime.host_bytes import as_bytes, copy_bytes, require_inside, writable_bytes
+from restride.runtime.host_bytes import as_bytes, copy_bytes, require_copy, require_inside, writable_bytes
 from restride.runtime.instance import physical_devices
 from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, rounded
 from restride.runtime.modules import load_module
+from restride.runtime.vk_copy import start_copy
 from restride.runtime.vk_memory import Block
 from restride.runtime.vk_placement import place
 from restride.runtime.vk_session import Session
@@ -141,6 +142,13 @@ class VulkanRuntime:
             if not self._session.wait_for_freed():
                 raise
             self._submit(kernels, memories)
+
+    def copy(self, src: Memory, dst: Memory, nbytes: int) -> None:
+        """See ``Runtime.copy``."""
+        source, target = self._block_of(src), self._block_of(dst)
+        require_copy(src, dst, nbytes)
+        if nbytes:
+            start_copy(self._session, source, 0, target, 0, nbytes)
 
     def wait(self) -> None:
         """See ``Runtime.wait``."""

@@ -1,38 +1,36 @@
-"""Catalogues of cases: text files, one case a line, ``#`` begins a comment line, blank lines separate groups."""
+"""Catalogues of cases: the case files of this folder, in the syntax of ``restride.conformance.sweep``.
+
+A folder holds what its catalogue adds to the one before: ``smoke`` is there at once, ``ci`` in a minute, ``full`` takes
+its time and has the cases at the device's limits.
+"""
 
 from __future__ import annotations
 
 from importlib.resources import files
 
 from restride.conformance.case import Case
+from restride.conformance.sweep import read_cases
 from restride.errors import DescriptorError
+from restride.kernel import Limits
+
+__all__ = ["CATALOGUES", "catalogue", "read_cases"]
+
+CATALOGUES = ("smoke", "ci", "full")
+"""Every catalogue; each contains the one before."""
 
 
-def read_cases(text: str, name: str = "cases") -> tuple[Case, ...]:
-    """The cases of a case file's text, in order.
-
-    Raises:
-        DescriptorError: a line is no case; the message begins with ``name`` and the line's number.
-        UnsupportedError: a descriptor that this version does not read.
-    """
-    cases = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            try:
-                cases.append(Case.parse(line))
-            except DescriptorError as error:
-                raise DescriptorError(f"{name}:{number}: {error}") from error
-    return tuple(cases)
-
-
-def catalogue(name: str = "first") -> tuple[Case, ...]:
-    """The cases of a catalogue that comes with the package.
+def catalogue(name: str = "ci", limits: Limits | None = None) -> tuple[Case, ...]:
+    """The cases of a catalogue that comes with the package, for a device of these ``limits`` (default: ``Limits()``).
 
     Raises:
         DescriptorError: there is no such catalogue; the message names those there are.
     """
-    folder = files(__name__)
-    known = sorted(entry.name.removesuffix(".txt") for entry in folder.iterdir() if entry.name.endswith(".txt"))
-    if name not in known:
-        raise DescriptorError(f"catalogue {name!r} is unknown; known: {', '.join(known)}")
-    return read_cases((folder / f"{name}.txt").read_text(encoding="utf-8"), f"{name}.txt")
+    if name not in CATALOGUES:
+        raise DescriptorError(f"catalogue {name!r} is unknown; known: {', '.join(CATALOGUES)}")
+    cases: list[Case] = []
+    for part in CATALOGUES[: CATALOGUES.index(name) + 1]:
+        folder = files(__name__) / part
+        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+            if entry.name.endswith(".txt"):
+                cases += read_cases(entry.read_text(encoding="utf-8"), f"{part}/{entry.name}", limits)
+    return tuple(cases)

@@ -1,0 +1,90 @@
+"""Measure the speed of a case with its tensors resident on the device, beside the device's own buffer copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from restride.conformance.case import Case
+from restride.conformance.check import prepare
+from restride.conformance.fill import poison
+from restride.conformance.operations import OPERATIONS
+from restride.conformance.outcome import Speed
+from restride.device import Device
+
+BATCHES = 5
+BATCH_SECONDS = 0.01
+"""A batch takes this long or up to twice, so a case and its copies take some 0.15 s; one slow call is a batch too."""
+
+MOST_CALLS = 1024
+_LEAST_COPIED, _MOST_COPIED = 16 << 20, 256 << 20
+_NEIGHBOURS = {"nearest": 1, "linear": 2}
+
+
+class Batch:
+    """Calls that follow one another on the device without a wait, and one wait for all; as many as take a while."""
+
+    def __init__(self, call: Callable[[], object], wait: Callable[[], object]) -> None:
+        self._call = call
+        self._wait = wait
+        self._calls = 1
+        self.seconds()  # kernels are compiled, memory is touched
+        while self._calls < MOST_CALLS and self.seconds() * self._calls < BATCH_SECONDS:
+            self._calls *= 2
+
+    def seconds(self) -> float:
+        """Run the batch; seconds a call."""
+        start = perf_counter()
+        for _ in range(self._calls):
+            self._call()
+        self._wait()
+        return (perf_counter() - start) / self._calls
+
+
+def measure_case(case: Case, device: Device) -> Speed:
+    """Run a case again and again, and copies of the device in between, so that both meet the same other work.
+
+    A copy moves as many bytes as the case reads and writes, rounded up to a power of two from 16 to 256 MiB, so that
+    both find the same caches; they count twice, read and written. It takes the way of a case from runtime to queue. The
+    runtime ``kompute`` repeats a copy on the host, so there the share is that of both together.
+
+    Raises:
+        RestrideError: the operation refused the case, the device has no room, or it failed.
+    """
+    import restride as rs
+
+    setting = prepare(case)
+    source = rs.from_buffer(setting.source, setting.src, device=device)
+    viewed = source if case.view is None else case.view.of_tensor(source)
+    out = rs.from_buffer(setting.destination, setting.dst, device=device)
+    moved = useful_bytes(case)
+    copied = min(max(_LEAST_COPIED, 1 << (moved - 1).bit_length()), _MOST_COPIED)
+    runtime = device.runtime
+    src, dst = runtime.allocate(copied), runtime.allocate(copied)
+    # Not zeros, which a driver may know to be.
+    runtime.write(src, 0, np.resize(poison(1 << 20), copied).data)
+    operation = Batch(lambda: OPERATIONS[case.op].call(case, viewed, out), device.wait)
+    copy = Batch(lambda: runtime.copy(src, dst, copied), device.wait)
+    rounds = [(operation.seconds(), copy.seconds()) for _ in range(BATCHES)]
+    seconds, copy_seconds = (median(column) for column in zip(*rounds, strict=True))
+    rate = moved / seconds
+    return Speed(seconds, rate / 1e9, rate / (2 * copied / copy_seconds))
+
+
+def useful_bytes(case: Case) -> int:
+    """Bytes of the elements that a case must read and write, each counted once, wherever they lie.
+
+    slice, reorder: one source element for each that is written, also where zero strides repeat it.
+    resample: along each axis as many as there are, or where it has more than it needs, one for each that is written
+    (nearest) or two (linear): ``u8[100] -> u8[20]`` linear reads 40 and writes 20 bytes, ``u8[100] -> u8[400]`` 100
+    and 400.
+    """
+    read = case.dst.numel
+    if case.op == "resample":
+        neighbours = _NEIGHBOURS[case.word("mode")]
+        read = math.prod(min(src, neighbours * dst) for src, dst in zip(case.viewed, case.dst.sizes, strict=True))
+    return read * case.src.dtype.itemsize + case.dst.numel * case.dst.dtype.itemsize

@@ -1,0 +1,88 @@
+"""A report as JUnit XML, as Jenkins, GitLab and the reporters of GitHub Actions read it.
+
+https://github.com/testmoapp/junitxml: a suite with its counts and properties, a testcase for each case, and in it a
+failure, an error or a skipped element.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.report.file import write_whole
+from restride.conformance.report.report import Report, first_line
+from restride.conformance.report.summary import facts
+
+ELEMENTS = {
+    Verdict.SKIPPED: "skipped",
+    Verdict.MISTRUSTED: "failure",
+    Verdict.UNIMPLEMENTED: "failure",
+    Verdict.FAILED: "failure",
+    Verdict.TIMEOUT: "error",
+    Verdict.CRASHED: "error",
+}
+"""What a verdict becomes; PASSED has no element."""
+
+# https://www.w3.org/TR/xml/#charsets: what a document cannot hold, not even as a reference.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_junit(report: Report, path: Path) -> None:
+    """Write the report; what was in ``path`` stays whole until the new file is.
+
+    Raises:
+        DescriptorError: the file system refused.
+    """
+    found = Counter(ELEMENTS.get(outcome.verdict) for outcome in report.outcomes)
+    counts = {
+        "tests": str(len(report.outcomes)),
+        "failures": str(found["failure"]),
+        "errors": str(found["error"]),
+        "skipped": str(found["skipped"]),
+        "time": f"{report.seconds:.3f}",
+    }
+    root = ET.Element("testsuites", {"name": "restride test", **counts})
+    # In UTC and without a zone, the one form that every reader takes.
+    started = report.started.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+    suite = ET.SubElement(root, "testsuite", {"name": _suite_name(report), **counts, "timestamp": started})
+    properties = ET.SubElement(suite, "properties")
+    known = {**facts(report), "command": report.command, "interrupted": "yes" if report.interrupted else ""}
+    for name, value in known.items():
+        if value:
+            ET.SubElement(properties, "property", {"name": _text(name), "value": _text(value)})
+    for outcome in report.outcomes:
+        _add_case(suite, report, outcome)
+    ET.indent(root, " ")
+    write_whole(path, f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n')
+
+
+def _suite_name(report: Report) -> str:
+    return _text(f"restride {report.target.runtime} on {report.device['name']}")
+
+
+def _add_case(suite: ET.Element, report: Report, outcome: Outcome) -> None:
+    case = outcome.case
+    attributes = {
+        "classname": _text(f"restride.{report.target.runtime}.{case.op}"),
+        "name": _text(str(case)),
+        "time": f"{outcome.seconds:.3f}",
+    }
+    element = ET.SubElement(suite, "testcase", attributes)
+    kind = ELEMENTS.get(outcome.verdict)
+    if kind is None:
+        return
+    short = first_line(outcome.message)
+    if kind == "skipped":
+        ET.SubElement(element, kind, {"message": _text(short)})
+        return
+    said = {"type": str(outcome.verdict), "message": _text(f"{outcome.verdict}: {short}" if short else outcome.verdict)}
+    ET.SubElement(element, kind, said).text = _text(f"{outcome.message}\n{report.target.repro(case)}\n".lstrip("\n"))
+
+
+def _text(text: str) -> str:
+    """The text with characters that XML forbids written out, ESC as ``x1b`` behind a backslash."""
+    return _FORBIDDEN.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -1,0 +1,139 @@
+"""A report in words: the lines that a terminal shows, and the headline that every form of it begins with."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterable, Iterator
+
+from restride.conformance.outcome import Verdict
+from restride.conformance.report.report import Report
+
+SHOWN_FAILURES = 20
+SHOWN_LINES = 8
+"""Of the message of each."""
+SHOWN_REASONS = 10
+
+# All but the line feed; a message may hold what a driver printed, and a report what anyone wrote.
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """The text with every control character but the line feed written out, ESC as ``x1b`` behind a backslash."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def headline(report: Report) -> str:
+    """The run's verdict and why, in one line: ``FAILED: 3 of 5,120 cases are not right (3 FAILED)``."""
+    total, counts = len(report.outcomes), report.counts
+    if report.worst is None:
+        said = "nothing was judged"
+    elif report.bad:
+        which = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if not verdict.is_good)
+        said = f"{report.worst}: {len(report.bad):,} of {_cases(total)} {_are(len(report.bad))} not right ({which})"
+    elif report.worst is Verdict.SKIPPED:
+        passed = counts.get(Verdict.PASSED, 0)
+        said = f"{'PASSED' if passed else 'SKIPPED'}: {passed:,} of {_cases(total)} passed"
+        said += f", {counts[Verdict.SKIPPED]:,} {_were(counts[Verdict.SKIPPED])} skipped"
+    else:
+        said = f"PASSED: {_cases(total)}, all right"
+    if total < report.selected:
+        how = "interrupted" if report.interrupted else "stopped"
+        said += f"; {how} after {total:,} of {report.selected:,}"
+    return said
+
+
+def device_line(report: Report) -> str:
+    """The device, its driver and what drove it."""
+    device = report.device
+    return (
+        f"{device['name']} ({device['kind']}), {report.driver}, Vulkan {device['api_version']}, "
+        f"runtime {report.target.runtime}"
+    )
+
+
+def facts(report: Report) -> dict[str, str]:
+    """What a run was made on and with: names and values for people, empty values included."""
+    device, target = report.device, report.target
+    return {
+        "device": str(device["name"]),
+        "kind": str(device["kind"]),
+        "driver": report.driver,
+        "API": f"Vulkan {device['api_version']}",  # among the versions, vulkan is the package
+        "runtime": target.runtime,
+        "kernels": target.form,
+        "validation": target.validate or "",
+        "ICD manifest": target.driver or "",
+        "shader under test": "" if target.shader is None else f"{target.shader.source} as {target.shader.module}",
+        "cases": " ".join(report.catalogues),
+        "mode": report.mode,
+        "platform": report.platform,
+        **report.versions,
+    }
+
+
+def speed_text(seconds: float, gigabytes_per_second: float, share_of_copy: float) -> str:
+    """``  0.812 ms    9.31 GB/s   87% of copy``."""
+    return f"{seconds * 1e3:9.3f} ms {gigabytes_per_second:8.2f} GB/s {share_of_copy:5.0%} of copy"
+
+
+def summary(report: Report) -> str:
+    """The lines for the terminal: device, failures and what reruns them, reasons for skipping, speeds, the headline."""
+    return printable("\n".join(_lines(report)))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield f"device: {device_line(report)}"
+    if (shader := report.target.shader) is not None:
+        yield f"shader under test: {shader.source} as {shader.module}"
+    for outcome in report.bad[:SHOWN_FAILURES]:
+        yield ""
+        yield f"{outcome.verdict} {outcome.case}"
+        yield from (f"    {line}" for line in _first(outcome.message.splitlines(), SHOWN_LINES, "lines"))
+        yield f"    {report.target.repro(outcome.case)}"
+    if len(report.bad) > SHOWN_FAILURES:
+        yield ""
+        yield f"... and {len(report.bad) - SHOWN_FAILURES:,} more that are not right"
+    if report.skip_reasons:
+        yield ""
+        yield "skipped:"
+        reasons = [f"{count:>8,}  {reason}" for reason, count in report.skip_reasons.items()]
+        yield from _first(reasons, SHOWN_REASONS, "reasons")
+    yield from _speeds(report)
+    yield ""
+    yield f"{headline(report)}, in {report.seconds:.1f} s"
+
+
+def _speeds(report: Report) -> Iterator[str]:
+    """The medians of each operation, where speeds were measured."""
+    measured = [(outcome.case.op, outcome.speed) for outcome in report.outcomes if outcome.speed is not None]
+    if measured:
+        yield ""
+        yield "medians:"
+    for op in dict.fromkeys(op for op, _ in measured):
+        speeds = [speed for its, speed in measured if its == op]
+        text = speed_text(
+            statistics.median(speed.seconds for speed in speeds),
+            statistics.median(speed.gigabytes_per_second for speed in speeds),
+            statistics.median(speed.share_of_copy for speed in speeds),
+        )
+        yield f"{_cases(len(speeds)):>14}  {op:<10}{text}"
+
+
+def _first(lines: Iterable[str], most: int, what: str) -> Iterator[str]:
+    lines = list(lines)
+    yield from lines[:most]
+    if len(lines) > most:
+        yield f"... and {len(lines) - most:,} more {what}"
+
+
+def _cases(count: int) -> str:
+    return f"{count:,} case{'' if count == 1 else 's'}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"

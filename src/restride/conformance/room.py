@@ -1,0 +1,63 @@
+"""Room: whether a case fits a device and this machine's memory, before anything is allocated. Estimates, no clock."""
+
+from __future__ import annotations
+
+import os
+from math import prod
+from typing import Any
+
+from restride.conformance.case import Case
+from restride.conformance.operations import OPERATIONS
+
+GUARD_BYTES = 64
+"""Bytes before and behind a case's buffer that nothing may change; whole elements of every type."""
+
+_HOST_BYTES = 12
+"""Host bytes for each byte of a buffer or of an array: fills are hashed in 64 bits, and a byte has an int64 place."""
+
+_COORDINATE_BYTES = 600
+"""Host bytes for each index of a resampled axis: its coordinate is a Python fraction, as are both of its weights."""
+
+
+def buffer_bytes(nbytes: int) -> int:
+    """Bytes of a buffer with both guards; an empty tensor has nothing between them."""
+    return nbytes + 2 * GUARD_BYTES
+
+
+def why_not(case: Case, device: Any) -> str:
+    """Why ``case`` cannot run on ``device`` (a ``restride.Device``) and this machine; empty if it can."""
+    buffers = [buffer_bytes(desc.nbytes) for desc in (case.src, case.dst)]
+    limits, heap = device.limits, device.info.heap_bytes
+    if sum(buffers) > heap // 2:
+        return f"its buffers take {sum(buffers):,} bytes, more than half of the device's {heap:,}"
+    if limits.offset_alignment == 0 and max(buffers) > limits.max_buffer_range:
+        return (
+            f"a buffer of {max(buffers):,} bytes exceeds the {limits.max_buffer_range:,} that a binding may cover, and "
+            f"this runtime binds whole buffers only"
+        )
+    needed = host_bytes(case)
+    if needed > _available():
+        return f"it takes about {needed:,} bytes of host memory, more than half of what this machine has"
+    return ""
+
+
+def host_bytes(case: Case) -> int:
+    """About what filling, answering and judging take on the host."""
+    itemsize = case.src.dtype.itemsize
+    on_the_way = 0 if case.view is None else case.view.most_elements(case.src.sizes)
+    arrays = [case.src.numel, on_the_way, prod(case.viewed), case.dst.numel]
+    nbytes = case.src.nbytes + case.dst.nbytes + sum(arrays) * itemsize
+    if case.op == "resample" and len(case.viewed) == case.dst.rank:
+        # Axes change one after the other: the largest array on the way has the larger size of each.
+        nbytes += prod(map(max, case.viewed, case.dst.sizes)) * (itemsize if OPERATIONS[case.op].is_exact(case) else 8)
+        resampled = sum(new for old, new in zip(case.viewed, case.dst.sizes, strict=True) if old != new)
+        return nbytes * _HOST_BYTES + resampled * _COORDINATE_BYTES
+    return nbytes * _HOST_BYTES
+
+
+def _available() -> int:
+    """Half of the machine's memory; where the system does not say, 2^62."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (AttributeError, ValueError, OSError):
+        return 1 << 62

@@ -1,0 +1,115 @@
+"""The runner: cases one at a time in worker processes, a fresh one after each crash and hang."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, Self
+
+import numpy as np
+
+from restride.conformance.case import Case
+from restride.conformance.host import Host
+from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.target import Target
+from restride.conformance.worker_process import COMMAND, WorkerDied, WorkerProcess
+from restride.errors import DeviceError
+
+_SHOWN = 5  # differing bytes that a message lists
+
+
+class Runner:
+    """Runs cases on a target; nothing that a driver does reaches the process that asks.
+
+    Args:
+        target: what to run on.
+        command: what starts a worker, for tests.
+    """
+
+    def __init__(self, target: Target, command: Sequence[str] = COMMAND) -> None:
+        self._target = target
+        self._command = command
+        self._workers: dict[str, WorkerProcess] = {}
+        self._aftermath: list[str] = []
+
+    @property
+    def host(self) -> Host:
+        """What the cases run on; opens the device.
+
+        Raises:
+            RestrideError: as ``run``.
+        """
+        return self._worker("first").host
+
+    @property
+    def aftermath(self) -> tuple[str, ...]:
+        """What went wrong after the last case, when ``close`` closed the device: nobody's outcome has it."""
+        return tuple(self._aftermath)
+
+    def run(self, case: Case, mode: Literal["correctness", "perf"] = "correctness") -> Outcome:
+        """The outcome of a case, whatever the driver does; ``"perf"``: with its speed, if it passed.
+
+        Raises:
+            RestrideError: a device that cannot be opened, with the worker's own error; the validation layer is not
+                installed (DeviceNotFound); or two workers in a row ended or hung before the device was open
+                (DeviceError).
+        """
+        return self._worker("first").run(case, mode)
+
+    def run_bitwise(self, case: Case) -> Outcome:
+        """The worse outcome of a case in two processes, FAILED if the destinations differ in any byte.
+
+        Raises:
+            RestrideError: as ``run``.
+        """
+        with TemporaryDirectory(prefix="restride-bitwise-", ignore_cleanup_errors=True) as folder:
+            kept = [Path(folder, name) for name in ("first", "second")]
+            outcomes = [self._worker(file.name).run(case, "correctness", file) for file in kept]
+            worse = max(outcomes, key=lambda outcome: outcome.verdict.severity)
+            worse = replace(worse, seconds=sum(outcome.seconds for outcome in outcomes))
+            difference = _difference(*kept) if all(file.exists() for file in kept) else ""
+        if not difference or worse.verdict.severity > Verdict.FAILED.severity:
+            return worse
+        message = f"{difference}\n{worse.message}" if worse.message else difference
+        return replace(worse, verdict=Verdict.FAILED, message=message)
+
+    def close(self) -> None:
+        """Let the workers close their devices, a few seconds at most; a second call does nothing."""
+        while self._workers:
+            _, worker = self._workers.popitem()
+            worker.close()
+            self._aftermath += worker.aftermath
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _worker(self, name: str) -> WorkerProcess:
+        worker = self._workers.get(name)
+        if worker is None or not worker.is_usable:
+            worker = self._workers[name] = self._started()
+        return worker
+
+    def _started(self) -> WorkerProcess:
+        for _ in range(2):
+            try:
+                return WorkerProcess(self._target, self._command)
+            except WorkerDied as died:
+                reason = died
+        raise DeviceError(f"no worker process opens the device, in two attempts: {reason}") from reason
+
+
+def _difference(first: Path, second: Path) -> str:
+    """How two files differ; empty where they do not."""
+    one, other = (np.fromfile(file, np.uint8) for file in (first, second))
+    if one.size != other.size:
+        return f"two runs differ: {one.size} bytes and {other.size} bytes"
+    places = np.flatnonzero(one != other)
+    if not places.size:
+        return ""
+    shown = [f"byte {place} is 0x{one[place]:02x} and 0x{other[place]:02x}" for place in places[:_SHOWN].tolist()]
+    return f"two runs differ: {places.size} of {one.size} bytes: {', '.join(shown)}"

@@ -1,0 +1,18 @@
+"""A shader of somebody else in the place of one of ours: compiled, checked against the contract, put to the cases.
+
+The contract is ``shaders/README.md``; ``contract.py`` holds what of it can be checked before a driver sees the shader.
+"""
+
+from restride.conformance.shader.contract import CONTRACT, form_of, module_named
+from restride.conformance.shader.door import module_source, shader_under_test
+from restride.conformance.shader.part import TakesNoPart, put_to_test
+
+__all__ = [
+    "CONTRACT",
+    "TakesNoPart",
+    "form_of",
+    "module_named",
+    "module_source",
+    "put_to_test",
+    "shader_under_test",
+]

@@ -1,0 +1,118 @@
+"""Drivers by name or path: the manifest that the loader gets, or what to install, or why the file is none."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from restride.cli import drivers
+from restride.cli.drivers import driver_file, manifests
+from restride.cli.exits import UsageError
+from restride.errors import DeviceNotFound
+
+MANIFEST = {"file_format_version": "1.0.0", "ICD": {"library_path": "libvulkan_lvp.so", "api_version": "1.3.0"}}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """An empty standard folder, and variables with which there is no other."""
+    folder = tmp_path / "share" / "vulkan" / "icd.d"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(drivers, "_folders", lambda _: [tmp_path / "none", folder])
+    monkeypatch.setattr(drivers, "_BROWSERS", (str(tmp_path / "browser"),))
+    return folder
+
+
+def write(file, library="libvulkan_lvp.so"):
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({**MANIFEST, "ICD": {"library_path": library, "api_version": "1.3.0"}}))
+    return file
+
+
+def test_lavapipe_is_found_whatever_the_architecture_in_its_name(place):
+    found = write(place / "lvp_icd.riscv64.json")
+    write(place / "intel_icd.x86_64.json")
+    assert driver_file("lavapipe") == found
+
+
+def test_of_two_lavapipes_it_is_that_of_this_machine(place, monkeypatch):
+    files = {machine: write(place / f"lvp_icd.{machine}.json") for machine in ("aarch64", "i686", "x86_64")}
+    for machine, file in files.items():
+        monkeypatch.setattr(drivers.platform, "machine", lambda machine=machine: machine)
+        assert driver_file("lavapipe") == file
+
+
+def test_a_manifest_without_its_library_is_not_found(place):
+    write(place / "lvp_icd.json", "/nowhere/libvulkan_lvp.so")
+    with pytest.raises(DeviceNotFound):
+        driver_file("lavapipe")
+
+
+def test_swiftshader_is_found_where_browsers_keep_it(place, tmp_path):
+    file = write(tmp_path / "browser" / "vk_swiftshader_icd.json", "./libvk_swiftshader.so")
+    with pytest.raises(DeviceNotFound):
+        driver_file("swiftshader")
+    (tmp_path / "browser" / "libvk_swiftshader.so").touch()
+    assert driver_file("swiftshader") == file
+    installed = write(place / "vk_swiftshader_icd.json")
+    assert driver_file("swiftshader") == installed
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(("name", "package"), [("lavapipe", "mesa-vulkan-drivers"), ("swiftshader", "chromium-common")])
+def test_a_driver_that_is_not_installed_says_how_to_install_it(name, package):
+    with pytest.raises(DeviceNotFound, match=f"{name} is not installed.*apt install {package}"):
+        driver_file(name)
+
+
+def test_a_path_is_made_absolute(tmp_path, monkeypatch):
+    file = write(tmp_path / "mine.json")
+    monkeypatch.chdir(tmp_path)
+    assert driver_file("mine.json") == file
+    assert driver_file(str(file)) == file
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "JSONDecodeError"),
+        (b"\xff\xfe\x00", "UnicodeDecodeError"),
+        (b"[1, 2]", "TypeError"),
+        (b"{}", "KeyError"),
+        (b'{"ICD": null}', "TypeError"),
+        (b'{"ICD": {"library_path": 5}}', "its library_path is '5'"),
+        (b'{"ICD": {"library_path": ""}}', "its library_path is ''"),
+        (b'{"ICD": {"library_path": "a\\u0000/b"}}', "its library_path is"),
+        (b'{"ICD": {"library_path": "./none.so"}}', "its library ./none.so does not exist"),
+        (b"[" * 200_000, "RecursionError"),
+        (b" " * (1 << 20) + b"{}", "JSONDecodeError"),
+    ],
+)
+def test_a_file_that_is_no_manifest_is_a_usage_error(tmp_path, content, reason):
+    file = tmp_path / "bad.json"
+    file.write_bytes(content)
+    with pytest.raises(UsageError) as raised:
+        driver_file(str(file))
+    assert reason in str(raised.value)
+    assert len(str(raised.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "/dev/zero", "no such driver", "lavapip", "a\0b", "/nowhere/x.json", "x" * 5000]
+)
+def test_a_name_that_is_no_file_is_a_usage_error(name):
+    with pytest.raises(UsageError, match="lavapipe and swiftshader"):
+        driver_file(name)
+
+
+def test_what_the_variables_name_is_listed(tmp_path):
+    file = write(tmp_path / "mine.json")
+    source, found = manifests({"VK_ICD_FILENAMES": os.pathsep.join([str(file), "/nowhere/none.json"])})
+    assert source == "VK_ICD_FILENAMES"
+    assert [(manifest.path, manifest.problem) for manifest in found] == [
+        (file, ""),
+        (Path("/nowhere/none.json"), "no such file"),
+    ]

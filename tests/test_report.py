@@ -1,0 +1,385 @@
+"""Reports: what they count and say, the file that keeps them, and files that others may have sent."""
+
+import copy
+import json
+import random
+import re
+from dataclasses import asdict, replace
+from typing import get_args
+
+import jsonschema
+import pytest
+from conftest import GENERIC_ONLY, open_device
+from report_examples import PERF, PICTURE, example, many, outcome, wrong_picture
+
+from restride.conformance import Case, run_case
+from restride.conformance.outcome import Outcome, Pictures, Speed, Verdict
+from restride.conformance.report import schema
+from restride.conformance.report.file import read_json, report_schema, require_writable, write_json
+from restride.conformance.report.report import MESSAGE_CHARACTERS, PICTURE_BYTES, Mode, Report
+from restride.conformance.report.summary import headline, summary
+from restride.conformance.target import Form, Profile, ShaderUnderTest, Target
+from restride.errors import DescriptorError
+from restride.runtime import DeviceInfo
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "report.json"
+
+
+@pytest.fixture(scope="module")
+def record():
+    return json.loads(json.dumps(example().record()))
+
+
+def refused(path, data):
+    """What ``read_json`` says against a file."""
+    path.write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
+    with pytest.raises(DescriptorError) as caught:
+        read_json(path)
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+# The value.
+
+
+def test_verdicts_are_counted_mildest_first():
+    report = example()
+    assert report.counts == {
+        Verdict.PASSED: 3,
+        Verdict.SKIPPED: 1,
+        Verdict.MISTRUSTED: 1,
+        Verdict.UNIMPLEMENTED: 1,
+        Verdict.FAILED: 2,
+        Verdict.TIMEOUT: 1,
+        Verdict.CRASHED: 1,
+    }
+    assert list(report.counts) == list(Verdict)
+    assert report.worst is Verdict.CRASHED
+
+
+def test_what_is_not_right_comes_worst_first_and_then_in_order():
+    verdicts = [one.verdict for one in example().bad]
+    assert verdicts == ["CRASHED", "TIMEOUT", "FAILED", "FAILED", "UNIMPLEMENTED", "MISTRUSTED"]
+    failed = [one for one in example().bad if one.verdict == "FAILED"]
+    assert [one.case.op for one in failed] == ["resample", "slice"]
+
+
+def test_skip_reasons_are_grouped_by_their_first_line():
+    skipped = [outcome("SKIPPED", message=message) for message in ("a\nx", "b", "b\ny", "b")]
+    assert list(example(outcomes=tuple(skipped)).skip_reasons.items()) == [("b", 3), ("a", 1)]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "selected", "interrupted", "said"),
+    [
+        ([], 3, True, "nothing was judged; interrupted after 0 of 3"),
+        (["PASSED"], 1, False, "PASSED: 1 case, all right"),
+        (["PASSED"] * 1200, 1200, False, "PASSED: 1,200 cases, all right"),
+        (["PASSED", "SKIPPED"], 2, False, "PASSED: 1 of 2 cases passed, 1 was skipped"),
+        (["SKIPPED"] * 2, 2, False, "SKIPPED: 0 of 2 cases passed, 2 were skipped"),
+        (["PASSED", "FAILED"], 4, False, "FAILED: 1 of 2 cases is not right (1 FAILED); stopped after 2 of 4"),
+        (["MISTRUSTED"], 1, False, "MISTRUSTED: 1 of 1 case is not right (1 MISTRUSTED)"),
+        (["FAILED", "CRASHED", "FAILED"], 3, False, "CRASHED: 3 of 3 cases are not right (2 FAILED, 1 CRASHED)"),
+    ],
+)
+def test_the_headline_says_the_worst_verdict_and_how_far_the_run_came(verdicts, selected, interrupted, said):
+    outcomes = tuple(outcome(verdict) for verdict in verdicts)
+    assert headline(example(outcomes=outcomes, selected=selected, interrupted=interrupted)) == said
+
+
+def test_the_summary_has_each_failure_with_its_command_and_no_control_characters():
+    text = summary(example())
+    for one in example().bad:
+        assert f"{one.verdict} {one.case}\n" in text
+        assert f"    {example().target.repro(one.case)}\n" in text
+    assert "\\x1b[31m" in text
+    assert not set(text) & {*map(chr, range(32)), "\x7f", "\u2028"} - {"\n"}
+    assert "1  strided_copy_32 takes no part in it" in text
+    assert "llvmpipe (LLVM 15.0.6, 256 bits) (cpu), llvmpipe Mesa 22.3.6" in text
+    assert text.splitlines()[-1].startswith("CRASHED: 6 of 10 cases are not right (1 MISTRUSTED, 1 UNIMPL")
+
+
+def test_the_summary_of_many_failures_is_short():
+    failures = tuple(outcome("FAILED", message="line\n" * 1000) for _ in range(5000))
+    text = summary(example(outcomes=failures, selected=5000))
+    assert len(text.splitlines()) < 300
+    assert "... and 992 more lines" in text
+    assert "... and 4,980 more that are not right" in text
+
+
+def test_the_summary_of_speeds_has_medians():
+    assert "3 cases  reorder       0.200 ms     0.09 GB/s   50% of copy" in summary(PERF)
+
+
+def test_messages_and_pictures_are_kept_within_bounds():
+    long = outcome("FAILED", message="x" * (MESSAGE_CHARACTERS + 5))
+    assert len(example(outcomes=(long,)).outcomes[0].message) == MESSAGE_CHARACTERS
+    assert example(outcomes=(long,)).outcomes[0].message.endswith("more characters")
+    picture = Pictures(b"x" * (PICTURE_BYTES // 4), b"", b"", 1)
+    drawn = example(outcomes=(replace(wrong_picture(), pictures=picture),) * 6).outcomes
+    assert [one.pictures is not None for one in drawn] == [True] * 4 + [False] * 2
+
+
+# The file.
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        example(),
+        PERF,
+        example(outcomes=(), interrupted=True),
+        example(target=Target(form="specialised", driver="/x.json", shader=ShaderUnderTest("a.comp", "b", "/c.spv"))),
+    ],
+)
+def test_what_is_written_is_read_back_and_fits_the_schema(report, path):
+    write_json(report, path)
+    assert read_json(path) == report
+    jsonschema.validate(json.loads(path.read_bytes()), report_schema(), cls=jsonschema.Draft202012Validator)
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_a_real_run_is_written_and_read_back(path):
+    lines = ("reorder u8[2,3]{1,0} -> u8[2,3]{0,1}", "resample f32[2,7,9] -> f32[2,5,4] mode=linear")
+    with open_device("vulkan") as device:
+        device.specialise_after = GENERIC_ONLY
+        outcomes = tuple(run_case(Case.parse(line), device) for line in lines)
+        report = example(outcomes=outcomes, selected=2, device=asdict(device.info))
+    write_json(report, path)
+    jsonschema.validate(json.loads(path.read_bytes()), report_schema(), cls=jsonschema.Draft202012Validator)
+    back = read_json(path)
+    assert back.outcomes == outcomes
+    assert [one.verdict for one in back.outcomes] == ["PASSED", "PASSED"]
+    assert back.device["limits"]["max_group_count"] == list(device.info.limits.max_group_count)
+    assert back.device["name"] in summary(back)
+
+
+def test_a_file_that_cannot_be_replaced_stays_whole(path):
+    write_json(PERF, path)
+    bad = example(outcomes=(Outcome(PICTURE, Verdict.PASSED, seconds=float("nan")),))
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(bad, path)
+    assert read_json(path) == PERF
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("place", ["", "none/report.json"])
+def test_a_place_that_takes_no_file_is_named(tmp_path, place):
+    for action in (lambda target: write_json(example(), target), require_writable):
+        with pytest.raises(DescriptorError, match=r"cannot write .*: "):
+            action(tmp_path / place)
+    require_writable(tmp_path / "report.json")
+
+
+def test_a_link_is_followed(tmp_path, path):
+    (tmp_path / "link.json").symlink_to(path)
+    write_json(PERF, tmp_path / "link.json")
+    assert (tmp_path / "link.json").is_symlink()
+    assert read_json(path) == PERF
+
+
+def test_a_name_that_is_no_text_is_written_as_text(path):
+    write_json(example(command="restride test \udcff.txt"), path)
+    assert read_json(path).command == "restride test ?.txt"
+
+
+# What others may have sent.
+
+
+def test_what_is_no_file_is_named(tmp_path):
+    for place in (tmp_path, tmp_path / "none.json"):
+        with pytest.raises(DescriptorError, match=r"cannot read .*: (not a file|No such file)"):
+            read_json(place)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "no JSON: Expecting value"),
+        (b"{", "no JSON: .*line 1 column 2"),
+        (b"\xff\xfe{}", "no JSON: 'utf-8' codec"),
+        (b"[]", 'does not begin with "format"'),
+        (b'{"format": "other"}', 'does not begin with "format"'),
+        (b"[" * 1_000_000, "nested too deeply"),
+        (b'{"a":' * 1_000_000, "nested too deeply"),
+        (b"[" + b"9" * 10_000 + b"]", "no JSON: .*digits"),
+        (b'{"a": NaN}', "NaN is no number"),
+        (b'{"a": -Infinity}', "-Infinity is no number"),
+        (b'{"a": 1e999}', "1e999 is too large"),
+        (b'{"a": 1, "b": 2, "a": 1}', "'a' is given twice"),
+        (b'{"a": "\\ud800"}', "no JSON: .*surrogates"),
+    ],
+)
+def test_what_is_no_report_is_refused_with_the_reason(path, data, said):
+    message = refused(path, data)
+    assert re.search(said, message), message
+    assert len(message) < 500
+
+
+def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
+    monkeypatch.setattr("restride.conformance.report.file.MOST_BYTES", 100)
+    assert "longer than 100 bytes" in refused(path, b" " * 101)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ("version", 2, "version must be 1, which this restride reads, is 2"),
+        ("version", True, "version must be integer, is True"),
+        ("version", None, "version must be 1"),
+        ("seconds", "12", "seconds must be number, is '12'"),
+        ("seconds", True, "seconds must be number, is True"),
+        ("seconds", -1, r"seconds must be in \[0, "),
+        ("seconds", 10**400, r"seconds must be in \[0, "),
+        ("started", "yesterday", "started must match"),
+        ("started", "2025-13-01T00:00:00Z", "started '2025-13-01T00:00:00Z': "),
+        ("mode", "fast", "mode must be one of correctness, bitwise, perf"),
+        ("mode", [], "mode must be one of"),
+        ("catalogues", "smoke", "catalogues must be array"),
+        ("target.form", "other", "target.form must be one of"),
+        ("target.shader", {}, "target.shader lacks source, module, spirv"),
+        ("target.extra", 1, "target has the unknown member 'extra'"),
+        ("device.limits.depth", [[1]], r"device.limits.depth\[0\] must be string or number"),
+        ("device.name", "x" * 5000, "device.name must have at most 4096 characters"),
+        ("versions", None, "versions must be object, is None"),
+        ("outcomes", {}, "outcomes must be array"),
+        ("outcomes.3", 7, r"outcomes\[3\] must be object, is 7"),
+        ("outcomes.0.verdict", "GOOD", r"outcomes\[0\].verdict must be one of PASSED"),
+        ("outcomes.2.case", "copy it", r"outcomes\[2\].case: a case is written"),
+        ("outcomes.2.case", "copy f32[2] -> f32[2]", r"outcomes\[2\].case: operation 'copy' is unknown"),
+        ("outcomes.3.pictures.gain", 0, r"outcomes\[3\].pictures.gain must be in"),
+        ("outcomes.3.pictures.actual", "iVBORw0KGgo", r"outcomes\[3\].pictures: .*padding"),
+        ("outcomes.3.pictures.actual", "javascript:1", r"outcomes\[3\].pictures.actual must match"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_place(path, record, place, value, said):
+    changed = copy.deepcopy(record)
+    *folders, name = place.split(".")
+    holder = changed
+    for folder in folders:
+        holder = holder[int(folder)] if isinstance(holder, list) else holder[folder]
+    holder[int(name) if isinstance(holder, list) else name] = value
+    message = refused(path, changed)
+    assert re.search(said, message), message
+    assert len(message) < 600
+
+
+@pytest.mark.parametrize("name", sorted(report_schema()["required"]))
+def test_a_missing_member_is_named(path, record, name):
+    message = refused(path, {key: value for key, value in record.items() if key != name})
+    assert name in message
+
+
+def _damaged(data, rng):
+    """The file as a bad disk, a bad wire or a bad editor leaves it."""
+    kind = rng.randrange(5)
+    place = rng.randrange(len(data))
+    if kind == 0:
+        return data[:place]
+    if kind == 1:
+        return data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :]
+    if kind == 2:
+        return data[:place] + bytes(rng.randrange(256) for _ in range(rng.randrange(1, 9))) + data[place:]
+    if kind == 3:
+        return data[:place] + data[rng.randrange(len(data)) :]
+    word = rng.choice([b"null", b"[]", b"{}", b"-1", b"1e308", b'""', b"true", b"NaN", b"[" * 5000, b"9" * 5000])
+    begin = data.find(b":", place)
+    end = min((found for found in (data.find(mark, begin) for mark in b",}") if found > 0), default=len(data))
+    return data[: begin + 1] + word + data[end:]
+
+
+def test_a_thousand_damaged_files_are_read_or_refused_and_nothing_else(path):
+    small = example(outcomes=tuple(replace(one, pictures=None) for one in example().outcomes))
+    reports = (small, PERF, example(outcomes=example().outcomes[3:4]))
+    files = [json.dumps(report.record()).encode() for report in reports]
+    rng = random.Random(7)
+    refusals = 0
+    for number in range(1000):
+        path.write_bytes(_damaged(files[number % 3], rng))
+        try:
+            report = read_json(path)
+        except DescriptorError:
+            refusals += 1
+            continue
+        # A flipped bit in a message or a number passes; what was read can then be used.
+        assert isinstance(report, Report)
+        summary(report)
+        write_json(report, path)
+        assert read_json(path) == report
+    assert 500 < refusals < 1000
+
+
+# The schema and the check, and what both say a second time.
+
+
+def test_the_check_agrees_with_a_full_implementation_of_json_schema(record):
+    validator = jsonschema.Draft202012Validator(report_schema())
+    rng = random.Random(11)
+    values = [None, True, 0, -1, 1.5, 10**40, "", "x", "2025-01-01T00:00:00Z", [], {}, [1], {"a": 1}, "y" * 9000]
+    refusals = 0
+    for _ in range(400):
+        changed = copy.deepcopy(record)
+        holder = changed
+        while True:
+            key = rng.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+            if isinstance(holder[key], dict | list) and holder[key] and rng.random() < 0.8:
+                holder = holder[key]
+                continue
+            break
+        if isinstance(holder, dict) and rng.random() < 0.2:
+            del holder[key]
+        else:
+            holder[key] = rng.choice(values)
+        try:
+            schema.require(changed, report_schema(), report_schema()["$defs"])
+        except DescriptorError:
+            assert not validator.is_valid(changed)
+            refusals += 1
+        else:
+            assert validator.is_valid(changed)
+    assert 100 < refusals < 400
+
+
+def _schemas(part):
+    """Every schema within a schema."""
+    yield part
+    for name in ("properties", "$defs"):
+        for inner in part.get(name, {}).values():
+            yield from _schemas(inner)
+    for name in ("items", "additionalProperties"):
+        if isinstance(part.get(name), dict):
+            yield from _schemas(part[name])
+
+
+def test_the_schema_says_only_what_the_check_knows():
+    jsonschema.Draft202012Validator.check_schema(report_schema())
+    for part in _schemas(report_schema()):
+        assert set(part) <= schema.KEYWORDS
+        assert part.get("$ref", "#/$defs/text").removeprefix("#/$defs/") in report_schema()["$defs"]
+
+
+def test_the_schema_and_the_values_have_the_same_members():
+    defs = report_schema()["$defs"]
+    assert set(report_schema()["properties"]) == set(report_schema()["required"]) == set(example().record())
+    assert set(defs["target"]["properties"]) == set(asdict(Target()))
+    assert set(defs["shader"]["properties"]) == set(asdict(ShaderUnderTest("", "", "")))
+    assert set(defs["speed"]["properties"]) == set(asdict(Speed(0, 0, 0)))
+    assert set(defs["pictures"]["properties"]) == set(asdict(Pictures(b"", b"", b"", 1)))
+    assert set(defs["device"]["required"]) <= set(DeviceInfo.__dataclass_fields__)
+    full = Outcome(PICTURE, Verdict.FAILED, "x", 1.0, Speed(0, 0, 0), wrong_picture().pictures)
+    assert set(defs["outcome"]["properties"]) == set(full.record())
+    assert defs["outcome"]["properties"]["verdict"]["enum"] == list(Verdict)
+    assert defs["outcome"]["properties"]["message"]["maxLength"] == MESSAGE_CHARACTERS
+    assert tuple(report_schema()["properties"]["mode"]["enum"]) == get_args(Mode)
+    assert tuple(defs["target"]["properties"]["form"]["enum"]) == get_args(Form)
+    assert (*get_args(Profile), None) == tuple(defs["target"]["properties"]["validate"]["enum"])
+
+
+def test_twenty_thousand_cases_are_written_and_read(path):
+    report = example(outcomes=many(20_000), selected=20_000)
+    write_json(report, path)
+    assert read_json(path) == report
+    assert len({str(one.case) for one in report.outcomes}) > 15_000
