@@ -170,17 +170,36 @@ def test_an_f32_evaluation_lies_within_the_limits(dtype: Any, sizes: tuple[int, 
 
 
 def test_the_bound_is_the_stated_one() -> None:
-    x = np.array([[1, -3], [5, 7]], np.float32)
-    # Two axes, four taps of weight 1/4: (3 * 2 + 4) * 2^-24 * (1 + 3 + 5 + 7) / 4.
-    assert resample_bound(x, (1, 1))[0, 0] == pytest.approx(10 * 2.0**-24 * 4, rel=1e-12)
-    assert resample_bound(x.astype(np.int32), (1, 1))[0, 0] == pytest.approx(11 * 2.0**-24 * 4, rel=1e-12)
+    x = np.array([[1, -3, 5, 0, 0], [5, 7, 2, 0, 0]], np.float32)
+    # Two axes, four taps, weights 1/2 and 1/2, 2/3 and 1/3: (3 * 2 + 4) * 2^-24 * (2 * 1 + 3 + 2 * 5 + 7) / 6.
+    assert resample_bound(x, (1, 3))[0, 0] == pytest.approx(10 * 2.0**-24 * 22 / 6, rel=1e-12)
+    assert resample_bound(x.astype(np.int32), (1, 3))[0, 0] == pytest.approx(11 * 2.0**-24 * 22 / 6, rel=1e-12)
     assert resample_bound(x, (3, 3), mode="nearest").tolist() == [[0] * 3] * 3
 
 
-def test_limits_leave_integers_one_answer_away_from_ties_and_two_at_them() -> None:
+def test_the_bound_is_0_where_no_step_rounds() -> None:
+    # Halved along two axes: multiples of 1/4. 24 bits hold them below 2^22.
+    for largest, dtype, is_exact in (
+        (255, np.uint8, True),
+        (1 << 22, np.int32, True),
+        ((1 << 22) + 1, np.int32, False),
+        (65504, np.float16, True),
+        (2.0**-12, np.float16, True),
+        (np.inf, np.float32, False),
+    ):
+        x = np.array([[largest, 1], [0, 1]], dtype)
+        assert (resample_bound(x, (1, 1))[0, 0] == 0) == is_exact, largest
+    # One axis in steps of 1/8: 2^-12 / 8 = 2^-15, and 1 is 2^15 of them; 2^-21 / 8 and 8 are 27 bits apart.
+    assert resample_bound(np.array([1, 2.0**-12] * 2, np.float32), [16])[0] == 0
+    assert resample_bound(np.array([8, 2.0**-21] * 2, np.float32), [16])[0] > 0
+
+
+def test_limits_leave_integers_one_answer_away_from_ties_and_two_at_those_that_weights_round() -> None:
     low, high = resample_limits(np.array([0, 1, 2, 4], np.uint8), [2])
-    assert low.tolist() == [0, 3]  # sums 0.5 and 3
-    assert high.tolist() == [1, 3]
+    assert low.tolist() == high.tolist() == [0, 3]  # sums 0.5 and 3, which f32 holds exactly
+    low, high = resample_limits(np.array([0, 0, 3, 3], np.uint8), [6])
+    assert low.tolist() == [0, 0, 0, 2, 3, 3]  # (5 * 0 + 1 * 3) / 6 = 0.5, then 2.5
+    assert high.tolist() == [0, 0, 1, 3, 3, 3]
 
 
 def test_limits_of_values_that_are_not_finite() -> None:

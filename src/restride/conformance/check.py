@@ -34,7 +34,10 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Both buffers before the run, and the answer: raw bytes with guards, and descriptors that count the guard."""
+    """Both buffers before the run, and the answer: raw bytes with guards, and descriptors that count the guard.
+
+    places: where in the destination's buffer each byte of each element lies.
+    """
 
     src: TensorDesc
     dst: TensorDesc
@@ -42,6 +45,7 @@ class Setting:
     destination: Array
     lowest: Array
     highest: Array
+    places: Array
 
 
 def prepare(case: Case) -> Setting:
@@ -56,7 +60,7 @@ def prepare(case: Case) -> Setting:
     # Read back, because elements that share a place (zero strides) hold one value.
     lowest, highest = answer(case, from_buffer(source, src))
     destination = fill.poison(_whole(dst))
-    return Setting(src, dst, source, destination, lowest, highest)
+    return Setting(src, dst, source, destination, lowest, highest, element_bytes(dst))
 
 
 def run_case(
@@ -116,11 +120,11 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
             message = f"the {which} buffer has {now.size} bytes after the run, {before.size} before"
             return Outcome(case, Verdict.FAILED, message)
     findings = _changed_bytes("source", setting.source, source, np.ones(source.size, np.bool_))
-    actual = from_buffer(destination, setting.dst)
+    actual = _elements(setting, destination)
     right = is_right(case, setting, actual)
     findings += _wrong_elements(case, setting, actual, right)
     outside = np.ones(destination.size, np.bool_)
-    outside[element_bytes(setting.dst)] = False
+    outside[setting.places] = False
     findings += _changed_bytes("destination", setting.destination, destination, outside)
     if not findings:
         doubt = mistrusted(case, setting)
@@ -128,6 +132,12 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
     # Where an answer is an interval, the right one nearest to what came: only what is wrong shows as a difference.
     drawn = pictures.draw(case, np.where(right, actual, setting.lowest), actual)
     return Outcome(case, Verdict.FAILED, "\n".join(findings), pictures=drawn)
+
+
+def _elements(setting: Setting, destination: Array) -> Array:
+    """The elements that a destination's buffer holds."""
+    raw: Array = destination[setting.places.reshape(-1)].view(setting.dst.dtype.dtype)
+    return raw.reshape(setting.dst.sizes)
 
 
 def is_right(case: Case, setting: Setting, elements: Array) -> Array:
@@ -153,7 +163,7 @@ def mistrusted(case: Case, setting: Setting) -> str:
     count = setting.lowest.size
     if not count:
         return ""
-    untouched = int(is_right(case, setting, from_buffer(setting.destination, setting.dst)).sum())
+    untouched = int(is_right(case, setting, _elements(setting, setting.destination)).sum())
     if untouched == count or (count >= LEAST_TRUSTED and untouched * 8 > count):
         return f"{untouched} of {count} elements would be right had nothing been written: another seed may prove more"
     bits = _bits(setting.lowest)

@@ -33,8 +33,11 @@ from restride.reference.resampling import LINEAR_TYPES
 MOST_CASES = 200_000
 """Cases of a file, once its loops are unrolled."""
 
-MOST_CHARACTERS = 40_000_000
-"""Characters of a file, and again what its loops read and make of them."""
+MOST_CHARACTERS = 20_000_000
+"""Characters of a file."""
+
+MOST_WORK = 50_000_000
+"""Characters that a file's loops read and make; a turn of a loop counts as 50 more."""
 
 MOST_LOOPED = 16
 """Names of loops within each other."""
@@ -75,7 +78,7 @@ class _File:
 
     name: str
     limits: Limits
-    characters: int = 0
+    work: int = 0
     made: int = 0
 
     def cases(self, text: str) -> Iterator[Case]:
@@ -85,8 +88,8 @@ class _File:
             "MAX_BINDING": str(self.limits.max_buffer_range),
             "MAX_GROUPS": str(min(self.limits.max_group_count)),
         }
-        if len(text) > MOST_CHARACTERS // 2:
-            raise DescriptorError(f"{self.name}: a case file has at most {MOST_CHARACTERS // 2:,} characters")
+        if len(text) > MOST_CHARACTERS:
+            raise DescriptorError(f"{self.name}: a case file has at most {MOST_CHARACTERS:,} characters")
         group: list[_Line] = []
         for number, line in enumerate(text.split("\n"), 1):
             stripped = line.strip()
@@ -104,12 +107,13 @@ class _File:
                 line = substitute(text, names)
                 self.count(len(text) + len(line))
                 if line.startswith("let "):
-                    _let(line, names)
+                    self.count(_let(line, names))
                     continue
                 if not line.startswith("for "):
                     yield self.case(line)
                     continue
                 keys, turns = _loop(line)
+                self.count(sum(50 + sum(map(len, values)) for values in turns))
                 if again := looped.intersection(keys):
                     raise DescriptorError(f"{', '.join(again)} is looped over already; a blank line ends that loop")
                 if len(looped) + len(keys) > MOST_LOOPED:
@@ -128,9 +132,9 @@ class _File:
         return Case.parse(line)
 
     def count(self, characters: int) -> None:
-        self.characters += characters
-        if self.characters > MOST_CHARACTERS:
-            raise DescriptorError(f"its loops read and make more than {MOST_CHARACTERS:,} characters")
+        self.work += characters
+        if self.work > MOST_WORK:
+            raise DescriptorError(f"its loops read and make more than {MOST_WORK:,} characters")
 
 
 def substitute(text: str, names: Mapping[str, str]) -> str:
@@ -176,11 +180,13 @@ def _closing(text: str, start: int) -> int:
     raise DescriptorError(f"a parenthesis is not closed in {text[start - 2 :][:40]!r}")
 
 
-def _let(line: str, names: Names) -> None:
+def _let(line: str, names: Names) -> int:
+    """Add the name that ``line`` gives; how many characters it stands for."""
     found = _LET.fullmatch(line)
     if found is None:
         raise DescriptorError(f"a name is given as 'let NAME = TEXT', not {line[:80]!r}")
-    names[found.group(1)] = " ".join(_words(found.group(2)))
+    value = names[found.group(1)] = " ".join(_words(found.group(2)))
+    return len(value)
 
 
 def _loop(line: str) -> tuple[list[str], list[list[str]]]:
