@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from restride.conformance import worker
+from restride.conformance.run import worker
 from restride.errors import DeviceLost
 from restride.kernel import Binding, KernelSpec
 from restride.runtime.loader import package, struct

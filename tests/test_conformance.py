@@ -8,7 +8,7 @@ import pytest
 from conftest import open_device
 
 from restride.conformance import Case, Verdict, catalogue
-from restride.conformance.runner import Runner
+from restride.conformance.run.runner import Runner
 from restride.conformance.target import Target
 from restride.runtime import RUNTIMES
 
@@ -18,9 +18,12 @@ def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
     open_device(request.param).close()
     with Runner(Target(runtime=request.param)) as opened:
         yield opened
+    assert opened.aftermath == ()
 
 
 @pytest.mark.parametrize("case", catalogue("ci"), ids=str)
 def test_conformance(case: Case, runner: Runner) -> None:
     outcome = runner.run(case)
+    if outcome.verdict is Verdict.SKIPPED:
+        pytest.skip(outcome.message)
     assert outcome.verdict is Verdict.PASSED, f"{outcome.verdict}: {outcome.message}\n{runner.target.repro(case)}"

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from restride.conformance import Case, measure
-from restride.conformance.measure import BATCH_SECONDS, BATCHES, MOST_CALLS, Batch, measure_case, useful_bytes
+from restride.conformance import Case
 from restride.conformance.operations import OPERATIONS
+from restride.conformance.run import measure
+from restride.conformance.run.measure import BATCH_SECONDS, BATCHES, MOST_CALLS, Batch, measure_case, useful_bytes
 
 
 class Clock:

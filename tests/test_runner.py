@@ -18,10 +18,10 @@ from conftest import open_device
 from spirv_kernels import compile_kernels
 
 import restride as rs
-from restride.conformance import worker_process
 from restride.conformance.case import Case
 from restride.conformance.outcome import Verdict
-from restride.conformance.runner import Runner
+from restride.conformance.run import worker_process
+from restride.conformance.run.runner import Runner
 from restride.conformance.target import Target
 from restride.runtime import RUNTIMES
 
@@ -376,7 +376,7 @@ def test_a_worker_that_dies_between_two_cases_is_reported_with_both():
 ELSEWHERE = """
 import sys
 from restride.conformance.case import Case
-from restride.conformance.runner import Runner
+from restride.conformance.run.runner import Runner
 from restride.conformance.target import Target
 if __name__ == "__main__":
     with Runner(Target()) as runner:
@@ -402,7 +402,7 @@ def test_workers_import_what_their_parent_does_and_the_parent_never_loads_vulkan
 ORPHAN = """
 import sys
 from restride.conformance.case import Case
-from restride.conformance.runner import Runner
+from restride.conformance.run.runner import Runner
 from restride.conformance.target import Target
 runner = Runner(Target(timeout=0.5), sys.argv[1:])
 assert runner.host

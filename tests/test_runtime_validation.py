@@ -5,7 +5,7 @@ from spirv_kernels import compile_kernels
 from validated_process import messages
 
 import restride as rs
-from restride.conformance.validation import PROFILES
+from restride.conformance.run.validation import PROFILES
 
 PROGRAM = """
 import sys

@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 
+from restride.conformance.run.validation import LAYER, PROFILES, Layer, split
 from restride.conformance.target import Profile
-from restride.conformance.validation import LAYER, PROFILES, Layer, split
 from restride.errors import DeviceNotFound
 
 FIRST = (

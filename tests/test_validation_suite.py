@@ -20,7 +20,7 @@ from conftest import GENERIC_ONLY, open_device
 from validated_process import messages
 
 import restride as rs
-from restride.conformance.validation import PROFILES
+from restride.conformance.run.validation import PROFILES
 from restride.runtime import DeviceInfo, Runtime, choose, list_devices
 from restride.runtime.kompute import KomputeRuntime
 from restride.runtime.vulkan import VulkanRuntime

@@ -14,10 +14,10 @@ import pytest
 from conftest import open_device
 
 import restride as rs
-from restride.conformance import worker
 from restride.conformance.case import Case
-from restride.conformance.host import Host
 from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.run import worker
+from restride.conformance.run.host import Host
 from restride.conformance.shader import TakesNoPart
 from restride.conformance.target import ShaderUnderTest, Target
 from restride.runtime import RUNTIMES
@@ -45,7 +45,7 @@ def served(target, *commands):
 
 
 def test_the_channel_is_not_what_the_process_prints():
-    program = "import os, sys\nfrom restride.conformance import worker\nrun = worker.run_case\n"
+    program = "import os, sys\nfrom restride.conformance.run import worker\nrun = worker.run_case\n"
     program += "def shout(*a, **k):\n    print('print', flush=True)\n    os.write(1, b'write')\n"
     program += "    assert not sys.stdin.read()\n    return run(*a, **k)\n"
     program += "worker.run_case = shout\nworker.main()\n"

@@ -17,7 +17,7 @@ from restride.cli.arguments import Commands
 from restride.cli.drivers import manifests
 from restride.cli.exits import EXPLAINED, Exit
 from restride.cli.probe import try_runtime
-from restride.conformance.validation import INSTALL_LAYER, LAYER
+from restride.conformance.run.validation import INSTALL_LAYER, LAYER
 from restride.errors import DeviceError, RestrideError
 from restride.runtime import RUNTIMES, list_devices
 from restride.runtime.kompute_device import INSTALL_KP

@@ -27,11 +27,11 @@ from restride.conformance.report.junit import write_junit
 from restride.conformance.report.page import write_page
 from restride.conformance.report.report import Report, first_line
 from restride.conformance.report.summary import printable, speed_text, summary
-from restride.conformance.runner import Runner
+from restride.conformance.run.runner import Runner
+from restride.conformance.run.validation import PROFILES
 from restride.conformance.selection import select
 from restride.conformance.shader import form_of, shader_under_test
 from restride.conformance.target import Target
-from restride.conformance.validation import PROFILES
 from restride.errors import RestrideError
 from restride.kernel import Limits
 from restride.runtime import choose_runtime

@@ -90,7 +90,10 @@ def _run(case: Case, device: Any, started: Callable[[], None], keep: Path | None
         setting = prepare(case)
         started()
         source = rs.from_buffer(setting.source, setting.src, device=device)
-        out = rs.from_buffer(setting.destination, setting.dst, device=device)
+        # Poisoned by a copy on the device that the operation must wait for: a layer sees a barrier that is missing.
+        poison = rs.from_buffer(setting.destination, setting.dst, device=device)
+        out = rs.Tensor(device.runtime.allocate(poison.memory.nbytes), setting.dst, device)
+        device.runtime.copy(poison.memory, out.memory, poison.memory.nbytes)
         before = device.counters().dispatches
         viewed = source if case.view is None else case.view.of_tensor(source)
         dispatched = device.counters().dispatches - before

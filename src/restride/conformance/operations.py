@@ -36,6 +36,8 @@ def source_values(case: Case) -> Array:
     dtype, sizes, count = case.src.dtype, case.src.sizes, case.src.numel
     if case["data"] == "image":
         return fill.image(dtype, sizes, case.seed)
+    if case["data"] == "edges":
+        return fill.edges(dtype, count, case.seed).reshape(sizes)
     if case["data"] == "index":
         return fill.indices(dtype, count).reshape(sizes)
     values = fill.bits if OPERATIONS[case.op].is_exact(case) else fill.numbers

@@ -85,7 +85,7 @@ def changed_axes(src: Sizes, dst: Sizes) -> tuple[int, ...] | None:
 
 _SOURCE = (
     Parameter("view", View.read, optional=True),
-    Parameter("data", one_of("data", "index", "image"), optional=True),
+    Parameter("data", one_of("data", "index", "image", "edges"), optional=True),
 )
 
 PARAMETERS: dict[str, tuple[Parameter, ...]] = {

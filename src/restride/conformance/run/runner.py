@@ -11,10 +11,10 @@ from typing import Literal, Self
 import numpy as np
 
 from restride.conformance.case import Case
-from restride.conformance.host import Host
 from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.run.host import Host
+from restride.conformance.run.worker_process import COMMAND, WorkerDied, WorkerProcess
 from restride.conformance.target import Target
-from restride.conformance.worker_process import COMMAND, WorkerDied, WorkerProcess
 from restride.errors import DeviceError
 
 _SHOWN = 5  # differing bytes that a message lists

@@ -29,8 +29,8 @@ from typing import Any, BinaryIO
 import restride
 from restride.conformance.case import Case
 from restride.conformance.check import run_case
-from restride.conformance.measure import measure_case
 from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.run.measure import measure_case
 from restride.conformance.shader import TakesNoPart, module_source, put_to_test
 from restride.conformance.target import ShaderUnderTest, Target
 from restride.device import Device

@@ -19,13 +19,13 @@ from typing import IO, Any, cast
 
 from restride import errors
 from restride.conformance.case import Case
-from restride.conformance.host import Host
 from restride.conformance.outcome import Outcome, Verdict, worst
+from restride.conformance.run.host import Host
+from restride.conformance.run.validation import LAYER, Layer
+from restride.conformance.run.worker import GRACE, PREPARATION, too_late
 from restride.conformance.target import Target
-from restride.conformance.validation import LAYER, Layer
-from restride.conformance.worker import GRACE, PREPARATION, too_late
 
-COMMAND = (sys.executable, "-m", "restride.conformance.worker")
+COMMAND = (sys.executable, "-m", "restride.conformance.run.worker")
 
 _CLOSING = 5.0
 """Seconds that a worker has to close its device."""
