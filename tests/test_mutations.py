@@ -109,9 +109,13 @@ def test_survivors_lead_the_table_and_the_exit_code(monkeypatch, tmp_path, capsy
         return mutate.Trial(fault, code, 7, 1.0, "a case" if code == 1 else "", "FAILED" if code == 1 else "")
 
     monkeypatch.setattr(mutate, "try_fault", trial)
-    path = tmp_path / "mutations.md"
+    path = tmp_path / "page.md"
+    path.write_text("# A page\n\n## What the cases catch\n\nold\n")
     assert mutate.main(["--write", str(path), "--jobs", "2"]) == 1
-    rows = [line for line in path.read_text().splitlines() if line.startswith("| ")][2:]
+    page = path.read_text()
+    assert page.startswith("# A page\n\n## What the cases catch\n")
+    assert "old" not in page
+    rows = [line for line in page.splitlines() if line.startswith("| ")][2:]
     assert len(rows) == len(FAULTS)
     assert [row.split(" | ")[3] for row in rows[:3]] == ["survived", "no result", "caught"]
     codes[FAULTS[2].name] = 1

@@ -1,6 +1,6 @@
 """Plant faults in copies of the shaders and the package, one at a time, and see which conformance cases catch each.
 
-    python tools/mutate.py [--only TEXT] [--jobs 2] [--write docs/mutations.md]
+    python tools/mutate.py [--only TEXT] [--jobs 2] [--write docs/conformance.md]
 
 The faults are those of tools/faults.toml. Each is planted in a temporary copy, the shaders there are compiled, and
 ``restride test ... -x`` runs there until the first case that does not pass. A fault that no case catches is a missing
@@ -32,14 +32,15 @@ LONGEST_SECONDS = 3600
 _CAUGHT = (1, 6)
 """Exit codes of ``restride test``: a case failed; the device was lost, or hung."""
 
-_PREAMBLE = """\
-# What the conformance cases catch
+_SECTION = """\
+## What the cases catch
 
 `python tools/mutate.py` plants the faults of `tools/faults.toml` in copies of the shaders and of the package, one at a
 time, and runs `restride test` with the arguments shown until the first case that does not pass. It is run by hand;
 drivers, catalogues and faults change what catches what.
 
 """
+"""The last section of the page that ``--write`` brings up to date."""
 
 
 class FaultError(Exception):
@@ -192,7 +193,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Plant faults and see which conformance cases catch them.")
     parser.add_argument("--only", metavar="TEXT", default="", help="faults whose name contains this, without controls")
     parser.add_argument("--jobs", type=int, choices=(1, 2), default=1, help="copies at a time (default: %(default)s)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the table there, as Markdown")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this page, as its end")
     chosen = parser.parse_args(arguments)
     faults = [fault for fault in read_faults() if chosen.only in fault.name]
     if not faults:
@@ -203,7 +204,9 @@ def main(arguments: list[str] | None = None) -> int:
     trials = try_all(faults, chosen.jobs)
     print(f"\n{table(trials)}")
     if chosen.write is not None:
-        chosen.write.write_text(_PREAMBLE + table(trials), encoding="utf-8")
+        heading = _SECTION.partition("\n")[0]
+        page = chosen.write.read_text(encoding="utf-8").partition(heading)[0]
+        chosen.write.write_text(page + _SECTION + table(trials), encoding="utf-8")
     results = {tried.result for tried in trials}
     return 1 if "survived" in results else 2 if "no result" in results else 0
 
