@@ -81,6 +81,8 @@ def test_last_failed_runs_what_did_not_pass(capsys, tmp_path):
     assert last_failed().read_text() == f"{WRONG}\n"
     code, out, _ = restride_test(capsys, "--lf", "--list")
     assert (code, out) == (0, f"{WRONG}\n")
+    assert restride_test(capsys, "--repro", RIGHT)[0] == 0
+    assert last_failed().read_text() == f"{WRONG}\n", "it did not run"
 
 
 def test_list_prints_the_selected_cases_and_opens_no_device(capsys, monkeypatch):

@@ -1,9 +1,10 @@
-"""The cases that did not pass at the last ``restride test``: a case file in the user's cache folder."""
+"""The cases that did not pass when they last ran: a case file in the user's cache folder."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from restride.conformance.case import Case
@@ -17,13 +18,16 @@ def path() -> Path:
 
 
 def write_last_failed(outcomes: Iterable[Outcome]) -> None:
-    """Keep those that did not pass. A home that cannot be written to keeps nothing, which ``--lf`` then says."""
-    bad = [f"{outcome.case}\n" for outcome in outcomes if not outcome.verdict.is_good]
-    try:
+    """Add what did not pass, take out what did; cases that did not run stay. A home that is read-only keeps nothing."""
+    lines = dict.fromkeys(_text().splitlines())
+    for outcome in outcomes:
+        if outcome.verdict.is_good:
+            lines.pop(str(outcome.case), None)
+        else:
+            lines[str(outcome.case)] = None
+    with suppress(OSError):
         path().parent.mkdir(parents=True, exist_ok=True)
-        path().write_text("".join(bad), encoding="utf-8")
-    except OSError:
-        return
+        path().write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def read_last_failed() -> tuple[Case, ...]:
@@ -32,8 +36,11 @@ def read_last_failed() -> tuple[Case, ...]:
     Raises:
         DescriptorError: the file holds something else.
     """
+    return read_cases(_text(), str(path()))
+
+
+def _text() -> str:
     try:
-        text = path().read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ()
-    return read_cases(text, str(path()))
+        return path().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
