@@ -1,7 +1,6 @@
 # Every target here is one line: the work is in tools/. `make` alone lists the targets.
 PYTHON_BIN := .venv/bin/python
 SETUP := bash tools/setup.sh
-CASES := $(PYTHON_BIN) -m restride test
 BOTH_RUNTIMES := RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute
 
 .PHONY: help demo test test-full bench lint shaders wheel clean
@@ -18,17 +17,11 @@ test: ## install what is missing, then lint, mypy, pytest and the conformance ca
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory lint
 	$(BOTH_RUNTIMES) $(PYTHON_BIN) -m pytest $(PYTEST)
-	$(CASES) ci --driver swiftshader
-	$(CASES) smoke --validate sync
-	$(CASES) smoke --validate gpu
-	$(CASES) smoke --form specialised --validate sync
+	@bash tools/conformance.sh test
 
-# pytest has run the catalogue ci on both runtimes, on the machine's own driver.
-test-full: ## the same with every test and every case under every validation profile (hours)
+test-full: ## the same with every test under every validation profile, and all cases on every driver, in every form (hours)
 	@RESTRIDE_TEST_FULL=1 $(MAKE) --no-print-directory test
-	set -e; for on in '' '--runtime kompute' '--driver swiftshader'; do \
-	  for how in '' '--form specialised' '--mode bitwise'; do $(CASES) full $$on $$how; done; \
-	  for profile in core sync gpu; do $(CASES) ci $$on --validate $$profile; done; done
+	@bash tools/conformance.sh full
 
 bench: ## measure speed and memory against numpy, validation off
 	@$(SETUP) demo

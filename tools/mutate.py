@@ -94,6 +94,8 @@ class Trial:
         """``caught``, ``survived``, or ``no result`` for a mutant that is no good."""
         if self.code == 0:
             return "survived"
+        if self.reason.startswith("a mistake in restride"):  # a Python error is no wrong answer
+            return "no result"
         return "caught" if self.code in _CAUGHT and self.case else "no result"
 
     def __str__(self) -> str:
@@ -195,6 +197,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, choices=(1, 2), default=1, help="copies at a time (default: %(default)s)")
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this page, as its end")
     chosen = parser.parse_args(arguments)
+    if chosen.only and chosen.write is not None:
+        parser.error("--write needs all faults: it replaces the whole table")
     faults = [fault for fault in read_faults() if chosen.only in fault.name]
     if not faults:
         parser.error(f"no fault's name contains {chosen.only!r}")

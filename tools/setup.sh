@@ -17,8 +17,9 @@ LOG=.cache/setup.log
 NEW_ENOUGH='import sys; assert sys.version_info >= (3, 11)'
 
 DEMO_PACKAGES=(libvulkan1 mesa-vulkan-drivers)
-# chromium: the page of `restride test --html` is tested in it, and its package chromium-common has SwiftShader, a second driver.
-TEST_PACKAGES=(vulkan-validationlayers spirv-tools chromium chromium-common g++ make cmake libvulkan-dev libfmt-dev)
+TEST_PACKAGES=(vulkan-validationlayers spirv-tools g++ make cmake libvulkan-dev libfmt-dev)
+# The report's page is tested in chromium, and chromium-common has SwiftShader, a second driver. Ubuntu has neither package.
+BROWSER_PACKAGES=(chromium chromium-common)
 
 say() { printf 'restride: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -67,20 +68,29 @@ apt_install() {
         $root DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
 }
 
+# Debian's chromium, where there is one: the tests that need it skip elsewhere.
+install_browser() {
+    if is_installed chromium || apt-cache policy chromium 2>/dev/null | grep -q 'Candidate: [0-9]'; then
+        apt_install "${BROWSER_PACKAGES[@]}"
+    elif [ ! -f "$STAMP" ]; then
+        say "no package chromium here: tests of the report's page, and those on SwiftShader, are left out"
+    fi
+}
+
 name_system_packages() {
     case "$(uname -s)$(. /etc/os-release 2>/dev/null && echo " ${ID:-} ${ID_LIKE:-}")" in
     *fedora* | *rhel*)
         say "this is not Debian; packages it needs: dnf install vulkan-loader mesa-vulkan-drivers"
-        say "  for the tests also: vulkan-validation-layers spirv-tools gcc-c++ cmake vulkan-loader-devel vulkan-headers fmt-devel python3-devel" ;;
+        say "  for the tests also: vulkan-validation-layers spirv-tools gcc-c++ cmake vulkan-loader-devel vulkan-headers fmt-devel python3-devel chromium" ;;
     *arch*)
         say "this is not Debian; packages it needs: pacman -S vulkan-icd-loader vulkan-swrast (or your GPU's: vulkan-radeon, vulkan-intel, nvidia-utils)"
-        say "  for the tests also: vulkan-validation-layers spirv-tools gcc cmake vulkan-headers fmt" ;;
+        say "  for the tests also: vulkan-validation-layers spirv-tools gcc cmake vulkan-headers fmt chromium" ;;
     Darwin*)
         say "packages it needs: brew install molten-vk vulkan-loader"
-        say "  for the tests also: brew install vulkan-validationlayers spirv-tools cmake vulkan-headers fmt" ;;
+        say "  for the tests also: brew install vulkan-validationlayers spirv-tools cmake vulkan-headers fmt; brew install --cask chromium" ;;
     *)
         say "this is not Debian; it needs a Vulkan loader (libvulkan) and a driver, such as Mesa's lavapipe"
-        say "  for the tests also: the Vulkan validation layers, spirv-tools, a C++ compiler, cmake, Vulkan headers, fmt" ;;
+        say "  for the tests also: the Vulkan validation layers, spirv-tools, a C++ compiler, cmake, Vulkan headers, fmt, chromium" ;;
     esac
 }
 
@@ -172,6 +182,7 @@ if has_apt; then
     apt_install "${DEMO_PACKAGES[@]}"
     if [ "$LEVEL" = test ]; then
         apt_install "${TEST_PACKAGES[@]}" $(python_headers)
+        install_browser
     fi
 elif [ ! -f "$STAMP" ]; then
     name_system_packages
