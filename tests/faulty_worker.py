@@ -15,13 +15,13 @@ import sys
 import time
 from pathlib import Path
 
+from restride.conformance import check
+from restride.conformance.room import GUARD_BYTES
 from restride.conformance.run import worker
 from restride.errors import DeviceLost
 from restride.kernel import Binding, KernelSpec
 from restride.runtime.loader import package, struct
 from restride.runtime.modules import load_module
-
-GUARD_BYTES = 64
 
 
 def flip(runtime, kernels, memories, at):
@@ -67,6 +67,26 @@ def crash_with_child():
     ctypes.string_at(0)
 
 
+def work_slowly(runtime, seconds):
+    submit = runtime.submit
+
+    def submit_slowly(*work):
+        time.sleep(seconds)
+        submit(*work)
+
+    runtime.submit = submit_slowly
+
+
+def judge_slowly(seconds):
+    judge = check.judge
+
+    def judge_late(*results):
+        time.sleep(seconds)
+        return judge(*results)
+
+    check.judge = judge_late
+
+
 def lose():
     raise DeviceLost("vkQueueSubmit failed with VK_ERROR_DEVICE_LOST")
 
@@ -81,6 +101,10 @@ FAULTS = {
     "hang with child": lambda *_: hang_with_child(),
     "crash with child": lambda *_: crash_with_child(),
     "late": lambda *_: atexit.register(os.abort),
+    "late loss": lambda runtime, *_: setattr(runtime, "close", lose),
+    "late sleep": lambda runtime, *_: setattr(runtime, "close", lambda: time.sleep(1000)),
+    "slow device": lambda runtime, *_: work_slowly(runtime, 0.4),
+    "slow host": lambda *_: judge_slowly(2.5),
     "lost": lambda *_: lose(),
     "mistake": lambda *_: 1 // 0,
     "wrong": lambda *parts: flip(*parts, at=GUARD_BYTES),

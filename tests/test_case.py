@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 
 import pytest
 
-from restride.conformance import Case
+from restride.conformance import Case, catalogue
 from restride.conformance.check import prepare
+from restride.conformance.operations import require_valid
 from restride.conformance.spelling import PARAMETERS
 from restride.conformance.view_steps import Call, Index, Span, View
 from restride.desc import TensorDesc
@@ -29,6 +31,9 @@ CANONICAL = [
     "resample u8[4]{0} -> u8[2,9]{1,0} mode=linear view=[None,:].broadcast_to(2,4)[...,-1:1:-1] seed=3",
     "resample u8[4,6]{1,0} -> u8[4,12]{1,0} mode=nearest axes=(0,1) data=image",
     "slice f16[24]{0} -> f16[2,3]{1,0} offsets=(0,0) sizes=(2,6) strides=(1,-2) view=.reshape(-1,12)[:,3:9]",
+    "reorder f32[2,3]{1,0} -> f32[2,3]{0,1} data=index out=new",
+    "resample u8[1,3,4,4]{3,2,1,0} -> u8[1,3,8,8]{1,3,2,0} mode=nearest out=NHWC seed=3",
+    "reorder u8[4]{strides=(2)} -> u8[4]{strides=(2),offset=1} out=same",
 ]
 
 
@@ -59,6 +64,11 @@ def test_a_canonical_line_comes_back_as_it_is(line: str) -> None:
         (
             "resample u8[8,5] -> u8[4,7] mode=nearest view=[::2] axes=(1)",
             "resample u8[8,5]{1,0} -> u8[4,7]{1,0} mode=nearest view=[::2]",
+        ),
+        ("resample u8[4,5] -> u8[4,7] mode=nearest axes=(-1)", "resample u8[4,5]{1,0} -> u8[4,7]{1,0} mode=nearest"),
+        (
+            "resample u8[4,5] -> u8[4,7] mode=nearest axes=(-1,-2)",
+            "resample u8[4,5]{1,0} -> u8[4,7]{1,0} mode=nearest axes=(1,0)",
         ),
     ],
 )
@@ -150,6 +160,8 @@ def random_case(choose: random.Random) -> Case:
         source.append(("view", random_view(choose, src.sizes)))
     if choose.random() < 0.3:
         source.insert(0, ("data", choose.choice(("index", "image"))))
+    if choose.random() < 0.3:
+        source.append(("out", choose.choice(("new", "same", "NCHW"))))
     return Case(op, src, dst, (*source, *parameters[op]()), seed)
 
 
@@ -196,6 +208,7 @@ def test_random_cases_round_trip() -> None:
         ("resample f32[2] -> f32[2] mode=linear", "resample needs axes="),
         ("resample f32[2] -> f32[2,2] mode=linear", "resample needs axes="),
         ("reorder f32[2] -> f32[2] data=noise", "data 'noise' is unknown; known: index, image"),
+        ("reorder f32[2] -> f32[2] out=nhwc", "out 'nhwc' is unknown; known: same, new, default, and layouts such as"),
         ("reorder f32[2] -> f32[2] view=", "a view has at least one step"),
         ("reorder f32[2] -> f32[2] view=[::-1].T", r"is not 1 to 16 steps such as .* at '\.T'"),
         (f"reorder f32[2] -> f32[2] view={'[:]' * 17}", "is not 1 to 16 steps"),
@@ -262,11 +275,50 @@ def test_damaged_lines_get_typed_errors() -> None:
     assert refused > 500
 
 
-def test_a_case_that_its_operation_does_not_do_is_refused_before_a_device_is_asked() -> None:
-    for line, message in [
+SLICED = "slice f32[8] -> f32[5] offsets=(4) sizes=(5) strides=(1)"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
         ("reorder f32[2,3] -> f32[3,2]", r"reorder gives sizes \[2, 3\], but the destination is f32\[3,2\]\{1,0\}"),
-        ("slice f32[8] -> f32[5] offsets=(4) sizes=(5) strides=(1)", r"window \[4, 9\) exceeds size 8 of axis 0"),
+        ("reorder f32[2,3] -> f32[2,3] permute=NC->CN", r"reorder gives sizes \[3, 2\]"),
+        ("reorder f32[2,3] -> f32[2,3] permute=N->N", "one letter per axis|names 1 axes"),
+        (SLICED, r"window \[4, 9\) exceeds size 8 of axis 0|window .* of axis 0"),
+        (SLICED.replace("(4)", "(4,0)"), "offsets"),
+        (SLICED.replace("(4)", "(0)").replace("f32[5]", "f32[6]"), "output"),
+        (SLICED.replace("strides=(1)", "strides=(0)"), "stride"),
+        ("slice f32[2,2] -> f32[2] offsets=(0,0) sizes=(2,2) strides=(1,1)", "output"),
         ("resample f32[8] -> f32[4] mode=linear axes=(1)", r"axes \[1\] must be in \[0, 1\)"),
-    ]:
+        ("resample f32[8] -> f32[4] mode=linear axes=(-2)", r"axes \[-2\] must be in \[0, 1\)"),
+        ("resample f32[8] -> f32[4] mode=linear axes=(9)", r"axes \[9\] must be in \[0, 1\)"),
+        ("resample f32[8] -> f32[4] mode=linear axes=(0,-1)", r"axes \[0, 0\] must be in \[0, 1\) .* each once"),
+        ("resample f32[8,2] -> f32[4,3] mode=linear axes=(0)", r"resample gives sizes \[4, 2\]"),
+        ("resample f32[8,2] -> f32[4] mode=linear axes=(0)", r"resample gives sizes \[4, 2\]"),
+        ("resample f32[8] -> f32[4,2] mode=linear axes=(1)", r"axes \[1\] must be in"),
+        ("resample f32[0] -> f32[4] mode=nearest", "axis 0 of the source has no elements|at least one source element"),
+    ],
+)
+def test_a_case_that_its_operation_does_not_do_is_refused_before_a_device_is_asked(line: str, message: str) -> None:
+    for refuse in (require_valid, prepare):
         with pytest.raises(DescriptorError, match=message):
-            prepare(Case.parse(line))
+            refuse(Case.parse(line))
+
+
+def test_what_a_case_asks_for_is_checked_without_its_elements() -> None:
+    huge = 1 << 40
+    for line in (
+        f"reorder u8[{huge},3] -> u8[3,{huge}] permute=HW->WH",
+        f"resample u8[{huge}] -> u8[{huge + 1}] mode=linear",
+        f"slice u8[{huge}] -> u8[{huge // 2}] offsets=(0) sizes=({huge}) strides=(-2)",
+        f"slice u8[1] -> u8[1,1] offsets=(0,1) sizes=({huge},1) strides=(-7,1) view=.broadcast_to({huge},9)",
+    ):
+        case = Case.parse(line)
+        require_valid(case)
+        with pytest.raises(DescriptorError):
+            require_valid(replace(case, dst=TensorDesc("u8", (2, 2, 2))))
+
+
+def test_every_case_of_the_catalogues_is_valid() -> None:
+    for case in catalogue("full"):
+        require_valid(case)

@@ -10,10 +10,10 @@ import pytest
 
 import restride as rs
 from restride.conformance import Case, Outcome, Verdict, run_case
-from restride.conformance.check import GUARD_BYTES, Setting, judge, prepare
+from restride.conformance.check import Setting, elements_of, is_right, judge, mistrusted, prepare
 from restride.conformance.fill import bits, image, indices, numbers, poison
 from restride.conformance.operations import OPERATIONS, source_values
-from restride.conformance.room import host_bytes, why_not
+from restride.conformance.room import GUARD_BYTES, host_bytes, why_not
 from restride.dtypes import DTYPES, as_dtype
 from restride.kernel import Limits
 from restride.reference import to_buffer
@@ -40,13 +40,15 @@ def test_every_flipped_byte_of_the_destination_is_found(line: str) -> None:
     case = Case.parse(line)
     setting = prepare(case)
     right = after_a_right_run(setting)
-    for place in range(right.size):
+    guards = (0, 1, 63, 64, 2048, GUARD_BYTES - 1)
+    inside = range(GUARD_BYTES, right.size - GUARD_BYTES)
+    for place in (*guards, *inside, *(right.size - 1 - guard for guard in guards)):
         # 0x40 also lies outside a linear answer's limits: it changes a sign, an exponent or a high bit of the fraction.
         wrong = right.copy()
         wrong[place] ^= 0x40
         outcome = judge(case, setting, setting.source.copy(), wrong)
         assert outcome.verdict is Verdict.FAILED, place
-        if place < GUARD_BYTES or place >= right.size - GUARD_BYTES:
+        if place not in inside:
             assert f"byte {place - GUARD_BYTES} of the destination (guard) must not change" in outcome.message
 
 
@@ -112,6 +114,28 @@ def test_a_linear_answer_may_lie_anywhere_within_its_limits_and_not_beyond() -> 
         assert judge(case, setting, setting.source, raw).verdict is verdict
 
 
+def test_the_sign_of_zero_counts_where_an_inexact_operation_has_one_answer() -> None:
+    case = Case.parse("resample f32[3] -> f32[3] mode=linear axes=(0)")
+    for zeros, actual, verdict in [
+        ((0.0, 0.0), -0.0, Verdict.FAILED),
+        ((-0.0, -0.0), 0.0, Verdict.FAILED),
+        ((-0.0, -0.0), -0.0, Verdict.PASSED),
+        ((-0.0, 0.0), 0.0, Verdict.PASSED),
+    ]:
+        setting = prepare(case)
+        setting.lowest[1], setting.highest[1] = zeros
+        values = setting.lowest.copy()
+        values[1] = actual
+        raw = to_buffer(values, setting.dst, setting.destination.copy())
+        assert judge(case, setting, setting.source, raw).verdict is verdict, (zeros, actual)
+    setting = prepare(case)
+    setting.lowest[1] = setting.highest[1] = np.nan  # any NaN will do
+    values = setting.lowest.copy()
+    values.view(np.uint32)[1] ^= 0x80000001
+    raw = to_buffer(values, setting.dst, setting.destination.copy())
+    assert judge(case, setting, setting.source, raw).verdict is Verdict.PASSED
+
+
 def test_a_signalling_nan_that_turned_quiet_is_found() -> None:
     case = Case.parse("reorder f32[256]{0} -> f32[256]{0}")
     setting = prepare(case)
@@ -141,10 +165,10 @@ class TestMistrusted:
 
     @pytest.mark.parametrize(
         ("untouched", "count", "verdict"),
-        [(1, 1, Verdict.MISTRUSTED), (6, 7, Verdict.PASSED), (7, 7, Verdict.MISTRUSTED), (1, 8, Verdict.PASSED),
-         (2, 8, Verdict.MISTRUSTED), (8, 64, Verdict.PASSED), (9, 64, Verdict.MISTRUSTED)],
+        [(1, 1, Verdict.MISTRUSTED), (1, 7, Verdict.MISTRUSTED), (1, 8, Verdict.PASSED), (2, 8, Verdict.MISTRUSTED),
+         (8, 64, Verdict.PASSED), (9, 64, Verdict.MISTRUSTED)],
     )  # fmt: skip
-    def test_where_poison_would_pass(self, untouched: int, count: int, verdict: Verdict) -> None:
+    def test_where_nothing_done_would_pass(self, untouched: int, count: int, verdict: Verdict) -> None:
         line = f"reorder u32[{count}] -> u32[{count}] data=index"
         setting = prepare(Case.parse(line))
         right = setting.lowest.view(np.uint8)
@@ -153,6 +177,21 @@ class TestMistrusted:
         assert outcome.verdict is verdict
         assert (f"{untouched} of {count} elements would be right" in outcome.message) == (verdict != Verdict.PASSED)
 
+    @pytest.mark.parametrize("line", ["reorder u8[1] -> u8[1]", "reorder pred[2] -> pred[2]", "reorder u8[9] -> u8[9]",
+                                      "resample u8[4] -> u8[2] mode=linear"])  # fmt: skip
+    def test_no_seed_brings_a_destination_that_is_right_before_the_run_nor_equal_elements(self, line: str) -> None:
+        for seed in range(600):
+            case = Case.parse(f"{line} seed={seed}")
+            setting = prepare(case)
+            assert not is_right(case, setting, elements_of(setting, setting.destination)).any(), seed
+            assert not mistrusted(case, setting), seed
+
+    def test_limits_that_accept_almost_anything(self) -> None:
+        line = "resample f16[16] -> f16[31] mode=linear"
+        setting = prepare(Case.parse(line))
+        setting.lowest[:5], setting.highest[:5] = -np.inf, np.inf
+        assert "5 of 31 elements would be right" in self.verdict(setting, line).message
+
     def test_where_everything_is_the_same_although_it_comes_from_different_places(self) -> None:
         line = "reorder u8[9] -> u8[4] view=[1:5] seed=3"
         setting = prepare(Case.parse(line))
@@ -160,7 +199,20 @@ class TestMistrusted:
         alike = replace(setting, lowest=np.full(4, 7, np.uint8), highest=np.full(4, 7, np.uint8))
         outcome = self.verdict(alike, line)
         assert outcome.verdict is Verdict.MISTRUSTED
-        assert "all 4 elements must be 7 (0x07), wherever they come from" in outcome.message
+        assert "all elements along axis 0 must be the same, wherever they come from" in outcome.message
+
+    @pytest.mark.parametrize(
+        ("line", "axis"),
+        [("reorder u8[16,256] -> u8[16,256]{0,1} data=index", 0),
+         ("reorder u8[256,16]{0,1} -> u8[256,16] view=.permute(1,0)[::-1].permute(1,0) data=index", None),
+         ("resample u8[4,256] -> u8[7,256] mode=linear data=index", 0),
+         ("slice s8[3,2,64] -> s8[3,2,4] offsets=(0,0,0) sizes=(3,2,64) strides=(-1,1,16) data=index", 0)],
+    )  # fmt: skip
+    def test_where_a_wrong_index_along_one_axis_would_not_show(self, line: str, axis: int | None) -> None:
+        setting = prepare(Case.parse(line))
+        outcome = self.verdict(setting, line)
+        assert outcome.verdict is (Verdict.PASSED if axis is None else Verdict.MISTRUSTED)
+        assert (f"along axis {axis} " in outcome.message) == (axis is not None)
 
     @pytest.mark.parametrize(
         "line",
@@ -194,9 +246,9 @@ class TestRoom:
 
     def test_whole_buffers_and_a_binding(self) -> None:
         case = Case.parse("reorder u8[1000] -> u8[1000]")
-        assert why_not(case, device_like(max_buffer_range=1128, offset_alignment=0)) == ""
-        assert "binds whole buffers only" in why_not(case, device_like(max_buffer_range=1127, offset_alignment=0))
-        assert why_not(case, device_like(max_buffer_range=1127)) == ""
+        assert why_not(case, device_like(max_buffer_range=9192, offset_alignment=0)) == ""
+        assert "binds whole buffers only" in why_not(case, device_like(max_buffer_range=9191, offset_alignment=0))
+        assert why_not(case, device_like(max_buffer_range=9191)) == ""
 
     @pytest.mark.parametrize(
         "line",
@@ -225,10 +277,18 @@ class TestRun:
     )  # fmt: skip
     def test_a_right_run(self, line: str, device: rs.Device, tmp_path) -> None:
         case, calls = Case.parse(line), []
-        outcome = run_case(case, device, started=lambda: calls.append(1), keep=tmp_path / "kept")
+
+        def after(call: str) -> None:
+            calls.append(call)
+            assert (call == "judging") == (device.counters().dispatches > before)
+
+        before = device.counters().dispatches
+        outcome = run_case(
+            case, device, started=lambda: after("started"), judging=lambda: after("judging"), keep=tmp_path / "kept"
+        )
         assert (outcome.verdict, outcome.message) == (Verdict.PASSED, "")
         assert outcome.seconds > 0
-        assert calls == [1]
+        assert calls == ["started", "judging"]
         setting = prepare(case)
         kept = np.frombuffer((tmp_path / "kept").read_bytes(), np.uint8)
         assert judge(case, setting, setting.source, kept).verdict is Verdict.PASSED
@@ -272,6 +332,45 @@ class TestRun:
         self.with_call(monkeypatch, call)
         with pytest.raises(error, match="planted"):
             run_case(Case.parse("reorder u8[4] -> u8[4]"), device)
+
+    def test_a_destination_of_the_operation_s_own_has_the_layout_that_was_asked_for(self, device, monkeypatch) -> None:
+        case = Case.parse("reorder u8[2,3] -> u8[2,3]{0,1} out=new")
+        assert run_case(case, device).verdict is Verdict.PASSED
+        self.with_call(monkeypatch, lambda _case, source, _out: rs.reorder(source))
+        outcome = run_case(case, device)
+        assert (outcome.verdict, outcome.message) == (
+            Verdict.FAILED,
+            "the operation made u8[2,3]{1,0}, expected u8[2,3]{0,1}",
+        )
+
+    @pytest.mark.parametrize("layout", ["{strides=(-4,1),offset=6}", "{1,0}"])
+    def test_its_elements_are_judged_and_kept_but_not_what_lies_between_them(self, layout, device, tmp_path) -> None:
+        case = Case.parse(f"reorder u8[2,3] -> u8[2,3]{layout} out=new")
+        assert run_case(case, device, keep=tmp_path / "kept").verdict is Verdict.PASSED
+        assert (tmp_path / "kept").read_bytes() == after_a_right_run(prepare(case)).tobytes()
+
+    def test_a_wrong_element_of_a_new_destination_is_found(self, device, monkeypatch) -> None:
+        self.with_call(monkeypatch, lambda _case, source, _out: rs.reorder(rs.reorder(source)[::-1]))
+        outcome = run_case(Case.parse("reorder u8[9] -> u8[9] out=default"), device)
+        assert outcome.message.startswith("8 of 9 elements are wrong")
+
+    def test_in_one_buffer_a_change_to_the_source_is_found(self, device, monkeypatch) -> None:
+        line = "reorder u8[4]{strides=(2)} -> u8[4]{strides=(2),offset=1} out=same"
+        assert run_case(Case.parse(line), device).verdict is Verdict.PASSED
+
+        def call(_case: Case, source: rs.Tensor, out: rs.Tensor) -> rs.Tensor:
+            assert out.memory is source.memory
+            rs.reorder(source, out=out)
+            device.runtime.write(source.memory, GUARD_BYTES + 2, memoryview(bytes([source.buffer()[2] ^ 1])))
+            return out
+
+        self.with_call(monkeypatch, call)
+        outcome = run_case(Case.parse(line), device)
+        assert "byte 2 of the destination (element or padding) must not change" in outcome.message
+
+    def test_elements_that_overlap_in_one_buffer_are_refused(self, device) -> None:
+        outcome = run_case(Case.parse("reorder u8[4] -> u8[4]{strides=(1),offset=2} out=same"), device)
+        assert "must lie apart from the source" in outcome.message
 
     def test_nothing_done_fails(self, device: rs.Device, monkeypatch) -> None:
         self.with_call(monkeypatch, lambda *_arguments: None)

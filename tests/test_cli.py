@@ -167,7 +167,7 @@ def test_failed_check_exits_1_and_writes_nothing(runtime, tmp_path, capsys, monk
         (("resample", "x.npy", "y.npy", "--sizes", "-4"), "-4"),
         (("resample", "x.npy", "y.npy", "--sizes", "4", "--axes", "9"), "axis 9"),
         (("resample", "x.npy", "y.npy", "--sizes", "4", "--mode", "cubic"), "invalid choice: 'cubic'"),
-        (("resample", "x.npy", "y.npy", "--sizes", "4", "--timeout", "0"), "time limit must be positive"),
+        (("resample", "x.npy", "y.npy", "--sizes", "4", "--timeout", "0"), "'0' is no time limit"),
         (("resample", "x.npy", "y.npy", "--sizes", "4", "--runtime", "metal"), "invalid choice: 'metal'"),
         (("resample", "x.npy", "y.gif", "--sizes", "4"), "must end in .npy"),
         (("resample", "x.txt", "y.npy", "--sizes", "4"), "must end in .npy"),
@@ -248,6 +248,14 @@ def test_a_time_limit_is_told_in_words_of_the_command_line(tmp_path, capsys):
     assert "Device(" not in line
 
 
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e400", "1e12", "-1", "0", "soon"])
+@pytest.mark.parametrize("command", ["test", "demo"])
+def test_a_time_limit_is_a_number_of_seconds_up_to_a_day(command, seconds, capsys):
+    code, line = refused(capsys, command, f"--timeout={seconds}")
+    assert code == 2
+    assert f"{seconds!r} is no time limit: seconds, more than 0 and at most 86400" in line
+
+
 def test_our_own_mistakes_exit_3_with_a_traceback(capsys, monkeypatch):
     monkeypatch.setattr("restride.cli.devices.list_devices", lambda: 1 // 0)
     assert main(["devices"]) == 3
@@ -278,7 +286,7 @@ def test_doctor_without_a_driver():
     code, out, error = restride("doctor", **NO_DRIVER)
     assert (code, error) == (4, "")
     assert "BROKEN  driver            /nowhere/none.json: no such file" in out
-    assert "fix: install a driver" in out
+    assert "install a driver" in out
     assert out.splitlines()[-1].endswith("vulkan, does not work")
 
 
@@ -364,6 +372,52 @@ def test_a_reader_that_leaves_early_is_no_error():
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.stdout == "["
     assert done.stderr == ""
+
+
+def in_a_shell(command):
+    """Exit code, stdout, stderr of a bash command, in which $restride is the program."""
+    done = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        check=False,
+        # argparse is silent about what it cannot write; buffered, we write it.
+        env=os.environ | {"restride": f"{sys.executable} -m restride", "PYTHONUNBUFFERED": ""},
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("command", ["devices", "--help", "--version", "test smoke --list"])
+@pytest.mark.usefixtures("vulkan_device")
+def test_output_that_cannot_be_written_is_an_error_of_one_line(command):
+    code, out, err = in_a_shell(f"$restride {command} >/dev/full")
+    assert (code, out) == (2, "")
+    assert err == "restride: cannot write to a standard stream: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("--version >&-", 0),
+        ("--version 2>&-", 0),
+        ("--version >&- 2>&-", 0),
+        ("slice 2>&-", 2),
+        ("slice 2>/dev/full", 2),
+        ("nonsense >&-", 2),
+    ],
+)
+def test_closed_and_full_streams_leave_the_exit_code(command, code):
+    found, out, err = in_a_shell(f"$restride {command}")
+    assert found == code
+    assert "Traceback" not in out + err
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_what_belongs_on_a_closed_stderr_is_not_put_on_stdout():
+    assert in_a_shell("$restride slice 2>&-") == (2, "", "")
+    code, out, _ = in_a_shell("$restride test --repro 'reorder u8[2,3]{1,0} -> u8[2,3]{0,1}' 2>&-")
+    assert code == 0
+    assert out.startswith("device: ")
 
 
 @pytest.mark.parametrize(

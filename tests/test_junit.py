@@ -81,7 +81,14 @@ def test_a_failure_holds_its_message_and_the_command_that_reruns_it(path):
         (said,) = case
         assert said.attrib["type"] == given.verdict
         assert said.attrib["message"].startswith(f"{given.verdict}: {given.message.splitlines()[0][:20]}")
-        assert said.text.endswith(f"\n{report.target.repro(given.case)}\n")
+        assert said.text.endswith(f"\n{report.target.repro(given.case, report.mode)}\n")
+
+
+def test_a_run_that_was_broken_off_says_why(path):
+    root = written(example(broken_off="no device\nany more"), path)
+    properties = {entry.attrib["name"]: entry.attrib["value"] for entry in root.iter("property")}
+    assert properties["broken off"] == "no device\nany more"
+    assert "broken off" not in {entry.attrib["name"] for entry in written(example(), path).iter("property")}
 
 
 def test_a_skipped_case_says_why(path):

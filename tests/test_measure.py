@@ -73,6 +73,13 @@ def test_a_batch_has_as_many_calls_as_take_a_while(clock, seconds, calls):
     assert waits == [calls], "one wait, after the last call"
 
 
+def test_every_batch_has_the_time_limit_for_itself(clock):
+    order = []
+    batch = Batch(clock.takes(1.0), lambda: order.append("wait"), lambda: order.append("started"))
+    batch.seconds()
+    assert order == ["started", "wait"] * 3, "warm-up, calibration, one batch"
+
+
 def test_figures_are_medians_of_batches_and_copies_in_turn(clock, monkeypatch, vulkan_device):
     case = Case.parse("reorder f32[5,8] -> f32[5,8]")
     order = []
@@ -109,7 +116,9 @@ def test_cases_are_measured_on_every_runtime(device, monkeypatch, line):
     monkeypatch.setattr(measure, "BATCH_SECONDS", 0.0)  # one call a batch
     case = Case.parse(line)
     before = device.counters().bytes_in_use
-    speed = measure_case(case, device)
+    started = []
+    speed = measure_case(case, device, lambda: started.append(True))
+    assert len(started) > 2 * BATCHES
     assert speed.seconds > 0
     assert speed.gigabytes_per_second == pytest.approx(useful_bytes(case) / speed.seconds / 1e9)
     assert (speed.share_of_copy > 0) == (case.dst.numel > 0)

@@ -7,10 +7,11 @@ import re
 import subprocess
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from spirv_kernels import glslang
 
 import restride as rs
 from restride.conformance import Case, Verdict, catalogue, run_case
+from restride.conformance.room import GUARD_BYTES
 from restride.conformance.shader import (
     TakesNoPart,
     form_of,
@@ -30,7 +32,7 @@ from restride.conformance.shader import (
 from restride.conformance.shader.contract import INTERFACES, generic_name
 from restride.conformance.target import ShaderUnderTest
 from restride.errors import DescriptorError, DeviceError, UnsupportedError
-from restride.kernel import KernelSpec, Limits
+from restride.kernel import Binding, KernelSpec, Limits
 from restride.runtime import RUNTIMES, open_runtime
 from restride.runtime.modules import load_module, spirv_folder
 from restride.runtime.vulkan import VulkanRuntime
@@ -250,17 +252,68 @@ def test_a_problem_with_the_module_runs_whole_and_in_order(tested):
 def test_the_problem_before_says_nothing_of_the_next_one(tested):
     recorder, runtime = tested
     for _ in range(2):
+        runtime.begin("first")
         runtime.write("a", 0, b"")
         runtime.submit(kernels("resample_linear"), ())
         runtime.read("a", 0, bytearray())
+        runtime.begin("second")
         runtime.write("a", 0, b"")
         runtime.submit(kernels("run_copy_32"), ())
         with pytest.raises(TakesNoPart):
             runtime.read("a", 0, bytearray())
     assert "run_copy_32" not in recorder.calls
+    runtime.begin("third")
     runtime.write("a", 0, b"")  # nothing to do at all: an empty tensor
     with pytest.raises(TakesNoPart):
         runtime.read("a", 0, bytearray())
+
+
+def test_what_a_problem_held_back_when_it_failed_is_forgotten(tested):
+    recorder, runtime = tested
+    runtime.begin("first")
+    runtime.submit(kernels("strided_copy_32"), ())  # and then something was raised
+    runtime.begin("second")
+    runtime.submit(kernels("resample_linear"), ())
+    assert recorder.calls == ["resample_linear"]
+
+
+def test_both_forms_of_the_kernels_are_met_and_a_line_always_meets_the_same(tested):
+    _, runtime = tested
+    lines = [str(case) for case in small_cases()][:200]
+
+    def forms():
+        for line in lines:
+            runtime.begin(line)
+            yield runtime.limits.is_cpu
+
+    first = list(forms())
+    assert 60 < sum(first) < 140
+    assert list(forms()) == first
+
+
+def test_what_is_written_is_bound_to_the_end_of_its_memory(tested):
+    recorder, runtime = tested
+    bound = []
+    recorder.submit = lambda specs, _memories: bound.extend(specs[0].bindings)
+    memories = [SimpleNamespace(nbytes=nbytes) for nbytes in (1026, 1026)]
+    windows = (Binding(0, 64), Binding(256, 64, writes=True))
+    spec = replace(kernels("resample_linear")[0], bindings=windows)
+    runtime.submit([spec], memories)
+    assert bound == [Binding(0, 64), Binding(256, 768, writes=True)]
+    bound.clear()
+    recorder.limits = Limits(max_buffer_range=512)
+    put_to_test(recorder, ShaderUnderTest("my.comp", "resample_linear", "my.spv")).submit([spec], memories)
+    assert bound[1] == Binding(256, 512, writes=True)
+    bound.clear()
+    runtime.submit([spec], [memories[0], SimpleNamespace(nbytes=317)])  # the device has 320
+    assert bound[1] == windows[1]
+
+
+def test_what_steers_the_plans_is_no_limit_of_the_device(tmp_path):
+    assert set(asdict(Limits())) == {"max_buffer_range", "offset_alignment", "max_group_count", "is_cpu"}
+    with device_under_test(shipped(tmp_path, "strided_copy_32")) as device:
+        assert (device.limits.widest_element, device.limits.shortcuts) == (4, False)
+        assert asdict(device.info.limits).keys() == asdict(Limits()).keys()
 
 
 @contextmanager
@@ -278,6 +331,7 @@ def verdicts(shader: ShaderUnderTest, cases, runtime: str = "vulkan"):
     with device_under_test(shader, runtime) as device:
         for case in cases:
             try:
+                device.runtime.begin(str(case))
                 yield run_case(case, device)
             except TakesNoPart:
                 continue
@@ -331,6 +385,7 @@ def test_views_and_arrays_of_odd_strides_are_uploaded_as_ever(tmp_path):
     with device_under_test(shipped(tmp_path, "resample_linear")) as device:
         tensor = rs.asarray(packed["value"], device=device)
         assert rs.resample(tensor, (10,)).numpy()[0] == 0
+        device.runtime.begin("")
         with pytest.raises(TakesNoPart):
             rs.asarray(packed["value"], device=device).numpy()
 
@@ -351,7 +406,9 @@ def test_the_example_is_right_in_200_cases(tmp_path, runtime):
     example = shader_under_test(glsl(tmp_path, EXAMPLE), "strided_copy", tmp_path)
     outcomes = list(islice(verdicts(example, words_cases(), runtime), 200))
     assert Counter(outcome.verdict for outcome in outcomes) == {Verdict.PASSED: 200}
-    assert len(EXAMPLE.splitlines()) <= 32
+    count = len(EXAMPLE.splitlines())
+    assert f"in {count} lines and with nothing included" in (ROOT / "shaders/README.md").read_text("utf-8")
+    assert f"the [{count} lines at the end" in (ROOT / "docs/own_shader.md").read_text("utf-8")
 
 
 def test_the_same_in_hlsl_is_right_too(tmp_path):
@@ -369,9 +426,13 @@ def test_every_module_is_in_the_guide():
     assert [name for name in INTERFACES if f"| `{generic_name(name)}`" not in table.replace("` `", "` | `")] == []
 
 
+OVERRUN = ("copy(index);", "{ copy(index); if (index + 1 == pieces) dst[dst_base + pieces] = 7; }")
 MISTAKES = {
     "a bound one short": ("index < pieces", "index + 1 < pieces"),
     "an axis one short": ("index % axis.x", "index % (axis.x - 1)"),
+    "a store more, past the end": OVERRUN,
+    "neighbours too far apart": ("NEIGHBOURS ? 4 :", "NEIGHBOURS ? 5 :"),
+    "others too far apart": ("? 1 : 128", "? 1 : 127"),
     "an element too far": ("dst[dst_offset]", "dst[dst_offset + 1]"),
     "the other side's stride": ("coordinate * axis.y", "coordinate * axis.z"),
     "the source's offset forgotten": ("src_offset = src_base", "src_offset = 0"),
@@ -400,3 +461,24 @@ def test_a_mistake_in_the_example_is_found_and_said(tmp_path, mistake):
     findings = r"\d+ of \d+ (elements are wrong|bytes of the (destination|source) changed)\n(element|byte) .*"
     for outcome in failed:
         assert re.match(findings, outcome.message), outcome.message
+
+
+@pytest.mark.parametrize("mistake", ["the other side's stride", "a bound one short", "a store more, past the end"])
+def test_the_guide_shows_what_is_really_said(tmp_path, mistake):
+    text = (ROOT / "docs/own_shader.md").read_text("utf-8")
+    (line,) = set(re.findall(r"--repro '(.*?)'", text))
+    broken = shader_under_test(glsl(tmp_path, EXAMPLE.replace(*MISTAKES[mistake])), "strided_copy", tmp_path)
+    (outcome,) = verdicts(broken, [Case.parse(line)])
+    shown = "".join(f"    {said}\n" for said in outcome.message.splitlines())
+    assert shown in text, shown
+    assert f"guards, {GUARD_BYTES} bytes before" in text
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_one_store_past_the_end_of_a_packed_destination_is_found_by_its_guard(tmp_path, runtime):
+    broken = shader_under_test(glsl(tmp_path, EXAMPLE.replace(*OVERRUN)), "strided_copy", tmp_path)
+    packed = (case for case in words_cases() if case.dst.nbytes == 4 * case.dst.numel and case["out"] is None)
+    outcomes = list(islice(verdicts(broken, packed, runtime), 20))
+    assert [outcome.verdict for outcome in outcomes] == [Verdict.FAILED] * 20
+    for outcome in outcomes:
+        assert re.fullmatch(r"\d of \d+ bytes of the destination changed(\nbyte .* \(guard\) .*)+", outcome.message)

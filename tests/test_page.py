@@ -241,7 +241,7 @@ def test_text_is_never_markup(visit):
 def test_speeds_have_columns_and_orders(visit):
     page = visit(PERF)
     numbers = page.locator(".numbers").first.inner_text().split("\n")
-    assert numbers == ["100.0 ms", "call 100 µs", "0.08 GB/s", "40% of copy"]
+    assert numbers == ["100.0 ms", "call 100 µs", "80.0 MB/s", "40% of copy"]
     page.select_option("select[name=sort]", "call")
     page.wait_for_function("() => document.querySelector('#list code').textContent.includes('256')")
     page.select_option("select[name=sort]", "copy")
@@ -270,7 +270,7 @@ def test_twenty_thousand_cases_are_paged_and_found(visit):
 
 
 def test_a_run_without_outcomes_is_a_page_too(visit):
-    page = visit(example(outcomes=(), interrupted=True))
+    page = visit(example(outcomes=(), broken_off="interrupted"))
     assert page.locator("#headline").inner_text() == "nothing was judged; interrupted after 0 of 10"
     assert page.locator("#list > li").count() == 0
 

@@ -35,7 +35,9 @@ def test_signatures_are_the_real_ones(signature):
     assert [(p.name, p.kind, p.default) for p in shown] == [(p.name, p.kind, p.default) for p in real]
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "shaders/README.md", "docs/conformance.md", "docs/own_shader.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "shaders/README.md", "docs/conformance.md", "docs/own_shader.md"]
+)
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#:]+)\)", text):

@@ -194,6 +194,39 @@ def test_the_bound_is_0_where_no_step_rounds() -> None:
     assert resample_bound(np.array([8, 2.0**-21] * 2, np.float32), [16])[0] > 0
 
 
+def test_a_bound_of_0_holds_in_every_order_of_the_weighted_sum_and_ends_one_bit_before_it_does_not() -> None:
+    # Weights 1/4 and 3/4 along both axes: 1, 3, 3 and 9 sixteenths. Elements have 20 bits, the products 24.
+    largest = 1 << 20
+    rng = np.random.default_rng(9)
+    for _ in range(200):
+        signs = rng.choice((-1, 1), (2, 2))
+        x = (signs * rng.integers(largest - 64, largest, (2, 2), endpoint=True)).astype(np.float32)
+        exact = resample(x, (4, 4))[1, 1]
+        assert resample_bound(x, (4, 4))[1, 1] == 0
+        products = np.float32([9, 3, 3, 1]) / np.float32(16) * x.reshape(-1)
+        for order in itertools.permutations(products):
+            assert ((order[0] + order[1]) + order[2]) + order[3] == exact
+            assert (order[0] + order[1]) + (order[2] + order[3]) == exact
+    # One more: 9 / 16 of it has 25 bits and is rounded.
+    beyond = np.float32(2 * largest - 1)
+    assert float(np.float32(9 / 16) * beyond) != 9 / 16 * float(beyond)
+    assert resample_bound(np.full((2, 2), beyond), (4, 4))[1, 1] > 0
+
+
+@pytest.mark.parametrize("dtype", LINEAR)
+@pytest.mark.parametrize("size", [7, 1])
+def test_elements_that_are_only_moved_have_no_tolerance(dtype: Any, size: int) -> None:
+    """To the same size, and to the middle one of seven: weights 0 and 1."""
+    x = np.array([100 + 1 / 3, 1 / 3, 0, -0.0, 5, 17, 77]).astype(dtype)
+    assert (resample_bound(x, [size]) == 0).all()
+    assert resample_bound(x, [3])[0] > 0
+
+
+def test_s32_rounds_on_its_way_to_f32_even_where_it_is_only_moved() -> None:
+    for largest, is_exact in ((1 << 24, True), ((1 << 24) + 1, False), (-(1 << 31), True), ((1 << 31) - 1, False)):
+        assert (resample_bound(np.array([largest, 3, 4], np.int32), [3])[0] == 0) == is_exact, largest
+
+
 def test_limits_leave_integers_one_answer_away_from_ties_and_two_at_those_that_weights_round() -> None:
     low, high = resample_limits(np.array([0, 1, 2, 4], np.uint8), [2])
     assert low.tolist() == high.tolist() == [0, 3]  # sums 0.5 and 3, which f32 holds exactly

@@ -4,7 +4,7 @@ import copy
 import json
 import random
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict, astuple, replace
 from typing import get_args
 
 import jsonschema
@@ -16,11 +16,22 @@ from restride.conformance import Case, run_case
 from restride.conformance.outcome import Outcome, Pictures, Speed, Verdict
 from restride.conformance.report import schema
 from restride.conformance.report.file import read_json, report_schema, require_writable, write_json
-from restride.conformance.report.report import MESSAGE_CHARACTERS, PICTURE_BYTES, Mode, Report
-from restride.conformance.report.summary import headline, summary
-from restride.conformance.target import Form, Profile, ShaderUnderTest, Target
+from restride.conformance.report.report import MESSAGE_CHARACTERS, PICTURE_BYTES, Report
+from restride.conformance.report.summary import facts, headline, printable, speed_text, summary
+from restride.conformance.target import Form, Mode, Profile, ShaderUnderTest, Target
 from restride.errors import DescriptorError
 from restride.runtime import DeviceInfo
+
+
+def measured(*speeds, op="reorder"):
+    line = {
+        "reorder": "reorder u8[{0}] -> u8[{0}]",
+        "slice": "slice u8[9] -> u8[{0}] offsets=(0) sizes=({0}) strides=(1)",
+    }
+    return [
+        Outcome(Case.parse(line[op].format(number)), Verdict.PASSED, speed=speed)
+        for number, speed in enumerate(speeds, 1)
+    ]
 
 
 @pytest.fixture
@@ -73,21 +84,23 @@ def test_skip_reasons_are_grouped_by_their_first_line():
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "selected", "interrupted", "said"),
+    ("verdicts", "selected", "broken_off", "said"),
     [
-        ([], 3, True, "nothing was judged; interrupted after 0 of 3"),
-        (["PASSED"], 1, False, "PASSED: 1 case, all right"),
-        (["PASSED"] * 1200, 1200, False, "PASSED: 1,200 cases, all right"),
-        (["PASSED", "SKIPPED"], 2, False, "PASSED: 1 of 2 cases passed, 1 was skipped"),
-        (["SKIPPED"] * 2, 2, False, "SKIPPED: 0 of 2 cases passed, 2 were skipped"),
-        (["PASSED", "FAILED"], 4, False, "FAILED: 1 of 2 cases is not right (1 FAILED); stopped after 2 of 4"),
-        (["MISTRUSTED"], 1, False, "MISTRUSTED: 1 of 1 case is not right (1 MISTRUSTED)"),
-        (["FAILED", "CRASHED", "FAILED"], 3, False, "CRASHED: 3 of 3 cases are not right (2 FAILED, 1 CRASHED)"),
+        ([], 3, "interrupted", "nothing was judged; interrupted after 0 of 3"),
+        (["PASSED"], 3, "gone\nfor good", "PASSED: 1 case, all right; stopped after 1 of 3: gone"),
+        (["PASSED"], 1, "gone", "PASSED: 1 case, all right; stopped after 1 of 1: gone"),
+        (["PASSED"], 1, "", "PASSED: 1 case, all right"),
+        (["PASSED"] * 1200, 1200, "", "PASSED: 1,200 cases, all right"),
+        (["PASSED", "SKIPPED"], 2, "", "PASSED: 1 of 2 cases passed, 1 was skipped"),
+        (["SKIPPED"] * 2, 2, "", "SKIPPED: 0 of 2 cases passed, 2 were skipped"),
+        (["PASSED", "FAILED"], 4, "", "FAILED: 1 of 2 cases is not right (1 FAILED); stopped after 2 of 4"),
+        (["MISTRUSTED"], 1, "", "MISTRUSTED: 1 of 1 case is not right (1 MISTRUSTED)"),
+        (["FAILED", "CRASHED", "FAILED"], 3, "", "CRASHED: 3 of 3 cases are not right (2 FAILED, 1 CRASHED)"),
     ],
 )
-def test_the_headline_says_the_worst_verdict_and_how_far_the_run_came(verdicts, selected, interrupted, said):
+def test_the_headline_says_the_worst_verdict_and_how_far_the_run_came(verdicts, selected, broken_off, said):
     outcomes = tuple(outcome(verdict) for verdict in verdicts)
-    assert headline(example(outcomes=outcomes, selected=selected, interrupted=interrupted)) == said
+    assert headline(example(outcomes=outcomes, selected=selected, broken_off=broken_off)) == said
 
 
 def test_the_summary_has_each_failure_with_its_command_and_no_control_characters():
@@ -107,11 +120,51 @@ def test_the_summary_of_many_failures_is_short():
     text = summary(example(outcomes=failures, selected=5000))
     assert len(text.splitlines()) < 300
     assert "... and 992 more lines" in text
-    assert "... and 4,980 more that are not right" in text
+    assert "... and 4,980 more that are not right; `restride test --lf` runs them again" in text
+
+
+def test_the_commands_of_a_report_rerun_its_mode():
+    assert "--mode bitwise" in summary(example(mode="bitwise"))
+    assert "--mode" not in summary(example())
+
+
+def test_a_text_that_turns_its_direction_is_written_out():
+    turned = "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    assert printable(f"a{turned}b\u2027\u202f\u206a") == f"a{ascii(turned)[1:-1]}b\u2027\u202f\u206a"
+
+
+def test_no_version_stands_for_another_fact():
+    report = example(versions={"device": "mine", "mode": "perf", "numpy": "2"})
+    assert facts(report) == facts(example(versions={})) | {"numpy": "2"}
+
+
+@pytest.mark.parametrize(
+    ("speed", "text"),
+    [
+        (Speed(2e-4, 9.314, 0.8721), "0.200 ms 9.31 GB/s 87.2% of copy"),
+        (Speed(1.23456, 0.1, 1.034), "1,235 ms 0.100 GB/s 103% of copy"),
+        (Speed(9.876e-5, 0.0123, 0.00456), "98.8 us 12.3 MB/s 0.456% of copy"),
+        (Speed(1e-4, 1e-5, 0), "0.100 ms 0.0100 MB/s 0% of copy"),
+        (Speed(1e-12, 1e-300, 1e-300), "0.000001 us 0.000000 MB/s 0.000000% of copy"),
+    ],
+)
+def test_a_speed_has_three_digits_and_units_that_fit(speed, text):
+    assert " ".join(speed_text(*astuple(speed)).split()) == text
 
 
 def test_the_summary_of_speeds_has_medians():
-    assert "3 cases  reorder       0.200 ms     0.09 GB/s   50% of copy" in summary(PERF)
+    assert "3 cases  reorder      0.200 ms     90.0 MB/s   50.0% of copy\n" in summary(PERF)
+
+
+def test_medians_leave_out_what_moves_little():
+    small, large = Speed(1e-5, 0.01, 0.01), Speed(1e-3, 5.0, 0.5)
+    lines = summary(example(outcomes=(*measured(small, small, large), *measured(small, op="slice")))).splitlines()
+    (reorders,) = [line for line in lines if "  reorder  " in line]
+    assert " ".join(reorders.split()) == (
+        "1 case reorder 1.00 ms 5.00 GB/s 50.0% of copy (2 that move less than 64 KiB left out)"
+    )
+    (slices,) = [line for line in lines if "  slice  " in line]
+    assert slices.endswith("% of copy")
 
 
 def test_messages_and_pictures_are_kept_within_bounds():
@@ -131,7 +184,8 @@ def test_messages_and_pictures_are_kept_within_bounds():
     [
         example(),
         PERF,
-        example(outcomes=(), interrupted=True),
+        example(outcomes=(), broken_off="interrupted"),
+        example(mode="bitwise", broken_off="no worker process opens the device"),
         example(target=Target(form="specialised", driver="/x.json", shader=ShaderUnderTest("a.comp", "b", "/c.spv"))),
     ],
 )
@@ -210,7 +264,6 @@ def test_what_is_no_file_is_named(tmp_path):
         (b'{"a": -Infinity}', "-Infinity is no number"),
         (b'{"a": 1e999}', "1e999 is too large"),
         (b'{"a": 1, "b": 2, "a": 1}', "'a' is given twice"),
-        (b'{"a": "\\ud800"}', "no JSON: .*surrogates"),
     ],
 )
 def test_what_is_no_report_is_refused_with_the_reason(path, data, said):
@@ -222,6 +275,24 @@ def test_what_is_no_report_is_refused_with_the_reason(path, data, said):
 def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
     monkeypatch.setattr("restride.conformance.report.file.MOST_BYTES", 100)
     assert "longer than 100 bytes" in refused(path, b" " * 101)
+
+
+def test_more_outcomes_than_a_report_may_have_are_refused_unread(path, record):
+    most = report_schema()["properties"]["outcomes"]["maxItems"]
+    message = refused(path, record | {"outcomes": [0] * (most + 1)})
+    assert "outcomes must have at most 200,000 members" in message
+    assert "outcomes[0] must be object" in refused(path, record | {"outcomes": [0] * most})
+
+
+@pytest.mark.parametrize("member", ["command", "platform"])
+def test_halves_of_surrogate_pairs_are_refused_and_pairs_are_read(path, record, member):
+    assert f"{member} must have no half of a surrogate pair" in refused(path, record | {member: "\ud83d!"})
+    path.write_text(json.dumps(record | {member: "\U0001f600 \\ud83d"}))
+    assert getattr(read_json(path), member) == "\U0001f600 \\ud83d"
+
+
+def test_a_name_with_half_of_a_surrogate_pair_is_refused(path, record):
+    assert r"versions has the unknown member '\ud800'" in refused(path, record | {"versions": {"\ud800": "1"}})
 
 
 @pytest.mark.parametrize(
@@ -236,6 +307,9 @@ def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
         ("seconds", 10**400, r"seconds must be in \[0, "),
         ("started", "yesterday", "started must match"),
         ("started", "2025-13-01T00:00:00Z", "started '2025-13-01T00:00:00Z': "),
+        ("started", "0001-01-01T00:00:00+05:30", "started '0001-01-01T00:00:00.05:30': "),
+        ("started", "9999-12-31T23:59:59-01:00", "started '9999"),
+        ("broken_off", True, "broken_off must be string"),
         ("mode", "fast", "mode must be one of correctness, bitwise, perf"),
         ("mode", [], "mode must be one of"),
         ("catalogues", "smoke", "catalogues must be array"),

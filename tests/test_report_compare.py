@@ -102,10 +102,15 @@ def test_speeds_are_compared_by_time():
     assert compare(PERF, example()).median_ratio is None
 
 
-def test_a_call_that_took_no_time_has_no_ratio():
-    still = replace(PERF, outcomes=tuple(replace(one, speed=Speed(0, 0, 0)) for one in PERF.outcomes))
-    assert compare(still, PERF).ratios == ()
-    assert compare(PERF, still).median_ratio == 0
+def test_a_call_takes_time_so_every_ratio_is_a_number_of_json(tmp_path, capsys):
+    paths = [tmp_path / name for name in ("fast.json", "slow.json", "none.json")]
+    for path, seconds in zip(paths, (1e-12, 1e12, 0), strict=True):
+        speed = Speed(seconds, 0, 0)
+        write_json(replace(PERF, outcomes=tuple(replace(one, speed=speed) for one in PERF.outcomes)), path)
+    assert run("compare", *paths[:2], "--json") == Exit.OK
+    assert json.loads(capsys.readouterr().out)["median_ratio"] == 1e24
+    with pytest.raises(DescriptorError, match=r"outcomes\[0\].speed.seconds must be in"):
+        run("compare", paths[0], paths[2])
 
 
 def test_the_text_of_a_long_comparison_is_bounded():

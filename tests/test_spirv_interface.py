@@ -130,6 +130,22 @@ BROKEN = {
         KEEPS.replace(LINE, LINE + "layout(constant_id = 8) const uint RANK = 0;\n").replace("src[0]", "RANK"),
         "specialization constant 8; the contract has 0",
     ),
+    "shared memory": (
+        KEEPS.replace(LINE, LINE + "shared uint a[4096]; shared bool b;\n").replace("src[0];", "a[src[0]] + uint(b);"),
+        "shared memory of 16388 bytes; the contract has 16384, which every device has",
+    ),
+    "shared memory in structures": (
+        KEEPS.replace(LINE, LINE + "struct S { uvec4 a; float b[3]; bool c; }; shared S s[513];\n").replace(
+            "src[0];", "s[src[0]].a.x;"
+        ),
+        "shared memory of 16416 bytes",
+    ),
+    "shared memory as much as a constant says": (
+        KEEPS.replace(LINE, LINE + "layout(constant_id = 0) const uint N = 2;\nshared uint a[N];\n").replace(
+            "src[0];", "a[src[0]];"
+        ),
+        "shared memory of unknown size; the contract has 16384 bytes",
+    ),
     "constant of another type": (
         KEEPS.replace(LINE, LINE + "layout(constant_id = 0) const float X = 0;\n").replace("src[0]", "uint(X)"),
         "specialization constant 0 is float32",
@@ -144,6 +160,23 @@ def test_a_broken_rule_is_named_with_what_the_shader_has_and_what_the_contract_s
     with pytest.raises(DescriptorError, match="does not fit strided_copy_32 of contract 1:\n  - ") as caught:
         require_interface(build(text), "strided_copy_32")
     caught.match(message)
+
+
+def test_as_much_shared_memory_as_every_device_has_may_be_used(build):
+    for declared, used in (
+        ("shared uint a[4096];\n", "a[src[0]];"),
+        ("shared bool a[4096];\n", "uint(a[src[0]]);"),
+        ("shared uvec2 a[32][64];\n", "a[src[0]][0].x;"),
+        ("struct S { uvec4 b; float c[4]; };\nshared S a[512];\n", "a[src[0]].b.x;"),
+    ):
+        require_interface(build(KEEPS.replace(LINE, LINE + declared).replace("src[0];", used)), "strided_copy_32")
+
+
+def test_decorations_in_groups_are_refused_for_they_hide_from_the_other_rules():
+    groups = {73: "OpDecorationGroup", 74: "OpGroupDecorate", 75: "OpGroupMemberDecorate"}
+    for number, name in groups.items():
+        with pytest.raises(DescriptorError, match=f"SPIR-V instruction {name}: the contract has no decorations in gr"):
+            require_interface(module(instruction(number, 1, 2)), "strided_copy_32")
 
 
 def test_every_broken_rule_has_its_line(build):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
 
 from restride.conformance import Case, read_cases
 from restride.conformance.arithmetic import evaluate
-from restride.conformance.sweep import substitute
+from restride.conformance.check import mistrusted, prepare
+from restride.conformance.sweep import _File, substitute
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.kernel import Limits
@@ -165,6 +167,34 @@ def test_what_this_version_does_not_read_keeps_its_error_and_its_line() -> None:
 def test_no_file_runs_away(text: str, message: str) -> None:
     with pytest.raises(DescriptorError, match=message):
         read_cases(text)
+
+
+def test_a_line_is_measured_before_anything_is_put_in() -> None:
+    work = _File("mine", Limits())
+    with pytest.raises(DescriptorError, match="mine:2: a line has at most 4096 characters"):
+        list(work.cases("let A =\nreorder u8[1] -> u8[1]" + " $A" * 2000))
+    assert work.work < 100
+
+
+def test_names_are_bounded_and_errors_list_some() -> None:
+    names = "".join(f"let N{i} = {i}\n" for i in range(252))  # with the four that are always there
+    assert len(read_cases(names + "let N0 = 7\nreorder u8[$N0] -> u8[$N251]".replace("251", "0"))) == 1
+    with pytest.raises(DescriptorError, match=r"cases:253: more than 256 names .* there is N243, .*, N251$"):
+        read_cases(names + "let MORE = 1")
+    with pytest.raises(DescriptorError, match=r"cases:254: more than 256 names"):
+        read_cases(names + "for MORE in 1 2\nlet THEN = 1")
+    with pytest.raises(DescriptorError) as caught:
+        read_cases(names.replace("N", "N" * 4000) + f"reorder u8[${'X' * 4000}] -> u8[1]")
+    assert len(str(caught.value)) < 1000
+
+
+def test_the_example_of_the_documentation_makes_cases_that_prove_something() -> None:
+    text = (Path(__file__).resolve().parent.parent / "docs" / "conformance.md").read_text(encoding="utf-8")
+    (example,) = [block for block in text.split("```") if "\nlet " in block]
+    cases = read_cases(example.strip(), "docs/conformance.md")
+    assert len(cases) >= 8
+    for case in cases:
+        assert not mistrusted(case, prepare(case)), case
 
 
 def test_cases_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,14 @@ SETUP = (
     "UNASSIGNED-GPU-Assisted Validation Setup Error(WARN / SPEC): msgNum: 4 - Validation Warning: [ UNASSIGNED-GPU-"
     "Assisted Validation Setup Error ] forced on\n    Objects: 0\n"
 )
+SETTINGS = (
+    "Validation Warning: [ VALIDATION-SETTINGS ] | MessageID = 0x7f1922d7\nvkCreateInstance(): Information with the "
+    'layer settings provided:\n- Application is using deprecated "enables" (VK_LAYER_ENABLES) layer settings.\n'
+)
+ADJUSTED = (
+    "Validation Warning: [ WARNING-Setting-Limit-Adjusted ] | MessageID = 0x86fe6721\nvkCreateDevice(): Warning that "
+    "validation is adjusting settings:\n\tForcing shaderInt64 to VK_TRUE\n"
+)
 LATER = "Validation Error: [ VUID-x ] | MessageID = 0x1\nvkQueueSubmit(): no.\n\nObjects: 0\n"
 
 
@@ -52,6 +60,7 @@ def test_a_log_is_split_into_its_messages():
 
 def test_what_the_layer_says_of_itself_is_left_out_and_nothing_else():
     assert split(SETUP + FIRST + SETUP) == lines(FIRST)
+    assert split(SETTINGS + LATER + ADJUSTED) == lines(LATER)
 
 
 def test_messages_are_given_once(layer):
@@ -89,7 +98,11 @@ def test_the_environment_turns_the_layer_on(profile):
     assert "VK_LOADER_LAYERS_DISABLE" not in variables
     assert ("RESTRIDE_SEPARATE_BUFFERS" in variables) == (profile == "gpu")
     assert f"khronos_validation.log_filename = {log_of(layer)}\n" in settings
-    assert ("SYNCHRONIZATION" in settings, "GPU_ASSISTED" in settings) == (profile == "sync", profile == "gpu")
+    for profiles, said in {
+        "sync": ("SYNCHRONIZATION_VALIDATION_EXT", "khronos_validation.validate_sync = true\n"),
+        "gpu": ("GPU_ASSISTED_EXT", "khronos_validation.gpuav_enable = true\n"),
+    }.items():
+        assert {text in settings for text in said} == {profile == profiles}
     assert not Path(variables["VK_LAYER_SETTINGS_PATH"]).exists()
 
 

@@ -16,9 +16,10 @@ from conftest import open_device
 import restride as rs
 from restride.conformance.case import Case
 from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.room import GUARD_BYTES
 from restride.conformance.run import worker
 from restride.conformance.run.host import Host
-from restride.conformance.shader import TakesNoPart
+from restride.conformance.shader import RuntimeUnderTest, TakesNoPart
 from restride.conformance.target import ShaderUnderTest, Target
 from restride.runtime import RUNTIMES
 from restride.runtime.modules import spirv_folder
@@ -53,9 +54,9 @@ def test_the_channel_is_not_what_the_process_prints():
     done = subprocess.run(
         [sys.executable, "-c", program], input=lines, capture_output=True, text=True, check=True, env=os.environ
     )
-    hello, started, ended = map(json.loads, done.stdout.splitlines())
-    assert Host(**hello).runtime == "vulkan"
-    assert started == {"started": True}
+    hello, started, judging, ended = map(json.loads, done.stdout.splitlines())
+    assert Host.from_hello(hello).runtime == "vulkan"
+    assert (started, judging) == ({"started": True}, {"judging": True})
     assert Outcome.from_record(ended["outcome"]).verdict is Verdict.PASSED
     assert done.stderr == "print\nwrite"
 
@@ -64,9 +65,9 @@ def test_the_channel_is_not_what_the_process_prints():
 def test_the_first_answer_describes_the_host(runtime):
     with open_device(runtime) as device:
         (hello,) = served(Target(runtime=runtime))
-        host = Host(**hello)
+        host = Host.from_hello(hello)
         assert host.device["name"] == device.info.name
-        assert host.limits == device.info.limits
+        assert host.limits == device.limits
     assert host.versions["restride"] == rs.__version__
     assert {"python", "numpy", "vulkan"} <= set(host.versions)
     assert str(host) == f"{device.info.name}, {device.info.driver} {device.info.driver_version}, runtime {runtime}"
@@ -91,8 +92,35 @@ def test_outcomes_come_in_order_and_the_bytes_are_kept(tmp_path):
     answers = served(Target(), command(keep=kept), command(REFUSED), command(mode="perf"))
     outcomes = [Outcome.from_record(answer["outcome"]) for answer in answers if "outcome" in answer]
     assert [outcome.verdict for outcome in outcomes] == [Verdict.PASSED, Verdict.UNIMPLEMENTED, Verdict.PASSED]
-    assert kept.stat().st_size == 64 + 65 + 64
+    assert kept.stat().st_size == GUARD_BYTES + 65 + GUARD_BYTES
     assert [outcome.speed is not None for outcome in outcomes] == [False, False, True]
+
+
+def test_a_case_that_passes_and_cannot_be_measured_says_so(monkeypatch):
+    def fail(*_):
+        raise rs.OutOfDeviceMemory("no room")
+
+    monkeypatch.setattr(worker, "measure_case", fail)
+    *_, answer = served(Target(), command(mode="perf"))
+    outcome = Outcome.from_record(answer["outcome"])
+    assert (outcome.verdict, outcome.speed) == (Verdict.PASSED, None)
+    assert outcome.message == "its speed was not measured: OutOfDeviceMemory: no room"
+
+
+def test_a_device_lost_while_a_case_is_measured_is_lost(monkeypatch):
+    def fail(*_):
+        raise rs.DeviceLost("gone")
+
+    monkeypatch.setattr(worker, "measure_case", fail)
+    *_, answer = served(Target(), command(mode="perf"))
+    assert Outcome.from_record(answer["outcome"]).verdict is Verdict.CRASHED
+
+
+def test_larger_cases_have_more_time_on_the_host():
+    small, large = (Case.parse(f"reorder u8[{size}] -> u8[{size}]") for size in ("1", "100000000"))
+    assert worker.preparation(Target()) == worker.preparation(Target(), small) == 60
+    assert worker.preparation(Target(), large) > 100
+    assert worker.preparation(Target(timeout=1000.0), large) == 1000
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -103,17 +131,22 @@ def test_a_form_decides_whether_shapes_are_compiled_in(runtime):
         assert device._pays_to_specialise("problem", 1)
 
 
-def test_a_shader_under_test_takes_the_place_of_its_module(tmp_path):
+def test_a_shader_under_test_takes_the_place_of_its_module(tmp_path, monkeypatch):
+    begun = []
+    begin = RuntimeUnderTest.begin
+    monkeypatch.setattr(RuntimeUnderTest, "begin", lambda self, line: begun.append(line) or begin(self, line))
     ours = Path(str(spirv_folder()), "strided_copy_32.spv").read_bytes()
     mine = tmp_path / "mine.spv"
     mine.write_bytes(ours)
     target = Target(shader=ShaderUnderTest("mine.spv", "strided_copy_32", str(mine)))
     copied = Case.parse("reorder f32[5,6,7]{2,1,0} -> f32[5,6,7]{0,1,2}")
     resampled = Case.parse("resample f32[5,6]{1,0} -> f32[5,9]{1,0} mode=nearest")
-    answers = served(target, command(copied), command(resampled))
+    hello, *answers = served(target, command(copied), command(resampled))
+    assert Host.from_hello(hello).limits
     outcomes = [Outcome.from_record(answer["outcome"]) for answer in answers if "outcome" in answer]
     assert [outcome.verdict for outcome in outcomes] == [Verdict.PASSED, Verdict.SKIPPED]
     assert "strided_copy_32 takes no part in it" in outcomes[1].message
+    assert begun == [str(copied), str(resampled)]
 
 
 @pytest.mark.parametrize(

@@ -14,20 +14,25 @@ class Limits:
         whole memory (Kompute).
     max_group_count: work groups per axis of a dispatch, x, y and z.
     is_cpu: a software implementation, where registers beat shared memory.
-    widest_element: bytes of the widest load and store, to which a copy brings narrower elements where alignment allows.
-    shortcuts: a copy of words may go through ``run_copy``, ``strided_gather`` or ``transpose`` instead of
-        ``strided_copy``, which can do all that they do.
-
-    The last two are less than 16 and True only where one kernel is under test: the fewer kernels there are to choose
-    from, the more problems reach it. They change no result.
     """
 
     max_buffer_range: int = 128 << 20
     offset_alignment: int = 16
     max_group_count: tuple[int, int, int] = (65535, 65535, 65535)
     is_cpu: bool = True
-    widest_element: int = 16
-    shortcuts: bool = True
+
+    @property
+    def widest_element(self) -> int:
+        """Bytes of the widest load and store, to which a copy brings narrower elements where alignment allows."""
+        return 16
+
+    @property
+    def shortcuts(self) -> bool:
+        """A copy of words may go through ``run_copy``, ``strided_gather`` or ``transpose``.
+
+        ``strided_copy`` can do all that they do, slower.
+        """
+        return True
 
 
 @dataclass(frozen=True)

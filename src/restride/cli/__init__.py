@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import traceback
 from collections.abc import Sequence
 
-from restride.cli import demo, devices, doctor, operate, report, test
+from restride.cli import demo, devices, doctor, operate, report, streams, test
 from restride.cli.arguments import parse
 from restride.cli.exits import Exit, exit_for, line_for
 
@@ -17,26 +15,42 @@ COMMANDS = (devices, doctor, test, report, operate, demo)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. ``argv`` defaults to the command line; nothing is raised."""
+    streams.open_closed()
+    failure: KeyboardInterrupt | Exception | None = None
+    code: int = Exit.OK
+    try:
+        code = _run(argv)
+    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the outermost frame: each becomes an exit code
+        failure = error
+    # Python itself flushes once more at its end, and what it cannot write then is a second error.
+    broken = streams.flush()
+    failure = failure or broken
+    return code if failure is None else _failed(failure)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     try:
         arguments = parse(COMMANDS, argv)
         code: int = arguments.run(arguments)
-        sys.stdout.flush()
     except SystemExit as finished:  # --help, --version, and no command at all
         return finished.code if isinstance(finished.code, int) else Exit.OK
-    except KeyboardInterrupt:
-        print("restride: interrupted", file=sys.stderr)
-        return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has gone; what is still buffered goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.PIPE_CLOSED
-    except Exception as error:  # noqa: BLE001 - the outermost frame: every error becomes an exit code
-        known = exit_for(error)
-        if known is None:
-            traceback.print_exc()
-            print("restride: this is a mistake in restride; please report the lines above", file=sys.stderr)
-            return Exit.INTERNAL
-        sys.stdout.flush()
-        print(f"restride: {line_for(error)}", file=sys.stderr)
-        return known
     return code
+
+
+def _failed(error: KeyboardInterrupt | Exception) -> int:
+    """Say what went wrong, and the exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        streams.complain("interrupted")
+        return Exit.INTERRUPTED
+    if streams.is_about_a_stream(error):
+        if isinstance(error, BrokenPipeError):
+            return Exit.PIPE_CLOSED
+        streams.complain(f"cannot write to a standard stream: {error.strerror}")
+        return Exit.USAGE
+    known = exit_for(error)
+    if known is None:
+        streams.complain("".join(traceback.format_exception(error)), begin="")
+        streams.complain("this is a mistake in restride; please report the lines above")
+        return Exit.INTERNAL
+    streams.complain(line_for(error))
+    return known

@@ -67,6 +67,9 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
     return arguments
 
 
+_LONGEST_TIMEOUT = 86400.0
+"""Seconds: a day. Clocks and locks of the system take no number without an end."""
+
 _LONGEST_WAIT = "longest wait for the device (default: %(default)g); with kompute a warning, afterwards"
 
 
@@ -83,11 +86,22 @@ def add_device_options(parser: argparse.ArgumentParser, timeout_help: str = _LON
     )
     group.add_argument(
         "--timeout",
-        type=float,
+        type=_seconds,
         default=DEFAULT_TIMEOUT,
         metavar="SECONDS",
         help=timeout_help,
     )
+
+
+def _seconds(text: str) -> float:
+    """The value of ``--timeout``."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= _LONGEST_TIMEOUT:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no time limit: seconds, more than 0 and at most 86400")
+    return seconds
 
 
 def open_device(arguments: argparse.Namespace) -> Device:

@@ -12,9 +12,7 @@ from pathlib import Path
 
 from restride.cli.exits import UsageError
 from restride.errors import DeviceNotFound
-
-VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
-"""Lists of files that replace the search; the loader reads the first one that is set."""
+from restride.runtime.loader import DRIVER_VARIABLES
 
 
 @dataclass(frozen=True)
@@ -27,13 +25,12 @@ class Manifest:
 
 def manifests(environment: Mapping[str, str] = os.environ) -> tuple[str, list[Manifest]]:
     """Where the list comes from (a variable, or "the standard folders"), and the files."""
-    for variable in VARIABLES:
+    for variable in DRIVER_VARIABLES:
         if environment.get(variable):
             named = [Path(entry) for entry in environment[variable].split(os.pathsep) if entry]
             files = [file for entry in named for file in (sorted(entry.glob("*.json")) if entry.is_dir() else [entry])]
             return variable, [_examined(file) for file in files]
-    found = sorted({file for folder in _folders(environment) for file in folder.glob("*.json")})
-    return "the standard folders", [_examined(file) for file in found]
+    return "the standard folders", [_examined(file) for file in _installed(environment)]
 
 
 _INSTALL = {
@@ -59,30 +56,49 @@ def driver_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
     """The absolute path of a driver's manifest.
 
     Args:
-        name: ``"lavapipe"``, ``"swiftshader"``, or the path of a manifest.
+        name: ``"lavapipe"``, ``"swiftshader"``, the path of a manifest, or part of the name of one that is installed
+            (``"radeon"``).
         environment: where XDG variables are looked up.
 
     Raises:
-        DeviceNotFound: the named driver is not installed; the message says how to install it.
+        DeviceNotFound: there is no such driver; the message says what there is, or how to install it.
         UsageError: the path is no manifest, or its library does not exist.
     """
     if name not in _INSTALL:
-        manifest = _examined(Path(name).absolute())
-        if manifest.problem:
-            known = " and ".join(_INSTALL)
-            raise UsageError(f"driver {name!r} is no ICD manifest: {manifest.problem}; drivers with a name are {known}")
-        return manifest.path
+        return _file_or_installed(name, environment)
     folders = _folders(environment)
     if name == "lavapipe":
         found = [file for folder in folders for file in sorted(folder.glob("lvp_icd*.json"))]
-        # lvp_icd.i686.json beside lvp_icd.x86_64.json: the loader of this process needs its own.
-        found.sort(key=lambda file: platform.machine() not in file.name)
+        found.sort(key=_is_for_another_machine)
     else:
         found = [folder / _SWIFTSHADER for folder in (*folders, *map(Path, _BROWSERS))]
     usable = [file for file in found if not _examined(file).problem]
     if not usable:
         raise DeviceNotFound(f"the driver {name} is not installed; {_INSTALL[name]}; or give its manifest's path")
     return usable[0].absolute()
+
+
+def _file_or_installed(name: str, environment: Mapping[str, str]) -> Path:
+    manifest = _examined(Path(name).absolute())
+    if not manifest.problem:
+        return manifest.path
+    if manifest.problem != _ABSENT:
+        raise UsageError(f"driver {name!r} is no ICD manifest: {manifest.problem}")
+    installed = [file for file in _installed(environment) if not _examined(file).problem]
+    matching = [file for file in installed if name and name.casefold() in file.name.casefold()]
+    if not matching:
+        known = ", ".join([*_INSTALL, *(file.name for file in installed)])
+        raise DeviceNotFound(f"driver {name!r} is no file, and no driver here has it in its name: {known}")
+    return min(matching, key=_is_for_another_machine).absolute()
+
+
+def _installed(environment: Mapping[str, str]) -> list[Path]:
+    return sorted({file for folder in _folders(environment) for file in folder.glob("*.json")})
+
+
+def _is_for_another_machine(file: Path) -> bool:
+    """lvp_icd.i686.json beside lvp_icd.x86_64.json: the loader of this process needs its own."""
+    return platform.machine() not in file.name
 
 
 def _folders(environment: Mapping[str, str]) -> list[Path]:
@@ -101,6 +117,7 @@ def _folders(environment: Mapping[str, str]) -> list[Path]:
 
 
 _LARGEST_MANIFEST = 1 << 20
+_ABSENT = "no such file"
 
 
 def _examined(path: Path) -> Manifest:
@@ -110,9 +127,11 @@ def _examined(path: Path) -> Manifest:
         with path.open("rb") as file:
             library = json.loads(file.read(_LARGEST_MANIFEST))["ICD"]["library_path"]
     except FileNotFoundError:
-        return Manifest(path, "no such file")
+        return Manifest(path, _ABSENT)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        return Manifest(path, f"cannot be read: {type(error).__name__}: {error}")
+        lacks = isinstance(error, KeyError | TypeError)
+        why = "has no library_path in a section ICD" if lacks else f"cannot be read: {type(error).__name__}: {error}"
+        return Manifest(path, why)
     if not isinstance(library, str) or not library or "\0" in library:
         return Manifest(path, f"its library_path is {str(library)[:80]!r}")
     # A bare name is the dynamic linker's to find; a path is relative to the manifest.

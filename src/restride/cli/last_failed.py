@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from restride.conformance.case import Case
-from restride.conformance.catalogue import read_cases
 from restride.conformance.outcome import Outcome
+from restride.conformance.report.file import write_whole
+from restride.errors import RestrideError
 
 
 def path() -> Path:
@@ -19,28 +21,37 @@ def path() -> Path:
 
 def write_last_failed(outcomes: Iterable[Outcome]) -> None:
     """Add what did not pass, take out what did; cases that did not run stay. A home that is read-only keeps nothing."""
-    lines = dict.fromkeys(_text().splitlines())
+    cases = {case: None for case in _lines().values() if case is not None}
     for outcome in outcomes:
         if outcome.verdict.is_good:
-            lines.pop(str(outcome.case), None)
+            cases.pop(outcome.case, None)
         else:
-            lines[str(outcome.case)] = None
-    with suppress(OSError):
+            cases[outcome.case] = None
+    with suppress(OSError, RestrideError):
         path().parent.mkdir(parents=True, exist_ok=True)
-        path().write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        write_whole(path(), "".join(f"{case}\n" for case in cases))
 
 
 def read_last_failed() -> tuple[Case, ...]:
-    """Those that were kept; nothing if there are none.
+    """Those that were kept; nothing if there are none. Says on stderr how many lines are no cases any more."""
+    lines = _lines()
+    cases = tuple(case for case in lines.values() if case is not None)
+    if dropped := len(lines) - len(cases):
+        print(f"restride: {path()}: lines that are no cases any more are left out: {dropped}", file=sys.stderr)
+    return cases
 
-    Raises:
-        DescriptorError: the file holds something else.
-    """
-    return read_cases(_text(), str(path()))
 
-
-def _text() -> str:
+def _lines() -> Mapping[str, Case | None]:
+    """Each line, and its case; None where another version, or anybody else, wrote what is no case here."""
     try:
-        return path().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""
+        text = path().read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return {line: _case(line) for line in text.splitlines() if line.strip()}
+
+
+def _case(line: str) -> Case | None:
+    try:
+        return Case.parse(line)
+    except RestrideError:
+        return None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
+import os
 import time
 from typing import TextIO
 
@@ -18,12 +17,17 @@ _LINE_EVERY = 15.0
 
 
 class Progress:
-    """``step`` after each of ``total`` steps; ``clear`` before something else is printed; ``close`` at the end."""
+    """``step`` after each of ``total`` steps; ``clear`` before something else is printed, and at the end.
 
-    def __init__(self, total: int, stream: TextIO | None = None) -> None:
+    Args:
+        total: how many steps there will be.
+        stream: where it is shown; None, what ``sys.stderr`` is where it was closed: nowhere.
+    """
+
+    def __init__(self, total: int, stream: TextIO | None) -> None:
         self._total = total
-        self._stream = sys.stderr if stream is None else stream
-        self._is_terminal = self._stream.isatty()
+        self._stream = stream
+        self._is_terminal = stream is not None and stream.isatty()
         self._started = time.monotonic()
         self._shown = self._started if not self._is_terminal else 0.0
         self._done = 0
@@ -33,30 +37,36 @@ class Progress:
         """One more is done; ``text`` says how it stands."""
         self._done += 1
         now = time.monotonic()
-        if now - self._shown >= (_REDRAW if self._is_terminal else _LINE_EVERY):
+        if self._stream is not None and now - self._shown >= (_REDRAW if self._is_terminal else _LINE_EVERY):
             self._shown = now
-            self._show(text, now - self._started)
+            self._show(text, now - self._started, self._stream)
 
     def clear(self) -> None:
         """Take the bar off the terminal."""
-        if self._is_drawn:
+        if self._stream is not None and self._is_drawn:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
             self._is_drawn = False
 
-    close = clear
-
-    def _show(self, text: str, elapsed: float) -> None:
+    def _show(self, text: str, elapsed: float, stream: TextIO) -> None:
         left = elapsed / self._done * (self._total - self._done)
         counted = f"{self._done}/{self._total}  {text}  {_clock(left)} left"
         if not self._is_terminal:
-            print(counted, file=self._stream, flush=True)
+            print(counted, file=stream, flush=True)
             return
         filled = _BAR * self._done // self._total
         line = f"[{'#' * filled}{'.' * (_BAR - filled)}] {counted}"
-        self._stream.write(f"\r\x1b[K{line[: shutil.get_terminal_size().columns - 1]}")
-        self._stream.flush()
+        stream.write(f"\r\x1b[K{line[: _columns(stream) - 1]}")
+        stream.flush()
         self._is_drawn = True
+
+
+def _columns(terminal: TextIO) -> int:
+    """The width of a terminal; 80 where it does not know."""
+    try:
+        return os.get_terminal_size(terminal.fileno()).columns or 80
+    except OSError:
+        return 80
 
 
 def _clock(seconds: float) -> str:

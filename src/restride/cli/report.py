@@ -47,7 +47,7 @@ def add_commands(commands: Commands) -> None:
 def run_compare(arguments: argparse.Namespace) -> int:
     """Print the comparison."""
     comparison = compare(read_json(arguments.before), read_json(arguments.after))
-    print(json.dumps(comparison.record(), indent=2) if arguments.json else comparison)
+    print(json.dumps(comparison.record(), indent=2, allow_nan=False) if arguments.json else comparison)
     return Exit.CHECK_FAILED if comparison.is_worse else Exit.OK
 
 

@@ -8,31 +8,30 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from restride.cli.arguments import Commands, add_device_options
+from restride.cli.cases import Choice
 from restride.cli.drivers import driver_file
-from restride.cli.exits import EXPLAINED, Exit, UsageError
-from restride.cli.last_failed import read_last_failed, write_last_failed
+from restride.cli.exits import EXPLAINED, Exit, UsageError, line_for
 from restride.cli.progress import Progress
+from restride.cli.report_files import asked_for, publish
+from restride.cli.signals import as_interrupts
 from restride.conformance.case import Case
-from restride.conformance.catalogue import CATALOGUES, catalogue, read_cases
-from restride.conformance.outcome import Outcome, Verdict, worst
-from restride.conformance.report.file import require_writable, write_json
-from restride.conformance.report.junit import write_junit
-from restride.conformance.report.page import write_page
-from restride.conformance.report.report import Report, first_line
+from restride.conformance.catalogue import CATALOGUES
+from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.report.report import INTERRUPTED, Report, first_line
 from restride.conformance.report.summary import printable, speed_text, summary
+from restride.conformance.run.host import Host
 from restride.conformance.run.runner import Runner
 from restride.conformance.run.validation import PROFILES
-from restride.conformance.selection import select
 from restride.conformance.shader import form_of, shader_under_test
 from restride.conformance.target import Target
-from restride.errors import RestrideError
+from restride.errors import DeviceNotFound, UnsupportedError
 from restride.kernel import Limits
 from restride.runtime import choose_runtime
 
@@ -57,6 +56,9 @@ examples:
 _TIMEOUT_HELP = "longest time for one case on the device (default: %(default)g)"
 
 
+MODES = ("correctness", "bitwise", "perf", "list")
+
+
 def add_commands(commands: Commands) -> None:
     """Add ``test``."""
     parser = commands.add_parser(
@@ -79,9 +81,6 @@ def add_commands(commands: Commands) -> None:
     parser.set_defaults(run=run)
 
 
-MODES = ("correctness", "bitwise", "perf", "list")
-
-
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("selection")
     group.add_argument("-k", dest="keywords", metavar="EXPRESSION", help="as in pytest: 'nearest and not f16'")
@@ -89,7 +88,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--dtype", action="append", metavar="TYPE", help="element type; several are allowed")
     group.add_argument("--seed", type=int, metavar="N", help="add N to the seed of each case: other values")
     group.add_argument("--shard", metavar="I/N", help="the I-th of N parts, I from 1")
-    group.add_argument("--lf", action="store_true", help="the cases that did not pass last time, if there are any")
+    group.add_argument("--lf", action="store_true", help="of CASES, or of all, those that did not pass last time")
     group.add_argument("--list", action="store_true", help="print the cases, run nothing (as --mode list)")
 
 
@@ -102,7 +101,11 @@ def _add_reports(parser: argparse.ArgumentParser) -> None:
 
 def _add_target(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what is tested")
-    group.add_argument("--driver", metavar="DRIVER", help="lavapipe, swiftshader or the path of an ICD manifest")
+    group.add_argument(
+        "--driver",
+        metavar="DRIVER",
+        help="lavapipe, swiftshader, an ICD manifest, or part of an installed one's name",
+    )
     group.add_argument(
         "--form",
         choices=("generic", "specialised"),
@@ -115,58 +118,66 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the cases and print what became of them; the worst verdict decides the exit code."""
-    reports = _reports(arguments)
-    cases = _selected(arguments, Limits())
-    if not cases:
-        return _nothing("no case is selected")
+    files = asked_for(arguments)
+    choice = Choice(arguments)
+    cases = choice.cases(Limits())
     if arguments.list or arguments.mode == "list":
+        if not cases:
+            return _nothing("no case is selected")
         print("\n".join(map(str, cases)))
         return Exit.OK
-    with tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
+    with as_interrupts(), tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
         target = _target(arguments, Path(folder))
+        outcomes: list[Outcome] = []
+        broken_off: BaseException | None = None
         with closing(Runner(target)) as runner:
-            host = runner.host
+            host = _opened(runner)
             print(f"restride: {host}", file=sys.stderr)
             if host.limits != Limits():  # case files may name the device's own
-                cases = _selected(arguments, host.limits)
+                cases = choice.cases(host.limits)
+            if not cases:
+                return _nothing("no case is selected")
             started, clock = datetime.now(UTC), time.monotonic()
-            outcomes, broken_off = _run_all(runner, cases, arguments)
+            try:
+                with runner:
+                    _run_all(runner, cases, arguments, outcomes)
+            except BaseException as error:  # noqa: BLE001 - raised below, once the reports are written
+                broken_off = error
         _add_aftermath(outcomes, runner.aftermath)
-    report = Report(
-        started=started,
-        seconds=time.monotonic() - clock,
-        command=shlex.join(["restride", *sys.argv[1:]]),
-        catalogues=tuple(arguments.cases or ([] if arguments.repro or arguments.lf else ["ci"])),
-        mode=arguments.mode,
-        selected=len(cases),
-        target=target,
-        device=host.device,
-        versions=host.versions,
-        platform=platform.platform(),
-        outcomes=tuple(outcomes),
-        interrupted=broken_off is not None,
-    )
-    for write, path in reports:
-        write(report, path)
-        print(f"restride: wrote {path}", file=sys.stderr)
-    write_last_failed(outcomes)
-    print(summary(report), flush=True)
-    if broken_off is not None:
-        raise broken_off
+        report = Report(
+            started=started,
+            seconds=time.monotonic() - clock,
+            command=shlex.join(["restride", *sys.argv[1:]]),
+            catalogues=choice.names,
+            mode=arguments.mode,
+            selected=len(cases),
+            target=target,
+            device=host.device,
+            versions=host.versions,
+            platform=platform.platform(),
+            outcomes=tuple(outcomes),
+            broken_off=_reason(broken_off),
+        )
+        unpublished = publish(report, summary(report), files)
+    for failure in (broken_off, unpublished):
+        if failure is not None:
+            raise failure
     return _exit(report)
 
 
-def _reports(arguments: argparse.Namespace) -> list[tuple[Callable[[Report, Path], None], Path]]:
-    """What to write where; a folder that is not there is better known before the run than after."""
-    asked: tuple[tuple[Callable[[Report, Path], None], str | None], ...] = (
-        (write_json, arguments.json),
-        (write_junit, arguments.junitxml),
-        (write_page, arguments.html),
-    )
-    reports = [(write, Path(name)) for write, name in asked if name is not None]
-    for _, path in reports:
-        require_writable(path)
-    return reports
+def _opened(runner: Runner) -> Host:
+    """What the cases run on; a runtime that is not installed is a device that is not there, as in other commands."""
+    try:
+        return runner.host
+    except UnsupportedError as error:
+        raise DeviceNotFound(str(error)) from error
+
+
+def _reason(broken_off: BaseException | None) -> str:
+    """What broke a run off, in the words that the report keeps."""
+    if isinstance(broken_off, KeyboardInterrupt):
+        return INTERRUPTED
+    return "" if broken_off is None else line_for(broken_off)
 
 
 def _target(arguments: argparse.Namespace, folder: Path) -> Target:
@@ -179,8 +190,6 @@ def _target(arguments: argparse.Namespace, folder: Path) -> Target:
         form = form_of(shader.module)
         if arguments.form not in (None, form):
             raise UsageError(f"module {shader.module} is {form}; --form {arguments.form} never runs it")
-    if not arguments.timeout > 0:
-        raise UsageError(f"--timeout must be positive, not {arguments.timeout:g}")
     return Target(
         device=arguments.device,
         runtime=choose_runtime(arguments.runtime),
@@ -192,90 +201,40 @@ def _target(arguments: argparse.Namespace, folder: Path) -> Target:
     )
 
 
-def _selected(arguments: argparse.Namespace, limits: Limits) -> tuple[Case, ...]:
-    """The cases that are named, less what the selection leaves out."""
-    cases: list[Case] = []
-    failed = read_last_failed() if arguments.lf else ()
-    if failed:
-        cases += failed
-    elif arguments.repro:
-        cases += map(Case.parse, arguments.repro)
-    for name in [] if failed else arguments.cases or ([] if arguments.repro else ["ci"]):
-        if name in CATALOGUES:
-            cases += catalogue(name, limits)
-        else:
-            cases += read_cases(_text(name), name, limits)
-    return select(
-        dict.fromkeys(cases),
-        keywords=arguments.keywords,
-        ops=arguments.op,
-        dtypes=arguments.dtype,
-        seed=arguments.seed,
-        shard=_shard(arguments.shard),
-    )
-
-
-_LARGEST_FILE = 64 << 20
-
-
-def _text(name: str) -> str:
-    path = Path(name)
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise UsageError(f"case file {name} is larger than {_LARGEST_FILE >> 20} MiB")
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        known = ", ".join(CATALOGUES)
-        raise UsageError(f"{name!r} is neither a catalogue ({known}) nor a case file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"case file {name} cannot be read: {error}") from error
-
-
-def _shard(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    position, slash, count = text.partition("/")
-    if not (slash and position.isdecimal() and count.isdecimal() and 1 <= int(position) <= int(count)):
-        raise UsageError(f"--shard {text!r} is not I/N with 1 <= I <= N")
-    return int(position), int(count)
-
-
 def _nothing(why: str) -> int:
     print(f"restride: {why}", file=sys.stderr)
     return Exit.NOTHING_SELECTED
 
 
-def _run_all(
-    runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namespace
-) -> tuple[list[Outcome], KeyboardInterrupt | RestrideError | None]:
-    """Every outcome, and what broke the run off: Ctrl-C, or a device that does not open again."""
-    outcomes: list[Outcome] = []
-    progress = Progress(len(cases))
+def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namespace, outcomes: list[Outcome]) -> None:
+    """Add the outcome of each case to ``outcomes``, which keeps them whatever breaks the run off."""
+    progress = Progress(len(cases), sys.stderr)
     bad = 0
     try:
         for case in cases:
             outcome = runner.run_bitwise(case) if arguments.mode == "bitwise" else runner.run(case, arguments.mode)
             outcomes.append(outcome)
             bad += not outcome.verdict.is_good
-            if arguments.verbose or outcome.speed is not None or not outcome.verdict.is_good:
+            if arguments.verbose or arguments.mode == "perf" or not outcome.verdict.is_good:
                 progress.clear()
                 print(_line(outcome), flush=True)
             progress.step(f"{bad} bad" if bad else "all good")
             if bad and arguments.exitfirst:
                 break
-    except (KeyboardInterrupt, RestrideError) as broken_off:
-        return outcomes, broken_off
     finally:
         progress.clear()
-    return outcomes, None
 
 
 def _add_aftermath(outcomes: list[Outcome], messages: Sequence[str]) -> None:
-    """What went wrong while the device was closed counts against the last case."""
+    """What went wrong behind cases that had their verdicts, as the device was closed say, counts against the last."""
     if messages and outcomes:
-        message = "\n".join(["after this case, as the device was closed:", *messages, outcomes[-1].message]).rstrip()
-        verdict = worst((Verdict.FAILED, outcomes[-1].verdict))
-        outcomes[-1] = replace(outcomes[-1], verdict=verdict, message=message)
+        last = outcomes[-1]
+        found = "\n".join(["found after a case had its verdict:", *messages])
+        if last.verdict.is_good:
+            last = replace(last, verdict=Verdict.FAILED, message=f"{found}\n{last.message}".rstrip())
+        else:
+            last = replace(last, message=f"{last.message}\n{found}")
+        outcomes[-1] = last
 
 
 def _line(outcome: Outcome) -> str:
@@ -287,7 +246,9 @@ def _line(outcome: Outcome) -> str:
 
 
 def _exit(report: Report) -> int:
-    """0 where nothing is to be mended; a run that skipped everything has proven nothing."""
+    """0 where nothing is to be mended; a run that judged nothing, or skipped everything, has proven nothing."""
+    if report.worst is None:
+        return _nothing("no case was judged")
     if set(report.counts) == {Verdict.SKIPPED}:
         return _nothing("every selected case was skipped")
     if report.worst in (Verdict.TIMEOUT, Verdict.CRASHED):

@@ -7,8 +7,9 @@
 
 An operation, a source descriptor, a destination descriptor, the parameters that differ from their defaults, and the
 seed of the source's values unless it is 0. The destination says a slice's ``output_sizes`` and a resample's ``sizes``.
-Every operation takes ``view=``, what is done to the source first (``restride.conformance.view_steps``), and ``data=``,
-what the source holds: any bits where the answer is exact and numbers elsewhere, or ``index``, or ``image``.
+Every operation takes ``view=``, what is done to the source first (``restride.conformance.view_steps``); ``data=``,
+what the source holds: any bits where the answer is exact and numbers elsewhere, or ``index``, ``image`` or ``edges``;
+and ``out=``, where the answer goes instead of to a destination of its own (``restride.conformance.spelling.read_out``).
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Case:
         dst: where the destination's elements lie; bytes between them must stay as they are.
         parameters: pairs of name and value, as in ``restride.conformance.spelling``, in any order; a value may be its
             text.
-        seed: 0 to 2^64 - 1; the source's values are a function of index, element type and seed.
+        seed: 0 to 2^64 - 1; the source's values are a function of index, element type and seed, or of a later seed
+            where those would prove nothing (``restride.conformance.check.prepare``).
 
     Raises:
         DescriptorError: unknown operation, or a parameter that is unknown, missing or not well formed.
@@ -66,7 +68,7 @@ class Case:
         for parameter in PARAMETERS[self.op]:
             default = parameter.default(self.viewed, self.dst.sizes)
             if parameter.name in given:
-                value = parameter.read(write(given.pop(parameter.name)))
+                value = parameter.canonical(parameter.read(write(given.pop(parameter.name))), len(self.viewed))
                 if value != default:
                     written.append((parameter.name, value))
             elif default is None and not parameter.optional:

@@ -67,7 +67,7 @@ _EXACT_INTEGERS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8, "f8e4m3fn": 4, "f
 def numbers(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
     """Finite elements of sensible magnitude, for arithmetic: 1-D, ``count`` elements of ``dtype``, each exact.
 
-    f32: 24-bit integers / 2^14 (up to 512). f16: 11-bit integers / 2^8 (up to 8). bf16: 8-bit integers / 2^5 (up to 8).
+    f32: 24-bit integers / 2^14, up to 1024. f16: 11-bit integers / 2^8, up to 8. bf16: 8-bit integers / 2^5, up to 8.
     u8, s8: all values. s32: up to 1000 in magnitude, where f32 arithmetic cannot hide a wrong rounding; with a seed of
     3 modulo 4 the whole range, where it must saturate. Others: integers from 0 on.
     """

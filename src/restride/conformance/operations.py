@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from restride import reference
+from restride import reference, views
 from restride.conformance import fill
 from restride.conformance.case import Case
+from restride.conformance.spelling import Sizes
+from restride.desc import TensorDesc
 from restride.errors import DescriptorError
+from restride.layout import Layout, axis_order
+from restride.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
@@ -20,15 +24,32 @@ Array = np.ndarray[Any, Any]
 class Operation:
     """One operation of the catalogue.
 
+    sizes: the sizes of the answer, without its elements; raises DescriptorError where the operation does no such thing.
     answer: lowest and highest right element, both inclusive; where ``is_exact`` they are one and its bits must match.
-    call: run it on the device: ``(case, source tensor, destination tensor)``. Sources are viewed already.
+    call: run it on the device: ``(case, source tensor, destination tensor)``; gives the destination, a new one where
+        None is given. Sources are viewed already.
     tolerance: where it is not exact: what the limits are, and where they come from, in a line.
     """
 
     is_exact: Callable[[Case], bool]
+    sizes: Callable[[Case], Sizes]
     answer: Callable[[Case, Array], tuple[Array, Array]]
-    call: Callable[[Case, Any, Any], None]
+    call: Callable[[Case, Tensor, Tensor | None], Tensor]
     tolerance: Callable[[Case], str] = lambda _case: ""
+
+
+def require_valid(case: Case) -> None:
+    """Check that a case asks for what its operation does, from its sizes alone: no element is computed.
+
+    Raises:
+        DescriptorError: a window, axis or permutation does not fit, or the destination has other sizes.
+    """
+    _require_sizes(case, OPERATIONS[case.op].sizes(case))
+
+
+def makes_destination(case: Case) -> bool:
+    """Whether the operation is to make its destination, rather than write to one that is given."""
+    return case["out"] not in (None, "same")
 
 
 def source_values(case: Case) -> Array:
@@ -52,48 +73,84 @@ def answer(case: Case, source: Array) -> tuple[Array, Array]:
     """
     viewed = source if case.view is None else case.view.of_array(source)
     lowest, highest = OPERATIONS[case.op].answer(case, viewed)
-    if lowest.shape != case.dst.sizes:
-        raise DescriptorError(f"{case.op} gives sizes {list(lowest.shape)}, but the destination is {case.dst}: {case}")
+    _require_sizes(case, lowest.shape)
     return lowest, highest
+
+
+def _require_sizes(case: Case, sizes: Sizes) -> None:
+    if sizes != case.dst.sizes:
+        raise DescriptorError(f"{case.op} gives sizes {list(sizes)}, but the destination is {case.dst}: {case}")
 
 
 def _twice(array: Array) -> tuple[Array, Array]:
     return array, array
 
 
+def _layout(case: Case) -> Layout:
+    """What is asked for where the operation makes its destination."""
+    if case["out"] in ("new", "default"):
+        return case.dst if case["out"] == "new" else None
+    return case.word("out")
+
+
+def _windows(case: Case) -> tuple[Sizes, Sizes, Sizes]:
+    return case.integers("offsets"), case.integers("sizes"), case.integers("strides")
+
+
+def _slice_sizes(case: Case) -> Sizes:
+    # Zero strides, because a view may have more elements than a packed tensor.
+    source = TensorDesc(case.src.dtype, case.viewed, (0,) * len(case.viewed))
+    return views.window(source, *_windows(case), case.dst.sizes).sizes
+
+
 def _slice_answer(case: Case, source: Array) -> tuple[Array, Array]:
-    windows = (case.integers("offsets"), case.integers("sizes"), case.integers("strides"))
-    return _twice(reference.strided_slice(source, *windows, output_sizes=case.dst.sizes))
+    return _twice(reference.strided_slice(source, *_windows(case), output_sizes=case.dst.sizes))
 
 
-def _call_slice(case: Case, source: Any, out: Any) -> None:
+def _call_slice(case: Case, source: Tensor, out: Tensor | None) -> Tensor:
     import restride as rs
 
-    windows = (case.integers("offsets"), case.integers("sizes"), case.integers("strides"))
-    rs.strided_slice(source, *windows, output_sizes=case.dst.sizes, out=out)
+    made = rs.strided_slice(source, *_windows(case), output_sizes=case.dst.sizes, out=out)
+    return rs.reorder(made, _layout(case)) if out is None else made  # without out, a slice is a view
 
 
-def _reorder_layout(case: Case) -> str | None:
+def _permutation(case: Case) -> str | None:
     return None if case["permute"] is None else case.word("permute")
 
 
-def _call_reorder(case: Case, source: Any, out: Any) -> None:
+def _reorder_sizes(case: Case) -> Sizes:
+    source = TensorDesc(case.src.dtype, case.viewed, (0,) * len(case.viewed))
+    return tuple(case.viewed[axis] for axis in axis_order(source, _permutation(case)))
+
+
+def _call_reorder(case: Case, source: Tensor, out: Tensor | None) -> Tensor:
     import restride as rs
 
-    rs.reorder(source, _reorder_layout(case), out=out)
+    permutation = _permutation(case)
+    return rs.reorder(source, _layout(case) if out is None and permutation is None else permutation, out=out)
 
 
-def _resample_sizes(case: Case) -> tuple[int, ...]:
-    axes = case.integers("axes")
-    if any(not 0 <= axis < case.dst.rank for axis in axes):
-        raise DescriptorError(f"axes {list(axes)} must be in [0, {case.dst.rank}) of {case.dst}: {case}")
-    return tuple(case.dst.sizes[axis] for axis in axes)
+def _resample_sizes(case: Case) -> Sizes:
+    axes, viewed = case.integers("axes"), case.viewed
+    if len(set(axes)) != len(axes) or any(not 0 <= axis < min(len(viewed), case.dst.rank) for axis in axes):
+        raise DescriptorError(f"axes {list(axes)} must be in [0, {case.dst.rank}) of {case.dst}, each once: {case}")
+    if short := [axis for axis in axes if case.dst.sizes[axis] and not viewed[axis]]:
+        raise DescriptorError(f"axis {short[0]} of the source has no elements to make others of: {case}")
+    return tuple(case.dst.sizes[axis] if axis in axes else size for axis, size in enumerate(viewed))
 
 
-def _call_resample(case: Case, source: Any, out: Any) -> None:
+def _new_sizes(case: Case) -> Sizes:
+    """Those of the resampled axes, one an axis in ``axes``."""
+    _resample_sizes(case)
+    return tuple(case.dst.sizes[axis] for axis in case.integers("axes"))
+
+
+def _call_resample(case: Case, source: Tensor, out: Tensor | None) -> Tensor:
     import restride as rs
 
-    rs.resample(source, sizes=_resample_sizes(case), axes=case.integers("axes"), mode=case.word("mode"), out=out)
+    axes, mode = case.integers("axes"), case.word("mode")
+    layout = _layout(case) if out is None else None
+    return rs.resample(source, sizes=_new_sizes(case), axes=axes, mode=mode, layout=layout, out=out)
 
 
 def _resample_tolerance(case: Case) -> str:
@@ -106,16 +163,18 @@ def _resample_tolerance(case: Case) -> str:
 
 
 OPERATIONS: dict[str, Operation] = {
-    "slice": Operation(lambda _case: True, _slice_answer, _call_slice),
+    "slice": Operation(lambda _case: True, _slice_sizes, _slice_answer, _call_slice),
     "reorder": Operation(
         lambda _case: True,
-        lambda case, source: _twice(reference.reorder(source, _reorder_layout(case))),
+        _reorder_sizes,
+        lambda case, source: _twice(reference.reorder(source, _permutation(case))),
         _call_reorder,
     ),
     "resample": Operation(
         lambda case: case.word("mode") == "nearest",
+        _resample_sizes,
         lambda case, source: reference.resample_limits(
-            source, _resample_sizes(case), case.integers("axes"), case.word("mode")
+            source, _new_sizes(case), case.integers("axes"), case.word("mode")
         ),
         _call_resample,
         _resample_tolerance,

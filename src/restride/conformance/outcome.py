@@ -69,7 +69,7 @@ class Pictures:
 class Outcome:
     """The verdict on a case.
 
-    message: empty if it passed, else the reason: lines of text, the first one says it shortest.
+    message: the reason, lines of text, the first one says it shortest; empty if it passed and was measured as asked.
     seconds: wall time of the case in its worker, filling and judging included.
     """
 

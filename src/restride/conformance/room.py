@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from math import prod
-from typing import Any
+from pathlib import Path
 
 from restride.conformance.case import Case
 from restride.conformance.operations import OPERATIONS
+from restride.device import Device
 
-GUARD_BYTES = 64
-"""Bytes before and behind a case's buffer that nothing may change; whole elements of every type."""
+GUARD_BYTES = 4096
+"""Bytes before and behind a case's buffer that nothing may change: whole elements of every type, and more than the 512
+words that a work group handles, so that one invocation or group too many is seen."""
 
 _HOST_BYTES = 12
 """Host bytes for each byte of a buffer or of an array: fills are hashed in 64 bits, and a byte has an int64 place."""
@@ -19,13 +22,17 @@ _COORDINATE_BYTES = 600
 """Host bytes for each index of a resampled axis: its coordinate is a Python fraction, as are both of its weights."""
 
 
+_CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Bytes of memory that a container has, version 2 and 1; ``max`` or more than there is: no limit."""
+
+
 def buffer_bytes(nbytes: int) -> int:
     """Bytes of a buffer with both guards; an empty tensor has nothing between them."""
     return nbytes + 2 * GUARD_BYTES
 
 
-def why_not(case: Case, device: Any) -> str:
-    """Why ``case`` cannot run on ``device`` (a ``restride.Device``) and this machine; empty if it can."""
+def why_not(case: Case, device: Device) -> str:
+    """Why ``case`` cannot run on ``device`` and this machine; empty if it can."""
     buffers = [buffer_bytes(desc.nbytes) for desc in (case.src, case.dst)]
     limits, heap = device.limits, device.info.heap_bytes
     if sum(buffers) > heap // 2:
@@ -56,8 +63,11 @@ def host_bytes(case: Case) -> int:
 
 
 def _available() -> int:
-    """Half of the machine's memory; where the system does not say, 2^62."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    except (AttributeError, ValueError, OSError):
-        return 1 << 62
+    """Half of the memory that this machine has, or this container; where the system does not say, 2^62."""
+    found = [1 << 63]
+    with suppress(AttributeError, ValueError, OSError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for file in _CGROUP_LIMITS:
+        with suppress(ValueError, OSError):
+            found.append(int(file.read_text(encoding="ascii")))
+    return min(found) // 2

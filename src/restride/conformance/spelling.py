@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from restride.conformance.view_steps import View
 from restride.errors import DescriptorError
+from restride.layout import AXIS_NAMES
 
 Value = str | tuple[int, ...] | View
 """What a parameter can be."""
@@ -35,12 +36,14 @@ class Parameter:
     default: its value where it is not written, from the sizes of the source, as the view leaves them, and of the
         destination; None: there is none.
     optional: it may be absent, so that its value is None.
+    canonical: the one spelling of a value, for a source of a rank.
     """
 
     name: str
     read: Callable[[str], Value]
     default: Callable[[Sizes, Sizes], Value | None] = _no_default
     optional: bool = False
+    canonical: Callable[[Value, int], Value] = lambda value, _rank: value
 
 
 def write(value: Value) -> str:
@@ -83,9 +86,28 @@ def changed_axes(src: Sizes, dst: Sizes) -> tuple[int, ...] | None:
     return tuple(axis for axis in range(len(src)) if src[axis] != dst[axis]) or None
 
 
-_SOURCE = (
+def read_out(text: str) -> str:
+    """Where the answer goes instead of to a destination of its own.
+
+    ``same``: into the source's buffer, beside its elements. Others: into one that the operation makes: ``new`` with
+    the destination as its layout, ``default`` without a layout, or with the layout of that name, as ``NHWC``.
+    """
+    if text not in ("same", "new", "default") and not re.fullmatch(f"[{AXIS_NAMES}]{{1,{len(AXIS_NAMES)}}}", text):
+        raise DescriptorError(f"out {text!r} is unknown; known: same, new, default, and layouts such as NHWC")
+    return text
+
+
+def from_0(axes: Value, rank: int) -> Value:
+    """Axes counted from the first one; -1 is the last."""
+    if not isinstance(axes, tuple):
+        return axes
+    return tuple(axis + rank if -rank <= axis < 0 else axis for axis in axes)
+
+
+_EVERYWHERE = (
     Parameter("view", View.read, optional=True),
     Parameter("data", one_of("data", "index", "image", "edges"), optional=True),
+    Parameter("out", read_out, optional=True),
 )
 
 PARAMETERS: dict[str, tuple[Parameter, ...]] = {
@@ -93,13 +115,13 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter("offsets", read_integers),
         Parameter("sizes", read_integers),
         Parameter("strides", read_integers),
-        *_SOURCE,
+        *_EVERYWHERE,
     ),
-    "reorder": (Parameter("permute", read_permutation, optional=True), *_SOURCE),
+    "reorder": (Parameter("permute", read_permutation, optional=True), *_EVERYWHERE),
     "resample": (
         Parameter("mode", one_of("mode", "nearest", "linear")),
-        Parameter("axes", read_integers, changed_axes),
-        *_SOURCE,
+        Parameter("axes", read_integers, changed_axes, canonical=from_0),
+        *_EVERYWHERE,
     ),
 }
 """The parameters of every operation, in the order in which they are written."""

@@ -39,6 +39,9 @@ MOST_CHARACTERS = 20_000_000
 MOST_WORK = 50_000_000
 """Characters that a file's loops read and make; a turn of a loop counts as 50 more."""
 
+MOST_NAMES = 256
+"""Names of a file that stand at once."""
+
 MOST_LOOPED = 16
 """Names of loops within each other."""
 
@@ -104,6 +107,8 @@ class _File:
         """The cases of some lines, inside of loops over ``looped``; a ``let`` among them changes ``names``."""
         for position, (number, text) in enumerate(lines):
             try:
+                if len(text) > LONGEST_LINE:
+                    raise _too_long(text)
                 line = substitute(text, names)
                 self.count(len(text) + len(line))
                 if line.startswith("let "):
@@ -150,7 +155,7 @@ def substitute(text: str, names: Mapping[str, str]) -> str:
         end = found.end()
         if name is not None:
             if name not in names:
-                raise DescriptorError(f"${name} is not defined; there is {', '.join(names)}")
+                raise DescriptorError(f"${name[:40]} is not defined; there is {_some(names)}")
             value = names[name]
         elif found.group().endswith("("):
             end = _closing(text, end)
@@ -166,8 +171,17 @@ def substitute(text: str, names: Mapping[str, str]) -> str:
             break
     parts.append(text[position:])
     if length + len(parts[-1]) > LONGEST_LINE:
-        raise DescriptorError(f"a line has at most {LONGEST_LINE} characters, not more: {text[:80]!r}...")
+        raise _too_long(text)
     return "".join(parts)
+
+
+def _too_long(text: str) -> DescriptorError:
+    return DescriptorError(f"a line has at most {LONGEST_LINE} characters, not more: {text[:80]!r}...")
+
+
+def _some(names: Mapping[str, str]) -> str:
+    """The latest names, as many as a message has room for."""
+    return ", ".join(name[:40] for name in [*names][-9:])
 
 
 def _closing(text: str, start: int) -> int:
@@ -185,7 +199,10 @@ def _let(line: str, names: Names) -> int:
     found = _LET.fullmatch(line)
     if found is None:
         raise DescriptorError(f"a name is given as 'let NAME = TEXT', not {line[:80]!r}")
-    value = names[found.group(1)] = " ".join(_words(found.group(2)))
+    name, value = found.group(1), " ".join(_words(found.group(2)))
+    if len(names) >= MOST_NAMES and name not in names:
+        raise DescriptorError(f"more than {MOST_NAMES} names stand at once; there is {_some(names)}")
+    names[name] = value
     return len(value)
 
 

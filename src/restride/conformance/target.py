@@ -11,6 +11,7 @@ from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
 
 Form = Literal["generic", "specialised"]
 Profile = Literal["core", "sync", "gpu"]
+Mode = Literal["correctness", "bitwise", "perf"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Target:
     validate: Profile | None = None
     shader: ShaderUnderTest | None = None
 
-    def repro(self, case: Case) -> str:
-        """The shell command that runs ``case`` alone on this target."""
+    def repro(self, case: Case, mode: Mode = "correctness") -> str:
+        """The shell command that runs ``case`` alone on this target, in the mode of the run."""
         words = ["restride", "test", "--repro", str(case), "--runtime", self.runtime]
         default = Target()
         for option, value, usual in (
@@ -56,6 +57,7 @@ class Target:
             ("--form", self.form, default.form),
             ("--driver", self.driver, default.driver),
             ("--validate", self.validate, default.validate),
+            ("--mode", mode, "correctness"),
         ):
             if value != usual and value is not None:
                 words += [option, value]

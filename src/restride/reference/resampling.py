@@ -96,7 +96,8 @@ def resample_bound(
     s32 elements are converted to f32 first, half an ulp of f32 each, at most ``u * |tap|``: one more u; none for
     the types that f32 holds exactly. Roundings among denormals err by up to 2^-150 each instead, which is added.
 
-    Where no step of an f32 evaluation can round, in whatever order, the bound is 0 (see ``_is_exact_in_f32``).
+    Where no step of the weighted sum can round in f32, in whatever order it is taken, the bound is 0 (see
+    ``_is_exact_in_f32``).
     Around a sum that is not finite the bound is not finite either.
     """
     request = _checked(x, sizes, axes, mode, coordinates, nearest)
@@ -171,17 +172,21 @@ def _checked(
 
 
 def _is_exact_in_f32(request: _Request) -> bool:
-    """True where every product and every sum is an integer of at most 24 bits, times one power of two.
+    """True where every product and sum of the weighted sum is an integer of at most 24 bits, times one power of two.
 
     u8 halved along two axes: elements below 2^8, weights 1/2, so sums of products are multiples of 2^-2 below 2^8: 10
-    bits. Weights of an axis sum to 1, so sums of products stay below the largest element.
+    bits. Weights of an axis sum to 1, so sums of products stay below the largest element. (``a + w * (b - a)`` needs a
+    bit more for the difference.) Weights 0 and 1 only move elements: exact unless s32 loses bits on its way to f32.
     """
     values = _as_float64(request.array)
+    weight_bits = 0
+    for axis, size in zip(request.axes, request.sizes, strict=True):
+        weight_bits += _fraction_bits(linear_taps(request.array.shape[axis], size).w0)
+    if weight_bits == 0 and (request.array.dtype != np.int32 or (values.astype(np.float32) == values).all()):
+        return True
     if not np.isfinite(values).all():
         return False
-    bits = _fraction_bits(values)
-    for axis, size in zip(request.axes, request.sizes, strict=True):
-        bits += _fraction_bits(linear_taps(request.array.shape[axis], size).w0)
+    bits = _fraction_bits(values) + weight_bits
     return bool(np.abs(values).max(initial=0.0) <= 2.0 ** (24 - bits))
 
 

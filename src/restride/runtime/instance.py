@@ -12,7 +12,7 @@ from typing import Any
 from restride.errors import DeviceError, DeviceLost, DeviceNotFound
 from restride.kernel import Limits
 from restride.runtime.interface import DeviceInfo
-from restride.runtime.loader import INCOMPLETE, INSTALL_DRIVER, Functions, Handle, array, package, struct
+from restride.runtime.loader import INCOMPLETE, Functions, Handle, array, how_to_get_a_driver, package, struct
 
 API_VERSION = (1 << 22) | (1 << 12)
 """Vulkan 1.1, all that restride asks for."""
@@ -142,13 +142,13 @@ def physical_devices() -> list[PhysicalDevice]:
     try:
         vk.vkEnumeratePhysicalDevices(owner, count, ffi.NULL)
     except DeviceError as error:
-        raise DeviceNotFound(f"{error}: no Vulkan driver on this machine starts; {INSTALL_DRIVER}") from error
+        raise DeviceNotFound(f"{error}: no Vulkan driver on this machine starts; {how_to_get_a_driver()}") from error
     handles = array("VkPhysicalDevice", count[0])
     while count[0] and vk.vkEnumeratePhysicalDevices(owner, count, handles) == INCOMPLETE:
         vk.vkEnumeratePhysicalDevices(owner, count, ffi.NULL)
         handles = array("VkPhysicalDevice", count[0])
     if not count[0]:
-        raise DeviceNotFound(f"the Vulkan loader finds no device; {INSTALL_DRIVER}")
+        raise DeviceNotFound(f"the Vulkan loader finds no device; {how_to_get_a_driver()}")
     return [_describe(vk, index, handles[index]) for index in range(count[0])]
 
 

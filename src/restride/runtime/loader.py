@@ -7,6 +7,7 @@ library and its constants are used, all of them from here.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from collections.abc import Callable
 from functools import cache
@@ -21,13 +22,16 @@ Handle: TypeAlias = Any
 INSTALL_DRIVER = (
     "install a driver (Debian, Ubuntu: `apt install mesa-vulkan-drivers`, which holds lavapipe for machines without a "
     "GPU; Fedora: `dnf install mesa-vulkan-drivers`; Arch: `pacman -S vulkan-swrast`; macOS: `brew install molten-vk`; "
-    "Windows: the GPU vendor's driver) and look at VK_DRIVER_FILES and VK_ICD_FILENAMES if they are set"
+    "Windows: the GPU vendor's driver)"
 )
 INSTALL_LOADER = (
     "install it (Debian, Ubuntu: `apt install libvulkan1 mesa-vulkan-drivers`; Fedora: `dnf install vulkan-loader "
     "mesa-vulkan-drivers`; Arch: `pacman -S vulkan-icd-loader vulkan-swrast`; macOS: `brew install vulkan-loader "
     "molten-vk`; Windows: it comes with the GPU vendor's driver)"
 )
+
+DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
+"""Lists of files that replace the loader's search for drivers; it reads the first one that is set."""
 
 SUCCESS, TIMEOUT, INCOMPLETE = 0, 2, 5
 _OUT_OF_MEMORY = ("VK_ERROR_OUT_OF_HOST_MEMORY", "VK_ERROR_OUT_OF_DEVICE_MEMORY", "VK_ERROR_TOO_MANY_OBJECTS")
@@ -89,8 +93,20 @@ def failure(call: str, result: int) -> DeviceError:
     if name == "VK_ERROR_DEVICE_LOST":
         return DeviceLost(f"{call} failed with {name}: the device is gone; make a new Device")
     if name == "VK_ERROR_INCOMPATIBLE_DRIVER":
-        return DeviceNotFound(f"{call} failed with {name}: no Vulkan 1.1 driver on this machine; {INSTALL_DRIVER}")
+        return DeviceNotFound(
+            f"{call} failed with {name}: no Vulkan 1.1 driver on this machine; {how_to_get_a_driver()}"
+        )
     return DeviceError(f"{call} failed with {name}")
+
+
+def how_to_get_a_driver() -> str:
+    """What to do where the loader finds no driver: a variable that hides the others comes first."""
+    for variable in DRIVER_VARIABLES:
+        if files := os.environ.get(variable):
+            return (
+                f"{variable} is {files!r}, and the loader looks nowhere else: correct or unset it, or {INSTALL_DRIVER}"
+            )
+    return INSTALL_DRIVER
 
 
 class Functions:

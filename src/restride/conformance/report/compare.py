@@ -153,7 +153,7 @@ def compare(before: Report, after: Report) -> Comparison:
     ratios = [
         Ratio(str(new.case), old.speed.seconds, new.speed.seconds)
         for old, new in both
-        if old.speed is not None and new.speed is not None and old.speed.seconds > 0
+        if old.speed is not None and new.speed is not None
     ]
     return Comparison(
         headline(before),

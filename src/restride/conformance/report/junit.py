@@ -50,7 +50,7 @@ def write_junit(report: Report, path: Path) -> None:
     started = report.started.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
     suite = ET.SubElement(root, "testsuite", {"name": _suite_name(report), **counts, "timestamp": started})
     properties = ET.SubElement(suite, "properties")
-    known = {**facts(report), "command": report.command, "interrupted": "yes" if report.interrupted else ""}
+    known = {**facts(report), "command": report.command, "broken off": report.broken_off}
     for name, value in known.items():
         if value:
             ET.SubElement(properties, "property", {"name": _text(name), "value": _text(value)})
@@ -80,7 +80,9 @@ def _add_case(suite: ET.Element, report: Report, outcome: Outcome) -> None:
         ET.SubElement(element, kind, {"message": _text(short)})
         return
     said = {"type": str(outcome.verdict), "message": _text(f"{outcome.verdict}: {short}" if short else outcome.verdict)}
-    ET.SubElement(element, kind, said).text = _text(f"{outcome.message}\n{report.target.repro(case)}\n".lstrip("\n"))
+    ET.SubElement(element, kind, said).text = _text(
+        f"{outcome.message}\n{report.target.repro(case, report.mode)}\n".lstrip("\n")
+    )
 
 
 def _text(text: str) -> str:

@@ -36,6 +36,10 @@ function time(seconds) {
   return `${(seconds * 1e6).toFixed(0)} µs`;
 }
 
+function rate(gigabytes) {
+  return gigabytes >= 0.1 ? `${gigabytes.toPrecision(3)} GB/s` : `${(gigabytes * 1e3).toPrecision(3)} MB/s`;
+}
+
 function fragment(wanted) {
   const set = Object.entries(wanted).filter(([, value]) => value);
   return `#${new URLSearchParams(set)}` === "#" ? "#all" : `#${new URLSearchParams(set)}`;
@@ -174,7 +178,7 @@ function row(one) {
   if (one.speed) {
     numbers.append(
       make("span", {}, `call ${time(one.speed.seconds)}`),
-      make("span", {}, `${one.speed.gigabytes_per_second.toFixed(2)} GB/s`),
+      make("span", {}, rate(one.speed.gigabytes_per_second)),
       make("span", {}, `${(one.speed.share_of_copy * 100).toFixed(0)}% of copy`),
     );
   }

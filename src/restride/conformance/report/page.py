@@ -53,9 +53,9 @@ def _record(report: Report) -> dict[str, Any]:
     """What the script shows; it computes counts, and nothing that Python knows better."""
     cases = [_case_record(outcome) for outcome in report.outcomes]
     return {
-        "headline": headline(report),
+        "headline": printable(headline(report)),
         "tone": _tone(report),
-        "facts": [[name, value] for name, value in _facts(report).items() if value],
+        "facts": [[printable(name), printable(value)] for name, value in _facts(report).items() if value],
         "limits": [[name, _limit(value)] for name, value in report.device["limits"].items()],
         "verdicts": [{"name": verdict, "good": verdict.is_good} for verdict in Verdict],
         "skipped": [[printable(reason), count] for reason, count in report.skip_reasons.items()],
@@ -111,5 +111,5 @@ def _ordered(found: Iterable[str], order: Iterable[str]) -> list[str]:
 def _repro(report: Report) -> list[str]:
     """The command that reruns a case: what stands before its quoted line, and what behind."""
     blank = Case("reorder", TensorDesc("u8", (1,)), TensorDesc("u8", (1,)))
-    before, _, after = report.target.repro(blank).partition(shlex.quote(str(blank)))
+    before, _, after = report.target.repro(blank, report.mode).partition(shlex.quote(str(blank)))
     return [before, after]

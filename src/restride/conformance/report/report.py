@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from restride.conformance.outcome import Outcome, Verdict, worst
-from restride.conformance.target import ShaderUnderTest, Target
-
-Mode = Literal["correctness", "bitwise", "perf"]
+from restride.conformance.target import Mode, ShaderUnderTest, Target
 
 FORMAT = "restride-test-report"
 VERSION = 1
 MESSAGE_CHARACTERS = 8192
 """Of each message; the rest is cut off, and said to be."""
+INTERRUPTED = "interrupted"
+"""``broken_off`` of a run that the user ended."""
 PICTURE_BYTES = 16 << 20
 """Of all pictures together: those of the first failures are kept."""
 
@@ -32,7 +32,8 @@ class Report:
     selected: how many cases were to be run; more than there are outcomes if the run was broken off.
     device: a ``DeviceInfo`` as a dict, limits included.
     versions: of restride, python, numpy and whatever else took part, by name.
-    interrupted: the user broke it off.
+    broken_off: why it ended early, ``INTERRUPTED`` if the user ended it; empty if it did not, or if it was to stop at
+        the first failure.
     """
 
     started: datetime
@@ -46,10 +47,11 @@ class Report:
     versions: Mapping[str, str]
     platform: str
     outcomes: tuple[Outcome, ...]
-    interrupted: bool = False
+    broken_off: str = ""
 
     def __post_init__(self) -> None:
         """Keep to the bounds."""
+        object.__setattr__(self, "broken_off", _cut(self.broken_off))
         object.__setattr__(self, "outcomes", tuple(_bounded(self.outcomes)))
 
     @property
@@ -91,7 +93,7 @@ class Report:
             "catalogues": list(self.catalogues),
             "mode": self.mode,
             "selected": self.selected,
-            "interrupted": self.interrupted,
+            "broken_off": self.broken_off,
             "target": asdict(self.target),
             "device": dict(self.device),
             "versions": dict(self.versions),
@@ -116,7 +118,7 @@ class Report:
             record["versions"],
             record["platform"],
             tuple(outcomes),
-            record["interrupted"],
+            record["broken_off"],
         )
 
 
@@ -125,13 +127,18 @@ def first_line(message: str) -> str:
     return message.partition("\n")[0]
 
 
+def _cut(message: str) -> str:
+    if len(message) <= MESSAGE_CHARACTERS:
+        return message
+    cut = f"\n... and {len(message) - MESSAGE_CHARACTERS} more characters"
+    return message[: MESSAGE_CHARACTERS - len(cut)] + cut
+
+
 def _bounded(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
     room = PICTURE_BYTES
     for outcome in outcomes:
-        kept = outcome
-        if len(outcome.message) > MESSAGE_CHARACTERS:
-            cut = f"\n... and {len(outcome.message) - MESSAGE_CHARACTERS} more characters"
-            kept = replace(kept, message=outcome.message[: MESSAGE_CHARACTERS - len(cut)] + cut)
+        message = _cut(outcome.message)
+        kept = outcome if message == outcome.message else replace(outcome, message=message)
         if (shown := outcome.pictures) is not None:
             room -= len(shown.expected) + len(shown.actual) + len(shown.difference)
             if room < 0:

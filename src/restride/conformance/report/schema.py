@@ -25,9 +25,11 @@ TYPES: dict[str, Callable[[Any], bool]] = {
 }
 KEYWORDS = frozenset(
     """$schema $id $defs $ref title description type const enum properties required additionalProperties items
-    minimum maximum maxLength pattern""".split()  # noqa: SIM905 - a list of words
+    minimum maximum maxLength maxItems pattern""".split()  # noqa: SIM905 - a list of words
 )
 """What a schema may say."""
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def require(value: Any, schema: Schema, definitions: Mapping[str, Schema], place: str = "") -> None:
@@ -53,18 +55,27 @@ def require(value: Any, schema: Schema, definitions: Mapping[str, Schema], place
         _require_text(value, schema, place)
     elif isinstance(value, dict):
         _require_object(value, schema, definitions, place)
-    elif isinstance(value, list) and "items" in schema:
-        for index, item in enumerate(value):
-            require(item, schema["items"], definitions, f"{place}[{index}]")
+    elif isinstance(value, list):
+        _require_array(value, schema, definitions, place)
     elif TYPES["number"](value) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
         _refuse(place, f"must be in [{schema.get('minimum', '')}, {schema.get('maximum', '')}]", value)
 
 
 def _require_text(value: str, schema: Schema, place: str) -> None:
+    # Half of a surrogate pair passes as an escape of JSON, and then nothing can print it.
+    if _HALF.search(value):
+        _refuse(place, "must have no half of a surrogate pair", value)
     if len(value) > schema.get("maxLength", len(value)):
         _refuse(place, f"must have at most {schema['maxLength']} characters", value)
     if "pattern" in schema and not re.search(schema["pattern"], value):
         _refuse(place, f"must match {schema['pattern']}", value)
+
+
+def _require_array(value: list[Any], schema: Schema, definitions: Mapping[str, Schema], place: str) -> None:
+    if len(value) > schema.get("maxItems", len(value)):
+        _refuse(place, f"must have at most {schema['maxItems']:,} members", value)
+    for index, item in enumerate(value):
+        require(item, schema.get("items", {}), definitions, f"{place}[{index}]")
 
 
 def _require_object(value: dict[str, Any], schema: Schema, definitions: Mapping[str, Schema], place: str) -> None:
@@ -75,7 +86,7 @@ def _require_object(value: dict[str, Any], schema: Schema, definitions: Mapping[
     for name, item in value.items():
         if name in known:
             require(item, known[name], definitions, f"{place}.{name}".lstrip("."))
-        elif others is False:
+        elif others is False or _HALF.search(name):
             _refuse(place, f"has the unknown member {name[:80]!r}", value)
         elif isinstance(others, Mapping):
             require(item, others, definitions, f"{place}.{name[:80]}".lstrip("."))

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Iterable, Iterator
 
 from restride.conformance.outcome import Verdict
-from restride.conformance.report.report import Report
+from restride.conformance.report.report import INTERRUPTED, Report, first_line
 
 SHOWN_FAILURES = 20
 SHOWN_LINES = 8
 """Of the message of each."""
 SHOWN_REASONS = 10
+LEAST_MOVED = 64 << 10
+"""Bytes that a case must move to count in a median, unless none of its operation does."""
+MOST_DIGITS = 6  # behind the point
 
-# All but the line feed; a message may hold what a driver printed, and a report what anyone wrote.
-_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+# All but the line feed, and what turns the direction of text; a message may hold what a driver printed, and a report
+# what anyone wrote.
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """The text with every control character but the line feed written out, ESC as ``x1b`` behind a backslash."""
+    """The text with control characters, all but the line feed, written out, ESC as ``x1b`` behind a backslash."""
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
@@ -37,9 +42,11 @@ def headline(report: Report) -> str:
         said += f", {counts[Verdict.SKIPPED]:,} {_were(counts[Verdict.SKIPPED])} skipped"
     else:
         said = f"PASSED: {_cases(total)}, all right"
-    if total < report.selected:
-        how = "interrupted" if report.interrupted else "stopped"
-        said += f"; {how} after {total:,} of {report.selected:,}"
+    if report.broken_off == INTERRUPTED:
+        said += f"; interrupted after {total:,} of {report.selected:,}"
+    elif report.broken_off or total < report.selected:
+        reason = f": {first_line(report.broken_off)}" if report.broken_off else ""
+        said += f"; stopped after {total:,} of {report.selected:,}{reason}"
     return said
 
 
@@ -55,7 +62,7 @@ def device_line(report: Report) -> str:
 def facts(report: Report) -> dict[str, str]:
     """What a run was made on and with: names and values for people, empty values included."""
     device, target = report.device, report.target
-    return {
+    known = {
         "device": str(device["name"]),
         "kind": str(device["kind"]),
         "driver": report.driver,
@@ -68,13 +75,22 @@ def facts(report: Report) -> dict[str, str]:
         "cases": " ".join(report.catalogues),
         "mode": report.mode,
         "platform": report.platform,
-        **report.versions,
     }
+    return {**known, **report.versions, **known}  # a version may have any name, and stands for no other fact
 
 
 def speed_text(seconds: float, gigabytes_per_second: float, share_of_copy: float) -> str:
-    """``  0.812 ms    9.31 GB/s   87% of copy``."""
-    return f"{seconds * 1e3:9.3f} ms {gigabytes_per_second:8.2f} GB/s {share_of_copy:5.0%} of copy"
+    """``    0.812 ms     9.31 GB/s   87.2% of copy``: three significant digits."""
+    time = f"{_three(seconds * 1e3):>8} ms" if seconds >= 1e-4 else f"{_three(seconds * 1e6):>8} us"
+    fast = gigabytes_per_second >= 0.1
+    rate = f"{_three(gigabytes_per_second):>8} GB/s" if fast else f"{_three(gigabytes_per_second * 1e3):>8} MB/s"
+    return f"{time} {rate} {_three(share_of_copy * 100):>6}% of copy"
+
+
+def _three(value: float) -> str:
+    """Three significant digits, or all before the point: 0.0123, 1.23, 12,345."""
+    digits = 2 - math.floor(math.log10(value)) if value > 0 else 0
+    return f"{value:,.{min(max(digits, 0), MOST_DIGITS)}f}"
 
 
 def summary(report: Report) -> str:
@@ -90,10 +106,11 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
         yield f"{outcome.verdict} {outcome.case}"
         yield from (f"    {line}" for line in _first(outcome.message.splitlines(), SHOWN_LINES, "lines"))
-        yield f"    {report.target.repro(outcome.case)}"
+        yield f"    {report.target.repro(outcome.case, report.mode)}"
     if len(report.bad) > SHOWN_FAILURES:
         yield ""
-        yield f"... and {len(report.bad) - SHOWN_FAILURES:,} more that are not right"
+        left_out = f"{len(report.bad) - SHOWN_FAILURES:,} more that are not right"
+        yield f"... and {left_out}; `restride test --lf` runs them again"
     if report.skip_reasons:
         yield ""
         yield "skipped:"
@@ -105,19 +122,23 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _speeds(report: Report) -> Iterator[str]:
-    """The medians of each operation, where speeds were measured."""
+    """The medians of each operation, where speeds were measured; small cases tell only what a call costs."""
     measured = [(outcome.case.op, outcome.speed) for outcome in report.outcomes if outcome.speed is not None]
     if measured:
         yield ""
         yield "medians:"
     for op in dict.fromkeys(op for op, _ in measured):
-        speeds = [speed for its, speed in measured if its == op]
+        every = [speed for its, speed in measured if its == op]
+        large = [speed for speed in every if round(speed.seconds * speed.gigabytes_per_second * 1e9) >= LEAST_MOVED]
+        speeds = large or every
+        small = len(every) - len(speeds)
+        left_out = f" ({small:,} that move less than 64 KiB left out)" if small else ""
         text = speed_text(
             statistics.median(speed.seconds for speed in speeds),
             statistics.median(speed.gigabytes_per_second for speed in speeds),
             statistics.median(speed.share_of_copy for speed in speeds),
         )
-        yield f"{_cases(len(speeds)):>14}  {op:<10}{text}"
+        yield f"{_cases(len(speeds)):>14}  {op:<10}{text}{left_out}"
 
 
 def _first(lines: Iterable[str], most: int, what: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from restride.kernel import Limits
 
@@ -14,19 +14,20 @@ class Host:
     """What a worker says of itself once its device is open.
 
     device: the ``DeviceInfo``, as JSON has it.
+    limits: what plans for the device respect; ``device`` has what it allows without a runtime in between.
     versions: of Python and of packages, by name.
     """
 
     device: Mapping[str, Any]
+    limits: Limits
     runtime: str
     versions: Mapping[str, str]
 
-    @property
-    def limits(self) -> Limits:
-        """What plans for the device respect."""
-        limits = dict(self.device["limits"])
-        limits["max_group_count"] = tuple(limits["max_group_count"])
-        return Limits(**limits)
+    @classmethod
+    def from_hello(cls, hello: Mapping[str, Any]) -> Self:
+        """What the first answer of a worker says."""
+        limits = Limits(**{**hello["limits"], "max_group_count": tuple(hello["limits"]["max_group_count"])})
+        return cls(hello["device"], limits, hello["runtime"], hello["versions"])
 
     def __str__(self) -> str:
         device = self.device

@@ -28,9 +28,12 @@ _NEIGHBOURS = {"nearest": 1, "linear": 2}
 class Batch:
     """Calls that follow one another on the device without a wait, and one wait for all; as many as take a while."""
 
-    def __init__(self, call: Callable[[], object], wait: Callable[[], object]) -> None:
+    def __init__(
+        self, call: Callable[[], object], wait: Callable[[], object], started: Callable[[], None] = lambda: None
+    ) -> None:
         self._call = call
         self._wait = wait
+        self._started = started
         self._calls = 1
         self.seconds()  # kernels are compiled, memory is touched
         while self._calls < MOST_CALLS and self.seconds() * self._calls < BATCH_SECONDS:
@@ -38,6 +41,7 @@ class Batch:
 
     def seconds(self) -> float:
         """Run the batch; seconds a call."""
+        self._started()
         start = perf_counter()
         for _ in range(self._calls):
             self._call()
@@ -45,12 +49,17 @@ class Batch:
         return (perf_counter() - start) / self._calls
 
 
-def measure_case(case: Case, device: Device) -> Speed:
+def measure_case(case: Case, device: Device, started: Callable[[], None] = lambda: None) -> Speed:
     """Run a case again and again, and copies of the device in between, so that both meet the same other work.
 
     A copy moves as many bytes as the case reads and writes, rounded up to a power of two from 16 to 256 MiB, so that
     both find the same caches; they count twice, read and written. It takes the way of a case from runtime to queue. The
     runtime ``kompute`` repeats a copy on the host, so there the share is that of both together.
+
+    Args:
+        case: one that passes.
+        device: where it runs.
+        started: called before each batch: a time limit is for each anew.
 
     Raises:
         RestrideError: the operation refused the case, the device has no room, or it failed.
@@ -58,6 +67,7 @@ def measure_case(case: Case, device: Device) -> Speed:
     import restride as rs
 
     setting = prepare(case)
+    started()
     source = rs.from_buffer(setting.source, setting.src, device=device)
     viewed = source if case.view is None else case.view.of_tensor(source)
     out = rs.from_buffer(setting.destination, setting.dst, device=device)
@@ -67,8 +77,8 @@ def measure_case(case: Case, device: Device) -> Speed:
     src, dst = runtime.allocate(copied), runtime.allocate(copied)
     # Not zeros, which a driver may know to be.
     runtime.write(src, 0, np.resize(poison(1 << 20), copied).data)
-    operation = Batch(lambda: OPERATIONS[case.op].call(case, viewed, out), device.wait)
-    copy = Batch(lambda: runtime.copy(src, dst, copied), device.wait)
+    operation = Batch(lambda: OPERATIONS[case.op].call(case, viewed, out), device.wait, started)
+    copy = Batch(lambda: runtime.copy(src, dst, copied), device.wait, started)
     rounds = [(operation.seconds(), copy.seconds()) for _ in range(BATCHES)]
     seconds, copy_seconds = (median(column) for column in zip(*rounds, strict=True))
     rate = moved / seconds

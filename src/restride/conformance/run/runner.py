@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +12,18 @@ from typing import Literal, Self
 import numpy as np
 
 from restride.conformance.case import Case
-from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.outcome import Outcome, Verdict, worst
 from restride.conformance.run.host import Host
 from restride.conformance.run.worker_process import COMMAND, WorkerDied, WorkerProcess
 from restride.conformance.target import Target
-from restride.errors import DeviceError
+from restride.errors import DeviceError, RestrideError
 
 _SHOWN = 5  # differing bytes that a message lists
+
+REOPENING = 10.0
+"""Seconds in which a device that was open before may open again: a GPU that is reset is gone for a few."""
+
+_PAUSE = 0.5
 
 
 class Runner:
@@ -29,10 +35,11 @@ class Runner:
     """
 
     def __init__(self, target: Target, command: Sequence[str] = COMMAND) -> None:
-        self._target = target
+        self.target = target
         self._command = command
         self._workers: dict[str, WorkerProcess] = {}
         self._aftermath: list[str] = []
+        self._has_opened = False
 
     @property
     def host(self) -> Host:
@@ -45,7 +52,11 @@ class Runner:
 
     @property
     def aftermath(self) -> tuple[str, ...]:
-        """What went wrong after the last case, when ``close`` closed the device: nobody's outcome has it."""
+        """What went wrong behind a case that had its outcome, so that no outcome has it.
+
+        A worker that died before the next case was on the device, or messages and a crash when ``close`` closed the
+        device. A death names the case that it came after.
+        """
         return tuple(self._aftermath)
 
     def run(self, case: Case, mode: Literal["correctness", "perf"] = "correctness") -> Outcome:
@@ -54,9 +65,9 @@ class Runner:
         Raises:
             RestrideError: a device that cannot be opened, with the worker's own error; the validation layer is not
                 installed (DeviceNotFound); or two workers in a row ended or hung before the device was open
-                (DeviceError).
+                (DeviceError). A device that was open before has some seconds to come back.
         """
-        return self._worker("first").run(case, mode)
+        return self._run("first", case, mode)
 
     def run_bitwise(self, case: Case) -> Outcome:
         """The worse outcome of a case in two processes, FAILED if the destinations differ in any byte.
@@ -66,27 +77,42 @@ class Runner:
         """
         with TemporaryDirectory(prefix="restride-bitwise-", ignore_cleanup_errors=True) as folder:
             kept = [Path(folder, name) for name in ("first", "second")]
-            outcomes = [self._worker(file.name).run(case, "correctness", file) for file in kept]
-            worse = max(outcomes, key=lambda outcome: outcome.verdict.severity)
+            outcomes = [self._run(file.name, case, "correctness", file) for file in kept]
+            verdict = worst(outcome.verdict for outcome in outcomes)
+            worse = next(outcome for outcome in outcomes if outcome.verdict is verdict)
             worse = replace(worse, seconds=sum(outcome.seconds for outcome in outcomes))
             difference = _difference(*kept) if all(file.exists() for file in kept) else ""
-        if not difference or worse.verdict.severity > Verdict.FAILED.severity:
+        if not difference or worst((verdict, Verdict.FAILED)) is not Verdict.FAILED:
             return worse
         message = f"{difference}\n{worse.message}" if worse.message else difference
         return replace(worse, verdict=Verdict.FAILED, message=message)
 
     def close(self) -> None:
-        """Let the workers close their devices, a few seconds at most; a second call does nothing."""
-        while self._workers:
-            _, worker = self._workers.popitem()
-            worker.close()
-            self._aftermath += worker.aftermath
+        """Let the workers close their devices, a few seconds at most; a second call does nothing.
+
+        Ctrl-C meanwhile ends them at once.
+        """
+        try:
+            for worker in self._workers.values():
+                worker.close()
+                self._aftermath += worker.aftermath
+        finally:
+            for worker in self._workers.values():
+                worker.kill()
+            self._workers.clear()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _run(self, name: str, case: Case, mode: str, keep: Path | None = None) -> Outcome:
+        try:
+            return self._worker(name).run(case, mode, keep)
+        except WorkerDied:
+            self._aftermath += self._workers.pop(name).aftermath
+            return self._worker(name).run(case, mode, keep)
 
     def _worker(self, name: str) -> WorkerProcess:
         worker = self._workers.get(name)
@@ -95,12 +121,24 @@ class Runner:
         return worker
 
     def _started(self) -> WorkerProcess:
-        for _ in range(2):
+        deadline = time.monotonic() + (REOPENING if self._has_opened else 0)
+        deaths = 0
+        while True:
             try:
-                return WorkerProcess(self._target, self._command)
-            except WorkerDied as died:
-                reason = died
-        raise DeviceError(f"no worker process opens the device, in two attempts: {reason}") from reason
+                worker = WorkerProcess(self.target, self._command)
+            except (WorkerDied, RestrideError) as failure:
+                deaths += isinstance(failure, WorkerDied)
+                if time.monotonic() < deadline:
+                    time.sleep(_PAUSE)
+                elif isinstance(failure, RestrideError):
+                    raise
+                elif deaths > 1:
+                    raise DeviceError(
+                        f"no worker process opens the device, in {deaths} attempts: {failure}"
+                    ) from failure
+            else:
+                self._has_opened = True
+                return worker
 
 
 def _difference(first: Path, second: Path) -> str:

@@ -24,11 +24,18 @@ INSTALL_LAYER = (
 _FEATURE = "VK_VALIDATION_FEATURE_ENABLE_"
 # Without it the layer compares accesses inside one command buffer only; each operation is a submission of its own.
 _BETWEEN_SUBMISSIONS = "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
+# ``enables``: for layers that know nothing else, such as 1.3.239; from 1.4.335 on they warn about it, and obey it.
+# Keys of their own replace it: validate_sync since 2023, gpuav_enable after 1.3.296. A layer ignores the keys of a
+# settings file that it does not know, and says nothing.
 PROFILES: dict[str, tuple[str, ...]] = {
     "core": (),
-    "sync": (f"khronos_validation.enables = {_FEATURE}SYNCHRONIZATION_VALIDATION_EXT,{_BETWEEN_SUBMISSIONS}",),
+    "sync": (
+        f"khronos_validation.enables = {_FEATURE}SYNCHRONIZATION_VALIDATION_EXT,{_BETWEEN_SUBMISSIONS}",
+        "khronos_validation.validate_sync = true",
+    ),
     "gpu": (
         f"khronos_validation.enables = {_FEATURE}GPU_ASSISTED_EXT,{_FEATURE}GPU_ASSISTED_RESERVE_BINDING_SLOT_EXT",
+        "khronos_validation.gpuav_enable = true",
     ),
 }
 """What each profile adds to the layer's settings file."""
@@ -36,8 +43,13 @@ PROFILES: dict[str, tuple[str, ...]] = {
 # The layer compares accesses with the buffer, not with the range that is bound: each memory needs its own.
 _ENVIRONMENT = {"gpu": {"RESTRIDE_SEPARATE_BUFFERS": "1"}}
 
-# What the layer says about itself when GPU assistance starts, not about the program.
-_ABOUT_ITSELF = ("UNASSIGNED-GPU-Assisted Validation Setup", "UNASSIGNED-GPU-Assisted-Validation-Setup")
+# What the layer says about itself when it reads its settings and when GPU assistance starts, not about the program.
+_ABOUT_ITSELF = (
+    "UNASSIGNED-GPU-Assisted Validation Setup",
+    "UNASSIGNED-GPU-Assisted-Validation-Setup",
+    "[ VALIDATION-SETTINGS ]",
+    "[ WARNING-Setting-",
+)
 
 # VUID-vkDestroyDevice-device-00378(ERROR / SPEC): msgNum: 1901072314 - Validation Error: [ VUID-...; later layers
 # leave out what is before "Validation Error".

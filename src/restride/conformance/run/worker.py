@@ -1,12 +1,12 @@
 """The worker: a process that opens one device and runs cases on it, a line of JSON for every command and answer.
 
-    in:  the target                                out: {"device": ..., "runtime": ..., "versions": ...}
+    in:  the target                                out: {"device": ..., "limits": ..., "runtime": ..., "versions": ...}
                                                     or: {"error": "DeviceNotFound", "message": "..."}, and it ends
-    in:  {"case": "...", "mode": "...", "keep": ...}  out: {"started": true}, then {"outcome": ...}
+    in:  {"case": "...", "mode": "...", "keep": ...}  out: {"started": true}, {"judging": true}, {"outcome": ...}
 
 Commands come on file descriptor 0 and answers go to 1, both moved away first: what drivers print on stdout goes to
-stderr, which the parent keeps. ``started`` starts the clock of the case anew. At the end of its input the worker closes
-the device and ends.
+stderr, which the parent keeps. ``started`` starts the clock of the device, anew for each batch that is measured, and
+``judging`` that of the host. At the end of its input the worker closes the device and ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,16 +30,21 @@ import restride
 from restride.conformance.case import Case
 from restride.conformance.check import run_case
 from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.room import host_bytes
 from restride.conformance.run.measure import measure_case
-from restride.conformance.shader import TakesNoPart, module_source, put_to_test
+from restride.conformance.shader import RuntimeUnderTest, TakesNoPart, module_source, put_to_test
 from restride.conformance.target import ShaderUnderTest, Target
 from restride.device import Device
 from restride.errors import DeviceLost, DeviceTimeout, RestrideError
+from restride.kernel import Limits
 from restride.runtime import open_runtime
 from restride.runtime.modules import load_module
 
 PREPARATION = 60.0
-"""Least seconds to open the device, or to fill the inputs of a case and compute its answer."""
+"""Least seconds to open the device, to fill the inputs of a case and compute its answer, or to judge its results."""
+
+PREPARED_BYTES = 32 << 20
+"""Bytes of host work for which a case has one second more."""
 
 GRACE = 1.0
 """Seconds past the time limit of a case: the runtime, which has the same limit, may answer before its end."""
@@ -71,18 +76,20 @@ def serve(commands: BinaryIO, answer: Answer) -> None:
     """Open the device, then run one case for each line of ``commands``."""
     target = _target(json.loads(commands.readline()))
     try:
-        _end_after(max(target.timeout, PREPARATION))
-        with open_device(target) as device:
-            answer({"device": asdict(device.info), "runtime": target.runtime, "versions": _versions()})
+        _end_after(preparation(target))
+        try:
+            device = open_device(target)
+        except RestrideError as error:
+            answer({"error": type(error).__name__, "message": str(error)})
+            return
+        with device:
+            answer(_hello(device, target))
             faulthandler.cancel_dump_traceback_later()
             for line in commands:
                 command = json.loads(line)
-                outcome = run(Case.parse(command["case"]), device, target, command, lambda: answer({"started": True}))
-                answer({"outcome": outcome.record()})
+                answer({"outcome": run(Case.parse(command["case"]), device, target, command, answer).record()})
                 faulthandler.cancel_dump_traceback_later()
             _end_after(target.timeout)
-    except RestrideError as error:
-        answer({"error": type(error).__name__, "message": str(error)})
     finally:
         faulthandler.cancel_dump_traceback_later()
 
@@ -100,23 +107,29 @@ def open_device(target: Target) -> Device:
     return device
 
 
-def run(case: Case, device: Device, target: Target, command: dict[str, Any], started: Callable[[], None]) -> Outcome:
+def run(case: Case, device: Device, target: Target, command: dict[str, Any], answer: Answer) -> Outcome:
     """Run one case and turn whatever it raises into a verdict; one that is not ours is a mistake in restride."""
     begin = time.perf_counter()
 
-    def start() -> None:
+    def started() -> None:
         _end_after(target.timeout)
-        started()
+        answer({"started": True})
+
+    def judging() -> None:
+        _end_after(preparation(target, case))
+        answer({"judging": True})
 
     def ended(verdict: Verdict, message: str) -> Outcome:
         return Outcome(case, verdict, message, time.perf_counter() - begin)
 
-    _end_after(max(target.timeout, PREPARATION))
+    _end_after(preparation(target, case))
+    if isinstance(device.runtime, RuntimeUnderTest):
+        device.runtime.begin(str(case))
+    keep = Path(command["keep"]) if command["keep"] else None
     try:
-        outcome = run_case(case, device, started=start, keep=Path(command["keep"]) if command["keep"] else None)
+        outcome = run_case(case, device, started=started, judging=judging, keep=keep)
         if command["mode"] == "perf" and outcome.verdict is Verdict.PASSED:
-            start()
-            outcome = replace(outcome, speed=measure_case(case, device))
+            outcome = _measured(outcome, device, started)
     except TakesNoPart as reason:
         return ended(Verdict.SKIPPED, str(reason))
     except DeviceTimeout:
@@ -129,6 +142,21 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], sta
         lines = traceback.format_exc().splitlines()[-_TRACEBACK_LINES:]
         return ended(Verdict.FAILED, "\n".join([f"a mistake in restride: {lines[-1]}", *lines]))
     return outcome
+
+
+def _measured(outcome: Outcome, device: Device, started: Callable[[], None]) -> Outcome:
+    """The outcome with its speed, or why it has none: that the tensors found no room twice is no wrong answer."""
+    try:
+        return replace(outcome, speed=measure_case(outcome.case, device, started))
+    except (DeviceLost, DeviceTimeout):
+        raise
+    except RestrideError as error:
+        return replace(outcome, message=f"its speed was not measured: {type(error).__name__}: {error}")
+
+
+def preparation(target: Target, case: Case | None = None) -> float:
+    """Seconds that the host has before a case is on the device, and again after it; without a case, to open it."""
+    return max(target.timeout, PREPARATION + (0 if case is None else host_bytes(case) // PREPARED_BYTES))
 
 
 def too_late(seconds: float) -> str:
@@ -156,6 +184,11 @@ def _end_after(seconds: float) -> None:
 def _target(record: dict[str, Any]) -> Target:
     shader = record["shader"]
     return Target(**{**record, "shader": None if shader is None else ShaderUnderTest(**shader)})
+
+
+def _hello(device: Device, target: Target) -> dict[str, Any]:
+    limits = {field.name: getattr(device.limits, field.name) for field in fields(Limits)}
+    return {"device": asdict(device.info), "limits": limits, "runtime": target.runtime, "versions": _versions()}
 
 
 def _versions() -> dict[str, str]:

@@ -22,7 +22,7 @@ from restride.conformance.case import Case
 from restride.conformance.outcome import Outcome, Verdict, worst
 from restride.conformance.run.host import Host
 from restride.conformance.run.validation import LAYER, Layer
-from restride.conformance.run.worker import GRACE, PREPARATION, too_late
+from restride.conformance.run.worker import GRACE, preparation, too_late
 from restride.conformance.target import Target
 
 COMMAND = (sys.executable, "-m", "restride.conformance.run.worker")
@@ -51,7 +51,7 @@ class WorkerProcess:
 
     host: what it runs on.
     is_usable: it waits for a case. One that crashed, hung or was interrupted is killed and never usable again.
-    aftermath: what went wrong when it was closed: messages of the validation layer, or a crash.
+    aftermath: what went wrong after its last case: messages of the validation layer, or a crash, perhaps as it closed.
 
     Raises:
         WorkerDied: it ended before its device was open, or did not open it in time.
@@ -62,7 +62,7 @@ class WorkerProcess:
         self.is_usable = False
         self.aftermath: tuple[str, ...] = ()
         self._target = target
-        self._case_before = "none"
+        self._case_before: Case | None = None
         self._layer = None if target.validate is None else Layer(target.validate)
         try:
             self._process = subprocess.Popen(
@@ -98,16 +98,25 @@ class WorkerProcess:
         self.is_usable = True
 
     def run(self, case: Case, mode: str, keep: Path | None = None) -> Outcome:
-        """The outcome of one case. After TIMEOUT and CRASHED the process is dead."""
+        """The outcome of one case. After TIMEOUT and CRASHED the process is dead.
+
+        Raises:
+            WorkerDied: of something before this case; ``aftermath`` has it.
+        """
         self.is_usable = False
-        self._said.clear()
+        if self._process.poll() is None:
+            self._said.clear()
         command = {"case": str(case), "mode": mode, "keep": None if keep is None else str(keep)}
         try:
             outcome = self._with_messages(self._run(case, command))
+        except WorkerDied as died:
+            self.aftermath = (*self._messages(), f"after {self._case_before}: {died}")
+            self.kill()
+            raise
         except BaseException:
             self.kill()
             raise
-        self._case_before = str(case)
+        self._case_before = case
         if outcome.verdict in (Verdict.TIMEOUT, Verdict.CRASHED):
             self.kill()
         else:
@@ -118,7 +127,7 @@ class WorkerProcess:
         """Let the worker close its device, or kill it where it does not; a second call does nothing."""
         try:
             if self.is_usable:
-                self.aftermath = tuple(self._closed())
+                self.aftermath = self._closed()
         finally:
             self.kill()
 
@@ -137,49 +146,54 @@ class WorkerProcess:
             self._layer.close()
 
     def _opened(self) -> Host:
-        limit = max(self._target.timeout, PREPARATION)
+        limit = preparation(self._target)
         self._send(asdict(self._target))
         hello = self._answer(time.monotonic() + limit, f"the device was not open after {limit:g} s")
         if "error" in hello:
             raise getattr(errors, hello["error"])(hello["message"])
         if self._layer is not None:
             self._layer.require_running()
-        return Host(**hello)
+        return Host.from_hello(hello)
 
-    def _closed(self) -> list[str]:
+    def _closed(self) -> tuple[str, ...]:
         self._hang_up()
         self._wait(_CLOSING)
-        found = [] if self._layer is None else self._layer.messages()
+        found = self._messages()
         if self._process.returncode != 0:
-            found.append("\n".join([f"after the last case the worker {self._end()}", *self._last_words()]))
-        return found
+            found.append(f"after {self._case_before or 'the device was open'}: {self._death()}")
+        return tuple(found)
 
     def _run(self, case: Case, command: dict[str, Any]) -> Outcome:
         begin = time.monotonic()
-        limit = max(self._target.timeout, PREPARATION)
-        deadline, late = begin + limit, f"the inputs were not ready after {limit:g} s"
+        limit, on_host = self._target.timeout, preparation(self._target, case)
+        deadline = begin + on_host
+        late = f"its inputs were not ready after {on_host:g} s: it never reached the device"
         has_started = False
         try:
             self._send(command)
             while "outcome" not in (answer := self._answer(deadline, late)):
                 has_started = True
-                limit = self._target.timeout
-                deadline, late = time.monotonic() + limit + GRACE, too_late(limit)
+                if "started" in answer:
+                    deadline, late = time.monotonic() + limit + GRACE, too_late(limit)
+                else:
+                    deadline, late = time.monotonic() + on_host, f"its results were not judged after {on_host:g} s"
             return Outcome.from_record(answer["outcome"])
         except WorkerDied as died:
-            message = str(died)
-            if not has_started:
-                message += f"\nit had not started this case yet; the one before was: {self._case_before}"
-            return Outcome(case, died.verdict, message, time.monotonic() - begin)
+            if died.verdict is Verdict.CRASHED and not has_started and self._case_before is not None:
+                raise  # numpy does not crash: the driver did, behind the case before
+            return Outcome(case, died.verdict, str(died), time.monotonic() - begin)
 
     def _with_messages(self, outcome: Outcome) -> Outcome:
         """The outcome, at best FAILED where the validation layer said something; the first case has the opening's."""
-        found = [] if self._layer is None else self._layer.messages()
+        found = self._messages()
         if not found:
             return outcome
         lines = [f"{LAYER} has {len(found)} message{'s' * (len(found) > 1)}", *found]
         lines = [outcome.message, *lines] if outcome.message else lines
         return replace(outcome, verdict=worst([outcome.verdict, Verdict.FAILED]), message="\n".join(lines))
+
+    def _messages(self) -> list[str]:
+        return [] if self._layer is None else self._layer.messages()
 
     def _send(self, message: dict[str, Any]) -> None:
         # That it is dead is what its answers say.
@@ -195,7 +209,7 @@ class WorkerProcess:
             raise WorkerDied(Verdict.TIMEOUT, late) from None
         if not line.endswith(b"\n"):
             self._wait(_DYING)
-            raise WorkerDied(Verdict.CRASHED, "\n".join([f"the worker {self._end()}", *self._last_words()]))
+            raise WorkerDied(Verdict.CRASHED, self._death())
         try:
             answer: dict[str, Any] = json.loads(line)
         except ValueError:
@@ -219,15 +233,17 @@ class WorkerProcess:
         with suppress(OSError):
             self._commands.close()
 
-    def _end(self) -> str:
-        """How the process ended."""
+    def _death(self) -> str:
+        """How the process ended, and its last words."""
         code = self._process.returncode
         if code is None:
-            return "does not end"
-        if code >= 0:
-            return f"ended with exit code {code}"
-        known = {number.value: number.name for number in signal.Signals}
-        return f"died of {known.get(-code, f'signal {-code}')}"
+            end = "does not end"
+        elif code >= 0:
+            end = f"ended with exit code {code}"
+        else:
+            known = {number.value: number.name for number in signal.Signals}
+            end = f"died of {known.get(-code, f'signal {-code}')}"
+        return "\n".join([f"the worker {end}", *self._last_words()])
 
     def _last_words(self) -> list[str]:
         """The last lines on stderr, those around the beginning of faulthandler's report if there is one."""

@@ -5,10 +5,11 @@ The contract is ``shaders/README.md``; ``contract.py`` holds what of it can be c
 
 from restride.conformance.shader.contract import CONTRACT, form_of, module_named
 from restride.conformance.shader.door import module_source, shader_under_test
-from restride.conformance.shader.part import TakesNoPart, put_to_test
+from restride.conformance.shader.part import RuntimeUnderTest, TakesNoPart, put_to_test
 
 __all__ = [
     "CONTRACT",
+    "RuntimeUnderTest",
     "TakesNoPart",
     "form_of",
     "module_named",

@@ -17,6 +17,9 @@ SPIRV_VERSION = (1, 3)
 EXTENSIONS = frozenset({"SPV_KHR_storage_buffer_storage_class"})
 """SPIR-V extensions that Vulkan 1.1 has in its core."""
 
+SHARED_BYTES = 16384
+"""Of all ``shared`` variables together: what every Vulkan device has (``maxComputeSharedMemorySize``)."""
+
 _FORM = "_specialised"
 
 

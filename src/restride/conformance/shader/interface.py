@@ -8,11 +8,12 @@ from restride.conformance.shader.contract import (
     CONTRACT,
     EXTENSIONS,
     INTERFACES,
+    SHARED_BYTES,
     SPIRV_VERSION,
     Interface,
 )
-from restride.conformance.shader.spirv import EntryPoint, Variable, read_interface
-from restride.conformance.shader.spirv import Interface as Declared
+from restride.conformance.shader.declared import Declared, EntryPoint, Variable
+from restride.conformance.shader.spirv import read_interface
 from restride.errors import DescriptorError
 
 _OF_THE_SHADER = ("Input", "Output", "Private", "Workgroup")
@@ -48,6 +49,7 @@ def _broken_rules(declared: Declared, contract: Interface) -> Iterator[str]:
     yield from _broken_start(declared.entry_points, contract)
     for variable in declared.variables:
         yield from _broken_variable(variable, contract)
+    yield from _broken_shared(declared)
     yield from _broken_constants(declared, contract)
 
 
@@ -77,6 +79,15 @@ def _broken_variable(variable: Variable, contract: Interface) -> Iterator[str]:
         yield f"{where}; the contract has set 0 alone"
     elif variable.binding is None or variable.binding >= contract.bindings:
         yield f"{where}; the contract has bindings {', '.join(map(str, range(contract.bindings)))}"
+
+
+def _broken_shared(declared: Declared) -> Iterator[str]:
+    sizes = [variable.nbytes for variable in declared.variables if variable.storage == "Workgroup"]
+    known = sum(size for size in sizes if size is not None)
+    if None in sizes:
+        yield f"shared memory of unknown size; the contract has {SHARED_BYTES} bytes"
+    elif known > SHARED_BYTES:
+        yield f"shared memory of {known} bytes; the contract has {SHARED_BYTES}, which every device has"
 
 
 def _broken_constants(declared: Declared, contract: Interface) -> Iterator[str]:

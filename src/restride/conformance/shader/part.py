@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from zlib import crc32
 
 from restride.conformance.shader.contract import generic_name
 from restride.conformance.target import ShaderUnderTest
 from restride.kernel import KernelSpec, Limits
 from restride.runtime import Counters, DeviceInfo, Memory, Runtime
+
+
+@dataclass(frozen=True)
+class SteeredLimits(Limits):
+    """Limits that leave fewer kernels to choose from, so that more problems reach one. They change no result."""
+
+    widest_element: int = 16
+    shortcuts: bool = True
+
 
 _STEERED = {
     "run_copy_32": (4, True),
@@ -20,33 +30,38 @@ _STEERED = {
     "transpose_32_aligned": (4, True),
     "element_copy": (1, True),
 }
-"""``widest_element`` and ``shortcuts`` of ``Limits`` with which most problems reach a module; absent: any."""
+"""``widest_element`` and ``shortcuts`` with which most problems reach a module; absent: any."""
 
 
 class TakesNoPart(Exception):
     """The problem is solved without the shader under test. A fault of neither, so no ``RestrideError``."""
 
 
-def put_to_test(runtime: Runtime, shader: ShaderUnderTest) -> Runtime:
-    """``runtime``, opened with ``module_source(shader)``, for problems that ``shader`` has a part in.
+def put_to_test(runtime: Runtime, shader: ShaderUnderTest) -> RuntimeUnderTest:
+    """``runtime``, opened with ``module_source(shader)``, for problems that ``shader`` has a part in."""
+    return RuntimeUnderTest(runtime, shader.module)
 
-    A problem begins with an upload. Its submissions are held back until one has the shader's module among its kernels:
-    an operation may copy its source first. Reading the result of a problem that never had it raises ``TakesNoPart``,
-    and nothing was dispatched.
+
+class RuntimeUnderTest:
+    """A ``Runtime`` in front of another. ``begin`` comes before each problem.
+
+    Submissions are held back until one has the module among its kernels: an operation may copy its source first.
+    Reading the result of a problem that never had it raises ``TakesNoPart``, and nothing was dispatched.
     """
-    return _RuntimeUnderTest(runtime, shader.module)
-
-
-class _RuntimeUnderTest:
-    """A ``Runtime`` in front of another."""
 
     def __init__(self, runtime: Runtime, module: str) -> None:
         self._runtime = runtime
         self._module = module
         widest_element, shortcuts = _STEERED.get(generic_name(module), (16, True))
-        self._limits = replace(runtime.limits, widest_element=widest_element, shortcuts=shortcuts)
+        self._limits = SteeredLimits(**asdict(runtime.limits), widest_element=widest_element, shortcuts=shortcuts)
         self._takes_part = False
         self._held: list[tuple[Sequence[KernelSpec], Sequence[Memory]]] = []
+
+    def begin(self, line: str) -> None:
+        """Forget the problem before. Half of all lines, always the same, meet the form of kernels that CPUs get."""
+        self._held.clear()
+        self._takes_part = False
+        self._limits = replace(self._limits, is_cpu=crc32(line.encode()) % 2 == 0)
 
     @property
     def info(self) -> DeviceInfo:
@@ -61,22 +76,31 @@ class _RuntimeUnderTest:
 
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
         # A tensor is written once, when it is made: what is held back reads nothing that this changes.
-        self._takes_part = False
         self._runtime.write(memory, offset, data)
 
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:
         if not self._takes_part:
-            self._held.clear()
             raise TakesNoPart(f"{self._module} takes no part in it")
         self._runtime.read(memory, offset, out)
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
         self._takes_part |= any(kernel.shader == self._module for kernel in kernels)
-        self._held.append((kernels, memories))
+        self._held.append(([self._open_ended(kernel, memories) for kernel in kernels], memories))
         if self._takes_part:
             held, self._held = self._held, []
             for earlier in held:
                 self._runtime.submit(*earlier)
+
+    def _open_ended(self, kernel: KernelSpec, memories: Sequence[Memory]) -> KernelSpec:
+        """The kernel with what it writes bound to the end of the memory: a driver may drop stores past a binding."""
+        most = self._limits.max_buffer_range
+        bindings = tuple(
+            replace(binding, nbytes=max(binding.nbytes, min((memory.nbytes - binding.offset) // 4 * 4, most)))
+            if binding.writes
+            else binding
+            for binding, memory in zip(kernel.bindings, memories, strict=False)
+        )
+        return replace(kernel, bindings=bindings)
 
     def copy(self, src: Memory, dst: Memory, nbytes: int) -> None:
         self._runtime.copy(src, dst, nbytes)

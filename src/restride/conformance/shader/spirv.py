@@ -9,11 +9,11 @@ Source: SPIR-V specification 1.6, sections 2.3 (physical layout) and 3 (numbers 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from restride.conformance.shader.declared import Constant, Declared, EntryPoint, Variable
 from restride.conformance.shader.spirv_names import CAPABILITIES, EXECUTION_MODELS, STORAGE_CLASSES
 from restride.errors import DescriptorError
 
@@ -33,53 +33,12 @@ _WORKGROUP_SIZE = 25  # built-in
 _LOCAL_SIZE = 17  # execution mode
 
 
-class EntryPoint(NamedTuple):
-    """A function that a pipeline may start at; ``local_size`` is None where the module does not fix it."""
-
-    model: str
-    name: str
-    local_size: tuple[int, int, int] | None
-
-
-class Variable(NamedTuple):
-    """A global variable.
-
-    is_buffer: a block of a storage buffer, in either of the two spellings that SPIR-V 1.3 has.
-    nbytes: of the block it points to; None: not known before the module runs.
-    """
-
-    storage: str
-    descriptor_set: int | None
-    binding: int | None
-    is_buffer: bool
-    nbytes: int | None
-
-
-class Constant(NamedTuple):
-    """A specialization constant that a caller may set: its number and its type, "bool", "int32", "float32", ..."""
-
-    number: int
-    kind: str
-
-
-@dataclass(frozen=True)
-class Interface:
-    """What a module says of itself."""
-
-    version: tuple[int, int]
-    capabilities: tuple[str, ...]
-    extensions: tuple[str, ...]
-    entry_points: tuple[EntryPoint, ...]
-    variables: tuple[Variable, ...]
-    constants: tuple[Constant, ...]
-
-
 def is_spirv(content: bytes) -> bool:
     """True for what begins like SPIR-V, in either byte order."""
     return content[:4] in (struct.pack("<I", MAGIC), struct.pack(">I", MAGIC))
 
 
-def read_interface(code: bytes) -> Interface:
+def read_interface(code: bytes) -> Declared:
     """The interface of a module.
 
     Raises:
@@ -112,8 +71,11 @@ def read_interface(code: bytes) -> Interface:
 
 
 class _Type(NamedTuple):
+    """A type. nbytes: as it is laid out in a block. content: of its words alone, as in shared memory."""
+
     kind: str
     nbytes: int | None = None
+    content: int | None = None
     pointee: int = 0
 
 
@@ -145,12 +107,12 @@ class _Reader:
         if method is not None:
             method(self, opcode, operands)
 
-    def interface(self, version: tuple[int, int]) -> Interface:
+    def interface(self, version: tuple[int, int]) -> Declared:
         """What the whole module says."""
         entry_points = tuple(
             EntryPoint(model, name, self._local_size(function)) for function, model, name in self.entry_points
         )
-        return Interface(
+        return Declared(
             version,
             tuple(self.capabilities),
             tuple(self.extensions),
@@ -192,6 +154,9 @@ class _Reader:
         target, decoration, *literals = operands
         self.decorations.setdefault(self._new(target), {})[decoration] = literals[0] if literals else 0
 
+    def refuse(self, opcode: int, _operands: list[int]) -> None:
+        raise DescriptorError(f"SPIR-V instruction {_GROUPS[opcode]}: the contract has no decorations in groups")
+
     def decorate_member(self, _opcode: int, operands: list[int]) -> None:
         target, member, decoration, *literals = operands
         if decoration == _OFFSET and literals:
@@ -200,30 +165,35 @@ class _Reader:
     def scalar(self, opcode: int, operands: list[int]) -> None:
         kind = _SCALARS[opcode]
         width = operands[1] if kind != "bool" and len(operands) > 1 else 0
-        self.types[self._new(operands[0])] = _Type(f"{kind}{width or ''}", min(width // 8, _LARGEST) or None)
+        nbytes = width // 8 or None
+        self.types[self._new(operands[0])] = _Type(f"{kind}{width or ''}", nbytes, nbytes or 4)
 
     def vector(self, _opcode: int, operands: list[int]) -> None:
         result, element, count = operands[:3]
-        self.types[self._new(result)] = _Type("vector", _times(self.types.get(element, _UNKNOWN).nbytes, count))
+        of = self.types.get(element, _UNKNOWN)
+        self.types[self._new(result)] = _Type("vector", _times(of.nbytes, count), _times(of.content, count))
 
     def array(self, _opcode: int, operands: list[int]) -> None:
         result, element, length = operands[:3]
         stride = self._decoration(result, _ARRAY_STRIDE)
-        nbytes = self.types.get(element, _UNKNOWN).nbytes if stride is None else stride
-        self.types[self._new(result)] = _Type("array", _times(nbytes, self.values.get(length)))
+        of, count = self.types.get(element, _UNKNOWN), self.values.get(length)
+        nbytes = of.nbytes if stride is None else stride
+        self.types[self._new(result)] = _Type("array", _times(nbytes, count), _times(of.content, count))
 
     def structure(self, _opcode: int, operands: list[int]) -> None:
         result, *members = operands
         offsets = self.offsets.get(result, {})
-        nbytes: int | None = 0
-        for number, member in enumerate(members):
-            size, offset = self.types.get(member, _UNKNOWN).nbytes, offsets.get(number)
-            nbytes = None if None in (size, offset, nbytes) else max(nbytes or 0, (offset or 0) + (size or 0))
-        self.types[self._new(result)] = _Type("struct", nbytes)
+        types = [self.types.get(member, _UNKNOWN) for member in members]
+        ends = [_plus(its.nbytes, offsets.get(number)) for number, its in enumerate(types)]
+        nbytes = None if None in ends else max((end for end in ends if end is not None), default=0)
+        content: int | None = 0
+        for its in types:
+            content = _plus(content, its.content)
+        self.types[self._new(result)] = _Type("struct", nbytes, content)
 
     def pointer(self, _opcode: int, operands: list[int]) -> None:
         result, _storage, pointee = operands[:3]
-        self.types[self._new(result)] = _Type("pointer", None, pointee)
+        self.types[self._new(result)] = _Type("pointer", pointee=pointee)
 
     def constant(self, opcode: int, operands: list[int]) -> None:
         its_type, result = operands[:2]
@@ -256,13 +226,17 @@ class _Reader:
                 self._decoration(self._new(result), _SET),
                 self._decoration(result, _BINDING),
                 is_buffer,
-                block.nbytes,
+                block.content if name == "Workgroup" else block.nbytes,
             )
         )
 
 
 def _times(nbytes: int | None, count: int | None) -> int | None:
     return None if nbytes is None or count is None else min(nbytes * count, _LARGEST)
+
+
+def _plus(nbytes: int | None, more: int | None) -> int | None:
+    return None if nbytes is None or more is None else min(nbytes + more, _LARGEST)
 
 
 def _text(words: list[int]) -> str:
@@ -272,27 +246,27 @@ def _text(words: list[int]) -> str:
 
 _OP_CONSTANT, _OP_CONSTANT_COMPOSITE = 43, 44
 _SCALARS = {20: "bool", 21: "int", 22: "float"}
+_GROUPS = {73: "OpDecorationGroup", 74: "OpGroupDecorate", 75: "OpGroupMemberDecorate"}
 
 _INSTRUCTIONS = {
-    10: (1, _Reader.extension),
-    15: (3, _Reader.entry_point),
-    16: (2, _Reader.execution_mode),
-    17: (1, _Reader.capability),
-    20: (1, _Reader.scalar),
-    21: (3, _Reader.scalar),
-    22: (2, _Reader.scalar),
-    23: (3, _Reader.vector),
-    28: (3, _Reader.array),
-    30: (1, _Reader.structure),
-    32: (3, _Reader.pointer),
-    _OP_CONSTANT: (3, _Reader.constant),
-    _OP_CONSTANT_COMPOSITE: (2, _Reader.composite),
-    48: (2, _Reader.constant),
-    49: (2, _Reader.constant),
-    50: (3, _Reader.constant),
-    51: (2, _Reader.composite),
-    59: (3, _Reader.variable),
-    71: (2, _Reader.decorate),
-    72: (3, _Reader.decorate_member),
+    opcode: (least, method)
+    for method, opcodes in (
+        (_Reader.extension, {10: 1}),
+        (_Reader.entry_point, {15: 3}),
+        (_Reader.execution_mode, {16: 2}),
+        (_Reader.capability, {17: 1}),
+        (_Reader.scalar, {20: 1, 21: 3, 22: 2}),
+        (_Reader.vector, {23: 3}),
+        (_Reader.array, {28: 3}),
+        (_Reader.structure, {30: 1}),
+        (_Reader.pointer, {32: 3}),
+        (_Reader.constant, {_OP_CONSTANT: 3, 48: 2, 49: 2, 50: 3}),
+        (_Reader.composite, {_OP_CONSTANT_COMPOSITE: 2, 51: 2}),
+        (_Reader.variable, {59: 3}),
+        (_Reader.decorate, {71: 2}),
+        (_Reader.decorate_member, {72: 3}),
+        (_Reader.refuse, dict.fromkeys(_GROUPS, 0)),
+    )
+    for opcode, least in opcodes.items()
 }
 """Number of an instruction: its least operands, and what reads it."""

@@ -1,0 +1,63 @@
+"""What is wrong in a buffer, in words: the first wrong elements by index, value and bits, the first changed bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from restride.conformance.case import Case
+from restride.conformance.operations import OPERATIONS
+from restride.conformance.room import GUARD_BYTES
+
+SHOWN = 5  # mismatches that a message lists
+
+Array = np.ndarray[Any, Any]
+
+
+def wrong_elements(case: Case, actual: Array, lowest: Array, highest: Array, right: Array) -> list[str]:
+    """The elements of ``actual`` that are not ``right``, and between which values they should lie."""
+    places = np.argwhere(~right)
+    findings = []
+    for row in places[:SHOWN].tolist():
+        place = tuple(row)
+        expected = _expected(actual[place], lowest[place], highest[place])
+        findings.append(f"element {place} is {_shown(actual[place])}, expected {expected}")
+    if findings and not OPERATIONS[case.op].is_exact(case):
+        findings.append(f"the limits are {OPERATIONS[case.op].tolerance(case)}")
+    return _counted(findings, len(places), actual.size, "elements are wrong")
+
+
+def changed_bytes(which: str, before: Array, after: Array, compared: Array) -> list[str]:
+    """Bytes among ``compared`` that the run changed."""
+    places = np.flatnonzero((before != after) & compared)
+    body = range(GUARD_BYTES, before.size - GUARD_BYTES)
+    findings = []
+    for place in places[:SHOWN].tolist():
+        kind = "element or padding" if place in body else "guard"
+        at = f"byte {place - GUARD_BYTES} of the {which} ({kind})"
+        findings.append(f"{at} must not change: was 0x{before[place]:02x}, is 0x{after[place]:02x}")
+    return _counted(findings, len(places), before.size, f"bytes of the {which} changed")
+
+
+def _counted(findings: list[str], wrong: int, total: int, what: str) -> list[str]:
+    return [f"{wrong} of {total} {what}", *findings] if findings else []
+
+
+def _expected(element: Any, lowest: Any, highest: Any) -> str:
+    """What would be right, and how far ``element`` is from it where that is a distance."""
+    if bits_of(lowest) == bits_of(highest):
+        return _shown(lowest)
+    value, low, high = float(element), float(lowest), float(highest)
+    away = f", {value - high:g} above" if value > high else f", {low - value:g} below" if value < low else ""
+    return f"{_shown(lowest)} to {_shown(highest)}{away}"
+
+
+def _shown(element: Any) -> str:
+    """The value and its bits: ``1.5 (0x3fc00000)``."""
+    return f"{element} (0x{int(bits_of(element)):0{2 * element.dtype.itemsize}x})"
+
+
+def bits_of(elements: Any) -> Array:
+    """Elements as unsigned integers of their size."""
+    return np.asarray(elements).view(f"u{elements.dtype.itemsize}")
