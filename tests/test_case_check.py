@@ -100,6 +100,26 @@ def test_a_wrong_picture_is_drawn_and_a_wrong_vector_is_not() -> None:
         assert (outcome.pictures is not None) == is_drawn
 
 
+def test_a_pred_that_is_neither_0_nor_1_shows_its_bits() -> None:
+    case = Case.parse("reorder pred[9] -> pred[9]")
+    setting = prepare(case)
+    raw = after_a_right_run(setting)
+    raw[setting.places[4]] = 3
+    first, second = judge(case, setting, setting.source, raw).message.splitlines()
+    assert first == "1 of 9 elements are wrong"
+    assert second.startswith("element (4,) is True (0x03), expected ")
+
+
+def test_elements_that_were_not_written_are_counted() -> None:
+    case = Case.parse("reorder f32[9] -> f32[9]")
+    setting = prepare(case)
+    raw = after_a_right_run(setting)
+    raw[setting.places[:3]] = setting.destination[setting.places[:3]]
+    raw[setting.places[5]] ^= 1
+    message = judge(case, setting, setting.source, raw).message
+    assert message.startswith("4 of 9 elements are wrong, 3 of them not written\n")
+
+
 def test_a_linear_answer_may_lie_anywhere_within_its_limits_and_not_beyond() -> None:
     case = Case.parse("resample f32[9]{0} -> f32[4]{0} mode=linear")
     setting = prepare(case)
@@ -376,7 +396,7 @@ class TestRun:
         self.with_call(monkeypatch, lambda *_arguments: None)
         outcome = run_case(Case.parse("reorder u8[9] -> u8[9]"), device)
         assert outcome.verdict is Verdict.FAILED
-        assert outcome.message.startswith("9 of 9 elements are wrong\nelement (0,) is ")
+        assert outcome.message.startswith("9 of 9 elements are wrong, none of them written\nelement (0,) is ")
 
     def test_a_view_that_dispatches_fails(self, device: rs.Device, monkeypatch) -> None:
         index = rs.Tensor.__getitem__

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from restride.conformance import CATALOGUES, Case, catalogue, read_cases
+from restride.conformance.catalogue import NESTED
 from restride.conformance.check import mistrusted, prepare
 from restride.conformance.family import FAMILIES, family
 from restride.conformance.spelling import PARAMETERS
@@ -33,7 +34,7 @@ def of_mode(mode: str) -> list[Case]:
 
 
 def test_each_catalogue_contains_the_one_before_and_has_its_size() -> None:
-    smoke, ci, full = (CASES[name] for name in CATALOGUES)
+    smoke, ci, full = (CASES[name] for name in NESTED)
     assert ci[: len(smoke)] == smoke
     assert full[: len(ci)] == ci
     assert 200 <= len(smoke) <= 400
@@ -46,8 +47,13 @@ def test_no_case_is_there_twice() -> None:
     assert len(set(full)) == len({str(case) for case in full}) == len(full)
 
 
+def test_tensors_to_measure_are_large() -> None:
+    assert all(case.dst.nbytes >= 150_000 for case in CASES["perf"])
+    assert {case.op for case in CASES["perf"]} == set(PARAMETERS)
+
+
 def test_an_unknown_catalogue_is_named() -> None:
-    with pytest.raises(DescriptorError, match="catalogue 'absent' is unknown; known: smoke, ci, full"):
+    with pytest.raises(DescriptorError, match="catalogue 'absent' is unknown; known: smoke, ci, full, perf"):
         catalogue("absent")
 
 

@@ -154,7 +154,7 @@ def test_nothing_selected_is_an_error(capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nosuch.txt"], "neither a catalogue (smoke, ci, full) nor a case file"),
+        (["nosuch.txt"], "neither a catalogue (smoke, ci, full, perf) nor a case file"),
         (["--repro", "reorder nonsense"], "a case is written"),
         (["--shard", "3/2"], "--shard '3/2' is not I/N"),
         (["--shader", "x.comp"], "--shader FILE and --as MODULE go together"),
@@ -162,7 +162,7 @@ def test_nothing_selected_is_an_error(capsys):
         (["-k", "a and"], "expression 'a and'"),
         (["--repro", INVALID], f"no such case as {INVALID!r}: "),
         (["--repro", "reorder f32[2,3] -> f32[3,2]"], "reorder gives sizes [2, 3]"),
-        (["--lf", "nosuch.txt"], "neither a catalogue (smoke, ci, full) nor a case file"),
+        (["--lf", "nosuch.txt"], "neither a catalogue (smoke, ci, full, perf) nor a case file"),
         (["--json", "report", "--html", "./report"], "each report needs a file of its own, not report, report"),
         (["--op", "reordr"], "reordr"),
         (["--dtype", "float99"], "float99"),

@@ -88,6 +88,12 @@ def test_a_run_that_was_broken_off_says_why(path):
     root = written(example(broken_off="no device\nany more"), path)
     properties = {entry.attrib["name"]: entry.attrib["value"] for entry in root.iter("property")}
     assert properties["broken off"] == "no device\nany more"
+    (suite,) = root
+    last = suite.findall("testcase")[-1]
+    assert last.attrib["name"] == "the whole run"
+    assert last.find("error").attrib["message"] == "stopped after 10 of 10: no device"
+    assert int(suite.attrib["tests"]) == len(suite.findall("testcase")) == 11
+    assert int(suite.attrib["errors"]) == len(suite.findall("testcase/error")) == 3
     assert "broken off" not in {entry.attrib["name"] for entry in written(example(), path).iter("property")}
 
 

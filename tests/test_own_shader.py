@@ -34,7 +34,7 @@ from restride.conformance.target import ShaderUnderTest
 from restride.errors import DescriptorError, DeviceError, UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
 from restride.runtime import RUNTIMES, open_runtime
-from restride.runtime.modules import load_module, spirv_folder
+from restride.runtime.modules import load_module, manifest, spirv_folder
 from restride.runtime.vulkan import VulkanRuntime
 
 ROOT = Path(__file__).parent.parent
@@ -86,16 +86,34 @@ def test_what_a_driver_will_see_is_a_copy_that_nobody_changes(tmp_path):
 
 
 def test_our_own_pieces_may_be_included_and_the_contract_is_defined(tmp_path):
-    text = (
-        (ROOT / "shaders/strided_copy.comp")
-        .read_text("utf-8")
-        .replace("#version 450\n", "#version 450\n#define WORDS 1\n")
-    )
+    text = '#version 450\n#include "dispatch.glsl"\nlayout(local_size_x = 128) in;\nvoid main() {}\n'
     shader_under_test(glsl(tmp_path, text), "strided_copy", tmp_path)
+    with pytest.raises(DescriptorError, match=r"my\.comp:4: 'x' : undeclared"):
+        shader_under_test(glsl(tmp_path, text.replace("{}", "{ x = 1; }")), "strided_copy", tmp_path)
     check = "#if RESTRIDE_CONTRACT != 1\n#error this kernel follows contract 1\n#endif\n"
     shader_under_test(glsl(tmp_path, EXAMPLE + check), "strided_copy", tmp_path)
     with pytest.raises(DescriptorError, match="this kernel follows contract 2"):
         shader_under_test(glsl(tmp_path, EXAMPLE + check.replace("1", "2")), "strided_copy", tmp_path)
+
+
+@pytest.mark.parametrize("module", INTERFACES)
+def test_our_own_source_stands_in_for_each_of_its_modules(tmp_path, module):
+    source = ROOT / "shaders" / manifest()[module]["source"]
+    ours = shader_under_test(str(source), module, tmp_path)
+    outcomes = list(islice(verdicts(ours, small_cases()), 2 if "linear" in module else 4))
+    assert {outcome.verdict for outcome in outcomes} == {Verdict.PASSED}
+
+
+def test_a_kernel_with_its_axes_as_parameters_is_no_specialised_one(tmp_path):
+    text = EXAMPLE.replace("binding = 2", "binding = 1")
+    with pytest.raises(DescriptorError, match=r"no .*constant from 8 on.* did you mean --as strided_copy_32, which"):
+        shader_under_test(glsl(tmp_path, text), "strided_copy_32_specialised", tmp_path)
+
+
+def test_hlsl_is_sent_to_its_section_of_the_guide(tmp_path):
+    with pytest.raises(DescriptorError, match="'HLSL and other languages' in docs/own_shader"):
+        shader_under_test(glsl(tmp_path, "", "my.hlsl"), "strided_copy", tmp_path)
+    assert "## HLSL and other languages" in (ROOT / "docs/own_shader.md").read_text("utf-8")
 
 
 def test_what_does_not_compile_is_said_with_the_line_of_the_file(tmp_path):

@@ -133,6 +133,15 @@ def test_the_matrices_have_a_row_for_each_type_and_layout(visit):
     assert cell.evaluate("one => one.parentElement.className") == "FAILED"
 
 
+def test_a_cell_says_what_was_skipped_apart_from_what_ran(visit):
+    line = "slice f32[4]{0} -> f32[2]{0} offsets=(0) sizes=(2) strides=(1)"
+    skipped = [outcome("SKIPPED", seconds=99), *[outcome("SKIPPED", line, seconds=99)] * 2]
+    page = visit(example(outcomes=(*skipped, outcome("FAILED"), outcome("PASSED", line))))
+    assert page.locator("#types td").all_inner_texts() == ["", "✗ 1 of 1\n1 failed, 1 skipped", "✓ 1\n2 skipped", ""]
+    assert page.locator("#slowest li").count() == 2
+    assert "building pipelines included" in page.locator("#slowest-title + p").inner_text()
+
+
 def test_a_click_on_a_cell_shows_its_cases(visit):
     page = visit(example())
     page.get_by_label("slice, u8: 1 FAILED, 1 PASSED").click()
@@ -271,7 +280,8 @@ def test_twenty_thousand_cases_are_paged_and_found(visit):
 
 def test_a_run_without_outcomes_is_a_page_too(visit):
     page = visit(example(outcomes=(), broken_off="interrupted"))
-    assert page.locator("#headline").inner_text() == "nothing was judged; interrupted after 0 of 10"
+    assert page.locator("#headline").inner_text() == "INTERRUPTED: 0 of 10 cases done"
+    assert page.locator("#headline").get_attribute("class") == "EARLY"
     assert page.locator("#list > li").count() == 0
 
 

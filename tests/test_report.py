@@ -86,14 +86,26 @@ def test_skip_reasons_are_grouped_by_their_first_line():
 @pytest.mark.parametrize(
     ("verdicts", "selected", "broken_off", "said"),
     [
-        ([], 3, "interrupted", "nothing was judged; interrupted after 0 of 3"),
-        (["PASSED"], 3, "gone\nfor good", "PASSED: 1 case, all right; stopped after 1 of 3: gone"),
-        (["PASSED"], 1, "gone", "PASSED: 1 case, all right; stopped after 1 of 1: gone"),
+        ([], 0, "", "nothing was judged"),
+        ([], 3, "interrupted", "INTERRUPTED: 0 of 3 cases done"),
+        (["PASSED"], 3, "interrupted", "INTERRUPTED: 1 of 3 cases done, all right"),
+        (["PASSED", "SKIPPED"], 3, "interrupted", "INTERRUPTED: 2 of 3 cases done, 1 passed, 1 was skipped"),
+        (["PASSED"], 3, "gone\nfor good", "STOPPED: gone; 1 of 3 cases done, all right"),
+        (["PASSED"], 1, "gone", "STOPPED: gone; 1 of 1 case done, all right"),
+        (["PASSED"], 2, "", "STOPPED: 1 of 2 cases done, all right"),
+        (["FAILED"], 2, "interrupted", "FAILED: 1 of 1 case is not right (1 FAILED); interrupted after 1 of 2"),
+        (["FAILED"], 2, "gone", "FAILED: 1 of 1 case is not right (1 FAILED); stopped after 1 of 2: gone"),
         (["PASSED"], 1, "", "PASSED: 1 case, all right"),
         (["PASSED"] * 1200, 1200, "", "PASSED: 1,200 cases, all right"),
         (["PASSED", "SKIPPED"], 2, "", "PASSED: 1 of 2 cases passed, 1 was skipped"),
         (["SKIPPED"] * 2, 2, "", "SKIPPED: 0 of 2 cases passed, 2 were skipped"),
         (["PASSED", "FAILED"], 4, "", "FAILED: 1 of 2 cases is not right (1 FAILED); stopped after 2 of 4"),
+        (
+            ["PASSED", *["FAILED"] * 2, *["SKIPPED"] * 3],
+            6,
+            "",
+            "FAILED: 2 of 3 that ran are not right (2 FAILED), 3 were skipped",
+        ),
         (["MISTRUSTED"], 1, "", "MISTRUSTED: 1 of 1 case is not right (1 MISTRUSTED)"),
         (["FAILED", "CRASHED", "FAILED"], 3, "", "CRASHED: 3 of 3 cases are not right (2 FAILED, 1 CRASHED)"),
     ],
@@ -112,7 +124,7 @@ def test_the_summary_has_each_failure_with_its_command_and_no_control_characters
     assert not set(text) & {*map(chr, range(32)), "\x7f", "\u2028"} - {"\n"}
     assert "1  strided_copy_32 takes no part in it" in text
     assert "llvmpipe (LLVM 15.0.6, 256 bits) (cpu), llvmpipe Mesa 22.3.6" in text
-    assert text.splitlines()[-1].startswith("CRASHED: 6 of 10 cases are not right (1 MISTRUSTED, 1 UNIMPL")
+    assert text.splitlines()[-1].startswith("CRASHED: 6 of 9 that ran are not right (1 MISTRUSTED, 1 UNIMPL")
 
 
 def test_the_summary_of_many_failures_is_short():
@@ -121,6 +133,9 @@ def test_the_summary_of_many_failures_is_short():
     assert len(text.splitlines()) < 300
     assert "... and 992 more lines" in text
     assert "... and 4,980 more that are not right; `restride test --lf` runs them again" in text
+    shader = ShaderUnderTest("my.comp", "strided_copy_32", "my.spv")
+    text = summary(example(outcomes=failures, selected=5000, target=Target(shader=shader)))
+    assert "... and 4,980 more that are not right\n" in text
 
 
 def test_the_commands_of_a_report_rerun_its_mode():

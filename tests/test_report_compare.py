@@ -70,6 +70,13 @@ def test_the_head_says_what_the_runs_were_made_on():
     assert "->  Radeon" in str(comparison)
 
 
+def test_a_run_that_ended_early_is_noted():
+    whole, part = report("PASSED", "PASSED"), replace(report("PASSED"), selected=2, broken_off="interrupted")
+    comparison = compare(whole, part)
+    assert comparison.head == (("ended early", "", "interrupted after 1 of 2"),)
+    assert "second: INTERRUPTED: 1 of 2 cases done, all right" in str(comparison)
+
+
 def test_cases_that_only_one_report_has_are_listed_and_do_not_count():
     comparison = compare(report("PASSED", "PASSED", "FAILED"), report("FAILED", lines=(D,)))
     assert [str(one.case) for one in comparison.only_before] == [A, B, C]

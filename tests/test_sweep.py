@@ -239,3 +239,14 @@ def test_substitution() -> None:
     names = {"A": "x y", "N": "3"}
     assert substitute("$A,$N$N $( (N + 1) * 2 )z", names) == "x y,33 8z"
     assert substitute("no names", names) == "no names"
+
+
+def test_a_comment_may_follow_a_case() -> None:
+    assert read_cases("reorder u8[2] -> u8[2]  # why\n\t# alone\nreorder u8[3] -> u8[3] seed=1") == read_cases(
+        "reorder u8[2] -> u8[2]\nreorder u8[3] -> u8[3] seed=1"
+    )
+
+
+def test_an_empty_range_is_an_error() -> None:
+    with pytest.raises(DescriptorError, match=r"cases:1: range 4\.\.1 is empty"):
+        read_cases("for N in 4..1\nreorder u8[$N] -> u8[$N]")

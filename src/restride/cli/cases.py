@@ -33,7 +33,8 @@ class Choice:
             print("restride: nothing failed last time: all cases run", file=sys.stderr)
         self._repro = tuple(map(Case.parse, arguments.repro or ()))
         self._is_named = bool(arguments.cases or arguments.repro)
-        names = arguments.cases or ([] if self._repro or self._kept else ["ci"])
+        usual = "perf" if arguments.mode == "perf" else "ci"
+        names = arguments.cases or ([] if self._repro or self._kept else [usual])
         self._texts = {name: None if name in CATALOGUES else _text(name) for name in names}
 
     @property

@@ -40,7 +40,7 @@ Runs conformance cases on a Vulkan device, each against numpy, and says of each:
 reason), UNIMPLEMENTED, MISTRUSTED (right, but the data prove nothing), TIMEOUT or CRASHED. Cases run in a process
 of their own, so that a driver that crashes or hangs costs one case.
 
-CASES are catalogues ({", ".join(CATALOGUES)}; each contains the one before) or files with one case a line."""
+CASES are catalogues ({", ".join(CATALOGUES)}) or files with one case a line."""
 
 _EPILOG = f"""\
 examples:
@@ -64,7 +64,9 @@ def add_commands(commands: Commands) -> None:
     parser = commands.add_parser(
         "test", help="run conformance cases on a device", description=_DESCRIPTION, epilog=_EPILOG
     )
-    parser.add_argument("cases", nargs="*", metavar="CASES", help="catalogues or case files (default: ci)")
+    parser.add_argument(
+        "cases", nargs="*", metavar="CASES", help="catalogues or case files (default: ci; perf with --mode perf)"
+    )
     parser.add_argument("--repro", action="append", metavar="CASE", help="run this one case; several are allowed")
     _add_selection(parser)
     parser.add_argument(

@@ -74,7 +74,7 @@ class Case:
             elif default is None and not parameter.optional:
                 raise DescriptorError(f"{self.op} needs {parameter.name}=...")
         if given:
-            known = ", ".join(parameter.name for parameter in PARAMETERS[self.op])
+            known = ", ".join([*(parameter.name for parameter in PARAMETERS[self.op]), "seed"])
             raise DescriptorError(f"{self.op} has no parameter {', '.join(given)}; it has {known}")
         object.__setattr__(self, "parameters", tuple(written))
 

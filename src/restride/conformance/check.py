@@ -184,7 +184,8 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
     findings = changed_bytes("source", setting.source, source, np.ones(source.size, np.bool_))
     actual = elements_of(setting, destination)
     right = is_right(case, setting, actual)
-    findings += wrong_elements(case, actual, setting.lowest, setting.highest, right)
+    untouched = elements_of(setting, setting.destination)
+    findings += wrong_elements(case, untouched, actual, setting.lowest, setting.highest, right)
     outside = np.ones(destination.size, np.bool_)
     outside[setting.places] = False
     findings += changed_bytes("destination", setting.destination, destination, outside)

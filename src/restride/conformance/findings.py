@@ -15,17 +15,24 @@ SHOWN = 5  # mismatches that a message lists
 Array = np.ndarray[Any, Any]
 
 
-def wrong_elements(case: Case, actual: Array, lowest: Array, highest: Array, right: Array) -> list[str]:
-    """The elements of ``actual`` that are not ``right``, and between which values they should lie."""
+def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, highest: Array, right: Array) -> list[str]:
+    """The elements of ``actual`` that are not ``right``, and between which values they should lie.
+
+    Those that are as ``before`` the run were most likely never written, the most useful thing to know of a kernel.
+    """
     places = np.argwhere(~right)
+    untouched = int((~right & (bits_of(before) == bits_of(actual))).sum())
     findings = []
     for row in places[:SHOWN].tolist():
         place = tuple(row)
         expected = _expected(actual[place], lowest[place], highest[place])
-        findings.append(f"element {place} is {_shown(actual[place])}, expected {expected}")
+        findings.append(f"element {place} is {_shown(actual, place)}, expected {expected}")
     if findings and not OPERATIONS[case.op].is_exact(case):
         findings.append(f"the limits are {OPERATIONS[case.op].tolerance(case)}")
-    return _counted(findings, len(places), actual.size, "elements are wrong")
+    never = ""
+    if untouched:
+        never = ", none of them written" if untouched == len(places) else f", {untouched} of them not written"
+    return _counted(findings, len(places), actual.size, f"elements are wrong{never}")
 
 
 def changed_bytes(which: str, before: Array, after: Array, compared: Array) -> list[str]:
@@ -47,15 +54,15 @@ def _counted(findings: list[str], wrong: int, total: int, what: str) -> list[str
 def _expected(element: Any, lowest: Any, highest: Any) -> str:
     """What would be right, and how far ``element`` is from it where that is a distance."""
     if bits_of(lowest) == bits_of(highest):
-        return _shown(lowest)
+        return _shown(lowest, ())
     value, low, high = float(element), float(lowest), float(highest)
     away = f", {value - high:g} above" if value > high else f", {low - value:g} below" if value < low else ""
-    return f"{_shown(lowest)} to {_shown(highest)}{away}"
+    return f"{_shown(lowest, ())} to {_shown(highest, ())}{away}"
 
 
-def _shown(element: Any) -> str:
-    """The value and its bits: ``1.5 (0x3fc00000)``."""
-    return f"{element} (0x{int(bits_of(element)):0{2 * element.dtype.itemsize}x})"
+def _shown(elements: Any, place: tuple[int, ...]) -> str:
+    """An element and its bits: ``1.5 (0x3fc00000)``. Bits of the array: a pred taken out of it is 0 or 1 at once."""
+    return f"{elements[place]} (0x{int(bits_of(elements)[place]):0{2 * elements.dtype.itemsize}x})"
 
 
 def bits_of(elements: Any) -> Array:

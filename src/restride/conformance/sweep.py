@@ -1,6 +1,6 @@
 """Case files: cases one a line, with loops, so that a capability's cases are a few lines.
 
-    # A line that begins with # is a comment.
+    # Behind a # that begins a line, or follows a blank, is a comment.
     let WIDE = f32 s32 u32
     for T in $WIDE u8
     for N,M in 4,2 65,33
@@ -49,6 +49,7 @@ _NAME = "[A-Z][A-Z0-9_]*"
 _LET = re.compile(rf"let\s+({_NAME})\s*=\s*(.*)")
 _FOR = re.compile(rf"for\s+({_NAME}(?:[,;]{_NAME})*)\s+in\s+(.*)")
 _RANGE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})")
+_COMMENT = re.compile(r"(?:^|\s)#.*")
 _DOLLAR = re.compile(rf"\$(?:({_NAME})|\()?")
 
 Names = dict[str, str]
@@ -95,12 +96,11 @@ class _File:
             raise DescriptorError(f"{self.name}: a case file has at most {MOST_CHARACTERS:,} characters")
         group: list[_Line] = []
         for number, line in enumerate(text.split("\n"), 1):
-            stripped = line.strip()
-            if not stripped:
+            if not line.strip():
                 yield from self.unrolled(group, names)
                 group = []
-            elif not stripped.startswith("#"):
-                group.append(_Line(number, stripped))
+            elif code := _COMMENT.sub("", line).strip():
+                group.append(_Line(number, code))
         yield from self.unrolled(group, names)
 
     def unrolled(self, lines: list[_Line], names: Names, looped: frozenset[str] = frozenset()) -> Iterator[Case]:
@@ -233,6 +233,8 @@ def _words(text: str) -> list[str]:
             words.append(word)
             continue
         first, last = map(int, bounds.groups())
+        if last < first:
+            raise DescriptorError(f"range {word} is empty")
         if last - first >= LONGEST_LINE:
             raise DescriptorError(f"range {word} has more than {LONGEST_LINE} values")
         words += map(str, range(first, last + 1))

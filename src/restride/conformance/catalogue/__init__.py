@@ -1,7 +1,7 @@
 """Catalogues of cases: the case files of this folder, in the syntax of ``restride.conformance.sweep``.
 
 A folder holds what its catalogue adds to the one before: ``smoke`` is there at once, ``ci`` in a minute, ``full`` takes
-its time and has the cases at the device's limits.
+its time and has the cases at the device's limits. ``perf`` stands apart: a few large tensors, to be measured.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from restride.kernel import Limits
 
 __all__ = ["CATALOGUES", "catalogue", "read_cases"]
 
-CATALOGUES = ("smoke", "ci", "full")
-"""Every catalogue; each contains the one before."""
+NESTED = ("smoke", "ci", "full")
+"""Each contains the one before."""
+
+CATALOGUES = (*NESTED, "perf")
+"""Every catalogue."""
 
 
 def catalogue(name: str = "ci", limits: Limits | None = None) -> tuple[Case, ...]:
@@ -27,8 +30,9 @@ def catalogue(name: str = "ci", limits: Limits | None = None) -> tuple[Case, ...
     """
     if name not in CATALOGUES:
         raise DescriptorError(f"catalogue {name!r} is unknown; known: {', '.join(CATALOGUES)}")
+    parts = NESTED[: NESTED.index(name) + 1] if name in NESTED else (name,)
     cases: list[Case] = []
-    for part in CATALOGUES[: CATALOGUES.index(name) + 1]:
+    for part in parts:
         folder = files(__name__) / part
         for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
             if entry.name.endswith(".txt"):

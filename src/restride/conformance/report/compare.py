@@ -9,7 +9,7 @@ from typing import Any
 
 from restride.conformance.outcome import Outcome
 from restride.conformance.report.report import Report, first_line
-from restride.conformance.report.summary import facts, headline, printable
+from restride.conformance.report.summary import ended_early, facts, headline, printable
 
 FORMAT = "restride-test-comparison"
 VERSION = 1
@@ -57,7 +57,7 @@ class Comparison:
     """What differs between two reports.
 
     before, after: the headlines of the two.
-    head: what the runs were made with, where it differs: name, before, after.
+    head: what the runs were made with, and where they ended early, where it differs: name, before, after.
     only_before, only_after: cases that the other report does not have.
     changed: the worse first.
     ratios: of cases with a speed in both, the most slowed down first.
@@ -168,7 +168,8 @@ def compare(before: Report, after: Report) -> Comparison:
 
 
 def _head(before: Report, after: Report) -> Iterator[tuple[str, str, str]]:
-    first, second = facts(before), facts(after)
+    # Cases that a run did not reach are listed as those of the other report alone.
+    first, second = ({**facts(report), "ended early": ended_early(report)} for report in (before, after))
     for name in {**first, **second}:
         if first.get(name, "") != second.get(name, ""):
             yield name, first.get(name, ""), second.get(name, "")

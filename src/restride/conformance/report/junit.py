@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 from restride.conformance.outcome import Outcome, Verdict
 from restride.conformance.report.file import write_whole
 from restride.conformance.report.report import Report, first_line
-from restride.conformance.report.summary import facts
+from restride.conformance.report.summary import ended_early, facts
 
 ELEMENTS = {
     Verdict.SKIPPED: "skipped",
@@ -39,9 +39,9 @@ def write_junit(report: Report, path: Path) -> None:
     """
     found = Counter(ELEMENTS.get(outcome.verdict) for outcome in report.outcomes)
     counts = {
-        "tests": str(len(report.outcomes)),
+        "tests": str(len(report.outcomes) + bool(report.broken_off)),
         "failures": str(found["failure"]),
-        "errors": str(found["error"]),
+        "errors": str(found["error"] + bool(report.broken_off)),
         "skipped": str(found["skipped"]),
         "time": f"{report.seconds:.3f}",
     }
@@ -56,6 +56,8 @@ def write_junit(report: Report, path: Path) -> None:
             ET.SubElement(properties, "property", {"name": _text(name), "value": _text(value)})
     for outcome in report.outcomes:
         _add_case(suite, report, outcome)
+    if report.broken_off:
+        _add_end(suite, report)
     ET.indent(root, " ")
     write_whole(path, f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n')
 
@@ -83,6 +85,14 @@ def _add_case(suite: ET.Element, report: Report, outcome: Outcome) -> None:
     ET.SubElement(element, kind, said).text = _text(
         f"{outcome.message}\n{report.target.repro(case, report.mode)}\n".lstrip("\n")
     )
+
+
+def _add_end(suite: ET.Element, report: Report) -> None:
+    """A case that stands for those that a run did not reach: a CI system must not take it for a whole one."""
+    attributes = {"classname": _text(f"restride.{report.target.runtime}"), "name": "the whole run", "time": "0.000"}
+    element = ET.SubElement(suite, "testcase", attributes)
+    said = {"type": "BROKEN_OFF", "message": _text(ended_early(report))}
+    ET.SubElement(element, "error", said).text = _text(f"{report.broken_off}\n")
 
 
 def _text(text: str) -> str:

@@ -67,7 +67,8 @@ function drawHead() {
   const pairs = (list) => list.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
   byId("facts").append(...pairs(report.facts));
   byId("limits").querySelector("dl").append(...pairs(report.limits));
-  const slowest = [...report.cases].sort((a, b) => b.seconds - a.seconds).slice(0, SLOWEST);
+  const ran = report.cases.filter((one) => one.verdict !== "SKIPPED");
+  const slowest = ran.sort((a, b) => b.seconds - a.seconds).slice(0, SLOWEST);
   byId("slowest").append(...slowest.map((one) => line(time(one.seconds), one.case, { search: one.case })));
   byId("reasons").hidden = !report.skipped.length;
   byId("reasons").querySelector("ol").append(
@@ -110,14 +111,15 @@ function cell(cases, wanted) {
   const [worst] = verdicts[0];
   const bad = cases.filter((one) => !isGood.get(one.verdict)).length;
   const passed = cases.filter((one) => one.verdict === "PASSED").length;
+  const skipped = cases.filter((one) => one.verdict === "SKIPPED").length;
   const all = verdicts.map(([verdict, number]) => `${count(number)} ${verdict}`).join(", ");
   const link = make("a", { href: fragment(wanted), title: all });
   link.setAttribute("aria-label", `${Object.values(wanted).join(", ")}: ${all}`);
-  if (bad) {
-    const kinds = verdicts.filter(([verdict]) => !isGood.get(verdict));
-    link.append(`✗ ${count(bad)} of ${count(cases.length)}`,
-      make("small", {}, kinds.map(([verdict, number]) => `${count(number)} ${verdict.toLowerCase()}`).join(", ")));
-  } else link.append(passed ? `✓ ${count(passed)}` : `${count(cases.length)} skipped`);
+  const kinds = verdicts.filter(([verdict]) => verdict !== "PASSED");
+  const below = make("small", {}, kinds.map(([verdict, number]) => `${count(number)} ${verdict.toLowerCase()}`).join(", "));
+  if (bad) link.append(`✗ ${count(bad)} of ${count(cases.length - skipped)}`, below);
+  else if (passed) link.append(`✓ ${count(passed)}`, ...(skipped ? [below] : []));
+  else link.append(`${count(skipped)} skipped`);
   return make("td", { className: !bad && passed ? "PASSED" : worst }, link);
 }
 
@@ -174,7 +176,7 @@ function step(id, possible, wanted) {
 }
 
 function row(one) {
-  const numbers = make("span", { className: "numbers" }, make("span", { title: "filling and judging included" }, time(one.seconds)));
+  const numbers = make("span", { className: "numbers" }, make("span", { title: "wall time of the case: filling, reference and building pipelines included" }, time(one.seconds)));
   if (one.speed) {
     numbers.append(
       make("span", {}, `call ${time(one.speed.seconds)}`),

@@ -15,7 +15,7 @@ from restride.conformance.family import family
 from restride.conformance.outcome import Outcome, Verdict
 from restride.conformance.report.file import write_whole
 from restride.conformance.report.report import Report
-from restride.conformance.report.summary import facts, headline, printable, summary
+from restride.conformance.report.summary import ended_early, facts, headline, printable, summary
 from restride.conformance.spelling import PARAMETERS
 from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
@@ -78,10 +78,12 @@ def _case_record(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _tone(report: Report) -> Verdict:
-    """The verdict whose colour the headline has: a run that passed but for what it skipped has that of PASSED."""
+def _tone(report: Report) -> str:
+    """The class of the headline: a verdict, PASSED also where cases were skipped; EARLY if the run ended early."""
     if report.bad:
         return report.bad[0].verdict
+    if ended_early(report):
+        return "EARLY"
     return Verdict.PASSED if Verdict.PASSED in report.counts else Verdict.SKIPPED
 
 

@@ -29,25 +29,37 @@ def printable(text: str) -> str:
 
 
 def headline(report: Report) -> str:
-    """The run's verdict and why, in one line: ``FAILED: 3 of 5,120 cases are not right (3 FAILED)``."""
-    total, counts = len(report.outcomes), report.counts
-    if report.worst is None:
-        said = "nothing was judged"
-    elif report.bad:
+    """The run's verdict and why, in one line: ``FAILED: 3 of 5,120 cases are not right (3 FAILED)``.
+
+    A run that ended early and has nothing to mend is INTERRUPTED or STOPPED: what it did not reach may be wrong.
+    """
+    total, counts, early = len(report.outcomes), report.counts, ended_early(report)
+    passed, skipped = (counts.get(verdict, 0) for verdict in (Verdict.PASSED, Verdict.SKIPPED))
+    left_out = f", {skipped:,} {_were(skipped)} skipped" if skipped else ""
+    if report.bad:
         which = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if not verdict.is_good)
-        said = f"{report.worst}: {len(report.bad):,} of {_cases(total)} {_are(len(report.bad))} not right ({which})"
-    elif report.worst is Verdict.SKIPPED:
-        passed = counts.get(Verdict.PASSED, 0)
-        said = f"{'PASSED' if passed else 'SKIPPED'}: {passed:,} of {_cases(total)} passed"
-        said += f", {counts[Verdict.SKIPPED]:,} {_were(counts[Verdict.SKIPPED])} skipped"
-    else:
-        said = f"PASSED: {_cases(total)}, all right"
+        ran = f"{total - skipped:,} that ran" if skipped else _cases(total)
+        said = f"{report.worst}: {len(report.bad):,} of {ran} {_are(len(report.bad))} not right ({which}){left_out}"
+        return f"{said}; {early}" if early else said
+    if early:
+        word = "INTERRUPTED" if report.broken_off == INTERRUPTED else "STOPPED"
+        reason = f"{first_line(report.broken_off)}; " if word == "STOPPED" and report.broken_off else ""
+        right = f", {passed:,} passed{left_out}" if skipped else ", all right" if passed else ""
+        return f"{word}: {reason}{total:,} of {_cases(report.selected)} done{right}"
+    if skipped:
+        return f"{'PASSED' if passed else 'SKIPPED'}: {passed:,} of {_cases(total)} passed{left_out}"
+    return f"PASSED: {_cases(total)}, all right" if passed else "nothing was judged"
+
+
+def ended_early(report: Report) -> str:
+    """How far a run came that did not come to its end, and why: ``interrupted after 5 of 10``; else empty."""
+    total = len(report.outcomes)
+    how_far = f"after {total:,} of {report.selected:,}"
     if report.broken_off == INTERRUPTED:
-        said += f"; interrupted after {total:,} of {report.selected:,}"
-    elif report.broken_off or total < report.selected:
-        reason = f": {first_line(report.broken_off)}" if report.broken_off else ""
-        said += f"; stopped after {total:,} of {report.selected:,}{reason}"
-    return said
+        return f"interrupted {how_far}"
+    if report.broken_off:
+        return f"stopped {how_far}: {first_line(report.broken_off)}"
+    return f"stopped {how_far}" if total < report.selected else ""
 
 
 def device_line(report: Report) -> str:
@@ -109,8 +121,9 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"    {report.target.repro(outcome.case, report.mode)}"
     if len(report.bad) > SHOWN_FAILURES:
         yield ""
-        left_out = f"{len(report.bad) - SHOWN_FAILURES:,} more that are not right"
-        yield f"... and {left_out}; `restride test --lf` runs them again"
+        # A run of another shader leaves the list of last failures as it was.
+        again = "" if report.target.shader is not None else "; `restride test --lf` runs them again"
+        yield f"... and {len(report.bad) - SHOWN_FAILURES:,} more that are not right{again}"
     if report.skip_reasons:
         yield ""
         yield "skipped:"

@@ -20,6 +20,9 @@ EXTENSIONS = frozenset({"SPV_KHR_storage_buffer_storage_class"})
 SHARED_BYTES = 16384
 """Of all ``shared`` variables together: what every Vulkan device has (``maxComputeSharedMemorySize``)."""
 
+FIRST_OF_AXES = 8
+"""Specialization constant: the number of axes; those of each axis follow."""
+
 _FORM = "_specialised"
 
 
@@ -43,7 +46,7 @@ class Interface:
     @property
     def constants(self) -> frozenset[int]:
         """Ids of all specialization constants."""
-        axes = range(8, 9 + 5 * 12) if self.axes_as_constants else ()
+        axes = range(FIRST_OF_AXES, FIRST_OF_AXES + 1 + 5 * 12) if self.axes_as_constants else ()
         return frozenset({*range(self.kernel_constants), *axes})
 
 

@@ -31,7 +31,7 @@ def shader_under_test(path: str, name: str, folder: Path) -> ShaderUnderTest:
     module = module_named(name)
     spirv = folder.resolve() / f"{module}.spv"
     try:
-        code = _spirv(Path(path), spirv)
+        code = _spirv(Path(path), spirv, module)
         require_interface(code, module)
         spirv.write_bytes(code)
         require_valid(spirv)
@@ -40,16 +40,20 @@ def shader_under_test(path: str, name: str, folder: Path) -> ShaderUnderTest:
     return ShaderUnderTest(path, module, str(spirv))
 
 
-def _spirv(source: Path, compiled: Path) -> bytes:
-    """The SPIR-V in ``source``, or what its GLSL compiles to, by way of the file ``compiled``."""
+def _spirv(source: Path, compiled: Path, module: str) -> bytes:
+    """The SPIR-V in ``source``, or what its GLSL compiles to as ``module``, by way of the file ``compiled``."""
     content = _content(source)
     if is_spirv(content):
         return content
+    if source.suffix == ".hlsl":
+        raise DescriptorError(
+            "HLSL is compiled by you: see 'HLSL and other languages' in docs/own_shader.md, and give the .spv"
+        )
     if source.suffix not in _GLSL:
         raise DescriptorError(
             f"this is no SPIR-V, which begins with the bytes 03 02 23 07, and no GLSL by its name, {' or '.join(_GLSL)}"
         )
-    compile_glsl(source.resolve(), compiled)
+    compile_glsl(source.resolve(), compiled, module)
     return _content(compiled)
 
 

