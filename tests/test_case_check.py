@@ -178,6 +178,12 @@ def test_a_lost_buffer_end_is_found() -> None:
 
 
 class TestMistrusted:
+    def test_a_broadcast_axis_that_is_interpolated_is_alike_for_a_good_reason(self) -> None:
+        # Each sum of one place with two weights differs in its last bits, and is that place.
+        line = "resample s8[3,5]{strides=(0,1)} -> s8[8,33]{strides=(33,-1),offset=32} mode=linear seed=10"
+        case = Case.parse(line)
+        assert not mistrusted(case, prepare(case))
+
     """The verdict on right results of data that prove nothing."""
 
     def verdict(self, setting: Setting, line: str) -> Outcome:
