@@ -19,7 +19,7 @@ test: ## install what is missing, then lint, mypy, pytest and the conformance ca
 	$(BOTH_RUNTIMES) $(PYTHON_BIN) -m pytest $(PYTEST)
 	@bash tools/conformance.sh test
 
-test-full: ## the same with every test under every validation profile, and all cases on every driver, in every form (hours)
+test-full: ## the same with every test under every validation profile, and all cases on every runtime and driver (hours)
 	@RESTRIDE_TEST_FULL=1 $(MAKE) --no-print-directory test
 	@bash tools/conformance.sh full
 

@@ -20,7 +20,9 @@ from restride.cli import main
 from restride.cli.last_failed import path as last_failed
 from restride.cli.signals import as_interrupts
 from restride.cli.test import _exit as exit_of
+from restride.conformance import Case, Verdict
 from restride.conformance.run.runner import Runner
+from restride.conformance.run.worker_process import Aftermath
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.runtime import RUNTIMES
@@ -340,20 +342,21 @@ def test_a_device_that_does_not_open_again_leaves_a_partial_report(capsys, plant
     assert last_failed().read_text() == f"{WRONG}\n"
 
 
-@pytest.mark.parametrize(("fault", "first"), [("none", "found after a case"), ("wrong", "1 of 65 elements")])
-def test_what_happens_as_the_device_is_closed_counts(capsys, monkeypatch, tmp_path, fault, first):
+@pytest.mark.parametrize(("fault", "first"), [("none", "found after it had"), ("wrong", "1 of 65 elements")])
+def test_what_happens_behind_a_case_counts_against_that_case(capsys, monkeypatch, tmp_path, fault, first):
     class Late(Runner):
         """A runner that learns of something while it closes."""
 
-        aftermath = ("the driver fell over",)
+        aftermath = (Aftermath(Case.parse(WRONG), Verdict.CRASHED, "the driver fell over"),)
 
     command = (sys.executable, FAULTY, fault, WRONG)
     monkeypatch.setattr("restride.cli.test.Runner", lambda target: Late(target, command))
-    assert restride_test(capsys, "--repro", WRONG, "--json", tmp_path / "report.json")[0] == 1
-    (case,) = json.loads((tmp_path / "report.json").read_text())["outcomes"]
-    assert case["verdict"] == "FAILED"
-    assert case["message"].startswith(first)
-    assert "found after a case had its verdict:\nthe driver fell over" in case["message"]
+    three = [word for line in (RIGHT, WRONG, f"{RIGHT} seed=1") for word in ("--repro", line)]
+    assert restride_test(capsys, *three, "--json", tmp_path / "report.json")[0] == 6
+    cases = json.loads((tmp_path / "report.json").read_text())["outcomes"]
+    assert [case["verdict"] for case in cases] == ["PASSED", "CRASHED", "PASSED"]
+    assert cases[1]["message"].startswith(first)
+    assert "found after it had its verdict: the driver fell over" in cases[1]["message"]
 
 
 def test_a_report_that_cannot_be_written_costs_nothing_else(capsys, monkeypatch, tmp_path):

@@ -260,21 +260,21 @@ def test_a_message_when_the_device_is_closed_is_not_lost():
     with Runner(Target(validate="core"), faulty("leak")) as runner:
         assert runner.run(FAULTY_CASE).verdict is Verdict.PASSED
         assert runner.aftermath == ()
-    (message,) = runner.aftermath
+    (message,) = map(str, runner.aftermath)
     assert "VUID-vkDestroyDevice-device-00378" in message
 
 
 def test_a_crash_when_the_device_is_closed_is_not_lost():
     with Runner(Target(), faulty("late")) as runner:
         assert runner.run(FAULTY_CASE).verdict is Verdict.PASSED
-    (message,) = runner.aftermath
+    (message,) = map(str, runner.aftermath)
     assert message.splitlines()[0] == f"after {FAULTY_CASE}: the worker died of SIGABRT"
 
 
 def test_a_device_lost_when_it_is_closed_is_not_lost():
     with Runner(Target(), faulty("late loss")) as runner:
         assert runner.run(FAULTY_CASE).verdict is Verdict.PASSED
-    (message,) = runner.aftermath
+    (message,) = map(str, runner.aftermath)
     first, *_, last = message.splitlines()
     assert first == f"after {FAULTY_CASE}: the worker ended with exit code 1"
     assert last == "restride.errors.DeviceLost: vkQueueSubmit failed with VK_ERROR_DEVICE_LOST"
@@ -470,7 +470,7 @@ def test_a_worker_that_dies_between_two_cases_costs_neither_and_is_reported():
         os.kill(process(runner), signal.SIGSEGV)
         assert runner.run(CASES[1]).verdict is Verdict.PASSED
         assert runner.run(CASES[2]).verdict is Verdict.PASSED
-    (message,) = runner.aftermath
+    (message,) = map(str, runner.aftermath)
     first, *rest = message.splitlines()
     assert first == f"after {CASES[0]}: the worker died of SIGSEGV"
     assert "Fatal Python error: Segmentation fault" in rest

@@ -100,7 +100,9 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= _LONGEST_TIMEOUT:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no time limit: seconds, more than 0 and at most 86400")
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is no time limit: seconds, more than 0 and at most {_LONGEST_TIMEOUT:g}"
+        )
     return seconds
 
 

@@ -16,7 +16,8 @@ from restride.errors import RestrideError
 
 def path() -> Path:
     """Where they are kept; the file may be given to ``restride test`` like any other."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "restride" / "last_failed.txt"
+    usual = os.path.expanduser("~/.cache")  # noqa: PTH111 - Path's own raises where a user has no home
+    return Path(os.environ.get("XDG_CACHE_HOME") or usual) / "restride" / "last_failed.txt"
 
 
 def write_last_failed(outcomes: Iterable[Outcome]) -> None:

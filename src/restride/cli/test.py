@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import astuple, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,12 +22,13 @@ from restride.cli.report_files import asked_for, publish
 from restride.cli.signals import as_interrupts
 from restride.conformance.case import Case
 from restride.conformance.catalogue import CATALOGUES
-from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.outcome import Outcome, Verdict, worst
 from restride.conformance.report.report import INTERRUPTED, Report, first_line
 from restride.conformance.report.summary import printable, speed_text, summary
 from restride.conformance.run.host import Host
 from restride.conformance.run.runner import Runner
 from restride.conformance.run.validation import PROFILES
+from restride.conformance.run.worker_process import Aftermath
 from restride.conformance.shader import form_of, shader_under_test
 from restride.conformance.target import Target
 from restride.errors import DeviceNotFound, UnsupportedError
@@ -132,7 +132,7 @@ def run(arguments: argparse.Namespace) -> int:
         target = _target(arguments, Path(folder))
         outcomes: list[Outcome] = []
         broken_off: BaseException | None = None
-        with closing(Runner(target)) as runner:
+        with Runner(target) as runner:
             host = _opened(runner)
             print(f"restride: {host}", file=sys.stderr)
             if host.limits != Limits():  # case files may name the device's own
@@ -221,22 +221,22 @@ def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namesp
                 progress.clear()
                 print(_line(outcome), flush=True)
             progress.step(f"{bad} bad" if bad else "all good")
-            if bad and arguments.exitfirst:
+            if (bad or runner.aftermath) and arguments.exitfirst:
                 break
     finally:
         progress.clear()
 
 
-def _add_aftermath(outcomes: list[Outcome], messages: Sequence[str]) -> None:
-    """What went wrong behind cases that had their verdicts, as the device was closed say, counts against the last."""
-    if messages and outcomes:
-        last = outcomes[-1]
-        found = "\n".join(["found after a case had its verdict:", *messages])
-        if last.verdict.is_good:
-            last = replace(last, verdict=Verdict.FAILED, message=f"{found}\n{last.message}".rstrip())
-        else:
-            last = replace(last, message=f"{last.message}\n{found}")
-        outcomes[-1] = last
+def _add_aftermath(outcomes: list[Outcome], aftermath: Sequence[Aftermath]) -> None:
+    """What went wrong behind a case that had its verdict, as the device was closed say, counts against that case."""
+    for found in aftermath:
+        ran = [number for number, outcome in enumerate(outcomes) if outcome.case == found.case]
+        if outcomes:
+            number = ran[-1] if ran else len(outcomes) - 1
+            outcome = outcomes[number]
+            parts = [outcome.message, f"found after it had its verdict: {found.message}"]
+            verdict = worst((found.verdict, outcome.verdict))
+            outcomes[number] = replace(outcome, verdict=verdict, message="\n".join(filter(None, parts)))
 
 
 def _line(outcome: Outcome) -> str:

@@ -14,7 +14,8 @@ from restride.conformance.case import Case
 from restride.conformance.spelling import Sizes
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError
-from restride.layout import Layout, axis_order
+from restride.injective import may_overlap
+from restride.layout import Layout, axis_order, laid_out
 from restride.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -42,9 +43,17 @@ def require_valid(case: Case) -> None:
     """Check that a case asks for what its operation does, from its sizes alone: no element is computed.
 
     Raises:
-        DescriptorError: a window, axis or permutation does not fit, or the destination has other sizes.
+        DescriptorError: a window, axis or permutation does not fit, the destination has other sizes, or what ``out``
+            says does not go with it.
     """
     _require_sizes(case, OPERATIONS[case.op].sizes(case))
+    out = case["out"]
+    if case.op == "reorder" and case["permute"] is not None and out not in (None, "same", "default"):
+        raise DescriptorError(f"permute gives the layout too, so out={out} must be same or default: {case}")
+    if out == "same" and may_overlap(case.src, case.dst):
+        raise DescriptorError(f"with out=same the destination must lie apart from the source: {case}")
+    if makes_destination(case):
+        laid_out(TensorDesc(case.dst.dtype, case.dst.sizes), _layout(case))
 
 
 def makes_destination(case: Case) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from restride.conformance.case import Case
 from restride.conformance.outcome import Outcome, Verdict, worst
 from restride.conformance.run.host import Host
-from restride.conformance.run.worker_process import COMMAND, WorkerDied, WorkerProcess
+from restride.conformance.run.worker_process import COMMAND, Aftermath, WorkerDied, WorkerProcess
 from restride.conformance.target import Target
 from restride.errors import DeviceError, RestrideError
 
@@ -38,7 +38,7 @@ class Runner:
         self.target = target
         self._command = command
         self._workers: dict[str, WorkerProcess] = {}
-        self._aftermath: list[str] = []
+        self._aftermath: list[Aftermath] = []
         self._has_opened = False
 
     @property
@@ -51,11 +51,11 @@ class Runner:
         return self._worker("first").host
 
     @property
-    def aftermath(self) -> tuple[str, ...]:
+    def aftermath(self) -> tuple[Aftermath, ...]:
         """What went wrong behind a case that had its outcome, so that no outcome has it.
 
         A worker that died before the next case was on the device, or messages and a crash when ``close`` closed the
-        device. A death names the case that it came after.
+        device.
         """
         return tuple(self._aftermath)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
 
-from restride.errors import DeviceNotFound
+from restride.errors import DeviceError, DeviceNotFound
 
 LAYER = "VK_LAYER_KHRONOS_validation"
 INSTALL_LAYER = (
@@ -75,7 +75,11 @@ class Layer:
             "khronos_validation.enable_message_limit = false",
             *PROFILES[profile],
         )
-        (folder / "vk_layer_settings.txt").write_text("\n".join(settings) + "\n", encoding="utf-8")
+        path = folder / "vk_layer_settings.txt"
+        try:
+            path.write_text("\n".join(settings) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise DeviceError(f"the settings of the validation layer, {path}: {error.strerror}") from error
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
         """The variables ``base``, changed so that a process with them runs under the layer."""

@@ -129,6 +129,7 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], ans
     try:
         outcome = run_case(case, device, started=started, judging=judging, keep=keep)
         if command["mode"] == "perf" and outcome.verdict is Verdict.PASSED:
+            judging()  # its tensors are made once more
             outcome = _measured(outcome, device, started)
     except TakesNoPart as reason:
         return ended(Verdict.SKIPPED, str(reason))

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -46,12 +46,27 @@ class WorkerDied(Exception):
         self.verdict = verdict
 
 
+@dataclass(frozen=True)
+class Aftermath:
+    """What went wrong behind a case that had its outcome: messages of the validation layer, or a death.
+
+    case: the one before; None: there was none yet.
+    """
+
+    case: Case | None
+    verdict: Verdict
+    message: str
+
+    def __str__(self) -> str:
+        return f"after {self.case or 'the device was open'}: {self.message}"
+
+
 class WorkerProcess:
     """One process, from the opening of its device to its end.
 
     host: what it runs on.
     is_usable: it waits for a case. One that crashed, hung or was interrupted is killed and never usable again.
-    aftermath: what went wrong after its last case: messages of the validation layer, or a crash, perhaps as it closed.
+    aftermath: what went wrong after its last case, perhaps as it closed.
 
     Raises:
         WorkerDied: it ended before its device was open, or did not open it in time.
@@ -60,7 +75,7 @@ class WorkerProcess:
 
     def __init__(self, target: Target, command: Sequence[str] = COMMAND) -> None:
         self.is_usable = False
-        self.aftermath: tuple[str, ...] = ()
+        self.aftermath: tuple[Aftermath, ...] = ()
         self._target = target
         self._case_before: Case | None = None
         self._layer = None if target.validate is None else Layer(target.validate)
@@ -110,7 +125,7 @@ class WorkerProcess:
         try:
             outcome = self._with_messages(self._run(case, command))
         except WorkerDied as died:
-            self.aftermath = (*self._messages(), f"after {self._case_before}: {died}")
+            self.aftermath = (*self._late_messages(), Aftermath(self._case_before, died.verdict, str(died)))
             self.kill()
             raise
         except BaseException:
@@ -155,12 +170,12 @@ class WorkerProcess:
             self._layer.require_running()
         return Host.from_hello(hello)
 
-    def _closed(self) -> tuple[str, ...]:
+    def _closed(self) -> tuple[Aftermath, ...]:
         self._hang_up()
         self._wait(_CLOSING)
-        found = self._messages()
+        found = self._late_messages()
         if self._process.returncode != 0:
-            found.append(f"after {self._case_before or 'the device was open'}: {self._death()}")
+            found.append(Aftermath(self._case_before, Verdict.CRASHED, self._death()))
         return tuple(found)
 
     def _run(self, case: Case, command: dict[str, Any]) -> Outcome:
@@ -194,6 +209,9 @@ class WorkerProcess:
 
     def _messages(self) -> list[str]:
         return [] if self._layer is None else self._layer.messages()
+
+    def _late_messages(self) -> list[Aftermath]:
+        return [Aftermath(self._case_before, Verdict.FAILED, message) for message in self._messages()]
 
     def _send(self, message: dict[str, Any]) -> None:
         # That it is dead is what its answers say.

@@ -37,6 +37,8 @@ def shader_under_test(path: str, name: str, folder: Path) -> ShaderUnderTest:
         require_valid(spirv)
     except (DescriptorError, UnsupportedError) as error:
         raise type(error)(f"shader {path}: {error}") from error
+    except OSError as error:
+        raise DescriptorError(f"shader {path}: cannot write {spirv}: {error.strerror}") from error
     return ShaderUnderTest(path, module, str(spirv))
 
 
