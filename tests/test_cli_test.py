@@ -21,8 +21,8 @@ from restride.cli.last_failed import path as last_failed
 from restride.cli.signals import as_interrupts
 from restride.cli.test import _exit as exit_of
 from restride.conformance import Case, Verdict
+from restride.conformance.outcome import Aftermath
 from restride.conformance.run.runner import Runner
-from restride.conformance.run.worker_process import Aftermath
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.runtime import RUNTIMES

@@ -22,13 +22,12 @@ from restride.cli.report_files import asked_for, publish
 from restride.cli.signals import as_interrupts
 from restride.conformance.case import Case
 from restride.conformance.catalogue import CATALOGUES
-from restride.conformance.outcome import Outcome, Verdict, worst
+from restride.conformance.outcome import Aftermath, Outcome, Verdict, worst
 from restride.conformance.report.report import INTERRUPTED, Report, first_line
 from restride.conformance.report.summary import printable, speed_text, summary
 from restride.conformance.run.host import Host
 from restride.conformance.run.runner import Runner
 from restride.conformance.run.validation import PROFILES
-from restride.conformance.run.worker_process import Aftermath
 from restride.conformance.shader import form_of, shader_under_test
 from restride.conformance.target import Target
 from restride.errors import DeviceNotFound, UnsupportedError

@@ -108,3 +108,18 @@ class Outcome:
             None if speed is None else Speed(**speed),
             pictures,
         )
+
+
+@dataclass(frozen=True)
+class Aftermath:
+    """What went wrong behind a case that had its outcome: messages of the validation layer, or a death.
+
+    case: the one before; None: there was none yet.
+    """
+
+    case: Case | None
+    verdict: Verdict
+    message: str
+
+    def __str__(self) -> str:
+        return f"after {self.case or 'the device was open'}: {self.message}"

@@ -12,9 +12,9 @@ from typing import Literal, Self
 import numpy as np
 
 from restride.conformance.case import Case
-from restride.conformance.outcome import Outcome, Verdict, worst
+from restride.conformance.outcome import Aftermath, Outcome, Verdict, worst
 from restride.conformance.run.host import Host
-from restride.conformance.run.worker_process import COMMAND, Aftermath, WorkerDied, WorkerProcess
+from restride.conformance.run.worker_process import COMMAND, WorkerDied, WorkerProcess
 from restride.conformance.target import Target
 from restride.errors import DeviceError, RestrideError
 

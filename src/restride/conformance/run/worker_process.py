@@ -13,13 +13,13 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
 from restride import errors
 from restride.conformance.case import Case
-from restride.conformance.outcome import Outcome, Verdict, worst
+from restride.conformance.outcome import Aftermath, Outcome, Verdict, worst
 from restride.conformance.run.host import Host
 from restride.conformance.run.validation import LAYER, Layer
 from restride.conformance.run.worker import GRACE, preparation, too_late
@@ -44,21 +44,6 @@ class WorkerDied(Exception):
     def __init__(self, verdict: Verdict, message: str) -> None:
         super().__init__(message)
         self.verdict = verdict
-
-
-@dataclass(frozen=True)
-class Aftermath:
-    """What went wrong behind a case that had its outcome: messages of the validation layer, or a death.
-
-    case: the one before; None: there was none yet.
-    """
-
-    case: Case | None
-    verdict: Verdict
-    message: str
-
-    def __str__(self) -> str:
-        return f"after {self.case or 'the device was open'}: {self.message}"
 
 
 class WorkerProcess:
