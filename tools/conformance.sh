@@ -25,9 +25,10 @@ has_swiftshader() {
 case "${1:-}" in
 test)
     if has_swiftshader; then cases ci --driver swiftshader; fi
-    cases smoke --validate sync
+    cases ci --validate sync
     cases smoke --validate gpu
     cases smoke --form specialised --validate sync
+    cases ci --form specialised --shard 1/4
     ;;
 full)
     targets=("" "--runtime kompute")
