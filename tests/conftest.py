@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,11 @@ from skips import (  # noqa: F401 - pytest finds hooks in conftest by name
 
 import restride as rs
 from restride.runtime import RUNTIMES
+
+# A job in the background, or under nohup, is told to ignore these, and so are its children: tests send them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 GENERIC_ONLY = 1 << 62
 """``specialise_after`` that no test reaches: a specialised pipeline costs 22 to 37 ms on llvmpipe."""
