@@ -1,4 +1,4 @@
-"""Outcome: what became of one case, as a value that travels between processes and into reports."""
+"""Outcome: what became of one case, and behind it, as values that travel between processes and into reports."""
 
 from __future__ import annotations
 
