@@ -1,6 +1,7 @@
 // Copy of elements of 8, 16 or 32 bits, bits in and bits out, along plain axes or through tables of source indices.
 //
 // A plain axis walks the source by its stride: the strided copy of sub-word elements.
+// FILL: the source is not read; every element gets the bits in dispatch.src_base.
 // INDEX_TABLES: an axis with a table takes the source offset of destination index c from word c of the table: nearest
 // resampling, exact for every element type.
 #version 450
@@ -33,6 +34,12 @@ uint src_offset;
 
 void begin_element() { src_offset = dispatch.src_base; }
 
-uint element_bits() { return load_bits(src_offset); }
+uint element_bits() {
+#ifdef FILL
+    return dispatch.src_base;
+#else
+    return load_bits(src_offset);
+#endif
+}
 
 void main() { write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x); }

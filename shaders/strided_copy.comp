@@ -3,6 +3,7 @@
 // WORDS 1, 2, 4: 32-bit words of one element. Moving bits needs no type: f64 is WORDS 2, and a contiguous run of u8 whose
 // ends and rows fall on 16 bytes is WORDS 4.
 // RUN: both sides are contiguous, so there are no axes at all.
+// FILL: the source is not read; every element is dispatch.src_base and dispatch.lane_stride, word by word in turn.
 // GATHER: the source stays in single words; four of them, lane_stride apart, make one 128-bit store. A slice [::2]
 // has lane_stride 2, a flip -1, a broadcast 0.
 #version 450
@@ -43,7 +44,9 @@ const uint ELEMENTS_PER_INVOCATION = 4;
 layout(constant_id = 0) const bool NEIGHBOURS = false;
 
 ELEMENT load(uint offset) {
-#ifdef GATHER
+#ifdef FILL
+    return uvec2(dispatch.src_base, dispatch.lane_stride).xyxy;
+#elif defined(GATHER)
     uint stride = dispatch.lane_stride;
     return uvec4(src[offset], src[offset + stride], src[offset + 2 * stride], src[offset + 3 * stride]);
 #else

@@ -50,11 +50,16 @@ def _run_one(kernel: KernelSpec, src: np.ndarray, dst: np.ndarray) -> None:
     for binding, memory in zip(kernel.bindings, (src, dst), strict=True):
         assert binding.offset % 4 == 0
         assert binding.nbytes % 4 == 0
-        assert binding.offset + binding.nbytes <= -(-len(memory) // 16) * 16
-        padded = np.zeros(-(-len(memory) // 16) * 16, np.uint8)
+        room = -(-max(len(memory), 1) // 16) * 16  # an empty memory has a place too
+        assert binding.offset + binding.nbytes <= room
+        padded = np.zeros(room, np.uint8)
         padded[: len(memory)] = memory
         windows.append(padded[binding.offset : binding.offset + binding.nbytes])
     parameters = np.frombuffer(kernel.parameters, np.uint32).astype(np.int64)
+    if kernel.shader == "digit_copy":
+        _digits(kernel, windows, parameters.reshape(-1, 4))
+        _write_back(kernel, windows, dst)
+        return
     name = kernel.shader.removesuffix("_specialised")
     axes = _axes(kernel, parameters, specialised=name != kernel.shader)
     if name.startswith("transpose"):
@@ -63,6 +68,10 @@ def _run_one(kernel: KernelSpec, src: np.ndarray, dst: np.ndarray) -> None:
         _strided(kernel, axes, windows, name)
     else:
         _elements(kernel, axes, windows, parameters)
+    _write_back(kernel, windows, dst)
+
+
+def _write_back(kernel: KernelSpec, windows: list[np.ndarray], dst: np.ndarray) -> None:
     binding = kernel.bindings[1]
     end = min(binding.offset + binding.nbytes, len(dst))
     dst[binding.offset : end] = windows[1][: end - binding.offset]
@@ -112,7 +121,10 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]
     src, dst, _ = _walk(_pieces(kernel, 512), axes)
     width = int(name.rsplit("_", 1)[1]) // 8
     out = windows[1].view(f"V{width}")
-    if "gather" in name:
+    if "fill" in name:
+        words = np.array([src_base, lane_stride] * 2, np.uint32).view("V16")
+        _put(out, dst_base + dst, words.repeat(len(dst)))
+    elif "gather" in name:
         lanes = np.arange(4) * _signed(lane_stride)
         taken = _at(windows[0].view(np.uint32), _signed(src_base) + src[:, None] + lanes)
         _put(out, dst_base + dst, np.ascontiguousarray(taken).view("V16")[:, 0])
@@ -171,6 +183,9 @@ def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray
         _, dst, coordinates = _walk(piece, axes)
         dst = dst + dst_base
     unsigned = f"u{bits // 8}"
+    if kernel.shader == "element_fill":
+        _put(windows[1].view(unsigned), dst, np.full(len(dst), src_base).astype(unsigned))
+        return
     source = windows[0].view(unsigned)
     if kernel.shader.startswith("resample_linear"):
         assert kernel.constants[2] == 0, "the twin interpolates f32 only"
@@ -181,6 +196,47 @@ def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray
     for axis, coordinate in zip(axes, coordinates, strict=True):
         src += parameters[4 * axis.table + coordinate] if axis.table else coordinate * axis.src
     _put(windows[1].view(unsigned), dst, _at(source, src % (1 << 32)))
+
+
+def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> None:
+    """digit_copy.comp: the same program, with checks that a number is there before it is used, and never negative."""
+    bits, words, fill, room = kernel.constants
+    src_base, dst_base, _, _, upper = kernel.push
+    index = _pieces(kernel, 128)
+    axes, digits, src_terms, dst_terms = (int(word) for word in rows[0])
+    assert axes + digits <= room
+    numbers: dict[int, np.ndarray] = {}
+    row = 1
+    for number, size, *multiplier in rows[row : row + axes]:
+        rest = _divide(index, size, tuple(multiplier)) if size > 1 else index
+        numbers[int(number)] = index - rest * size
+        index = rest
+        row += 1
+
+    def sum_of_terms(count: int, start: int) -> np.ndarray:
+        nonlocal row
+        terms, row = rows[row : row + count], row + count
+        total = np.full(kernel.push[2], start, np.int64)
+        for number, coefficient, *_ in terms:
+            total = total + numbers[int(number)] * _signed(int(coefficient))
+        return total
+
+    for digit in range(digits):
+        (terms, const, modulus, divisor), multipliers = (int(word) for word in rows[row]), rows[row + 1]
+        row += 2
+        value = sum_of_terms(terms, _signed(const))
+        assert (value >= 0).all()
+        if modulus:
+            value = value - modulus * _divide(value, modulus, tuple(multipliers[:2]))
+        numbers[axes + digit] = _divide(value, divisor, tuple(multipliers[2:])) if divisor > 1 else value
+    src, dst = sum_of_terms(src_terms, _signed(src_base)), sum_of_terms(dst_terms, _signed(dst_base))
+    width = bits * words // 8
+    if fill:
+        value = (src_base | upper << 32) & ((1 << 8 * width) - 1)
+        taken = np.frombuffer(value.to_bytes(width, "little") * len(dst), f"V{width}")
+    else:
+        taken = _at(windows[0][: len(windows[0]) // width * width].view(f"V{width}"), src)
+    _put(windows[1][: len(windows[1]) // width * width].view(f"V{width}"), dst, taken)
 
 
 def _interpolated(

@@ -1,16 +1,80 @@
-"""The text of descriptors: round trips, blanks, and errors that point at a character."""
+"""The text of descriptors: worked examples, round trips, blanks, and errors that point at a character."""
+
+import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restride.desc import TensorDesc
+from restride.desc_text import DescParts, format_parts, parse_parts
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
 
 SIZES = st.lists(st.one_of(st.integers(0, 5), st.integers(0, 1 << 62)), max_size=8)
 STRIDES = st.one_of(st.integers(-7, 7), st.integers(-(1 << 40), 1 << 40))
 TYPES = st.sampled_from(sorted(DTYPES))
+TILES = st.lists(
+    st.builds(
+        lambda sizes, last: (*sizes, last), st.lists(st.integers(-1, 9).filter(bool), max_size=3), st.integers(1, 99)
+    ),
+    max_size=3,
+).map(tuple)
+NUMBERS = st.one_of(st.integers(0, 9), st.integers(0, 1 << 500))
+STEPS = st.one_of(st.just(0), st.integers(-2, 2), STRIDES)
+TAGS = st.sampled_from(["a", "nhwc", "nChw16c", "OIhw4i16o4i", "BA16a16b2a"])
+
+
+@st.composite
+def parts_of_order(draw, dtype, sizes):
+    """XLA's layout; a scalar without tiles and padding is written without braces."""
+    tiles = draw(TILES)
+    padded_sizes = draw(st.none() | st.just(tuple(size + draw(st.integers(0, 9)) for size in sizes)))
+    value = 0 if padded_sizes is None else draw(st.integers(-(1 << 64), 1 << 64) | st.floats(allow_nan=False))
+    is_plain = not (sizes or tiles or padded_sizes is not None)
+    order = None if is_plain else tuple(draw(st.permutations(range(len(sizes)))))
+    return DescParts(dtype, sizes, order, tiles, padded_sizes, value)
+
+
+@st.composite
+def parts(draw):
+    """What any text can say: the four written forms."""
+    dtype = draw(TYPES)
+    sizes = tuple(draw(st.lists(NUMBERS, max_size=8)))
+    form = draw(st.sampled_from(["order", "strides", "tag", "view"]))
+    if form == "order":
+        return draw(parts_of_order(dtype, sizes))
+    if form == "strides":
+        return DescParts(dtype, sizes, strides=tuple(draw(STRIDES) for _ in sizes), offset=draw(NUMBERS))
+    if form == "tag":
+        return DescParts(dtype, sizes, tag=draw(TAGS))
+    inner_sizes = tuple(draw(st.lists(NUMBERS, max_size=5)))
+    inner = (
+        DescParts(dtype, inner_sizes, tag=draw(TAGS))
+        if draw(st.booleans())
+        else draw(parts_of_order(dtype, inner_sizes))
+    )
+    starts = tuple(draw(NUMBERS) for _ in inner_sizes)
+    steps = tuple(tuple(draw(STEPS) for _ in inner_sizes) for _ in sizes)
+    return DescParts(dtype, sizes, inner=inner, starts=starts, steps=steps)
+
+
+@settings(max_examples=500, deadline=None)
+@given(parts())
+def test_parts_come_back_from_their_text(written):
+    text = format_parts(written)
+    assert parse_parts(text) == written
+    assert " " not in text
+
+
+@settings(max_examples=300, deadline=None)
+@given(parts(), st.randoms(use_true_random=False))
+def test_blanks_between_any_tokens_do_not_matter(written, rng):
+    text = format_parts(written)
+    spaced = "".join(
+        character + (rng.choice(["", "", " ", "\t "]) if character in "[]{}(),:=" else "") for character in text
+    )
+    assert parse_parts(" " + spaced) == written
 
 
 @st.composite
@@ -57,6 +121,46 @@ def test_any_text_parses_or_is_refused_with_a_typed_error(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f32[2,3]", DescParts("f32", (2, 3))),
+        ("f32[3,5]{1,0:T(2,2)}", DescParts("f32", (3, 5), (1, 0), tiles=((2, 2),))),
+        ("bf16[2048]{0:T(1024)(128)(2,1)}", DescParts("bf16", (2048,), (0,), tiles=((1024,), (128,), (2, 1)))),
+        ("u8[7,8,9]{2,1,0:T(*,2,3)}", DescParts("u8", (7, 8, 9), (2, 1, 0), tiles=((-1, 2, 3),))),
+        ("u32[]{:T(128)}", DescParts("u32", (), (), tiles=((128,),))),
+        ("f32[]{}", DescParts("f32", (), ())),
+        ("f32[2]{}", DescParts("f32", (2,), ())),
+        ("f32[2,3]{0,1:pad(3,5)=0}", DescParts("f32", (2, 3), (0, 1), padded_sizes=(3, 5))),
+        (
+            "f32[2,3]{1,0:T(2,2)pad(3,5)=-1.5}",
+            DescParts("f32", (2, 3), (1, 0), ((2, 2),), padded_sizes=(3, 5), padding_value=-1.5),
+        ),
+        ("f32[2,16,4,4]:nChw16c", DescParts("f32", (2, 16, 4, 4), tag="nChw16c")),
+        (
+            "f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}",
+            DescParts("f32", (2,), inner=DescParts("f32", (4, 4), (1, 0), ((4, 4),)), starts=(1, 3), steps=((2, 0),)),
+        ),
+        (
+            "s8[3,4]{at=(7-b,a,4a+b),in=[8,3,20]:aBc4b}",
+            DescParts(
+                "s8",
+                (3, 4),
+                inner=DescParts("s8", (8, 3, 20), tag="aBc4b"),
+                starts=(7, 0, 0),
+                steps=((0, 1, 4), (-1, 0, 1)),
+            ),
+        ),
+        ("f32[]{at=(5),in=[9]:a}", DescParts("f32", (), inner=DescParts("f32", (9,), tag="a"), starts=(5,))),
+        ("f32[3]{at=(),in=[]}", DescParts("f32", (3,), inner=DescParts("f32", ()), steps=((),))),
+    ],
+)
+def test_worked_examples(text, expected):
+    assert parse_parts(text) == expected
+    if text not in ("f32[2,3]", "f32[]{}"):
+        assert format_parts(expected) == text
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "f32[]",
@@ -69,6 +173,16 @@ def test_any_text_parses_or_is_refused_with_a_typed_error(text):
         "pred[2,2]{strides=(0,0)}",
         "s64[]{strides=(),offset=9}",
         "f32[4611686018427387904]{strides=(1099511627776)}",
+        "f32[3,5]{1,0:T(2,2)}",
+        "bf16[2048]{0:T(1024)(128)(2,1)}",
+        "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}",
+        "u32[]{:T(128)}",
+        "f32[2,3]{0,1:pad(3,5)=0}",
+        "f32[2,3]{1,0:T(2,2)pad(3,5)=-1.5}",
+        "f32[2,16,4,4]:nChw16c",
+        "f32[2,3]:ba",
+        "f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}",
+        "f32[3,4]{at=(7-b,a,0),in=[8,3,20]:aBc4b}",
     ],
 )
 def test_canonical_texts_print_as_they_are(text):
@@ -87,10 +201,51 @@ def test_canonical_texts_print_as_they_are(text):
         ("bool[2]", "pred[2]{0}"),
         ("f32[2]{strides=(1),offset=0}", "f32[2]{strides=(1)}"),
         ("f32[02]{00}", "f32[2]{0}"),
+        ("f32[2,3]{-1,-2:T(2)}", "f32[2,3]{1,0:T(2)}"),
+        ("f32[4,6,8]{2,1,0:T( 2 , * , 128 )}", "f32[4,6,8]{2,1,0:T(2,*,128)}"),
+        ("f32[4,6,8]{2,1,0:T(2,-1,128)}", "f32[4,6,8]{2,1,0:T(2,*,128)}"),
+        ("f32[2,3]{1,0: pad (3, 5) = 7 T (2,2) (2,1)}", "f32[2,3]{1,0:T(2,2)(2,1)pad(3,5)=7}"),
+        (" f32 [2,16] : nC16c ", "f32[2,16]:nC16c"),
+        ("f32[2]{ at = ( 1 + 2 a , 3 ) , in = [4,4] {1,0:T(4,4)} }", "f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}"),
+        ("f32[2]{at=(0+1a,3+0a),in=[4,4]{1,0:T(4,4)}}", "f32[2]{at=(a,3),in=[4,4]{1,0:T(4,4)}}"),
+        ("f32[2,2]{at=(b+2a,3),in=[4,4]{1,0:T(4,4)}}", "f32[2,2]{at=(2a+b,3),in=[4,4]{1,0:T(4,4)}}"),
     ],
 )
 def test_other_spellings_print_canonically(text, canonical):
     assert str(TensorDesc.parse(text)) == canonical
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "canonical"),
+    [
+        ("0", 0, "0"),
+        ("-3", -3, "-3"),
+        ("007", 7, "7"),
+        ("3.0", 3, "3"),
+        ("-1.5", -1.5, "-1.5"),
+        ("1e+30", 1e30, "1e+30"),
+        ("1E30", 1e30, "1e+30"),
+        ("2.5e-3", 0.0025, "0.0025"),
+        ("5e-324", 5e-324, "5e-324"),
+        ("-inf", -math.inf, "-inf"),
+        ("inf", math.inf, "inf"),
+        ("18446744073709551615", (1 << 64) - 1, "18446744073709551615"),
+        ("9007199254740993", 9007199254740993, "9007199254740993"),
+    ],
+)
+def test_padding_values(text, value, canonical):
+    read = parse_parts(f"f64[2]{{0:pad(3)={text}}}")
+    assert read.padding_value == value
+    assert format_parts(read) == f"f64[2]{{0:pad(3)={canonical}}}"
+
+
+def test_negative_zero_and_nan_survive_as_padding_values():
+    zero = parse_parts("f32[2]{0:pad(3)=-0.0}")
+    assert math.copysign(1, zero.padding_value) == -1
+    assert format_parts(zero) == "f32[2]{0:pad(3)=-0.0}"
+    nan = parse_parts("f32[2]{0:pad(3)=nan}")
+    assert math.isnan(nan.padding_value)
+    assert format_parts(nan) == "f32[2]{0:pad(3)=nan}"
 
 
 def test_minor_to_major_with_an_offset_prints_its_strides():
@@ -112,7 +267,7 @@ def test_minor_to_major_with_an_offset_prints_its_strides():
         ("f32[2.5]", "expected ',' or ']' after a size at character 6"),
         ("f32[-]", "expected a size at character 5"),
         ("f32[²]", "expected a size at character 5"),
-        ("f32[2]{0", "expected ',' or '}' after an axis number at character 9"),
+        ("f32[2]{0", "expected ',' or '}' or ':' after an axis number at character 9"),
         ("f32[2]{0}x", "expected the end of the text at character 10 of 'f32[2]{0}x': found 'x'"),
         ("f32[2]{stride=(1)}", "expected an axis number at character 8"),
         ("f32[2]{strides(1)}", "expected '=' after 'strides' at character 15"),
@@ -139,20 +294,106 @@ def test_errors_point_at_the_character(text, message):
 
 
 @pytest.mark.parametrize(
-    ("text", "part"),
+    ("text", "rule", "at", "found"),
     [
-        ("f32[3,5]{1,0:T(2,2)}", "':T(2,2)}' at character 13"),
-        ("f32[2,3]{0,1:pad(3,5)=0}", "':pad(3,5)=0}' at character 13"),
-        ("f32[2,3]{ 0 , 1 : T(2) }", "tiles, padding"),
-        ("f32[]{:S(1)}", "':S(1)}' at character 7"),
-        ("f32[2,16,4,4]:nChw16c", "format tags are not supported yet: ':nChw16c' at character 14"),
-        ("f32[2]{0}:x", "format tags are not supported yet: ':x'"),
+        ("f32[2]{0:}", "expected tiles 'T(..)' or a padding 'pad(..)=..'", 10, "}"),
+        ("f32[2]{0:x}", "expected tiles 'T(..)' or a padding 'pad(..)=..'", 10, "x}"),
+        ("f32[2]{0:S}", "expected tiles 'T(..)' or a padding 'pad(..)=..'", 10, "S}"),
+        ("f32[2]{0:T(2)", "expected tiles 'T(..)' or a padding 'pad(..)=..' or '}'", 14, ""),
+        ("f32[2]{0:T(2),}", "expected tiles 'T(..)' or a padding 'pad(..)=..' or '}'", 14, ",}"),
+        ("f32[2]{0,:T(2)}", "expected an axis number", 10, ":T(2)}"),
+        ("f32[2]{0:T}", "expected '(' before the sizes of a tile", 11, "}"),
+        ("f32[2]{0:T2}", "expected '(' before the sizes of a tile", 11, "2}"),
+        ("f32[2]{0:T()}", "a tile has one size or more", 12, ")}"),
+        ("f32[2]{0:T(2)()}", "a tile has one size or more", 15, ")}"),
+        ("f32[2]{0:T(2,)}", "expected a tile size or '*'", 14, ")}"),
+        ("f32[2]{0:T(2}", "expected ',' or ')' after a tile size", 13, "}"),
+        ("f32[2]{0:T(2*)}", "expected ',' or ')' after a tile size", 13, "*)}"),
+        ("f32[2]{0:T(0)}", "a tile size is 1 or more, or '*', not 0", 12, "0)}"),
+        ("f32[2]{0:T(2,-2)}", "a tile size is 1 or more, or '*', not -2", 14, "-2)}"),
+        ("f32[2]{0:T(*)}", "'*' combines a dimension with the next one of the tile", 12, "*)}"),
+        ("f32[2]{0:T(2)(4, -1 )}", "'*' combines a dimension with the next one of the tile", 18, "-1 )}"),
+        ("f32[2]{0:T(2)T(2)}", "tiles are written once, repeated ones as 'T(8,128)(2,1)'", 14, "T(2)}"),
+        ("f32[2]{0:T(2)pad(2)=0T(2)}", "tiles are written once", 22, "T(2)}"),
+        ("f32[2]{0:pad(2)=0pad(2)=0}", "padding is written once", 18, "pad(2)=0}"),
+        ("f32[2]{0:pad3=0}", "expected '(' after 'pad'", 13, "3=0}"),
+        ("f32[2]{0:pad(x)=0}", "expected a padded size", 14, "x)=0}"),
+        ("f32[2]{0:pad(3)}", "expected '=' before the padding value", 16, "}"),
+        ("f32[2]{0:pad(3)=}", "expected a padding value such as 0, -1.5, 1e+30, nan or -inf", 17, "}"),
+        ("f32[2]{0:pad(3)=.5}", "expected a padding value", 17, ".5}"),
+        ("f32[2]{0:pad(3)=-nan}", "expected a padding value", 17, "-nan}"),
+        ("f32[2]{0:pad(3)=1e999}", "padding value 1e999 is beyond the largest f64", 17, "1e999}"),
+        ("f32[2]{0:pad(3)=1.e3}", "expected tiles 'T(..)'", 18, ".e3}"),
+        ("f32[2]:", "expected a format tag such as 'nChw16c'", 8, ""),
+        ("f32[2]:{0}", "expected a format tag such as 'nChw16c'", 8, "{0}"),
+        ("f32[2]:a{0}", "expected the end of the text", 9, "{0}"),
+        ("f32[2]{0}:x", "a layout is written in braces or as a tag, not both", 10, ":x"),
+        ("f32[2]{at(a),in=[2]:a}", "expected '=' after 'at'", 10, "(a),in=[2]:a}"),
+        ("f32[2]{at=a,in=[2]:a}", "expected '(' before the coordinates", 11, "a,in=[2]:a}"),
+        ("f32[2]{at=(,),in=[2]:a}", "expected a coordinate such as '1+2a'", 12, ",),in=[2]:a}"),
+        ("f32[2]{at=(1+),in=[2]:a}", "expected a coordinate such as '1+2a'", 14, "),in=[2]:a}"),
+        ("f32[2]{at=(A),in=[2]:a}", "expected a coordinate such as '1+2a'", 12, "A),in=[2]:a}"),
+        ("f32[2]{at=(1 a a),in=[2]:a}", "expected ',' or ')' after a coordinate", 16, "a),in=[2]:a}"),
+        ("f32[2]{at=(2b),in=[2]:a}", "letter 'b' stands for axis 1, beyond the 1 axes of the view", 13, "b),in=[2]:a}"),
+        ("f32[2]{at=(a+1),in=[2]:a}", "the constant of a coordinate comes first, and once", 14, "1),in=[2]:a}"),
+        ("f32[2]{at=(1+1),in=[2]:a}", "the constant of a coordinate comes first, and once", 14, "1),in=[2]:a}"),
+        ("f32[2]{at=(a-2a),in=[2]:a}", "letter 'a' occurs twice in a coordinate", 15, "a),in=[2]:a}"),
+        ("f32[2]{at=(a)}", "expected ',' after the coordinates", 14, "}"),
+        ("f32[2]{at=(a),[2]}", "expected 'in' after the coordinates", 15, "[2]}"),
+        ("f32[2]{at=(a),in=f32[2]}", "expected '[' before the sizes", 18, "f32[2]}"),
+        ("f32[2]{at=(a),in=[2]", "expected '}' after the layout", 21, ""),
+        ("f32[2]{at=(a),in=[2,2]}", "at needs one coordinate per axis of in: got 1 for 2 axes", 18, "[2,2]}"),
+        (
+            "f32[2]{at=(a),in=[2]{strides=(1)}}",
+            "a view looks at a minor_to_major layout or at a tag",
+            22,
+            "strides=(1)}}",
+        ),
+        (
+            "f32[2]{at=(a),in=[2]{at=(a),in=[2]}}",
+            "a view looks at a minor_to_major layout or at a tag",
+            22,
+            "at=(a),in=[2]}}",
+        ),
+        (
+            f"f32[{','.join('1' * 27)}]{{at=(),in=[]}}",
+            "a view has at most 26 axes, a letter each, not 27",
+            63,
+            "(),in=[]}",
+        ),
+        ("s4[2]", "unknown element type 's4'", 1, "s4[2]"),
     ],
 )
-def test_tiles_padding_and_tags_are_named_and_refused(text, part):
+def test_layouts_that_are_no_layouts(text, rule, at, found):
+    with pytest.raises(DescriptorError) as caught:
+        parse_parts(text)
+    message = str(caught.value)
+    assert message.startswith(rule)
+    assert f" at character {at} of " in message
+    assert message.endswith(f": found {found!r}" if found else ": the text ends")
+    assert text[at - 1 :] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "at"),
+    [
+        ("f32[2,3]{1,0:D(D,C)}", "dimension level types D(..)", 14),
+        ("f32[2]{0:T(2)L(8)}", "tail padding alignments L(..)", 14),
+        ("f32[2]{0:#(u32)}", "index types #(..)", 10),
+        ("f32[2]{0:*(u32)}", "pointer types *(..)", 10),
+        ("f32[2]{0:E(4)}", "element sizes in bits E(..)", 10),
+        ("f32[8]{0:T(8)SC(0:4)}", "split configurations SC(..)", 14),
+        ("f32[]{:S(1)}", "memory spaces S(..)", 8),
+        ("f32[2]{ 0 : S (1)}", "memory spaces S(..)", 13),
+        ("f32[2]{0:P(f32[2]{0})}", "physical shapes P(..)", 10),
+        ("f32[2]{0:M(64)}", "dynamic shape metadata M(..)", 10),
+        ("f32[2]{at=(a),in=[2]{0:S(1)}}", "memory spaces S(..)", 24),
+    ],
+)
+def test_parts_of_xla_without_a_meaning_here_are_named_and_refused(text, part, at):
     with pytest.raises(UnsupportedError) as caught:
-        TensorDesc.parse(text)
-    assert part in str(caught.value)
+        parse_parts(text)
+    assert str(caught.value) == f"{part} are not supported: {text[at - 1 :]!r} at character {at} of {text!r}"
 
 
 @pytest.mark.parametrize("value", [None, b"f32[2]", 3])

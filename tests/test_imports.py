@@ -52,16 +52,22 @@ ALL_IMPORTS = {name: imported(name, inside_functions=True) for name in FILES}
 # Data flows one way: a module may import those of earlier lines, and a package its own.
 LAYERS = (
     ("errors",),
-    ("dtypes", "integers"),
-    ("equation", "desc_text", "kernel"),
+    ("dtypes", "integers", "scanner"),
+    ("equation", "kernel", "digits", "dml", "padding", "coordinate"),
+    ("tags", "blocking"),
+    ("desc_text",),
+    ("desc_fields",),
+    ("desc_facts",),
+    ("desc_checks",),
     ("desc",),
-    ("injective", "views", "dml", "layout", "reference", "plan", "dlpack"),
+    ("injective", "views", "layout", "reference", "plan", "dlpack"),
     ("host",),
     ("runtime",),
     ("device",),
     ("tensor",),
     ("arrays",),
     ("ops",),
+    ("drawing",),
 )
 
 

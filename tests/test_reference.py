@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from random_layouts import random_layout
 
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError
@@ -79,6 +80,19 @@ class TestReorder:
         x = np.arange(6, dtype=np.float32).reshape(2, 3)
         np.testing.assert_array_equal(reorder(x, "f32[2,3]{0,1}"), x)
         np.testing.assert_array_equal(reorder(x, TensorDesc("f32", (2, 3), (1, 2))), x)
+        for text in (
+            "f32[2,3]{1,0:T(2,2)}",
+            "f32[2,3]{0,1:pad(3,5)=7}",
+            "f32[2,3]:Ab4a",
+            "f32[2,3]{at=(a,4-b),in=[2,5]:aB4b}",
+        ):
+            np.testing.assert_array_equal(reorder(x, text), x)
+
+    def test_tags_and_any_leave_the_array(self) -> None:
+        x = np.arange(105, dtype=np.uint8).reshape(1, 3, 5, 7)
+        for layout in ("nhwc", "acdb", "nChw16c", "ABcd4a4b", "OIhw4i16o4i", "any"):
+            np.testing.assert_array_equal(reorder(x, layout), x)
+            assert not np.shares_memory(reorder(x, layout), x)
 
     @pytest.mark.parametrize(
         ("layout", "message"),
@@ -94,6 +108,12 @@ class TestReorder:
             ("", "must be made of the letters"),
             ("f32[3,2]{1,0}", r"f32\[3,2\]\{1,0\} must have the sizes and element type of the source f32\[2,3\]"),
             ("u8[2,3]{1,0}", "must have the sizes and element type"),
+            ("f32[3,2]:aB4b", r"f32\[3,2\]:aB4b must have the sizes and element type"),
+            ("nhwc", r"tag 'nhwc' names 4 axes, but f32\[2,3\]\{1,0\} has 2"),
+            ("nChw16c", r"tag 'nChw16c' names 4 axes, but f32\[2,3\]\{1,0\} has 2"),
+            ("nc16c", "tag 'nc16c' must have a capital letter for each axis with blocks"),
+            ("ncc", "tag 'ncc' must name the axes of one tensor, each once"),
+            ("nc x", "tag 'nc x' must be letters, then blocks"),
         ],
     )
     def test_errors(self, layout: str, message: str) -> None:
@@ -147,10 +167,68 @@ class TestBuffers:
                 assert gathered.tobytes() == by_numpy.tobytes()
                 assert to_buffer(gathered, desc, raw.copy()).tobytes() == raw.tobytes()
 
+    def test_a_whole_layout_is_written_with_its_padding(self) -> None:
+        x = np.arange(1, 7, dtype=np.uint8).reshape(2, 3)
+        padded = TensorDesc.parse("u8[2,3]{1,0:T(2,2)pad(3,5)=9}")
+        expected = [1, 2, 4, 5, 3, 9, 6, 9, 9, 0, 9, 0, 9, 9, 0, 0, 9, 9, 0, 0, 9, 0, 0, 0]
+        assert to_buffer(x, padded).tolist() == expected
+        assert to_buffer(x, padded, np.full(26, 0xAA, np.uint8)).tolist() == [*expected, 0xAA, 0xAA]
+        assert to_buffer(x, TensorDesc.parse("u8[2,3]:Ab4a")).tolist() == [1, 4, 0, 0, 2, 5, 0, 0, 3, 6, 0, 0]
+        assert to_buffer(np.zeros((0, 3), np.uint8), TensorDesc.parse("u8[0,3]{1,0:pad(1,3)=9}")).tolist() == [9, 9, 9]
+
+    def test_a_view_of_a_whole_layout_keeps_what_is_not_its_own(self) -> None:
+        view = TensorDesc.parse("u16[2]{at=(2,3-2a),in=[3,5]{1,0:T(2,2)pad(4,6)=9}}")
+        buffer = np.full(48, 0xAA, np.uint8)
+        to_buffer(np.array([1, 2], np.uint16), view, buffer)
+        assert {place: value for place, value in enumerate(buffer.view(np.uint16)) if value != 0xAAAA} == {17: 1, 13: 2}
+        assert from_buffer(buffer, view).tolist() == [1, 2]
+        assert to_buffer(np.array([1, 2], np.uint16), view).size == 48
+
+    @pytest.mark.parametrize(
+        ("dtype", "value", "bits"),
+        [
+            ("pred", 1, 1),
+            ("s8", -128, 0x80),
+            ("s16", -2, 0xFFFE),
+            ("s32", -(1 << 31), 1 << 31),
+            ("s64", -(1 << 62) - 1, (1 << 64) - (1 << 62) - 1),
+            ("u8", 255, 0xFF),
+            ("u16", 258, 0x0102),
+            ("u32", (1 << 32) - 2, (1 << 32) - 2),
+            ("u64", (1 << 64) - 3, (1 << 64) - 3),
+            ("f16", -1.5, 0xBE00),
+            ("bf16", 1.5, 0x3FC0),
+            ("bf16", 1 + 2.0**-8 + 2.0**-40, 0x3F81),  # by way of f32 it would be a tie, and 1
+            ("f32", 0.1, 0x3DCCCCCD),
+            ("f64", 0.1, 0x3FB999999999999A),
+            ("f8e4m3fn", 448, 0x7E),
+            ("f8e5m2", -0.25, 0xB4),
+        ],
+    )
+    def test_padding_values_of_every_type(self, dtype: str, value: float, bits: int) -> None:
+        desc = TensorDesc.xla(dtype, (1,), padded_sizes=(3,), tiles=((4,),), padding_value=value)
+        itemsize = np.dtype(desc.dtype).itemsize
+        raw = to_buffer(np.ones(1, np.dtype(desc.dtype)), desc)
+        elements = [int.from_bytes(raw[at : at + itemsize].tobytes(), "little") for at in range(0, raw.size, itemsize)]
+        assert elements[1:] == [bits, bits, 0]
+
+    def test_round_trip_of_random_layouts(self) -> None:
+        choose = random.Random(12)
+        for _ in range(300):
+            desc = TensorDesc.parse(random_layout(choose, max_elements=60))
+            element = np.dtype(desc.dtype)
+            raw = np.frombuffer(choose.randbytes(desc.numel * element.itemsize), np.uint8)
+            values = (raw & 1 if desc.dtype == "pred" else raw).view(element).reshape(desc.sizes)
+            buffer = to_buffer(values, desc)
+            assert buffer.size == desc.nbytes, desc
+            assert from_buffer(buffer, desc).tobytes() == values.tobytes(), desc
+
     def test_errors(self) -> None:
         desc = TensorDesc("f32", (2, 3))
         with pytest.raises(DescriptorError, match=r"buffer of 20 bytes is smaller than the 24 bytes of f32\[2,3\]"):
             from_buffer(np.zeros(20, np.uint8), desc)
+        with pytest.raises(DescriptorError, match=r"smaller than the 32 bytes of f32\[2,3\]:aB4b"):
+            to_buffer(np.zeros((2, 3), np.float32), TensorDesc.parse("f32[2,3]:aB4b"), np.zeros(28, np.uint8))
         with pytest.raises(DescriptorError, match="must be 1-D uint8, not float32"):
             from_buffer(np.zeros(24, np.float32), desc)
         with pytest.raises(DescriptorError, match="must have the sizes and element type"):

@@ -7,8 +7,7 @@
 //   axes it is, counted from the last logical axis.
 // Generic form: read from the storage buffer `parameters`, three rows an axis after two rows of header. SPECIALISED form:
 // specialization constants, so that the driver folds every division; one axis is constants 9 + 5 * k ... 13 + 5 * k.
-// DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31 (see plan/parameters.py):
-//   16 / 5: multiplier ceil(2^34 / 5) = 3435973837, (16 * 3435973837) >> 32 = 12, 12 >> 2 = 3.
+// DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31.
 //
 // This file depends on the global declaration of `parameters` (rows of uvec4), and on VISIT_AXIS(k), defined by the kernel: what
 // it does with `coordinate`, the coordinate along axis k.
@@ -43,6 +42,8 @@ DECLARE_AXIS(6) DECLARE_AXIS(7) DECLARE_AXIS(8) DECLARE_AXIS(9) DECLARE_AXIS(10)
 
 #else
 
+#include "division.glsl"
+
 #define RANK parameters[0].x
 #define AXIS_ROW(k) (2 + 3 * (k))
 #define SIZE(k) axis_walk.x
@@ -52,12 +53,6 @@ DECLARE_AXIS(6) DECLARE_AXIS(7) DECLARE_AXIS(8) DECLARE_AXIS(9) DECLARE_AXIS(10)
 #define SLOT(k) parameters[AXIS_ROW(k) + 2].x
 #define DIVIDE_BY_SIZE(n, k) multiply_shift(n, axis_divisors.xy)
 #define DIVIDE_BY_DST(n, k) multiply_shift(n, axis_divisors.zw)
-
-uint multiply_shift(uint n, uvec2 multiplier_and_shift) {
-    uint high, low;
-    umulExtended(n, multiplier_and_shift.x, high, low);
-    return high >> multiplier_and_shift.y;
-}
 
 // A loop, not the unrolled form: llvmpipe has no branches around an `if`, so twelve steps would cost twelve, whatever RANK.
 #define IF_AXIS(k)

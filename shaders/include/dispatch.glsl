@@ -5,6 +5,7 @@
 // pieces:             how much work there is, in elements or in destination words; below 2^31.
 // first:              destination word of piece 0, for kernels that own words.
 // lane_stride:        distance between the four sources of one wide store, for kernels that have one.
+// Kernels that fill have no source: src_base is the bits of the element, lane_stride those of its upper word.
 layout(push_constant) uniform Dispatch {
     uint src_base;
     uint dst_base;

@@ -7,6 +7,7 @@ from restride.arrays import asarray, from_buffer
 from restride.desc import TensorDesc
 from restride.device import Device, default_device, devices
 from restride.dml import dml_buffer_tensor_size
+from restride.drawing.show import show
 from restride.dtypes import DType
 from restride.errors import (
     DescriptorError,
@@ -43,5 +44,6 @@ __all__ = [
     "reference",
     "reorder",
     "resample",
+    "show",
     "strided_slice",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from restride.desc import TensorDesc
+from restride.desc_checks import packed_strides
 from restride.device import Device
 from restride.errors import DescriptorError
 from restride.host import host_array, host_bytes, raw_view
@@ -104,7 +105,7 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
     # Strides that split elements, as a field of a packed record has them: gathered byte by byte, on the device.
     laid_out = empty(packed, device)
     axes = (
-        *(Axis(*step) for step in zip(array.shape, host.strides, _times(packed.strides, dtype.itemsize), strict=True)),
+        *(Axis(*step) for step in zip(array.shape, host.strides, _row_major_bytes(array), strict=True)),
         Axis(dtype.itemsize, 1, 1),
     )
 
@@ -115,5 +116,5 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
     return laid_out
 
 
-def _times(values: tuple[int, ...], factor: int) -> tuple[int, ...]:
-    return tuple(value * factor for value in values)
+def _row_major_bytes(array: npt.NDArray[Any]) -> tuple[int, ...]:
+    return packed_strides((*array.shape, array.itemsize), range(array.ndim + 1)[::-1])[:-1]

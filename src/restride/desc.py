@@ -1,33 +1,35 @@
-"""TensorDesc: what a buffer means, as a value. An index goes to element ``offset + sum of index_k * strides_k``."""
+"""TensorDesc: what a buffer means, as a value: element type, sizes, and the element offset of every index."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, SupportsIndex
 
-from restride.desc_text import DescParts, format_parts, parse_parts
-from restride.dtypes import DType, as_dtype
-from restride.equation import STEPS, SearchTooLongError, has_gap, smallest_index
-from restride.errors import DescriptorError
-from restride.integers import integer, integers, permutation
+from restride import dml
+from restride.blocking import blocked, tiled
+from restride.desc_checks import checked_padding, checked_sizes, checked_tile, packed_strides, require_inside, where_of
+from restride.desc_facts import DescFacts
+from restride.desc_fields import Fields, strided, viewed, whole
+from restride.desc_text import DescParts, parse_parts
+from restride.digits import affine
+from restride.dtypes import as_dtype
+from restride.errors import DescriptorError, UnsupportedError
+from restride.integers import MAX_RANK, integer, integers, permutation
+from restride.padding import padding_number
+from restride.tags import parse_tag
 
-MAX_RANK = 8
-"""Axes a descriptor can have, DirectML's limit."""
 
-_assign = object.__setattr__
+class TensorDesc(DescFacts):
+    """Element type, sizes and layout of a tensor in a buffer.
 
+    Made by strides here, by XLA's layouts (``xla``), by oneDNN's format tags (``from_tag``), from a text of any of
+    these (``parse``), and by views of all of them. Sizes 2,3 with strides 3,1 are row-major, 1,2 column-major, 5,1
+    padded to five elements a row, 0,1 one row seen twice. Strides may be negative where the offset keeps every element
+    at 0 or above. The unit of strides and ``offset`` is elements.
 
-@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class TensorDesc:
-    """Element type, sizes and element strides of a tensor in a buffer, from an element offset on.
-
-    Sizes 2,3 with strides 3,1 are row-major, 1,2 column-major, 5,1 padded to five elements a row, 0,1 one row seen
-    twice. Strides may be negative where the offset keeps every element at 0 or above. The unit of strides and
-    ``offset`` is elements.
-
-    ``==`` and ``hash`` compare memory: the strides of axes of size 1 do not count, nor do strides and offset of an
-    empty tensor. ``str``, ``strides`` and ``minor_to_major`` give back what was written.
+    ``==`` and ``hash`` compare memory: what lies where, and the padding that is written with it. The strides of axes of
+    size 1 do not count, nor do strides and offset of an empty tensor. ``str``, ``strides`` and ``minor_to_major`` give
+    back what was written.
 
     Args:
         dtype: element type, in any spelling ``as_dtype`` knows.
@@ -40,16 +42,7 @@ class TensorDesc:
             given, or an element below the buffer's start.
     """
 
-    dtype: DType
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-    numel: int = field(init=False)  # the product of the sizes
-    lowest: int = field(init=False)  # smallest element of the buffer that an index reaches; 0 if the tensor is empty
-    highest: int = field(init=False)  # largest one; -1 if the tensor is empty
-    _order: tuple[int, ...] | None = field(init=False)  # minor_to_major, if the layout was written so
-    _key: tuple[object, ...] = field(init=False)  # the canonical layout
-    _hash: int = field(init=False)
+    __slots__ = ()
 
     def __init__(
         self,
@@ -59,177 +52,210 @@ class TensorDesc:
         offset: SupportsIndex = 0,
     ) -> None:
         element = as_dtype(dtype)
-        its_sizes = _checked_sizes(element, sizes)
-        row_major = tuple(range(len(its_sizes)))[::-1]
-        where = _where(element, its_sizes)
+        its_sizes = checked_sizes(element, sizes)
+        where = where_of(element, its_sizes)
         its_offset = integer("offset", offset, where)
+        order: tuple[int, ...] | None = None
         if strides is None:
+            row_major = tuple(range(len(its_sizes)))[::-1]
             its_strides, order = packed_strides(its_sizes, row_major), None if its_offset else row_major
         else:
-            its_strides, order = integers("strides", strides, where), None
+            its_strides = integers("strides", strides, where)
             if len(its_strides) != len(its_sizes):
                 raise DescriptorError(
                     f"strides need one value per axis: got {len(its_strides)}, {its_strides}, for the "
                     f"{len(its_sizes)} axes of {where()}"
                 )
-        numel, below, above = 1, 0, 0
-        for size, stride in zip(its_sizes, its_strides, strict=True):
-            numel *= size
-            reach = (size - 1) * stride
-            if reach < 0:
-                below += reach
-            else:
-                above += reach
-        lowest, highest = (its_offset + below, its_offset + above) if numel else (0, -1)
-        if its_offset < 0 or lowest < 0:
-            text = format_parts(DescParts(element.name, its_sizes, strides=its_strides, offset=its_offset))
-            raise DescriptorError(
-                f"the lowest element must be at 0 or above: offset {its_offset} puts it at {min(its_offset, lowest)} "
-                f"in {text}; the smallest legal offset is {-below if numel else 0}"
-            )
-        key: tuple[object, ...] = (element.name, its_sizes)
-        if numel:
-            key += (tuple(s if size > 1 else 0 for s, size in zip(its_strides, its_sizes, strict=True)), its_offset)
-        _assign(self, "dtype", element)
-        _assign(self, "sizes", its_sizes)
-        _assign(self, "strides", its_strides)
-        _assign(self, "offset", its_offset)
-        _assign(self, "numel", numel)
-        _assign(self, "lowest", lowest)
-        _assign(self, "highest", highest)
-        _assign(self, "_order", order)
-        _assign(self, "_key", key)
-        _assign(self, "_hash", hash(key))
+        self._take(strided(element, its_sizes, its_strides, its_offset, order))
 
     @classmethod
     def xla(
-        cls, dtype: Any, sizes: Iterable[SupportsIndex], minor_to_major: Iterable[SupportsIndex] | None = None
+        cls,
+        dtype: Any,
+        sizes: Iterable[SupportsIndex],
+        minor_to_major: Iterable[SupportsIndex] | None = None,
+        tiles: Iterable[Iterable[SupportsIndex]] = (),
+        padded_sizes: Iterable[SupportsIndex] | None = None,
+        padding_value: float = 0,
     ) -> TensorDesc:
-        """A packed layout by XLA's ``minor_to_major``: the axes from the fastest to the slowest; None: row-major.
+        """XLA's layout: an order of the axes, padding, tiles.
 
-        Sizes 2,3 with minor_to_major 0,1 are column-major: strides 1,2. Axis -1 is the last one.
+        ``xla("f32", (3, 5), tiles=[(2, 2)])`` is ``f32[3,5]{1,0:T(2,2)}``. Tiles cover the fastest dimensions, each the
+        ones that the tile before it left; -1 joins a dimension with the next faster one.
+
+        Args:
+            dtype: element type.
+            sizes: up to 8 sizes.
+            minor_to_major: the axes from the fastest to the slowest, -1 the last one; None: row-major.
+            tiles: sizes of each tile, slowest dimension first.
+            padded_sizes: per axis, at least its size: what the tensor is padded to before it is tiled.
+            padding_value: what an operation writes into that padding. Padding inside tiles is 0.
 
         Raises:
-            DescriptorError: not a permutation of the axes, or what the constructor refuses.
+            DescriptorError: not a permutation of the axes, a tile without dimensions, with a size below 1 that is not
+                -1, or with -1 last, padding below the size, or what the constructor refuses.
+
+        Source: XLA, Shapes and layout; Tiled layout.
         """
         element = as_dtype(dtype)
-        its_sizes = _checked_sizes(element, sizes)
-        if minor_to_major is None:
-            return cls(element, its_sizes)
-        order = permutation("minor_to_major", minor_to_major, len(its_sizes), _where(element, its_sizes))
-        desc = cls(element, its_sizes, packed_strides(its_sizes, order))
-        _assign(desc, "_order", order)
+        its_sizes = checked_sizes(element, sizes)
+        where = where_of(element, its_sizes)
+        row_major = tuple(range(len(its_sizes)))[::-1]
+        order = (
+            row_major
+            if minor_to_major is None
+            else permutation("minor_to_major", minor_to_major, len(row_major), where)
+        )
+        its_tiles = tuple(checked_tile(tile, where) for tile in tiles)
+        padded = None if padded_sizes is None else checked_padding(padded_sizes, its_sizes, where)
+        value = padding_number(padding_value, element, where)
+        if its_tiles or padded is not None:
+            parts = DescParts(element.name, its_sizes, order, its_tiles, padded, value)
+            return cls._made(whole(element, tiled(padded or its_sizes, order, its_tiles), parts))
+        if value:
+            raise DescriptorError(f"padding_value {padding_value} needs padded_sizes, which {where()} has none of")
+        return cls._made(strided(element, its_sizes, packed_strides(its_sizes, order), order=order))
+
+    @classmethod
+    def from_tag(cls, tag: str, sizes: Iterable[SupportsIndex], dtype: Any = "f32") -> TensorDesc:
+        """A layout by oneDNN's format tag: ``nhwc``, ``nChw16c``, ``OIhw4i16o4i``, ``acdb``, ``aBcd8b``.
+
+        Sizes are in logical order. Capital letters are axes under blocks, which follow from the outermost to the
+        innermost. An axis that its blocks do not divide is padded, and operations write zeros there.
+
+        Raises:
+            DescriptorError: no such tag (the message points at the character), or another number of sizes.
+
+        Source: oneDNN, memory format tags.
+        """
+        element = as_dtype(dtype)
+        its_sizes = checked_sizes(element, sizes)
+        its_tag = parse_tag(tag)
+        if len(its_tag.order) != len(its_sizes):
+            raise DescriptorError(
+                f"tag {tag!r} has {len(its_tag.order)} axes, {where_of(element, its_sizes)()} has {len(its_sizes)}"
+            )
+        parts = DescParts(element.name, its_sizes, tag=its_tag.text)
+        if its_tag.blocks:
+            return cls._made(whole(element, blocked(its_sizes, its_tag.order, its_tag.blocks), parts))
+        order = its_tag.order[::-1]
+        return cls._made(strided(element, its_sizes, packed_strides(its_sizes, order), order=order, parts=parts))
+
+    @classmethod
+    def view_of(
+        cls,
+        inner: TensorDesc,
+        sizes: Iterable[SupportsIndex],
+        starts: Iterable[SupportsIndex],
+        steps: Iterable[Iterable[SupportsIndex]],
+    ) -> TensorDesc:
+        """A view: index i of it is the element of ``inner`` at ``starts + sum of i_k * steps[k]``, one number an axis.
+
+        Slices, flips, permutations and broadcasts of any tensor are views; indexing makes them. Operations write
+        nothing outside a view's elements.
+
+        Raises:
+            DescriptorError: as many numbers as axes not given, an axis that moves along two axes of ``inner``, or an
+                element outside it.
+        """
+        its_sizes = checked_sizes(inner.dtype, sizes)
+        its_starts = integers("starts", starts, inner.__str__)
+        its_steps = tuple(integers(f"steps[{axis}]", step, inner.__str__) for axis, step in enumerate(steps))
+        if len(its_steps) != len(its_sizes) or any(len(given) != inner.rank for given in (its_starts, *its_steps)):
+            raise DescriptorError(
+                f"a view of sizes {its_sizes} of {inner} needs one step per axis, and starts and steps of {inner.rank} "
+                f"numbers each: got starts {its_starts}, steps {its_steps}"
+            )
+        coordinates = [
+            affine(start, [(k, its_sizes[k], step[axis]) for k, step in enumerate(its_steps)])
+            for axis, start in enumerate(its_starts)
+        ]
+        if 0 not in its_sizes:
+            require_inside(inner, coordinates, its_sizes, its_steps)
+        if inner.blocking is None or inner.inner is not None:
+            raise UnsupportedError(f"a view looks at tiles, padding or blocks, not at {inner}")
+        parts = DescParts(inner.dtype.name, its_sizes, inner=inner.parts, starts=its_starts, steps=its_steps)
+        return cls._made(viewed(inner.dtype, inner.blocking, coordinates, parts), inner)
+
+    @classmethod
+    def _made(cls, fields: Fields, inner: TensorDesc | None = None) -> TensorDesc:
+        desc = cls.__new__(cls)
+        desc._take(fields, inner)  # noqa: SLF001 - the object that is being made
         return desc
 
     @classmethod
     def parse(cls, text: str) -> TensorDesc:
         """The descriptor that ``text`` writes, such as ``f32[2,3]{0,1}``; ``parse(str(desc)) == desc``.
 
-        Blanks between tokens are skipped; without braces the layout is row-major.
+        Blanks between tokens are skipped; without braces the layout is row-major. The grammar is in ``desc_text``.
 
         Raises:
-            DescriptorError: wrong syntax (the message points at the character), or what the constructor refuses.
-            UnsupportedError: the text has tiles, a padding or a format tag.
+            DescriptorError: wrong syntax (the message points at the character), or what the constructors refuse.
+            UnsupportedError: a part of XLA's layouts that has no meaning here, such as a memory space.
         """
         if not isinstance(text, str):
             raise DescriptorError(f"a descriptor text must be a str, got {text!r} ({type(text).__name__})")
-        parts = parse_parts(text)
+        return cls._written(parse_parts(text))
+
+    @classmethod
+    def _written(cls, parts: DescParts) -> TensorDesc:
         if parts.strides is not None:
             return cls(parts.dtype, parts.sizes, parts.strides, parts.offset)
-        return cls.xla(parts.dtype, parts.sizes, parts.minor_to_major)
-
-    @property
-    def rank(self) -> int:
-        """Number of axes, 0 to 8."""
-        return len(self.sizes)
-
-    @property
-    def true_rank(self) -> int:
-        """Number of axes with a size greater than 1, as XLA counts."""
-        return sum(size > 1 for size in self.sizes)
-
-    @property
-    def minor_to_major(self) -> tuple[int, ...] | None:
-        """The axes from the fastest to the slowest: as written, else by stride; None if a broadcast leaves no order.
-
-        Equal strides go row-major, later axis first. An axis of size 1 written with stride 0 counts as slowest.
-        """
-        if self._order is not None:
-            return self._order
-        if self.is_broadcast:
-            return None
-        return tuple(
-            sorted(range(self.rank), key=lambda axis: (self.strides[axis] == 0, abs(self.strides[axis]), -axis))
+        if parts.tag is not None:
+            return cls.from_tag(parts.tag, parts.sizes, parts.dtype)
+        if parts.inner is not None:
+            return cls.view_of(cls._written(parts.inner), parts.sizes, parts.starts, parts.steps)
+        return cls.xla(
+            parts.dtype, parts.sizes, parts.minor_to_major, parts.tiles, parts.padded_sizes, parts.padding_value
         )
 
-    @property
-    def is_written_by_order(self) -> bool:
-        """True if the layout was written as ``minor_to_major`` (or not at all) rather than as strides."""
-        return self._order is not None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes the buffer needs: through the highest element, the offset counted, not rounded; 0 if empty."""
-        return (self.highest + 1) * self.dtype.itemsize
-
-    @property
-    def is_broadcast(self) -> bool:
-        """True if an axis of size greater than 1 has stride 0."""
-        return bool(self.numel) and any(
-            stride == 0 and size > 1 for size, stride in zip(self.sizes, self.strides, strict=True)
-        )
-
-    @property
-    def is_padded(self) -> bool:
-        """True if the buffer, up to the highest element, has an element that no index reaches."""
-        return bool(self.numel) and (self.lowest > 0 or has_gap(self.sizes, self.strides))
-
-    @property
-    def is_packed(self) -> bool:
-        """True if the elements fill [0, numel) exactly, each once, in whatever order."""
-        return self.highest + 1 == self.numel and not self.is_padded
-
-    @property
-    def is_row_major(self) -> bool:
-        """True if every index lies at ``offset`` plus its row-major position; trivially so if empty."""
-        packed = 1
-        for size, stride in zip(self.sizes[::-1], self.strides[::-1], strict=True):
-            if size > 1:
-                if stride != packed:
-                    return not self.numel
-                packed *= size
-        return True
-
-    def offset_of(self, index: Iterable[SupportsIndex]) -> int:
-        """Element of the buffer that ``index`` lies at.
+    @classmethod
+    def from_dml(
+        cls, sizes: Iterable[SupportsIndex], strides: Iterable[SupportsIndex] | None = None, dtype: Any = "f32"
+    ) -> TensorDesc:
+        """DirectML's buffer tensor: 1 to 8 sizes of 1 or more, strides of 0 or more, or None for packed.
 
         Raises:
-            DescriptorError: as many numbers as axes not given, or one outside ``[0, size)``.
+            DescriptorError: a rule of DirectML is broken.
+
+        Source: DirectML, DML_BUFFER_TENSOR_DESC.
         """
-        where = self.__str__
-        values = integers("index", index, where)
-        if len(values) != self.rank:
-            raise DescriptorError(f"index {values} needs one value per axis of {self}, which has {self.rank}")
-        for axis, (value, size) in enumerate(zip(values, self.sizes, strict=True)):
-            if not 0 <= value < size:
-                raise DescriptorError(f"index {value} is outside [0, {size}) of axis {axis} in {self}")
-        return self.offset + sum(value * stride for value, stride in zip(values, self.strides, strict=True))
+        element = as_dtype(dtype)
+        return cls(element, *dml.checked(element, sizes, strides))
 
-    def index_of(self, offset: SupportsIndex) -> tuple[int, ...] | None:
-        """The index that lies at an element of the buffer; None if there is none, which makes it padding.
+    @classmethod
+    def interleaved(cls, dtype: Any, sizes: Iterable[SupportsIndex]) -> TensorDesc:
+        """Channels fastest, as images come: N,C,H,W in the order of NHWC, N,C,D,H,W in that of NDHWC.
 
-        Where several indices share the element it is the lexicographically smallest of them.
+        Sizes 1,3,480,640 have strides 921600,1,1920,3.
 
         Raises:
-            DescriptorError: not an integer; or interleaved, overlapping strides hide the answer for too many steps.
+            DescriptorError: fewer than 2 axes, or what the constructor refuses.
         """
-        at = integer("offset", offset, self.__str__)
-        if not self.lowest <= at <= self.highest:
-            return None
-        try:
-            return smallest_index(self.sizes, self.strides, at - self.offset)
-        except SearchTooLongError:
-            raise DescriptorError(f"the index of offset {at} was not found in {STEPS} steps in {self}") from None
+        element = as_dtype(dtype)
+        its_sizes = checked_sizes(element, sizes)
+        rank = len(its_sizes)
+        if rank < 2:
+            raise DescriptorError(f"an interleaved layout needs a batch and a channel axis, sizes are {its_sizes}")
+        return cls.xla(element, its_sizes, (1, *range(2, rank)[::-1], 0))
+
+    @classmethod
+    def padded_rows(cls, dtype: Any, sizes: Iterable[SupportsIndex], row: SupportsIndex) -> TensorDesc:
+        """Row-major with ``row`` elements from one row, the last axis, to the next: an image with a row pitch.
+
+        Sizes 2,3 with rows of 5 have strides 5,1. Operations leave what lies between the rows as it is.
+
+        Raises:
+            DescriptorError: no axis, rows below the last size, or what the constructor refuses.
+        """
+        element = as_dtype(dtype)
+        its_sizes = checked_sizes(element, sizes)
+        pitch = integer("row", row, where_of(element, its_sizes))
+        if not its_sizes or pitch < its_sizes[-1]:
+            raise DescriptorError(
+                f"rows of {pitch} elements do not hold the last axis of {where_of(element, its_sizes)()}"
+            )
+        return cls(element, its_sizes, packed_strides((*its_sizes[:-1], pitch), tuple(range(len(its_sizes)))[::-1]))
 
     def promoted(self, rank: SupportsIndex) -> TensorDesc:
         """The same elements with leading axes of size 1 up to ``rank``, as DirectML wants 2-D data in 4-D or 5-D.
@@ -243,26 +269,16 @@ class TensorDesc:
         extra = wanted - self.rank
         if not self.rank <= wanted <= MAX_RANK:
             raise DescriptorError(f"rank {wanted} is outside [{self.rank}, {MAX_RANK}] for {self}")
-        if self._order is not None:
-            order = (*(axis + extra for axis in self._order), *range(extra)[::-1])
-            return TensorDesc.xla(self.dtype, (1,) * extra + self.sizes, order)
-        slowest = max((abs(s) * size for s, size in zip(self.strides, self.sizes, strict=True)), default=1)
-        return TensorDesc(self.dtype, (1,) * extra + self.sizes, (slowest,) * extra + self.strides, self.offset)
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if not isinstance(other, TensorDesc):
-            return NotImplemented
-        return self._hash == other._hash and self._key == other._key
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __str__(self) -> str:
-        if self._order is not None:
-            return format_parts(DescParts(self.dtype.name, self.sizes, minor_to_major=self._order))
-        return format_parts(DescParts(self.dtype.name, self.sizes, strides=self.strides, offset=self.offset))
+        sizes = (1,) * extra + self.sizes
+        if self.is_written_by_order and self.minor_to_major is not None:
+            order = (*(axis + extra for axis in self.minor_to_major), *range(extra)[::-1])
+            padded = self.padded_sizes and (1,) * extra + self.padded_sizes
+            return TensorDesc.xla(self.dtype, sizes, order, self.tiles, padded, self.padding_value)
+        if self.strides is not None:
+            slowest = max((abs(s) * size for s, size in zip(self.strides, self.sizes, strict=True)), default=1)
+            return TensorDesc(self.dtype, sizes, (slowest,) * extra + self.strides, self.offset)
+        starts, steps = self.walk
+        return TensorDesc.view_of(self.inner or self, sizes, starts, ((0,) * len(starts),) * extra + steps)
 
     def __repr__(self) -> str:
         return f"TensorDesc.parse({str(self)!r})"
@@ -270,27 +286,3 @@ class TensorDesc:
     def __reduce__(self) -> tuple[Callable[[str], TensorDesc], tuple[str]]:
         # By text, because the hash of a text, and so the stored one, differs from process to process.
         return TensorDesc.parse, (str(self),)
-
-
-def packed_strides(sizes: tuple[int, ...], minor_to_major: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides without gaps, the axes in this order from the fastest on; a size of 0 counts as 1, as in numpy."""
-    strides, step = [0] * len(sizes), 1
-    for axis in minor_to_major:
-        strides[axis] = step
-        step *= max(sizes[axis], 1)
-    return tuple(strides)
-
-
-def _where(dtype: DType, sizes: tuple[int, ...]) -> Callable[[], str]:
-    """The beginning of a descriptor for messages, when its strides are not known yet."""
-    return lambda: f"{dtype.name}[{','.join(map(str, sizes))}]"
-
-
-def _checked_sizes(dtype: DType, sizes: Any) -> tuple[int, ...]:
-    values = integers("sizes", sizes)
-    if len(values) > MAX_RANK:
-        raise DescriptorError(f"rank {len(values)} exceeds {MAX_RANK}: sizes {values} of {dtype.name}")
-    for axis, size in enumerate(values):
-        if size < 0:
-            raise DescriptorError(f"size {size} of axis {axis} must be 0 or more in {dtype.name}{list(values)}")
-    return values

@@ -1,181 +1,276 @@
-"""The text of a descriptor, XLA's shape syntax grown by strides: text to parts and parts to text.
+"""The text of descriptors, XLA's shape syntax grown by strides, tags and views: text to parts and parts to text.
 
-    text    = type "[" numbers "]" [ "{" layout "}" ]        no braces: row-major
-    layout  = numbers                                        minor_to_major, fastest axis first; -1 is the last axis
-            | "strides=(" numbers ")" [ ",offset=" number ]  element strides; negative and zero ones are legal
-    numbers = [ number { "," number } ]
+    text       = type array
+    array      = "[" numbers "]" [ "{" layout "}" | ":" tag ]       neither: row-major
+    layout     = numbers [ ":" { tiles | padding } ]                minor_to_major, fastest axis first; -1 is the last
+               | "strides=(" numbers ")" [ ",offset=" number ]      element strides; negative and zero ones are legal
+               | "at=(" [ coordinate { "," coordinate } ] "),in=" array    a view
+    tiles      = "T" tile { tile }                                  repeated tiles tile the tile before them
+    tile       = "(" size { "," size } ")"                          1 or more, or "*" (also -1): combined with the next
+    padding    = "pad(" numbers ")=" value                          padded_sizes; value: 0, -1.5, 1e+30, nan, -inf
+    coordinate = such as 1+2a                                       read by ``restride.coordinate``
+    tag        = letters and digits                                 read by ``restride.tags``
+    numbers    = [ number { "," number } ]
 
-``f32[2,3]{1,0}`` is row-major, ``f32[2,3]{0,1}`` column-major, ``f32[]`` a scalar,
-``f32[2,3]{strides=(1,2),offset=4}`` column-major from element 4 on. Blanks between the tokens are skipped; text made
-here has none. What follows a ``:`` in XLA (tiles, padding) and after the bracket (tags) is named and refused.
+``f32[2,3]{1,0}`` is row-major, ``f32[2,3]{0,1}`` column-major, ``f32[]`` a scalar, ``f32[2,3]{strides=(1,2),offset=4}``
+column-major from element 4 on. ``f32[3,5]{1,0:T(2,2)}`` lies in tiles of 2 x 2, ``f32[2,3]{0,1:pad(3,5)=0}`` inside an
+array of 3 x 5, ``f32[2,16,4,4]:nChw16c`` as oneDNN's tag says. ``f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}`` is elements
+1,3 and 3,3 of a tiled array. A view looks at an order or a tag, neither at strides (it would be strides) nor at a view.
+
+Tiles and padding are written once each and in either order; text made here has tiles first. Blanks between the tokens
+are skipped; text made here has none. Source of the order, the tiles and the "*": XLA, "Shapes and layout" and "Tiled
+layout". The other parts that XLA writes after the ":" are named and refused.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NoReturn
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
+from restride.coordinate import MOST_AXES, format_coordinate, parse_coordinate
 from restride.dtypes import DTYPES
-from restride.errors import DescriptorError, UnsupportedError
+from restride.scanner import LONGEST_NUMBER, Scanner, cut
+
+COMBINED = -1
+"""A tile size written ``*``: this dimension is combined with the next more minor one before it is tiled."""
 
 _TYPE_NAMES = DTYPES | {element.dtype.name: element for element in DTYPES.values()}
-_DIGITS = frozenset("0123456789")
-_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_") | _DIGITS
-_LONGEST_NUMBER = 155
-"""Decimal digits of 2^512, which no number reaches."""
+_VALUE = re.compile(r"nan|-?inf|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_INTEGER = re.compile("-?[0-9]+")
+
+_REFUSED = {
+    "D": "dimension level types D(..)",
+    "L": "tail padding alignments L(..)",
+    "#": "index types #(..)",
+    "*": "pointer types *(..)",
+    "E": "element sizes in bits E(..)",
+    "S": "memory spaces S(..)",
+    "SC": "split configurations SC(..)",
+    "P": "physical shapes P(..)",
+    "M": "dynamic shape metadata M(..)",
+}
+"""What XLA writes after the ":" besides tiles, by the letters before the parenthesis (Layout::ToString)."""
 
 
 @dataclass(frozen=True)
 class DescParts:
-    """A descriptor as it was written: either ``minor_to_major`` or ``strides`` (or neither: row-major)."""
+    """A descriptor as it was written; of its fields those of one written form are set.
+
+    An order: ``minor_to_major``, and with it ``tiles`` (-1 for ``*``) and ``padded_sizes`` with ``padding_value``.
+    Strides: ``strides`` and ``offset``. A tag: ``tag``. A view: ``inner``, the layout looked at, ``starts``, the
+    coordinate of index 0,0,... along each axis of ``inner``, and ``steps``: per axis of the view, how far one step
+    moves along each axis of ``inner``. None of these: row-major.
+
+    ``f32[2]{at=(1+2a,3),in=[4,4]{1,0}}`` has starts (1, 3) and steps ((2, 0),).
+    """
 
     dtype: str
     sizes: tuple[int, ...]
     minor_to_major: tuple[int, ...] | None = None
+    tiles: tuple[tuple[int, ...], ...] = ()
+    padded_sizes: tuple[int, ...] | None = None
+    padding_value: int | float = 0
     strides: tuple[int, ...] | None = None
     offset: int = 0
-
-
-class Scanner:
-    """A position in a text that moves forward token by token and knows how to complain about where it stands."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.position = 0
-
-    def peek(self) -> str:
-        """The next character after blanks; empty at the end of the text."""
-        while self.position < len(self.text) and self.text[self.position].isspace():
-            self.position += 1
-        return self.text[self.position : self.position + 1]
-
-    def accept(self, token: str) -> bool:
-        """Step over ``token`` if it comes next."""
-        if self.peek() and self.text.startswith(token, self.position):
-            self.position += len(token)
-            return True
-        return False
-
-    def expect(self, token: str, meaning: str) -> None:
-        """Step over ``token``, which must come next; ``meaning`` says what it is for."""
-        if not self.accept(token):
-            self.fail(f"expected {token!r} {meaning}")
-
-    def name(self, meaning: str) -> str:
-        """A run of letters, digits and underscores."""
-        self.peek()
-        start = self.position
-        while self.text[self.position : self.position + 1] in _NAME:
-            self.position += 1
-        if start == self.position:
-            self.fail(f"expected {meaning}")
-        return self.text[start : self.position]
-
-    def number(self, meaning: str) -> int:
-        """A decimal integer, perhaps negative."""
-        sign = self.peek() == "-"
-        start = self.position
-        end = start + sign
-        first_digit = end
-        while end < len(self.text) and self.text[end] in _DIGITS:
-            end += 1
-        if end == first_digit:
-            self.fail(f"expected {meaning}")
-        if end - first_digit > _LONGEST_NUMBER:
-            self.fail(f"{meaning} of {end - first_digit} digits is not below 2^512")
-        self.position = end
-        return int(self.text[start:end])
-
-    def numbers(self, closing: str, meaning: str) -> tuple[int, ...]:
-        """Integers separated by commas up to and over ``closing``; none at all is fine."""
-        found: list[int] = []
-        if self.accept(closing):
-            return ()
-        while True:
-            found.append(self.number(meaning))
-            if self.accept(closing):
-                return tuple(found)
-            if self.peek() == ":":
-                self.refuse("parts after ':' (tiles, padding, memory spaces)")
-            self.expect(",", f"or {closing!r} after {meaning}")
-
-    def fail(self, rule: str) -> NoReturn:
-        """Raise DescriptorError: the rule, where it broke, what stands there, the whole text."""
-        at = self.position
-        found = f"found {_cut(self.text[at:])}" if self.peek() else "the text ends"
-        raise DescriptorError(f"{rule} at character {at + 1} of {_cut(self.text)}: {found}")
-
-    def refuse(self, what: str) -> NoReturn:
-        """Raise UnsupportedError for a legal part that this version does not read, and name that part."""
-        at = self.position
-        raise UnsupportedError(
-            f"{what} are not supported yet: {_cut(self.text[at:])} at character {at + 1} of {_cut(self.text)}"
-        )
+    tag: str | None = None
+    inner: DescParts | None = None
+    starts: tuple[int, ...] = ()
+    steps: tuple[tuple[int, ...], ...] = ()
 
 
 def parse_parts(text: str) -> DescParts:
     """The parts of a descriptor text; ``format_parts`` gives the text back, without blanks.
 
-    The parts are checked for syntax only: whether sizes, axes and strides make sense is the descriptor's own business.
+    The parts are checked for syntax only: whether sizes, axes, tiles, strides and tags make sense is the descriptor's
+    own business.
 
     Raises:
         DescriptorError: the text does not follow the syntax; the message points at the character.
-        UnsupportedError: the text has a tile, a padding or a tag.
+        UnsupportedError: the text has a part of XLA's layouts that has no meaning here, such as a memory space.
     """
     scanner = Scanner(text)
-    scanner.peek()
-    start = scanner.position
+    at = scanner.here()
     name = scanner.name("an element type such as 'f32'")
     if name not in _TYPE_NAMES:
-        scanner.position = start
-        scanner.fail(f"unknown element type {_cut(name)} (known: {', '.join(DTYPES)})")
-    scanner.expect("[", "before the sizes")
-    sizes = scanner.numbers("]", "a size")
-    parts = DescParts(_TYPE_NAMES[name].name, sizes)
-    if scanner.accept("{"):
-        parts = _parse_layout(scanner, parts)
-    if scanner.peek() == ":":
-        scanner.refuse("format tags")
-    if scanner.peek():
+        scanner.fail(f"unknown element type {cut(name)} (known: {', '.join(DTYPES)})", at)
+    parts = _parse_array(scanner, _TYPE_NAMES[name].name)
+    if not scanner.is_at_end():
         scanner.fail("expected the end of the text")
     return parts
 
 
-def _parse_layout(scanner: Scanner, parts: DescParts) -> DescParts:
-    """The inside of the braces, up to and over the closing one."""
-    if scanner.peek() == ":":
-        scanner.refuse("parts after ':' (tiles, padding, memory spaces)")
-    if not scanner.accept("strides"):
-        order = scanner.numbers("}", "an axis number")
-        return DescParts(parts.dtype, parts.sizes, minor_to_major=order)
+def _parse_array(scanner: Scanner, dtype: str, *, is_inner: bool = False) -> DescParts:
+    """Sizes and layout: what follows the element type, and what follows the ``in=`` of a view."""
+    scanner.expect("[", "before the sizes")
+    parts = DescParts(dtype, scanner.numbers("]", "a size"))
+    scanner.expect("]", "after the sizes")
+    if scanner.accept(":"):
+        return replace(parts, tag=scanner.name("a format tag such as 'nChw16c'"))
+    if not scanner.accept("{"):
+        return parts
+    at = scanner.here()
+    is_strides, is_view = scanner.accept("strides"), scanner.accept("at")
+    if is_inner and (is_strides or is_view):
+        scanner.fail("a view looks at a minor_to_major layout or at a tag, neither at strides nor at another view", at)
+    if is_strides:
+        parts = _parse_strides(scanner, parts)
+    elif is_view:
+        parts = _parse_view(scanner, parts)
+    else:
+        parts = _parse_order(scanner, parts)
+    scanner.expect("}", "after the layout")
+    if scanner.comes(":"):
+        scanner.fail("a layout is written in braces or as a tag, not both")
+    return parts
+
+
+def _parse_strides(scanner: Scanner, parts: DescParts) -> DescParts:
+    """What follows ``strides``, up to the closing brace."""
     scanner.expect("=", "after 'strides'")
     scanner.expect("(", "before the strides")
     strides = scanner.numbers(")", "a stride")
+    scanner.expect(")", "after the strides")
     offset = 0
     if scanner.accept(","):
         scanner.expect("offset", "after the strides")
         scanner.expect("=", "after 'offset'")
         offset = scanner.number("an offset")
-    scanner.expect("}", "after the layout")
-    return DescParts(parts.dtype, parts.sizes, strides=strides, offset=offset)
+    return replace(parts, strides=strides, offset=offset)
+
+
+def _parse_order(scanner: Scanner, parts: DescParts) -> DescParts:
+    """XLA's layout: the order of the axes, then tiles and padding, up to the closing brace."""
+    parts = replace(parts, minor_to_major=scanner.numbers("}:", "an axis number"))
+    if not scanner.accept(":"):
+        return parts
+    or_the_end = ""
+    while not (or_the_end and scanner.comes("}")):
+        at = scanner.here()
+        if scanner.accept("T"):
+            if parts.tiles:
+                scanner.fail("tiles are written once, repeated ones as 'T(8,128)(2,1)'", at)
+            parts = replace(parts, tiles=_parse_tiles(scanner))
+        elif scanner.accept("pad"):
+            if parts.padded_sizes is not None:
+                scanner.fail("padding is written once", at)
+            scanner.expect("(", "after 'pad'")
+            padded_sizes = scanner.numbers(")", "a padded size")
+            scanner.expect(")", "after the padded sizes")
+            scanner.expect("=", "before the padding value")
+            parts = replace(parts, padded_sizes=padded_sizes, padding_value=_parse_value(scanner))
+        else:
+            _refuse_part_of_xla(scanner)
+            scanner.fail(f"expected tiles 'T(..)' or a padding 'pad(..)=..'{or_the_end}")
+        or_the_end = " or '}'"
+    return parts
+
+
+def _parse_tiles(scanner: Scanner) -> tuple[tuple[int, ...], ...]:
+    """What follows ``T``: one tile or more."""
+    tiles: list[tuple[int, ...]] = []
+    while not tiles or scanner.comes("("):
+        scanner.expect("(", "before the sizes of a tile")
+        if scanner.comes(")"):
+            scanner.fail("a tile has one size or more")
+        sizes = scanner.sequence(lambda: _parse_tile_size(scanner), ")", "a tile size")
+        scanner.expect(")", "after the sizes of a tile")
+        last, at = sizes[-1]
+        if last == COMBINED:
+            scanner.fail("'*' combines a dimension with the next one of the tile, and the last one has no next", at)
+        tiles.append(tuple(size for size, _ in sizes))
+    return tuple(tiles)
+
+
+def _parse_tile_size(scanner: Scanner) -> tuple[int, int]:
+    """A size of a tile, and where it stands."""
+    at = scanner.here()
+    if scanner.accept("*"):
+        return COMBINED, at
+    size = scanner.number("a tile size or '*'")
+    if size < 1 and size != COMBINED:
+        scanner.fail(f"a tile size is 1 or more, or '*', not {size}", at)
+    return size, at
+
+
+def _parse_value(scanner: Scanner) -> int | float:
+    """A padding value: an int if it is written as one, else a float."""
+    at = scanner.here()
+    text = scanner.match(_VALUE) or scanner.fail("expected a padding value such as 0, -1.5, 1e+30, nan or -inf")
+    if len(text) > LONGEST_NUMBER:
+        scanner.fail(f"a padding value has at most {LONGEST_NUMBER} characters, not {len(text)}", at)
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    value = float(text)
+    if math.isinf(value) and "inf" not in text:
+        scanner.fail(f"padding value {text} is beyond the largest f64", at)
+    return value
+
+
+def _refuse_part_of_xla(scanner: Scanner) -> None:
+    """Raise UnsupportedError if one of XLA's other parts comes next."""
+    at = scanner.here()
+    for letters, what in _REFUSED.items():
+        if scanner.accept(letters) and scanner.comes("("):
+            scanner.refuse(what, at)
+        scanner.position = at
+
+
+def _parse_view(scanner: Scanner, parts: DescParts) -> DescParts:
+    """What follows ``at``, up to the closing brace."""
+    rank = len(parts.sizes)
+    scanner.expect("=", "after 'at'")
+    if rank > MOST_AXES:
+        scanner.fail(f"a view has at most {MOST_AXES} axes, a letter each, not {rank}")
+    scanner.expect("(", "before the coordinates")
+    coordinates = scanner.sequence(lambda: parse_coordinate(scanner, rank), ")", "a coordinate")
+    scanner.expect(")", "after the coordinates")
+    scanner.expect(",", "after the coordinates")
+    scanner.expect("in", "after the coordinates")
+    scanner.expect("=", "after 'in'")
+    at = scanner.here()
+    inner = _parse_array(scanner, parts.dtype, is_inner=True)
+    if len(inner.sizes) != len(coordinates):
+        scanner.fail(f"at needs one coordinate per axis of in: got {len(coordinates)} for {len(inner.sizes)} axes", at)
+    starts = tuple(start for start, _ in coordinates)
+    steps = tuple(tuple(factors.get(axis, 0) for _, factors in coordinates) for axis in range(rank))
+    return replace(parts, inner=inner, starts=starts, steps=steps)
 
 
 def format_parts(parts: DescParts) -> str:
     """The text of ``parts``: ``f32[2,3]{0,1}``, ``f32[2,3]{strides=(1,2),offset=4}``, ``f32[]``."""
-    text = f"{parts.dtype}[{_listed(parts.sizes)}]"
+    return parts.dtype + _array_text(parts)
+
+
+def _array_text(parts: DescParts) -> str:
+    """Everything but the element type."""
+    sizes = f"[{_listed(parts.sizes)}]"
+    if parts.tag is not None:
+        return f"{sizes}:{parts.tag}"
     if parts.strides is not None:
         offset = f",offset={parts.offset}" if parts.offset else ""
-        return f"{text}{{strides=({_listed(parts.strides)}){offset}}}"
-    if not parts.sizes:
-        return text
-    order = range(len(parts.sizes))[::-1] if parts.minor_to_major is None else parts.minor_to_major
-    return f"{text}{{{_listed(tuple(order))}}}"
+        return f"{sizes}{{strides=({_listed(parts.strides)}){offset}}}"
+    if parts.inner is not None:
+        factors = zip(*parts.steps, strict=True) if parts.steps else [()] * len(parts.starts)
+        coordinates = map(format_coordinate, parts.starts, factors)
+        return f"{sizes}{{at=({','.join(coordinates)}),in={_array_text(parts.inner)}}}"
+    order = parts.minor_to_major
+    if order is None:
+        order = tuple(range(len(parts.sizes)))[::-1]
+    tiles = "".join(f"({_listed('*' if size == COMBINED else size for size in tile)})" for tile in parts.tiles)
+    colon = f"T{tiles}" if tiles else ""
+    if parts.padded_sizes is not None:
+        colon += f"pad({_listed(parts.padded_sizes)})={_value_text(parts.padding_value)}"
+    layout = _listed(order) + (f":{colon}" if colon else "")
+    return f"{sizes}{{{layout}}}" if layout or parts.sizes else sizes
 
 
-def _listed(numbers: tuple[int, ...]) -> str:
-    return ",".join(map(str, numbers))
+def _value_text(value: float) -> str:
+    """Shortest text that reads back as ``value``: ``3`` for 3.0, but ``-0.0``, which no int is."""
+    text = repr(value)
+    return text if text == "-0.0" else text.removesuffix(".0")
 
 
-def _cut(text: str) -> str:
-    """A quoted text, short enough for a message."""
-    return repr(text if len(text) <= 80 else text[:77] + "...")
+def _listed(items: Iterable[int | str]) -> str:
+    return ",".join(map(str, items))

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any, SupportsIndex
 
-from restride.desc import MAX_RANK
-from restride.dtypes import as_dtype
+from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
-from restride.integers import integers
+from restride.integers import MAX_RANK, integers
 
 _UINT_MAX = 2**32 - 1
 
@@ -29,6 +28,18 @@ def dml_buffer_tensor_size(
             2^32 - 1 elements.
     """
     element = as_dtype(dtype)
+    its_sizes, its_strides = checked(element, sizes, strides)
+    if its_strides is None:
+        last = prod(its_sizes) - 1
+    else:
+        last = sum((size - 1) * stride for size, stride in zip(its_sizes, its_strides, strict=True))
+    return -(-(last + 1) * element.itemsize // 4) * 4
+
+
+def checked(
+    element: DType, sizes: Iterable[SupportsIndex], strides: Iterable[SupportsIndex] | None
+) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+    """Sizes and strides by DirectML's rules, as ``dml_buffer_tensor_size`` states them."""
     its_sizes = integers("sizes", sizes)
     text = f"{element.name}[{','.join(map(str, its_sizes))}]"
     if not 1 <= len(its_sizes) <= MAX_RANK:
@@ -41,13 +52,11 @@ def dml_buffer_tensor_size(
             f"DirectML tensors have at most 2^32 - 1 elements, sizes hold {prod(its_sizes)} in {text}"
         )
     if strides is None:
-        last = prod(its_sizes) - 1
-    else:
-        its_strides = integers("strides", strides, lambda: text)
-        if len(its_strides) != len(its_sizes):
-            raise DescriptorError(f"strides need one value per axis: {its_strides} for {text}")
-        for axis, stride in enumerate(its_strides):
-            if not 0 <= stride <= _UINT_MAX:
-                raise DescriptorError(f"DirectML strides are 0 to 2^32 - 1, strides[{axis}] is {stride} in {text}")
-        last = sum((size - 1) * stride for size, stride in zip(its_sizes, its_strides, strict=True))
-    return -(-(last + 1) * element.itemsize // 4) * 4
+        return its_sizes, None
+    its_strides = integers("strides", strides, lambda: text)
+    if len(its_strides) != len(its_sizes):
+        raise DescriptorError(f"strides need one value per axis: {its_strides} for {text}")
+    for axis, stride in enumerate(its_strides):
+        if not 0 <= stride <= _UINT_MAX:
+            raise DescriptorError(f"DirectML strides are 0 to 2^32 - 1, strides[{axis}] is {stride} in {text}")
+    return its_sizes, its_strides

@@ -218,4 +218,5 @@ def _descend_nested(
         value = min(rest // abs(strides[k]), sizes[k] - 1)
         rest -= value * abs(strides[k])
         values.append(value if strides[k] > 0 else sizes[k] - 1 - value)
-    return tuple(values) if rest == 0 and all(value >= 0 for value in values) else None
+    inside = all(0 <= value < sizes[k] for k, value in zip(slow_first, values, strict=True))
+    return tuple(values) if rest == 0 and inside else None

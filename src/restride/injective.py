@@ -19,13 +19,24 @@ def require_injective(desc: TensorDesc, argument: str) -> None:
     Raises:
         DescriptorError: two indices share an element (the message shows such a pair), or no proof within STEPS steps.
     """
+    starts, steps = desc.walk
+    difference = [0] * desc.rank
     try:
-        difference = shared_offset(desc.sizes, desc.strides)
+        # Of a view of tiles no axis moves along two coordinates, so each coordinate has an equation of its own.
+        for coordinate in range(len(starts)):
+            axes = [axis for axis in range(desc.rank) if steps[axis][coordinate] or not any(steps[axis])]
+            found = shared_offset(
+                tuple(desc.sizes[axis] for axis in axes), tuple(steps[axis][coordinate] for axis in axes)
+            )
+            for axis, value in zip(axes, found or (), strict=False):
+                difference[axis] = value
+            if found is not None:
+                break
     except SearchTooLongError:
         raise DescriptorError(
             f"{argument} could not be proven free of overlap within {STEPS} steps: {desc}; simplify its strides"
         ) from None
-    if difference is None:
+    if not any(difference) or not desc.numel:
         return
     # Of the difference, one index takes the positive part and the other the negative one.
     one = tuple(max(value, 0) for value in difference)
@@ -43,6 +54,8 @@ def may_overlap(a: TensorDesc, b: TensorDesc) -> bool:
     """
     if not a.numel or not b.numel:
         return False
+    if a.strides is None or b.strides is None:
+        return not _apart_in_tiles(a, b)
     a_width, b_width = a.dtype.itemsize, b.dtype.itemsize
     if a.nbytes <= b.lowest * b_width or b.nbytes <= a.lowest * a_width:
         return False
@@ -50,8 +63,8 @@ def may_overlap(a: TensorDesc, b: TensorDesc) -> bool:
     # bounded equation over both indices, with i - j as one more axis. Axes of equal stride, as two views of one tensor
     # have, make one axis of all their differences.
     bounds: dict[int, tuple[int, int]] = {1: (1 - b_width, a_width - 1)}
-    for desc, sign in ((a, a_width), (b, -b_width)):
-        for size, stride in zip(desc.sizes, desc.strides, strict=True):
+    for sizes, strides, sign in ((a.sizes, a.strides, a_width), (b.sizes, b.strides, -b_width)):
+        for size, stride in zip(sizes, strides, strict=True):
             step = stride * sign
             low, high = bounds.get(abs(step), (0, 0))
             reach = (size - 1) * (1 if step > 0 else -1)
@@ -64,3 +77,19 @@ def may_overlap(a: TensorDesc, b: TensorDesc) -> bool:
         )
     except SearchTooLongError:
         return True
+
+
+def _apart_in_tiles(a: TensorDesc, b: TensorDesc) -> bool:
+    """True if two views of one tiled layout are proven to share no element: along one coordinate they never meet."""
+    if (a.inner or a) != (b.inner or b) or a.blocking is None:
+        return False
+    (a_starts, a_steps), (b_starts, b_steps) = a.walk, b.walk
+    for coordinate, (a_start, b_start) in enumerate(zip(a_starts, b_starts, strict=True)):
+        strides = [step[coordinate] for step in a_steps] + [-step[coordinate] for step in b_steps]
+        highs = [size - 1 for size in (*a.sizes, *b.sizes)]
+        try:
+            if solve([0] * len(highs), highs, strides, b_start - a_start, Steps(_OVERLAP_STEPS)) is None:
+                return True
+        except SearchTooLongError:
+            continue
+    return False

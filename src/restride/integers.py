@@ -14,6 +14,10 @@ LIMIT = 1 << 512
 """Magnitude that no size, stride or offset reaches: 8 axes of 2^62 packed in any order stay below it."""
 
 
+MAX_RANK = 8
+"""Axes a descriptor can have, DirectML's limit."""
+
+
 def integer(argument: str, value: Any, where: Callable[[], str] | None = None) -> int:
     """``value`` as a Python int; numpy integers are welcome, booleans, floats and texts are not.
 

@@ -34,6 +34,15 @@ class Limits:
         """
         return True
 
+    @property
+    def elements_per_dispatch(self) -> int:
+        """Elements that a tiled copy must have for each dispatch it may take beyond the first.
+
+        What takes more goes to the general kernel, in one. On llvmpipe a dispatch costs about as much as the general
+        kernel loses on so many elements.
+        """
+        return 2048
+
 
 @dataclass(frozen=True)
 class Binding:

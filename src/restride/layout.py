@@ -1,12 +1,14 @@
-"""What ``layout=`` accepts: a descriptor, its text, a name such as "NHWC", or a permutation such as "NCHW->NHWC"."""
+"""What ``layout=`` accepts: a descriptor or its text, a oneDNN tag, a name such as "NHWC", "NCHW->NHWC", or "any"."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from typing import TypeGuard
 
 from restride.desc import TensorDesc
-from restride.errors import DescriptorError, RestrideError, UnsupportedError
+from restride.digits import axis_letter
+from restride.errors import DescriptorError, RestrideError
+from restride.tags import parse_tag
 
 AXIS_NAMES = "NCDHW"
 """Letters of a layout name, in logical order: batch, channels, depth, height, width."""
@@ -17,8 +19,8 @@ Layout = TensorDesc | str | None
 def laid_out(like: TensorDesc, layout: Layout) -> TensorDesc:
     """The sizes and element type of ``like`` in the layout asked for; a TensorDesc is returned as it is.
 
-    None and "A->B": packed, row-major. A name gives the memory order from slowest to fastest and leaves sizes in
-    logical order: "NHWC" of sizes (1, 3, 5, 7) is strides (105, 1, 21, 3).
+    None and "A->B": packed, row-major. "any": the family of ``like``. A name gives the memory order from slowest to
+    fastest and leaves sizes in logical order: "NHWC" of sizes (1, 3, 5, 7) is strides (105, 1, 21, 3).
 
     Raises:
         DescriptorError: the layout is none of these, or does not fit the rank.
@@ -33,12 +35,55 @@ def laid_out(like: TensorDesc, layout: Layout) -> TensorDesc:
         )
     if is_permutation(layout):
         return TensorDesc(like.dtype, like.sizes)
-    if "[" in layout:
-        try:
-            return TensorDesc.parse(layout)
-        except RestrideError as error:
-            raise type(error)(f"layout {layout!r} for {like}: {error}") from error
-    return TensorDesc.xla(like.dtype, like.sizes, _minor_to_major(layout, like))
+    return _written(layout, like)
+
+
+def _written(layout: str, like: TensorDesc) -> TensorDesc:
+    name = layout.strip()
+    if name == "any":
+        return family(like, like.sizes)
+    if name.isupper() and name.isalpha():
+        return TensorDesc.xla(like.dtype, like.sizes, _minor_to_major(name, like))
+    try:
+        return TensorDesc.parse(name) if "[" in name else TensorDesc.from_tag(name, like.sizes, like.dtype)
+    except RestrideError as error:
+        raise type(error)(f"layout {layout!r} for {like}: {error}") from error
+
+
+def family(desc: TensorDesc, sizes: Sequence[int]) -> TensorDesc:
+    """The layout of ``desc`` for other sizes: its order of axes, its tiles or blocks; not its padded sizes or holes.
+
+    A view that takes part of a tiled layout, or permutes it, has the tiles of the whole, permuted with it. Otherwise,
+    and where a broadcast leaves no order, packed and row-major.
+
+    Source: oneDNN specification, Resampling (memory tag ``any``).
+    """
+    whole = desc.inner or desc
+    axes = list(range(desc.rank)) if desc.is_whole else _axes_of(desc) if desc.inner is not None else None
+    if axes is None:
+        return TensorDesc.xla(desc.dtype, sizes, desc.minor_to_major)
+    if whole.tag is not None:
+        tag = parse_tag(whole.tag)
+        blocks = [(axes.index(axis), size) for axis, size in tag.blocks]
+        name = whole.tag if desc is whole else _tag_text([axes.index(axis) for axis in tag.order], blocks)
+        return TensorDesc.from_tag(name, sizes, desc.dtype)
+    order = [axes.index(axis) for axis in whole.minor_to_major or ()]
+    return TensorDesc.xla(desc.dtype, sizes, order, whole.tiles)
+
+
+def _axes_of(desc: TensorDesc) -> list[int] | None:
+    """For each axis of a view, the axis of what it looks at that it moves along; None where that is no permutation."""
+    moved = [[axis for axis, move in enumerate(step) if move] for step in desc.walk[1]]
+    axes = [axis for axes in moved for axis in axes]
+    whole = desc.inner or desc
+    return axes if sorted(axes) == list(range(whole.rank)) and desc.rank == whole.rank else None
+
+
+def _tag_text(order: Sequence[int], blocks: Sequence[tuple[int, int]]) -> str:
+    """The tag of an order and its blocks, with letters by position: (0, 1), ((1, 16),) is "aB16b"."""
+    inside = {axis for axis, _ in blocks}
+    outer = [axis_letter(axis).upper() if axis in inside else axis_letter(axis) for axis in order]
+    return "".join(outer) + "".join(f"{size}{axis_letter(axis)}" for axis, size in blocks)
 
 
 def is_permutation(layout: Layout) -> TypeGuard[str]:
@@ -65,13 +110,12 @@ def axis_order(src: TensorDesc, layout: Layout) -> tuple[int, ...]:
 
 def _minor_to_major(name: str, src: TensorDesc) -> tuple[int, ...]:
     letters = name.strip()
-    if re.fullmatch(r"[a-z]+|[a-zA-Z]+(\d+[a-z])+", letters):
-        raise UnsupportedError(f"layout {name!r} is a oneDNN tag, which this version does not read; for {src}")
     unknown = sorted(set(letters) - set(AXIS_NAMES))
     if unknown or not letters:
         raise DescriptorError(
-            f"unknown layout {name!r} for {src}: it is a TensorDesc, a text such as 'f32[2,3]{{0,1}}', a name of the "
-            f"letters {' '.join(AXIS_NAMES)} such as 'NHWC', or a permutation such as 'NCHW->NHWC'"
+            f"unknown layout {name!r} for {src}: it is a TensorDesc, a text such as 'f32[2,3]{{0,1}}', a oneDNN tag "
+            f"such as 'nChw16c', a name of the letters {' '.join(AXIS_NAMES)} such as 'NHWC', a permutation such as "
+            f"'NCHW->NHWC', or 'any'"
         )
     _require_letters(letters, name, src)
     logical = [letter for letter in AXIS_NAMES if letter in letters]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, SupportsIndex
 
 from restride import views
@@ -12,9 +12,9 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.injective import may_overlap, require_injective
 from restride.integers import integers
 from restride.kernel import KernelSpec, Limits
-from restride.layout import Layout, axis_order, is_permutation, laid_out
-from restride.plan import LINEAR_TYPES, resample_kernels, taps_fit
-from restride.tensor import Tensor, copy_elements, new_destination, require_like, run
+from restride.layout import Layout, axis_order, family, is_permutation, laid_out
+from restride.plan import LINEAR_TYPES, is_resampled_by_walks, padding_kernels, resample_kernels, taps_fit
+from restride.tensor import Tensor, copy_elements, empty, new_destination, require_like, run
 
 MODES = ("nearest", "linear")
 COORDINATES = ("half_pixel",)
@@ -53,7 +53,7 @@ def strided_slice(
     if out is None:
         return window
     dst, view = _destination(window.desc, None, window, out)
-    copy_elements(window, view)
+    copy_elements(window, view, dst.desc)
     return dst
 
 
@@ -62,11 +62,12 @@ def reorder(x: Any, layout: Layout = None, *, out: Tensor | None = None) -> Tens
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.
-        layout: a TensorDesc or its text; a name of the letters N C D H W, which changes memory only ("NHWC": sizes and
-            ``numpy()`` keep the order N, C, H, W); or "A->B" with any letters, which permutes the logical axes too,
-            so that ``reorder(x, "NCHW->NHWC").numpy()`` equals ``x.transpose(0, 2, 3, 1)``. Default: packed,
-            row-major.
-        out: where to write; its own layout counts, and padding between its elements stays untouched.
+        layout: a TensorDesc or its text; a oneDNN tag ("nhwc", "nChw16c") or a name of the letters N C D H W, which
+            change memory only ("NHWC": sizes and ``numpy()`` keep the order N, C, H, W); "any", the family of the
+            layout that ``x`` has; or "A->B" with any letters, which permutes the logical axes too, so that
+            ``reorder(x, "NCHW->NHWC").numpy()`` equals ``x.transpose(0, 2, 3, 1)``. Default: packed, row-major.
+        out: where to write; its own layout counts. The padding of a whole layout (padded sizes, tiles, blocks) is
+            written; of a view, and between the elements of strides, nothing is touched.
 
     Raises:
         DescriptorError: the layout is unknown or does not fit, the destination overlaps itself, or ``out`` shares
@@ -76,7 +77,7 @@ def reorder(x: Any, layout: Layout = None, *, out: Tensor | None = None) -> Tens
     """
     src = _source(x, out)
     dst, view = _destination(src.desc, layout, src, out)
-    copy_elements(src, view)
+    copy_elements(src, view, dst.desc)
     return dst
 
 
@@ -96,8 +97,9 @@ def resample(
     Output index o of O along an axis of I reads at ``s = (o + 1/2) * I / O - 1/2``. ``nearest`` takes index
     ``floor(s + 1/2)``, bit for bit; ``linear`` weighs the two neighbours of s, clamped to the axis, in f32, nested with
     the last axis first, and rounds integers half to even. One dispatch, with the slice, flip or permutation that
-    ``x`` is a view by; several where tables or buffers exceed what one may have. Where neighbours along an axis
-    lie so far apart that a binding hardly holds both, the source is copied with that axis inside first.
+    ``x`` is a view by; several where tables or buffers exceed what one may have, or tiles and blocks are partial. Where
+    neighbours along an axis lie so far apart that a binding hardly holds both, the source is copied with that axis
+    inside first; where tiles or blocks lie along a resampled axis, a copy without them is resampled.
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes. Linear: f32, f16, bf16, u8, s8, s32; nearest: every element type.
@@ -106,8 +108,8 @@ def resample(
         mode: "nearest" or "linear".
         coordinates: "half_pixel".
         nearest: "half_up".
-        layout: of the result, as in ``reorder``; default: the memory order of ``x``.
-        out: where to write instead; padding between its elements stays untouched.
+        layout: of the result, as in ``reorder``; default: "any", the memory order, tiles or blocks of ``x``.
+        out: where to write instead, as in ``reorder``.
 
     Raises:
         DescriptorError: sizes, axes or ``out`` do not fit, or an axis without elements is to grow.
@@ -129,16 +131,26 @@ def resample(
             f"mode 'linear' has the element types {', '.join(LINEAR_TYPES)}, not {src.dtype} of {src.desc}; "
             f"numpy converts: x.astype(np.float32)"
         )
-    result = TensorDesc.xla(src.dtype, target_sizes, src.desc.minor_to_major)
+    result = family(src.desc, target_sizes)
     dst, view = _destination(result, layout, src, out, default=result)
-    if result.numel:
-        if not taps_fit(src.desc, view.desc, its_axes, mode, src.device.limits):
-            src = _with_axes_inside(src, its_axes)
+    if not result.numel:
+        copy_elements(view, view, dst.desc)  # no elements, but there may be padding
+        return dst
+    target = view
+    if not is_resampled_by_walks(src.desc, view.desc, its_axes):
+        src = src if src.desc.strides is not None else reorder(src)
+        target = view if view.desc.strides is not None else empty(TensorDesc(src.dtype, target_sizes), src.device)
+    if not taps_fit(src.desc, target.desc, its_axes, mode, src.device.limits):
+        src = _with_axes_inside(src, its_axes)
 
-        def plan(limits: Limits, specialised: bool) -> Iterable[KernelSpec]:
-            return resample_kernels(src.desc, view.desc, its_axes, mode, limits, specialised)
+    def plan(limits: Limits, specialised: bool) -> Iterator[KernelSpec]:
+        if target is view:
+            yield from padding_kernels(dst.desc, limits)
+        yield from resample_kernels(src.desc, target.desc, its_axes, mode, limits, specialised)
 
-        run(plan, (mode, its_axes), src, view)
+    run(plan, (mode, its_axes, dst.desc), src, target)
+    if target is not view:
+        copy_elements(target, view, dst.desc)
     return dst
 
 

@@ -15,7 +15,7 @@ from restride.dtypes import DType
 from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
 from restride.injective import require_injective
 from restride.kernel import KernelSpec, Limits
-from restride.plan import copy_kernels
+from restride.plan import copy_kernels, padding_kernels
 from restride.runtime import Memory
 
 
@@ -234,15 +234,19 @@ def require_like(desc: TensorDesc, argument: str, like: TensorDesc) -> None:
         )
 
 
-def copy_elements(src: Tensor, dst: Tensor) -> None:
-    """Copy every element of ``src`` to the same index of ``dst``, whose fitness was proven before."""
-    if src.desc.numel == 0:
+def copy_elements(src: Tensor, dst: Tensor, whole: TensorDesc | None = None) -> None:
+    """Copy every element of ``src`` to the same index of ``dst``, whose fitness was proven before.
+
+    whole: the layout of the buffer of ``dst``, whose padding is to be written; None: that of ``dst`` itself.
+    """
+    padded = dst.desc if whole is None else whole
+    if not src.desc.numel and not padded.is_whole:
         return
 
-    def plan(limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
-        return copy_kernels(src.desc, dst.desc, limits, specialised)
+    def plan(limits: Limits, specialised: bool) -> Iterable[KernelSpec]:
+        return (*padding_kernels(padded, limits), *copy_kernels(src.desc, dst.desc, limits, specialised))
 
-    run(plan, ("copy",), src, dst)
+    run(plan, ("copy", padded), src, dst)
 
 
 def run(plan: Planner, operation: tuple[Hashable, ...], src: Tensor, dst: Tensor) -> None:

@@ -1,17 +1,24 @@
-"""Views: other descriptors over the same buffer. Each function is pure, a descriptor in and a descriptor out."""
+"""Views: other descriptors over the same buffer. Each function is pure, a descriptor in and a descriptor out.
+
+An index moves affinely through what a tensor looks at: ``starts + sum of i_k * steps[k]``. For strides that is the
+buffer, with one number each; for tiles and blocks it is the coordinates that are split into digits, one number each.
+"""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import prod
 from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.desc import MAX_RANK, TensorDesc
+from restride.desc import TensorDesc
 from restride.errors import DescriptorError
-from restride.integers import integer, integers, permutation
+from restride.integers import MAX_RANK, integer, integers, permutation
+
+Step = tuple[int, ...]
+"""How far something moves along each axis of what a tensor looks at."""
 
 
 def index(desc: TensorDesc, key: Any) -> TensorDesc:
@@ -36,27 +43,28 @@ def index(desc: TensorDesc, key: Any) -> TensorDesc:
     if not ellipses:
         items = (*items, Ellipsis)
     sizes: list[int] = []
-    strides: list[int] = []
-    offset, axis = desc.offset, 0
+    steps: list[Step] = []
+    starts, old_steps = desc.walk
+    axis = 0
     for item in items:
         if item is None:
             sizes.append(1)
-            strides.append(0)
+            steps.append((0,) * len(starts))
         elif item is Ellipsis:
             kept = desc.rank - used
             sizes += desc.sizes[axis : axis + kept]
-            strides += desc.strides[axis : axis + kept]
+            steps += old_steps[axis : axis + kept]
             axis += kept
         elif isinstance(item, slice):
-            start, count, step = _walk(desc, axis, item)
-            offset += start * desc.strides[axis]
+            start, count, factor = _walk(desc, axis, item)
+            starts = _moved(starts, old_steps[axis], start)
             sizes.append(count)
-            strides.append(_stepped(desc.strides[axis], step, count))
+            steps.append(_stepped(old_steps[axis], factor, count))
             axis += 1
         else:
-            offset += _position(desc, axis, item) * desc.strides[axis]
+            starts = _moved(starts, old_steps[axis], _position(desc, axis, item))
             axis += 1
-    return _view(desc, tuple(sizes), tuple(strides), offset)
+    return _view(desc, sizes, starts, steps)
 
 
 def permute(desc: TensorDesc, axes: Iterable[SupportsIndex]) -> TensorDesc:
@@ -67,9 +75,10 @@ def permute(desc: TensorDesc, axes: Iterable[SupportsIndex]) -> TensorDesc:
     """
     order = permutation("axes", axes, desc.rank, desc.__str__)
     sizes = tuple(desc.sizes[axis] for axis in order)
-    if desc.is_written_by_order and desc.minor_to_major is not None:
+    if desc.is_written_by_order and desc.minor_to_major is not None and desc.blocking is None:
         return TensorDesc.xla(desc.dtype, sizes, [order.index(axis) for axis in desc.minor_to_major])
-    return TensorDesc(desc.dtype, sizes, [desc.strides[axis] for axis in order], desc.offset)
+    starts, steps = desc.walk
+    return _view(desc, sizes, starts, [steps[axis] for axis in order])
 
 
 def broadcast_to(desc: TensorDesc, sizes: Iterable[SupportsIndex]) -> TensorDesc:
@@ -82,12 +91,14 @@ def broadcast_to(desc: TensorDesc, sizes: Iterable[SupportsIndex]) -> TensorDesc
     extra = len(wanted) - desc.rank
     if extra < 0:
         raise DescriptorError(f"sizes {wanted} have fewer axes than the {desc.rank} of {desc}")
-    strides = [0] * extra
-    for axis, (size, stride) in enumerate(zip(desc.sizes, desc.strides, strict=True)):
+    starts, old_steps = desc.walk
+    still = (0,) * len(starts)
+    steps = [still] * extra
+    for axis, (size, step) in enumerate(zip(desc.sizes, old_steps, strict=True)):
         if size not in {1, wanted[axis + extra]}:
             raise DescriptorError(f"size {size} of axis {axis} cannot broadcast to {wanted[axis + extra]} in {desc}")
-        strides.append(stride if size == wanted[axis + extra] else 0)
-    return _view(desc, wanted, tuple(strides), desc.offset)
+        steps.append(step if size == wanted[axis + extra] else still)
+    return _view(desc, wanted, starts, steps)
 
 
 def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) -> TensorDesc:
@@ -99,24 +110,25 @@ def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) ->
     wanted = _completed(desc, integers("sizes", sizes if np.iterable(sizes) else (sizes,), desc.__str__))
     if not desc.numel:
         return TensorDesc(desc.dtype, wanted)
-    old = [(size, stride) for size, stride in zip(desc.sizes, desc.strides, strict=True) if size > 1]
-    strides = [0] * len(wanted)
-    # From the last axis on: the fastest remaining run of old axes, merged as far as their strides allow, is cut into
+    starts, old_steps = desc.walk
+    old = [(size, step) for size, step in zip(desc.sizes, old_steps, strict=True) if size > 1]
+    steps: list[Step] = [(0,) * len(starts)] * len(wanted)
+    # From the last axis on: the fastest remaining run of old axes, merged as far as their steps allow, is cut into
     # new sizes. A new size that does not divide the run would have to jump.
-    run, step = 1, 0
+    run, step = 1, steps[0] if steps else ()
     for axis in reversed(range(len(wanted))):
         if wanted[axis] == 1:
             continue
         if run == 1:
             run, step = old.pop()
-            while old and old[-1][1] == run * step:
+            while old and old[-1][1] == _times(step, run):
                 run *= old.pop()[0]
         if run % wanted[axis]:
-            raise DescriptorError(f"sizes {wanted} need a copy: the strides of {desc} do not allow such a view")
-        strides[axis] = step
+            raise DescriptorError(f"sizes {wanted} need a copy: the layout of {desc} does not allow such a view")
+        steps[axis] = step
         run //= wanted[axis]
-        step *= wanted[axis]
-    return _view(desc, wanted, tuple(strides), desc.offset)
+        step = _times(step, wanted[axis])
+    return _view(desc, wanted, starts, steps)
 
 
 def window(
@@ -137,25 +149,24 @@ def window(
     """
     if not desc.rank:
         raise DescriptorError(f"windows need 1 to {MAX_RANK} axes, got none in {desc}")
-    starts = _per_axis(desc, "offsets", offsets)
+    begins = _per_axis(desc, "offsets", offsets)
     spans = _per_axis(desc, "sizes", sizes)
-    steps = _per_axis(desc, "strides", strides)
+    factors = _per_axis(desc, "strides", strides)
     counts: list[int] = []
-    first = desc.offset
-    for axis, (start, span, step) in enumerate(zip(starts, spans, steps, strict=True)):
-        _check_window(desc, axis, start, span, step)
-        counts.append(1 + (span - 1) // abs(step))
-        first += (start + (span - 1 if step < 0 else 0)) * desc.strides[axis]
+    starts, steps = desc.walk
+    for axis, (begin, span, factor) in enumerate(zip(begins, spans, factors, strict=True)):
+        _check_window(desc, axis, begin, span, factor)
+        counts.append(1 + (span - 1) // abs(factor))
+        starts = _moved(starts, steps[axis], begin + (span - 1 if factor < 0 else 0))
     if output_sizes is not None:
         most, counts = counts, list(_per_axis(desc, "output_sizes", output_sizes))
         for axis, (count, limit) in enumerate(zip(counts, most, strict=True)):
             if not 1 <= count <= limit:
                 raise DescriptorError(
                     f"output_sizes[{axis}] = {count} is outside [1, {limit}] for the window of {spans[axis]} by stride "
-                    f"{steps[axis]} on axis {axis} of {desc}"
+                    f"{factors[axis]} on axis {axis} of {desc}"
                 )
-    moved = [_stepped(*each) for each in zip(desc.strides, steps, counts, strict=True)]
-    return _view(desc, tuple(counts), tuple(moved), first)
+    return _view(desc, counts, starts, [_stepped(*each) for each in zip(steps, factors, counts, strict=True)])
 
 
 def _check_window(desc: TensorDesc, axis: int, start: int, span: int, step: int) -> None:
@@ -172,19 +183,31 @@ def _check_window(desc: TensorDesc, axis: int, start: int, span: int, step: int)
         raise DescriptorError(f"strides[{axis}] = 0 must not be 0 for axis {axis} of {desc}")
 
 
-def _view(desc: TensorDesc, sizes: tuple[int, ...], strides: tuple[int, ...], offset: int) -> TensorDesc:
-    """A view of ``desc``, written without strides where ``desc`` was and they say nothing."""
+def _view(desc: TensorDesc, sizes: Sequence[int], starts: Step, steps: Sequence[Step]) -> TensorDesc:
+    """A view of ``desc``; without its tiles where strides say it, and without strides where they say nothing."""
     if 0 in sizes:
         return TensorDesc(desc.dtype, sizes)
-    view = TensorDesc(desc.dtype, sizes, strides, offset)
-    if desc.is_written_by_order and view.is_row_major and not offset:
+    if desc.strides is None:
+        view = TensorDesc.view_of(desc.inner or desc, sizes, starts, steps)
+        return view if view.strides is None else TensorDesc(desc.dtype, sizes, view.strides, view.offset)
+    view = TensorDesc(desc.dtype, sizes, [stride for (stride,) in steps], *starts)
+    if desc.is_written_by_order and view.is_row_major and not view.offset:
         return TensorDesc(desc.dtype, sizes)
     return view
 
 
-def _stepped(stride: int, step: int, count: int) -> int:
-    """The stride of ``count`` elements, every ``step``-th; a single one is never left."""
-    return stride * step if count > 1 else stride
+def _times(step: Step, factor: int) -> Step:
+    return tuple(move * factor for move in step)
+
+
+def _moved(starts: Step, step: Step, count: int) -> Step:
+    """Where ``count`` steps lead."""
+    return tuple(start + move * count for start, move in zip(starts, step, strict=True))
+
+
+def _stepped(step: Step, factor: int, count: int) -> Step:
+    """The step of ``count`` elements, every ``factor``-th; a single one is never left."""
+    return _times(step, factor) if count > 1 else step
 
 
 def _walk(desc: TensorDesc, axis: int, item: slice) -> tuple[int, int, int]:

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Axis, simplify
+from restride.plan.axes import Axis, Problem, simplify
 from restride.plan.copy import plan_copy
+from restride.plan.fill import padding_kernels
+from restride.plan.general import general_kernels
+from restride.plan.places import Place
+from restride.plan.regions import Region, Walk, walks
 from restride.plan.resample import LINEAR_TYPES, plan_linear, plan_nearest
 from restride.plan.tables import TAPS, table
 
-__all__ = ["LINEAR_TYPES", "Axis", "byte_copy_kernels", "copy_kernels", "resample_kernels", "taps_fit"]
+__all__ = [
+    "LINEAR_TYPES",
+    "Axis",
+    "Problem",
+    "byte_copy_kernels",
+    "copy_kernels",
+    "copy_problems",
+    "is_resampled_by_walks",
+    "padding_kernels",
+    "resample_kernels",
+    "taps_fit",
+]
 
 _MOST_REMEMBERED = 1 << 16
 """Output indices of all resampled axes, at 16 bytes each the 1 MiB that one dispatch's tables may have."""
@@ -25,10 +40,32 @@ def copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits, specialised: 
 
     Equal sizes and element types and an injective ``dst`` are the caller's to check. Nothing for empty tensors.
     """
+    problems = copy_problems(src, dst)
+    if problems is None or (len(problems) - 1) * limits.elements_per_dispatch > src.numel:
+        return tuple(general_kernels(Region.of(src, dst), src.dtype.itemsize, limits))
+    return tuple(kernel for problem in problems for kernel in plan_copy(problem, limits, specialised))
+
+
+@lru_cache(maxsize=1024)
+def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | None:
+    """The strided walks that copy ``src`` to ``dst``, axes cut at tiles and blocks; None: no such walks do."""
     if src.numel == 0:
         return ()
-    axes = [Axis(*triple) for triple in zip(dst.sizes, src.strides, dst.strides, strict=True)]
-    return plan_copy(simplify(axes, src.offset, dst.offset, src.dtype.itemsize), limits, specialised)
+    if src.strides is not None and dst.strides is not None:
+        axes = [Axis(*triple) for triple in zip(dst.sizes, src.strides, dst.strides, strict=True)]
+        return (simplify(axes, src.offset, dst.offset, src.dtype.itemsize),)
+    found = walks(Region.of(src, dst))
+    if found is None:
+        return None
+    return tuple(
+        simplify(
+            [Axis(step.size, step.src, step.dst) for step in walk.steps],
+            walk.src_offset,
+            walk.dst_offset,
+            src.dtype.itemsize,
+        )
+        for walk in found
+    )
 
 
 @lru_cache(maxsize=64)
@@ -39,13 +76,23 @@ def byte_copy_kernels(
     return plan_copy(simplify(axes, src_offset, 0, 1), limits, specialised)
 
 
+def is_resampled_by_walks(src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...]) -> bool:
+    """False where tiles or blocks lie along resampled axes: then a copy without them is to be resampled."""
+    if src.strides is not None and dst.strides is not None:
+        return True
+    resampled = {axis: src.sizes[axis] for axis in axes if src.sizes[axis] != dst.sizes[axis]}
+    region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst))
+    return not resampled or not dst.numel or walks(region, resampled) is not None
+
+
 def taps_fit(src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...], mode: str, limits: Limits) -> bool:
     """True when what one output element reads leaves a window room for others: a sixteenth of the binding range.
 
     Linear along axis 0 of f32[3,6000,6000] reads 144 MB apart, more than the 128 MiB that llvmpipe binds.
     """
     resampled = [axis for axis in axes if src.sizes[axis] not in (1, dst.sizes[axis])]
-    apart = sum((TAPS[mode] - 1) * abs(src.strides[axis]) for axis in resampled) * src.dtype.itemsize
+    strides = src.strides or [src.address.stride(axis) for axis in range(src.rank)]
+    apart = sum((TAPS[mode] - 1) * abs(strides[axis]) for axis in resampled) * src.dtype.itemsize
     return apart <= limits.max_buffer_range - limits.max_buffer_range // 16
 
 
@@ -76,12 +123,30 @@ def _resample(
         return ()
     # An axis that keeps its size is the identity, and is walked by stride.
     resampled = [axis for axis in sorted(axes, reverse=True) if src.sizes[axis] != dst.sizes[axis]]
-    steps = [Axis(*step) for step in zip(dst.sizes, src.strides, dst.strides, strict=True)]
-    for slot, axis in enumerate(resampled):
-        steps[axis] = replace(steps[axis], table=table(mode, src.sizes[axis], dst.sizes[axis]), slot=slot)
-    problem = simplify(steps, src.offset, dst.offset, src.dtype.itemsize)
     if not resampled:
-        return plan_copy(problem, limits, specialised)
+        return copy_kernels(src, dst, limits, specialised)
+    region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst))
+    found = walks(region, {axis: src.sizes[axis] for axis in resampled})
+    if found is None:
+        raise AssertionError(f"resampling {src} to {dst} along {axes} is not strided")
+    return (kernel for walk in found for kernel in _resample_walk(walk, src, dst, resampled, mode, limits, specialised))
+
+
+def _resample_walk(
+    walk: Walk,
+    src: TensorDesc,
+    dst: TensorDesc,
+    resampled: Sequence[int],
+    mode: str,
+    limits: Limits,
+    specialised: bool,
+) -> Iterable[KernelSpec]:
+    steps = [Axis(step.size, step.src, step.dst) for step in walk.steps]
+    for slot, axis in enumerate(resampled):
+        position = next(position for position, step in enumerate(walk.steps) if step.axis == axis)
+        sampled = table(mode, src.sizes[axis], dst.sizes[axis])
+        steps[position] = replace(steps[position], table=sampled, slot=slot)
+    problem = simplify(steps, walk.src_offset, walk.dst_offset, src.dtype.itemsize)
     if mode == "nearest":
         return plan_nearest(problem, limits, specialised)
     return plan_linear(problem, src.dtype.name, limits, specialised)

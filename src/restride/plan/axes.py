@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from restride.plan.tables import Table
 
 MAX_AXES = 12
-"""Axes a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
+"""Axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
 
 
 @dataclass(frozen=True)

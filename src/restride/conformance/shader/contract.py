@@ -56,6 +56,7 @@ _BLOCKS = (2, 32, 1)
 INTERFACES = {
     "run_copy_32": Interface(_LINE, 2, 5, 1),
     "run_copy_128": Interface(_LINE, 2, 5, 1),
+    "run_fill_128": Interface(_LINE, 2, 5, 1),
     "strided_copy_32": Interface(_LINE, 3, 5, 1),
     "strided_copy_64": Interface(_LINE, 3, 5, 1),
     "strided_copy_128": Interface(_LINE, 3, 5, 1),
@@ -68,6 +69,8 @@ INTERFACES = {
     "transpose_32_aligned": Interface(_BLOCKS, 3, 7, 0),
     "element_copy": Interface(_LINE, 3, 5, 2),
     "element_copy_specialised": Interface(_LINE, 2, 5, 2, axes_as_constants=True),
+    "element_fill": Interface(_LINE, 3, 5, 2),
+    "digit_copy": Interface(_LINE, 3, 5, 4),
     "resample_nearest": Interface(_LINE, 3, 5, 2),
     "resample_nearest_specialised": Interface(_LINE, 3, 5, 2, axes_as_constants=True),
     "resample_linear": Interface(_LINE, 3, 5, 4),

@@ -18,6 +18,7 @@ class SteeredLimits(Limits):
 
     widest_element: int = 16
     shortcuts: bool = True
+    elements_per_dispatch: int = 2048
 
 
 _STEERED = {

@@ -1,0 +1,74 @@
+// The general copy: an index is taken apart into numbers, and the element offset of each side is a sum of them.
+//
+// Serves every layout of tiles and blocks, however they nest; the strided kernels serve those that nest well, faster.
+// `parameters` is a program (plan/general.py), in rows of four words:
+//   head: axes, digits, terms of the source, terms of the destination
+//   an axis, innermost first: its number, its size, multiplier and shift of the division by it
+//   a digit: terms, constant, modulus (0: none), divisor; then multiplier and shift of both; then its terms
+//   a term: number, coefficient
+// f32[3,5]{1,0:T(2,2)}, element (2, 3): numbers 2, 3, then a div 2 = 1, b div 2 = 1, a mod 2 = 0, b mod 2 = 1; the offset is
+// 12 * 1 + 4 * 1 + 2 * 0 + 1 * 1 = 17.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+
+layout(local_size_x = 128) in;
+
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 1) buffer Dst { uint dst[]; };
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
+
+layout(constant_id = 1) const uint WORDS = 1;     // words of an element: 2 where BITS is 32 and the element has 64
+layout(constant_id = 2) const bool FILL = false;  // write dispatch.src_base (and lane_stride above it) into every element
+layout(constant_id = 3) const uint NUMBERS = 16;
+
+#include "dispatch.glsl"
+#include "division.glsl"
+#include "elements.glsl"
+
+uint numbers[NUMBERS];
+uint row = 1;
+
+uint sum_of_terms(uint count, uint sum) {
+    for (uint n = 0; n < count; ++n) {
+        uvec4 term = parameters[row++];
+        sum += term.y * numbers[term.x];
+    }
+    return sum;
+}
+
+void take_apart(uint index, uint axes) {
+    for (uint n = 0; n < axes; ++n) {
+        uvec4 axis = parameters[row++];
+        uint rest = axis.y == 1 ? index : multiply_shift(index, axis.zw);
+        numbers[axis.x] = index - rest * axis.y;
+        index = rest;
+    }
+}
+
+void make_digit(uint number) {
+    uvec4 digit = parameters[row++];
+    uvec4 divisors = parameters[row++];
+    uint value = sum_of_terms(digit.x, digit.y);
+    if (digit.z > 1) {
+        value -= digit.z * multiply_shift(value, divisors.xy);
+    }
+    numbers[number] = digit.w > 1 ? multiply_shift(value, divisors.zw) : value;
+}
+
+void main() {
+    uint index = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    if (index >= dispatch.pieces) {
+        return;
+    }
+    uvec4 head = parameters[0];
+    take_apart(index, head.x);
+    for (uint n = 0; n < head.y; ++n) {
+        make_digit(head.x + n);
+    }
+    uint src_offset = sum_of_terms(head.z, FILL ? 0 : dispatch.src_base);
+    uint dst_offset = sum_of_terms(head.w, dispatch.dst_base);
+    for (uint word = 0; word < WORDS; ++word) {
+        uint filled = word == 0 ? dispatch.src_base : dispatch.lane_stride;
+        store_bits_shared(dst_offset * WORDS + word, FILL ? filled : load_bits(src_offset * WORDS + word));
+    }
+}

@@ -1,0 +1,78 @@
+"""The rules that a descriptor's arguments keep, and what an error calls the descriptor before there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from restride.desc_facts import DescFacts
+from restride.digits import Linear
+from restride.dtypes import DType
+from restride.errors import DescriptorError
+from restride.integers import MAX_RANK, integers
+
+
+def packed_strides(sizes: Sequence[int], minor_to_major: Sequence[int]) -> tuple[int, ...]:
+    """Strides without gaps, the axes in this order from the fastest on; a size of 0 counts as 1, as in numpy."""
+    strides, step = [0] * len(sizes), 1
+    for axis in minor_to_major:
+        strides[axis] = step
+        step *= max(sizes[axis], 1)
+    return tuple(strides)
+
+
+def where_of(dtype: DType, sizes: tuple[int, ...]) -> Callable[[], str]:
+    """The beginning of a descriptor for messages, when its layout is not known yet."""
+    return lambda: f"{dtype.name}[{','.join(map(str, sizes))}]"
+
+
+def checked_sizes(dtype: DType, sizes: Any) -> tuple[int, ...]:
+    """Up to 8 sizes, each 0 or more."""
+    values = integers("sizes", sizes)
+    if len(values) > MAX_RANK:
+        raise DescriptorError(f"rank {len(values)} exceeds {MAX_RANK}: sizes {values} of {dtype.name}")
+    for axis, size in enumerate(values):
+        if size < 0:
+            raise DescriptorError(f"size {size} of axis {axis} must be 0 or more in {dtype.name}{list(values)}")
+    return values
+
+
+def checked_tile(tile: Any, where: Callable[[], str]) -> tuple[int, ...]:
+    """One of XLA's tiles: sizes of 1 or more, or -1 for a dimension that is joined with the next faster one."""
+    sizes = integers("tile", tile, where)
+    if not sizes:
+        raise DescriptorError(f"a tile needs a size, got {sizes} for {where()}")
+    for size in sizes:
+        if size < 1 and size != -1:
+            raise DescriptorError(
+                f"tile sizes are 1 or more, or -1 to join dimensions: {size} of {sizes} for {where()}"
+            )
+    if sizes[-1] == -1:
+        raise DescriptorError(
+            f"the last size of a tile has no faster dimension to be joined with: {sizes} for {where()}"
+        )
+    return sizes
+
+
+def checked_padding(padded_sizes: Any, sizes: tuple[int, ...], where: Callable[[], str]) -> tuple[int, ...]:
+    """One padded size an axis, none below its size."""
+    padded = integers("padded_sizes", padded_sizes, where)
+    if len(padded) != len(sizes):
+        raise DescriptorError(f"padded_sizes need one value per axis: got {padded} for {where()}")
+    for axis, (size, wide) in enumerate(zip(sizes, padded, strict=True)):
+        if wide < size:
+            raise DescriptorError(f"padded size {wide} of axis {axis} is below its size {size} in {where()}")
+    return padded
+
+
+def require_inside(
+    inner: DescFacts, coordinates: Sequence[Linear], sizes: Sequence[int], steps: Sequence[Sequence[int]]
+) -> None:
+    """A view reaches no index outside what it looks at, and no axis of it moves along two axes there."""
+    for axis, (coordinate, size) in enumerate(zip(coordinates, inner.sizes, strict=True)):
+        low, high = coordinate.span
+        if not 0 <= low <= high < size:
+            raise DescriptorError(f"a view reaches [{low}, {high}] along axis {axis} of size {size} in {inner}")
+    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
+        if size > 1 and sum(move != 0 for move in step) > 1:
+            raise DescriptorError(f"axis {axis} of a view moves along several axes of {inner}: steps {step}")

@@ -1,0 +1,99 @@
+"""Plan of a fill: one value into every element of a strided walk, or into the padding of a whole layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from restride.desc import TensorDesc
+from restride.kernel import KernelSpec, Limits
+from restride.padding import element_bits
+from restride.plan.axes import Axis, Problem, simplify, widen
+from restride.plan.boxes import bind, boxes, rows_of_groups
+from restride.plan.copy import ELEMENTS_PER_INVOCATION
+from restride.plan.elements import GROUP_SIZE, plan_elements
+from restride.plan.general import UNREAD, general_kernels
+from restride.plan.parameters import Push
+from restride.plan.places import Place
+from restride.plan.regions import Region, Walk, complement, walks
+
+_THIN = 8
+"""Padding is written box by box while it is at most one element in so many; else the whole buffer is, at full width."""
+
+_Box = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def padding_kernels(desc: TensorDesc, limits: Limits) -> Iterator[KernelSpec]:
+    """Dispatches that write the padding of a whole layout: its value up to ``padded_sizes``, 0 inside tiles and blocks.
+
+    They may write over its elements, which are to be copied after them.
+    """
+    blocking = desc.blocking
+    if blocking is None or not desc.is_whole or not desc.is_padded:
+        return
+    itemsize = desc.dtype.itemsize
+    logical = desc.sizes + blocking.bounds[desc.rank :]
+    value = element_bits(desc.padding_value, desc.dtype) if desc.padded_sizes else 0
+    place = Place.of_coordinates(blocking)
+    valued = [(value, _region(place, box)) for box in complement(blocking.bounds, logical)] if value else []
+    if blocking.box is not None and (desc.extent - desc.numel) * _THIN <= desc.extent:
+        zeroed = complement(blocking.box, blocking.bounds if value else logical)
+        fills = [(bits, walks(region)) for bits, region in (*((0, _region(place, box)) for box in zeroed), *valued)]
+        strided = [(bits, walk) for bits, found in fills for walk in found or ()]
+        if all(found for _, found in fills) and (len(strided) - 1) * limits.elements_per_dispatch <= desc.extent:
+            for bits, walk in strided:
+                yield from _fill(_problem(walk, itemsize), bits, limits)
+            return
+    if blocking.extent == prod(blocking.bounds):  # nothing inside tiles: one value everywhere
+        yield from _fill_whole(desc, value, limits)
+        return
+    yield from _fill_whole(desc, 0, limits)
+    for bits, region in valued:
+        yield from general_kernels(region, itemsize, limits, bits)
+
+
+def _region(place: Place, box: _Box) -> Region:
+    starts, sizes = box
+    return Region(starts, sizes, Place.nowhere(len(sizes)), place)
+
+
+def _problem(walk: Walk, itemsize: int) -> Problem:
+    # The source walks along: it is not read, and what moves together merges and widens.
+    axes = [Axis(step.size, step.dst, step.dst) for step in walk.steps]
+    return simplify(axes, walk.dst_offset, walk.dst_offset, itemsize)
+
+
+def _fill(problem: Problem, bits: int, limits: Limits) -> Iterator[KernelSpec]:
+    """Dispatches that give every destination element of ``problem`` the value ``bits``."""
+    if problem.itemsize == 8:
+        for half in range(2):
+            axes = tuple(replace(axis, src=axis.src * 2, dst=axis.dst * 2) for axis in problem.axes)
+            offset = problem.dst_offset * 2 + half
+            yield from _fill(Problem(axes, offset, offset, 4), bits >> 32 * half & 0xFFFFFFFF, limits)
+        return
+    wide = widen(problem, 4)
+    for kernel in plan_elements(wide, limits, False, "element_fill"):
+        push = (_repeated(bits, problem.itemsize, wide.itemsize), *kernel.push[1:])
+        yield replace(kernel, push=push, bindings=(UNREAD, kernel.bindings[1]))
+
+
+def _fill_whole(desc: TensorDesc, bits: int, limits: Limits) -> Iterator[KernelSpec]:
+    """Dispatches that give every element of the buffer the value ``bits``, 16 bytes at a time."""
+    itemsize = desc.dtype.itemsize
+    each = 16 // itemsize
+    wide, rest = divmod(desc.extent, each)
+    words = _repeated(bits, itemsize, 8)
+    if wide:
+        for box in boxes(Problem((Axis(wide, 1, 1),), 0, 0, 16), limits):
+            bound = bind(box, limits)
+            groups = rows_of_groups(-(-box.count // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits)
+            push = Push(words & 0xFFFFFFFF, bound.dst_base, box.count, lane_stride=words >> 32)
+            yield KernelSpec("run_fill_128", (int(limits.is_cpu),), push, b"", groups, (UNREAD, bound.windows[1]))
+    if rest:
+        yield from _fill(Problem((Axis(rest, 1, 1),), wide * each, wide * each, itemsize), bits, limits)
+
+
+def _repeated(bits: int, itemsize: int, width: int) -> int:
+    """An element over and over in ``width`` bytes: 0xAB in 4 is 0xABABABAB."""
+    return sum(bits << 8 * itemsize * place for place in range(width // itemsize))

@@ -1,0 +1,178 @@
+"""What lies where in a buffer: a whole layout by pad, reshape and transpose, a view by numpy's indexing of one.
+
+It reads only what a descriptor was written with, and computes no address: numpy moves the elements' numbers into memory
+order, as the specifications define layouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from restride.desc import TensorDesc
+from restride.errors import DescriptorError
+from restride.reference.tags import read_tag
+
+ZERO = -1
+"""In a memory line: padding inside tiles and blocks, which holds zero bits."""
+PADDING_VALUE = -2
+"""In a memory line: between ``sizes`` and ``padded_sizes``, which holds the descriptor's ``padding_value``."""
+_COMBINE = -1
+_MAX_BYTES = 1 << 62
+
+Array = np.ndarray[Any, Any]
+
+
+def is_whole(desc: TensorDesc) -> bool:
+    """True if ``desc`` was written for its whole buffer: by an order of the axes, tiles, padded sizes or a tag."""
+    return desc.inner is None and (desc.tag is not None or desc.is_written_by_order)
+
+
+def memory_line(desc: TensorDesc) -> Array:
+    """The buffer of a whole layout, element after element: what lies there, as int64.
+
+    0 and above: that logical element, counted in row-major order. ``ZERO``, ``PADDING_VALUE``: padding.
+
+    ``f32[3,5]{1,0:T(2,2)}``: 3x5 is padded to 4x6, reshaped to (2,2),(3,2), transposed to 2,3,2,2. Its first tile
+    holds elements (0,0) (0,1) (1,0) (1,1), numbers 0 1 5 6; the line is ``0 1 5 6 2 3 7 8 4 -1 9 -1 10 11 -1 ...``.
+    Element (2,3), number 13, stands at 17, which is ``linear_index((1,1,0,1), (2,3,2,2))``.
+
+    Raises:
+        DescriptorError: ``desc`` is a view or has strides, so what lies between its elements is not its own.
+
+    Source: XLA, "Tiled layout" (pad-reshape-transpose) and "Shapes and layout"; oneDNN, "Understanding memory formats".
+    """
+    numbers = np.arange(prod(desc.sizes), dtype=np.int64).reshape(desc.sizes)
+    if desc.tag is not None:
+        return _blocked(numbers, desc.tag).reshape(-1)
+    order = desc.minor_to_major
+    if order is None or not is_whole(desc):
+        raise DescriptorError(f"a memory line needs a descriptor of a whole buffer, not {desc}")
+    if desc.padded_sizes is not None:
+        numbers = _padded(numbers, desc.padded_sizes, PADDING_VALUE)
+    line = numbers.transpose(order[::-1])
+    for tile in desc.tiles:
+        line = _tiled(line, tile)
+    return line.reshape(-1)
+
+
+def element_positions(desc: TensorDesc) -> Array:
+    """Where each logical element lies, counted in elements of the buffer: int64 of shape ``sizes``.
+
+    ``f32[3,5]{1,0:T(2,2)}``: 17 at (2,3). Its view ``[2, ::-2]``, ``f32[3]{at=(2,4-2a),in=[3,5]{1,0:T(2,2)}}``, has
+    20, 16, 12.
+
+    Raises:
+        DescriptorError: strides lead before the buffer or past 2^62 bytes.
+    """
+    if desc.inner is not None:
+        return _looked_up(desc, element_positions(desc.inner))
+    if not is_whole(desc):
+        return _strided(desc)
+    line = memory_line(desc)
+    (positions,) = np.nonzero(line >= 0)
+    found = np.empty_like(positions)
+    found[line[positions]] = positions
+    return found.reshape(desc.sizes)
+
+
+def extent(desc: TensorDesc) -> int:
+    """Elements of the buffer that ``desc`` needs; a view needs all of the layout that it looks at."""
+    if desc.inner is not None:
+        return extent(desc.inner)
+    if is_whole(desc):
+        return memory_line(desc).size
+    positions = _strided(desc)
+    return int(positions.max()) + 1 if positions.size else 0
+
+
+def _padded(array: Array, sizes: Sequence[int], value: int) -> Array:
+    """``array`` in the corner at index 0,0,... of a larger one that holds ``value`` elsewhere."""
+    larger = np.full(sizes, value, array.dtype)
+    larger[tuple(slice(size) for size in array.shape)] = array
+    return larger
+
+
+def _tiled(array: Array, tile: Sequence[int]) -> Array:
+    """``array``, in physical order, cut into tiles along its last axes: the tiles in order, then each one's inside.
+
+    4x6 with tile 2,3 becomes 2,2,2,3. A tile of more axes than the array finds leading axes of size 1. An axis with -1
+    joins the next one first: 2,7,8,11,10 with tile -1,-1,2,-1,3 is 112,110 with tile 2,3.
+    """
+    array = array.reshape((1,) * (len(tile) - array.ndim) + array.shape)
+    untiled = array.ndim - len(tile)
+    sizes = list(array.shape[:untiled])
+    joined = 1
+    for size, step in zip(array.shape[untiled:], tile, strict=True):
+        joined *= size
+        if step != _COMBINE:
+            sizes.append(joined)
+            joined = 1
+    steps = [step for step in tile if step != _COMBINE]
+    counts = [-(-size // step) for size, step in zip(sizes[untiled:], steps, strict=True)]
+    covered = [count * step for count, step in zip(counts, steps, strict=True)]
+    padded = _padded(array.reshape(sizes), sizes[:untiled] + covered, ZERO)
+    split = padded.reshape(sizes[:untiled] + [part for pair in zip(counts, steps, strict=True) for part in pair])
+    outer, inner = range(untiled, split.ndim, 2), range(untiled + 1, split.ndim, 2)
+    return split.transpose(*range(untiled), *outer, *inner)
+
+
+def _blocked(array: Array, tag: str) -> Array:
+    """``array`` in the memory order of a oneDNN tag: the outer axes, then the blocks as they stand in the tag.
+
+    ``OIhw8i16o2i``: axis o is padded to 16s and becomes o/16, 16; axis i becomes i/16, 8, 2, the last of its blocks the
+    fastest. The order is o/16, i/16, h, w, 8 of i, 16 of o, 2 of i.
+    """
+    order, blocks = read_tag(tag)
+    own = [[size for axis, size in blocks if axis == a] for a in range(array.ndim)]
+    counts = [-(-size // prod(steps)) for size, steps in zip(array.shape, own, strict=True)]
+    covered = [count * prod(steps) for count, steps in zip(counts, own, strict=True)]
+    padded = _padded(array, covered, ZERO)
+    split = padded.reshape([part for count, steps in zip(counts, own, strict=True) for part in (count, *steps)])
+    # Every axis of `split` by the axis it comes from and its place there: 0 is the outer one.
+    parts = [(axis, level) for axis, steps in enumerate(own) for level in range(len(steps) + 1)]
+    wanted = [(axis, 0) for axis in order]
+    for position, (axis, _) in enumerate(blocks):
+        wanted.append((axis, 1 + sum(earlier == axis for earlier, _ in blocks[:position])))
+    return split.transpose([parts.index(part) for part in wanted])
+
+
+def _looked_up(view: TensorDesc, positions: Array) -> Array:
+    """``positions`` of the inner layout, taken at the view's coordinates.
+
+    ``at=(2,4-2a)``: ``starts`` 2,4 and ``steps`` ((0,-2),), so index 1 looks at (2,2).
+    """
+    indices = np.indices(view.sizes)
+    coordinates = [
+        sum((step[axis] * index for step, index in zip(view.steps, indices, strict=True)), np.full(view.sizes, start))
+        for axis, start in enumerate(view.starts)
+    ]
+    found: Array = positions[tuple(coordinates)]
+    # The zeros: of a scalar, which has no coordinates, every index sees the one element.
+    return np.zeros(view.sizes, np.int64) + found
+
+
+def _strided(desc: TensorDesc) -> Array:
+    """``offset + sum of index_k * strides_k``; f32[2,3]{strides=(1,2)}: element (1,2) at 1 * 1 + 2 * 2 = 5."""
+    sizes, strides = desc.sizes, desc.strides
+    if strides is None:
+        raise DescriptorError(f"the reference knows no such layout: {desc}")
+    if 0 not in sizes:
+        # Python integers first, so that the int64 arithmetic below cannot wrap.
+        reach = [(size - 1) * stride for size, stride in zip(sizes, strides, strict=True)]
+        first = desc.offset + sum(step for step in reach if step < 0)
+        last = desc.offset + sum(step for step in reach if step > 0)
+        if first < 0 or last * desc.dtype.itemsize >= _MAX_BYTES:
+            raise DescriptorError(f"elements [{first}, {last}] of {desc} must lie in [0, 2^62) bytes")
+    positions = np.zeros(sizes, np.int64)
+    if positions.size:
+        positions += desc.offset
+        for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
+            along = [1] * len(sizes)
+            along[axis] = size
+            # An axis of one element never moves, whatever its stride says.
+            positions += (np.arange(size, dtype=np.int64) * (stride if size > 1 else 0)).reshape(along)
+    return positions
