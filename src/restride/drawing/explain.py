@@ -1,0 +1,71 @@
+"""Explain: a layout in numbers: its digits, the formula of the element offset, and one element worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from restride.desc import TensorDesc
+from restride.digits import Atom, Digit, Linear, axis_letter
+from restride.drawing.legend import index_text, memory_text
+
+
+def explain(desc: TensorDesc) -> str:
+    """Several lines: axes, formula, digits, the last element step by step, and the bytes."""
+    return "\n".join(_lines(desc))
+
+
+def _lines(desc: TensorDesc) -> Iterator[str]:
+    yield str(desc)
+    for axis, size in enumerate(desc.sizes):
+        yield f"  {axis_letter(axis)} is the index along axis {axis}, of size {size}"
+    if not desc.numel:
+        yield "  no element: there is no offset"
+        return
+    yield f"  offset = {desc.address}"
+    terms = desc.address.terms
+    last = tuple(size - 1 for size in desc.sizes)
+    if terms:
+        yield "  where"
+        yield from _table([(str(atom), f"{_range(atom)}:", _meaning(atom)) for _, atom in terms])
+    yield f"  the last element, index {index_text(last)}, lies at"
+    rows = [
+        (f"{stride} *", f"{_value(atom, last)}", f"= {stride * _value(atom, last)}", f"for {atom}")
+        for stride, atom in terms
+    ]
+    if desc.address.const or not terms:
+        rows.append(("", "", f"= {desc.address.const}", "in any case"))
+    yield from _table(rows, numbers=3)
+    offset = desc.offset_of(last)
+    yield f"  offset {offset}, byte {offset * desc.dtype.itemsize}"
+    yield f"  {memory_text(desc)}"
+
+
+def _table(rows: Sequence[tuple[str, ...]], numbers: int = 0) -> Iterator[str]:
+    """Columns below each other, the first ``numbers`` of them to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if column < numbers else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield f"    {'  '.join(cells)}".rstrip()
+
+
+def _value(atom: Atom, index: tuple[int, ...]) -> int:
+    return Linear(0, ((1, atom),)).at(index)
+
+
+def _range(atom: Atom) -> str:
+    low, high = atom.span
+    return f"{low} to {high}"
+
+
+def _meaning(atom: Atom) -> str:
+    """What a digit counts."""
+    if not isinstance(atom, Digit):
+        return f"the index along axis {atom.axis}"
+    if not atom.modulus:
+        return f"which group of {atom.divisor} along {atom.of}"
+    if atom.divisor == 1:
+        return f"the place inside a group of {atom.modulus} along {atom.of}"
+    return f"which group of {atom.divisor} inside a group of {atom.modulus} along {atom.of}"

@@ -1,0 +1,138 @@
+"""Moves: what a reorder from one layout to another costs: bytes, contiguous runs, and the kernels that will do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.desc import TensorDesc
+from restride.drawing.legend import counted
+from restride.injective import require_injective
+from restride.kernel import KernelSpec, Limits
+from restride.plan import copy_kernels, copy_problems, padding_kernels
+from restride.tensor import require_like
+
+MOST_COUNTED = 4 << 20
+"""Elements whose runs are counted one by one, in about a second and 100 MB."""
+
+MOST_PLANNED = 16 << 30
+"""Bytes of a reorder whose dispatches are planned, in seconds."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Pieces that lie together in both layouts, in the order of the destination's memory; lengths in elements.
+
+    ``is_exact``: no two of them could be one; else there may be fewer and longer ones.
+    """
+
+    count: int
+    longest: int
+    is_exact: bool = True
+
+
+@dataclass(frozen=True)
+class Move:
+    """A reorder of all elements of ``src`` into ``dst``.
+
+    Raises:
+        DescriptorError: the sizes differ, or ``dst`` overlaps itself.
+        UnsupportedError: the element types differ.
+    """
+
+    src: TensorDesc
+    dst: TensorDesc
+
+    def __post_init__(self) -> None:
+        require_like(self.dst, "the second layout", self.src)
+        require_injective(self.dst, "the second layout")
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements, which are read once and written once."""
+        return self.src.numel * self.src.dtype.itemsize
+
+    @property
+    def padding_nbytes(self) -> int:
+        """Bytes of padding that are written with them."""
+        return (self.dst.extent - self.dst.numel) * self.dst.dtype.itemsize if self.dst.is_whole else 0
+
+    @property
+    def runs(self) -> Runs | None:
+        """The contiguous runs; None: not known without counting more than MOST_COUNTED elements."""
+        if self.src.numel <= MOST_COUNTED:
+            return _counted_runs(_offsets(self.src), _offsets(self.dst))
+        return _planned_runs(self.src, self.dst)
+
+    def lines(self) -> Iterator[str]:
+        """The facts, a line each; kernels are those planned for ``Limits()``."""
+        padding = f", and {counted(self.padding_nbytes, 'byte')} of padding" if self.padding_nbytes else ""
+        elements, nbytes = counted(self.src.numel, "element"), counted(self.nbytes, "byte")
+        yield f"moves {elements}: reads {nbytes}, writes {nbytes}{padding}"
+        runs = self.runs
+        if runs is None:
+            yield f"contiguous runs: not counted, there are more than {MOST_COUNTED} elements"
+        elif runs.count:
+            most, more = ("", "") if runs.is_exact else ("at most ", " or more")
+            yield f"contiguous runs: {most}{runs.count}, the longest of {counted(runs.longest, 'element')}{more}"
+        if self.nbytes > MOST_PLANNED:
+            yield f"kernels: not planned, there are more than {MOST_PLANNED} bytes"
+            return
+        limits = Limits()
+        yield from _kernel_lines("writes padding", padding_kernels(self.dst, limits))
+        yield from _kernel_lines("copies elements", copy_kernels(self.src, self.dst, limits, specialised=False))
+        yield "planned without a device, whose limits may cut a large one further"
+
+
+def _kernel_lines(work: str, kernels: Iterable[KernelSpec]) -> Iterator[str]:
+    """For each shader, how often it is started and with how many work groups in all."""
+    groups: dict[str, list[int]] = {}
+    for kernel in kernels:
+        groups.setdefault(kernel.shader, []).append(prod(kernel.groups))
+    for shader, found in groups.items():
+        dispatches = f"{len(found)} dispatch{'' if len(found) == 1 else 'es'}"
+        yield f"{shader} {work}: {dispatches}, {counted(sum(found), 'work group')}"
+
+
+Offsets = npt.NDArray[Any]
+
+
+def _offsets(desc: TensorDesc) -> Offsets:
+    """The element offset of every index, in row-major order of the indices."""
+    # Digits of arrays are arrays; strides may be beyond what numpy's integers hold.
+    kind = np.int64 if desc.extent < 1 << 62 else object
+    axes: Any = np.indices(desc.sizes, kind, sparse=True)
+    return np.broadcast_to(np.asarray(desc.address.at(axes), kind), desc.sizes).reshape(-1)
+
+
+def _counted_runs(src: Offsets, dst: Offsets) -> Runs:
+    """Runs, from the offsets of the same elements on both sides.
+
+    src 0 1 2 3 to dst 0 2 1 3: in dst's order src is 0 2 1 3, which never goes on by 1: four runs.
+    """
+    if not src.size:
+        return Runs(0, 0)
+    order = np.argsort(dst)
+    goes_on = (np.diff(src[order]) == 1) & (np.diff(dst[order]) == 1)
+    starts = np.flatnonzero(np.concatenate(([True], ~goes_on)))
+    return Runs(starts.size, int(np.diff(starts, append=src.size).max()))
+
+
+def _planned_runs(src: TensorDesc, dst: TensorDesc) -> Runs | None:
+    """The same from the strided walks that the planner makes, of which two may touch."""
+    problems = copy_problems(src, dst)
+    if problems is None:
+        return None
+    count = longest = 0
+    for problem in problems:
+        elements = problem.itemsize // src.dtype.itemsize
+        is_run = bool(problem.axes) and (problem.axes[0].src, problem.axes[0].dst) == (1, 1)
+        length = problem.axes[0].size if is_run else 1
+        count += problem.count // length
+        longest = max(longest, length * elements)
+    return Runs(count, longest, is_exact=False)

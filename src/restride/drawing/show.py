@@ -1,0 +1,112 @@
+"""show: the picture of a layout, or of a reorder from one to another, for terminals, notebooks and files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from restride.desc import TensorDesc
+from restride.drawing.figure import draw_figure
+from restride.drawing.map import LayoutMap
+from restride.drawing.moves import Move
+from restride.drawing.png import write_png
+from restride.drawing.svg import write_svg
+from restride.drawing.terminal import draw_text, in_ascii
+from restride.errors import DescriptorError
+from restride.tensor import Tensor, as_desc
+
+FORMATS = (".svg", ".png")
+"""Names that a picture's file may end in."""
+
+
+def show(layout: TensorDesc | Tensor | str, to: TensorDesc | Tensor | str | None = None) -> Picture:
+    """Where the elements of a layout lie in memory, or what a reorder to another layout moves.
+
+    A terminal shows text, a notebook an SVG; ``.save("file.svg")`` and ``.save("file.png")`` write files. Each cell
+    of a grid has the element offset of its index; below is the memory, with the index that lies at each place.
+    Elements have the colour of their tile, or of their row where there are no tiles. No device is needed.
+
+    Args:
+        layout: a descriptor, its text, or a tensor.
+        to: another layout of the same sizes and element type; its elements keep their colours of the first one.
+
+    Raises:
+        DescriptorError: a text that is no layout, other sizes, or ``to`` overlaps itself.
+        UnsupportedError: another element type.
+    """
+    src = _desc_of(layout)
+    return Picture(src, None if to is None else Move(src, _desc_of(to)))
+
+
+def _desc_of(layout: TensorDesc | Tensor | str) -> TensorDesc:
+    return layout.desc if isinstance(layout, Tensor) else as_desc(layout)
+
+
+class Picture:
+    """A drawing of one layout, or of both sides of a move. ``str`` and ``repr`` are made for what stdout is now."""
+
+    def __init__(self, desc: TensorDesc, move: Move | None = None) -> None:
+        first = LayoutMap(desc)
+        self._maps = [first] if move is None else [first, LayoutMap(move.dst, coloured_by=first)]
+        self._remarks = [] if move is None else list(move.lines())
+
+    def text(self, width: int = 80, is_coloured: bool = False) -> str:
+        """Lines of at most ``width`` characters, where the labels allow it."""
+        drawings = [draw_text(its_map, width, is_coloured) for its_map in self._maps]
+        return "\n\n".join([*drawings, "\n".join(self._remarks)] if self._remarks else drawings)
+
+    def svg(self) -> str:
+        """The picture as an SVG file."""
+        return write_svg(draw_figure(self._maps, self._remarks))
+
+    def png(self) -> bytes:
+        """The picture as a PNG file.
+
+        Raises:
+            UnsupportedError: Pillow is not installed.
+        """
+        return write_png(draw_figure(self._maps, self._remarks))
+
+    def file(self, name: str | os.PathLike[str]) -> bytes:
+        """The bytes of a file of this name: SVG or PNG.
+
+        Raises:
+            DescriptorError: the name ends otherwise.
+            UnsupportedError: PNG, and Pillow is not installed.
+        """
+        suffix = Path(name).suffix.lower()
+        if suffix not in FORMATS:
+            raise DescriptorError(f"the name of a picture must end in {' or '.join(FORMATS)}, got {os.fspath(name)!r}")
+        return self.svg().encode() if suffix == ".svg" else self.png()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file: SVG or PNG, by its name.
+
+        Raises:
+            DescriptorError: the name ends otherwise.
+            UnsupportedError: PNG, and Pillow is not installed.
+        """
+        Path(path).write_bytes(self.file(path))
+
+    def __str__(self) -> str:
+        text = self.text(shutil.get_terminal_size().columns, takes_colour(sys.stdout))
+        try:
+            text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+        except UnicodeEncodeError:
+            return in_ascii(text)
+        return text
+
+    __repr__ = __str__
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def takes_colour(stream: TextIO | None) -> bool:
+    """True for a terminal, unless NO_COLOR is set (https://no-color.org) or it is a dumb one."""
+    if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()

@@ -1,0 +1,136 @@
+"""Terminal: a layout as text: the grids of the array with each element's offset, and the line of memory below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from restride.drawing.legend import MEMORY, index_text, marks, memory_text, outlines
+from restride.drawing.map import Cell, Kind, LayoutMap
+from restride.drawing.palette import painted
+from restride.drawing.ruled import CROSSINGS, THICK, THIN, Ruled
+from restride.drawing.tables import Grid, Level, memory_line, shown
+
+T = TypeVar("T")
+
+_MOST_PLANES, _MOST_ROWS, _MOST_MEMORY_ROWS = 5, 16, 8
+_MOST_ROWS_OF_SEVERAL = 8
+"""Rows of each grid where there are several."""
+
+
+def draw_text(its_map: LayoutMap, width: int, is_coloured: bool) -> str:
+    """The picture, at most ``width`` characters wide, if that is enough for a column or two."""
+    return "\n".join(_Drawing(its_map, width, is_coloured).lines())
+
+
+def in_ascii(text: str) -> str:
+    """A picture for an output that has no box-drawing characters."""
+    return "".join(_ASCII.get(character, character) for character in text)
+
+
+_ASCII = dict.fromkeys(CROSSINGS[1:], "+") | dict(zip("─━│┃·…⋮", "-=|#.~:", strict=True))
+
+
+class _Drawing:
+    def __init__(self, its_map: LayoutMap, width: int, is_coloured: bool) -> None:
+        self.map = its_map
+        self.width = width
+        self.is_coloured = is_coloured
+        self.kinds: set[Kind] = set()
+
+    def lines(self) -> Iterator[str]:
+        yield str(self.map.desc)
+        yield memory_text(self.map.desc)
+        if not self.map.desc.numel:
+            yield "no element: nothing to draw"
+            return
+        yield from self._grids()
+        yield ""
+        yield MEMORY
+        yield from self._memory()
+        strokes = [" ─━"[weight] for weight in self._weights(list(range(len(self.map.blocks))))]
+        legend = [f"{stroke} {text}" for stroke, text in zip(strokes, outlines(self.map), strict=True)]
+        legend += marks(self.map, self.kinds)
+        if legend:
+            yield "   ".join(legend)
+
+    def _grids(self) -> Iterator[str]:
+        rows, columns = self.map.grid
+        name = len(str(rows - 1))
+        longest = max(self.map.longest_offset, len(str(columns - 1)))
+        shown_rows = shown(rows, _MOST_ROWS if self.map.planes == 1 else _MOST_ROWS_OF_SEVERAL)
+        shown_columns = shown(columns, self._room(name, longest))
+        planes = shown(self.map.planes, _MOST_PLANES)
+        for plane in planes.names:
+            yield ""
+            if plane is None:
+                yield f"… {self.map.planes - len(planes.positions) + 1} more grids …"
+                continue
+            if self.map.desc.rank > 2:
+                yield f"[{', '.join(map(str, self.map.leading(plane)))}, :, :]"
+            yield from self._grid(Grid(self.map, plane, shown_rows, shown_columns))
+
+    def _grid(self, grid: Grid) -> list[str]:
+        """The column numbers are a first row, without lines; a scalar has none."""
+        rank = self.map.desc.rank
+        titles = ["…" if column is None else str(column) for column in grid.columns.names]
+        names = ["⋮" if row is None else str(row) for row in grid.rows.names]
+        texts = [
+            [self._offset_text(cell, name) for cell in cells] for cells, name in zip(grid.cells, names, strict=True)
+        ]
+        table = Ruled(
+            ["", *(name if rank > 1 else "" for name in names)],
+            [[title if rank > 0 else "" for title in titles], *texts],
+            [[0] * (len(titles) + 1), *(self._weights(levels) for levels in grid.beside)],
+            [[0, *self._weights(levels)] for levels in grid.above],
+        )
+
+        def paint(row: int, column: int, text: str) -> str:
+            return text if row == 0 else self._painted(grid.cells[row - 1][column], text)
+
+        return table.lines(paint)[rank == 0 :]
+
+    def _memory(self) -> list[str]:
+        longest = len(index_text(tuple(size - 1 for size in self.map.desc.sizes)))
+        name = len(str(self.map.span.stop - 1))
+        memory = memory_line(self.map, self._room(name, longest), _MOST_MEMORY_ROWS)
+        table = Ruled(
+            ["⋮" if start is None else str(start) for start in memory.starts],
+            [_filled(map(self._index_text, cells), "", memory.width) for cells in memory.cells],
+            [_filled(self._weights(memory.beside(cells)), 0, memory.width + 1) for cells in memory.cells],
+            [[0] * (len(memory.cells) + 1)] * memory.width,
+        )
+
+        def paint(row: int, column: int, text: str) -> str:
+            cells = memory.cells[row]
+            return self._painted(cells[column], text) if column < len(cells) else text
+
+        return table.lines(paint)
+
+    def _room(self, name: int, longest: int) -> int:
+        """Columns that fit beside a row's name: the text, a blank on each side, and a line where there are any."""
+        return max((self.width - name - 3) // (longest + 2 + bool(self.map.blocks)), 1)
+
+    def _weights(self, levels: list[Level]) -> list[int]:
+        outer = THICK if len(self.map.blocks) > 1 else THIN
+        return [0 if level is None else outer if level == 0 else THIN for level in levels]
+
+    def _offset_text(self, cell: Cell | None, name: str) -> str:
+        if cell is None:
+            return "⋮" if name == "⋮" else "…"
+        self.kinds.add(cell.kind)
+        return f"{cell.kind.value}{cell.offset}"
+
+    def _index_text(self, cell: Cell) -> str:
+        self.kinds.add(cell.kind)
+        return cell.kind.value if cell.index is None else index_text(cell.index)
+
+    def _painted(self, cell: Cell | None, text: str) -> str:
+        if cell is None or cell.hue is None or not self.is_coloured:
+            return text
+        return painted(text, cell.hue)
+
+
+def _filled(values: Iterable[T], empty: T, length: int) -> list[T]:
+    found = list(values)
+    return found + [empty] * (length - len(found))
