@@ -6,6 +6,8 @@
 // FILL: the source is not read; every element is dispatch.src_base and dispatch.lane_stride, word by word in turn.
 // GATHER: the source stays in single words; four of them, lane_stride apart, make one 128-bit store. A slice [::2]
 // has lane_stride 2, a flip -1, a broadcast 0.
+// SCATTER: the other way about: one 128-bit load makes four words of the destination, lane_stride apart. A tile's row into
+// packed rows of odd length has lane_stride 1, channels out of a block the size of a channel.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -25,7 +27,11 @@ layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 #else
 layout(std430, binding = 0) readonly buffer Src { ELEMENT src[]; };
 #endif
+#ifdef SCATTER
+layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
+#else
 layout(std430, binding = 1) writeonly buffer Dst { ELEMENT dst[]; };
+#endif
 #if !defined(SPECIALISED) && !defined(RUN)
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 #endif
@@ -54,6 +60,16 @@ ELEMENT load(uint offset) {
 #endif
 }
 
+void store(uint offset, ELEMENT element) {
+#ifdef SCATTER
+    [[unroll]] for (uint lane = 0; lane < 4; ++lane) {
+        dst[offset + lane * dispatch.lane_stride] = element[lane];
+    }
+#else
+    dst[offset] = element;
+#endif
+}
+
 void copy(uint index) {
     uint src_offset = dispatch.src_base;
     uint dst_offset = dispatch.dst_base;
@@ -63,7 +79,7 @@ void copy(uint index) {
 #else
     FOR_COORDINATES_OF_INDEX
 #endif
-    dst[dst_offset] = load(src_offset);
+    store(dst_offset, load(src_offset));
 }
 
 void main() {

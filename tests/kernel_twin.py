@@ -120,16 +120,21 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]
     src_base, dst_base, _, _, lane_stride = kernel.push
     src, dst, _ = _walk(_pieces(kernel, 512), axes)
     width = int(name.rsplit("_", 1)[1]) // 8
-    out = windows[1].view(f"V{width}")
+    wide_src, out = (window[: len(window) // width * width].view(f"V{width}") for window in windows)
     if "fill" in name:
         words = np.array([src_base, lane_stride] * 2, np.uint32).view("V16")
         _put(out, dst_base + dst, words.repeat(len(dst)))
+    elif "scatter" in name:
+        lanes = np.arange(4) * lane_stride
+        taken = _at(wide_src, _signed(src_base) + src)
+        places = dst_base + dst[:, None] + lanes
+        _put(windows[1].view(np.uint32), places.ravel(), np.ascontiguousarray(taken).view(np.uint32))
     elif "gather" in name:
         lanes = np.arange(4) * _signed(lane_stride)
         taken = _at(windows[0].view(np.uint32), _signed(src_base) + src[:, None] + lanes)
         _put(out, dst_base + dst, np.ascontiguousarray(taken).view("V16")[:, 0])
     else:
-        _put(out, dst_base + dst, _at(windows[0].view(f"V{width}"), _signed(src_base) + src))
+        _put(out, dst_base + dst, _at(wide_src, _signed(src_base) + src))
 
 
 def _at(buffer: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@
 //                     and come back inside the window, where the host has proven every access to lie.
 // pieces:             how much work there is, in elements or in destination words; below 2^31.
 // first:              destination word of piece 0, for kernels that own words.
-// lane_stride:        distance between the four sources of one wide store, for kernels that have one.
+// lane_stride:        distance between the four sources of a wide store, or the four destinations of a wide load.
 // Kernels that fill have no source: src_base is the bits of the element, lane_stride those of its upper word.
 layout(push_constant) uniform Dispatch {
     uint src_base;

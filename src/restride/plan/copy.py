@@ -50,9 +50,13 @@ def _copy_words(problem: Problem, limits: Limits, specialised: bool) -> KernelSp
         shader, constants, parameters = f"run_copy_{bits}", kernel, b""
     else:
         shader = f"strided_copy_{bits}"
+        scattered = _scattered_axis(problem)
         if limits.shortcuts and _can_gather(problem):
             shader, axes = "strided_gather_128", _gathered(axes)
             push = Push(bound.src_base, bound.dst_base // 4, problem.count // 4, 0, word(problem.axes[0].src))
+        elif limits.shortcuts and scattered is not None:
+            shader, axes = "strided_scatter_128", _scattered(axes, scattered)
+            push = Push(bound.src_base // 4, bound.dst_base, problem.count // 4, 0, problem.axes[scattered].dst)
         shader = variant(shader, specialised)
         constants, parameters = axes_for(axes, specialised, kernel)
     groups = rows_of_groups(-(-push.pieces // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits)
@@ -76,6 +80,28 @@ def _gathered(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     inner, *outer = axes
     fours = [Axis(inner.size // 4, inner.src * 4, 1)] if inner.size > 4 else []
     return (*fours, *(replace(axis, dst=axis.dst // 4) for axis in outer))
+
+
+def _scattered_axis(problem: Problem) -> int | None:
+    """Position of the axis along which one aligned 128-bit load has four words for the destination, if there is one."""
+    if problem.itemsize != 4 or problem.src_offset % 4:
+        return None
+    for position, axis in enumerate(problem.axes):
+        rest = [other for other in problem.axes if other is not axis]
+        if axis.src == 1 and axis.size % 4 == 0 and all(other.src % 4 == 0 for other in rest):
+            return position
+    return None
+
+
+def _scattered(axes: tuple[Axis, ...], position: int) -> tuple[Axis, ...]:
+    """The axes by four words of the source at a time along one of them; the destination goes on in words.
+
+    8 words into every 3rd, axis (size 8, src 1, dst 3), are (size 2, src 1 of 16 bytes, dst 12), the lane stride 3.
+    """
+    inner = axes[position]
+    fours = [Axis(inner.size // 4, 1, inner.dst * 4)] if inner.size > 4 else []
+    outer = [replace(axis, src=axis.src // 4) for place, axis in enumerate(axes) if place != position]
+    return tuple(sorted((*fours, *outer), key=lambda axis: axis.dst))
 
 
 def _transposed_axes(problem: Problem, limits: Limits) -> tuple[int, int] | None:

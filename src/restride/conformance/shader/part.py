@@ -27,6 +27,7 @@ _STEERED = {
     "strided_copy_64": (8, False),
     "strided_copy_128": (16, False),
     "strided_gather_128": (4, True),
+    "strided_scatter_128": (4, True),
     "transpose_32": (4, True),
     "transpose_32_aligned": (4, True),
     "element_copy": (1, True),
