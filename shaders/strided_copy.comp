@@ -50,8 +50,10 @@ const uint ELEMENTS_PER_INVOCATION = 4;
 layout(constant_id = 0) const bool NEIGHBOURS = false;
 
 ELEMENT load(uint offset) {
-#ifdef FILL
+#if defined(FILL) && WORDS == 4
     return uvec2(dispatch.src_base, dispatch.lane_stride).xyxy;
+#elif defined(FILL)
+    return dispatch.src_base;
 #elif defined(GATHER)
     uint stride = dispatch.lane_stride;
     return uvec4(src[offset], src[offset + stride], src[offset + 2 * stride], src[offset + 3 * stride]);

@@ -122,7 +122,7 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]
     width = int(name.rsplit("_", 1)[1]) // 8
     wide_src, out = (window[: len(window) // width * width].view(f"V{width}") for window in windows)
     if "fill" in name:
-        words = np.array([src_base, lane_stride] * 2, np.uint32).view("V16")
+        words = np.array([src_base, lane_stride] * 2, np.uint32)[: width // 4].view(f"V{width}")
         _put(out, dst_base + dst, words.repeat(len(dst)))
     elif "scatter" in name:
         lanes = np.arange(4) * lane_stride

@@ -36,7 +36,15 @@ def test_signatures_are_the_real_ones(signature):
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "shaders/README.md", "docs/conformance.md", "docs/own_shader.md"]
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "shaders/README.md",
+        "docs/conformance.md",
+        "docs/layouts.md",
+        "docs/own_shader.md",
+    ],
 )
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")

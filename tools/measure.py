@@ -1,4 +1,4 @@
-"""Measure the speed that the README claims: restride against numpy, interleaved in one run, medians.
+"""Measure the speed that the README claims: restride against numpy and itself, interleaved in one run, medians.
 
     python tools/measure.py [--repeat N]
 
@@ -28,30 +28,87 @@ BUSY = 0.5
 
 @dataclass(frozen=True)
 class Workload:
-    """One row: what numpy does and what restride does, and the bytes that both move.
+    """One row: an operation of restride and what it is measured against, and the bytes that it moves.
 
-    is_met: whether the medians of numpy and of restride, in seconds, meet the goal.
+    is_met: whether the medians of the two, the other's first, in seconds, meet the goal.
+    against: what the other is.
     """
 
     name: str
     goal: str
     is_met: Callable[[float, float], bool]
     nbytes: int
-    with_numpy: Callable[[], object]
+    with_other: Callable[[], object]
     with_restride: Callable[[], object]
+    against: str = "numpy"
+
+
+def reorder_into(x: rs.Tensor, desc: rs.TensorDesc | str) -> Callable[[], object]:
+    """A reorder into a tensor made beforehand, and the wait for it."""
+    out = rs.empty(desc, x.device)
+
+    def operation() -> None:
+        rs.reorder(x, out=out)
+        x.device.wait()
+
+    return operation
+
+
+def layout_workloads(device: rs.Device) -> list[Workload]:
+    """Tiles and blocks against this library's own transpose of as many bytes; partial tiles against whole ones."""
+    generator = np.random.default_rng(0)
+
+    def reorder(src: str, dst: str) -> Callable[[], object]:
+        desc = rs.TensorDesc.parse(src)
+        noise = generator.integers(0, 256, desc.nbytes, np.uint8)
+        return reorder_into(rs.from_buffer(noise, desc, device), dst)
+
+    def both_ways(name: str, plain: str, packed: str, transposed: tuple[int, int]) -> list[Workload]:
+        text = f"f32[{transposed[0]},{transposed[1]}]"
+        transpose = reorder(text + "{1,0}", text + "{0,1}")
+        nbytes = 2 * rs.TensorDesc.parse(plain).nbytes
+        goal = "within 1.5x"
+        return [
+            Workload(
+                f"{name} {way}",
+                goal,
+                lambda other, ours: ours <= 1.5 * other,
+                nbytes,
+                transpose,
+                operation,
+                "transpose",
+            )
+            for way, operation in (("in", reorder(plain, packed)), ("out", reorder(packed, plain)))
+        ]
+
+    def partial(name: str, plain: str, tiles: str, whole: str) -> list[Workload]:
+        nbytes = 2 * rs.TensorDesc.parse(plain).nbytes
+        return [
+            Workload(
+                f"{name} {way}",
+                "within 1.3x",
+                lambda other, ours: ours <= 1.3 * other,
+                nbytes,
+                reorder(*(text + end for text, end in zip((whole, whole), ends, strict=True))),
+                reorder(*(text + end for text, end in zip((plain, plain), ends, strict=True))),
+                "whole tiles",
+            )
+            for way, ends in (("in", ("", tiles)), ("out", (tiles, "")))
+        ]
+
+    return [
+        *both_ways("f32[4096,4096] T(8,128)", "f32[4096,4096]", "f32[4096,4096]{1,0:T(8,128)}", (4096, 4096)),
+        *both_ways("f32[8,64,56,56] nChw16c", "f32[8,64,56,56]", "f32[8,64,56,56]:nChw16c", (512, 3136)),
+        *both_ways("f32[512,512,3,3] OIhw16i16o", "f32[512,512,3,3]", "f32[512,512,3,3]:OIhw16i16o", (1536, 1536)),
+        *partial("f32[4091,4076] T(8,128)", "f32[4091,4076]", "{1,0:T(8,128)}", "f32[4096,4096]"),
+        *partial("f32[4091,4077] T(8,128)", "f32[4091,4077]", "{1,0:T(8,128)}", "f32[4096,4096]"),
+        *partial("f32[8,60,56,56] nChw16c", "f32[8,60,56,56]", ":nChw16c", "f32[8,64,56,56]"),
+    ]
 
 
 def workloads(device: rs.Device) -> list[Workload]:
+    """Plain copies, transposes and slices against numpy."""
     generator = np.random.default_rng(0)
-
-    def into(x: rs.Tensor, desc: rs.TensorDesc, layout: str | None = None) -> Callable[[], object]:
-        out = rs.empty(desc, device)
-
-        def operation() -> None:
-            rs.reorder(x, layout, out=out)
-            device.wait()
-
-        return operation
 
     run = generator.random((64 << 18,), np.float32)
     run_copy = np.empty_like(run)
@@ -72,7 +129,7 @@ def workloads(device: rs.Device) -> list[Workload]:
             lambda theirs, ours: ours <= 2 * theirs,
             2 * run.nbytes,
             lambda: np.copyto(run_copy, run),
-            into(on_device["run"], rs.TensorDesc("f32", run.shape)),
+            reorder_into(on_device["run"], rs.TensorDesc("f32", run.shape)),
         ),
         Workload(
             "transpose f32 4096x4096",
@@ -80,7 +137,7 @@ def workloads(device: rs.Device) -> list[Workload]:
             lambda theirs, ours: ours < theirs,
             2 * square.nbytes,
             lambda: np.copyto(square_copy, square.T),
-            into(on_device["square"].permute(1, 0), rs.TensorDesc("f32", square.shape)),
+            reorder_into(on_device["square"].permute(1, 0), rs.TensorDesc("f32", square.shape)),
         ),
         Workload(
             "[..., ::2, ::2] f32 1x3x1080x1920",
@@ -88,7 +145,7 @@ def workloads(device: rs.Device) -> list[Workload]:
             lambda theirs, ours: ours <= 2 * theirs,
             2 * half.nbytes,
             lambda: np.copyto(half, image[..., ::2, ::2]),
-            into(on_device["image"][..., ::2, ::2], rs.TensorDesc("f32", half.shape)),
+            reorder_into(on_device["image"][..., ::2, ::2], rs.TensorDesc("f32", half.shape)),
         ),
         Workload(
             "NCHW->NHWC f32 1x3x8x8",
@@ -96,17 +153,17 @@ def workloads(device: rs.Device) -> list[Workload]:
             lambda _, ours: ours < 400e-6,
             2 * small_nhwc.nbytes,
             lambda: np.copyto(small_nhwc, small_host.transpose(0, 2, 3, 1)),
-            into(small.permute(0, 2, 3, 1), rs.TensorDesc("f32", small_nhwc.shape)),
+            reorder_into(small.permute(0, 2, 3, 1), rs.TensorDesc("f32", small_nhwc.shape)),
         ),
     ]
 
 
 def measure(rows: list[Workload], repeat: int) -> dict[str, tuple[list[float], list[float]]]:
-    """Seconds of numpy and of restride for each row. Every round runs all rows, so none finds its data cached."""
+    """Seconds of the other and of restride for each row. Every round runs all rows, so none finds its data cached."""
     times: dict[str, tuple[list[float], list[float]]] = {row.name: ([], []) for row in rows}
     for round_number in range(WARM_UP + repeat):
         for row in rows:
-            for side, operation in zip(times[row.name], (row.with_numpy, row.with_restride), strict=True):
+            for side, operation in zip(times[row.name], (row.with_other, row.with_restride), strict=True):
                 start = time.perf_counter()
                 operation()
                 if round_number >= WARM_UP:
@@ -125,10 +182,11 @@ def main() -> None:
     with rs.Device() as device:
         print(f"{device.info.name}, {device.info.driver} {device.info.driver_version}; numpy {np.__version__}{load()}")
         print(
-            f"{'workload':36} {'numpy ms':>9} {'restride ms':>11} {'GB/s':>6} {'ratio':>6}  {'goal':22} verdict",
+            f"{'workload':36} {'against':11} {'ms':>9} {'restride ms':>11} {'GB/s':>6} {'ratio':>6}  "
+            f"{'goal':22} verdict",
             flush=True,
         )
-        rows = workloads(device)
+        rows = workloads(device) + layout_workloads(device)
         times = measure(rows, repeat)
         for row in rows:
             print(result_line(row, *(statistics.median(side) for side in times[row.name])))
@@ -139,7 +197,7 @@ def result_line(row: Workload, theirs: float, ours: float) -> str:
     """A line of the table; ``theirs`` and ``ours`` are seconds."""
     speed = f"{row.nbytes / ours / 1e9:6.2f} {ours / theirs:6.2f}"
     verdict = "met" if row.is_met(theirs, ours) else "missed"
-    return f"{row.name:36} {theirs * 1e3:9.3f} {ours * 1e3:11.3f} {speed}  {row.goal:22} {verdict}"
+    return f"{row.name:36} {row.against:11} {theirs * 1e3:9.3f} {ours * 1e3:11.3f} {speed}  {row.goal:22} {verdict}"
 
 
 def load() -> str:

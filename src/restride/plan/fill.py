@@ -14,7 +14,7 @@ from restride.plan.boxes import bind, boxes, rows_of_groups
 from restride.plan.copy import ELEMENTS_PER_INVOCATION
 from restride.plan.elements import GROUP_SIZE, plan_elements
 from restride.plan.general import UNREAD, general_kernels
-from restride.plan.parameters import Push
+from restride.plan.parameters import Push, pack_parameters
 from restride.plan.places import Place
 from restride.plan.regions import Region, Walk, complement, walks
 
@@ -64,34 +64,47 @@ def _problem(walk: Walk, itemsize: int) -> Problem:
     return simplify(axes, walk.dst_offset, walk.dst_offset, itemsize)
 
 
+def _fill_whole(desc: TensorDesc, bits: int, limits: Limits) -> Iterator[KernelSpec]:
+    """Dispatches that give every element of the buffer the value ``bits``."""
+    itemsize = desc.dtype.itemsize
+    rest = desc.extent % (16 // itemsize)  # elements behind the last 16 bytes
+    for offset, size in ((0, desc.extent - rest), (desc.extent - rest, rest)):
+        if size:
+            yield from _fill(Problem((Axis(size, 1, 1),), offset, offset, itemsize), bits, limits)
+
+
 def _fill(problem: Problem, bits: int, limits: Limits) -> Iterator[KernelSpec]:
     """Dispatches that give every destination element of ``problem`` the value ``bits``."""
-    if problem.itemsize == 8:
+    itemsize = problem.itemsize
+    wide = widen(problem, 16)
+    if wide.itemsize == 16:
+        yield from _fill_words(wide, _repeated(bits, itemsize, 8), limits)
+    elif itemsize == 8:
         for half in range(2):
             axes = tuple(replace(axis, src=axis.src * 2, dst=axis.dst * 2) for axis in problem.axes)
             offset = problem.dst_offset * 2 + half
-            yield from _fill(Problem(axes, offset, offset, 4), bits >> 32 * half & 0xFFFFFFFF, limits)
-        return
-    wide = widen(problem, 4)
-    for kernel in plan_elements(wide, limits, False, "element_fill"):
-        push = (_repeated(bits, problem.itemsize, wide.itemsize), *kernel.push[1:])
-        yield replace(kernel, push=push, bindings=(UNREAD, kernel.bindings[1]))
+            yield from _fill_words(Problem(axes, offset, offset, 4), bits >> 32 * half & 0xFFFFFFFF, limits)
+    elif wide.itemsize >= 4:
+        yield from _fill_words(widen(problem, 4), _repeated(bits, itemsize, 4), limits)
+    else:
+        for kernel in plan_elements(wide, limits, False, "element_fill"):
+            push = (_repeated(bits, itemsize, wide.itemsize), *kernel.push[1:])
+            yield replace(kernel, push=push, bindings=(UNREAD, kernel.bindings[1]))
 
 
-def _fill_whole(desc: TensorDesc, bits: int, limits: Limits) -> Iterator[KernelSpec]:
-    """Dispatches that give every element of the buffer the value ``bits``, 16 bytes at a time."""
-    itemsize = desc.dtype.itemsize
-    each = 16 // itemsize
-    wide, rest = divmod(desc.extent, each)
-    words = _repeated(bits, itemsize, 8)
-    if wide:
-        for box in boxes(Problem((Axis(wide, 1, 1),), 0, 0, 16), limits):
-            bound = bind(box, limits)
-            groups = rows_of_groups(-(-box.count // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits)
-            push = Push(words & 0xFFFFFFFF, bound.dst_base, box.count, lane_stride=words >> 32)
-            yield KernelSpec("run_fill_128", (int(limits.is_cpu),), push, b"", groups, (UNREAD, bound.windows[1]))
-    if rest:
-        yield from _fill(Problem((Axis(rest, 1, 1),), wide * each, wide * each, itemsize), bits, limits)
+def _fill_words(problem: Problem, words: int, limits: Limits) -> Iterator[KernelSpec]:
+    """Dispatches that fill elements of 4 or 16 bytes with one word, or with two in turn."""
+    for box in boxes(problem, limits):
+        bound = bind(box, limits)
+        parameters, _ = pack_parameters(box.axes, specialised=False)
+        yield KernelSpec(
+            f"strided_fill_{8 * box.itemsize}",
+            (int(limits.is_cpu),),
+            Push(words & 0xFFFFFFFF, bound.dst_base, box.count, lane_stride=words >> 32),
+            parameters,
+            rows_of_groups(-(-box.count // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits),
+            (UNREAD, bound.windows[1]),
+        )
 
 
 def _repeated(bits: int, itemsize: int, width: int) -> int:
