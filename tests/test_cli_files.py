@@ -1,11 +1,14 @@
-"""Files of the command line: what .npy and images hold, and hostile ones."""
+"""Files of the command line: what .npy, images and raw buffers hold, and hostile ones."""
 
 import numpy as np
 import pytest
 
+import restride as rs
+from restride.cli import main
 from restride.cli.exits import UsageError
 from restride.cli.files import read_array, write_array, write_whole
 from restride.dtypes import DTYPES
+from restride.runtime.vulkan import VulkanRuntime
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -222,3 +225,189 @@ def test_files_that_are_not_there(tmp_path):
         read_array(tmp_path / "folder.npy")
     with pytest.raises(UsageError, match="No such file or directory"):
         write_array(tmp_path / "none" / "x.npy", np.zeros(3))
+
+
+CHANNELS_20 = "f32[2,20,3,5]:nChw16c"
+TILED = "bf16[9,200]{1,0:T(8,128)(2,1)}"
+PADDED = "s16[3,5]{0,1:T(2,2)pad(4,8)=-7}"
+STRIDED = "u8[3,5]{strides=(8,1),offset=2}"
+VIEW = "f32[2,3]{at=(1+2a,3-b),in=[4,4]{1,0:T(2,2)}}"
+
+
+@pytest.fixture
+def restride(tmp_path, monkeypatch, capsys):
+    """One command in ``tmp_path``: exit code, stdout and stderr, without the line of how long it took."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        code = main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, [line for line in printed.err.splitlines() if " ms on " not in line]
+
+    return run
+
+
+def elements_of(text):
+    """Every element of ``text`` another one, as far as its type goes, and none of them 0."""
+    desc = rs.TensorDesc.parse(text)
+    return (1 + np.arange(desc.numel) % 120).astype(desc.dtype.dtype).reshape(desc.sizes)
+
+
+@pytest.mark.parametrize("text", [CHANNELS_20, TILED, PADDED, STRIDED, VIEW, "f32[2,3]{0,1}", "f32[]", "f32[0,3]{0,1}"])
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_bin_file_holds_the_buffer_and_gives_it_back(text, tmp_path, restride):
+    array, desc = elements_of(text), rs.TensorDesc.parse(text)
+    write_array(tmp_path / "x.npy", array)
+    typed = ("--dtype", desc.dtype) if desc.dtype.name == "bf16" else ()
+    code, out, err = restride("reorder", "x.npy", "x.bin", "--layout", text, "--check", *typed)
+    assert (code, err) == (0, [])
+    assert out.splitlines()[-1] == f"x.bin: {text}, {desc.nbytes} bytes"
+    # By offset_of, one element after the other: neither the plan nor the reference.
+    image = np.zeros(desc.extent, desc.dtype.dtype)
+    if text == PADDED:
+        for index in np.ndindex(4, 8):
+            image[rs.TensorDesc.parse("s16[4,8]{0,1:T(2,2)}").offset_of(index)] = -7
+    for index in np.ndindex(*desc.sizes):
+        image[desc.offset_of(index)] = array[index]
+    assert (tmp_path / "x.bin").read_bytes() == image.tobytes()
+
+    code, out, err = restride("reorder", "x.bin", "y.npy", "--desc", text, "--layout", "any", "--check")
+    assert (code, err) == (0, [])
+    assert out.splitlines()[-1].endswith(f" from {text}")
+    again = read_array(tmp_path / "y.npy", str(desc.dtype)).array
+    assert again.shape == array.shape
+    assert again.tobytes() == array.tobytes()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_tag_gives_a_bin_file_the_descriptor_that_reads_it(tmp_path, restride):
+    write_array(tmp_path / "x.npy", elements_of(CHANNELS_20))
+    out = restride("reorder", "x.npy", "x.bin", "--layout", "nChw16c", "--check")[1]
+    assert out.splitlines()[-1] == f"x.bin: {CHANNELS_20}, {2 * 32 * 3 * 5 * 4} bytes"
+    out = restride("reorder", "x.bin", "x.bin", "--desc", CHANNELS_20, "--layout", "NCHW->NHWC", "--check")[1]
+    assert out.splitlines()[-1] == "x.bin: f32[2,3,5,20]{3,2,1,0}, 2400 bytes"
+    assert (tmp_path / "x.bin").read_bytes() == elements_of(CHANNELS_20).transpose(0, 2, 3, 1).tobytes()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_what_lies_between_strides_is_zero_whatever_memory_held(tmp_path, restride, monkeypatch):
+    allocate = VulkanRuntime.allocate
+
+    def used_before(runtime, nbytes):
+        memory = allocate(runtime, nbytes)
+        runtime.write(memory, 0, memoryview(bytes([0xA5]) * nbytes))
+        return memory
+
+    monkeypatch.setattr(VulkanRuntime, "allocate", used_before)
+    write_array(tmp_path / "x.npy", elements_of(STRIDED))
+    arguments = ("reorder", "x.npy", "x.bin", "--layout", STRIDED, "--runtime", "vulkan", "--check")
+    assert restride(*arguments)[0] == 0
+    assert (tmp_path / "x.bin").read_bytes().count(0xA5) == 0
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_slice_of_a_bin_file_is_packed(tmp_path, restride):
+    array = elements_of(CHANNELS_20)
+    (tmp_path / "x.bin").write_bytes(rs.reference.to_buffer(array, rs.TensorDesc.parse(CHANNELS_20)).tobytes())
+    for index in ("[1, 3:18:2, ::-1]", "[...]"):
+        expected = eval(f"array{index}")
+        desc = rs.TensorDesc("f32", expected.shape)
+        code, out, err = restride("slice", "x.bin", "y.bin", index, "--desc", CHANNELS_20, "--check")
+        assert (code, err) == (0, [])
+        assert out.splitlines()[-1] == f"y.bin: {desc}, {expected.nbytes} bytes"
+        assert (tmp_path / "y.bin").read_bytes() == expected.tobytes()
+        assert restride("slice", "x.bin", "y.npy", index, "--desc", CHANNELS_20, "--check")[0] == 0
+        assert np.array_equal(np.load(tmp_path / "y.npy"), expected)
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_resample_of_a_bin_file_keeps_its_blocks(tmp_path, restride):
+    array = elements_of(CHANNELS_20)
+    (tmp_path / "x.bin").write_bytes(rs.reference.to_buffer(array, rs.TensorDesc.parse(CHANNELS_20)).tobytes())
+    nearest = ("--sizes", 6, 4, "--mode", "nearest", "--check")
+    code, out, _ = restride("resample", "x.bin", "y.bin", "--desc", CHANNELS_20, *nearest)
+    assert code == 0
+    larger = rs.TensorDesc.parse("f32[2,20,6,4]:nChw16c")
+    assert out.splitlines()[-1] == f"y.bin: {larger}, {larger.nbytes} bytes"
+    expected = rs.reference.to_buffer(rs.reference.resample(array, (6, 4), mode="nearest"), larger)
+    assert (tmp_path / "y.bin").read_bytes() == expected.tobytes()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_only_files_in_logical_order_get_the_note(tmp_path, restride):
+    write_array(tmp_path / "x.npy", elements_of(CHANNELS_20))
+    assert "changes memory only" in restride("reorder", "x.npy", "y.npy", "--layout", "nChw16c")[2][0]
+    assert restride("reorder", "x.npy", "x.bin", "--layout", "nChw16c")[2] == []
+    assert restride("reorder", "x.bin", "y.npy", "--layout", "nchw", "--desc", CHANNELS_20)[2] == []
+
+
+@pytest.mark.parametrize(
+    ("offset", "report"),
+    [
+        ((1, 19, 2, 4), "check: largest difference 8 (allowed 0): FAILED, 1 of 600 elements are wrong"),
+        (None, "check of the padding: largest difference 2 (allowed 0): FAILED, 1 of 360 elements are wrong"),
+    ],
+)
+@pytest.mark.usefixtures("vulkan_device")
+def test_check_catches_one_wrong_element_and_one_of_the_padding(offset, report, tmp_path, restride, monkeypatch):
+    desc = rs.TensorDesc.parse(CHANNELS_20)
+    at = desc.extent - 1 if offset is None else desc.offset_of(offset)
+    assert (desc.index_of(at) is None) == (offset is None)
+    honest = rs.Tensor.buffer
+
+    def damaged(tensor):
+        data = honest(tensor)
+        line = data.view(np.float32)
+        line[at] = 2 if offset is None else line[at] + 8
+        return data
+
+    monkeypatch.setattr(rs.Tensor, "buffer", damaged)
+    write_array(tmp_path / "x.npy", elements_of(CHANNELS_20))
+    code, out, err = restride("reorder", "x.npy", "x.bin", "--layout", "nChw16c", "--check")
+    assert code == 1
+    assert sorted("FAILED" in line for line in out.splitlines()) == [False, True]
+    assert report in out
+    assert err == ["restride: x.bin is not written"]
+    assert not (tmp_path / "x.bin").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("slice", "x.bin", "y.npy", "[0]"), "x.bin holds bytes alone: say what they are, such as --desc"),
+        (("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[6]"), "x.bin has 7 bytes; u8[6]{0} needs exactly 6"),
+        (("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[2000,1000000]"), "x.bin has 7 bytes"),
+        (("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[7"), "--desc 'u8[7': expected ',' or ']'"),
+        (("slice", "x.bin", "y.npy", "[0]", "--desc", "nChw16c"), "--desc 'nChw16c': unknown element type"),
+        (
+            ("slice", "x.bin", "y.npy", "[0]", "--desc", "u8[7]", "--dtype", "s8"),
+            "--dtype says what the bytes of a .np",
+        ),
+        (("slice", "none.bin", "y.npy", "[0]", "--desc", "u8[7]"), "cannot read none.bin: no such file"),
+        (("slice", "x.npy", "y.npy", "[0]", "--desc", "u8[7]"), "--desc says what the bytes of a .bin file are; x.npy"),
+        (("slice", "x.png", "y.npy", "[0]", "--desc", "u8[7]"), "--desc says what the bytes of a .bin file are; x.png"),
+        (("slice", "x.bin", "y.png", "[:3]", "--desc", "u8[7]"), "not [3]: give y.npy as the output"),
+        (("slice", "x.bin", "none/y.bin", "[:3]", "--desc", "u8[7]"), "cannot write none/y.bin: no such folder"),
+        (("reorder", "x.bin", "y.bin", "--desc", "u8[7]"), "required: --layout"),
+        (("reorder", "x.bin", "y.bin", "--desc", "u8[7]", "--layout", "u8[7]{strides=(0)}"), "overlap"),
+        (("reorder", "x.bin", "y.bin", "--desc", "u8[7]", "--layout", "nChw16c"), "tag 'nChw16c' has 4 axes"),
+        (("reorder", "x.gif", "y.bin", "--layout", "any"), "must end in .npy, .png, .jpg, .jpeg, .bin"),
+    ],
+)
+@pytest.mark.usefixtures("vulkan_device")
+def test_bin_files_that_make_no_sense_are_refused(arguments, message, tmp_path, restride):
+    (tmp_path / "x.bin").write_bytes(bytes(7))
+    np.save(tmp_path / "x.npy", np.zeros(7, np.uint8))
+    code, out, err = restride(*arguments)
+    assert (code, out) == (2, "")
+    assert len(err) == 1
+    assert message in err[0]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["x.bin", "x.npy"]
+
+
+def test_a_bin_file_is_no_array(tmp_path):
+    for refused in (read_array, lambda path: write_array(path, np.zeros(3))):
+        with pytest.raises(
+            UsageError, match=r"x\.bin is a \.bin file of raw bytes, where an array or an image is needed"
+        ):
+            refused(tmp_path / "x.bin")

@@ -214,7 +214,7 @@ def _destination(
     for; None: packed, row-major.
     """
     order = axis_order(like, layout)
-    permuted = views.permute(like, order)
+    permuted = views.permute(like, order) if is_permutation(layout) else like
     desc = laid_out(permuted, default if layout is None else layout)
     if out is None:
         dst = new_destination(desc, "layout", permuted, src.device)
@@ -227,5 +227,7 @@ def _destination(
         # Disjoint elements may share a word: whoever reads it finds its own bytes unchanged, whatever the others are.
         if out.memory is src.memory and may_overlap(src.desc, out.desc):
             raise DescriptorError(f"out {out.desc} must lie apart from the source {src.desc} in the buffer they share")
+    if not is_permutation(layout):
+        return dst, dst
     inverse = tuple(order.index(axis) for axis in range(like.rank))
     return dst, Tensor(dst.memory, views.permute(dst.desc, inverse), dst.device)

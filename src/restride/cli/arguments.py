@@ -21,6 +21,7 @@ examples:
   restride demo photo.jpg                               a tour with your own photograph
   restride slice photo.png left.png '[:, :200, :]'      crop
   restride reorder nchw.npy nhwc.npy --layout 'NCHW->NHWC'
+  restride reorder oihw.npy oihw.bin --layout OIhw16i16o
   restride resample photo.jpg small.png --sizes 224 224 --check
 
 {EXPLAINED}"""

@@ -12,13 +12,18 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from restride.arrays import asarray
 from restride.cli.exits import UsageError
 from restride.cli.npy import read_npy, write_npy
+from restride.desc import TensorDesc
+from restride.device import Device
 from restride.dtypes import as_dtype
+from restride.tensor import Tensor
 
 Array = npt.NDArray[Any]
 
-_FORMATS = {".npy": "npy", ".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
+_FORMATS = {".npy": "npy", ".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".bin": "raw"}
+_IMAGES = ("PNG", "JPEG")
 _INSTALL_PILLOW = "images need Pillow: pip install 'restride[images]'"
 _JPEG_QUALITY = 95
 _LONGEST_JPEG_SIDE = 65_500
@@ -29,14 +34,37 @@ _MODES = {"1": "L", "P": "RGB", "PA": "RGBA", "CMYK": "RGB", "YCbCr": "RGB", "LA
 
 @dataclass(frozen=True, eq=False)
 class FileArray:
-    """What a file holds; an image is u8 of sizes [height, width] or [height, width, channels], or a grey one of u16."""
+    """What a .npy file or an image holds: elements in logical order.
+
+    An image is u8 of sizes [height, width] or [height, width, channels], or a grey one of u16.
+    """
 
     array: Array
-    is_image: bool
+    is_image: bool = False
+
+    @property
+    def desc(self) -> TensorDesc:
+        """Element type and sizes, row-major."""
+        return TensorDesc(self.array.dtype, self.array.shape)
+
+    def elements(self) -> Array:
+        """The elements in logical order."""
+        return self.array
+
+    def tensor(self, device: Device) -> Tensor:
+        """The elements on ``device``."""
+        return asarray(self.array, device=device)
+
+    def write(self, path: Path) -> None:
+        """``write_array`` of the elements."""
+        write_array(path, self.array)
+
+    def __str__(self) -> str:
+        return str(self.desc)
 
 
 def format_of(path: Path) -> str:
-    """``"npy"``, ``"PNG"`` or ``"JPEG"``, by the name of the file.
+    """``"npy"``, ``"PNG"``, ``"JPEG"`` or ``"raw"``, by the name of the file.
 
     Raises:
         UsageError: another name.
@@ -53,12 +81,11 @@ def read_array(path: Path, dtype: str | None = None) -> FileArray:
     Raises:
         UsageError: no such file, damaged, or not an array of numbers.
     """
-    is_image = format_of(path) != "npy"
+    is_image = _array_format(path) in _IMAGES
     if is_image and dtype is not None:
         raise UsageError(f"--dtype says what the bytes of a .npy file are; {path} is an image")
-    with _named_errors("read", path):
-        if not path.is_file():
-            raise UsageError(f"cannot read {path}: {'not a file' if path.exists() else 'no such file'}")
+    with named_errors("read", path):
+        require_file(path)
         return FileArray(_read_image(path) if is_image else read_npy(path, dtype), is_image)
 
 
@@ -68,7 +95,7 @@ def write_array(path: Path, array: Array) -> None:
     Raises:
         UsageError: the format cannot hold the array, or the file system refused.
     """
-    kind = format_of(path)
+    kind = _array_format(path)
     require_room(path, array.dtype, array.shape)
     write_whole(path, _npy_writer(array) if kind == "npy" else _image_writer(array, kind))
 
@@ -77,7 +104,7 @@ def write_whole(path: Path, writer: Callable[[BinaryIO], None]) -> None:
     """Let ``writer`` fill a new file beside ``path``, then put it in place of ``path`` in one step."""
     path = Path(os.path.realpath(path))
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with _named_errors("write", path):
+    with named_errors("write", path):
         try:
             with part.open("xb") as file:
                 writer(file)
@@ -88,16 +115,22 @@ def write_whole(path: Path, writer: Callable[[BinaryIO], None]) -> None:
 
 def require_writable(path: Path) -> None:
     """Raise ``UsageError`` before any work if an output file cannot be written, whatever it shall hold."""
-    if format_of(path) != "npy":
+    if format_of(path) in _IMAGES:
         pillow()
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise UsageError(f"cannot write {path}: {'it is a folder' if path.is_dir() else 'no such folder'}")
 
 
+def require_file(path: Path) -> None:
+    """Raise ``UsageError`` unless ``path`` is a file."""
+    if not path.is_file():
+        raise UsageError(f"cannot read {path}: {'not a file' if path.exists() else 'no such file'}")
+
+
 def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None:
     """Raise ``UsageError`` unless the format of ``path`` can hold elements of ``dtype`` in ``sizes``."""
     kind = format_of(path)
-    if kind == "npy":
+    if kind not in _IMAGES:
         return
     another = f"give {path.stem}.npy as the output"
     channels = sizes[2] if len(sizes) == 3 else 1
@@ -127,11 +160,19 @@ def pillow() -> Any:
 
 
 @contextmanager
-def _named_errors(action: str, path: Path) -> Iterator[None]:
+def named_errors(action: str, path: Path) -> Iterator[None]:
+    """What the file system refuses inside becomes a ``UsageError`` that says which file it was about."""
     try:
         yield
     except OSError as error:
         raise UsageError(f"cannot {action} {path}: {error.strerror or error}") from error
+
+
+def _array_format(path: Path) -> str:
+    kind = format_of(path)
+    if kind == "raw":
+        raise UsageError(f"{path} is a .bin file of raw bytes, where an array or an image is needed")
+    return kind
 
 
 def _npy_writer(array: Array) -> Callable[[BinaryIO], None]:

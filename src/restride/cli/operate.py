@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from restride import reference, views
-from restride.arrays import asarray
 from restride.cli.arguments import Commands, Parser, add_device_options, open_device, runtime_name
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
 from restride.cli.exits import EXPLAINED, Exit, UsageError
-from restride.cli.files import FileArray, read_array, require_room, require_writable, write_array
+from restride.cli.files import FileArray, read_array, require_room, require_writable
 from restride.cli.indices import parse_index
-from restride.desc import TensorDesc
+from restride.cli.raw import FileBuffer, buffer_of, is_raw, read_buffer
 from restride.layout import axis_order
 from restride.ops import MODES, reorder, resample, strided_slice
 from restride.tensor import Tensor
@@ -28,9 +27,10 @@ from restride.tensor import Tensor
 Array = npt.NDArray[Any]
 
 _FILES = """\
-Files are .npy, .png and .jpg. An image is u8 of sizes [height, width, channels], a grey one [height, width], in u16
-if it is a PNG of 16 bits; colours of 16 bits are read as u8, as Pillow does.
-A .npy file holds the logical order of the elements, as numpy shows it.
+Files are .npy, .png, .jpg and .bin. An image is u8 of sizes [height, width, channels], a grey one [height, width],
+in u16 if it is a PNG of 16 bits; colours of 16 bits are read as u8, as Pillow does.
+A .npy file holds the logical order of the elements, as numpy shows it. A .bin file holds the bytes of a buffer as they
+lie on the device, padding included, and nothing else: --desc says what those of IN are, and of OUT it is printed.
 """
 _SLICE = f"""\
 A window of IN, walked along each axis with a stride: either numpy's slice syntax, or DirectML's offsets, sizes and
@@ -40,16 +40,20 @@ strides, one number an axis, where a negative stride starts at the window's end.
 examples:
   restride slice photo.png half.png '[::2, ::2, :]'          every second pixel
   restride slice photo.png mirror.png '[:, ::-1]'            flipped
-  restride slice x.npy y.npy --offsets 0 1 --sizes 4 3 --strides -2 2"""
+  restride slice x.npy y.npy --offsets 0 1 --sizes 4 3 --strides -2 2
+  restride slice x.bin y.npy '[0, :20]' --desc 'f32[2,32,4,4]:nChw16c'"""
 _REORDER = f"""\
 The same elements in another memory layout. 'NCHW->NHWC' (any letters) also permutes the logical axes. A name such
-as NHWC, or a text such as 'f32[2,3]{{0,1}}', changes memory only: since a .npy file holds the logical order, the
-values in OUT are then those of IN.
+as NHWC, a oneDNN tag such as nChw16c, a text such as 'f32[8,200]{{1,0:T(8,128)}}', or 'any', the layout of IN, change
+memory only: since a .npy file holds the logical order, the values in OUT are then those of IN. An OUT that ends in
+.bin is the memory itself, with its padding; what lies between the elements of strides is zero.
 
 {_FILES}
 examples:
   restride reorder nchw.npy nhwc.npy --layout 'NCHW->NHWC'
-  restride reorder photo.png planes.npy --layout 'HWC->CHW'"""
+  restride reorder photo.png planes.npy --layout 'HWC->CHW'
+  restride reorder weights.npy weights.bin --layout OIhw16i16o
+  restride reorder weights.bin weights.npy --layout oihw --desc 'f32[64,32,3,3]:OIhw16i16o'"""
 _RESAMPLE = f"""\
 IN resized along some axes; half-pixel coordinates, oneDNN's formulas. For images the axes are height and width, for
 .npy files the last ones, as many as there are sizes. Linear takes f32, f16, bf16, u8, s8 and s32.
@@ -58,6 +62,10 @@ IN resized along some axes; half-pixel coordinates, oneDNN's formulas. For image
 examples:
   restride resample photo.jpg small.png --sizes 224 224
   restride resample nchw.npy big.npy --sizes 512 512 --mode nearest --check"""
+
+
+FileContent = FileArray | FileBuffer
+"""What a file holds, by its name: elements in logical order, or the bytes of a buffer."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,11 @@ def add_commands(commands: Commands) -> None:
     ):
         parser.add_argument(name, type=int, nargs="+", metavar="N", help=f"{text}, per axis")
     parser = _add(commands, "reorder", "another layout for a file", _REORDER, _reorder)
-    parser.add_argument("--layout", required=True, help="'NCHW->NHWC', a name such as NHWC, or a descriptor text")
+    parser.add_argument(
+        "--layout",
+        required=True,
+        help="'NCHW->NHWC', a name such as NHWC, a oneDNN tag such as nChw16c, a descriptor text, or any",
+    )
     parser = _add(commands, "resample", "another size for a file", _RESAMPLE, _resample)
     parser.add_argument("--sizes", type=int, nargs="+", required=True, metavar="N", help="new sizes, one an axis")
     parser.add_argument("--axes", type=int, nargs="+", metavar="N", help="which axes; negative ones count from the end")
@@ -97,7 +109,7 @@ def _add(
     name: str,
     summary: str,
     description: str,
-    operation: Callable[[argparse.Namespace, FileArray], Operation],
+    operation: Callable[[argparse.Namespace, FileContent], Operation],
 ) -> Parser:
     parser: Parser = commands.add_parser(name, help=summary, description=description, epilog=EXPLAINED)
     parser.add_argument("input", metavar="IN", type=Path, help="file to read")
@@ -106,6 +118,7 @@ def _add(
     )
     parser.add_argument("--check", action="store_true", help="compare with the numpy reference before OUT is written")
     parser.add_argument("--dtype", help="element type of a .npy file that holds bf16 or f8 as raw bytes")
+    parser.add_argument("--desc", metavar="TEXT", help="what the bytes of an IN that ends in .bin are: a descriptor")
     add_device_options(parser)
     parser.set_defaults(run=run, operation=operation)
     return parser
@@ -114,14 +127,14 @@ def _add(
 def run(arguments: argparse.Namespace) -> int:
     """Read, operate, check if asked to, write."""
     require_writable(arguments.output)
-    file = read_array(arguments.input, arguments.dtype)
+    file = _read(arguments)
     operation: Operation = arguments.operation(arguments, file)
-    require_room(arguments.output, file.array.dtype, operation.sizes)
+    require_room(arguments.output, file.desc.dtype.dtype, operation.sizes)
     with open_device(arguments) as device:
-        source = asarray(file.array, device=device)
+        source = file.tensor(device)
         start = time.perf_counter()
         result = operation.on_device(source)
-        array = result.numpy()
+        output = buffer_of(result, source) if is_raw(arguments.output) else FileArray(result.numpy())
         seconds = time.perf_counter() - start
         print(
             f"restride: {1000 * seconds:.1f} ms on {device.info.name} ({runtime_name(device)}), result read back",
@@ -129,19 +142,39 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if operation.note:
         print(f"restride: {operation.note}", file=sys.stderr)
-    if arguments.check:
-        comparison = operation.check(file.array, array)
-        print(f"check: {comparison}", flush=True)
-        if not comparison.passed:
-            print(f"restride: {arguments.output} is not written", file=sys.stderr)
-            return Exit.CHECK_FAILED
-    write_array(arguments.output, array)
-    print(f"{arguments.output}: {TensorDesc(array.dtype, array.shape)} from {source.desc}")
+    if arguments.check and not _is_right(operation, file, output):
+        print(f"restride: {arguments.output} is not written", file=sys.stderr)
+        return Exit.CHECK_FAILED
+    output.write(arguments.output)
+    print(f"{arguments.output}: {output}" + (f" from {source.desc}" if isinstance(output, FileArray) else ""))
     return Exit.OK
 
 
-def _slice(arguments: argparse.Namespace, file: FileArray) -> Operation:
-    desc = TensorDesc(file.array.dtype, file.array.shape)
+def _read(arguments: argparse.Namespace) -> FileContent:
+    path: Path = arguments.input
+    if not is_raw(path):
+        if arguments.desc is not None:
+            raise UsageError(f"--desc says what the bytes of a .bin file are; {path} says itself what it holds")
+        return read_array(path, arguments.dtype)
+    if arguments.dtype is not None:
+        raise UsageError(f"--dtype says what the bytes of a .npy file are; {path} needs --desc, which has the type")
+    return read_buffer(path, arguments.desc)
+
+
+def _is_right(operation: Operation, file: FileContent, output: FileContent) -> bool:
+    """Compare the elements of the result with the reference's, and of a buffer also its padding; print how it went."""
+    elements = output.elements()
+    comparisons = {"check": operation.check(file.elements(), elements)}
+    if isinstance(output, FileBuffer):
+        image = FileBuffer(reference.to_buffer(elements, output.desc), output.desc)
+        comparisons["check of the padding"] = compare_bits(output.padding(), image.padding())
+    for name, comparison in comparisons.items():
+        print(f"{name}: {comparison}", flush=True)
+    return all(comparison.passed for comparison in comparisons.values())
+
+
+def _slice(arguments: argparse.Namespace, file: FileContent) -> Operation:
+    desc = file.desc
     if arguments.index is not None:
         if arguments.offsets or arguments.sizes or arguments.strides or arguments.output_sizes:
             raise UsageError("give either an index such as '[..., ::2]' or --offsets, --sizes and --strides, not both")
@@ -162,9 +195,10 @@ def _slice(arguments: argparse.Namespace, file: FileArray) -> Operation:
     )
 
 
-def _reorder(arguments: argparse.Namespace, file: FileArray) -> Operation:
+def _reorder(arguments: argparse.Namespace, file: FileContent) -> Operation:
     layout: str = arguments.layout
-    desc = TensorDesc(file.array.dtype, file.array.shape)
+    desc = file.desc
+    is_logical = isinstance(file, FileArray) and not is_raw(arguments.output)
     note = (
         f"layout {layout!r} changes memory only, so the values are those of {arguments.input}; 'A->B', such as "
         f"'NCHW->NHWC', permutes the axes"
@@ -173,12 +207,13 @@ def _reorder(arguments: argparse.Namespace, file: FileArray) -> Operation:
         tuple(desc.sizes[axis] for axis in axis_order(desc, layout)),
         lambda x: reorder(x, layout),
         lambda array, result: compare_bits(result, reference.reorder(array, layout)),
-        "" if "->" in layout else note,
+        note if is_logical and "->" not in layout else "",
     )
 
 
-def _resample(arguments: argparse.Namespace, file: FileArray) -> Operation:
-    axes = arguments.axes if arguments.axes is not None else (0, 1) if file.is_image else None
+def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
+    is_image = isinstance(file, FileArray) and file.is_image
+    axes = arguments.axes if arguments.axes is not None else (0, 1) if is_image else None
     options = {"axes": axes, "mode": arguments.mode}
 
     def check(array: Array, result: Array) -> Comparison:
@@ -188,7 +223,7 @@ def _resample(arguments: argparse.Namespace, file: FileArray) -> Operation:
         return compare_limits(result, answer, *reference.resample_limits(array, arguments.sizes, **options))
 
     return Operation(
-        _resized(file.array.shape, arguments.sizes, axes), lambda x: resample(x, arguments.sizes, **options), check
+        _resized(file.desc.sizes, arguments.sizes, axes), lambda x: resample(x, arguments.sizes, **options), check
     )
 
 

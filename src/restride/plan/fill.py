@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
+from restride.blocking import Blocking
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
 from restride.padding import element_bits
@@ -24,14 +26,18 @@ _THIN = 8
 _Box = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-def padding_kernels(desc: TensorDesc, limits: Limits) -> Iterator[KernelSpec]:
+@lru_cache(maxsize=1024)
+def padding_kernels(desc: TensorDesc, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that write the padding of a whole layout: its value up to ``padded_sizes``, 0 inside tiles and blocks.
 
     They may write over its elements, which are to be copied after them.
     """
-    blocking = desc.blocking
-    if blocking is None or not desc.is_whole or not desc.is_padded:
-        return
+    if desc.blocking is None or not desc.is_whole or not desc.is_padded:
+        return ()
+    return tuple(_padding(desc, desc.blocking, limits))
+
+
+def _padding(desc: TensorDesc, blocking: Blocking, limits: Limits) -> Iterator[KernelSpec]:
     itemsize = desc.dtype.itemsize
     logical = desc.sizes + blocking.bounds[desc.rank :]
     value = element_bits(desc.padding_value, desc.dtype) if desc.padded_sizes else 0
