@@ -1,7 +1,6 @@
 """TensorDesc as a value: properties against brute force, large numbers, equality, refusals."""
 
 import copy
-import dataclasses
 import itertools
 import pickle
 import random
@@ -168,10 +167,11 @@ def test_what_was_written_is_given_back():
 
 def test_descriptors_cannot_be_changed():
     desc = TensorDesc("f32", (2, 3))
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError, match=r"a TensorDesc never changes: offset of f32\[2,3\]\{1,0\}"):
         desc.offset = 4
+    with pytest.raises(AttributeError, match="a TensorDesc never changes"):
+        del desc.sizes
     assert not hasattr(desc, "__dict__")
-    assert dataclasses.replace(desc, offset=4) == TensorDesc("f32", (2, 3), offset=4)
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,17 @@
 
 import itertools
 import random
+import re
 
 import numpy as np
 import pytest
+from random_layouts import random_layout
 
 from restride import views
 from restride.desc import TensorDesc
 from restride.equation import Steps, nested, shared_offset, solve
 from restride.errors import DescriptorError
-from restride.injective import may_overlap, require_injective
+from restride.injective import may_overlap, require_injective, written_by
 
 RANDOM_DESCRIPTORS = 100_000
 
@@ -216,3 +218,130 @@ def test_halves_and_interleaved_rows_do_not_overlap():
 def test_overlap_is_assumed_when_the_steps_run_out():
     desc = TensorDesc("u8", *HARD)
     assert may_overlap(desc, TensorDesc("u8", *HARD, 1))
+
+
+# --- views of tiles and blocks
+
+
+def viewed(text, key=...):
+    return views.index(TensorDesc.parse(text), key)
+
+
+def random_view(rng, whole):
+    """Slices, with axes of one made longer and axes slid along another now and then."""
+    key = []
+    for size in whole.sizes:
+        start, stop = sorted((rng.randint(0, size), rng.randint(0, size)))
+        key.append(slice(start, stop, rng.choice([1, 1, 2, 3])) if rng.random() < 0.8 else slice(None, None, -1))
+    view = views.index(whole, tuple(key))
+    if rng.random() < 0.2:
+        view = views.broadcast_to(view, [2 if size == 1 else size for size in view.sizes])
+    if rng.random() < 0.3 and view.inner is not None and view.rank:
+        axis = rng.randrange(view.rank)
+        if view.sizes[axis] > 2:
+            sizes = [*(size if other != axis else size - 1 for other, size in enumerate(view.sizes)), 2]
+            view = TensorDesc.view_of(view.inner, sizes, view.starts, (*view.steps, view.steps[axis]))
+    return view
+
+
+def test_proofs_of_views_of_tiles_agree_with_brute_force():
+    rng = random.Random(17)
+    overlap, injective = {True: 0, False: 0}, {True: 0, False: 0}
+    for _ in range(7000):
+        whole = TensorDesc.parse(random_layout(rng, max_rank=3, max_elements=60))
+        if not whole.is_whole or whole.strides is not None:
+            continue
+        one, other = random_view(rng, whole), random_view(rng, whole)
+        truth = bool(bytes_of(one) & bytes_of(other))
+        for pair in ((one, other), (other, one)):
+            assert may_overlap(*pair) or not truth, pair
+        if one.strides is None and other.strides is None and one.rank == other.rank == whole.rank:
+            assert may_overlap(one, other) == truth, (str(one), str(other))
+            overlap[truth] += 1
+        distinct = len(bytes_of(one)) == one.numel * one.dtype.itemsize
+        injective[distinct] += 1
+        if distinct:
+            require_injective(one, "out")
+        else:
+            with pytest.raises(DescriptorError, match="out must not overlap itself") as caught:
+                require_injective(one, "out")
+            shared = [eval(part) for part in re.findall(r"\([0-9, ]*\)", str(caught.value))[:2]]
+            assert one.offset_of(shared[0]) == one.offset_of(shared[1])
+            assert shared[0] < shared[1]
+    assert min(overlap.values()) > 20
+    assert min(injective.values()) > 20
+
+
+@pytest.mark.parametrize(
+    ("text", "one", "other", "apart"),
+    [
+        # halves, even and odd rows, a row and the next: apart; shifted by one: not
+        ("f32[16,24]{1,0:T(4,8)}", (slice(0, 8),), (slice(8, 16),), True),
+        ("f32[16,24]{1,0:T(4,8)}", (slice(0, 9),), (slice(8, 16),), False),
+        ("f32[16,24]{1,0:T(4,8)}", (..., slice(0, 11)), (..., slice(11, None)), True),
+        ("f32[16,24]{1,0:T(4,8)}", (slice(0, None, 2),), (slice(1, None, 2),), True),
+        ("f32[16,24]{1,0:T(4,8)}", (slice(0, None, 2),), (slice(14, None, -2),), False),
+        ("f32[16,24]{1,0:T(4,8)}", (slice(0, None, 2),), (slice(15, None, -2),), True),
+        ("f32[16,24]{1,0:T(4,8)}", (3,), (4,), True),
+        ("f32[16,24]{1,0:T(4,8)}", (slice(None), 3), (slice(None), 3), False),
+        # within one tile both have strides, and the question is one of bytes
+        ("u8[16,24]{1,0:T(4,8)}", (slice(0, 4), slice(0, 8, 2)), (slice(0, 4), slice(1, 8, 2)), True),
+        ("u8[2,32,4,4]:nChw16c", (slice(None), slice(0, 16)), (slice(None), slice(16, 32)), True),
+        ("u8[2,32,4,4]:nChw16c", (slice(None), slice(0, 17)), (slice(None), slice(16, 32)), False),
+        # joined dimensions do not matter: coordinates are those of the tensor
+        ("f32[6,5,4]{2,1,0:T(*,4,3)}", (slice(0, 3),), (slice(3, 6),), True),
+        ("f32[13]{0:T(4)(3)}", (slice(0, None, 2),), (slice(1, None, 2),), True),
+    ],
+)
+def test_parts_of_a_tiled_tensor(text, one, other, apart):
+    parts = viewed(text, one), viewed(text, other)
+    assert may_overlap(*parts) == may_overlap(*parts[::-1]) == (not apart)
+    for part in parts:
+        require_injective(part, "out")
+
+
+def test_broadcast_and_sliding_views_of_tiles_are_refused_with_a_pair_of_indices():
+    row = viewed("f32[16,24]{1,0:T(4,8)}", (slice(5, 6),))
+    with pytest.raises(DescriptorError) as caught:
+        require_injective(views.broadcast_to(row, (3, 24)), "out")
+    assert str(caught.value) == (
+        "out must not overlap itself: indices (0, 0) and (1, 0) share element 104 in "
+        "f32[3,24]{at=(5,b),in=[16,24]{1,0:T(4,8)}}"
+    )
+    with pytest.raises(
+        DescriptorError, match=r"layout .* indices \(0, 0, 1\) and \(0, 1, 0\) share element 1 in f32\["
+    ):
+        require_injective(TensorDesc.parse("f32[2,3,4]{at=(a,b+c),in=[16,24]{1,0:T(4,5)}}"), "layout")
+    require_injective(TensorDesc.parse("f32[4,3,2]{at=(a,2b+c),in=[16,24]{1,0:T(4,5)}}"), "out")
+    require_injective(TensorDesc.parse("f32[0,3,2]{at=(a,b+c),in=[16,24]{1,0:T(4,5)}}"), "out")
+
+
+def test_whole_layouts_are_injective_and_overlap_their_parts():
+    rng = random.Random(23)
+    for _ in range(200):
+        whole = TensorDesc.parse(random_layout(rng, max_elements=100))
+        require_injective(whole, "out")
+        if whole.numel:
+            assert may_overlap(whole, whole)
+            assert may_overlap(whole, views.index(whole, (0,) * whole.rank))
+
+
+@pytest.mark.parametrize(
+    ("whole", "part"),
+    [
+        ("f32[2,3]{1,0:pad(2,5)=7}", "f32[2]{strides=(5),offset=4}"),
+        ("f32[3]{0:T(8)}", "f32[2]{strides=(1),offset=5}"),
+        ("f32[0,3]{1,0:pad(2,5)=7}", "f32[4]"),
+    ],
+)
+def test_a_whole_layout_overlaps_what_lies_in_its_padding(whole, part):
+    """An operation writes that padding, and would before it reads."""
+    assert may_overlap(TensorDesc.parse(part), written_by(TensorDesc.parse(whole)))
+
+
+def test_huge_views_of_tiles():
+    whole = TensorDesc.xla("u8", (1 << 40, 1 << 40), tiles=[(8, 128), (4, 1)])
+    even, odd = views.index(whole, (slice(None, None, 2),)), views.index(whole, (slice(1, None, 2),))
+    assert not may_overlap(even, odd)
+    assert may_overlap(even, views.index(whole, (slice(None), 7)))
+    require_injective(even, "out")

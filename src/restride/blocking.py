@@ -173,7 +173,7 @@ class _Steps:
     def _count(self, numbers: int) -> None:
         self.next += numbers
         if self.next > MOST_NUMBERS:
-            raise UnsupportedError(f"tiles make more than {MOST_NUMBERS} numbers of one index")
+            raise UnsupportedError(f"tiles or blocks make more than {MOST_NUMBERS} numbers of one index")
 
 
 def tiled(bounds: Sequence[int], minor_to_major: Sequence[int], tiles: Sequence[Sequence[int]]) -> Blocking:
@@ -213,6 +213,7 @@ def blocked(bounds: Sequence[int], order: Sequence[int], blocks: Sequence[tuple[
     ``OIhw8i16o2i``, blocks (1, 8), (0, 16), (1, 2): i is split by 16, and its remainder by 2.
     """
     steps = _Steps(len(bounds))
+    blocks = [(axis, size) for axis, size in blocks if size > 1]
     outer = {axis: axis for axis in order}
     rest = dict.fromkeys(order, 1)
     for axis, size in blocks:

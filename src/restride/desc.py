@@ -7,7 +7,16 @@ from typing import Any, SupportsIndex
 
 from restride import dml
 from restride.blocking import blocked, tiled
-from restride.desc_checks import checked_padding, checked_sizes, checked_tile, packed_strides, require_inside, where_of
+from restride.desc_checks import (
+    checked_padding,
+    checked_sizes,
+    checked_steps,
+    checked_tiles,
+    naming,
+    packed_strides,
+    require_inside,
+    where_of,
+)
 from restride.desc_facts import DescFacts
 from restride.desc_fields import Fields, strided, viewed, whole
 from restride.desc_text import DescParts, parse_parts
@@ -16,7 +25,7 @@ from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import MAX_RANK, integer, integers, permutation
 from restride.padding import padding_number
-from restride.tags import parse_tag
+from restride.tags import parse_tag, spelled
 
 
 class TensorDesc(DescFacts):
@@ -106,14 +115,15 @@ class TensorDesc(DescFacts):
             if minor_to_major is None
             else permutation("minor_to_major", minor_to_major, len(row_major), where)
         )
-        its_tiles = tuple(checked_tile(tile, where) for tile in tiles)
+        its_tiles = checked_tiles(tiles, where)
         padded = None if padded_sizes is None else checked_padding(padded_sizes, its_sizes, where)
         value = padding_number(padding_value, element, where)
+        if value and padded is None:
+            raise DescriptorError(f"padding_value {padding_value} needs padded_sizes, which {where()} has none of")
         if its_tiles or padded is not None:
             parts = DescParts(element.name, its_sizes, order, its_tiles, padded, value)
-            return cls._made(whole(element, tiled(padded or its_sizes, order, its_tiles), parts))
-        if value:
-            raise DescriptorError(f"padding_value {padding_value} needs padded_sizes, which {where()} has none of")
+            with naming(parts):
+                return cls._made(whole(element, tiled(padded or its_sizes, order, its_tiles), parts))
         return cls._made(strided(element, its_sizes, packed_strides(its_sizes, order), order=order))
 
     @classmethod
@@ -137,7 +147,8 @@ class TensorDesc(DescFacts):
             )
         parts = DescParts(element.name, its_sizes, tag=its_tag.text)
         if its_tag.blocks:
-            return cls._made(whole(element, blocked(its_sizes, its_tag.order, its_tag.blocks), parts))
+            with naming(parts):
+                return cls._made(whole(element, blocked(its_sizes, its_tag.order, its_tag.blocks), parts))
         order = its_tag.order[::-1]
         return cls._made(strided(element, its_sizes, packed_strides(its_sizes, order), order=order, parts=parts))
 
@@ -158,9 +169,11 @@ class TensorDesc(DescFacts):
             DescriptorError: as many numbers as axes not given, an axis that moves along two axes of ``inner``, or an
                 element outside it.
         """
+        if not isinstance(inner, TensorDesc):
+            raise DescriptorError(f"a view looks at a TensorDesc, not at {inner!r}")
         its_sizes = checked_sizes(inner.dtype, sizes)
         its_starts = integers("starts", starts, inner.__str__)
-        its_steps = tuple(integers(f"steps[{axis}]", step, inner.__str__) for axis, step in enumerate(steps))
+        its_steps = checked_steps(steps, inner)
         if len(its_steps) != len(its_sizes) or any(len(given) != inner.rank for given in (its_starts, *its_steps)):
             raise DescriptorError(
                 f"a view of sizes {its_sizes} of {inner} needs one step per axis, and starts and steps of {inner.rank} "
@@ -270,6 +283,12 @@ class TensorDesc(DescFacts):
         if not self.rank <= wanted <= MAX_RANK:
             raise DescriptorError(f"rank {wanted} is outside [{self.rank}, {MAX_RANK}] for {self}")
         sizes = (1,) * extra + self.sizes
+        if self.tag is not None:
+            tag = parse_tag(self.tag)
+            blocks = [(axis + extra, size) for axis, size in tag.blocks]
+            return TensorDesc.from_tag(
+                spelled([*range(extra), *(axis + extra for axis in tag.order)], blocks), sizes, self.dtype
+            )
         if self.is_written_by_order and self.minor_to_major is not None:
             order = (*(axis + extra for axis in self.minor_to_major), *range(extra)[::-1])
             padded = self.padded_sizes and (1,) * extra + self.padded_sizes

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from restride.desc_facts import DescFacts
+from restride.desc_text import DescParts, format_parts
 from restride.digits import Linear
 from restride.dtypes import DType
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import MAX_RANK, integers
 
 
@@ -37,8 +39,34 @@ def checked_sizes(dtype: DType, sizes: Any) -> tuple[int, ...]:
     return values
 
 
-def checked_tile(tile: Any, where: Callable[[], str]) -> tuple[int, ...]:
-    """One of XLA's tiles: sizes of 1 or more, or -1 for a dimension that is joined with the next faster one."""
+@contextmanager
+def naming(parts: DescParts) -> Iterator[None]:
+    """Say in an error which layout it is about."""
+    try:
+        yield
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{error}, in {format_parts(parts)}") from None
+
+
+def checked_tiles(tiles: Any, where: Callable[[], str]) -> tuple[tuple[int, ...], ...]:
+    """XLA's tiles: of each the sizes, 1 or more, or -1 for a dimension that is joined with the next faster one."""
+    return tuple(_checked_tile(tile, where) for tile in _members("tiles", tiles, where))
+
+
+def checked_steps(steps: Any, inner: DescFacts) -> tuple[tuple[int, ...], ...]:
+    """Of each axis of a view, how far a step of it moves along each axis of ``inner``."""
+    members = _members("steps", steps, inner.__str__)
+    return tuple(integers(f"steps[{axis}]", step, inner.__str__) for axis, step in enumerate(members))
+
+
+def _members(argument: str, values: Any, where: Callable[[], str]) -> tuple[Any, ...]:
+    try:
+        return tuple(values)
+    except TypeError:
+        raise DescriptorError(f"{argument} must be a sequence of sequences, got {values!r} in {where()}") from None
+
+
+def _checked_tile(tile: Any, where: Callable[[], str]) -> tuple[int, ...]:
     sizes = integers("tile", tile, where)
     if not sizes:
         raise DescriptorError(f"a tile needs a size, got {sizes} for {where()}")

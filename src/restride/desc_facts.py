@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from math import prod
-from typing import Self, SupportsIndex, cast
+from typing import NoReturn, Self, SupportsIndex, cast
 
 from restride.blocking import Blocking
 from restride.desc_fields import Fields
@@ -17,33 +15,41 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import integer, integers
 
 
-@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class DescFacts:
-    """The fields of a ``TensorDesc``, which makes them, and what follows from them."""
+    """The fields of a ``TensorDesc``, which makes them, and what follows from them. They never change."""
+
+    __slots__ = (
+        *("dtype", "sizes", "strides", "offset", "numel", "extent", "lowest", "highest", "blocking"),
+        *("_key", "_address", "_order", "_parts", "_hash", "_inner"),
+    )
 
     dtype: DType
     sizes: tuple[int, ...]
     strides: tuple[int, ...] | None  # None: no strides say where the elements lie
     offset: int  # element of the buffer that index 0,0,... lies at
-    numel: int = field(init=False)  # the product of the sizes
-    extent: int = field(init=False)  # elements of the buffer that it needs, the offset counted; see ``nbytes``
-    lowest: int = field(init=False)  # smallest element of the buffer that an index reaches; 0 if the tensor is empty
-    highest: int = field(init=False)  # largest one; -1 if the tensor is empty. Both are bounds where strides is None
-    blocking: Blocking | None = field(init=False)  # of tiles, padding and blocks, or those that a view looks at
-    _key: tuple[object, ...] = field(init=False)  # the canonical layout
-    _hash: int = field(init=False)
-    _address: Linear | None = field(init=False)  # None: to be made of strides
-    _order: tuple[int, ...] | None = field(init=False)  # minor_to_major, if the layout was written so
-    _parts: DescParts | None = field(init=False)  # what was written; None: strides, or the order alone
-    _inner: DescFacts | None = field(init=False)
+    numel: int  # the product of the sizes
+    extent: int  # elements of the buffer that it needs, the offset counted; see ``nbytes``
+    lowest: int  # smallest element of the buffer that an index reaches; 0 if the tensor is empty
+    highest: int  # largest one; -1 if the tensor is empty. Both are bounds where strides is None
+    blocking: Blocking | None  # of tiles, padding and blocks, or those that a view looks at
+    _key: tuple[object, ...]  # the canonical layout
+    _address: Linear | None  # None: to be made of strides
+    _order: tuple[int, ...] | None  # minor_to_major, if the layout was written so
+    _parts: DescParts | None  # what was written; None: strides, or the order alone
+    _hash: int
+    _inner: DescFacts | None
 
     def _take(self, fields: Fields, inner: DescFacts | None = None) -> None:
         """Fill a descriptor that is being made."""
         assign = object.__setattr__
-        for name, value in zip(_FIELD_NAMES, fields, strict=True):
+        for name, value in zip(DescFacts.__slots__, (*fields, hash(fields.key), inner), strict=True):
             assign(self, name, value)
-        assign(self, "_hash", hash(fields.key))
-        assign(self, "_inner", inner)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a TensorDesc never changes: {name} of {self}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a TensorDesc never changes: {name} of {self}")
 
     @property
     def rank(self) -> int:
@@ -167,8 +173,7 @@ class DescFacts:
     def is_padded(self) -> bool:
         """True if the buffer that it needs has an element that no index reaches."""
         if self.strides is None:
-            seen = prod(size for size, step in zip(self.sizes, self.walk[1], strict=True) if any(step))
-            return self.extent > seen
+            return self._misses_coordinates()
         if self.extent > self.highest + 1:
             return True
         return bool(self.numel) and (self.lowest > 0 or has_gap(self.sizes, self.strides))
@@ -176,7 +181,7 @@ class DescFacts:
     @property
     def is_packed(self) -> bool:
         """True if the elements fill [0, numel) exactly, each once, in whatever order."""
-        return self.extent == self.numel and not self.is_padded and not self.is_broadcast
+        return self.extent == self.numel and not self.is_padded
 
     @property
     def is_row_major(self) -> bool:
@@ -225,6 +230,18 @@ class DescFacts:
         except SearchTooLongError:
             raise DescriptorError(f"the index of offset {at} was not found in {STEPS} steps in {self}") from None
 
+    def _misses_coordinates(self) -> bool:
+        """True if what is looked at has padding, or a coordinate that no index has; each coordinate is by itself."""
+        whole = self.inner or self
+        starts, steps = self.walk
+        for coordinate, (size, start) in enumerate(zip(whole.sizes, starts, strict=True)):
+            moves = [step[coordinate] for step in steps]
+            reach = sum((count - 1) * abs(move) for count, move in zip(self.sizes, moves, strict=True))
+            lowest = start + sum((count - 1) * min(move, 0) for count, move in zip(self.sizes, moves, strict=True))
+            if lowest > 0 or lowest + reach < size - 1 or has_gap(self.sizes, moves):
+                return True
+        return self.extent > whole.numel
+
     def _unblocked(self, at: int) -> tuple[int, ...] | None:
         coordinates = self.blocking.coordinates_of(at) if self.blocking is not None else None
         if coordinates is None:
@@ -266,10 +283,3 @@ class DescFacts:
 
     def __str__(self) -> str:
         return format_parts(self.parts)
-
-
-_FIELD_NAMES = (
-    *("dtype", "sizes", "strides", "offset", "numel", "extent", "lowest", "highest", "blocking"),
-    *("_key", "_address", "_order", "_parts"),
-)
-"""Where ``Fields`` go, in its order."""

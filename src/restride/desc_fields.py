@@ -71,9 +71,9 @@ def whole(dtype: DType, blocking: Blocking, parts: DescParts) -> Fields:
     fields = viewed(dtype, blocking, coordinates, parts)._replace(order=parts.minor_to_major)
     if fields.extent == fields.numel:
         return fields
-    # Padding is part of what is compared: it is written.
-    padding = element_bits(parts.padding_value, dtype) if parts.padded_sizes else 0
-    return fields._replace(key=(*fields.key, fields.extent, padding, parts.padded_sizes if padding else None))
+    # Padding is part of what is compared: it is written. A value has its places, which the blocking says.
+    value = element_bits(parts.padding_value, dtype) if parts.padded_sizes not in (None, parts.sizes) else 0
+    return fields._replace(key=(*fields.key, fields.extent, *((value, blocking) if value else ())))
 
 
 def viewed(dtype: DType, blocking: Blocking, coordinates: list[Linear], parts: DescParts) -> Fields:

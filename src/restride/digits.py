@@ -153,8 +153,25 @@ def digit(of: Linear, modulus: int, divisor: int) -> Linear:
             return whole
         if whole.terms or whole.const:
             return whole.plus(digit(rest, 0, divisor))
+    apart = _apart(of, modulus, divisor)
+    if apart is not None:
+        return apart
     simpler = _coarser(of, modulus, divisor) or _unnested(of, modulus, divisor)
     return _sum(0, ((1, Digit(of, modulus, divisor)),)) if simpler is None else digit(*simpler)
+
+
+def _apart(of: Linear, modulus: int, divisor: int) -> Linear | None:
+    """With x = g*A + B, 0 <= B < g, where d divides g and g divides m: (x mod m) div d is (g/d)*(A mod m/g) + B div d.
+
+    ``(4*a + b) mod 8`` with b below 4 is ``4*(a mod 2) + b``.
+    """
+    for factor in sorted({gcd(c, modulus) for c, _ in of.terms}, reverse=True) if modulus else ():
+        if factor > 1 and factor % divisor == 0:
+            whole, rest = _divided(of, factor)
+            if _is_within(rest, factor) and whole.span[0] >= 0:
+                high = digit(whole, modulus // factor, 1)
+                return high.times(factor // divisor).plus(digit(rest, 0, divisor))
+    return None
 
 
 def _coarser(of: Linear, modulus: int, divisor: int) -> tuple[Linear, int, int] | None:

@@ -72,7 +72,8 @@ _NUMPY_TYPES: dict[str, Any] = {
 DTYPES: dict[str, DType] = {name: DType(name, np.dtype(scalar)) for name, scalar in _NUMPY_TYPES.items()}
 """Every element type by its XLA name."""
 
-_BY_NUMPY: dict[np.dtype[Any], DType] = {element.dtype: element for element in DTYPES.values()}
+BY_NUMPY: dict[np.dtype[Any], DType] = {element.dtype: element for element in DTYPES.values()}
+"""Every element type by its numpy twin."""
 
 
 def as_dtype(value: Any) -> DType:
@@ -100,6 +101,6 @@ def as_dtype(value: Any) -> DType:
             f"element type {numpy_type.str!r} is byte-swapped; elements must be in this machine's byte order: "
             f"use array.astype(array.dtype.newbyteorder('='))"
         )
-    if numpy_type not in _BY_NUMPY:
+    if numpy_type not in BY_NUMPY:
         raise DescriptorError(f"unknown element type {numpy_type.name!r}; {known}")
-    return _BY_NUMPY[numpy_type]
+    return BY_NUMPY[numpy_type]

@@ -47,6 +47,11 @@ def require_injective(desc: TensorDesc, argument: str) -> None:
     )
 
 
+def written_by(desc: TensorDesc) -> TensorDesc:
+    """What an operation into ``desc`` writes: its elements, or all of the buffer where padding is written too."""
+    return TensorDesc(desc.dtype, (desc.extent,)) if desc.is_whole and desc.is_padded else desc
+
+
 def may_overlap(a: TensorDesc, b: TensorDesc) -> bool:
     """False if two descriptors over one buffer are proven to share no byte; True if they do, or might.
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from restride.desc import TensorDesc
-from restride.digits import axis_letter
 from restride.errors import DescriptorError, RestrideError
-from restride.tags import parse_tag
+from restride.tags import parse_tag, spelled
 
 AXIS_NAMES = "NCDHW"
 """Letters of a layout name, in logical order: batch, channels, depth, height, width."""
@@ -65,7 +64,7 @@ def family(desc: TensorDesc, sizes: Sequence[int]) -> TensorDesc:
     if whole.tag is not None:
         tag = parse_tag(whole.tag)
         blocks = [(axes.index(axis), size) for axis, size in tag.blocks]
-        name = whole.tag if desc is whole else _tag_text([axes.index(axis) for axis in tag.order], blocks)
+        name = whole.tag if desc is whole else spelled([axes.index(axis) for axis in tag.order], blocks)
         return TensorDesc.from_tag(name, sizes, desc.dtype)
     order = [axes.index(axis) for axis in whole.minor_to_major or ()]
     return TensorDesc.xla(desc.dtype, sizes, order, whole.tiles)
@@ -77,13 +76,6 @@ def _axes_of(desc: TensorDesc) -> list[int] | None:
     axes = [axis for axes in moved for axis in axes]
     whole = desc.inner or desc
     return axes if sorted(axes) == list(range(whole.rank)) and desc.rank == whole.rank else None
-
-
-def _tag_text(order: Sequence[int], blocks: Sequence[tuple[int, int]]) -> str:
-    """The tag of an order and its blocks, with letters by position: (0, 1), ((1, 16),) is "aB16b"."""
-    inside = {axis for axis, _ in blocks}
-    outer = [axis_letter(axis).upper() if axis in inside else axis_letter(axis) for axis in order]
-    return "".join(outer) + "".join(f"{size}{axis_letter(axis)}" for axis, size in blocks)
 
 
 def is_permutation(layout: Layout) -> TypeGuard[str]:

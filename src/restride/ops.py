@@ -9,7 +9,7 @@ from restride import views
 from restride.arrays import asarray
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError, UnsupportedError
-from restride.injective import may_overlap, require_injective
+from restride.injective import may_overlap, require_injective, written_by
 from restride.integers import integers
 from restride.kernel import KernelSpec, Limits
 from restride.layout import Layout, axis_order, family, is_permutation, laid_out
@@ -225,7 +225,7 @@ def _destination(
             raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
         require_injective(out.desc, "out")
         # Disjoint elements may share a word: whoever reads it finds its own bytes unchanged, whatever the others are.
-        if out.memory is src.memory and may_overlap(src.desc, out.desc):
+        if out.memory is src.memory and may_overlap(src.desc, written_by(out.desc)):
             raise DescriptorError(f"out {out.desc} must lie apart from the source {src.desc} in the buffer they share")
     if not is_permutation(layout):
         return dst, dst

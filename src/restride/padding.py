@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from restride.dtypes import DType
+from restride.dtypes import BY_NUMPY, DType
 from restride.errors import DescriptorError
 from restride.integers import integer
 
@@ -21,39 +21,59 @@ def padding_number(value: Any, dtype: DType, where: Callable[[], str]) -> int | 
     Raises:
         DescriptorError: not a number, or out of the element type's range.
     """
-    if isinstance(value, np.generic):
-        value = value.item() if value.dtype.kind in "biuf" else float(value)
-    if isinstance(value, bool):
-        value = int(value)
-    if not isinstance(value, int | float):
+    number = _as_number(value)
+    if number is None:
         raise DescriptorError(f"padding_value must be a number, got {value!r} in {where()}")
     if dtype.is_float:
         try:
-            number = float(value)
+            wanted = float(number)
         except OverflowError:
-            number = math.inf
+            wanted = math.inf
         with np.errstate(over="ignore"):
-            held = float(np.array(number).astype(dtype.dtype))
-        if math.isnan(number) != math.isnan(held) or math.isinf(value) != math.isinf(held):
+            held = float(np.array(wanted).astype(dtype.dtype))
+        is_finite = isinstance(number, int) or math.isfinite(number)
+        if is_finite != math.isfinite(held) or math.isnan(wanted) != math.isnan(held):
             raise DescriptorError(f"padding_value {value} is beyond what {dtype} holds, in {where()}")
-        return number
-    whole = int(value) if isinstance(value, float) and value == value // 1 else value  # "0.0" is a 0
-    number = integer("padding_value", whole, where)
+        return wanted
+    whole = int(number) if isinstance(number, float) and number == number // 1 else number  # "0.0" is a 0
+    whole = integer("padding_value", whole, where)
     low, high = (0, 1) if dtype.name == "pred" else (np.iinfo(dtype.dtype).min, np.iinfo(dtype.dtype).max)
-    if not low <= number <= high:
-        raise DescriptorError(f"padding_value {number} is outside [{low}, {high}] of {dtype}, in {where()}")
-    return number
+    if not low <= whole <= high:
+        raise DescriptorError(f"padding_value {whole} is outside [{low}, {high}] of {dtype}, in {where()}")
+    return whole
+
+
+def _as_number(value: Any) -> int | float | None:
+    """``value`` as Python's int or float, exactly; None if it is neither one of these nor a number of numpy's."""
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    if isinstance(value, np.generic):
+        element = BY_NUMPY.get(value.dtype)
+        return None if element is None else float(value) if element.is_float else int(value)
+    return value if isinstance(value, int | float) else None
 
 
 def element_bits(value: float, dtype: DType) -> int:
     """The bits of an element: 1.5 of f16 is 0x3E00, -1 of s8 is 0xFF."""
-    if dtype.name == "bf16":
-        # A cast through f32 would round twice: where it is inexact, it has to leave a trace in the last bit of f32.
+    if not dtype.is_float:
+        return int(value) & ((1 << 8 * dtype.itemsize) - 1)
+    number: Any = np.float64(value)
+    if dtype.itemsize < 4 and dtype.name != "f16":
+        number = _by_way_of_f32(value)
+    with np.errstate(over="ignore"):
+        return int.from_bytes(np.array(number).astype(dtype.dtype).tobytes(), "little")
+
+
+def _by_way_of_f32(value: float) -> Any:
+    """An f32 that a cast to a narrower float rounds as ``value`` itself would be rounded.
+
+    ml_dtypes casts by way of f32, which rounds twice. Cut towards zero, with the last bit set where something was lost,
+    f32 keeps what the second rounding asks: below a half, at it, or above.
+    """
+    with np.errstate(over="ignore"):
         single = np.float32(value)
-        if abs(float(single)) > abs(value):
-            single = np.nextafter(single, np.float32(0))
-        if np.isfinite(single) and float(single) != value:
-            value = float((single.view(np.uint32) | np.uint32(1)).view(np.float32))
-    if dtype.is_float:
-        return int.from_bytes(np.array(value, np.float64).astype(dtype.dtype).tobytes(), "little")
-    return int(value) & ((1 << 8 * dtype.itemsize) - 1)
+    if not np.isfinite(single) or float(single) == value:
+        return single
+    if abs(float(single)) > abs(value):
+        single = np.nextafter(single, np.float32(0))
+    return (single.view(np.uint32) | np.uint32(1)).view(np.float32)

@@ -16,6 +16,7 @@ Source: oneDNN, "Understanding memory formats"; dnnl_types.h, dnnl_format_tag_t;
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -159,3 +160,10 @@ def _blocks(tag: str, outer: str, axes: dict[str, int]) -> tuple[tuple[int, int]
 
 def _fail(tag: str, at: int, rule: str) -> NoReturn:
     raise DescriptorError(f"{rule} at character {at + 1} of tag {cut(tag)}")
+
+
+def spelled(order: Sequence[int], blocks: Sequence[tuple[int, int]]) -> str:
+    """The tag of an order and its blocks, with letters by position: (0, 1), ((1, 16),) is ``aB16b``."""
+    blocked = {axis for axis, _ in blocks}
+    outer = [_BY_POSITION[axis].upper() if axis in blocked else _BY_POSITION[axis] for axis in order]
+    return "".join(outer) + "".join(f"{size}{_BY_POSITION[axis]}" for axis, size in blocks)
