@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import prod
 
 import pytest
+from random_layouts import random_layout
 
 from restride.conformance import Case, catalogue
 from restride.conformance.check import prepare
@@ -17,6 +18,7 @@ from restride.conformance.view_steps import Call, Index, Span, View
 from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError
+from restride.views import index
 
 CANONICAL = [
     "reorder f32[2,3]{1,0} -> f32[2,3]{0,1} seed=1",
@@ -34,6 +36,12 @@ CANONICAL = [
     "reorder f32[2,3]{1,0} -> f32[2,3]{0,1} data=index out=new",
     "resample u8[1,3,4,4]{3,2,1,0} -> u8[1,3,8,8]{1,3,2,0} mode=nearest out=NHWC seed=3",
     "reorder u8[4]{strides=(2)} -> u8[4]{strides=(2),offset=1} out=same",
+    "reorder f32[3,5]{1,0:T(2,2)} -> f32[3,5]{0,1:pad(3,8)=-1.5} seed=1",
+    "reorder bf16[3,5]{0,1:T(*,4)(2,1)pad(4,6)=7} -> bf16[3,5]:aB16b out=new",
+    "slice u8[9,20]:Ba16b -> u8[3,4]{at=(5-2a,1+b),in=[6,5]{1,0:T(4,4)}} offsets=(1,0) sizes=(8,19) strides=(3,-5)",
+    "resample f32[2,20,3,3]:nChw16c -> f32[2,20,5,4]:nChw16c mode=linear out=any seed=3",
+    "reorder f16[2,20,3,3]{3,2,1,0} -> f16[2,3,20,3]:acdb view=.permute(0,2,1,3) out=nhwc",
+    "reorder u32[]{:T(128)} -> u32[]",
 ]
 
 
@@ -91,11 +99,16 @@ def test_parameters_and_their_defaults() -> None:
 
 def random_desc(choose: random.Random, dtype: str, rank: int) -> TensorDesc:
     sizes = [choose.choice((1, 1, 2, 3, 5, 64, 257)) for _ in range(rank)]
-    kind = choose.randrange(3)
+    kind = choose.randrange(5 if rank <= 3 else 3)
     if kind == 0:
         return TensorDesc(dtype, sizes)
     if kind == 1:
         return TensorDesc.xla(dtype, sizes, choose.sample(range(rank), rank))
+    if kind == 3:
+        return TensorDesc.parse(random_layout(choose, dtype, sizes=[choose.choice((1, 2, 3, 5, 17)) for _ in sizes]))
+    if kind == 4:
+        tiled = TensorDesc.xla(dtype, [9] * rank, tiles=[(4,) * rank])
+        return index(tiled, (slice(choose.randrange(4), None, choose.choice((-1, 1, 2))),) * rank)
     strides = [choose.choice((-70000, -9, -1, 0, 1, 3, 1 << 40)) for _ in range(rank)]
     needed = -sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True) if stride < 0)
     return TensorDesc(dtype, sizes, strides, needed + choose.choice((0, 0, 1, 3)))
@@ -161,7 +174,7 @@ def random_case(choose: random.Random) -> Case:
     if choose.random() < 0.3:
         source.insert(0, ("data", choose.choice(("index", "image"))))
     if choose.random() < 0.3:
-        source.append(("out", choose.choice(("new", "same", "NCHW"))))
+        source.append(("out", choose.choice(("new", "same", "NCHW", "any", "nChw16c"))))
     return Case(op, src, dst, (*source, *parameters[op]()), seed)
 
 
@@ -208,7 +221,14 @@ def test_random_cases_round_trip() -> None:
         ("resample f32[2] -> f32[2] mode=linear", "resample needs axes="),
         ("resample f32[2] -> f32[2,2] mode=linear", "resample needs axes="),
         ("reorder f32[2] -> f32[2] data=noise", "data 'noise' is unknown; known: index, image"),
-        ("reorder f32[2] -> f32[2] out=nhwc", "out 'nhwc' is unknown; known: same, new, default, and layouts such as"),
+        (
+            "reorder f32[2] -> f32[2] out=nhwd",
+            "out 'nhwd' is unknown; known: same, new, default, any, names such as NHWC",
+        ),
+        ("reorder f32[2] -> f32[2] out=nC", "upper-case letter 'C' needs a block"),
+        ("reorder f32[2] -> f32[2]:nchw", "tag 'nchw' has 4 axes, .* in case 'reorder"),
+        ("reorder f32[2] -> f32[2]{0:T()}", "in case 'reorder"),
+        ("reorder f32[2]{at=(9a),in=[4]{0:T(2)}} -> f32[2]", "a view reaches .* in case 'reorder"),
         ("reorder f32[2] -> f32[2] view=", "a view has at least one step"),
         ("reorder f32[2] -> f32[2] view=[::-1].T", r"is not 1 to 16 steps such as .* at '\.T'"),
         (f"reorder f32[2] -> f32[2] view={'[:]' * 17}", "is not 1 to 16 steps"),
@@ -297,12 +317,31 @@ SLICED = "slice f32[8] -> f32[5] offsets=(4) sizes=(5) strides=(1)"
         ("resample f32[8,2] -> f32[4] mode=linear axes=(0)", r"resample gives sizes \[4, 2\]"),
         ("resample f32[8] -> f32[4,2] mode=linear axes=(1)", r"axes \[1\] must be in"),
         ("resample f32[0] -> f32[4] mode=nearest", "axis 0 of the source has no elements|at least one source element"),
+        ("reorder f32[3,5]{1,0:T(2,2)} -> f32[3,4]:aB4b", r"reorder gives sizes \[3, 5\]"),
     ],
 )
 def test_a_case_that_its_operation_does_not_do_is_refused_before_a_device_is_asked(line: str, message: str) -> None:
     for refuse in (require_valid, prepare):
         with pytest.raises(DescriptorError, match=message):
             refuse(Case.parse(line))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("reorder f32[2,20,3,3] -> f32[2,20,3,3] out=nCdhw16c", "has 5 axes"),
+        ("reorder f32[2,20,3,3] -> f32[2,20,3,3] out=NCDHW", "one letter per axis"),
+        ("reorder f32[4]{0:T(3)} -> f32[4]{0:T(3)} out=same", "must lie apart from the source"),
+        ("reorder f32[2,4]{1,0:T(2,2)} -> f32[2,4]{strides=(4,1),offset=9} out=same", "must lie apart from the source"),
+        (
+            "reorder f32[3,5] -> f32[5,3] permute=HW->WH out=nc",
+            "permute gives the layout too, so out=nc must be same or",
+        ),
+    ],
+)
+def test_a_destination_that_cannot_be_is_refused_before_a_device_is_asked(line: str, message: str) -> None:
+    with pytest.raises(DescriptorError, match=message):
+        require_valid(Case.parse(line))
 
 
 def test_what_a_case_asks_for_is_checked_without_its_elements() -> None:

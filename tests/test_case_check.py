@@ -17,16 +17,24 @@ from restride.conformance.room import GUARD_BYTES, host_bytes, why_not
 from restride.dtypes import DTYPES, as_dtype
 from restride.kernel import Limits
 from restride.reference import to_buffer
+from restride.reference.buffers import element_bytes
 
 PADDED = "reorder u16[3,4]{1,0} -> u16[3,4]{strides=(-1,7),offset=5}"
 LINEAR = "resample f16[3,9]{1,0} -> f16[3,4]{strides=(5,1)} mode=linear"
+TILED = "reorder u16[3,5] -> u16[3,5]{1,0:T(2,4)pad(4,6)=7}"
+IN_TILES = "reorder u8[3]{at=(2,4-2a),in=[3,5]{1,0:T(2,2)}} -> u8[3]{at=(2-a,1),in=[3,5]{1,0:T(2,2)}}"
 
 
 def after_a_right_run(setting: Setting) -> np.ndarray:
     return to_buffer(setting.lowest, setting.dst, setting.destination.copy())
 
 
-@pytest.mark.parametrize("line", [PADDED, LINEAR, "reorder u8[0,3] -> u8[0,3]", "reorder f64[] -> f64[]"])
+@pytest.mark.parametrize(
+    "line",
+    [PADDED, LINEAR, TILED, IN_TILES, "reorder u8[0,3] -> u8[0,3]", "reorder f64[] -> f64[]",
+     "reorder s8[0,3] -> s8[0,3]{1,0:pad(2,4)=-7}", "reorder u32[]{:T(128)} -> u32[]{:T(8)}",
+     "resample f32[2,20,3,4]:nChw16c -> f32[2,20,5,4]:nChw16c mode=linear"],
+)  # fmt: skip
 def test_a_right_run_passes(line: str) -> None:
     case = Case.parse(line)
     setting = prepare(case)
@@ -50,6 +58,61 @@ def test_every_flipped_byte_of_the_destination_is_found(line: str) -> None:
         assert outcome.verdict is Verdict.FAILED, place
         if place not in inside:
             assert f"byte {place - GUARD_BYTES} of the destination (guard) must not change" in outcome.message
+
+
+@pytest.mark.parametrize("line", [TILED, IN_TILES, "reorder s8[0,3] -> s8[0,3]{1,0:pad(2,4)=-7}"])
+def test_every_flipped_byte_of_a_layout_that_begins_with_its_buffer_is_found(line: str) -> None:
+    case = Case.parse(line)
+    setting = prepare(case)
+    right = after_a_right_run(setting)
+    assert right.size == case.dst.nbytes + 2 * GUARD_BYTES
+    elements = set(setting.places.reshape(-1).tolist())
+    for place in (*range(case.dst.nbytes), case.dst.nbytes, right.size - 1):
+        wrong = right.copy()
+        wrong[place] ^= 0x40
+        message = judge(case, setting, setting.source.copy(), wrong).message
+        if place >= case.dst.nbytes:
+            assert f"byte {place} of the destination (guard) must not change" in message
+        elif place in elements:
+            assert message.startswith(f"1 of {case.dst.numel} elements are wrong")
+        elif case.dst.is_whole:
+            assert message.startswith(f"1 of {case.dst.nbytes - len(elements)} bytes of padding are wrong")
+            was, expected = (f"0x{buffer[place]:02x}" for buffer in (wrong, right))
+            assert f"\nbyte {place} of the destination (padding) is {was}, expected {expected}" in message
+        else:
+            assert f"byte {place} of the destination (element or padding) must not change" in message
+
+
+def test_the_padding_of_a_whole_layout_has_its_value_and_zeros() -> None:
+    setting = prepare(Case.parse(TILED))
+    held = after_a_right_run(setting)[: setting.dst.nbytes].view(np.uint16)
+    padding = held[setting.padding[: setting.dst.nbytes].view(np.uint16) != 0]
+    assert sorted(padding.tolist()) == [0] * 8 + [7] * 9, (
+        "4 x 6 without 3 x 5 are 9; two tiles of 8 more are cut by half"
+    )
+
+
+def test_no_byte_of_padding_is_right_before_the_run() -> None:
+    for seed in range(40):
+        for layout in ("{1,0:pad(40,40)=0}", "{0,1:T(16,8)}", ":AB16a16b", "{1,0:T(4)(3)pad(9,9)=255}"):
+            setting = prepare(Case.parse(f"reorder u8[5,6] -> u8[5,6]{layout} seed={seed}"))
+            assert setting.padding.any()
+            assert (setting.destination != setting.padded)[setting.padding].all()
+
+
+def test_the_padding_of_a_source_is_poison() -> None:
+    """A kernel that reads it brings neither zeros nor the padding value."""
+    setting = prepare(Case.parse("reorder u8[3,5]{1,0:T(8,128)pad(4,6)=7} -> u8[3,5]"))
+    elements = np.zeros(setting.source.size, np.bool_)
+    elements[element_bytes(setting.src)] = True
+    assert len(np.unique(setting.source[: setting.src.nbytes][~elements[: setting.src.nbytes]])) > 200
+
+
+def test_in_one_buffer_with_tiles_both_sides_are_counted_from_its_start() -> None:
+    line = "reorder u8[2]{strides=(1),offset=9} -> u8[2]{at=(a,2),in=[2,3]{1,0:pad(2,4)=0}} out=same"
+    setting = prepare(Case.parse(line))
+    assert (setting.src.offset, setting.dst.offset) == (9, 2)
+    assert setting.source.size == 11 + 2 * GUARD_BYTES
 
 
 def test_a_changed_source_is_found() -> None:
@@ -276,6 +339,12 @@ class TestRoom:
         assert "binds whole buffers only" in why_not(case, device_like(max_buffer_range=9191, offset_alignment=0))
         assert why_not(case, device_like(max_buffer_range=9191)) == ""
 
+    def test_padding_counts(self) -> None:
+        case = Case.parse("reorder u8[3,5] -> u8[3,5]{1,0:T(64,128)}")
+        nbytes = 15 + 64 * 128 + 4 * GUARD_BYTES
+        assert why_not(case, device_like(heap=2 * nbytes)) == ""
+        assert f"take {nbytes:,} bytes" in why_not(case, device_like(heap=2 * nbytes - 1))
+
     @pytest.mark.parametrize(
         "line",
         ["reorder u8[9]{strides=(0)} -> u8[1] view=.broadcast_to(1000000,1000000,9)[0,0,:1]",
@@ -374,6 +443,20 @@ class TestRun:
         case = Case.parse(f"reorder u8[2,3] -> u8[2,3]{layout} out=new")
         assert run_case(case, device, keep=tmp_path / "kept").verdict is Verdict.PASSED
         assert (tmp_path / "kept").read_bytes() == after_a_right_run(prepare(case)).tobytes()
+
+    def test_the_padding_of_a_new_destination_is_judged(self, device, monkeypatch) -> None:
+        case = Case.parse("reorder u8[2,3] -> u8[2,3]{1,0:pad(2,4)=7} out=new")
+        assert run_case(case, device).verdict is Verdict.PASSED
+
+        def call(_case: Case, source: rs.Tensor, _out: None) -> rs.Tensor:
+            made = rs.reorder(source, "u8[2,3]{1,0:pad(2,4)=7}")
+            device.runtime.write(made.memory, 4, memoryview(bytes(4)))
+            return made
+
+        self.with_call(monkeypatch, call)
+        outcome = run_case(Case.parse("reorder u8[2,3] -> u8[2,3]{1,0:pad(2,4)=7} out=new seed=3"), device)
+        assert "1 of 2 bytes of padding are wrong" in outcome.message
+        assert "byte 7 of the destination (padding) is 0x00, expected 0x07" in outcome.message
 
     def test_a_wrong_element_of_a_new_destination_is_found(self, device, monkeypatch) -> None:
         self.with_call(monkeypatch, lambda _case, source, _out: rs.reorder(rs.reorder(source)[::-1]))

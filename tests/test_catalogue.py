@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -12,14 +13,21 @@ import pytest
 from restride.conformance import CATALOGUES, Case, catalogue, read_cases
 from restride.conformance.catalogue import NESTED
 from restride.conformance.check import mistrusted, prepare
-from restride.conformance.family import FAMILIES, family
+from restride.conformance.family import FAMILIES, STRIDED, WHOLE, family
 from restride.conformance.spelling import PARAMETERS
 from restride.conformance.view_steps import Call, Index, Span
 from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import Limits
-from restride.plan import LINEAR_TYPES, copy_kernels, resample_kernels
+from restride.plan import (
+    LINEAR_TYPES,
+    copy_kernels,
+    copy_problems,
+    is_resampled_by_walks,
+    padding_kernels,
+    resample_kernels,
+)
 from restride.views import broadcast_to, index, permute, reshape, window
 
 CASES = {name: catalogue(name) for name in CATALOGUES}
@@ -37,9 +45,36 @@ def test_each_catalogue_contains_the_one_before_and_has_its_size() -> None:
     smoke, ci, full = (CASES[name] for name in NESTED)
     assert ci[: len(smoke)] == smoke
     assert full[: len(ci)] == ci
-    assert 200 <= len(smoke) <= 400
-    assert 4000 <= len(ci) <= 6500
+    assert 200 <= len(smoke) <= 450
+    assert 4000 <= len(ci) <= 10_500
     assert 15_000 <= len(full) <= 50_000
+
+
+def test_the_random_layouts_are_those_that_the_tool_writes() -> None:
+    path = ROOT / "tools" / "make_layout_cases.py"
+    specification = importlib.util.spec_from_file_location("make_layout_cases", path)
+    assert specification is not None
+    assert specification.loader is not None
+    tool = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(tool)
+    assert tool.FILE.read_text(encoding="utf-8") == tool.text(), "python tools/make_layout_cases.py writes it anew"
+    assert tool.CASES >= 2000
+
+
+def test_all_pairs_of_many_layouts_both_ways_and_in_every_width() -> None:
+    """A -> B and B -> A, each bit for bit: so is A -> B -> A."""
+    cases = folder_cases("ci/layout_pairs.txt")
+    layouts = {layout_of(case.src) for case in cases}
+    assert len(layouts) >= 25
+    assert {(layout_of(case.src), layout_of(case.dst)) for case in cases} == set(product(layouts, repeat=2))
+    assert {case.src.sizes for case in cases} == {(3, 20, 5, 6)}
+    assert {case.src.dtype.itemsize for case in cases} == {1, 2, 4, 8}
+    assert {family(case.dst) for case in cases} >= {*STRIDED, *WHOLE, "view of tiles"}
+
+
+def layout_of(desc: TensorDesc) -> str:
+    """What is written behind the sizes."""
+    return str(desc).replace(desc.dtype.name, "")
 
 
 def test_no_case_is_there_twice() -> None:
@@ -57,9 +92,13 @@ def test_an_unknown_catalogue_is_named() -> None:
         catalogue("absent")
 
 
-def split_cases(limits: Limits) -> tuple[Case, ...]:
-    path = ROOT / "src" / "restride" / "conformance" / "catalogue" / "ci" / "split.txt"
+def folder_cases(name: str, limits: Limits | None = None) -> tuple[Case, ...]:
+    path = ROOT / "src" / "restride" / "conformance" / "catalogue" / name
     return read_cases(path.read_text(encoding="utf-8"), path.name, limits)
+
+
+def split_cases(limits: Limits) -> tuple[Case, ...]:
+    return folder_cases("ci/split.txt", limits)
 
 
 LARGE = 1 << 20
@@ -100,15 +139,49 @@ class TestCoverage:
 
     @pytest.mark.parametrize("op", PARAMETERS)
     @pytest.mark.parametrize("width", [1, 2, 4, 8])
-    def test_every_pair_of_layout_families(self, op: str, width: int) -> None:
+    def test_every_pair_of_strided_families(self, op: str, width: int) -> None:
         """No destination is a broadcast, and no window is empty."""
         of_op = [case for case in CI if case.op == op and case.src.dtype.itemsize == width]
         pairs = {(family(case.src), family(case.dst)) for case in of_op}
-        filled = [name for name in FAMILIES if name != "empty"]
-        wanted = set(product(filled, (name for name in filled if name != "broadcast")))
+        wanted = set(product((*STRIDED, "broadcast"), STRIDED))
         if op != "slice":
             wanted.add(("empty", "empty"))
         assert pairs >= wanted, wanted - pairs
+
+    def test_every_pair_with_tiles(self) -> None:
+        pairs = {(family(case.src), family(case.dst)) for case in CI if case.op == "reorder"}
+        wanted = set(product(FAMILIES[:-1], (*STRIDED, *WHOLE, "view of tiles")))
+        assert pairs >= wanted, wanted - pairs
+
+    @pytest.mark.parametrize("op", PARAMETERS)
+    @pytest.mark.parametrize("name", ["smoke", "ci"])
+    def test_every_family_of_tiles_on_both_sides(self, name: str, op: str) -> None:
+        of_op = [case for case in CASES[name] if case.op == op]
+        widths = {case.src.dtype.itemsize for case in of_op} if name == "ci" else {None}
+        for width in widths:
+            cases = [case for case in of_op if width in (None, case.src.dtype.itemsize)]
+            tiled = {*WHOLE, "view of tiles"} if name == "ci" or op == "reorder" else {"blocked"}
+            assert {family(case.src) for case in cases} >= tiled, width
+            assert name == "smoke" or {family(case.dst) for case in cases} >= tiled, width
+
+    @pytest.mark.parametrize("mode", ["nearest", "linear"])
+    def test_tiles_along_resampled_axes_and_beside_them(self, mode: str) -> None:
+        cases = [case for case in of_mode(mode) if case.src.numel and case.dst.numel]
+        for tiled in ("src", "dst"):
+            descs = [(getattr(case, tiled), case) for case in cases if getattr(case, tiled).strides is None]
+            assert {is_resampled_by_walks(viewed_desc(case), case.dst, case.integers("axes")) for _, case in descs} == {
+                True,
+                False,
+            }
+
+    def test_copies_of_tiles_by_walks_and_by_digits(self) -> None:
+        """In one walk, in several, in the general kernel; padding that is boxes, and padding inside tiles."""
+        tiled = [case for case in CI if case.op == "reorder" and case.dst.strides is None and case.dst.numel]
+        walks = {len(copy_problems(viewed_desc(case), case.dst) or ()) for case in tiled if case["permute"] is None}
+        assert widths_of("digit_copy") == {8, 16, 32}, "64 bits are two words"
+        assert {0, 1, 2, 4} <= walks
+        boxes = {case.dst.blocking is not None and case.dst.blocking.box is None for case in tiled}
+        assert boxes == {True, False}
 
     @pytest.mark.parametrize("op", PARAMETERS)
     def test_every_size_about_a_boundary(self, op: str) -> None:
@@ -135,7 +208,10 @@ class TestCoverage:
 
     @pytest.mark.parametrize(("width", "places"), [(1, 4), (2, 2)])
     def test_every_place_within_a_word_on_both_sides(self, width: int, places: int) -> None:
-        narrow = [case for case in CI if case.src.dtype.itemsize == width and case.src.strides[-1:] == (1,)]
+        packed = [
+            case for case in CI if case.src.strides and case.src.strides[-1] == 1 and case.dst.strides is not None
+        ]
+        narrow = [case for case in packed if case.src.dtype.itemsize == width]
         pairs = {(case.src.offset % places, case.dst.offset % places) for case in narrow if case.op == "reorder"}
         assert pairs == set(product(range(places), repeat=2))
         for case_op in ("reorder", "resample"):
@@ -182,14 +258,25 @@ def modules(case: Case, specialised: bool) -> set[str]:
     """The shader modules that a case dispatches."""
     src, dst, limits = viewed_desc(case), case.dst, Limits()
     if case.op == "resample":
-        kernels = resample_kernels(src, dst, case.integers("axes"), case.word("mode"), limits, specialised)
+        axes = case.integers("axes")
+        if not is_resampled_by_walks(src, dst, axes):
+            return set()  # copies, and the resampling of another case
+        kernels = resample_kernels(src, dst, axes, case.word("mode"), limits, specialised)
         return {kernel.shader for kernel in kernels}
     if case.op == "slice":
         src = window(src, *(case.integers(name) for name in ("offsets", "sizes", "strides")), dst.sizes)
     elif case["permute"] is not None:
         before, after = case.word("permute").split("->")
         dst = permute(dst, [after.index(letter) for letter in before])
-    return {kernel.shader for kernel in copy_kernels(src, dst, limits, specialised)}
+    filled = padding_kernels(case.dst, limits)
+    return {kernel.shader for kernel in (*filled, *copy_kernels(src, dst, limits, specialised))}
+
+
+def widths_of(shader: str) -> set[int]:
+    """The bits of the words that a shader moves in ci."""
+    reorders = [case for case in CI if case.op == "reorder" and case["permute"] is None]
+    kernels = (copy_kernels(viewed_desc(case), case.dst, Limits(), False) for case in reorders)
+    return {kernel.constants[0] for each in kernels for kernel in each if kernel.shader == shader}
 
 
 @pytest.mark.parametrize("name", ["smoke", "ci"])
@@ -227,6 +314,19 @@ def test_families() -> None:
         ("f32[4,3]{strides=(1,1)}", "interleaved"),
         ("f32[2,3]{strides=(0,1)}", "broadcast"),
         ("f32[2,0]{strides=(0,1)}", "empty"),
+        ("f32[2,3,4,5]:nhwc", "permuted"),
+        ("f32[2,3]:ab", "row-major"),
+        ("f32[2,3]{1,0:pad(2,4)=0}", "padded sizes"),
+        ("f32[3,5]{1,0:T(2,2)}", "tiled"),
+        ("f32[4,8]{1,0:T(2,8)pad(5,8)=1}", "tiled"),
+        ("u32[]{:T(128)}", "tiled"),
+        ("bf16[64]{0:T(32)(2,1)}", "nested tiles"),
+        ("f32[2,7,8]{2,1,0:T(*,2,4)(2)}", "combined"),
+        ("f32[2,16,4,4]:nChw16c", "blocked"),
+        ("f32[3]{at=(1+a,2),in=[4,4]{1,0:T(2,2)}}", "view of tiles"),
+        ("f32[2]{at=(a,2),in=[4,4]{1,0:T(2,2)}}", "padded"),
+        ("f32[3,9]{at=(a,2),in=[4,4]{1,0:T(2,2)}}", "broadcast"),
+        ("f32[0,5]{1,0:pad(2,8)=1}", "empty"),
     ]:
         assert family(TensorDesc.parse(text)) == name, text
     assert {family(case.src) for case in CI} == set(FAMILIES)

@@ -130,8 +130,13 @@ class DescFacts:
         """
         if self.strides is not None:
             return (self.offset,), tuple((stride,) for stride in self.strides)
-        if self._parts is not None and self.inner is not None:
-            return self._parts.starts, self._parts.steps
+        return self.coordinate_walk
+
+    @property
+    def coordinate_walk(self) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+        """Starts, and one step per axis, in the coordinates that are tiled or blocked, also where strides say it."""
+        if self.inner is not None:
+            return self.starts, self.steps
         axes = range(self.rank)
         return (0,) * self.rank, tuple(tuple(int(axis == other) for other in axes) for axis in axes)
 

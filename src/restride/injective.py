@@ -88,7 +88,7 @@ def _apart_in_tiles(a: TensorDesc, b: TensorDesc) -> bool:
     """True if two views of one tiled layout are proven to share no element: along one coordinate they never meet."""
     if (a.inner or a) != (b.inner or b) or a.blocking is None:
         return False
-    (a_starts, a_steps), (b_starts, b_steps) = a.walk, b.walk
+    (a_starts, a_steps), (b_starts, b_steps) = a.coordinate_walk, b.coordinate_walk
     for coordinate, (a_start, b_start) in enumerate(zip(a_starts, b_starts, strict=True)):
         strides = [step[coordinate] for step in a_steps] + [-step[coordinate] for step in b_steps]
         highs = [size - 1 for size in (*a.sizes, *b.sizes)]

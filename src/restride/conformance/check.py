@@ -2,8 +2,11 @@
 
     | guard bytes | the case's buffer: offset, elements, padding between them | guard bytes |
 
+Tiles, padded sizes and blocks begin where their buffer does, so both guards lie behind those, and views of them.
+
 The guards, the padding and the destination before the run hold poison, a function of the byte's position; where a byte
-of it would be right, its inverse.
+of it would be right, its inverse. So a padding of the source that is read shows, and one of the destination that is not
+written.
 """
 
 from __future__ import annotations
@@ -18,11 +21,11 @@ import numpy as np
 
 from restride.conformance import fill
 from restride.conformance.case import Case
-from restride.conformance.findings import bits_of, changed_bytes, wrong_elements
+from restride.conformance.findings import bits_of, changed_bytes, wrong_elements, wrong_padding
 from restride.conformance.operations import OPERATIONS, answer, makes_destination, source_values
 from restride.conformance.outcome import Outcome, Verdict
 from restride.conformance.report import pictures
-from restride.conformance.room import GUARD_BYTES, buffer_bytes, why_not
+from restride.conformance.room import buffer_bytes, guard_before, why_not
 from restride.desc import TensorDesc
 from restride.device import Device
 from restride.errors import DeviceLost, DeviceTimeout, RestrideError, UnsupportedError
@@ -41,6 +44,8 @@ class Setting:
     """Both buffers before the run, and the answer: raw bytes with guards, and descriptors that count the guard.
 
     places: where in the destination's buffer each byte of each element lies.
+    padding: which bytes there the operation must write beside its elements: those of a whole layout.
+    padded: the destination's buffer with these bytes right.
     """
 
     src: TensorDesc
@@ -50,6 +55,8 @@ class Setting:
     lowest: Array
     highest: Array
     places: Array
+    padding: Array
+    padded: Array
 
 
 def prepare(case: Case) -> Setting:
@@ -73,17 +80,24 @@ def prepare(case: Case) -> Setting:
 
 def _filled(case: Case, values: Array) -> Setting:
     is_same = case["out"] == "same"
-    src = _guarded(case.src)
-    dst = case.dst if makes_destination(case) else _guarded(case.dst)
+    before_src, before_dst = _guards(case)
+    src = _moved(case.src, before_src)
+    dst = case.dst if makes_destination(case) else _moved(case.dst, before_dst)
     nbytes = [buffer_bytes(case.src.nbytes), buffer_bytes(case.dst.nbytes)]
     source = fill.poison(max(nbytes) if is_same else nbytes[0], fill.POISON_SEED + 1)
-    to_buffer(values, src, source)
+    # Not by to_buffer, which would write the padding of a whole layout.
+    source[element_bytes(src).reshape(-1)] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
     # Read back, because elements that share a place (zero strides) hold one value.
     lowest, highest = answer(case, from_buffer(source, src))
     destination = source if is_same else fill.poison(case.dst.nbytes if makes_destination(case) else nbytes[1])
-    setting = Setting(src, dst, source, destination, lowest, highest, element_bytes(dst))
+    padded, places = to_buffer(lowest, dst, destination.copy()), element_bytes(dst)
+    padding = np.zeros(destination.size, np.bool_)
+    padding[: dst.nbytes] = dst.is_whole
+    padding[places] = False
+    setting = Setting(src, dst, source, destination, lowest, highest, places, padding, padded)
     early = is_right(case, setting, elements_of(setting, destination))
-    destination[setting.places[early]] ^= 0xFF
+    destination[places[early]] ^= 0xFF
+    destination[padding & (destination == padded)] ^= 0xFF
     return setting
 
 
@@ -138,7 +152,7 @@ def _run(
     if out is None:
         if made.desc != case.dst:
             return Outcome(case, Verdict.FAILED, f"the operation made {made.desc}, expected {case.dst}")
-        after = _without_padding(setting, after)
+        after = _without_holes(setting, after)
     elif case["out"] == "same":
         source_after = setting.source  # judged as the destination
     if keep is not None:
@@ -166,33 +180,36 @@ def _destination(case: Case, setting: Setting, source: Tensor) -> Tensor | None:
     return out
 
 
-def _without_padding(setting: Setting, made: Array) -> Array:
-    """The elements of a buffer that an operation made, in poison: what lies between them is nobody's."""
+def _without_holes(setting: Setting, made: Array) -> Array:
+    """What an operation must write of a buffer that it made, in poison: what lies between is nobody's."""
     if made.size != setting.destination.size:
         return made
-    elements = setting.destination.copy()
-    elements[setting.places] = made[setting.places]
-    return elements
+    written = setting.padding.copy()
+    written[setting.places] = True
+    return np.where(written, made, setting.destination)
 
 
 def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Outcome:
     """Compare both raw buffers after the run with what they must be.
 
-    Elements: bit for bit where the operation is exact, else within the answer's limits, NaN where NaN is due. Every
-    other byte of the destination, and the whole source, must be as before. What is right may still prove nothing.
+    Elements: bit for bit where the operation is exact, else within the answer's limits, NaN where NaN is due. The
+    padding of a whole layout: its value, and zeros. Every other byte of the destination, and the whole source, must be
+    as before. What is right may still prove nothing.
     """
     for which, before, now in (("source", setting.source, source), ("destination", setting.destination, destination)):
         if now.shape != before.shape:
             message = f"the {which} buffer has {now.size} bytes after the run, {before.size} before"
             return Outcome(case, Verdict.FAILED, message)
-    findings = changed_bytes("source", setting.source, source, np.ones(source.size, np.bool_))
+    before_src, before_dst = _guards(case)
+    findings = changed_bytes("source", setting.source, source, np.ones(source.size, np.bool_), before_src)
     actual = elements_of(setting, destination)
     right = is_right(case, setting, actual)
     untouched = elements_of(setting, setting.destination)
     findings += wrong_elements(case, untouched, actual, setting.lowest, setting.highest, right)
-    outside = np.ones(destination.size, np.bool_)
+    findings += wrong_padding(setting.padded, destination, setting.padding)
+    outside = ~setting.padding
     outside[setting.places] = False
-    findings += changed_bytes("destination", setting.destination, destination, outside)
+    findings += changed_bytes("destination", setting.destination, destination, outside, before_dst)
     if not findings:
         doubt = mistrusted(case, setting)
         return Outcome(case, Verdict.MISTRUSTED if doubt else Verdict.PASSED, doubt)
@@ -254,6 +271,16 @@ def _axes_alike(array: Array) -> set[int]:
     return {axis for axis in axes if (array == array.take([0], axis)).all()}
 
 
-def _guarded(desc: TensorDesc) -> TensorDesc:
-    """The descriptor in a buffer that begins with a guard."""
-    return TensorDesc(desc.dtype, desc.sizes, desc.strides, desc.offset + GUARD_BYTES // desc.dtype.itemsize)
+def _guards(case: Case) -> tuple[int, int]:
+    """Guard bytes before the source and before the destination; in one buffer both are counted from one place."""
+    before = [guard_before(case.src), guard_before(case.dst)]
+    if case["out"] == "same":
+        before = [min(before)] * 2
+    return before[0], before[1]
+
+
+def _moved(desc: TensorDesc, before: int) -> TensorDesc:
+    """The descriptor in a buffer that begins with ``before`` bytes of guard."""
+    if not before:
+        return desc
+    return TensorDesc(desc.dtype, desc.sizes, desc.strides, desc.offset + before // desc.dtype.itemsize)

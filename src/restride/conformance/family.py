@@ -5,29 +5,51 @@ from __future__ import annotations
 from restride.desc import TensorDesc
 from restride.equation import nested
 
-FAMILIES = ("row-major", "permuted", "padded", "flipped", "interleaved", "broadcast", "empty")
+STRIDED = ("row-major", "permuted", "padded", "flipped", "interleaved")
+"""Families of strides, and of orders of the axes, which a plain tag such as nhwc is."""
+
+WHOLE = ("padded sizes", "tiled", "nested tiles", "combined", "blocked")
+"""Families of layouts whose padding an operation writes, by what they are written with."""
+
+FAMILIES = (*STRIDED, *WHOLE, "view of tiles", "broadcast", "empty")
 """Every family; a tensor has the last of them that fits.
 
 row-major: packed, the last axis fastest; a scalar too. permuted: packed, the axes in another order (NHWC).
 padded: the buffer has elements that no index reaches, before or between. flipped: a negative stride. interleaved: the
-span of one axis reaches over a step of another. broadcast: a stride of 0. empty: no elements.
+span of one axis reaches over a step of another. padded sizes: the sizes alone are padded. tiled: under one tile. nested
+tiles: under several. combined: a tile joins dimensions. blocked: a tag with blocks. view of tiles: of any of these,
+where strides do not say it. broadcast: an axis that moves nothing. empty: no elements.
 """
 
 
 def family(desc: TensorDesc) -> str:
     """The family of ``desc``, one of ``FAMILIES``. Axes of size 1 do not count.
 
-    ``f32[2,3]{0,1}`` is permuted, ``f32[2,3]{strides=(5,1)}`` padded, ``f32[2,3]{strides=(-5,1),offset=5}`` flipped.
+    ``f32[2,3]{0,1}`` is permuted, ``f32[2,3]{strides=(5,1)}`` padded, ``f32[2,3]{strides=(-5,1),offset=5}`` flipped,
+    ``bf16[64]{0:T(32)(2,1)}`` nested tiles.
     """
-    moving = [(size, stride) for size, stride in zip(desc.sizes, desc.strides, strict=True) if size > 1]
-    sizes, strides = [size for size, _ in moving], [stride for _, stride in moving]
     if not desc.numel:
         return "empty"
-    if 0 in strides:
+    if desc.is_broadcast:
         return "broadcast"
-    if not nested(sizes, strides):
+    if desc.is_whole:
+        return _whole(desc)
+    return "view of tiles" if desc.strides is None else _strided(desc.sizes, desc.strides, desc)
+
+
+def _whole(desc: TensorDesc) -> str:
+    if desc.tag is not None:
+        return "blocked"
+    if any(-1 in tile for tile in desc.tiles):
+        return "combined"
+    return ("padded sizes", "tiled", "nested tiles")[min(len(desc.tiles), 2)]
+
+
+def _strided(sizes: tuple[int, ...], strides: tuple[int, ...], desc: TensorDesc) -> str:
+    moving = [(size, stride) for size, stride in zip(sizes, strides, strict=True) if size > 1]
+    if not nested([size for size, _ in moving], [stride for _, stride in moving]):
         return "interleaved"
-    if min(strides, default=1) < 0:
+    if any(stride < 0 for _, stride in moving):
         return "flipped"
     if desc.is_padded:
         return "padded"

@@ -36,14 +36,24 @@ def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, high
     return _counted(findings, len(places), actual.size, f"elements are wrong{never}")
 
 
-def changed_bytes(which: str, before: Array, after: Array, compared: Array) -> list[str]:
-    """Bytes among ``compared`` that the run changed."""
+def wrong_padding(right: Array, after: Array, padding: Array) -> list[str]:
+    """Bytes of ``padding``, in a buffer that begins with its layout, that are not ``right``."""
+    places = np.flatnonzero((right != after) & padding)
+    findings = [
+        f"byte {place} of the destination (padding) is 0x{after[place]:02x}, expected 0x{right[place]:02x}"
+        for place in places[:SHOWN].tolist()
+    ]
+    return _counted(findings, len(places), int(np.count_nonzero(padding)), "bytes of padding are wrong")
+
+
+def changed_bytes(which: str, before: Array, after: Array, compared: Array, guard: int) -> list[str]:
+    """Bytes among ``compared`` that the run changed; of a buffer with ``guard`` bytes of both guards at its start."""
     places = np.flatnonzero((before != after) & compared)
-    body = range(GUARD_BYTES, before.size - GUARD_BYTES)
+    body = range(guard, before.size - 2 * GUARD_BYTES + guard)
     findings = []
     for place in places[:SHOWN].tolist():
         kind = "element or padding" if place in body else "guard"
-        at = f"byte {place - GUARD_BYTES} of the {which} ({kind})"
+        at = f"byte {place - guard} of the {which} ({kind})"
         findings.append(f"{at} must not change: was 0x{before[place]:02x}, is 0x{after[place]:02x}")
     return _counted(findings, len(places), before.size, f"bytes of the {which} changed")
 

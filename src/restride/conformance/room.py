@@ -9,6 +9,7 @@ from pathlib import Path
 
 from restride.conformance.case import Case
 from restride.conformance.operations import OPERATIONS
+from restride.desc import TensorDesc
 from restride.device import Device
 
 GUARD_BYTES = 4096
@@ -29,6 +30,11 @@ _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory
 def buffer_bytes(nbytes: int) -> int:
     """Bytes of a buffer with both guards; an empty tensor has nothing between them."""
     return nbytes + 2 * GUARD_BYTES
+
+
+def guard_before(desc: TensorDesc) -> int:
+    """Guard bytes before a buffer: none before tiles, padded sizes and blocks, which begin where their buffer does."""
+    return 0 if desc.blocking is not None else GUARD_BYTES
 
 
 def why_not(case: Case, device: Device) -> str:

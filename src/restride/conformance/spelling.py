@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from restride.conformance.view_steps import View
 from restride.errors import DescriptorError
 from restride.layout import AXIS_NAMES
+from restride.tags import parse_tag
 
 Value = str | tuple[int, ...] | View
 """What a parameter can be."""
@@ -90,10 +91,18 @@ def read_out(text: str) -> str:
     """Where the answer goes instead of to a destination of its own.
 
     ``same``: into the source's buffer, beside its elements. Others: into one that the operation makes: ``new`` with
-    the destination as its layout, ``default`` without a layout, or with the layout of that name, as ``NHWC``.
+    the destination as its layout, ``default`` without a layout, ``any`` with that of the source, or with the layout of
+    that name or tag, as ``NHWC`` or ``nChw16c``.
     """
-    if text not in ("same", "new", "default") and not re.fullmatch(f"[{AXIS_NAMES}]{{1,{len(AXIS_NAMES)}}}", text):
-        raise DescriptorError(f"out {text!r} is unknown; known: same, new, default, and layouts such as NHWC")
+    if text not in ("same", "new", "default", "any") and not re.fullmatch(
+        f"[{AXIS_NAMES}]{{1,{len(AXIS_NAMES)}}}", text
+    ):
+        try:
+            parse_tag(text)
+        except DescriptorError as error:
+            raise DescriptorError(
+                f"out {text!r} is unknown; known: same, new, default, any, names such as NHWC, tags as nhwc: {error}"
+            ) from error
     return text
 
 
