@@ -3,7 +3,7 @@
 // WORDS 1, 2, 4: 32-bit words of one element. Moving bits needs no type: f64 is WORDS 2, and a contiguous run of u8 whose
 // ends and rows fall on 16 bytes is WORDS 4.
 // RUN: both sides are contiguous, so there are no axes at all.
-// FILL: the source is not read; every element is dispatch.src_base and dispatch.lane_stride, word by word in turn.
+// FILL: the source is not read; a word is dispatch.src_base, 128 bits are it and dispatch.lane_stride in turn, twice.
 // GATHER: the source stays in single words; four of them, lane_stride apart, make one 128-bit store. A slice [::2]
 // has lane_stride 2, a flip -1, a broadcast 0.
 // SCATTER: the other way about: one 128-bit load makes four words of the destination, lane_stride apart. A tile's row into

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from restride.kernel import KernelSpec
+from restride.plan.axes import MAX_AXES
 
 _U32 = np.uint64(0xFFFFFFFF)
 
@@ -82,6 +83,7 @@ def _axes(kernel: KernelSpec, parameters: np.ndarray, specialised: bool) -> list
         return [TwinAxis(kernel.push[2], 1, 1, 0, 0)]
     if specialised:
         rank = kernel.constants[8]
+        assert rank <= MAX_AXES
         fields = [kernel.constants[9 + 5 * k : 14 + 5 * k] for k in range(rank)]
         return [TwinAxis(size, _signed(src), dst, table, slot) for size, src, dst, table, slot in fields]
     axes = []

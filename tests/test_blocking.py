@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 import pytest
 
-from restride.blocking import MOST_NUMBERS, Blocking, Join, Split, blocked, tiled
-from restride.digits import affine
+from restride.desc.blocking import MOST_NUMBERS, Blocking, Join, Split, blocked, tiled
+from restride.desc.digits import affine
 from restride.errors import UnsupportedError
 
 

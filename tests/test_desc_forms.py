@@ -13,8 +13,8 @@ import pytest
 from random_layouts import random_layout
 
 from restride.desc import TensorDesc
+from restride.desc.padding import element_bits
 from restride.errors import DescriptorError, UnsupportedError
-from restride.padding import element_bits
 from restride.reference.memory import PADDING_VALUE, ZERO, element_positions, is_whole, memory_line
 
 TILED = TensorDesc.parse("f32[3,5]{1,0:T(2,2)}")
@@ -271,7 +271,7 @@ def test_interleaved_channels_and_padded_rows():
     with pytest.raises(DescriptorError, match=r"needs a batch and a channel axis, sizes are \(3,\)"):
         TensorDesc.interleaved("u8", (3,))
     for sizes, row in (((2, 3), 2), ((), 4)):
-        with pytest.raises(DescriptorError, match=rf"rows of {row} elements do not hold the last axis of u8\["):
+        with pytest.raises(DescriptorError, match=rf"rows of {row} elements do not hold the last axis of sizes"):
             TensorDesc.padded_rows("u8", sizes, row)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from restride.desc import TensorDesc
-from restride.digits import Digit, Index, Linear, affine, digit, digit_span, linear_span
+from restride.desc.digits import Digit, Index, Linear, affine, digit, digit_span, linear_span
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12)
 NUMBERS = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 24)
@@ -51,7 +51,7 @@ class Checked:
         assert len({atom for _, atom in self.linear.terms}) == len(self.linear.terms)
         assert all(coefficient for coefficient, _ in self.linear.terms)
         for axis, size in enumerate(self.values.shape):
-            if axis not in self.linear.axes:
+            if axis not in {index.axis for index in self.linear.indices}:
                 assert (self.values == self.values.take([0], axis)).all(), (self.linear, axis)
             elif size == 1:
                 raise AssertionError(f"{self.linear} depends on axis {axis} of size 1")
@@ -211,8 +211,8 @@ def test_atoms_and_affine_sums_know_that_they_are():
     assert not A.plus(Linear(1)).is_atom
     assert not Linear().is_atom
     assert SPLIT.terms == ((1, Digit(A, 8, 1)),)
-    assert SPLIT.axes == frozenset({0})
-    assert SPLIT.plus(B).axes == frozenset({0, 1})
+    assert {index.axis for index in SPLIT.indices} == {0}
+    assert {index.axis for index in SPLIT.plus(B).indices} == {0, 1}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from restride.desc import TensorDesc
-from restride.dml import dml_buffer_tensor_size
+from restride.desc.dml import dml_buffer_tensor_size
 from restride.errors import DescriptorError
 
 

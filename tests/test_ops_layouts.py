@@ -352,3 +352,32 @@ def test_a_slice_of_blocks_is_resampled_as_it_lies(device):
         wanted = np.zeros((2, 20, 8, 9), np.float32)
         wanted[:, 2:18, 1:, 8:4:-1] = expected
         assert_same(whole, wanted)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_axes_that_shrink_to_one_count_among_those_that_a_specialised_kernel_has(specialising_device, mode):
+    """Their tables keep them: with the digits of three tiled axes they would be more than its twelve."""
+    src = TensorDesc.xla("f32", (2,) * 4 + (8,) * 3, tiles=((4, 4, 4), (2, 2, 2)))
+    dst = TensorDesc.xla("f32", (1,) * 4 + (8,) * 3, tuple(range(7)))
+    x = np.random.default_rng(1).random(src.sizes, np.float32)
+    made = rs.resample(
+        rs.asarray(x, desc=src, device=specialising_device), (1,) * 4, axes=range(4), mode=mode, layout=dst
+    )
+    plain = rs.resample(rs.asarray(x, device=specialising_device), (1,) * 4, axes=range(4), mode=mode)
+    assert np.array_equal(made.numpy().view(np.uint32), plain.numpy().view(np.uint32))
+
+
+def test_two_spellings_of_one_memory_with_other_padding_are_not_mistaken_for_each_other(device):
+    """Plans are remembered by layout: these two have their elements in the same place, and the zeros in others."""
+    x = rs.asarray(np.array([[5]], np.uint8), device=device)
+    images = [rs.reorder(x, f"u8[1,1]{{{order}:T(2,2)pad(2,3)=1}}").buffer().tolist() for order in ("1,0", "0,1")]
+    assert images == [[5, 1, 1, 1, 1, 0, 1, 0], [5, 1, 1, 1, 1, 1, 0, 0]]
+
+
+def test_apart_in_one_tiled_buffer_even_where_one_side_is_strided(device):
+    big = rs.asarray(np.arange(128, dtype=np.float32).reshape(16, 8), "f32[16,8]{1,0:T(4,4)}", device)
+    before = big.numpy()
+    rs.reorder(big[0:4, 0:4], out=big[8:12, 2:6])
+    expected = before.copy()
+    expected[8:12, 2:6] = before[0:4, 0:4]
+    assert np.array_equal(big.numpy(), expected)

@@ -14,7 +14,7 @@ from random_layouts import random_layout, random_pair
 
 from restride import views
 from restride.desc import TensorDesc
-from restride.digits import Index, Linear, affine
+from restride.desc.digits import Index, Linear, affine
 from restride.plan.places import Cuts, Place, Run
 from restride.plan.regions import MOST_WALKS, Region, Walk, complement, walks
 
@@ -36,9 +36,9 @@ def walked(found: tuple[Walk, ...]) -> Counter[tuple[int, int]]:
     """The offsets that the walks visit."""
     pairs: Counter[tuple[int, int]] = Counter()
     for walk in found:
-        for steps in product(*(range(step.size) for step in walk.steps)):
-            src = walk.src_offset + sum(n * step.src for n, step in zip(steps, walk.steps, strict=True))
-            dst = walk.dst_offset + sum(n * step.dst for n, step in zip(steps, walk.steps, strict=True))
+        for steps in product(*(range(step.size) for step in walk.axes)):
+            src = walk.src_offset + sum(n * step.src for n, step in zip(steps, walk.axes, strict=True))
+            dst = walk.dst_offset + sum(n * step.dst for n, step in zip(steps, walk.axes, strict=True))
             pairs[src, dst] += 1
     return pairs
 
@@ -180,7 +180,7 @@ def test_partial_tiles_are_walks_of_their_own():
     src, dst = parsed("f32[13,256]", "f32[13,256]{1,0:T(8,128)}")
     found = walks(Region.of(src, dst))
     assert found is not None
-    assert [[step.size for step in walk.steps if step.size > 1] for walk in found] == [[8, 128, 2], [5, 128, 2]]
+    assert [[step.size for step in walk.axes if step.size > 1] for walk in found] == [[8, 128, 2], [5, 128, 2]]
     assert [(walk.src_offset, walk.dst_offset) for walk in found] == [(0, 0), (8 * 256, 2 * 8 * 128)]
 
 
@@ -277,7 +277,7 @@ def test_huge_sizes_are_as_easy_as_small_ones():
     dst = TensorDesc.xla("f32", (huge, huge + 3), tiles=[(8, 128), (2, 1)])
     found = walks(Region.of(TensorDesc("f32", dst.sizes), dst))
     assert found is not None
-    assert [prod(step.size for step in walk.steps) for walk in found] == [huge * huge, huge * 3]
+    assert [prod(step.size for step in walk.axes) for walk in found] == [huge * huge, huge * 3]
 
 
 def test_a_region_in_the_middle_is_cut_where_its_tiles_are():
@@ -285,7 +285,7 @@ def test_a_region_in_the_middle_is_cut_where_its_tiles_are():
     desc = TensorDesc.parse("f32[32]{0:T(2,8)}")
     found = walks(Region((5,), (12,), Place.nowhere(1), Place.of(desc)))
     assert found is not None
-    assert [prod(step.size for step in walk.steps) for walk in found] == [3, 8, 1]
+    assert [prod(step.size for step in walk.axes) for walk in found] == [3, 8, 1]
     assert sorted(dst for _, dst in walked(found)) == sorted(desc.offset_of((n,)) for n in range(5, 17))
 
 
@@ -293,7 +293,8 @@ def test_a_resampled_axis_stays_whole():
     src, dst = TensorDesc.parse("f32[2,32,4]:aBc16b"), TensorDesc.parse("f32[2,32,9]:aBc16b")
     region = Region((0, 0, 0), dst.sizes, Place.of(src), Place.of(dst))
     (walk,) = walks(region, {2: 4}) or ()
-    assert [(step.axis, step.size, step.src, step.dst) for step in walk.steps if step.size > 1] == [
+    cut = zip(walk.cut_from, walk.axes, strict=True)
+    assert [(axis, step.size, step.src, step.dst) for axis, step in cut if step.size > 1] == [
         *((0, 2, 2 * 16 * 4, 2 * 16 * 9), (1, 16, 1, 1), (1, 2, 16 * 4, 16 * 9), (2, 9, 16, 16)),
     ]
     assert walks(region, {1: 16}) is None

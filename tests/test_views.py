@@ -248,7 +248,11 @@ def test_broadcast_to_huge_sizes():
         (TensorDesc("f32", (2, 3)), (-1, -1), "sizes (-1, -1) must be 0 or more, one of them at most -1"),
         (TensorDesc("f32", (2, 3)), (-2, 3), "sizes (-2, 3) must be 0 or more"),
         (TensorDesc("f32", (0, 3)), (0, -1), "no size fits the -1 in sizes (0, -1): f32[0,3]{1,0} has 0 elements"),
-        (TensorDesc("f32", (2, 3), (1, 2)), 6, "sizes (6,) need a copy: the layout of f32[2,3]{strides=(1,2)} does not"),
+        (
+            TensorDesc("f32", (2, 3), (1, 2)),
+            6,
+            "sizes (6,) need a copy: the layout of f32[2,3]{strides=(1,2)} does not",
+        ),
         (TensorDesc("f32", (2, 3), (4, 1)), (3, 2), "need a copy"),
         (TensorDesc("f32", (2, 3)), (6.0,), "sizes[0] must be an integer, got 6.0 (float) in f32[2,3]{1,0}"),
     ],

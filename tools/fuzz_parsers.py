@@ -18,10 +18,10 @@ from random import Random
 from time import perf_counter
 
 from restride.desc import TensorDesc
-from restride.desc_text import format_parts, parse_parts
+from restride.desc.tags import parse_tag
+from restride.desc.text import format_parts, parse_parts
 from restride.errors import RestrideError
 from restride.layout import axis_order
-from restride.tags import parse_tag
 
 SECONDS = 0.05
 """What one text may take."""

@@ -5,8 +5,8 @@ __version__ = "0.1.0"
 from restride import reference
 from restride.arrays import asarray, from_buffer
 from restride.desc import TensorDesc
+from restride.desc.dml import dml_buffer_tensor_size
 from restride.device import Device, default_device, devices
-from restride.dml import dml_buffer_tensor_size
 from restride.drawing.show import show
 from restride.dtypes import DType
 from restride.errors import (

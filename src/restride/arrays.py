@@ -8,7 +8,7 @@ from typing import Any
 import numpy.typing as npt
 
 from restride.desc import TensorDesc
-from restride.desc_checks import packed_strides
+from restride.desc.checks import packed_strides
 from restride.device import Device
 from restride.errors import DescriptorError
 from restride.host import host_array, host_bytes, raw_view

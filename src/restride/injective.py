@@ -59,11 +59,11 @@ def may_overlap(a: TensorDesc, b: TensorDesc) -> bool:
     """
     if not a.numel or not b.numel:
         return False
+    a_width, b_width = a.dtype.itemsize, b.dtype.itemsize
+    if (a.highest + 1) * a_width <= b.lowest * b_width or (b.highest + 1) * b_width <= a.lowest * a_width:
+        return False
     if a.strides is None or b.strides is None:
         return not _apart_in_tiles(a, b)
-    a_width, b_width = a.dtype.itemsize, b.dtype.itemsize
-    if a.nbytes <= b.lowest * b_width or b.nbytes <= a.lowest * a_width:
-        return False
     # An element of a at byte p and one of b at byte q share a byte if p + i = q + j for bytes i, j inside them: one
     # bounded equation over both indices, with i - j as one more axis. Axes of equal stride, as two views of one tensor
     # have, make one axis of all their differences.

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from restride.desc import TensorDesc
+from restride.desc.tags import parse_tag, spelled
 from restride.errors import DescriptorError, RestrideError
-from restride.tags import parse_tag, spelled
 
 AXIS_NAMES = "NCDHW"
 """Letters of a layout name, in logical order: batch, channels, depth, height, width."""

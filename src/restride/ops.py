@@ -99,7 +99,7 @@ def resample(
     the last axis first, and rounds integers half to even. One dispatch, with the slice, flip or permutation that
     ``x`` is a view by; several where tables or buffers exceed what one may have, or tiles and blocks are partial. Where
     neighbours along an axis lie so far apart that a binding hardly holds both, the source is copied with that axis
-    inside first; where tiles or blocks lie along a resampled axis, a copy without them is resampled.
+    inside first; where tiles or blocks lie along a resampled axis of either side, copies without them are resampled.
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes. Linear: f32, f16, bf16, u8, s8, s32; nearest: every element type.

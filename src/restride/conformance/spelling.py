@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from restride.conformance.view_steps import View
+from restride.desc.tags import parse_tag
 from restride.errors import DescriptorError
 from restride.layout import AXIS_NAMES
-from restride.tags import parse_tag
 
 Value = str | tuple[int, ...] | View
 """What a parameter can be."""

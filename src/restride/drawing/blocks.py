@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 
 from restride.desc import TensorDesc
-from restride.tags import parse_tag
+from restride.desc.tags import parse_tag
 
 
 def block_sizes(desc: TensorDesc) -> tuple[int, ...]:

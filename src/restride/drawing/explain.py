@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from restride.desc import TensorDesc
-from restride.digits import Atom, Digit, Linear, axis_letter
+from restride.desc.digits import Atom, Digit, Linear, axis_letter
 from restride.drawing.legend import index_text, memory_text
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 
 from restride.desc import TensorDesc
-from restride.digits import Linear, affine
+from restride.desc.digits import Linear, affine
 from restride.drawing.blocks import block_sizes
 from restride.drawing.palette import HUES
 

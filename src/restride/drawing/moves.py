@@ -21,7 +21,7 @@ MOST_COUNTED = 4 << 20
 """Elements whose runs are counted one by one, in about a second and 100 MB."""
 
 MOST_PLANNED = 16 << 30
-"""Bytes of a reorder whose dispatches are planned, in seconds."""
+"""Bytes of the buffers of a reorder whose dispatches are planned, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class Move:
         elif runs.count:
             most, more = ("", "") if runs.is_exact else ("at most ", " or more")
             yield f"contiguous runs: {most}{runs.count}, the longest of {counted(runs.longest, 'element')}{more}"
-        if self.nbytes > MOST_PLANNED:
-            yield f"kernels: not planned, there are more than {MOST_PLANNED} bytes"
+        if max(self.src.nbytes, self.dst.nbytes) > MOST_PLANNED:
+            yield f"kernels: not planned, a buffer has more than {MOST_PLANNED} bytes"
             return
         limits = Limits()
         yield from _kernel_lines("writes padding", padding_kernels(self.dst, limits))

@@ -41,7 +41,7 @@ def copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits, specialised: 
     Equal sizes and element types and an injective ``dst`` are the caller's to check. Nothing for empty tensors.
     """
     problems = copy_problems(src, dst)
-    if problems is None or (len(problems) - 1) * limits.elements_per_dispatch > src.numel:
+    if problems is None or not limits.allow(len(problems), src.numel):
         return tuple(general_kernels(Region.of(src, dst), src.dtype.itemsize, limits))
     return tuple(kernel for problem in problems for kernel in plan_copy(problem, limits, specialised))
 
@@ -57,15 +57,7 @@ def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | Non
     found = walks(Region.of(src, dst))
     if found is None:
         return None
-    return tuple(
-        simplify(
-            [Axis(step.size, step.src, step.dst) for step in walk.steps],
-            walk.src_offset,
-            walk.dst_offset,
-            src.dtype.itemsize,
-        )
-        for walk in found
-    )
+    return tuple(walk.problem(src.dtype.itemsize) for walk in found)
 
 
 @lru_cache(maxsize=64)
@@ -76,6 +68,7 @@ def byte_copy_kernels(
     return plan_copy(simplify(axes, src_offset, 0, 1), limits, specialised)
 
 
+@lru_cache(maxsize=1024)
 def is_resampled_by_walks(src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...]) -> bool:
     """False where tiles or blocks lie along resampled axes: then a copy without them is to be resampled."""
     if src.strides is not None and dst.strides is not None:
@@ -141,12 +134,12 @@ def _resample_walk(
     limits: Limits,
     specialised: bool,
 ) -> Iterable[KernelSpec]:
-    steps = [Axis(step.size, step.src, step.dst) for step in walk.steps]
+    axes = list(walk.axes)
     for slot, axis in enumerate(resampled):
-        position = next(position for position, step in enumerate(walk.steps) if step.axis == axis)
+        position = walk.cut_from.index(axis)
         sampled = table(mode, src.sizes[axis], dst.sizes[axis])
-        steps[position] = replace(steps[position], table=sampled, slot=slot)
-    problem = simplify(steps, walk.src_offset, walk.dst_offset, src.dtype.itemsize)
+        axes[position] = replace(axes[position], table=sampled, slot=slot)
+    problem = replace(walk, axes=tuple(axes)).problem(src.dtype.itemsize)
     if mode == "nearest":
         return plan_nearest(problem, limits, specialised)
     return plan_linear(problem, src.dtype.name, limits, specialised)

@@ -105,11 +105,7 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
     for span, reach in ((src_span(problem), _src_reach), (dst, _dst_reach)):
         nbytes = span.window(problem.itemsize, limits).nbytes
         if nbytes > limits.max_buffer_range:
-            if not limits.offset_alignment:
-                raise UnsupportedError(
-                    f"a buffer of {nbytes} bytes exceeds the {limits.max_buffer_range} bytes that a binding may cover, "
-                    f"and this runtime cannot bind part of a buffer; the 'vulkan' runtime splits such problems"
-                )
+            require_windows(nbytes, limits)
             return _longest(problem, reach)
     if dst.highest - dst.lowest > MAX_COUNT:
         return _longest(problem, _dst_reach)
@@ -118,6 +114,19 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
     if sum(_table_bytes(axis) for axis in problem.axes) > MAX_TABLE_BYTES:
         return _longest(problem, _table_bytes)
     return None
+
+
+def require_windows(nbytes: int, limits: Limits) -> None:
+    """Refuse what only windows of a buffer could bind, where a runtime binds whole buffers.
+
+    Raises:
+        UnsupportedError: it does.
+    """
+    if not limits.offset_alignment:
+        raise UnsupportedError(
+            f"a buffer of {nbytes} bytes exceeds the {limits.max_buffer_range} bytes that a binding may cover, "
+            f"and this runtime cannot bind part of a buffer; the 'vulkan' runtime splits such problems"
+        )
 
 
 def _longest(problem: Problem, measure: Callable[[Axis], int]) -> int:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
-from restride.blocking import Blocking
 from restride.desc import TensorDesc
+from restride.desc.blocking import Blocking
+from restride.desc.padding import element_bits
 from restride.kernel import KernelSpec, Limits
-from restride.padding import element_bits
-from restride.plan.axes import Axis, Problem, simplify, widen
+from restride.plan.axes import Axis, Problem, widen
 from restride.plan.boxes import bind, boxes, rows_of_groups
 from restride.plan.copy import ELEMENTS_PER_INVOCATION
 from restride.plan.elements import GROUP_SIZE, plan_elements
@@ -47,7 +47,7 @@ def _padding(desc: TensorDesc, blocking: Blocking, limits: Limits) -> Iterator[K
         zeroed = complement(blocking.box, blocking.bounds if value else logical)
         fills = [(bits, walks(region)) for bits, region in (*((0, _region(place, box)) for box in zeroed), *valued)]
         strided = [(bits, walk) for bits, found in fills for walk in found or ()]
-        if all(found for _, found in fills) and (len(strided) - 1) * limits.elements_per_dispatch <= desc.extent:
+        if all(found for _, found in fills) and limits.allow(len(strided), desc.extent):
             for bits, walk in strided:
                 yield from _fill(_problem(walk, itemsize), bits, limits)
             return
@@ -66,8 +66,8 @@ def _region(place: Place, box: _Box) -> Region:
 
 def _problem(walk: Walk, itemsize: int) -> Problem:
     # The source walks along: it is not read, and what moves together merges and widens.
-    axes = [Axis(step.size, step.dst, step.dst) for step in walk.steps]
-    return simplify(axes, walk.dst_offset, walk.dst_offset, itemsize)
+    axes = tuple(replace(axis, src=axis.dst) for axis in walk.axes)
+    return replace(walk, axes=axes, src_offset=walk.dst_offset).problem(itemsize)
 
 
 def _fill_whole(desc: TensorDesc, bits: int, limits: Limits) -> Iterator[KernelSpec]:

@@ -14,16 +14,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from restride.digits import Digit, Index, Linear, affine
+from restride.desc.digits import Digit, Index, Linear, affine
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
-from restride.plan.boxes import MAX_COUNT, Span, rows_of_groups
+from restride.plan.boxes import MAX_COUNT, Span, require_windows, rows_of_groups
 from restride.plan.elements import GROUP_SIZE
 from restride.plan.parameters import Push, multiply_shift, word
 from restride.plan.regions import Region
 
 _NUMBERS = (16, 32, 64, 192)
-"""Numbers that a pipeline has room for; few sizes, so that there are few pipelines."""
+"""Numbers that a pipeline has room for; few sizes, so that there are few pipelines. The largest has 64 digits for each
+side, more than a blocking makes, and the axes."""
 
 
 UNREAD = Binding(0, 4)
@@ -41,7 +42,7 @@ def general_kernels(region: Region, itemsize: int, limits: Limits, fill: int | N
     windows = tuple(Span(*side.span).window(itemsize, limits, writes) for side, writes in ((src, False), (dst, True)))
     widest = max(window.nbytes for window in windows)
     if widest > limits.max_buffer_range or region.count > MAX_COUNT:
-        for half in _halves(region, itemsize, limits, widest):
+        for half in _halves(region, limits, widest):
             yield from general_kernels(half, itemsize, limits, fill)
         return
     program = _Program(region)
@@ -70,17 +71,14 @@ def _ranges(region: Region) -> Iterator[tuple[int, int]]:
     return zip(region.starts, region.sizes, strict=True)
 
 
-def _halves(region: Region, itemsize: int, limits: Limits, widest: int) -> tuple[Region, Region]:
+def _halves(region: Region, limits: Limits, widest: int) -> tuple[Region, Region]:
     """The region cut where that narrows its wider window most."""
-    if widest > limits.max_buffer_range and not limits.offset_alignment:
-        raise UnsupportedError(
-            f"a buffer of {widest} bytes exceeds the {limits.max_buffer_range} bytes that a binding may cover, "
-            f"and this runtime cannot bind part of a buffer; the 'vulkan' runtime splits such problems"
-        )
+    if widest > limits.max_buffer_range:
+        require_windows(widest, limits)
     cuts = [_cut(region, axis) for axis, size in enumerate(region.sizes) if size > 1]
     if not cuts:
         raise UnsupportedError(f"one element lies further than the {limits.max_buffer_range} bytes of a binding")
-    return min(cuts, key=lambda halves: max(_reach(half) for half in halves) * itemsize)
+    return min(cuts, key=lambda halves: max(_reach(half) for half in halves))
 
 
 def _cut(region: Region, axis: int) -> tuple[Region, Region]:

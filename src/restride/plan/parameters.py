@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from restride.plan.axes import Axis
+from restride.plan.axes import MAX_AXES, Axis
 
 ROW_WORDS = 4
 """The buffer is read in rows of 128 bits; every part of it starts at one."""
@@ -49,7 +49,9 @@ def multiply_shift(divisor: int) -> tuple[int, int]:
 
 
 def specialised_constants(kernel: Sequence[int], axes: Sequence[Axis], tables: Sequence[int]) -> tuple[int, ...]:
-    """The kernel's own constants, then the rank, then size, strides, table and slot of each axis."""
+    """The kernel's own constants, then the rank, then size, strides, table and slot of each axis, at most MAX_AXES."""
+    if len(axes) > MAX_AXES:
+        raise AssertionError(f"a specialised kernel has constants for {MAX_AXES} axes, not {len(axes)}")
     constants = [*kernel, *[0] * (KERNEL_CONSTANTS - len(kernel)), len(axes)]
     for axis, table in zip(axes, tables, strict=True):
         constants += [axis.size, word(axis.src), word(axis.dst), table, axis.slot]

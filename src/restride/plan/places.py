@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from restride.blocking import Blocking
 from restride.desc import TensorDesc
-from restride.digits import Linear
+from restride.desc.blocking import Blocking
+from restride.desc.digits import Linear
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from itertools import product
 from types import MappingProxyType
 
 from restride.desc import TensorDesc
-from restride.digits import Index, Linear
-from restride.plan.axes import MAX_AXES
+from restride.desc.digits import Index, Linear
+from restride.plan.axes import MAX_AXES, Axis, Problem, simplify
 from restride.plan.places import Cuts, Place, Run
 
 MOST_WALKS = 16
@@ -47,22 +47,17 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Step:
-    """One axis of a walk: steps of both sides in elements. ``axis`` is the region's axis that it is cut from."""
-
-    axis: int
-    size: int
-    src: int
-    dst: int
-
-
-@dataclass(frozen=True)
 class Walk:
-    """A strided copy: steps, and the elements at which both sides begin."""
+    """A strided copy: its axes, the region's axis that each is cut from, and the elements at which both sides begin."""
 
-    steps: tuple[Step, ...]
+    axes: tuple[Axis, ...]
+    cut_from: tuple[int, ...]
     src_offset: int
     dst_offset: int
+
+    def problem(self, itemsize: int) -> Problem:
+        """The walk over elements of so many bytes, in its simplest form."""
+        return simplify(self.axes, self.src_offset, self.dst_offset, itemsize)
 
 
 def walks(region: Region, resampled: Mapping[int, int] = MappingProxyType({})) -> tuple[Walk, ...] | None:
@@ -107,20 +102,21 @@ def _cuts(region: Region, axis: int) -> Cuts | None:
 def _walk(region: Region, runs: Sequence[Run], resampled: Mapping[int, int]) -> Walk | None:
     src_index: list[Linear] = []
     dst_index: list[Linear] = []
-    cut_from: list[tuple[int, int]] = []
+    sizes: list[tuple[int, int]] = []  # region axis and size of each axis of the walk
     for axis, (start, run) in enumerate(zip(region.starts, runs, strict=True)):
-        first = len(cut_from)
-        cut_from += [(axis, count) for count, _ in run.digits]
-        for index, sizes in ((src_index, resampled), (dst_index, {})):
+        first = len(sizes)
+        sizes += [(axis, count) for count, _ in run.digits]
+        for index, others in ((src_index, resampled), (dst_index, {})):
             number = Linear(start + run.start)
             for place, (count, weight) in enumerate(run.digits, first):
-                size = sizes.get(axis, count)
+                size = others.get(axis, count)
                 if size > 1:
                     number = number.plus(Linear(0, ((weight, Index(place, size)),)))
             index.append(number)
     src, dst = region.src.address(src_index), region.dst.address(dst_index)
     if not (src.is_affine and dst.is_affine):
         return None
-    steps = [Step(axis, size, src.stride(place), dst.stride(place)) for place, (axis, size) in enumerate(cut_from)]
-    moving = sum(step.size > 1 for step in steps)
-    return Walk(tuple(steps), src.const, dst.const) if moving <= MOST_STEPS else None
+    if sum(size > 1 or axis in resampled for axis, size in sizes) > MOST_STEPS:
+        return None  # a table keeps an axis of one step
+    axes = tuple(Axis(size, src.stride(place), dst.stride(place)) for place, (_, size) in enumerate(sizes))
+    return Walk(axes, tuple(axis for axis, _ in sizes), src.const, dst.const)

@@ -10,6 +10,8 @@ _WORDS = {"abcdefghijkl": "a", "x": "x", "ncdhw": "nc", "goidhw": "oi", "tnc": "
 """Letters in logical order, and those that every tag of the word has: whoever writes ``ohwi`` means axes o, i, h, w."""
 
 _MISSPELT = {
+    "OhwI24o": "Ohwi24o",
+    "gOhwI24o": "gOhwi24o",
     "OhwI32o": "Ohwi32o",
     "gOhwI32o": "gOhwi32o",
     "gIOhw2i8o16i2o": "gOIhw2i8o16i2o",

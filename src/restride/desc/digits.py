@@ -30,9 +30,9 @@ class Index:
         return 0, self.size - 1
 
     @property
-    def axes(self) -> frozenset[int]:
-        """The one axis."""
-        return frozenset((self.axis,))
+    def indices(self) -> frozenset[Index]:
+        """Itself."""
+        return frozenset((self,))
 
     def __str__(self) -> str:
         return axis_letter(self.axis)
@@ -52,9 +52,9 @@ class Digit:
         return digit_span(self.of.span, self.modulus, self.divisor)
 
     @property
-    def axes(self) -> frozenset[int]:
+    def indices(self) -> frozenset[Index]:
         """The axes it depends on."""
-        return self.of.axes
+        return self.of.indices
 
     def __str__(self) -> str:
         text = str(self.of) if self.of.is_atom else f"({self.of})"
@@ -87,9 +87,9 @@ class Linear:
         return linear_span(self, {})
 
     @cached_property
-    def axes(self) -> frozenset[int]:
+    def indices(self) -> frozenset[Index]:
         """The axes it depends on."""
-        return frozenset().union(*(atom.axes for _, atom in self.terms))
+        return frozenset[Index]().union(*(atom.indices for _, atom in self.terms))
 
     @property
     def is_atom(self) -> bool:
@@ -105,8 +105,8 @@ class Linear:
         """The coefficient of an axis's index; 0 if it has none."""
         return next((c for c, atom in self.terms if isinstance(atom, Index) and atom.axis == axis), 0)
 
-    def at(self, index: Sequence[int]) -> int:
-        """The value at an index."""
+    def at(self, index: Sequence[int] | Mapping[int, int]) -> int:
+        """The value at an index, of which only the axes that it depends on are looked at."""
         return self.const + sum(coefficient * _value(atom, index) for coefficient, atom in self.terms)
 
     def times(self, factor: int) -> Linear:
@@ -153,11 +153,23 @@ def digit(of: Linear, modulus: int, divisor: int) -> Linear:
             return whole
         if whole.terms or whole.const:
             return whole.plus(digit(rest, 0, divisor))
-    apart = _apart(of, modulus, divisor)
+    apart = _of_two(of, modulus, divisor) or _apart(of, modulus, divisor)
     if apart is not None:
         return apart
     simpler = _coarser(of, modulus, divisor) or _unnested(of, modulus, divisor)
     return _sum(0, ((1, Digit(of, modulus, divisor)),)) if simpler is None else digit(*simpler)
+
+
+def _of_two(of: Linear, modulus: int, divisor: int) -> Linear | None:
+    """A digit of one axis with two indices is a line through its two values: ``(2 + a) mod 3`` is ``2 - 2*a``."""
+    if len(of.indices) != 1:
+        return None
+    (index,) = of.indices
+    if index.size > 2:
+        return None
+    atom = Digit(of, modulus, divisor)
+    first, second = (_value(atom, {index.axis: position}) for position in range(2))
+    return _sum(first, ((second - first, index),))
 
 
 def _apart(of: Linear, modulus: int, divisor: int) -> Linear | None:
@@ -219,7 +231,7 @@ def linear_span(linear: Linear, spans: Mapping[int, tuple[int, int]]) -> tuple[i
     return low, high
 
 
-def _value(atom: Atom, index: Sequence[int]) -> int:
+def _value(atom: Atom, index: Sequence[int] | Mapping[int, int]) -> int:
     if isinstance(atom, Index):
         return index[atom.axis]
     value = atom.of.at(index)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from restride.desc_facts import DescFacts
-from restride.desc_text import DescParts, format_parts
-from restride.digits import Linear
+from restride.desc.digits import Linear
+from restride.desc.facts import DescFacts
+from restride.desc.scanner import cut
+from restride.desc.text import DescParts, format_parts
 from restride.dtypes import DType
 from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import MAX_RANK, integers
@@ -45,7 +46,7 @@ def naming(parts: DescParts) -> Iterator[None]:
     try:
         yield
     except UnsupportedError as error:
-        raise UnsupportedError(f"{error}, in {format_parts(parts)}") from None
+        raise UnsupportedError(f"{error}, in {cut(format_parts(parts))}") from None
 
 
 def checked_tiles(tiles: Any, where: Callable[[], str]) -> tuple[tuple[int, ...], ...]:
@@ -98,8 +99,8 @@ def require_inside(
 ) -> None:
     """A view reaches no index outside what it looks at, and no axis of it moves along two axes there."""
     for axis, (coordinate, size) in enumerate(zip(coordinates, inner.sizes, strict=True)):
-        low, high = coordinate.span
-        if not 0 <= low <= high < size:
+        low, high = coordinate.span if 0 not in sizes else (coordinate.const, coordinate.const - 1)
+        if not low >= 0 or not high < size:
             raise DescriptorError(f"a view reaches [{low}, {high}] along axis {axis} of size {size} in {inner}")
     for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
         if size > 1 and sum(move != 0 for move in step) > 1:

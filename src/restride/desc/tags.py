@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from restride.desc.scanner import DIGITS, cut
 from restride.errors import DescriptorError
 from restride.integers import MAX_RANK
-from restride.scanner import DIGITS, cut
 
 _VOLUME = 1 << 62
 """Elements that the blocks of a tag stay below."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from restride.blocking import Blocking
-from restride.desc_text import DescParts, format_parts
-from restride.digits import Linear, affine
+from restride.desc.blocking import Blocking
+from restride.desc.digits import Linear, affine
+from restride.desc.padding import element_bits
+from restride.desc.text import DescParts, format_parts
 from restride.dtypes import DType
 from restride.errors import DescriptorError
-from restride.padding import element_bits
 
 
 class Fields(NamedTuple):
@@ -71,9 +71,11 @@ def whole(dtype: DType, blocking: Blocking, parts: DescParts) -> Fields:
     fields = viewed(dtype, blocking, coordinates, parts)._replace(order=parts.minor_to_major)
     if fields.extent == fields.numel:
         return fields
-    # Padding is part of what is compared: it is written. A value has its places, which the blocking says.
-    value = element_bits(parts.padding_value, dtype) if parts.padded_sizes not in (None, parts.sizes) else 0
-    return fields._replace(key=(*fields.key, fields.extent, *((value, blocking) if value else ())))
+    # Padding is part of what is compared: it is written. Where it has a value, so is where that lies.
+    padded = parts.padded_sizes or parts.sizes
+    value = element_bits(parts.padding_value, dtype) if padded != parts.sizes else 0
+    places = blocking.address([affine(0, [(axis, size, 1)]) for axis, size in enumerate(padded)])
+    return fields._replace(key=(*fields.key, fields.extent, *((value, padded, places) if value else ())))
 
 
 def viewed(dtype: DType, blocking: Blocking, coordinates: list[Linear], parts: DescParts) -> Fields:

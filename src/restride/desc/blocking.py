@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from restride.digits import Linear, digit
+from restride.desc.digits import Linear, digit
 from restride.errors import UnsupportedError
 
 MOST_NUMBERS = 64

@@ -28,7 +28,7 @@ def dml_buffer_tensor_size(
             2^32 - 1 elements.
     """
     element = as_dtype(dtype)
-    its_sizes, its_strides = checked(element, sizes, strides)
+    its_sizes, its_strides = checked_dml(element, sizes, strides)
     if its_strides is None:
         last = prod(its_sizes) - 1
     else:
@@ -36,7 +36,7 @@ def dml_buffer_tensor_size(
     return -(-(last + 1) * element.itemsize // 4) * 4
 
 
-def checked(
+def checked_dml(
     element: DType, sizes: Iterable[SupportsIndex], strides: Iterable[SupportsIndex] | None
 ) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
     """Sizes and strides by DirectML's rules, as ``dml_buffer_tensor_size`` states them."""

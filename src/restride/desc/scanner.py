@@ -13,7 +13,7 @@ DIGITS = "0123456789"
 LONGEST_NUMBER = 155
 """Decimal digits of 2^512, which no number reaches."""
 
-_NUMBER = re.compile("-?[0-9]+")
+_NUMBER = re.compile("0|-?[1-9][0-9]*")
 _NAME = re.compile("[A-Za-z0-9_]+")
 
 Item = TypeVar("Item")
@@ -33,7 +33,7 @@ class Scanner:
 
     def here(self) -> int:
         """Where the next token begins, for a message that is made later."""
-        while self.position < len(self.text) and self.text[self.position].isspace():
+        while self.position < len(self.text) and self.text[self.position] in " \t\r\n":
             self.position += 1
         return self.position
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from string import ascii_lowercase
 
-from restride.scanner import DIGITS, Scanner
+from restride.desc.scanner import DIGITS, Scanner
 
 MOST_AXES = len(ascii_lowercase)
 """Axes that a letter can be said of."""

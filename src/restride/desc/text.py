@@ -8,8 +8,8 @@
     tiles      = "T" tile { tile }                                  repeated tiles tile the tile before them
     tile       = "(" size { "," size } ")"                          1 or more, or "*" (also -1): combined with the next
     padding    = "pad(" numbers ")=" value                          padded_sizes; value: 0, -1.5, 1e+30, nan, -inf
-    coordinate = such as 1+2a                                       read by ``restride.coordinate``
-    tag        = letters and digits                                 read by ``restride.tags``
+    coordinate = such as 1+2a                                       read by ``restride.desc.coordinate``
+    tag        = letters and digits                                 read by ``restride.desc.tags``
     numbers    = [ number { "," number } ]
 
 ``f32[2,3]{1,0}`` is row-major, ``f32[2,3]{0,1}`` column-major, ``f32[]`` a scalar, ``f32[2,3]{strides=(1,2),offset=4}``
@@ -29,16 +29,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from restride.coordinate import MOST_AXES, format_coordinate, parse_coordinate
+from restride.desc.coordinate import MOST_AXES, format_coordinate, parse_coordinate
+from restride.desc.scanner import LONGEST_NUMBER, Scanner, cut
 from restride.dtypes import DTYPES
-from restride.scanner import LONGEST_NUMBER, Scanner, cut
 
 COMBINED = -1
 """A tile size written ``*``: this dimension is combined with the next more minor one before it is tiled."""
 
 _TYPE_NAMES = DTYPES | {element.dtype.name: element for element in DTYPES.values()}
 _VALUE = re.compile(r"nan|-?inf|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_INTEGER = re.compile("-?[0-9]+")
+_INTEGER = re.compile("0|-?[1-9][0-9]*")
 
 _REFUSED = {
     "D": "dimension level types D(..)",

@@ -24,11 +24,10 @@ def padding_number(value: Any, dtype: DType, where: Callable[[], str]) -> int | 
     number = _as_number(value)
     if number is None:
         raise DescriptorError(f"padding_value must be a number, got {value!r} in {where()}")
+    if isinstance(number, int):
+        number = integer("padding_value", number, where)
     if dtype.is_float:
-        try:
-            wanted = float(number)
-        except OverflowError:
-            wanted = math.inf
+        wanted = float(number)
         with np.errstate(over="ignore"):
             held = float(np.array(wanted).astype(dtype.dtype))
         is_finite = isinstance(number, int) or math.isfinite(number)

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn, Self, SupportsIndex, cast
 
-from restride.blocking import Blocking
-from restride.desc_fields import Fields
-from restride.desc_text import DescParts, format_parts
-from restride.digits import Linear, affine
+from restride.desc.blocking import Blocking
+from restride.desc.digits import Linear, affine
+from restride.desc.dml import checked_dml
+from restride.desc.fields import Fields
+from restride.desc.text import DescParts, format_parts
 from restride.dtypes import DType
 from restride.equation import STEPS, SearchTooLongError, has_gap, smallest_index
 from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import integer, integers
 
+_PRIVATE = frozenset({"key", "address", "order", "parts"})
+"""Fields that a descriptor keeps to itself."""
+
 
 class DescFacts:
     """The fields of a ``TensorDesc``, which makes them, and what follows from them. They never change."""
 
-    __slots__ = (
-        *("dtype", "sizes", "strides", "offset", "numel", "extent", "lowest", "highest", "blocking"),
-        *("_key", "_address", "_order", "_parts", "_hash", "_inner"),
-    )
+    __slots__ = (*(f"_{name}" if name in _PRIVATE else name for name in Fields._fields), "_hash", "_inner")
 
     dtype: DType
     sizes: tuple[int, ...]
@@ -265,15 +266,20 @@ class DescFacts:
         return tuple(index)
 
     def to_dml(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Sizes and strides as DirectML's buffer tensor takes them.
+        """Sizes and strides as DirectML's buffer tensor takes them, which says nothing of padding.
 
         Raises:
-            UnsupportedError: DirectML cannot say this layout: no strides, a negative one, an offset, or a rank of 0.
+            UnsupportedError: DirectML cannot say this layout: no strides, a negative one, an offset, a rank or a size
+                of 0, or a number past 32 bits.
 
         Source: DirectML, DML_BUFFER_TENSOR_DESC.
         """
-        if self.strides is None or self.offset or min(self.strides, default=-1) < 0 or not self.numel:
-            raise UnsupportedError(f"DirectML has sizes of 1 or more, strides of 0 or more, and no offset: not {self}")
+        if self.strides is None or self.offset:
+            raise UnsupportedError(f"DirectML has strides and no offset: not {self}")
+        try:
+            checked_dml(self.dtype, self.sizes, self.strides)
+        except DescriptorError as error:
+            raise UnsupportedError(f"{error}: not {self}") from None
         return self.sizes, self.strides
 
     def __eq__(self, other: object) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, SupportsIndex
 
-from restride import dml
-from restride.blocking import blocked, tiled
-from restride.desc_checks import (
+from restride.desc.blocking import blocked, tiled
+from restride.desc.checks import (
     checked_padding,
     checked_sizes,
     checked_steps,
@@ -17,15 +16,16 @@ from restride.desc_checks import (
     require_inside,
     where_of,
 )
-from restride.desc_facts import DescFacts
-from restride.desc_fields import Fields, strided, viewed, whole
-from restride.desc_text import DescParts, parse_parts
-from restride.digits import affine
+from restride.desc.digits import affine
+from restride.desc.dml import checked_dml
+from restride.desc.facts import DescFacts
+from restride.desc.fields import Fields, strided, viewed, whole
+from restride.desc.padding import padding_number
+from restride.desc.tags import parse_tag, spelled
+from restride.desc.text import DescParts, parse_parts
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import MAX_RANK, integer, integers, permutation
-from restride.padding import padding_number
-from restride.tags import parse_tag, spelled
 
 
 class TensorDesc(DescFacts):
@@ -123,7 +123,9 @@ class TensorDesc(DescFacts):
         if its_tiles or padded is not None:
             parts = DescParts(element.name, its_sizes, order, its_tiles, padded, value)
             with naming(parts):
-                return cls._made(whole(element, tiled(padded or its_sizes, order, its_tiles), parts))
+                return cls._made(
+                    whole(element, tiled(its_sizes if padded is None else padded, order, its_tiles), parts)
+                )
         return cls._made(strided(element, its_sizes, packed_strides(its_sizes, order), order=order))
 
     @classmethod
@@ -141,9 +143,9 @@ class TensorDesc(DescFacts):
         element = as_dtype(dtype)
         its_sizes = checked_sizes(element, sizes)
         its_tag = parse_tag(tag)
-        if len(its_tag.order) != len(its_sizes):
+        if its_tag.rank != len(its_sizes):
             raise DescriptorError(
-                f"tag {tag!r} has {len(its_tag.order)} axes, {where_of(element, its_sizes)()} has {len(its_sizes)}"
+                f"tag {tag!r} has {its_tag.rank} axes, {where_of(element, its_sizes)()} has {len(its_sizes)}"
             )
         parts = DescParts(element.name, its_sizes, tag=its_tag.text)
         if its_tag.blocks:
@@ -168,6 +170,7 @@ class TensorDesc(DescFacts):
         Raises:
             DescriptorError: as many numbers as axes not given, an axis that moves along two axes of ``inner``, or an
                 element outside it.
+            UnsupportedError: ``inner`` is a view itself, or written by strides.
         """
         if not isinstance(inner, TensorDesc):
             raise DescriptorError(f"a view looks at a TensorDesc, not at {inner!r}")
@@ -183,12 +186,14 @@ class TensorDesc(DescFacts):
             affine(start, [(k, its_sizes[k], step[axis]) for k, step in enumerate(its_steps)])
             for axis, start in enumerate(its_starts)
         ]
-        if 0 not in its_sizes:
-            require_inside(inner, coordinates, its_sizes, its_steps)
-        if inner.blocking is None or inner.inner is not None:
-            raise UnsupportedError(f"a view looks at tiles, padding or blocks, not at {inner}")
+        require_inside(inner, coordinates, its_sizes, its_steps)
+        blocking = inner.blocking
+        if blocking is None and inner.is_written_by_order and inner.minor_to_major is not None:
+            blocking = tiled(inner.sizes, inner.minor_to_major, ())
+        if blocking is None or inner.inner is not None:
+            raise UnsupportedError(f"a view looks at an order, tiles or a tag, not at {inner}")
         parts = DescParts(inner.dtype.name, its_sizes, inner=inner.parts, starts=its_starts, steps=its_steps)
-        return cls._made(viewed(inner.dtype, inner.blocking, coordinates, parts), inner)
+        return cls._made(viewed(inner.dtype, blocking, coordinates, parts), inner)
 
     @classmethod
     def _made(cls, fields: Fields, inner: TensorDesc | None = None) -> TensorDesc:
@@ -200,7 +205,7 @@ class TensorDesc(DescFacts):
     def parse(cls, text: str) -> TensorDesc:
         """The descriptor that ``text`` writes, such as ``f32[2,3]{0,1}``; ``parse(str(desc)) == desc``.
 
-        Blanks between tokens are skipped; without braces the layout is row-major. The grammar is in ``desc_text``.
+        Blanks between tokens are skipped; without braces the layout is row-major. The grammar is in ``desc/text.py``.
 
         Raises:
             DescriptorError: wrong syntax (the message points at the character), or what the constructors refuse.
@@ -234,7 +239,7 @@ class TensorDesc(DescFacts):
         Source: DirectML, DML_BUFFER_TENSOR_DESC.
         """
         element = as_dtype(dtype)
-        return cls(element, *dml.checked(element, sizes, strides))
+        return cls(element, *checked_dml(element, sizes, strides))
 
     @classmethod
     def interleaved(cls, dtype: Any, sizes: Iterable[SupportsIndex]) -> TensorDesc:
@@ -245,12 +250,10 @@ class TensorDesc(DescFacts):
         Raises:
             DescriptorError: fewer than 2 axes, or what the constructor refuses.
         """
-        element = as_dtype(dtype)
-        its_sizes = checked_sizes(element, sizes)
-        rank = len(its_sizes)
-        if rank < 2:
+        its_sizes = integers("sizes", sizes)
+        if len(its_sizes) < 2:
             raise DescriptorError(f"an interleaved layout needs a batch and a channel axis, sizes are {its_sizes}")
-        return cls.xla(element, its_sizes, (1, *range(2, rank)[::-1], 0))
+        return cls.xla(dtype, its_sizes, (1, *range(2, len(its_sizes))[::-1], 0))
 
     @classmethod
     def padded_rows(cls, dtype: Any, sizes: Iterable[SupportsIndex], row: SupportsIndex) -> TensorDesc:
@@ -261,14 +264,11 @@ class TensorDesc(DescFacts):
         Raises:
             DescriptorError: no axis, rows below the last size, or what the constructor refuses.
         """
-        element = as_dtype(dtype)
-        its_sizes = checked_sizes(element, sizes)
-        pitch = integer("row", row, where_of(element, its_sizes))
+        its_sizes = integers("sizes", sizes)
+        pitch = integer("row", row)
         if not its_sizes or pitch < its_sizes[-1]:
-            raise DescriptorError(
-                f"rows of {pitch} elements do not hold the last axis of {where_of(element, its_sizes)()}"
-            )
-        return cls(element, its_sizes, packed_strides((*its_sizes[:-1], pitch), tuple(range(len(its_sizes)))[::-1]))
+            raise DescriptorError(f"rows of {pitch} elements do not hold the last axis of sizes {its_sizes}")
+        return cls(dtype, its_sizes, packed_strides((*its_sizes[:-1], pitch), tuple(range(len(its_sizes)))[::-1]))
 
     def promoted(self, rank: SupportsIndex) -> TensorDesc:
         """The same elements with leading axes of size 1 up to ``rank``, as DirectML wants 2-D data in 4-D or 5-D.
@@ -291,7 +291,7 @@ class TensorDesc(DescFacts):
             )
         if self.is_written_by_order and self.minor_to_major is not None:
             order = (*(axis + extra for axis in self.minor_to_major), *range(extra)[::-1])
-            padded = self.padded_sizes and (1,) * extra + self.padded_sizes
+            padded = None if self.padded_sizes is None else (1,) * extra + self.padded_sizes
             return TensorDesc.xla(self.dtype, sizes, order, self.tiles, padded, self.padding_value)
         if self.strides is not None:
             slowest = max((abs(s) * size for s, size in zip(self.strides, self.sizes, strict=True)), default=1)
