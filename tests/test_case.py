@@ -332,7 +332,8 @@ def test_a_case_that_its_operation_does_not_do_is_refused_before_a_device_is_ask
         ("reorder f32[2,20,3,3] -> f32[2,20,3,3] out=nCdhw16c", "has 5 axes"),
         ("reorder f32[2,20,3,3] -> f32[2,20,3,3] out=NCDHW", "one letter per axis"),
         ("reorder f32[4]{0:T(3)} -> f32[4]{0:T(3)} out=same", "must lie apart from the source"),
-        ("reorder f32[2,4]{1,0:T(2,2)} -> f32[2,4]{strides=(4,1),offset=9} out=same", "must lie apart from the source"),
+        ("reorder f32[2,4]{1,0:T(2,2)} -> f32[2,4]{strides=(4,1),offset=5} out=same", "must lie apart from the source"),
+        ("reorder f32[2]{strides=(1),offset=4} -> f32[2]{0:pad(8)=0} out=same", "must lie apart from the source"),
         (
             "reorder f32[3,5] -> f32[5,3] permute=HW->WH out=nc",
             "permute gives the layout too, so out=nc must be same or",

@@ -476,7 +476,8 @@ def test_a_mistake_in_the_example_is_found_and_said(tmp_path, mistake):
     outcomes = list(islice(verdicts(broken, words_cases()), 200))
     failed = [outcome for outcome in outcomes if outcome.verdict is Verdict.FAILED]
     assert failed
-    findings = r"\d+ of \d+ (elements are wrong.*|bytes of the (destination|source) changed)\n(element|byte) .*"
+    what = r"(elements are wrong.*|bytes of padding are wrong|bytes of the (destination|source) changed)"
+    findings = rf"\d+ of \d+ {what}\n(element|byte) .*"
     for outcome in failed:
         assert re.match(findings, outcome.message), outcome.message
 

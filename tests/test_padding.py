@@ -12,6 +12,7 @@ import pytest
 from kernel_twin import run
 from random_layouts import random_layout
 
+from restride.conformance.shader.part import SteeredLimits
 from restride.desc import TensorDesc
 from restride.desc.padding import element_bits, padding_number
 from restride.dtypes import DTYPES
@@ -150,7 +151,7 @@ def expected(desc: TensorDesc) -> tuple[np.ndarray, np.ndarray]:
     return images[0], images[0] == images[1]
 
 
-@pytest.mark.parametrize("limits", [Limits(), Limits(elements_per_dispatch=0)], ids=["usual", "walks"])
+@pytest.mark.parametrize("limits", [Limits(), SteeredLimits(elements_per_dispatch=0)], ids=["usual", "walks"])
 @pytest.mark.parametrize("seed", range(4))
 def test_every_place_between_elements_is_written(limits, seed):
     rng = random.Random(seed)
@@ -191,7 +192,7 @@ def test_padding_of_known_layouts(text):
     desc = TensorDesc.parse(text)
     image, is_padding = expected(desc)
     assert is_padding.any()
-    for limits in (Limits(), Limits(elements_per_dispatch=0)):
+    for limits in (Limits(), SteeredLimits(elements_per_dispatch=0)):
         np.testing.assert_array_equal(padded(desc, limits)[is_padding], image[is_padding])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_twin import run
 
+from restride.conformance.shader.part import SteeredLimits
 from restride.desc import TensorDesc
 from restride.equation import shared_offset
 from restride.errors import UnsupportedError
@@ -85,7 +86,7 @@ def test_fewer_kernels_to_choose_from_move_the_same_bytes(problem, widest, short
     chosen, steered = np.zeros((2, dst.nbytes), np.uint8)
     run(copy_kernels(src, dst, ROOMY, specialised), source, chosen)
     usual = CRAMPED if cramped else ROOMY
-    limits = replace(usual, widest_element=widest, shortcuts=shortcuts)
+    limits = SteeredLimits(**asdict(usual), widest_element=widest, shortcuts=shortcuts)
     kernels = copy_kernels(src, dst, limits, specialised)
     run(kernels, source, steered)
     np.testing.assert_array_equal(steered, chosen)
@@ -118,7 +119,7 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual, speciali
         return {kernel.shader.removesuffix("_specialised") for kernel in copy_kernels(src, dst, limits, specialised)}
 
     assert names(ROOMY) == {usual}
-    assert names(Limits(widest_element=4, shortcuts=False)) == {"strided_copy_32"}
+    assert names(SteeredLimits(widest_element=4, shortcuts=False)) == {"strided_copy_32"}
 
 
 @settings(max_examples=200, deadline=None)

@@ -12,6 +12,7 @@ from kernel_twin import run
 from random_layouts import random_layout, random_pair
 
 from restride import views
+from restride.conformance.shader.part import SteeredLimits
 from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
 from restride.kernel import Limits
@@ -19,9 +20,11 @@ from restride.plan import copy_kernels, copy_problems, padding_kernels
 from restride.reference.buffers import from_buffer, to_buffer
 
 ROOMY = Limits()
-ALWAYS_WALK = Limits(elements_per_dispatch=0)
-NEVER_SEVERAL = Limits(elements_per_dispatch=1 << 40)
-CRAMPED = Limits(max_buffer_range=512, offset_alignment=16, max_group_count=(3, 65535, 2), elements_per_dispatch=0)
+ALWAYS_WALK = SteeredLimits(elements_per_dispatch=0)
+NEVER_SEVERAL = SteeredLimits(elements_per_dispatch=1 << 40)
+CRAMPED = SteeredLimits(
+    max_buffer_range=512, offset_alignment=16, max_group_count=(3, 65535, 2), elements_per_dispatch=0
+)
 CRAMPED_GENERAL = replace(CRAMPED, elements_per_dispatch=1 << 40)
 
 

@@ -10,8 +10,8 @@ import pytest
 from restride.conformance import Case
 from restride.conformance.shader.contract import CONTRACT, INTERFACES, SHARED_BYTES, form_of, module_named
 from restride.conformance.shader.interface import require_interface
+from restride.conformance.shader.part import SteeredLimits
 from restride.errors import DescriptorError
-from restride.kernel import Limits
 from restride.plan import LINEAR_TYPES, copy_kernels
 from restride.plan.axes import MAX_AXES
 from restride.plan.copy import ELEMENTS_PER_INVOCATION, TRANSPOSE_GROUP
@@ -109,7 +109,7 @@ def test_the_readme_names_the_contract_everywhere():
 def test_the_worked_numbers_of_the_readme():
     case = Case.parse("reorder u32[2,3]{1,0} -> u32[2,3]{0,1}")
     assert f"`{case}`" in (SHADERS / "README.md").read_text(encoding="utf-8")
-    (kernel,) = copy_kernels(case.src, case.dst, Limits(shortcuts=False), False)
+    (kernel,) = copy_kernels(case.src, case.dst, SteeredLimits(shortcuts=False), False)
     assert kernel.shader == "strided_copy_32"
     rows = [kernel.parameters[at : at + 16] for at in range(0, len(kernel.parameters), 16)]
     words = [[int.from_bytes(row[at : at + 4], "little") for at in range(0, 16, 4)] for row in rows]

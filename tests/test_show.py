@@ -337,7 +337,7 @@ def test_numbers_beyond_64_bits_and_memories_are_still_drawn():
     assert "contiguous runs: 2, the longest of 3 elements" in text
     text = show("f32[1000000,1000000]", "f32[1000000,1000000]{0,1}").text()
     assert "999999999999" in text
-    assert text.endswith(f"kernels: not planned, there are more than {16 << 30} bytes")
+    assert text.endswith(f"kernels: not planned, a buffer has more than {16 << 30} bytes")
 
 
 def test_an_empty_reorder_moves_nothing():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device and its runtime allow, and what plans for it choose. Sizes are bytes.
+    """What a device and its runtime allow. Sizes are bytes.
 
     max_buffer_range: bytes that one binding may cover (Vulkan ``maxStorageBufferRange``), a multiple of 4.
     offset_alignment: what a binding's offset must be a multiple of; a power of two. 0: a binding always covers the
@@ -15,24 +15,39 @@ class Limits:
     max_group_count: work groups per axis of a dispatch, x, y and z.
     is_cpu: a software implementation, where registers beat shared memory.
 
-    The rest are choices, which change no result:
-
-    widest_element: bytes of the widest load and store, to which a copy brings narrower elements as alignment allows.
-    shortcuts: a copy of words may go through kernels that ``strided_copy`` could do without, slower.
-    elements_per_dispatch: what a tiled copy must have for each dispatch beyond the first; else it goes to the general
-        kernel, in one. On llvmpipe a dispatch costs about what that kernel loses on so many elements.
+    The properties are choices of the plans, which change no result. They are no fields, for reports list the fields as
+    facts of the device; ``SteeredLimits`` makes other choices.
     """
 
     max_buffer_range: int = 128 << 20
     offset_alignment: int = 16
     max_group_count: tuple[int, int, int] = (65535, 65535, 65535)
     is_cpu: bool = True
-    widest_element: int = 16
-    shortcuts: bool = True
-    elements_per_dispatch: int = 2048
+
+    @property
+    def widest_element(self) -> int:
+        """Bytes of the widest load and store, to which a copy brings narrower elements where alignment allows."""
+        return 16
+
+    @property
+    def shortcuts(self) -> bool:
+        """A copy of words may go through ``run_copy``, ``strided_gather``, ``strided_scatter`` or ``transpose``.
+
+        ``strided_copy`` can do all that they do, slower.
+        """
+        return True
+
+    @property
+    def elements_per_dispatch(self) -> int:
+        """Elements that a tiled copy must have for each dispatch it may take beyond the first.
+
+        What takes more goes to the general kernel, in one. On llvmpipe a dispatch costs about as much as the general
+        kernel loses on so many elements.
+        """
+        return 2048
 
     def allow(self, dispatches: int, elements: int) -> bool:
-        """True if so many elements may take so many dispatches."""
+        """True if a tiled copy of so many elements may take so many dispatches."""
         return (dispatches - 1) * self.elements_per_dispatch <= elements
 
 

@@ -14,7 +14,7 @@ from restride.conformance.case import Case
 from restride.conformance.spelling import Sizes
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError
-from restride.injective import may_overlap
+from restride.injective import may_overlap, written_by
 from restride.layout import Layout, axis_order, laid_out
 from restride.tensor import Tensor
 
@@ -50,7 +50,7 @@ def require_valid(case: Case) -> None:
     out = case["out"]
     if case.op == "reorder" and case["permute"] is not None and out not in (None, "same", "default"):
         raise DescriptorError(f"permute gives the layout too, so out={out} must be same or default: {case}")
-    if out == "same" and may_overlap(case.src, case.dst):
+    if out == "same" and may_overlap(case.src, written_by(case.dst)):
         raise DescriptorError(f"with out=same the destination must lie apart from the source: {case}")
     if makes_destination(case):
         laid_out(TensorDesc(case.dst.dtype, case.dst.sizes), _layout(case))
