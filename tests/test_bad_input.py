@@ -153,7 +153,7 @@ ROWS = [
     Row("reorder: tag of both cases", lambda t: rs.reorder(t.x, "aB", out=t.out),
         ("layout 'aB' for " + HERE, "upper-case letter 'B' needs a block such as '16b'", "character 2 of tag 'aB'")),
     Row("reorder: tag with a block of a plain axis", lambda t: rs.reorder(t.x, "ab4b", out=t.out),
-        ("layout 'ab4b' for " + HERE, "upper-case in 'ab'", "character 4 of tag 'ab4b'")),
+        ("layout 'ab4b' for " + HERE, "upper-case before it", "character 4 of tag 'ab4b'")),
     Row("reorder: tag with a letter twice", lambda t: rs.reorder(t.x, "Aa4a", out=t.out),
         ("layout 'Aa4a' for " + HERE, "letter 'a' names its axis a second time", "character 2")),
     Row("reorder: tag with a block of 0", lambda t: rs.reorder(t.x, "aB0b", out=t.out),

@@ -381,3 +381,11 @@ def test_apart_in_one_tiled_buffer_even_where_one_side_is_strided(device):
     expected = before.copy()
     expected[8:12, 2:6] = before[0:4, 0:4]
     assert np.array_equal(big.numpy(), expected)
+
+
+def test_the_braces_of_a_text_are_a_layout(device):
+    x = rs.asarray(np.arange(15, dtype=np.float32).reshape(3, 5), device=device)
+    assert str(rs.reorder(x, "{1,0:T(2,2)}").desc) == "f32[3,5]{1,0:T(2,2)}"
+    assert str(rs.reorder(x, " {strides=(7,1)}").desc) == "f32[3,5]{strides=(7,1)}"
+    with pytest.raises(rs.DescriptorError, match=r"'\{1,0:T\(0\)\}' for f32\[3,5\]\{1,0\}: .* at character 16"):
+        rs.reorder(x, "{1,0:T(0)}")

@@ -505,3 +505,24 @@ def test_the_layouts_of_the_document_are_layouts():
     assert len(texts) == 9
     for text in texts:
         assert str(TensorDesc.parse(text)).startswith(text.removesuffix("}"))
+
+
+def test_the_second_layout_may_be_a_tag_or_a_name():
+    assert str(show("f32[2,16,4,4]", "nChw16c")) == str(show("f32[2,16,4,4]", "f32[2,16,4,4]:nChw16c"))
+    assert "f32[1,2,3,4]{1,3,2,0}" in str(show("f32[1,2,3,4]", "NHWC"))
+
+
+def test_explain_works_out_the_element_that_is_asked_for(capsys):
+    assert main(["show", "bf16[33,200]{1,0:T(8,128)(2,1)}", "--at", "5,130"]) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "the element of index 5,130, lies at" in lines
+    assert "offset 1541, byte 3082" in lines  # 1024 * 1 + 256 * 2 + 2 * 2 + 1
+    assert main(["show", "f32[3,5]", "--at", "3,0"]) == 2
+    assert "index 3 is outside [0, 3) of axis 0 in f32[3,5]{1,0}" in capsys.readouterr().err
+    assert main(["show", "f32[3,5]", "--at", "x"]) == 2
+    assert "--at takes an index such as 2,3, not 'x'" in capsys.readouterr().err
+
+
+def test_braces_that_a_shell_expanded_are_recognised(capsys):
+    assert main(["show", "f32[2,3]0", "f32[2,3]1"]) == 2
+    assert "put the layout in quotes" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What ``layout=`` accepts: a descriptor or its text, a oneDNN tag, a name such as "NHWC", "NCHW->NHWC", or "any"."""
+"""What ``layout=`` accepts: a descriptor, its text or the braces of it, a oneDNN tag, "NHWC", "NCHW->NHWC", "any"."""
 
 from __future__ import annotations
 
@@ -41,6 +41,8 @@ def _written(layout: str, like: TensorDesc) -> TensorDesc:
     name = layout.strip()
     if name == "any":
         return family(like, like.sizes)
+    if name.startswith("{"):
+        name = f"{like.dtype}[{','.join(map(str, like.sizes))}]{name}"
     if name.isupper() and name.isalpha():
         return TensorDesc.xla(like.dtype, like.sizes, _minor_to_major(name, like))
     try:
@@ -52,8 +54,9 @@ def _written(layout: str, like: TensorDesc) -> TensorDesc:
 def family(desc: TensorDesc, sizes: Sequence[int]) -> TensorDesc:
     """The layout of ``desc`` for other sizes: its order of axes, its tiles or blocks; not its padded sizes or holes.
 
-    A view that takes part of a tiled layout, or permutes it, has the tiles of the whole, permuted with it. Otherwise,
-    and where a broadcast leaves no order, packed and row-major.
+    A view of tiles or blocks that no strides describe has the tiles of the whole, permuted with it. What strides
+    describe has their order, ``t[:, :16]`` of channels in blocks of 16 too; what neither does, a broadcast say, is
+    packed and row-major.
 
     Source: oneDNN specification, Resampling (memory tag ``any``).
     """
@@ -105,9 +108,9 @@ def _minor_to_major(name: str, src: TensorDesc) -> tuple[int, ...]:
     unknown = sorted(set(letters) - set(AXIS_NAMES))
     if unknown or not letters:
         raise DescriptorError(
-            f"unknown layout {name!r} for {src}: it is a TensorDesc, a text such as 'f32[2,3]{{0,1}}', a oneDNN tag "
-            f"such as 'nChw16c', a name of the letters {' '.join(AXIS_NAMES)} such as 'NHWC', a permutation such as "
-            f"'NCHW->NHWC', or 'any'"
+            f"unknown layout {name!r} for {src}: it is a TensorDesc, a text such as 'f32[2,3]{{0,1}}' or '{{0,1}}', a "
+            f"oneDNN tag such as 'nChw16c', a name of the letters {' '.join(AXIS_NAMES)} such as 'NHWC', a permutation "
+            f"such as 'NCHW->NHWC', or 'any'"
         )
     _require_letters(letters, name, src)
     logical = [letter for letter in AXIS_NAMES if letter in letters]

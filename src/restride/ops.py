@@ -62,10 +62,11 @@ def reorder(x: Any, layout: Layout = None, *, out: Tensor | None = None) -> Tens
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.
-        layout: a TensorDesc or its text; a oneDNN tag ("nhwc", "nChw16c") or a name of the letters N C D H W, which
-            change memory only ("NHWC": sizes and ``numpy()`` keep the order N, C, H, W); "any", the family of the
-            layout that ``x`` has; or "A->B" with any letters, which permutes the logical axes too, so that
-            ``reorder(x, "NCHW->NHWC").numpy()`` equals ``x.transpose(0, 2, 3, 1)``. Default: packed, row-major.
+        layout: a TensorDesc, its text, or the braces of it ("{1,0:T(8,128)}"); a oneDNN tag ("nhwc", "nChw16c") or a
+            name of the letters N C D H W, which change memory only ("NHWC": sizes and ``numpy()`` keep the order N, C,
+            H, W); "any", the family of the layout that ``x`` has; or "A->B" with any letters, which permutes the
+            logical axes too, so that ``reorder(x, "NCHW->NHWC").numpy()`` equals ``x.transpose(0, 2, 3, 1)``.
+            Default: packed, row-major.
         out: where to write; its own layout counts. The padding of a whole layout (padded sizes, tiles, blocks) is
             written; of a view, and between the elements of strides, nothing is touched.
 

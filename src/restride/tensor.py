@@ -191,7 +191,9 @@ def as_desc(desc: TensorDesc | str) -> TensorDesc:
     if isinstance(desc, str):
         return TensorDesc.parse(desc)
     if not isinstance(desc, TensorDesc):
-        raise DescriptorError(f"desc must be a TensorDesc or its text, got {desc!r}")
+        raise DescriptorError(
+            f"desc must be a TensorDesc or its text, got {' '.join(repr(desc).split())[:60]} ({type(desc).__name__})"
+        )
     return desc
 
 

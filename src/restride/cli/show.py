@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import BinaryIO
 
 from restride.cli.arguments import Commands
-from restride.cli.exits import EXPLAINED, Exit
+from restride.cli.exits import EXPLAINED, Exit, UsageError
 from restride.cli.files import write_whole
-from restride.desc import TensorDesc
 from restride.drawing.explain import explain
 from restride.drawing.show import show
 
@@ -34,24 +34,40 @@ def add_commands(commands: Commands) -> None:
     """Add ``show``."""
     parser = commands.add_parser("show", help="a picture of a layout", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("layout", metavar="LAYOUT", help="a layout in any written form")
-    parser.add_argument("to", metavar="LAYOUT2", nargs="?", help="what it is reordered to: the same sizes and type")
+    parser.add_argument(
+        "to", metavar="LAYOUT2", nargs="?", help="what it is reordered to, also a tag or a name such as NHWC"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the picture to a .svg or .png instead")
     parser.add_argument("--explain", action="store_true", help="the digits and the formula of the offset, with numbers")
+    parser.add_argument(
+        "--at", metavar="INDEX", help="the element that --explain works out: 2,3; default: the last one"
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Draw, write or explain."""
+    for text in filter(None, (arguments.layout, arguments.to)):
+        if re.search(r"\][0-9]", text):
+            raise UsageError(f"{text!r} is what a shell makes of braces: put the layout in quotes")
     picture = show(arguments.layout, arguments.to)
+    index = None if arguments.at is None else _index(arguments.at)
     if arguments.output is not None:
         _write(arguments.output, picture.file(arguments.output))
         print(f"restride: wrote {arguments.output}", file=sys.stderr)
     else:
         print(picture)
-    if arguments.explain:
-        for text in filter(None, (arguments.layout, arguments.to)):
-            print(f"\n{explain(TensorDesc.parse(text))}")
+    if arguments.explain or index is not None:
+        for desc in picture.layouts:
+            print(f"\n{explain(desc, index)}")
     return Exit.OK
+
+
+def _index(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(number) for number in text.split(",") if text)
+    except ValueError:
+        raise UsageError(f"--at takes an index such as 2,3, not {text!r}") from None
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -219,7 +219,7 @@ class DescFacts:
         return self.offset + sum(value * stride for value, stride in zip(values, self.strides, strict=True))
 
     def index_of(self, offset: SupportsIndex) -> tuple[int, ...] | None:
-        """The index that lies at an element of the buffer; None if there is none, which makes it padding.
+        """The index that lies at an element of the buffer; None if there is none: padding, a gap, or past the buffer.
 
         Where several indices share the element it is the lexicographically smallest of them.
 

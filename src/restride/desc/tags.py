@@ -86,7 +86,7 @@ def parse_tag(text: str) -> FormatTag:
     if not isinstance(text, str):
         raise DescriptorError(f"a format tag must be a str, got {text!r} ({type(text).__name__})")
     if re.fullmatch("[A-Z]+", text):
-        _fail(text, 0, f"an upper-case name is a layout such as 'NHWC', not a tag such as {cut(text.lower())},")
+        _fail(text, 0, f"an upper-case name is no tag, write {cut(text.lower())} (a layout argument takes 'NHWC' too),")
     tag = _OWN_SPELLING.get(text, text)
     outer = _outer_letters(tag)
     axes = _axes(tag, outer)
@@ -148,7 +148,11 @@ def _blocks(tag: str, outer: str, axes: dict[str, int]) -> tuple[tuple[int, int]
         if volume >= _VOLUME:
             _fail(tag, at, "the blocks of a tag must hold less than 2^62 elements, exceeded")
         if letter not in axes or letter.upper() not in outer:
-            _fail(tag, found.start(2), f"a block has the lower-case letter of an axis that is upper-case in {outer!r},")
+            _fail(
+                tag,
+                found.start(2),
+                "a block has the lower-case letter of an axis that is upper-case before it, as in 'nChw16c',",
+            )
         blocks.append((axes[letter], int(size)))
         at = found.end()
     blocked = {axis for axis, _ in blocks}

@@ -9,12 +9,16 @@ from restride.desc.digits import Atom, Digit, Linear, axis_letter
 from restride.drawing.legend import index_text, memory_text
 
 
-def explain(desc: TensorDesc) -> str:
-    """Several lines: axes, formula, digits, the last element step by step, and the bytes."""
-    return "\n".join(_lines(desc))
+def explain(desc: TensorDesc, index: tuple[int, ...] | None = None) -> str:
+    """Several lines: axes, formula, digits, one element step by step (None: the last), and the bytes.
+
+    Raises:
+        DescriptorError: there is no such index.
+    """
+    return "\n".join(_lines(desc, index))
 
 
-def _lines(desc: TensorDesc) -> Iterator[str]:
+def _lines(desc: TensorDesc, index: tuple[int, ...] | None) -> Iterator[str]:
     yield str(desc)
     for axis, size in enumerate(desc.sizes):
         yield f"  {axis_letter(axis)} is the index along axis {axis}, of size {size}"
@@ -23,19 +27,20 @@ def _lines(desc: TensorDesc) -> Iterator[str]:
         return
     yield f"  offset = {desc.address}"
     terms = desc.address.terms
-    last = tuple(size - 1 for size in desc.sizes)
+    at = tuple(size - 1 for size in desc.sizes) if index is None else index
+    offset = desc.offset_of(at)
     if terms:
         yield "  where"
         yield from _table([(str(atom), f"{_range(atom)}:", _meaning(atom)) for _, atom in terms])
-    yield f"  the last element, index {index_text(last)}, lies at"
+    which = "the last element, index" if index is None else "the element of index"
+    yield f"  {which} {index_text(at)}, lies at"
     rows = [
-        (f"{stride} *", f"{_value(atom, last)}", f"= {stride * _value(atom, last)}", f"for {atom}")
+        (f"{stride} *", f"{_value(atom, at)}", f"= {stride * _value(atom, at)}", f"for {atom}")
         for stride, atom in terms
     ]
     if desc.address.const or not terms:
         rows.append(("", "", f"= {desc.address.const}", "in any case"))
     yield from _table(rows, numbers=3)
-    offset = desc.offset_of(last)
     yield f"  offset {offset}, byte {offset * desc.dtype.itemsize}"
     yield f"  {memory_text(desc)}"
 

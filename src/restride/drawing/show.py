@@ -16,6 +16,7 @@ from restride.drawing.png import write_png
 from restride.drawing.svg import write_svg
 from restride.drawing.terminal import draw_text, in_ascii
 from restride.errors import DescriptorError
+from restride.layout import laid_out
 from restride.tensor import Tensor, as_desc
 
 FORMATS = (".svg", ".png")
@@ -31,14 +32,17 @@ def show(layout: TensorDesc | Tensor | str, to: TensorDesc | Tensor | str | None
 
     Args:
         layout: a descriptor, its text, or a tensor.
-        to: another layout of the same sizes and element type; its elements keep their colours of the first one.
+        to: another layout of the same sizes and element type, as ``rs.reorder`` takes it, a tag or a name too; its
+            elements keep their colours of the first one.
 
     Raises:
         DescriptorError: a text that is no layout, other sizes, or ``to`` overlaps itself.
         UnsupportedError: another element type.
     """
     src = _desc_of(layout)
-    return Picture(src, None if to is None else Move(src, _desc_of(to)))
+    if to is None:
+        return Picture(src, None)
+    return Picture(src, Move(src, laid_out(src, to) if isinstance(to, str) else _desc_of(to)))
 
 
 def _desc_of(layout: TensorDesc | Tensor | str) -> TensorDesc:
@@ -52,6 +56,7 @@ class Picture:
         first = LayoutMap(desc)
         self._maps = [first] if move is None else [first, LayoutMap(move.dst, coloured_by=first)]
         self._remarks = [] if move is None else list(move.lines())
+        self.layouts = [desc] if move is None else [desc, move.dst]
 
     def text(self, width: int = 80, is_coloured: bool = False) -> str:
         """Lines of at most ``width`` characters, where the labels allow it."""
