@@ -181,14 +181,14 @@ def random_case(choose: random.Random) -> Case:
 def test_random_cases_round_trip() -> None:
     choose = random.Random(7)
     views = 0
-    for _ in range(20_000):
+    for _ in range(8_000):
         case = random_case(choose)
         again = Case.parse(str(case))
         assert again == case
         assert str(again) == str(case)
         assert hash(again) == hash(case)
         views += case.view is not None
-    assert views > 5000
+    assert views > 2000
 
 
 @pytest.mark.parametrize(

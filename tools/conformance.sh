@@ -24,8 +24,8 @@ has_swiftshader() {
 
 case "${1:-}" in
 test)
-    if has_swiftshader; then cases ci --driver swiftshader; fi
-    cases ci --validate sync
+    if has_swiftshader; then cases ci --driver swiftshader --shard 1/3; fi
+    cases ci --validate sync --shard 1/2
     cases smoke --validate gpu
     cases smoke --form specialised --validate sync
     cases ci --form specialised --shard 1/4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, SupportsIndex
 
 from restride.desc.blocking import blocked, tiled
@@ -213,7 +214,7 @@ class TensorDesc(DescFacts):
         """
         if not isinstance(text, str):
             raise DescriptorError(f"a descriptor text must be a str, got {text!r} ({type(text).__name__})")
-        return cls._written(parse_parts(text))
+        return _parsed(text)
 
     @classmethod
     def _written(cls, parts: DescParts) -> TensorDesc:
@@ -305,3 +306,9 @@ class TensorDesc(DescFacts):
     def __reduce__(self) -> tuple[Callable[[str], TensorDesc], tuple[str]]:
         # By text, because the hash of a text, and so the stored one, differs from process to process.
         return TensorDesc.parse, (str(self),)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> TensorDesc:
+    # A program writes few layouts, and each at every call; a descriptor never changes.
+    return TensorDesc._written(parse_parts(text))  # noqa: SLF001 - the other half of parse
