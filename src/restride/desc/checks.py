@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from restride.desc.digits import Linear
+from restride.desc.digits import Linear, affine
 from restride.desc.facts import DescFacts
 from restride.desc.scanner import cut
 from restride.desc.text import DescParts, format_parts
@@ -94,14 +94,26 @@ def checked_padding(padded_sizes: Any, sizes: tuple[int, ...], where: Callable[[
     return padded
 
 
-def require_inside(
-    inner: DescFacts, coordinates: Sequence[Linear], sizes: Sequence[int], steps: Sequence[Sequence[int]]
-) -> None:
-    """A view reaches no index outside what it looks at, and no axis of it moves along two axes there."""
-    for axis, (coordinate, size) in enumerate(zip(coordinates, inner.sizes, strict=True)):
-        low, high = coordinate.span if 0 not in sizes else (coordinate.const, coordinate.const - 1)
-        if not low >= 0 or not high < size:
+def coordinates_of_view(
+    inner: DescFacts, sizes: tuple[int, ...], starts: tuple[int, ...], steps: tuple[tuple[int, ...], ...]
+) -> list[Linear]:
+    """Where an index of a view lies along each axis of ``inner``.
+
+    A view reaches no index outside what it looks at, and no axis of it moves along two axes there.
+    """
+    if len(steps) != len(sizes) or any(len(given) != inner.rank for given in (starts, *steps)):
+        raise DescriptorError(
+            f"a view of sizes {sizes} of {inner} needs one step per axis, and starts and steps of {inner.rank} "
+            f"numbers each: got starts {starts}, steps {steps}"
+        )
+    coordinates = []
+    for axis, (start, size) in enumerate(zip(starts, inner.sizes, strict=True)):
+        coordinate = affine(start, [(k, sizes[k], step[axis]) for k, step in enumerate(steps)])
+        low, high = coordinate.span if 0 not in sizes else (start, start - 1)
+        if low < 0 or high >= size:
             raise DescriptorError(f"a view reaches [{low}, {high}] along axis {axis} of size {size} in {inner}")
-    for axis, (size, step) in enumerate(zip(sizes, steps, strict=True)):
-        if size > 1 and sum(move != 0 for move in step) > 1:
-            raise DescriptorError(f"axis {axis} of a view moves along several axes of {inner}: steps {step}")
+        coordinates.append(coordinate)
+    for axis, (count, moves) in enumerate(zip(sizes, steps, strict=True)):
+        if count > 1 and sum(move != 0 for move in moves) > 1:
+            raise DescriptorError(f"axis {axis} of a view moves along several axes of {inner}: steps {moves}")
+    return coordinates

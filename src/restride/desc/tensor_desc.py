@@ -12,12 +12,11 @@ from restride.desc.checks import (
     checked_sizes,
     checked_steps,
     checked_tiles,
+    coordinates_of_view,
     naming,
     packed_strides,
-    require_inside,
     where_of,
 )
-from restride.desc.digits import affine
 from restride.desc.dml import checked_dml
 from restride.desc.facts import DescFacts
 from restride.desc.fields import Fields, strided, viewed, whole
@@ -176,18 +175,8 @@ class TensorDesc(DescFacts):
         if not isinstance(inner, TensorDesc):
             raise DescriptorError(f"a view looks at a TensorDesc, not at {inner!r}")
         its_sizes = checked_sizes(inner.dtype, sizes)
-        its_starts = integers("starts", starts, inner.__str__)
-        its_steps = checked_steps(steps, inner)
-        if len(its_steps) != len(its_sizes) or any(len(given) != inner.rank for given in (its_starts, *its_steps)):
-            raise DescriptorError(
-                f"a view of sizes {its_sizes} of {inner} needs one step per axis, and starts and steps of {inner.rank} "
-                f"numbers each: got starts {its_starts}, steps {its_steps}"
-            )
-        coordinates = [
-            affine(start, [(k, its_sizes[k], step[axis]) for k, step in enumerate(its_steps)])
-            for axis, start in enumerate(its_starts)
-        ]
-        require_inside(inner, coordinates, its_sizes, its_steps)
+        its_starts, its_steps = integers("starts", starts, inner.__str__), checked_steps(steps, inner)
+        coordinates = coordinates_of_view(inner, its_sizes, its_starts, its_steps)
         blocking = inner.blocking
         if blocking is None and inner.is_written_by_order and inner.minor_to_major is not None:
             blocking = tiled(inner.sizes, inner.minor_to_major, ())
