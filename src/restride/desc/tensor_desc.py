@@ -37,8 +37,7 @@ class TensorDesc(DescFacts):
     at 0 or above. The unit of strides and ``offset`` is elements.
 
     ``==`` and ``hash`` compare memory: what lies where, and the padding that is written with it. The strides of axes of
-    size 1 do not count, nor do strides and offset of an empty tensor. ``str``, ``strides`` and ``minor_to_major`` give
-    back what was written.
+    size 1 do not count, nor do those of an empty tensor. ``str`` and ``strides`` give back what was written.
 
     Args:
         dtype: element type, in any spelling ``as_dtype`` knows.
@@ -206,18 +205,6 @@ class TensorDesc(DescFacts):
         return _parsed(text)
 
     @classmethod
-    def _written(cls, parts: DescParts) -> TensorDesc:
-        if parts.strides is not None:
-            return cls(parts.dtype, parts.sizes, parts.strides, parts.offset)
-        if parts.tag is not None:
-            return cls.from_tag(parts.tag, parts.sizes, parts.dtype)
-        if parts.inner is not None:
-            return cls.view_of(cls._written(parts.inner), parts.sizes, parts.starts, parts.steps)
-        return cls.xla(
-            parts.dtype, parts.sizes, parts.minor_to_major, parts.tiles, parts.padded_sizes, parts.padding_value
-        )
-
-    @classmethod
     def from_dml(
         cls, sizes: Iterable[SupportsIndex], strides: Iterable[SupportsIndex] | None = None, dtype: Any = "f32"
     ) -> TensorDesc:
@@ -261,9 +248,7 @@ class TensorDesc(DescFacts):
         return cls(dtype, its_sizes, packed_strides((*its_sizes[:-1], pitch), tuple(range(len(its_sizes)))[::-1]))
 
     def promoted(self, rank: SupportsIndex) -> TensorDesc:
-        """The same elements with leading axes of size 1 up to ``rank``, as DirectML wants 2-D data in 4-D or 5-D.
-
-        ``f32[3,5]`` promoted to 4 has sizes 1,1,3,5 and strides 15,15,5,1.
+        """The same elements with leading axes of size 1 up to ``rank``: ``f32[3,5]`` to 4 has strides 15,15,5,1.
 
         Raises:
             DescriptorError: ``rank`` is below the descriptor's or above 8.
@@ -300,4 +285,15 @@ class TensorDesc(DescFacts):
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> TensorDesc:
     # A program writes few layouts, and each at every call; a descriptor never changes.
-    return TensorDesc._written(parse_parts(text))  # noqa: SLF001 - the other half of parse
+    return _of(parse_parts(text))
+
+
+def _of(parts: DescParts) -> TensorDesc:
+    dtype, sizes = parts.dtype, parts.sizes
+    if parts.strides is not None:
+        return TensorDesc(dtype, sizes, parts.strides, parts.offset)
+    if parts.tag is not None:
+        return TensorDesc.from_tag(parts.tag, sizes, dtype)
+    if parts.inner is not None:
+        return TensorDesc.view_of(_of(parts.inner), sizes, parts.starts, parts.steps)
+    return TensorDesc.xla(dtype, sizes, parts.minor_to_major, parts.tiles, parts.padded_sizes, parts.padding_value)
