@@ -1,4 +1,4 @@
-"""DirectML's buffer size: the bytes that ``DML_BUFFER_TENSOR_DESC::TotalTensorSizeInBytes`` has to be at least."""
+"""DirectML's rules for the sizes, strides and bytes of a buffer tensor, ``DML_BUFFER_TENSOR_DESC``."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ from restride.plan.places import Cuts, Place, Run
 MOST_WALKS = 16
 """Strided walks that one copy may become; what would need more goes to the general kernel."""
 
-
 MOST_STEPS = MAX_AXES - 1
 """Axes of a walk before it is simplified; 64-bit elements moved by words take one more."""
 
