@@ -1,53 +1,146 @@
-"""The reference for ``reorder``: memory layouts leave the logical array alone, ``A->B`` permutes its axes."""
+"""The reference for ``reorder``: layouts keep the logical array, ``A->B`` permutes it, elements are converted."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from restride.desc import TensorDesc
+from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
+from restride.integers import integers
 from restride.reference.arguments import as_array, describe
+from restride.reference.arithmetic import Steps, computed, entries
+from restride.reference.conversion import convert
 from restride.reference.tags import read_tag
 
 _LETTERS = "NCDHW"
 
 
-def reorder(x: Any, layout: TensorDesc | str | None = None) -> np.ndarray[Any, Any]:
+def reorder(
+    x: Any,
+    layout: TensorDesc | str | None = None,
+    dtype: Any = None,
+    src_scale: Any = None,
+    src_zero_point: Any = None,
+    dst_scale: Any = None,
+    dst_zero_point: Any = None,
+    sum_scale: float | None = None,
+    group_sizes: Sequence[int] | None = None,
+    rounding: str = "nearest_even",
+    saturate: bool = True,
+    *,
+    out: Any = None,
+    rounds_first: bool = False,
+    flush: bool = False,
+) -> np.ndarray[Any, Any]:
     """The logical array that a reorder of ``x`` holds.
+
+    Without scales, zero points and sum the elements are converted (``reference.convert``). With one of them they are
+    computed in f32, every step rounded once, and then converted::
+
+        (src_scale * (x - src_zero_point) + sum_scale * out) / dst_scale + dst_zero_point
+
+    Steps that are absent are left out; so are scales of 1, zero points of 0 and a sum_scale of 0.
 
     Args:
         x: array of rank 0 to 8, in logical order.
         layout: a ``TensorDesc`` or its text, a oneDNN tag such as ``"nChw16c"``, a name such as ``"NHWC"``, or
-            ``"any"``: these say where elements lie in memory, so the array comes back as it is. ``"NCHW->NHWC"`` also
+            ``"any"``: these say where elements lie in memory, so the array's order stays. ``"NCHW->NHWC"`` also
             permutes: ``out[n, h, w, c] = x[n, c, h, w]``; a permutation may use any letters.
+        dtype: element type of the result; default: that of the descriptor, of ``out``, of ``x``.
+        src_scale: a number or an array that broadcasts against the sizes of ``x``; rounded to f32.
+        src_zero_point: the same.
+        dst_scale: a number or an array that broadcasts against the sizes of the result; rounded to f32.
+        dst_zero_point: the same.
+        sum_scale: factor of the old elements of the destination.
+        group_sizes: one integer an axis of ``x``: index i along it has entry ``i // group`` of an array of
+            ``ceil(size / group)`` entries. Arrays for the result have the groups of the axes they come from.
+        rounding: to integers: ``"nearest_even"``, ``"truncate"`` or ``"half_away"``.
+        saturate: what overflow gives, as in ``reference.convert``.
+        out: the old destination, an array of the result's sizes and type.
+        rounds_first: round to an integer before ``dst_zero_point`` is added, as ONNX's QuantizeLinear does.
+        flush: compute as a device does that takes f32 denormals for zeros of their sign, and gives such zeros.
 
     Returns:
-        A new array of the same element type; every bit of every element is kept.
+        A new array. With the same element type and no arithmetic every bit of every element is kept.
 
     Raises:
-        DescriptorError: the layout is unknown, or does not fit the sizes or element type of ``x``.
+        DescriptorError: the layout is unknown, or does not fit the sizes of ``x``; element types that contradict each
+            other; an array that does not broadcast; an unknown type or rounding.
 
-    Source: oneDNN specification, Reorder: the destination holds the source's logical elements in another memory format.
+    Source: oneDNN specification, Reorder: the destination holds the source's logical elements in another memory format;
+        its scales, zero points and sum.
     """
     array = as_array(x)
-    if isinstance(layout, str) and "->" in layout:
-        source, _, destination = layout.partition("->")
-        for side in (source, destination):
-            if not (side.isascii() and side.isalpha()):
-                raise DescriptorError(f"layout {layout!r} must have a letter for each axis on both sides of the arrow")
-            _require_a_letter_for_each_axis(side, layout, array)
-        if set(source) != set(destination):
-            raise DescriptorError(f"layout {layout!r} must have the same letters on both sides, for {describe(array)}")
-        return np.ascontiguousarray(array.transpose([source.index(letter) for letter in destination]))
-    if isinstance(layout, str) and layout != "any" and "[" not in layout:
+    order = _axis_order(layout, array)
+    sizes = tuple(array.shape[axis] for axis in order)
+    old = None if out is None else as_array(out)
+    if old is not None and old.shape != sizes:
+        raise DescriptorError(f"out {describe(old)} must have the sizes {list(sizes)} of the result")
+    if sum_scale is not None and old is None:
+        raise DescriptorError(f"sum_scale {sum_scale} needs out, the old elements, for {describe(array)}")
+    target = _result_type(array, _layout_type(layout, array), dtype, old)
+    groups = integers("group_sizes", group_sizes) if group_sizes is not None else (1,) * array.ndim
+    if len(groups) != array.ndim or min(groups, default=1) < 1:
+        raise DescriptorError(f"group_sizes {list(groups)} must be one integer >= 1 an axis of {describe(array)}")
+    dst_groups = tuple(groups[axis] for axis in order)
+    steps = Steps(
+        order,
+        src_scale=entries("src_scale", src_scale, array.shape, groups, neutral=1),
+        src_zero_point=entries("src_zero_point", src_zero_point, array.shape, groups, neutral=0),
+        dst_scale=entries("dst_scale", dst_scale, sizes, dst_groups, neutral=1),
+        dst_zero_point=entries("dst_zero_point", dst_zero_point, sizes, dst_groups, neutral=0),
+        sum_scale=entries("sum_scale", sum_scale, (), (), neutral=0),
+        rounds_first=rounds_first,
+        flushes=flush,
+    )
+    values = array.transpose(order) if steps.are_none else computed(array, old, steps, rounding)
+    return convert(values, target, rounding, saturate)
+
+
+def _result_type(array: np.ndarray[Any, Any], layout_type: DType | None, dtype: Any, old: Any) -> DType:
+    """The one type that dtype, the layout and out name; that of ``array`` where none does."""
+    named = {
+        "dtype": None if dtype is None else as_dtype(dtype),
+        "layout": layout_type,
+        "out": None if old is None else as_dtype(old.dtype),
+    }
+    types = {argument: element for argument, element in named.items() if element is not None}
+    if len(set(types.values())) > 1:
+        given = ", ".join(f"{argument} {element}" for argument, element in types.items())
+        raise DescriptorError(f"the element types of {given} must be one, for {describe(array)}")
+    return next(iter(types.values()), as_dtype(array.dtype))
+
+
+def _layout_type(layout: TensorDesc | str | None, array: np.ndarray[Any, Any]) -> DType | None:
+    """The element type that a descriptor names; it must have the sizes of ``array``. None for every other layout."""
+    if layout is None or (isinstance(layout, str) and "[" not in layout):
+        return None
+    desc = TensorDesc.parse(layout) if isinstance(layout, str) else layout
+    if tuple(desc.sizes) != array.shape:
+        raise DescriptorError(f"layout {desc} must have the sizes of the source {describe(array)}")
+    return desc.dtype
+
+
+def _axis_order(layout: TensorDesc | str | None, array: np.ndarray[Any, Any]) -> tuple[int, ...]:
+    """The axes of the result, as axes of ``array``: ``"NCHW->NHWC"`` is (0, 2, 3, 1), every other layout keeps them."""
+    kept = tuple(range(array.ndim))
+    if not isinstance(layout, str) or layout == "any" or "[" in layout:
+        return kept
+    if "->" not in layout:
         _require_name_or_tag(layout, array)
-    elif layout is not None and layout != "any":
-        desc = TensorDesc.parse(layout) if isinstance(layout, str) else layout
-        if tuple(desc.sizes) != array.shape or desc.dtype != array.dtype:
-            raise DescriptorError(f"layout {desc} must have the sizes and element type of the source {describe(array)}")
-    return array.copy()
+        return kept
+    source, _, destination = layout.partition("->")
+    for side in (source, destination):
+        if not (side.isascii() and side.isalpha()):
+            raise DescriptorError(f"layout {layout!r} must have a letter for each axis on both sides of the arrow")
+        _require_a_letter_for_each_axis(side, layout, array)
+    if set(source) != set(destination):
+        raise DescriptorError(f"layout {layout!r} must have the same letters on both sides, for {describe(array)}")
+    return tuple(source.index(letter) for letter in destination)
 
 
 def _require_name_or_tag(layout: str, array: np.ndarray[Any, Any]) -> None:

@@ -1,0 +1,113 @@
+"""Scales, zero points and the sum of a reorder: f32 steps, each rounded once, in the order that oneDNN states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from restride.errors import DescriptorError
+from restride.reference.conversion import convert
+from restride.reference.exact import Array
+
+_SMALLEST_NORMAL = np.float32(2.0**-126)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """What a reorder computes between its two conversions; None is a step that is left out.
+
+    ``src_*`` have the sizes of the source, ``dst_*`` those of the result, whose axis k is axis ``order[k]`` of the
+    source. ``rounds_first``: the quotient is rounded to an integer before ``dst_zero_point`` is added (ONNX).
+    ``flushes``: on a device that takes f32 denormals for zeros of their sign, and gives such zeros.
+    """
+
+    order: tuple[int, ...]
+    src_scale: Array | None
+    src_zero_point: Array | None
+    dst_scale: Array | None
+    dst_zero_point: Array | None
+    sum_scale: Array | None
+    rounds_first: bool = False
+    flushes: bool = False
+
+    @property
+    def are_none(self) -> bool:
+        """Nothing but a conversion is left."""
+        sides = (self.src_scale, self.src_zero_point, self.dst_scale, self.dst_zero_point)
+        return self.sum_scale is None and all(values is None for values in sides)
+
+
+def entries(
+    argument: str, value: Any, sizes: Sequence[int], group_sizes: Sequence[int], neutral: float
+) -> Array | None:
+    """A scale or zero point as one f32 an element of ``sizes``; None where it is absent or ``neutral`` everywhere.
+
+    Index i along an axis has entry ``i // group``: 2 scales, group 3, size 5 are a a a b b.
+
+    Raises:
+        DescriptorError: the array does not broadcast against the sizes.
+    """
+    if value is None:
+        return None
+    given = convert(value, np.float32)
+    values = given
+    for axis in range(len(sizes) if given.ndim == len(sizes) else 0):
+        size, group, count = sizes[axis], group_sizes[axis], given.shape[axis]
+        if count not in {1, size} and count == -(-size // group):
+            values = np.take(values, np.arange(size) // group, axis)
+    try:
+        values = np.broadcast_to(values, sizes)
+    except ValueError:
+        raise DescriptorError(
+            f"{argument} of sizes {list(given.shape)} must broadcast against {list(sizes)}, "
+            f"group_sizes {list(group_sizes)}"
+        ) from None
+    return None if (values == neutral).all() else values
+
+
+def computed(array: Array, old: Array | None, steps: Steps, rounding: str) -> Array:
+    """``(src_scale * (array - src_zero_point) + sum_scale * old) / dst_scale + dst_zero_point`` in f32.
+
+    ``array`` and ``old`` are elements of any type, rounded to f32 once. One correctly rounded operation a step: numpy's
+    of two float32 arrays, which no compiler contracts. s32 16777217 with scale 3: f32 holds 16777216, and 50331648 is
+    the product.
+    """
+
+    def f32(values: Array) -> Array:
+        return _flushed(values) if steps.flushes else values
+
+    with np.errstate(all="ignore"):
+        v = f32(convert(array, np.float32))
+        if steps.src_zero_point is not None:
+            v = f32(v - f32(steps.src_zero_point))
+        if steps.src_scale is not None:
+            v = f32(f32(steps.src_scale) * v)
+        v = v.transpose(steps.order)
+        if steps.sum_scale is not None and old is not None:
+            v = f32(v + f32(f32(steps.sum_scale) * f32(convert(old, np.float32))))
+        if steps.dst_scale is not None:
+            v = f32(v / f32(steps.dst_scale))
+        if steps.rounds_first:
+            v = _whole(v, rounding)
+        if steps.dst_zero_point is not None:
+            v = f32(v + f32(steps.dst_zero_point))
+    return v
+
+
+def _flushed(values: Array) -> Array:
+    return np.where(np.abs(values) < _SMALLEST_NORMAL, np.copysign(np.float32(0), values), values)
+
+
+def _whole(values: Array, rounding: str) -> Array:
+    """Each f32 rounded to an integer, still f32: 2.5 is 2, 2, 3 with nearest_even, truncate, half_away."""
+    if rounding == "nearest_even":
+        return np.rint(values)
+    toward_zero = np.trunc(values)
+    if rounding == "truncate":
+        return toward_zero
+    # The difference is exact: both numbers are multiples of the last bit of the larger one.
+    is_up = np.abs(values - toward_zero) >= np.float32(0.5)
+    return np.where(is_up, toward_zero + np.copysign(np.float32(1), values), toward_zero)

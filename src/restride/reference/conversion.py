@@ -1,0 +1,114 @@
+"""Every element type to every other: the exact value, rounded once, by integer arithmetic on bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from restride.dtypes import as_dtype
+from restride.errors import DescriptorError
+from restride.reference.arguments import as_array, describe
+from restride.reference.exact import FLOAT_FORMATS, Array, Exact, FloatFormat, exact
+
+ROUNDINGS = ("nearest_even", "truncate", "half_away")
+_CHUNK = 1 << 15  # elements at a time: two dozen arrays of 8-byte intermediates stay in the cache
+
+
+def convert(x: Any, dtype: Any, rounding: str = "nearest_even", saturate: bool = True) -> Array:
+    """Every element of ``x`` as ``dtype``, rounded at most once.
+
+    To an integer: rounded to a whole number, then clamped. 2.5 is 2, 2, 3 with ``"nearest_even"``, ``"truncate"``
+    (toward zero), ``"half_away"`` (halves away from zero). Without ``saturate`` the low bits in two's complement stay:
+    300 is 44 in u8. NaN is 0; infinities are the bound, or 0.
+    To pred: what is not zero is 1, NaN too. From pred: any byte that is not 0 is 1.
+    To a float: the nearest, ties to even, denormals kept, whatever ``rounding`` says. Beyond the largest finite number,
+    infinities included: infinity, but in f8e4m3fn, f8e5m2 and f16 the largest finite number, unless ``saturate`` is
+    False: then NaN in f8e4m3fn, which has no infinity. A NaN keeps its sign and the upper bits of its payload, and is
+    quiet.
+    To its own type: a copy of the bits.
+
+    Raises:
+        DescriptorError: an unknown element type or rounding, or a rank above 8.
+
+    Sources: IEEE 754-2019, 4.3 and 7.4; ONNX, Cast (``saturate``; integers wrap); oneDNN, Reorder (integers saturate).
+    """
+    array, target = as_array(x), as_dtype(dtype)
+    source = as_dtype(array.dtype)
+    if rounding not in ROUNDINGS:
+        raise DescriptorError(f"rounding {rounding!r} is not one of {', '.join(ROUNDINGS)}, for {describe(array)}")
+    if target == source:
+        return array.copy()
+    flat = array.reshape(-1)
+    result = np.empty(flat.shape, target.dtype)
+    for start in range(0, flat.size, _CHUNK):
+        number = exact(flat[start : start + _CHUNK], source.name)
+        if target == "pred":
+            part = (number.magnitude != 0) | number.infinite | number.nan
+        elif target.is_float:
+            part = _to_float(number, FLOAT_FORMATS[target.name], saturate)
+        else:
+            part = _to_integer(number, np.iinfo(target.dtype), rounding, saturate)
+        result[start : start + _CHUNK] = part.view(target.dtype)
+    return result.reshape(array.shape)
+
+
+def _to_integer(number: Exact, bounds: np.iinfo[Any], rounding: str, saturate: bool) -> Array:
+    """The low bits of the rounded number, as an unsigned integer of the width of the type with these ``bounds``."""
+    whole = _scaled(number.magnitude, number.exponent, rounding)
+    if saturate:
+        limit = np.where(number.negative, np.uint64(-int(bounds.min)), np.uint64(bounds.max))
+        # _scaled keeps 64 bits: 2^64 would come back as 0. Only floats have exponents above 0.
+        huge = (number.magnitude != 0) & (_bit_length(number.magnitude) + number.exponent > 64)
+        whole = np.where(huge | number.infinite, limit, np.minimum(whole, limit))
+    signed = np.where(number.negative, np.uint64(0) - whole, whole)
+    return signed.astype(f"u{bounds.bits // 8}")
+
+
+def _to_float(number: Exact, form: FloatFormat, saturate: bool) -> Array:
+    """The bits of the nearest float.
+
+    Its last bit stands at ``2^last``: such that ``fraction + 1`` bits are left, or at the last bit of denormals and of
+    zeros. With the bits so counted, numbers in order have bits in order: ``(last - lowest) * 2^fraction + rounded`` is
+    right for denormals (first term 0), for normal numbers (the hidden bit adds 1 to the field) and after a carry.
+    f16 of 2051 = 12 bits: last = 1, 1025.5 is rounded to 1026 (even); (1 + 24) * 1024 + 1026 is 0x6802, 2052.
+    """
+    last = _bit_length(number.magnitude) + number.exponent - (form.fraction + 1)
+    last = np.where(number.magnitude == 0, form.lowest_exponent, np.maximum(last, form.lowest_exponent))
+    rounded = _scaled(number.magnitude, number.exponent - last, "nearest_even")
+    bits = ((last - form.lowest_exponent).astype(np.uint64) << np.uint64(form.fraction)) + rounded
+    beyond = form.largest if form.saturates and saturate else form.beyond
+    bits = np.where((bits > form.largest) | number.infinite, np.uint64(beyond), bits)
+    bits = np.where(number.nan, np.uint64(form.nan) | (number.payload >> np.uint64(64 - form.fraction)), bits)
+    sign = number.negative.astype(np.uint64) << np.uint64(form.width - 1)
+    result: Array = (bits | sign).astype(f"u{form.width // 8}")
+    return result
+
+
+def _scaled(magnitude: Array, exponent: Array, rounding: str) -> Array:
+    """``magnitude * 2^exponent`` rounded to an integer: its low 64 bits.
+
+    11 * 2^-2 = 2.75: 10 in binary is kept, 1 is the half, and 1 is left below it.
+    """
+    right = np.clip(-exponent, 1, 64)
+    shrunk = np.where(exponent < -64, np.uint64(0), magnitude)  # below 2^64 * 2^-65 = 1/2: 0 in every rounding
+    below = (right - 1).astype(np.uint64)
+    halves = shrunk >> below
+    half, kept = halves & np.uint64(1), halves >> np.uint64(1)
+    if rounding == "nearest_even":
+        left_below = (shrunk & ((np.uint64(1) << below) - np.uint64(1))) != 0
+        kept = kept + (half & (left_below | kept))
+    elif rounding == "half_away":
+        kept = kept + half
+    grown = np.where(exponent > 63, np.uint64(0), magnitude << np.clip(exponent, 0, 63).astype(np.uint64))
+    return np.where(exponent < 0, kept, grown)
+
+
+def _bit_length(magnitude: Array) -> Array:
+    """Bits up to the highest one: 0 for 0, 3 for 5, 64 for 2^64 - 1.
+
+    A float64 has that in its exponent, but 2^64 - 1 would be rounded up to 2^64. With each bit below a set one cleared,
+    0b101010..., no carry can run through.
+    """
+    _, length = np.frexp((magnitude & ~(magnitude >> np.uint64(1))).astype(np.float64))
+    return np.asarray(length, np.int64)
