@@ -6,6 +6,8 @@
 //   an axis, innermost first: its number, its size, multiplier and shift of the division by it
 //   a digit: terms, constant, modulus (0: none), divisor; then multiplier and shift of both; then its terms
 //   a term: number, coefficient
+// CONVERT: elements of another type, and scales (scales.glsl); after the terms of both sides come a row, the terms of the places of
+// both pairs, and these terms.
 // f32[3,5]{1,0:T(2,2)}, element (2, 3): numbers 2, 3, then a div 2 = 1, b div 2 = 1, a mod 2 = 0, b mod 2 = 1; the offset is
 // 12 * 1 + 4 * 1 + 2 * 0 + 1 * 1 = 17.
 #version 450
@@ -17,13 +19,23 @@ layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) buffer Dst { uint dst[]; };
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 
+#ifdef CONVERT
+layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // the same buffer by pairs of scale and zero point
+layout(constant_id = 6) const uint NUMBERS = 16;
+#define SCALES
+#else
 layout(constant_id = 1) const uint WORDS = 1;     // words of an element: 2 where BITS is 32 and the element has 64
 layout(constant_id = 2) const bool FILL = false;  // write dispatch.src_base (and lane_stride above it) into every element
 layout(constant_id = 3) const uint NUMBERS = 16;
+#endif
 
 #include "dispatch.glsl"
 #include "division.glsl"
 #include "elements.glsl"
+#ifdef CONVERT
+#include "convert.glsl"
+#include "scales.glsl"
+#endif
 
 uint numbers[NUMBERS];
 uint row = 1;
@@ -65,10 +77,19 @@ void main() {
     for (uint n = 0; n < head.y; ++n) {
         make_digit(head.x + n);
     }
+#ifdef CONVERT
+    uint src_offset = sum_of_terms(head.z, dispatch.src_base);
+    uint dst_offset = sum_of_terms(head.w, dispatch.dst_base);
+    uvec4 pair_terms = parameters[row++];
+    vec2 src_pair = src_pair_at(sum_of_terms(pair_terms.x, dispatch.src_pairs));
+    vec2 dst_pair = dst_pair_at(sum_of_terms(pair_terms.y, dispatch.dst_pairs));
+    store_element_shared(dst_offset, made_of(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair));
+#else
     uint src_offset = sum_of_terms(head.z, FILL ? 0 : dispatch.src_base);
     uint dst_offset = sum_of_terms(head.w, dispatch.dst_base);
     for (uint word = 0; word < WORDS; ++word) {
         uint filled = word == 0 ? dispatch.src_base : dispatch.lane_stride;
         store_bits_shared(dst_offset * WORDS + word, FILL ? filled : load_bits(src_offset * WORDS + word));
     }
+#endif
 }

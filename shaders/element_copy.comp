@@ -34,11 +34,11 @@ uint src_offset;
 
 void begin_element() { src_offset = dispatch.src_base; }
 
-uint element_bits() {
+uvec2 element_bits(uint dst_offset) {
 #ifdef FILL
-    return dispatch.src_base;
+    return uvec2(dispatch.src_base, 0);
 #else
-    return load_bits(src_offset);
+    return uvec2(load_bits(src_offset), 0);
 #endif
 }
 

@@ -51,7 +51,7 @@ float sum_of_taps(uint slot, float first, float second) {
     return sum;
 }
 
-float value_0(uint offset) { return to_f32(load_bits(offset), TYPE); }
+float value_0(uint offset) { return uintBitsToFloat(f32_of(uvec2(load_bits(offset), 0), TYPE, false)); }
 
 float value_1(uint offset) {
     return sum_of_taps(0, value_0(offset + tap_offset[0].x), value_0(offset + tap_offset[0].y));
@@ -91,7 +91,7 @@ float value_n(uint offset) {
 
 void begin_element() { src_offset = dispatch.src_base; }
 
-uint element_bits() {
+uvec2 element_bits(uint dst_offset) {
     float value;
     switch (SLOTS) {
         case 1: value = value_1(src_offset); break;
@@ -99,7 +99,7 @@ uint element_bits() {
         case 3: value = value_3(src_offset); break;
         default: value = value_n(src_offset); break;
     }
-    return from_f32(value, TYPE);
+    return of_f32(floatBitsToUint(value), TYPE, NEAREST_EVEN, is_integer(TYPE));  // floats too large become infinity
 }
 
 void main() { write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x); }

@@ -55,6 +55,8 @@ LAYERS = (
     ("dtypes", "integers"),
     ("equation", "kernel"),
     ("desc",),
+    ("scales",),
+    ("arithmetic",),
     ("injective", "views", "layout", "reference", "plan", "dlpack"),
     ("host",),
     ("runtime",),
@@ -62,6 +64,7 @@ LAYERS = (
     ("tensor",),
     ("arrays",),
     ("ops",),
+    ("quantization",),
     ("drawing",),
 )
 

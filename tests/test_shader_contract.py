@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.conformance import Case
 from restride.conformance.shader.contract import CONTRACT, INTERFACES, SHARED_BYTES, form_of, module_named
 from restride.conformance.shader.interface import require_interface
 from restride.conformance.shader.part import SteeredLimits
+from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.plan import LINEAR_TYPES, copy_kernels
+from restride.plan import copy_kernels
 from restride.plan.axes import MAX_AXES
+from restride.plan.conversion import ELEMENT_TYPES, PAIRS_ALONG_FOUR, Conversion, ScaledPush
+from restride.plan.convert import FOURS_PER_INVOCATION
 from restride.plan.copy import ELEMENTS_PER_INVOCATION, TRANSPOSE_GROUP
 from restride.plan.elements import GROUP_SIZE
-from restride.plan.parameters import AXIS_ROWS, HEADER_ROWS, KERNEL_CONSTANTS, multiply_shift
+from restride.plan.parameters import AXIS_CONSTANTS, AXIS_ROWS, HEADER_ROWS, KERNEL_CONSTANTS, multiply_shift
 from restride.runtime.modules import load_module, manifest
 
 SHADERS = Path(__file__).parent.parent / "shaders"
@@ -39,6 +45,9 @@ def test_constants_of_an_axis_follow_those_of_the_kernel():
     declared = re.findall(r"constant_id = (\d+) \+ 5 \* k\) const uint (\w+)_##k", text)
     names = ["SIZE", "SRC", "DST", "TABLE", "SLOT"]
     assert declared == [(str(KERNEL_CONSTANTS + 1 + n), name) for n, name in enumerate(names)]
+    pairs = re.findall(r"constant_id = (\d+) \+ 2 \* k\) const uint (\w+)_##k", text)
+    behind = KERNEL_CONSTANTS + 1 + AXIS_CONSTANTS * MAX_AXES
+    assert pairs == [(str(behind), "SRC_PAIR"), (str(behind + 1), "DST_PAIR")]
 
 
 def test_constants_of_a_kernel_do_not_reach_those_of_the_axes():
@@ -49,11 +58,48 @@ def test_constants_of_a_kernel_do_not_reach_those_of_the_axes():
 
 def test_element_types_have_the_same_numbers():
     text = (SHADERS / "include/convert.glsl").read_text(encoding="utf-8")
-    (line,) = re.findall(r"const uint (F32 = .*?);", text)
-    assert {name.lower(): int(value) for name, value in re.findall(r"(\w+) = (\d+)", line)} == LINEAR_TYPES
+    lines = re.findall(r"const uint (F\d\d = .*?);", text)
+    assert {name.lower(): int(value) for line in lines for name, value in re.findall(r"(\w+) = (\d+)", line)} == (
+        ELEMENT_TYPES
+    )
 
 
-@pytest.mark.parametrize("file", ["strided_copy.comp", "element_copy.comp", "resample_linear.comp"])
+def test_roundings_have_the_same_numbers():
+    text = (SHADERS / "include/convert.glsl").read_text(encoding="utf-8")
+    (line,) = re.findall(r"const uint (NEAREST_EVEN = .*?);", text)
+    assert [name.lower() for name, _ in re.findall(r"(\w+) = (\d+)", line)] == list(ROUNDINGS)
+
+
+def test_push_constants_of_conversions_have_one_order():
+    text = (SHADERS / "include/dispatch.glsl").read_text(encoding="utf-8")
+    (block,) = re.findall(r"uniform Dispatch \{(.*?)\} dispatch;", text, re.DOTALL)
+    assert re.findall(r"(?:uint|float) (\w+);", block) == list(ScaledPush._fields)
+
+
+def test_steps_have_the_same_numbers():
+    text = (SHADERS / "include/scales.glsl").read_text(encoding="utf-8")
+    in_glsl = {name: int(value) for name, value in re.findall(r"([A-Z_]{3,}) = (\d+)[,;]", text)}
+    pair = np.float32([2, 3]).tobytes()
+    one = Scaling((1,), (1,), pair, has_scale=True, has_zero_point=True)
+    two = Scaling((2,), (1,), 2 * pair, has_scale=True, has_zero_point=True)
+
+    def constants(**fields):
+        arithmetic = Arithmetic(**{"saturate": False, **fields})
+        return Conversion(DTYPES["f32"], DTYPES["u8"], arithmetic).constants[2:]
+
+    assert constants(saturate=True) == (in_glsl["SATURATES"], 0)
+    assert constants(rounds_first=True) == (in_glsl["ROUNDS_FIRST"], 0)
+    assert constants(sum_scale=1.0) == (0, in_glsl["SUM"])
+    assert constants(src=replace(one, has_zero_point=False)) == (0, in_glsl["SRC_SCALE"])
+    assert constants(src=replace(one, has_scale=False)) == (0, in_glsl["SRC_ZERO_POINT"])
+    assert constants(dst=replace(one, has_zero_point=False)) == (0, in_glsl["DST_SCALE"])
+    assert constants(dst=replace(one, has_scale=False)) == (0, in_glsl["DST_ZERO_POINT"])
+    assert constants(src=two)[1] - constants(src=one)[1] == in_glsl["SRC_PAIRS"]
+    assert constants(dst=two)[1] - constants(dst=one)[1] == in_glsl["DST_PAIRS"]
+    assert PAIRS_ALONG_FOUR == (in_glsl["SRC_PAIRS_ALONG_FOUR"], in_glsl["DST_PAIRS_ALONG_FOUR"])
+
+
+@pytest.mark.parametrize("file", ["strided_copy.comp", "element_copy.comp", "resample_linear.comp", "convert.comp"])
 def test_work_groups_along_one_line(file):
     assert number(r"local_size_x = (\d+)\)", file) == GROUP_SIZE
 
@@ -61,6 +107,7 @@ def test_work_groups_along_one_line(file):
 def test_work_of_an_invocation():
     file = "strided_copy.comp"
     assert number(r"ELEMENTS_PER_INVOCATION = (\d+);", file) == ELEMENTS_PER_INVOCATION
+    assert number(r"FOURS_PER_INVOCATION = (\d+);", "convert.comp") == FOURS_PER_INVOCATION
     blocks = [number(rf"local_size_{axis} = (\d+)", "transpose.comp") for axis in "xy"]
     assert tuple(4 * blocks_along for blocks_along in blocks) == TRANSPOSE_GROUP
 

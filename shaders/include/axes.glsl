@@ -5,8 +5,10 @@
 //   divisions then give 0, as they must.
 // TABLE(k): the row of `parameters` at which the axis's table starts, 0 for a plain axis. SLOT(k): which of the interpolated
 //   axes it is, counted from the last logical axis.
+// PAIRS(k), with SCALES: how far a step moves among the pairs of scale and zero point, for the source (x) and the destination.
 // Generic form: read from the storage buffer `parameters`, three rows an axis after two rows of header. SPECIALISED form:
-// specialization constants, so that the driver folds every division; one axis is constants 9 + 5 * k ... 13 + 5 * k.
+// specialization constants, so that the driver folds every division; one axis is constants 9 + 5 * k ... 13 + 5 * k, its pairs
+// 69 + 2 * k and 70 + 2 * k.
 // DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31.
 //
 // This file depends on the global declaration of `parameters` (rows of uvec4), and on VISIT_AXIS(k), defined by the kernel: what
@@ -23,6 +25,14 @@ layout(constant_id = 8) const uint RANK = 0;
     layout(constant_id = 11 + 5 * k) const uint DST_##k = 1; \
     layout(constant_id = 12 + 5 * k) const uint TABLE_##k = 0; \
     layout(constant_id = 13 + 5 * k) const uint SLOT_##k = 0;
+#ifdef SCALES
+#define DECLARE_PAIRS(k) \
+    layout(constant_id = 69 + 2 * k) const uint SRC_PAIR_##k = 0; \
+    layout(constant_id = 70 + 2 * k) const uint DST_PAIR_##k = 0;
+DECLARE_PAIRS(0) DECLARE_PAIRS(1) DECLARE_PAIRS(2) DECLARE_PAIRS(3) DECLARE_PAIRS(4) DECLARE_PAIRS(5)
+DECLARE_PAIRS(6) DECLARE_PAIRS(7) DECLARE_PAIRS(8) DECLARE_PAIRS(9) DECLARE_PAIRS(10) DECLARE_PAIRS(11)
+#define PAIRS(k) uvec2(SRC_PAIR_##k, DST_PAIR_##k)
+#endif
 DECLARE_AXIS(0) DECLARE_AXIS(1) DECLARE_AXIS(2) DECLARE_AXIS(3) DECLARE_AXIS(4) DECLARE_AXIS(5)
 DECLARE_AXIS(6) DECLARE_AXIS(7) DECLARE_AXIS(8) DECLARE_AXIS(9) DECLARE_AXIS(10) DECLARE_AXIS(11)
 #define SIZE(k) SIZE_##k
@@ -51,6 +61,7 @@ DECLARE_AXIS(6) DECLARE_AXIS(7) DECLARE_AXIS(8) DECLARE_AXIS(9) DECLARE_AXIS(10)
 #define DST(k) axis_walk.z
 #define TABLE(k) axis_walk.w
 #define SLOT(k) parameters[AXIS_ROW(k) + 2].x
+#define PAIRS(k) parameters[AXIS_ROW(k) + 2].yz
 #define DIVIDE_BY_SIZE(n, k) multiply_shift(n, axis_divisors.xy)
 #define DIVIDE_BY_DST(n, k) multiply_shift(n, axis_divisors.zw)
 

@@ -1,27 +1,41 @@
-// Element bits to f32 and back, rounding once to nearest even.
+// An element of any type as an element of any other: bits in, bits out, rounded once, by integer arithmetic alone.
 //
-// Packing is integer arithmetic, because float instructions for narrow types differ between devices (SwiftShader's
-// packHalf2x16 rounds wrong and flushes denormals). NaN is tested by bits.
+// Devices differ in their float instructions for narrow, large and denormal numbers (SwiftShader's packHalf2x16 rounds wrong
+// and flushes denormals); integers are the same everywhere. NaN is tested by bits, kept with its sign and the upper bits of its
+// payload, and made quiet. An element is a uvec2: its bits, in x alone up to 32 of them.
+//
+// Types that f32 holds exactly go through it. The others (s32 u32 s64 u64 f64) go to f32 rounded to odd where a narrower float
+// follows: a last bit that says "not exact" leaves the next rounding to decide as if it saw the whole number. Rounded to 24
+// bits to odd and then to 11, to 8 or to 4 is rounded once.
+//
+// Docs: docs/reorder.md says what each conversion gives; plan/conversion.py has the same numbers.
 
-const uint F32 = 0, F16 = 1, BF16 = 2, U8 = 3, S8 = 4, S32 = 5;  // plan/resample.py names the same numbers
+#include "wide.glsl"
 
-bool is_nan(uint f32_bits) { return (f32_bits & 0x7FFFFFFFu) > 0x7F800000u; }
+const uint F32 = 0, F16 = 1, BF16 = 2, U8 = 3, S8 = 4, S32 = 5, PRED = 6, S16 = 7, U16 = 8, U32 = 9, S64 = 10, U64 = 11;
+const uint F64 = 12, F8E4M3FN = 13, F8E5M2 = 14;
 
-// f16 s eeeee mmmmmmmmmm: 0x3C00 is 1.0 (exponent 15 - 15), 0x0001 is 2^-24.
-float from_f16(uint bits) {
-    uint sign = (bits & 0x8000u) << 16;
-    uint magnitude = bits & 0x7FFFu;
-    if (magnitude >= 0x7C00u) {  // infinity, NaN
-        return uintBitsToFloat(sign | 0x7F800000u | ((magnitude & 0x3FFu) << 13));
+const uint NEAREST_EVEN = 0, TRUNCATE = 1, HALF_AWAY = 2;  // of floats to integers
+
+const uint INFINITY = 0x7F800000u;  // of f32
+const uint QUIET = 0x00400000u;     // the bit of f32 that makes a NaN quiet
+
+bool is_nan(uint f32_bits) { return (f32_bits & 0x7FFFFFFFu) > INFINITY; }
+
+bool is_integer(uint type) { return type >= U8 && type <= U64; }
+
+bool is_signed(uint type) { return type == S8 || type == S16 || type == S32 || type == S64; }
+
+// Types with numbers that are no f32.
+bool is_wide(uint type) { return type == S32 || (type >= U32 && type <= F64); }
+
+uint width_of(uint type) {
+    switch (type) {
+        case PRED: case S8: case U8: case F8E4M3FN: case F8E5M2: return 8;
+        case S16: case U16: case F16: case BF16: return 16;
+        case S64: case U64: case F64: return 64;
+        default: return 32;
     }
-    if (magnitude >= 0x0400u) {  // normal: rebias the exponent from 15 to 127
-        return uintBitsToFloat(sign | ((magnitude << 13) + ((127u - 15u) << 23)));
-    }
-    if (magnitude == 0) {
-        return uintBitsToFloat(sign);
-    }
-    int top = findMSB(magnitude);  // denormal: magnitude * 2^-24 is normal in f32
-    return uintBitsToFloat(sign | uint(top - 24 + 127) << 23 | ((magnitude << (23 - top)) & 0x7FFFFFu));
 }
 
 // Shift right, rounding to nearest even: 0b1011 by 2 is 2.75, so 3; 0b1010 by 2 is 2.5, so 2. shift is 1..31.
@@ -32,61 +46,263 @@ uint shift_right_nearest_even(uint value, uint shift) {
     return kept + uint(rest > half_way || (rest == half_way && (kept & 1u) == 1u));
 }
 
-uint to_f16(float value) {
-    uint bits = floatBitsToUint(value);
-    uint sign = (bits >> 16) & 0x8000u;
+// Shift right, and set the last bit if anything was lost: rounding to odd.
+uint shift_right_odd(uint value, uint shift) {
+    return value >> shift | uint((value & ((1u << shift) - 1u)) != 0u);
+}
+
+// Whether an integer gets one more for the fraction behind it; 0x80000000 is a half, more: there are bits below these.
+bool rounds_up(uint fraction, bool more, bool is_odd, uint rounding) {
+    switch (rounding) {
+        case TRUNCATE: return false;
+        case HALF_AWAY: return fraction >= 0x80000000u;
+        default: return fraction > 0x80000000u || (fraction == 0x80000000u && (more || is_odd));
+    }
+}
+
+// ---- floats of 8 and 16 bits: a sign, an exponent, and fraction bits. f16: 10 of them, bias 15; 0x3C00 is 1.0.
+
+uint fraction_bits_of(uint type) { return type == F16 ? 10u : type == BF16 ? 7u : type == F8E4M3FN ? 3u : 2u; }
+
+uint bias_of(uint type) { return type == F8E4M3FN ? 7u : type == BF16 ? 127u : 15u; }
+
+// f8e4m3fn has no infinity, and its largest number has all exponent bits set: 448 is 0x7E, NaN is 0x7F.
+uint largest_of(uint type) { return type == F16 ? 0x7BFFu : type == BF16 ? 0x7F7Fu : type == F8E4M3FN ? 0x7Eu : 0x7Bu; }
+
+uint f32_of_narrow(uint bits, uint type) {
+    uint width = width_of(type);
+    uint sign = bits << (32u - width) & 0x80000000u;
+    uint magnitude = bits & (0x7FFFFFFFu >> (32u - width));
+    uint to_left = 23u - fraction_bits_of(type);
+    if (magnitude > largest_of(type)) {  // the first one is infinity, but in f8e4m3fn
+        uint payload = magnitude << to_left & 0x7FFFFFu;
+        return type == F8E4M3FN ? sign | INFINITY | QUIET : sign | INFINITY | payload | (payload == 0u ? 0u : QUIET);
+    }
+    if (type == BF16) {
+        return sign | magnitude << 16;
+    }
+    if (magnitude >> fraction_bits_of(type) != 0u) {  // normal: rebias the exponent
+        return sign | ((magnitude << to_left) + ((127u - bias_of(type)) << 23));
+    }
+    // Denormal, so normal in f32. f16: magnitude * 2^-24, the smallest is 0x0001; its top bit goes to bit 23 and is left out.
+    int top = findMSB(magnitude);
+    uint exponent = uint(top) + 128u - bias_of(type) - fraction_bits_of(type);
+    return magnitude == 0u ? sign : sign | exponent << 23 | (magnitude << (23 - top) & 0x7FFFFFu);
+}
+
+uint narrow_of_f32(uint bits, uint type, bool saturate) {
+    uint sign = (bits & 0x80000000u) >> (32u - width_of(type));
     uint magnitude = bits & 0x7FFFFFFFu;
+    uint to_right = 23u - fraction_bits_of(type);
+    uint beyond = largest_of(type) + 1u;
     if (is_nan(bits)) {
-        return sign | 0x7E00u | ((magnitude >> 13) & 0x3FFu);
+        return sign | beyond | ((magnitude | QUIET) & 0x7FFFFFu) >> to_right;
     }
-    if (magnitude >= 0x477FF000u) {  // 65520 and above round to infinity
-        return sign | 0x7C00u;
+    uint rounded;
+    if (magnitude >> 23 >= 128u - bias_of(type)) {
+        rounded = shift_right_nearest_even(magnitude - ((127u - bias_of(type)) << 23), to_right);
+    } else {  // denormal there; past 24 bits to the right only zero is left
+        uint exponent = max(magnitude >> 23, 1u);
+        uint significand = magnitude < 0x800000u ? magnitude : (magnitude & 0x7FFFFFu) | 0x800000u;
+        rounded = shift_right_nearest_even(significand, min(to_right + 128u - bias_of(type) - exponent, 31u));
     }
-    if (magnitude >= 0x38800000u) {  // 2^-14 and above: normal
-        return sign | shift_right_nearest_even(magnitude - ((127u - 15u) << 23), 13u);
-    }
-    uint exponent = magnitude >> 23;
-    if (exponent < 102u) {  // below 2^-25: zero
-        return sign;
-    }
-    uint significand = (magnitude & 0x7FFFFFu) | 0x800000u;
-    return sign | shift_right_nearest_even(significand, 126u - exponent);
+    bool clamps = saturate && type != BF16;
+    return sign | (rounded > largest_of(type) ? (clamps ? largest_of(type) : beyond) : rounded);
 }
 
-uint to_bf16(float value) {
-    uint bits = floatBitsToUint(value);
-    if (is_nan(bits)) {
-        return (bits >> 16) | 0x40u;
+// ---- f64: 11 bits of exponent, bias 1023, 20 fraction bits in the upper word and 32 in the lower.
+
+uvec2 f64_of_f32(uint bits) {
+    uint sign = bits & 0x80000000u;
+    uint exponent = bits >> 23 & 0xFFu;
+    uint fraction = bits & 0x7FFFFFu;
+    if (exponent == 0xFFu) {
+        fraction |= fraction == 0u ? 0u : QUIET;
+        return uvec2(fraction << 29, sign | 0x7FF00000u | fraction >> 3);
     }
-    return shift_right_nearest_even(bits, 16u);
+    if (exponent == 0u) {  // denormal: fraction * 2^-149 is normal in f64
+        if (fraction == 0u) {
+            return uvec2(0u, sign);
+        }
+        int top = findMSB(fraction);
+        fraction = fraction << (23 - top) & 0x7FFFFFu;
+        exponent = uint(top) - 22u;  // wraps below 0, and the bias brings it back
+    }
+    return uvec2(fraction << 29, sign | (exponent + (1023u - 127u)) << 20 | fraction >> 3);
 }
 
-// Clamp, then round half to even; NaN is 0. The bounds are integers that f32 holds exactly.
-int to_integer(float value, float lowest, float highest) {
-    return is_nan(floatBitsToUint(value)) ? 0 : int(roundEven(clamp(value, lowest, highest)));
+uint f32_of_f64(uvec2 bits, bool to_odd) {
+    uint sign = bits.y & 0x80000000u;
+    uint magnitude = bits.y & 0x7FFFFFFFu;
+    if (magnitude >= 0x7FF00000u) {
+        uint payload = (magnitude & 0xFFFFFu) << 3 | bits.x >> 29;
+        bool is_infinite = magnitude == 0x7FF00000u && bits.x == 0u;
+        return sign | INFINITY | (is_infinite ? 0u : payload | QUIET);
+    }
+    int exponent = int(magnitude >> 20) - (1023 - 127);
+    if (exponent >= 255) {
+        return sign | (to_odd ? INFINITY - 1u : INFINITY);
+    }
+    // 24 bits that are kept and 7 below them, whose last says whether there is more: enough for one rounding.
+    uint significand = (magnitude & 0xFFFFFu | (magnitude >= 0x100000u ? 0x100000u : 0u)) << 10 | bits.x >> 22;
+    significand |= uint((bits.x & 0x3FFFFFu) != 0u);
+    // Below 2^-126 fewer are kept, and below 2^-150, where denormals of f64 are too, none.
+    uint shift = uint(7 + max(1 - exponent, 0));
+    uint rounded;
+    if (shift > 31u) {
+        rounded = uint(to_odd && significand != 0u);
+    } else {
+        rounded = to_odd ? shift_right_odd(significand, shift) : shift_right_nearest_even(significand, shift);
+    }
+    return sign | (uint(max(exponent - 1, 0)) << 23) + rounded;  // the leading bit adds the 1 to the exponent
 }
 
-// 2^31 - 1 is no f32: 2^31 and above saturate to it, as a mean of s32 near the top can come out.
-int to_s32(float value) { return value >= 2147483648.0 ? 2147483647 : to_integer(value, -2147483648.0, 2147483520.0); }
+// ---- integers
 
-float to_f32(uint bits, uint type) {
-    switch (type) {
-        case F16: return from_f16(bits);
-        case BF16: return uintBitsToFloat(bits << 16);
-        case U8: return float(bits);
-        case S8: return float(int(bits << 24) >> 24);
-        case S32: return float(int(bits));
-        default: return uintBitsToFloat(bits);
-    }
+// The magnitude of an integer element of 32 or 64 bits.
+uvec2 magnitude_of(uvec2 bits, uint type, out bool negative) {
+    negative = is_signed(type) && (type == S64 ? bits.y : bits.x) >= 0x80000000u;
+    uvec2 opposite = type == S64 ? negated(bits) : uvec2(0u - bits.x, 0u);
+    return negative ? opposite : bits;
 }
 
-uint from_f32(float value, uint type) {
-    switch (type) {
-        case F16: return to_f16(value);
-        case BF16: return to_bf16(value);
-        case U8: return uint(to_integer(value, 0.0, 255.0));
-        case S8: return uint(to_integer(value, -128.0, 127.0)) & 0xFFu;
-        case S32: return uint(to_s32(value));
-        default: return floatBitsToUint(value);
+// The element that is nearest to an integer, or has its low bits; beyond: the magnitude is only the low bits of a larger one.
+uvec2 integer_of(bool negative, uvec2 magnitude, bool beyond, uint type, bool saturate) {
+    if (width_of(type) == 64u) {
+        uvec2 most = negative ? uvec2(0u, type == S64 ? 0x80000000u : 0u) : uvec2(~0u, type == S64 ? 0x7FFFFFFFu : ~0u);
+        if (saturate && (beyond || is_less(most, magnitude))) {
+            magnitude = most;
+        }
+        return negative ? negated(magnitude) : magnitude;
     }
+    uint mask = 0xFFFFFFFFu >> (32u - width_of(type));
+    if (saturate) {
+        uint most = is_signed(type) ? (mask >> 1) + uint(negative) : negative ? 0u : mask;
+        magnitude.x = beyond || magnitude.y != 0u ? most : min(magnitude.x, most);
+    }
+    return uvec2((negative ? 0u - magnitude.x : magnitude.x) & mask, 0u);
+}
+
+// Of at most 32 bits. The value is significand * 2^(exponent - 150): 1.0 is 2^23 * 2^-23, and 23 bits go to the right.
+uint integer_of_f32(uint bits, uint type, uint rounding, bool saturate) {
+    uint exponent = bits >> 23 & 0xFFu;
+    uint significand = (bits & 0x7FFFFFu) | 0x800000u;
+    uint to_right = exponent < 150u ? min(150u - exponent, 25u) : 0u;
+    uint fraction = to_right == 0u ? 0u : significand << (32u - to_right);
+    uint whole = significand >> to_right;
+    whole += uint(rounds_up(fraction, false, (whole & 1u) == 1u, rounding));
+    uint low = exponent < 150u ? whole : exponent < 182u ? significand << (exponent - 150u) : 0u;
+    return is_nan(bits) ? 0u : integer_of(bits >= 0x80000000u, uvec2(low, 0u), exponent >= 159u, type, saturate).x;
+}
+
+// Of any width. The value is significand * 2^(exponent - 1075).
+uvec2 integer_of_f64(uvec2 bits, uint type, uint rounding, bool saturate) {
+    uint exponent = bits.y >> 20 & 0x7FFu;
+    uvec2 significand = uvec2(bits.x, (bits.y & 0xFFFFFu) | 0x100000u);
+    uvec2 whole;
+    if (exponent < 1075u) {
+        uint to_right = min(1075u - exponent, 54u);
+        uvec2 fraction = shifted_left(significand, 64u - to_right);
+        whole = shifted_right(significand, to_right);
+        if (rounds_up(fraction.y, fraction.x != 0u, (whole.x & 1u) == 1u, rounding)) {
+            whole = plus_one(whole);
+        }
+    } else {
+        whole = exponent < 1139u ? shifted_left(significand, exponent - 1075u) : uvec2(0u);
+    }
+    bool is_nan = (bits.y & 0x7FFFFFFFu) > 0x7FF00000u || ((bits.y & 0x7FFFFFFFu) == 0x7FF00000u && bits.x != 0u);
+    return is_nan ? uvec2(0u) : integer_of(bits.y >= 0x80000000u, whole, exponent >= 1087u, type, saturate);
+}
+
+uint f32_of_integer(uvec2 bits, uint type, bool to_odd) {
+    if (type == PRED) {
+        return bits.x == 0u ? 0u : 0x3F800000u;
+    }
+    if (!is_wide(type)) {  // at most 16 bits: exact
+        uint unused = 32u - width_of(type);
+        return floatBitsToUint(is_signed(type) ? float(int(bits.x << unused) >> unused) : float(bits.x));
+    }
+    bool negative;
+    uvec2 magnitude = magnitude_of(bits, type, negative);
+    uint sign = negative ? 0x80000000u : 0u;
+    int top = top_bit(magnitude);
+    if (top < 0) {
+        return 0u;
+    }
+    // The top bit to bit 63: 24 bits are kept, and of the 40 behind them the last of 8 says whether there is more.
+    uvec2 normal = shifted_left(magnitude, uint(63 - top));
+    uint significand = normal.y | uint(normal.x != 0u);
+    uint rounded = to_odd ? shift_right_odd(significand, 8u) : shift_right_nearest_even(significand, 8u);
+    return sign | (uint(top + 126) << 23) + rounded;
+}
+
+uvec2 f64_of_integer(uvec2 bits, uint type) {
+    bool negative;
+    uvec2 magnitude = magnitude_of(bits, type, negative);
+    int top = top_bit(magnitude);
+    if (top < 0) {
+        return uvec2(0u);
+    }
+    uvec2 normal = shifted_left(magnitude, uint(63 - top));  // 53 bits are kept, 11 are not
+    uvec2 rounded = shifted_right(normal, 11u);
+    if (rounds_up(normal.x << 21, false, (rounded.x & 1u) == 1u, NEAREST_EVEN)) {
+        rounded = plus_one(rounded);
+    }
+    return uvec2(rounded.x, (negative ? 0x80000000u : 0u) | (uint(top + 1022) << 20) + rounded.y);
+}
+
+// ---- what kernels call
+
+// The f32 of an element: exact, or rounded to nearest even or to odd where the type is wide.
+uint f32_of(uvec2 bits, uint type, bool to_odd) {
+    if (type == F32) {
+        return bits.x;
+    }
+    if (type == F64) {
+        return f32_of_f64(bits, to_odd);
+    }
+    return is_integer(type) ? f32_of_integer(bits, type, to_odd) : f32_of_narrow(bits.x, type);
+}
+
+// The element of an f32.
+uvec2 of_f32(uint bits, uint type, uint rounding, bool saturate) {
+    if (type == F32) {
+        return uvec2(bits, 0u);
+    }
+    if (type == F64) {
+        return f64_of_f32(bits);
+    }
+    if (type == PRED) {
+        return uvec2(uint((bits & 0x7FFFFFFFu) != 0u), 0u);
+    }
+    if (!is_integer(type)) {
+        return uvec2(narrow_of_f32(bits, type, saturate), 0u);
+    }
+    if (width_of(type) == 64u) {
+        return integer_of_f64(f64_of_f32(bits), type, rounding, saturate);
+    }
+    return uvec2(integer_of_f32(bits, type, rounding, saturate), 0u);
+}
+
+// The element of another element, rounded once.
+uvec2 converted(uvec2 bits, uint src_type, uint dst_type, uint rounding, bool saturate) {
+    if (!is_wide(src_type)) {
+        return of_f32(f32_of(bits, src_type, false), dst_type, rounding, saturate);
+    }
+    if (dst_type == PRED) {
+        uint magnitude = src_type == F64 ? bits.y & 0x7FFFFFFFu : bits.y;
+        return uvec2(uint((magnitude | bits.x) != 0u), 0u);
+    }
+    if (is_integer(dst_type)) {
+        if (src_type == F64) {
+            return integer_of_f64(bits, dst_type, rounding, saturate);
+        }
+        bool negative;
+        uvec2 magnitude = magnitude_of(bits, src_type, negative);
+        return integer_of(negative, magnitude, false, dst_type, saturate);
+    }
+    if (dst_type == F64) {
+        return f64_of_integer(bits, src_type);
+    }
+    return of_f32(f32_of(bits, src_type, dst_type != F32), dst_type, rounding, saturate);
 }

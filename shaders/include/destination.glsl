@@ -8,7 +8,7 @@
 //
 // This file depends on axes.glsl, dispatch.glsl, elements.glsl and two functions of the kernel:
 //   void begin_element() before the axes of an element are visited
-//   uint element_bits()  its bits, once they were
+//   uvec2 element_bits(uint dst_offset)  its bits, once they were
 layout(constant_id = 1) const bool OWN_WORDS = false;
 
 #define OFFSET_TO_COORDINATE(k) \
@@ -37,15 +37,16 @@ bool visit_offset(uint offset) {
 }
 
 void begin_element();
-uint element_bits();
+uvec2 element_bits(uint dst_offset);
 
 void write_owned_word(uint word) {
     uint bits = 0;
     uint mask = 0;
     for (uint lane = 0; lane < LANES; ++lane) {
         begin_element();
-        if (visit_offset(word * LANES + lane)) {
-            bits |= in_lane(element_bits(), lane);
+        uint dst_offset = word * LANES + lane;
+        if (visit_offset(dst_offset)) {
+            bits |= in_lane(element_bits(dst_offset).x, lane);
             mask |= in_lane(ELEMENT_MASK, lane);
         }
     }
@@ -61,6 +62,6 @@ void write_piece(uint piece) {
     } else {
         begin_element();
         uint dst_offset = visit_index(piece);
-        store_bits_shared(dst_offset, element_bits());
+        store_element_shared(dst_offset, element_bits(dst_offset));
     }
 }

@@ -5,6 +5,8 @@
 // pieces:             how much work there is, in elements or in destination words; below 2^31.
 // first:              destination word of piece 0, for kernels that own words.
 // lane_stride:        distance between the four sources of a wide store, or the four destinations of a wide load.
+// SCALES, for kernels that convert: src_pairs, dst_pairs are the places of index 0 in `pairs`; scale and zero point of a side
+//                     are those of all its elements where it has no pairs; ..._lane and ..._plane are steps of convert.comp.
 // Kernels that fill have no source: src_base is the bits of the element, lane_stride those of its upper word.
 layout(push_constant) uniform Dispatch {
     uint src_base;
@@ -12,6 +14,20 @@ layout(push_constant) uniform Dispatch {
     uint pieces;
     uint first;
     uint lane_stride;
+#ifdef SCALES
+    uint src_pairs;
+    uint dst_pairs;
+    float src_scale;
+    float src_zero_point;
+    float dst_scale;
+    float dst_zero_point;
+    float sum_scale;
+    uint src_pair_lane;
+    uint dst_pair_lane;
+    uint plane_stride;
+    uint src_pair_plane;
+    uint dst_pair_plane;
+#endif
 } dispatch;
 
 // Invocations are numbered through the rows of groups: a dispatch has at most 65,535 groups along x, so large ones

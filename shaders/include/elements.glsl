@@ -1,11 +1,11 @@
-// Elements of 8, 16 or 32 bits inside buffers of 32-bit words: bits out of the source, bits into the destination.
+// Elements of 8, 16, 32 or 64 bits inside buffers of 32-bit words: bits out of the source, bits into the destination.
 //
 // Little-endian, as numpy has them: u8 element 6 is bits 16..23 of word 1 (6 / 4 = 1, 8 * (6 % 4) = 16).
 // This file depends on the global declarations of `src` and `dst` (uint[]).
 
-layout(constant_id = 0) const uint BITS = 32;  // bits of one element: 8, 16 or 32
-const uint LANES = 32 / BITS;                  // elements in a word
-const uint ELEMENT_MASK = 0xFFFFFFFFu >> (32 - BITS);
+layout(constant_id = 0) const uint BITS = 32;  // bits of one element: 8, 16 or 32; a destination's may have 64
+const uint LANES = BITS > 32 ? 1 : 32 / BITS;  // elements in a word
+const uint ELEMENT_MASK = BITS > 32 ? 0xFFFFFFFFu : 0xFFFFFFFFu >> (32 - BITS);
 
 uint load_bits(uint offset) { return (src[offset / LANES] >> (offset % LANES * BITS)) & ELEMENT_MASK; }
 
@@ -19,6 +19,15 @@ void store_bits_shared(uint offset, uint bits) {
         uint lane = offset % LANES;
         atomicAnd(dst[offset / LANES], ~in_lane(ELEMENT_MASK, lane));
         atomicOr(dst[offset / LANES], in_lane(bits, lane));
+    }
+}
+
+void store_element_shared(uint offset, uvec2 bits) {
+    if (BITS == 64) {
+        dst[2 * offset] = bits.x;
+        dst[2 * offset + 1] = bits.y;
+    } else {
+        store_bits_shared(offset, bits.x);
     }
 }
 

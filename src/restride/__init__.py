@@ -20,6 +20,7 @@ from restride.errors import (
     UnsupportedError,
 )
 from restride.ops import reorder, resample, strided_slice
+from restride.quantization import dequantize, normalize, quantize
 from restride.tensor import Tensor, empty
 
 __all__ = [
@@ -37,10 +38,13 @@ __all__ = [
     "UnsupportedError",
     "asarray",
     "default_device",
+    "dequantize",
     "devices",
     "dml_buffer_tensor_size",
     "empty",
     "from_buffer",
+    "normalize",
+    "quantize",
     "reference",
     "reorder",
     "resample",

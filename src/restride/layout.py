@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 from restride.desc import TensorDesc
 from restride.desc.tags import parse_tag, spelled
+from restride.dtypes import DType
 from restride.errors import DescriptorError, RestrideError
 
 AXIS_NAMES = "NCDHW"
@@ -15,8 +16,10 @@ AXIS_NAMES = "NCDHW"
 Layout = TensorDesc | str | None
 
 
-def laid_out(like: TensorDesc, layout: Layout) -> TensorDesc:
-    """The sizes and element type of ``like`` in the layout asked for; a TensorDesc is returned as it is.
+def laid_out(like: TensorDesc, layout: Layout, dtype: DType | None = None) -> TensorDesc:
+    """The sizes of ``like`` in the layout asked for, of element type ``dtype`` or that of ``like``.
+
+    A TensorDesc or its text is taken as it is, with a type of its own.
 
     None and "A->B": packed, row-major. "any": the family of ``like``. A name gives the memory order from slowest to
     fastest and leaves sizes in logical order: "NHWC" of sizes (1, 3, 5, 7) is strides (105, 1, 21, 3).
@@ -24,8 +27,9 @@ def laid_out(like: TensorDesc, layout: Layout) -> TensorDesc:
     Raises:
         DescriptorError: the layout is none of these, or does not fit the rank.
     """
+    dtype = dtype or like.dtype
     if layout is None:
-        return TensorDesc(like.dtype, like.sizes)
+        return TensorDesc(dtype, like.sizes)
     if isinstance(layout, TensorDesc):
         return layout
     if not isinstance(layout, str):
@@ -33,26 +37,28 @@ def laid_out(like: TensorDesc, layout: Layout) -> TensorDesc:
             f"layout must be a TensorDesc, a descriptor text, a layout name or a permutation, got {layout!r} for {like}"
         )
     if is_permutation(layout):
-        return TensorDesc(like.dtype, like.sizes)
-    return _written(layout, like)
+        return TensorDesc(dtype, like.sizes)
+    return _written(layout, like, dtype)
 
 
-def _written(layout: str, like: TensorDesc) -> TensorDesc:
+def _written(layout: str, like: TensorDesc, dtype: DType) -> TensorDesc:
     name = layout.strip()
     if name == "any":
-        return family(like, like.sizes)
+        return family(like, like.sizes, dtype)
     if name.startswith("{"):
-        name = f"{like.dtype}[{','.join(map(str, like.sizes))}]{name}"
+        name = f"{dtype}[{','.join(map(str, like.sizes))}]{name}"
     if name.isupper() and name.isalpha():
-        return TensorDesc.xla(like.dtype, like.sizes, _minor_to_major(name, like))
+        return TensorDesc.xla(dtype, like.sizes, _minor_to_major(name, like))
     try:
-        return TensorDesc.parse(name) if "[" in name else TensorDesc.from_tag(name, like.sizes, like.dtype)
+        return TensorDesc.parse(name) if "[" in name else TensorDesc.from_tag(name, like.sizes, dtype)
     except RestrideError as error:
         raise type(error)(f"layout {layout!r} for {like}: {error}") from error
 
 
-def family(desc: TensorDesc, sizes: Sequence[int]) -> TensorDesc:
+def family(desc: TensorDesc, sizes: Sequence[int], dtype: DType | None = None) -> TensorDesc:
     """The layout of ``desc`` for other sizes: its order of axes, its tiles or blocks; not its padded sizes or holes.
+
+    dtype: element type; default: that of ``desc``.
 
     A view of tiles or blocks that no strides describe has the tiles of the whole, permuted with it. What strides
     describe has their order, ``t[:, :16]`` of channels in blocks of 16 too; what neither does, a broadcast say, is
@@ -60,17 +66,18 @@ def family(desc: TensorDesc, sizes: Sequence[int]) -> TensorDesc:
 
     Source: oneDNN specification, Resampling (memory tag ``any``).
     """
+    dtype = dtype or desc.dtype
     whole = desc.inner or desc
     axes = list(range(desc.rank)) if desc.is_whole else _axes_of(desc) if desc.inner is not None else None
     if axes is None:
-        return TensorDesc.xla(desc.dtype, sizes, desc.minor_to_major)
+        return TensorDesc.xla(dtype, sizes, desc.minor_to_major)
     if whole.tag is not None:
         tag = parse_tag(whole.tag)
         blocks = [(axes.index(axis), size) for axis, size in tag.blocks]
         name = whole.tag if desc is whole else spelled([axes.index(axis) for axis in tag.order], blocks)
-        return TensorDesc.from_tag(name, sizes, desc.dtype)
+        return TensorDesc.from_tag(name, sizes, dtype)
     order = [axes.index(axis) for axis in whole.minor_to_major or ()]
-    return TensorDesc.xla(desc.dtype, sizes, order, whole.tiles)
+    return TensorDesc.xla(dtype, sizes, order, whole.tiles)
 
 
 def _axes_of(desc: TensorDesc) -> list[int] | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, SupportsIndex
 
 from restride import views
+from restride.arithmetic import arithmetic
 from restride.arrays import asarray
 from restride.desc import TensorDesc
+from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.injective import may_overlap, require_injective, written_by
 from restride.integers import integers
@@ -57,8 +60,26 @@ def strided_slice(
     return dst
 
 
-def reorder(x: Any, layout: Layout = None, *, out: Tensor | None = None) -> Tensor:
-    """The same logical tensor in another memory layout.
+def reorder(
+    x: Any,
+    layout: Layout = None,
+    dtype: Any = None,
+    src_scale: Any = None,
+    src_zero_point: Any = None,
+    dst_scale: Any = None,
+    dst_zero_point: Any = None,
+    sum_scale: Any = None,
+    group_sizes: Iterable[SupportsIndex] | None = None,
+    rounding: str = "nearest_even",
+    saturate: bool = True,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The same logical tensor in another memory layout, element type and scale, in one dispatch.
+
+    ``(src_scale * (x - src_zero_point) + sum_scale * out) / dst_scale + dst_zero_point``, each step one f32 operation
+    in this order, then rounded and saturated. Without scales, zero points and sum elements are converted exactly,
+    rounded once; of the same type, they are copied bit for bit. docs/reorder.md defines every case.
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.
@@ -67,19 +88,65 @@ def reorder(x: Any, layout: Layout = None, *, out: Tensor | None = None) -> Tens
             H, W); "any", the family of the layout that ``x`` has; or "A->B" with any letters, which permutes the
             logical axes too, so that ``reorder(x, "NCHW->NHWC").numpy()`` equals ``x.transpose(0, 2, 3, 1)``.
             Default: packed, row-major.
+        dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
+        src_scale: a number, or an array (or Tensor, which is read back) that broadcasts against the sizes of ``x``.
+        src_zero_point: the same; of an integer type, numbers that it has.
+        dst_scale: as ``src_scale``, against the sizes of the result, which differ under "A->B".
+        dst_zero_point: as ``src_zero_point``, of the result.
+        sum_scale: a number: what ``out`` held is added, times this.
+        group_sizes: one number an axis of ``x``: so many neighbours share a scale; an axis of n in groups of g has
+            ``ceil(n / g)`` of them. 1: no groups.
+        rounding: of what becomes an integer: "nearest_even", "truncate" (toward zero) or "half_away" (from zero).
+        saturate: what is too large for an integer, an f16 or an 8-bit float becomes the largest it has; else an
+            integer keeps the low bits, an f16 or f8e5m2 becomes infinity, an f8e4m3fn NaN.
         out: where to write; its own layout counts. The padding of a whole layout (padded sizes, tiles, blocks) is
-            written; of a view, and between the elements of strides, nothing is touched.
+            written; of a view, and between the elements of strides, nothing is touched. It may be ``x`` itself; then,
+            and with ``sum_scale``, padding stays.
 
     Raises:
-        DescriptorError: the layout is unknown or does not fit, the destination overlaps itself, or ``out`` shares
-            memory with ``x``.
+        DescriptorError: the layout or the element type is unknown or does not fit, the destination overlaps itself,
+            ``out`` shares memory with ``x`` but is not the same, a scale is 0 or not finite, a zero point is none of
+            its type, one of them does not broadcast, or there is a sum and no ``out``.
 
-    Source: oneDNN specification, Reorder (same element type, no scales).
+    Source: oneDNN specification, Reorder; ONNX operators, Cast.
     """
+    return reorder_with(
+        x,
+        layout,
+        dtype,
+        out,
+        src_scale=src_scale,
+        src_zero_point=src_zero_point,
+        dst_scale=dst_scale,
+        dst_zero_point=dst_zero_point,
+        sum_scale=sum_scale,
+        group_sizes=group_sizes,
+        rounding=rounding,
+        saturate=saturate,
+    )
+
+
+def reorder_with(x: Any, layout: Layout, dtype: Any, out: Tensor | None, **arguments: Any) -> Tensor:
+    """``reorder`` with the arguments of ``restride.arithmetic.arithmetic``, ``rounds_first`` among them."""
     src = _source(x, out)
-    dst, view = _destination(src.desc, layout, src, out)
-    copy_elements(src, view, dst.desc)
+    if arguments.get("sum_scale") is not None and out is None:
+        raise DescriptorError(f"sum_scale {arguments['sum_scale']!r} reads an out, and there is none, for {src.desc}")
+    dst, view = _destination(src.desc, layout, src, out, dtype=_element_type(src.desc, layout, dtype, out))
+    order = axis_order(src.desc, layout)
+    done = arithmetic(src.desc, dst.desc, order, **arguments)
+    if done.dst is not None:  # the axes of the result, as those of x
+        done = replace(done, dst=done.dst.permuted([order.index(axis) for axis in range(len(order))]))
+    copy_elements(src, view, dst.desc, done)
     return dst
+
+
+def _element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Tensor | None) -> DType:
+    if dtype is not None:
+        try:
+            return as_dtype(dtype)
+        except DescriptorError as error:
+            raise DescriptorError(f"dtype: {error}, for {src}") from error
+    return out.dtype if out is not None else laid_out(src, layout).dtype
 
 
 def resample(
@@ -206,9 +273,14 @@ def _source(x: Any, out: Tensor | None) -> Tensor:
 
 
 def _destination(
-    like: TensorDesc, layout: Layout, src: Tensor, out: Tensor | None, default: TensorDesc | None = None
+    like: TensorDesc,
+    layout: Layout,
+    src: Tensor,
+    out: Tensor | None,
+    default: TensorDesc | None = None,
+    dtype: DType | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Where a result with the axes and element type of ``like`` goes, proven fit to be written.
+    """Where a result with the axes of ``like`` goes, of element type ``dtype`` or its own, proven fit to be written.
 
     Two tensors over the same memory: the result as the caller gets it, and the same elements with the axes in the order
     of ``like``, which differ when the layout is a permutation "A->B". ``default`` is the layout where none is asked
@@ -216,17 +288,18 @@ def _destination(
     """
     order = axis_order(like, layout)
     permuted = views.permute(like, order) if is_permutation(layout) else like
-    desc = laid_out(permuted, default if layout is None else layout)
+    desc = laid_out(permuted, default if layout is None else layout, dtype)
     if out is None:
-        dst = new_destination(desc, "layout", permuted, src.device)
+        dst = new_destination(desc, "layout", permuted, src.device, dtype)
     else:
         dst = out
-        require_like(out.desc, "out", permuted)
+        require_like(out.desc, "out", permuted, dtype)
         if layout is not None and not is_permutation(layout) and out.desc != desc:
             raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
         require_injective(out.desc, "out")
         # Disjoint elements may share a word: whoever reads it finds its own bytes unchanged, whatever the others are.
-        if out.memory is src.memory and may_overlap(src.desc, written_by(out.desc)):
+        in_place = dtype is not None and out.desc == src.desc and not is_permutation(layout)
+        if out.memory is src.memory and not in_place and may_overlap(src.desc, written_by(out.desc)):
             raise DescriptorError(f"out {out.desc} must lie apart from the source {src.desc} in the buffer they share")
     if not is_permutation(layout):
         return dst, dst

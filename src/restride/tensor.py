@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from restride import views
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.desc import TensorDesc
 from restride.device import Device, Planner, default_device
 from restride.dtypes import DType
 from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
 from restride.injective import require_injective
 from restride.kernel import KernelSpec, Limits
-from restride.plan import copy_kernels, padding_kernels
+from restride.plan import convert_kernels, copy_kernels, padding_kernels
 from restride.runtime import Memory
 
 
@@ -214,41 +215,54 @@ def allocate(device: Device, nbytes: int, desc: TensorDesc) -> Memory:
         raise type(error)(f"{error}; asked for {desc}") from error
 
 
-def new_destination(desc: TensorDesc, argument: str, like: TensorDesc, device: Device) -> Tensor:
-    """A new tensor laid out as ``desc``, once that is proven fit to hold ``like``."""
-    require_like(desc, argument, like)
+def new_destination(
+    desc: TensorDesc, argument: str, like: TensorDesc, device: Device, dtype: DType | None = None
+) -> Tensor:
+    """A new tensor laid out as ``desc``, once that is proven fit to hold ``like``, as ``dtype`` if one is given."""
+    require_like(desc, argument, like, dtype)
     require_injective(desc, argument)
     return empty(desc, device)
 
 
-def require_like(desc: TensorDesc, argument: str, like: TensorDesc) -> None:
-    """Check that ``desc`` has the sizes and the element type of ``like``.
+def require_like(desc: TensorDesc, argument: str, like: TensorDesc, dtype: DType | None = None) -> None:
+    """Check that ``desc`` has the sizes of ``like``, and the element type ``dtype`` or that of ``like``.
 
     Raises:
-        DescriptorError: other sizes.
-        UnsupportedError: another element type.
+        DescriptorError: it does not.
     """
     if desc.sizes != like.sizes:
         raise DescriptorError(f"{argument} {desc} must have the sizes of {like}")
-    if desc.dtype != like.dtype:
-        raise UnsupportedError(
-            f"{argument} {desc} must have the element type of {like}: this version does not convert elements"
-        )
+    if dtype is None and desc.dtype != like.dtype:
+        raise DescriptorError(f"{argument} {desc} must have the element type of {like}; rs.reorder converts elements")
+    if dtype is not None and desc.dtype != dtype:
+        raise DescriptorError(f"{argument} {desc} must have the element type {dtype} that is asked for, from {like}")
 
 
-def copy_elements(src: Tensor, dst: Tensor, whole: TensorDesc | None = None) -> None:
-    """Copy every element of ``src`` to the same index of ``dst``, whose fitness was proven before.
+def copy_elements(
+    src: Tensor, dst: Tensor, whole: TensorDesc | None = None, arithmetic: Arithmetic = NO_ARITHMETIC
+) -> None:
+    """Bring every element of ``src`` to the same index of ``dst``, whose fitness was proven before.
 
-    whole: the layout of the buffer of ``dst``, whose padding is to be written; None: that of ``dst`` itself.
+    whole: the layout of the buffer of ``dst``, whose padding is to be written; None: that of ``dst`` itself. It stays
+        where a sum reads the old elements, or ``dst`` is ``src``: padding is written before elements, and over them.
+    arithmetic: what is done to them, with scales in the axes of ``src`` and ``dst``.
     """
     padded = dst.desc if whole is None else whole
-    if not src.desc.numel and not padded.is_whole:
+    in_place = dst.memory is src.memory and dst.desc == src.desc
+    is_copy = arithmetic.is_conversion and src.dtype == dst.dtype
+    if (not src.desc.numel and not padded.is_whole) or (in_place and is_copy):
         return
+    keeps_padding = in_place or arithmetic.sum_scale is not None
 
-    def plan(limits: Limits, specialised: bool) -> Iterable[KernelSpec]:
-        return (*padding_kernels(padded, limits), *copy_kernels(src.desc, dst.desc, limits, specialised))
+    def plan(limits: Limits, specialised: bool) -> Iterator[KernelSpec]:
+        if not keeps_padding:
+            yield from padding_kernels(padded, limits)
+        if is_copy:
+            yield from copy_kernels(src.desc, dst.desc, limits, specialised)
+        else:
+            yield from convert_kernels(src.desc, dst.desc, arithmetic, limits, specialised)
 
-    run(plan, ("copy", padded), src, dst)
+    run(plan, ("copy", padded, keeps_padding, arithmetic.form), src, dst)
 
 
 def run(plan: Planner, operation: tuple[Hashable, ...], src: Tensor, dst: Tensor) -> None:

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from restride.arithmetic import Arithmetic
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem, simplify
+from restride.plan.conversion import Conversion
+from restride.plan.convert import conversion_kernels
 from restride.plan.copy import plan_copy
 from restride.plan.fill import padding_kernels
 from restride.plan.general import general_kernels
@@ -22,6 +25,7 @@ __all__ = [
     "Axis",
     "Problem",
     "byte_copy_kernels",
+    "convert_kernels",
     "copy_kernels",
     "copy_problems",
     "is_resampled_by_walks",
@@ -29,6 +33,8 @@ __all__ = [
     "resample_kernels",
     "taps_fit",
 ]
+
+_MOST_PAIR_BYTES_REMEMBERED = 1 << 16
 
 _MOST_REMEMBERED = 1 << 16
 """Output indices of all resampled axes, at 16 bytes each the 1 MiB that one dispatch's tables may have."""
@@ -58,6 +64,27 @@ def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | Non
     if found is None:
         return None
     return tuple(walk.problem(src.dtype.itemsize) for walk in found)
+
+
+def convert_kernels(
+    src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, limits: Limits, specialised: bool
+) -> Iterable[KernelSpec]:
+    """Dispatches that make every element of ``dst`` of the one at the same index of ``src``, as ``arithmetic`` says.
+
+    Its scales are in the axes of both. Remembered where they are few; otherwise made one by one.
+    """
+    pair_bytes = sum(len(side.pairs) for side in (arithmetic.src, arithmetic.dst) if side is not None)
+    if pair_bytes <= _MOST_PAIR_BYTES_REMEMBERED:
+        return _remembered_conversion(src, dst, arithmetic, limits, specialised)
+    return conversion_kernels(src, dst, Conversion(src.dtype, dst.dtype, arithmetic), limits, specialised)
+
+
+@lru_cache(maxsize=1024)
+def _remembered_conversion(
+    src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, limits: Limits, specialised: bool
+) -> tuple[KernelSpec, ...]:
+    conversion = Conversion(src.dtype, dst.dtype, arithmetic)
+    return tuple(conversion_kernels(src, dst, conversion, limits, specialised))
 
 
 @lru_cache(maxsize=64)

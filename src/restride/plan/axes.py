@@ -24,7 +24,8 @@ class Axis:
     """``size`` steps; each moves the source by ``src`` and the destination by ``dst`` elements.
 
     With a ``table`` the source index comes from the table instead of the step number; ``slot`` then counts the
-    resampled axes from the last logical one.
+    resampled axes from the last logical one. ``pairs``: how far a step moves among the pairs of scale and zero point of
+    the source and of the destination.
     """
 
     size: int
@@ -32,6 +33,12 @@ class Axis:
     dst: int
     table: Table | None = None
     slot: int = 0
+    pairs: tuple[int, int] = (0, 0)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Everything that a step moves, the destination last."""
+        return (self.src, *self.pairs, self.dst)
 
     @property
     def is_plain(self) -> bool:
@@ -45,12 +52,22 @@ class Axis:
 
 @dataclass(frozen=True)
 class Problem:
-    """Axes, innermost first, and the element offsets at which both sides begin."""
+    """Axes, innermost first, and the element offsets at which both sides, and both lists of pairs, begin.
+
+    ``itemsize`` is the width of the destination's elements, ``src_itemsize`` that of the source's; 0: the same.
+    """
 
     axes: tuple[Axis, ...]
     src_offset: int
     dst_offset: int
     itemsize: int
+    src_itemsize: int = 0
+    pair_offsets: tuple[int, int] = (0, 0)
+
+    def __post_init__(self) -> None:
+        """Spell out the width of the source's elements."""
+        if not self.src_itemsize:
+            object.__setattr__(self, "src_itemsize", self.itemsize)
 
     @property
     def count(self) -> int:
@@ -61,7 +78,14 @@ class Problem:
         return count
 
 
-def simplify(axes: Sequence[Axis], src_offset: int, dst_offset: int, itemsize: int) -> Problem:
+def simplify(
+    axes: Sequence[Axis],
+    src_offset: int,
+    dst_offset: int,
+    itemsize: int,
+    src_itemsize: int = 0,
+    pair_offsets: tuple[int, int] = (0, 0),
+) -> Problem:
     """The simplest problem that touches the same elements in the same pairs.
 
     The destination must be injective: a zero destination stride on an axis of more than one step has no meaning here.
@@ -71,12 +95,19 @@ def simplify(axes: Sequence[Axis], src_offset: int, dst_offset: int, itemsize: i
         if axis.dst < 0:
             # Walk both sides from the other end: dst[9 - i] = src[i] is dst[i] = src[9 - i].
             dst_offset += (axis.size - 1) * axis.dst
+            pair_offsets = moved(pair_offsets, axis, axis.size - 1)
+            back = (-axis.pairs[0], -axis.pairs[1])
             if axis.table is None:
                 src_offset += (axis.size - 1) * axis.src
-                kept[position] = replace(axis, src=-axis.src, dst=-axis.dst)
+                kept[position] = replace(axis, src=-axis.src, dst=-axis.dst, pairs=back)
             else:
-                kept[position] = replace(axis, table=axis.table.reversed(), dst=-axis.dst)
-    return Problem(_merge(in_order(kept)), src_offset, dst_offset, itemsize)
+                kept[position] = replace(axis, table=axis.table.reversed(), dst=-axis.dst, pairs=back)
+    return Problem(_merge(in_order(kept)), src_offset, dst_offset, itemsize, src_itemsize, pair_offsets)
+
+
+def moved(pair_offsets: tuple[int, int], axis: Axis, steps: int) -> tuple[int, int]:
+    """Where the pairs are after so many steps along an axis."""
+    return pair_offsets[0] + steps * axis.pairs[0], pair_offsets[1] + steps * axis.pairs[1]
 
 
 def in_order(axes: Sequence[Axis]) -> tuple[Axis, ...]:
@@ -99,8 +130,7 @@ def _merge(axes: Sequence[Axis]) -> tuple[Axis, ...]:
             inner is not None
             and inner.is_plain
             and axis.is_plain
-            and axis.src == inner.src * inner.size
-            and axis.dst == inner.dst * inner.size
+            and axis.strides == tuple(stride * inner.size for stride in inner.strides)
         ):
             merged[-1] = replace(inner, size=inner.size * axis.size)
         else:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, Limits
-from restride.plan.axes import Axis, Problem, in_order
+from restride.plan.axes import Axis, Problem, in_order, moved
 from restride.plan.parameters import word
 
 MAX_COUNT = (1 << 31) - 1
@@ -58,11 +58,11 @@ class Bound(NamedTuple):
 
 def bind(problem: Problem, limits: Limits) -> Bound:
     """The windows of a problem that fits one dispatch."""
-    src = src_span(problem).window(problem.itemsize, limits)
+    src = src_span(problem).window(problem.src_itemsize, limits)
     dst = dst_span(problem).window(problem.itemsize, limits, writes=True)
     return Bound(
         (src, dst),
-        word(problem.src_offset - src.offset // problem.itemsize),
+        word(problem.src_offset - src.offset // problem.src_itemsize),
         problem.dst_offset - dst.offset // problem.itemsize,
     )
 
@@ -102,17 +102,18 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
         UnsupportedError: a window is too wide, and the runtime binds whole buffers only.
     """
     dst = dst_span(problem)
-    for span, reach in ((src_span(problem), _src_reach), (dst, _dst_reach)):
-        nbytes = span.window(problem.itemsize, limits).nbytes
+    sides = ((src_span(problem), problem.src_itemsize, _src_reach), (dst, problem.itemsize, _dst_reach))
+    for span, itemsize, reach in sides:
+        nbytes = span.window(itemsize, limits).nbytes
         if nbytes > limits.max_buffer_range:
             require_windows(nbytes, limits)
-            return _longest(problem, reach)
+            return longest(problem, reach)
     if dst.highest - dst.lowest > MAX_COUNT:
-        return _longest(problem, _dst_reach)
+        return longest(problem, _dst_reach)
     if problem.count > MAX_COUNT:
-        return _longest(problem, lambda axis: axis.size)
+        return longest(problem, lambda axis: axis.size)
     if sum(_table_bytes(axis) for axis in problem.axes) > MAX_TABLE_BYTES:
-        return _longest(problem, _table_bytes)
+        return longest(problem, _table_bytes)
     return None
 
 
@@ -129,7 +130,7 @@ def require_windows(nbytes: int, limits: Limits) -> None:
         )
 
 
-def _longest(problem: Problem, measure: Callable[[Axis], int]) -> int:
+def longest(problem: Problem, measure: Callable[[Axis], int]) -> int:
     """Position of the axis with most of ``measure``, of those that can be cut, if any can."""
     return max(range(len(problem.axes)), key=lambda k: (problem.axes[k].size > 1, measure(problem.axes[k])))
 
@@ -139,7 +140,8 @@ def _half(size: int) -> int:
     return half // _CUT * _CUT if half > _CUT else half
 
 
-def _part(problem: Problem, position: int, start: int, size: int) -> Problem:
+def part_of(problem: Problem, position: int, start: int, size: int) -> Problem:
+    """The problem with ``size`` steps of one axis, from step ``start`` on."""
     axis = problem.axes[position]
     if axis.table is None:
         src_offset = problem.src_offset + start * axis.src
@@ -149,7 +151,9 @@ def _part(problem: Problem, position: int, start: int, size: int) -> Problem:
         part = replace(axis, size=size, table=axis.table.part(start, size))
     axes = list(problem.axes)
     axes[position : position + 1] = [] if part.size == 1 and part.is_plain else [part]
-    return Problem(in_order(axes), src_offset, problem.dst_offset + start * axis.dst, problem.itemsize)
+    dst_offset = problem.dst_offset + start * axis.dst
+    pair_offsets = moved(problem.pair_offsets, axis, start)
+    return Problem(in_order(axes), src_offset, dst_offset, problem.itemsize, problem.src_itemsize, pair_offsets)
 
 
 def boxes(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _limits: None) -> Iterator[Problem]:
@@ -173,7 +177,7 @@ def boxes(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
             f"one output element reads further than the {limits.max_buffer_range} bytes of a binding"
         )
     for start, part in ((0, _half(size)), (_half(size), size - _half(size))):
-        yield from boxes(_part(problem, position, start, part), limits, also)
+        yield from boxes(part_of(problem, position, start, part), limits, also)
 
 
 def rows_of_groups(groups: int, limits: Limits) -> tuple[int, int, int]:

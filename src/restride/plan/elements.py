@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from restride.equation import nested
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem
-from restride.plan.boxes import bind, boxes, dst_span, rows_of_groups
+from restride.plan.boxes import Bound, bind, boxes, dst_span, rows_of_groups
 from restride.plan.parameters import Push, pack_parameters, specialised_constants
 
 GROUP_SIZE = 128
@@ -29,21 +30,37 @@ def plan_elements(
 
 def _elements(problem: Problem, limits: Limits, specialised: bool, shader: str, kernel: tuple[int, ...]) -> KernelSpec:
     bound = bind(problem, limits)
+    work = work_of(problem, bound)
+    constants, parameters = axes_for(problem.axes, specialised, (problem.itemsize * 8, int(work.own_words), *kernel))
+    return KernelSpec(
+        shader=variant(shader, specialised),
+        constants=constants,
+        push=Push(bound.src_base, bound.dst_base, work.pieces, work.first),
+        parameters=parameters,
+        groups=rows_of_groups(-(-work.pieces // GROUP_SIZE), limits),
+        bindings=bound.windows,
+    )
+
+
+class Work(NamedTuple):
+    """What invocations of shaders/include/destination.glsl do: words, the first one ``first``, or elements."""
+
+    own_words: bool
+    pieces: int
+    first: int
+
+
+def work_of(problem: Problem, bound: Bound) -> Work:
+    """The work of a problem: words where elements are narrower and few places between them are none."""
+    if problem.itemsize >= 4:
+        return Work(False, problem.count, 0)
     lanes = 4 // problem.itemsize
     dst = dst_span(problem)
     first_word = bound.dst_base // lanes
     words = (bound.dst_base + dst.highest - dst.lowest) // lanes - first_word + 1
-    own_words = lanes > 1 and words * lanes <= problem.count * _MOST_HOLES + lanes and _is_nested(problem)
-    pieces = words if own_words else problem.count
-    constants, parameters = axes_for(problem.axes, specialised, (problem.itemsize * 8, int(own_words), *kernel))
-    return KernelSpec(
-        shader=variant(shader, specialised),
-        constants=constants,
-        push=Push(bound.src_base, bound.dst_base, pieces, first_word),
-        parameters=parameters,
-        groups=rows_of_groups(-(-pieces // GROUP_SIZE), limits),
-        bindings=bound.windows,
-    )
+    if words * lanes <= problem.count * _MOST_HOLES + lanes and _is_nested(problem):
+        return Work(True, words, first_word)
+    return Work(False, problem.count, 0)
 
 
 def _is_nested(problem: Problem) -> bool:

@@ -9,7 +9,7 @@ steps that fall out of step with tiles. The kernel gets a program, the address o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from restride.desc.digits import Digit, Index, Linear, affine
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
 from restride.plan.boxes import MAX_COUNT, Span, require_windows, rows_of_groups
+from restride.plan.conversion import MOST_PAIR_BYTES, Conversion, PairRange
 from restride.plan.elements import GROUP_SIZE
 from restride.plan.parameters import Push, multiply_shift, word
 from restride.plan.regions import Region
@@ -27,58 +28,72 @@ _NUMBERS = (16, 32, 64, 192)
 side, more than a blocking makes, and the axes."""
 
 
+_Rows = list[list[int]]
+
 UNREAD = Binding(0, 4)
 """A fill has no source; what is bound in its place is not read."""
 
 
-def general_kernels(region: Region, itemsize: int, limits: Limits, fill: int | None = None) -> Iterator[KernelSpec]:
-    """Dispatches that copy the elements of a region, or give them all the bits ``fill``.
+def general_kernels(
+    region: Region, itemsize: int, limits: Limits, fill: int | None = None, conversion: Conversion | None = None
+) -> Iterator[KernelSpec]:
+    """Dispatches that copy the elements of a region, or convert them, or give them all the bits ``fill``.
+
+    itemsize: bytes of an element, of the destination where they are converted.
 
     Raises:
         UnsupportedError: no cut of the region makes its buffers fit a binding, or a coordinate reaches 2^31.
     """
-    index = [affine(start, [(axis, size, 1)]) for axis, (start, size) in enumerate(_ranges(region))]
-    src, dst = region.src.address(index), region.dst.address(index)
-    windows = tuple(Span(*side.span).window(itemsize, limits, writes) for side, writes in ((src, False), (dst, True)))
+    src_itemsize = itemsize if conversion is None else conversion.src.itemsize
+    src, dst, *pairs = _addresses(region)
+    windows = (Span(*src.span).window(src_itemsize, limits), Span(*dst.span).window(itemsize, limits, writes=True))
     widest = max(window.nbytes for window in windows)
-    if widest > limits.max_buffer_range or region.count > MAX_COUNT:
-        for half in _halves(region, limits, widest):
-            yield from general_kernels(half, itemsize, limits, fill)
+    ranges = (PairRange(*pairs[0].span), PairRange(*pairs[1].span))
+    has_room = sum(part.nbytes for part in ranges) <= MOST_PAIR_BYTES
+    if widest > limits.max_buffer_range or region.count > MAX_COUNT or not has_room:
+        if widest > limits.max_buffer_range:
+            require_windows(widest, limits)
+        for half in _halves(region, limits, _window_reach if has_room else _pair_reach):
+            yield from general_kernels(half, itemsize, limits, fill, conversion)
         return
     program = _Program(region)
-    src_terms, dst_terms = program.terms_of(src), program.terms_of(dst)
+    terms = [program.terms_of(address) for address in (src, dst, *pairs)]
     push = Push(
-        word(src.const - windows[0].offset // itemsize),
+        word(src.const - windows[0].offset // src_itemsize),
         word(dst.const - windows[1].offset // itemsize),
         region.count,
     )
+    room = next(numbers for numbers in _NUMBERS if program.numbers <= numbers)
+    groups = rows_of_groups(-(-region.count // GROUP_SIZE), limits)
+    if conversion is not None:
+        parameters, tables = conversion.with_pairs(program.packed(*terms), ranges)
+        offsets = (pairs[0].const - ranges[0].lowest, pairs[1].const - ranges[1].lowest)
+        constants: tuple[int, ...] = (8 * itemsize, 0, *conversion.constants, room)
+        scaled = conversion.push(push, tables, offsets)
+        yield KernelSpec("digit_convert", constants, scaled, parameters, groups, windows)
+        return
     if fill is not None:
         push = push._replace(src_base=word(fill), lane_stride=fill >> 32)
         windows = (UNREAD, windows[1])
-    room = next(numbers for numbers in _NUMBERS if program.numbers <= numbers)
     words = max(itemsize // 4, 1)
-    yield KernelSpec(
-        shader="digit_copy",
-        constants=(8 * itemsize // words, words, int(fill is not None), room),
-        push=push,
-        parameters=program.packed(src_terms, dst_terms),
-        groups=rows_of_groups(-(-region.count // GROUP_SIZE), limits),
-        bindings=windows,
-    )
+    constants = (8 * itemsize // words, words, int(fill is not None), room)
+    yield KernelSpec("digit_copy", constants, push, program.packed(*terms[:2]), groups, windows)
 
 
-def _ranges(region: Region) -> Iterator[tuple[int, int]]:
-    return zip(region.starts, region.sizes, strict=True)
+def _addresses(region: Region) -> tuple[Linear, ...]:
+    """Where the indices of a region lie: in the source, the destination, and the pairs of both."""
+    ranges = enumerate(zip(region.starts, region.sizes, strict=True))
+    index = [affine(start, [(axis, size, 1)]) for axis, (start, size) in ranges]
+    places = (region.src, region.dst, *region.pairs)
+    return tuple(Linear(0) if place is None else place.address(index) for place in places)
 
 
-def _halves(region: Region, limits: Limits, widest: int) -> tuple[Region, Region]:
-    """The region cut where that narrows its wider window most."""
-    if widest > limits.max_buffer_range:
-        require_windows(widest, limits)
+def _halves(region: Region, limits: Limits, reach: Callable[[Region], int]) -> tuple[Region, Region]:
+    """The region cut where that shortens its reach most."""
     cuts = [_cut(region, axis) for axis, size in enumerate(region.sizes) if size > 1]
     if not cuts:
         raise UnsupportedError(f"one element lies further than the {limits.max_buffer_range} bytes of a binding")
-    return min(cuts, key=lambda halves: max(_reach(half) for half in halves))
+    return min(cuts, key=lambda halves: max(reach(half) for half in halves))
 
 
 def _cut(region: Region, axis: int) -> tuple[Region, Region]:
@@ -92,10 +107,12 @@ def _cut(region: Region, axis: int) -> tuple[Region, Region]:
     return parts[0], parts[1]
 
 
-def _reach(region: Region) -> int:
-    index = [affine(start, [(axis, size, 1)]) for axis, (start, size) in enumerate(_ranges(region))]
-    spans = [place.address(index).span for place in (region.src, region.dst)]
-    return max(high - low for low, high in spans)
+def _window_reach(region: Region) -> int:
+    return max(high - low for low, high in (address.span for address in _addresses(region)[:2]))
+
+
+def _pair_reach(region: Region) -> int:
+    return max(high - low for low, high in (address.span for address in _addresses(region)[2:]))
 
 
 class _Program:
@@ -104,14 +121,14 @@ class _Program:
     def __init__(self, region: Region) -> None:
         self._axes = region.sizes
         self._number_of: dict[Digit, int] = {}
-        self._rows: list[list[int]] = []
+        self._rows: _Rows = []
 
     @property
     def numbers(self) -> int:
         """How many numbers it makes."""
         return len(self._axes) + len(self._number_of)
 
-    def terms_of(self, linear: Linear) -> list[list[int]]:
+    def terms_of(self, linear: Linear) -> _Rows:
         """A row for each term, (number, coefficient); the digits among them join the program."""
         return [[self._number(atom), word(coefficient), 0, 0] for coefficient, atom in linear.terms]
 
@@ -127,12 +144,15 @@ class _Program:
             self._number_of[atom] = self.numbers
         return self._number_of[atom]
 
-    def packed(self, src_terms: list[list[int]], dst_terms: list[list[int]]) -> bytes:
-        """The storage buffer that shaders/digit_copy.comp reads."""
+    def packed(self, src_terms: _Rows, dst_terms: _Rows, *pair_terms: _Rows) -> bytes:
+        """The storage buffer that shaders/digit_copy.comp reads; with the terms of pairs where it converts."""
         head = [len(self._axes), len(self._number_of), len(src_terms), len(dst_terms)]
         # Innermost first, as an index is taken apart.
         axes = [[axis, size, *_multiplier(size)] for axis, size in reversed(list(enumerate(self._axes)))]
-        return np.array([head, *axes, *self._rows, *src_terms, *dst_terms], np.uint32).tobytes()
+        rows = [head, *axes, *self._rows, *src_terms, *dst_terms]
+        if pair_terms:
+            rows += [[*map(len, pair_terms), 0, 0], *(row for terms in pair_terms for row in terms)]
+        return np.array(rows, np.uint32).tobytes()
 
 
 def _multiplier(divisor: int) -> tuple[int, int]:

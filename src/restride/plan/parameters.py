@@ -18,6 +18,7 @@ ROW_WORDS = 4
 
 HEADER_ROWS = 2
 AXIS_ROWS = 3
+AXIS_CONSTANTS = 5
 KERNEL_CONSTANTS = 8
 """Specialization constants 0 to 7 belong to the kernel; the axes follow."""
 
@@ -48,22 +49,30 @@ def multiply_shift(divisor: int) -> tuple[int, int]:
     return -(-(1 << (31 + bits)) // divisor), bits - 1
 
 
-def specialised_constants(kernel: Sequence[int], axes: Sequence[Axis], tables: Sequence[int]) -> tuple[int, ...]:
-    """The kernel's own constants, then the rank, then size, strides, table and slot of each axis, at most MAX_AXES."""
+def specialised_constants(
+    kernel: Sequence[int], axes: Sequence[Axis], tables: Sequence[int], pairs: bool = False
+) -> tuple[int, ...]:
+    """The kernel's own constants, then the rank, then size, strides, table and slot of each axis, at most MAX_AXES.
+
+    ``pairs``: behind the room for MAX_AXES axes, how far each moves among the pairs of both sides.
+    """
     if len(axes) > MAX_AXES:
         raise AssertionError(f"a specialised kernel has constants for {MAX_AXES} axes, not {len(axes)}")
     constants = [*kernel, *[0] * (KERNEL_CONSTANTS - len(kernel)), len(axes)]
     for axis, table in zip(axes, tables, strict=True):
         constants += [axis.size, word(axis.src), word(axis.dst), table, axis.slot]
+    if pairs:
+        constants += [0] * (AXIS_CONSTANTS * (MAX_AXES - len(axes)))
+        constants += [word(step) for axis in axes for step in axis.pairs]
     return tuple(constants)
 
 
 def axis_rows(axis: Axis, table: int) -> list[int]:
-    """An axis as rows of the storage buffer: its walk, the multipliers that replace its two divisions, its slot."""
+    """An axis as rows of the storage buffer: its walk, the multipliers for its two divisions, its slot and pairs."""
     by_size = multiply_shift(axis.size) if axis.size > 1 else (0, 0)
     by_dst = multiply_shift(axis.dst) if axis.dst > 1 else (0, 0)
     walk = [axis.size, word(axis.src), word(axis.dst), table]
-    return [*walk, *by_size, *by_dst, axis.slot, 0, 0, 0]
+    return [*walk, *by_size, *by_dst, axis.slot, *map(word, axis.pairs), 0]
 
 
 def pack_parameters(axes: Sequence[Axis], specialised: bool) -> tuple[bytes, tuple[int, ...]]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from restride.desc import TensorDesc
 from restride.desc.blocking import Blocking
-from restride.desc.digits import Linear
+from restride.desc.digits import Linear, digit
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,29 @@ class Place:
             return None
         first = self.starts[coordinate] // abs(step)
         return Cuts(ascending, (first if step > 0 else -1 - first) % ascending[-1])
+
+
+@dataclass(frozen=True)
+class SharedPlace:
+    """Where an index finds what it shares with others: at the sum of ``i_k div groups[k] * strides[k]``.
+
+    Scales of f32[8,64], one for 32 columns of a row, lie at ``2 * i_0 + i_1 div 32``: strides (2, 1), groups (1, 32).
+    """
+
+    strides: tuple[int, ...]
+    groups: tuple[int, ...]
+
+    def address(self, index: Sequence[Linear]) -> Linear:
+        """The place of an index, whose numbers may be expressions in other axes."""
+        value = Linear(0)
+        for number, stride, group in zip(index, self.strides, self.groups, strict=True):
+            if stride:
+                value = value.plus(digit(number, 0, group).times(stride))
+        return value
+
+    def cuts(self, axis: int) -> Cuts:
+        """The weights of the digits that an axis has here: 1, and the size of a group."""
+        return Cuts((1, self.groups[axis]) if self.strides[axis] and self.groups[axis] > 1 else (1,), 0)
 
 
 @dataclass(frozen=True)

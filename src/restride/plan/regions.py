@@ -16,7 +16,7 @@ from types import MappingProxyType
 from restride.desc import TensorDesc
 from restride.desc.digits import Index, Linear
 from restride.plan.axes import MAX_AXES, Axis, Problem, simplify
-from restride.plan.places import Cuts, Place, Run
+from restride.plan.places import Cuts, Place, Run, SharedPlace
 
 MOST_WALKS = 16
 """Strided walks that one copy may become; what would need more goes to the general kernel."""
@@ -27,12 +27,17 @@ MOST_STEPS = MAX_AXES - 1
 
 @dataclass(frozen=True)
 class Region:
-    """Indices ``starts[k] + 0 .. sizes[k] - 1`` along each axis, and where they lie on both sides."""
+    """Indices ``starts[k] + 0 .. sizes[k] - 1`` along each axis, and where they lie on both sides.
+
+    ``pairs``: where they find the scale and zero point of the source and of the destination, if these are not the same
+    for all.
+    """
 
     starts: tuple[int, ...]
     sizes: tuple[int, ...]
     src: Place
     dst: Place
+    pairs: tuple[SharedPlace | None, SharedPlace | None] = (None, None)
 
     @property
     def count(self) -> int:
@@ -40,23 +45,31 @@ class Region:
         return math.prod(self.sizes)
 
     @classmethod
-    def of(cls, src: TensorDesc, dst: TensorDesc) -> Region:
+    def of(
+        cls, src: TensorDesc, dst: TensorDesc, pairs: tuple[SharedPlace | None, SharedPlace | None] = (None, None)
+    ) -> Region:
         """All elements of two descriptors of equal sizes."""
-        return cls((0,) * src.rank, src.sizes, Place.of(src), Place.of(dst))
+        return cls((0,) * src.rank, src.sizes, Place.of(src), Place.of(dst), pairs)
+
+    @property
+    def places(self) -> tuple[Place | SharedPlace, ...]:
+        """Every place that an index has."""
+        return (self.src, self.dst, *(place for place in self.pairs if place is not None))
 
 
 @dataclass(frozen=True)
 class Walk:
-    """A strided copy: its axes, the region's axis that each is cut from, and the elements at which both sides begin."""
+    """A strided copy: its axes, the region's axis that each is cut from, and where both sides and their pairs begin."""
 
     axes: tuple[Axis, ...]
     cut_from: tuple[int, ...]
     src_offset: int
     dst_offset: int
+    pair_offsets: tuple[int, int] = (0, 0)
 
-    def problem(self, itemsize: int) -> Problem:
-        """The walk over elements of so many bytes, in its simplest form."""
-        return simplify(self.axes, self.src_offset, self.dst_offset, itemsize)
+    def problem(self, itemsize: int, src_itemsize: int = 0) -> Problem:
+        """The walk over elements of so many bytes, those of the source too where they differ, in its simplest form."""
+        return simplify(self.axes, self.src_offset, self.dst_offset, itemsize, src_itemsize, self.pair_offsets)
 
 
 def walks(region: Region, resampled: Mapping[int, int] = MappingProxyType({})) -> tuple[Walk, ...] | None:
@@ -93,9 +106,11 @@ def _cuts(region: Region, axis: int) -> Cuts | None:
     """The cuts of an axis on both sides, in terms of indices from the region's start on."""
     if region.sizes[axis] == 1:
         return Cuts((1,), 0)
-    src, dst = region.src.cuts(axis), region.dst.cuts(axis)
-    both = src.joined(dst) if src is not None and dst is not None else None
-    return both and Cuts(both.weights, (both.phase + region.starts[axis]) % both.weights[-1])
+    joined: Cuts | None = Cuts((1,), 0)
+    for place in region.places:
+        cuts = place.cuts(axis)
+        joined = joined.joined(cuts) if joined is not None and cuts is not None else None
+    return joined and Cuts(joined.weights, (joined.phase + region.starts[axis]) % joined.weights[-1])
 
 
 def _walk(region: Region, runs: Sequence[Run], resampled: Mapping[int, int]) -> Walk | None:
@@ -112,10 +127,18 @@ def _walk(region: Region, runs: Sequence[Run], resampled: Mapping[int, int]) -> 
                 if size > 1:
                     number = number.plus(Linear(0, ((weight, Index(place, size)),)))
             index.append(number)
-    src, dst = region.src.address(src_index), region.dst.address(dst_index)
-    if not (src.is_affine and dst.is_affine):
+    addresses = region.src.address(src_index), region.dst.address(dst_index)
+    pairs = [
+        Linear(0) if place is None else place.address(index)
+        for place, index in zip(region.pairs, (src_index, dst_index), strict=True)
+    ]
+    if not all(address.is_affine for address in (*addresses, *pairs)):
         return None
     if sum(size > 1 or axis in resampled for axis, size in sizes) > MOST_STEPS:
         return None  # a table keeps an axis of one step
-    axes = tuple(Axis(size, src.stride(place), dst.stride(place)) for place, (_, size) in enumerate(sizes))
-    return Walk(axes, tuple(axis for axis, _ in sizes), src.const, dst.const)
+    src, dst = addresses
+    axes = tuple(
+        Axis(size, src.stride(place), dst.stride(place), pairs=(pairs[0].stride(place), pairs[1].stride(place)))
+        for place, (_, size) in enumerate(sizes)
+    )
+    return Walk(axes, tuple(axis for axis, _ in sizes), src.const, dst.const, (pairs[0].const, pairs[1].const))

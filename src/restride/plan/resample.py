@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Problem, in_words
+from restride.plan.conversion import ELEMENT_TYPES
 from restride.plan.elements import plan_elements
 
-LINEAR_TYPES = {"f32": 0, "f16": 1, "bf16": 2, "u8": 3, "s8": 4, "s32": 5}
+LINEAR_TYPES = {name: ELEMENT_TYPES[name] for name in ("f32", "f16", "bf16", "u8", "s8", "s32")}
 """Element types that can be interpolated, as shaders/include/convert.glsl numbers them."""
 
 

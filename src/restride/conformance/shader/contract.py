@@ -35,6 +35,7 @@ class Interface:
     push_words: 32-bit words of push constants.
     kernel_constants: specialization constants 0, 1, ... that the kernel has.
     axes_as_constants: it also has those of the axes: 8 for their number, five for each of 12 axes.
+    has_pairs: it finds scales and zero points by its axes; as constants, two more for each of 12 axes.
     """
 
     local_size: tuple[int, int, int]
@@ -42,11 +43,13 @@ class Interface:
     push_words: int
     kernel_constants: int
     axes_as_constants: bool = False
+    has_pairs: bool = False
 
     @property
     def constants(self) -> frozenset[int]:
         """Ids of all specialization constants."""
-        axes = range(FIRST_OF_AXES, FIRST_OF_AXES + 1 + 5 * 12) if self.axes_as_constants else ()
+        each = 7 if self.has_pairs else 5
+        axes = range(FIRST_OF_AXES, FIRST_OF_AXES + 1 + each * 12) if self.axes_as_constants else ()
         return frozenset({*range(self.kernel_constants), *axes})
 
 
@@ -74,6 +77,11 @@ INTERFACES = {
     "element_copy_specialised": Interface(_LINE, 2, 5, 2, axes_as_constants=True),
     "element_fill": Interface(_LINE, 3, 5, 2),
     "digit_copy": Interface(_LINE, 3, 5, 4),
+    "convert_elements": Interface(_LINE, 3, 17, 6, has_pairs=True),
+    "convert_elements_specialised": Interface(_LINE, 3, 17, 6, axes_as_constants=True, has_pairs=True),
+    "convert_fours": Interface(_LINE, 3, 17, 8, has_pairs=True),
+    "convert_fours_specialised": Interface(_LINE, 3, 17, 8, axes_as_constants=True, has_pairs=True),
+    "digit_convert": Interface(_LINE, 3, 17, 7, has_pairs=True),
     "resample_nearest": Interface(_LINE, 3, 5, 2),
     "resample_nearest_specialised": Interface(_LINE, 3, 5, 2, axes_as_constants=True),
     "resample_linear": Interface(_LINE, 3, 5, 4),

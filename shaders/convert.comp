@@ -1,0 +1,177 @@
+// Elements of one type and layout to elements of another, with scales, zero points and a sum on the way.
+//
+// FOURS: an invocation makes four neighbours of the destination, whole words of it. Of the source they lie lane_stride apart; a
+//   WIDE source holds them, and those of all PLANES, in one run: u8 NHWC with 3 channels has 12 bytes of 4 pixels, which are
+//   four elements in each of three planes, plane_stride apart.
+// Otherwise any strides: an invocation makes one element, or those of one word that it owns (destination.glsl).
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x = 128) in;
+
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 1) buffer Dst { uint dst[]; };
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
+layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // the same buffer by pairs of scale and zero point
+#ifdef FOURS
+layout(std430, binding = 0) readonly buffer Src2 { uvec2 src2[]; };
+layout(std430, binding = 0) readonly buffer Src4 { uvec4 src4[]; };
+layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
+layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
+#endif
+
+#define SCALES
+#include "dispatch.glsl"
+#include "convert.glsl"
+#include "scales.glsl"
+
+uint src_offset;
+uvec2 pair_offset;
+
+void begin_element() {
+    src_offset = dispatch.src_base;
+    pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
+}
+
+#define VISIT_AXIS(k) \
+    src_offset += coordinate * SRC(k); \
+    if (has(SRC_PAIRS | DST_PAIRS)) { \
+        pair_offset += coordinate * PAIRS(k); \
+    }
+#include "axes.glsl"
+
+#ifdef FOURS
+
+layout(constant_id = 6) const uint PLANES = 1;
+layout(constant_id = 7) const bool WIDE = false;
+
+// Enough work for one invocation to pay for its start; which fours, as in strided_copy.comp.
+const uint FOURS_PER_INVOCATION = 4;
+layout(constant_id = 1) const bool NEIGHBOURS = false;
+
+const uint MOST_PLANES = 4;
+
+// A run of the source in words: up to 16 elements of 32 bits, or 4 of 64.
+uint run[4 * MOST_PLANES];
+
+void load_run(uint offset) {
+    if (SRC_WIDTH == 8u) {
+        [[unroll]] for (uint n = 0u; n < MOST_PLANES; ++n) {
+            if (n < PLANES) {
+                run[n] = src[offset / 4u + n];
+            }
+        }
+    } else if (SRC_WIDTH == 16u) {
+        [[unroll]] for (uint n = 0u; n < MOST_PLANES; ++n) {
+            if (n < PLANES) {
+                uvec2 words = src2[offset / 4u + n];
+                run[2u * n] = words.x;
+                run[2u * n + 1u] = words.y;
+            }
+        }
+    } else {
+        [[unroll]] for (uint n = 0u; n < MOST_PLANES; ++n) {
+            if (n < PLANES * SRC_WIDTH / 32u) {
+                uvec4 words = src4[offset / (128u / SRC_WIDTH) + n];
+                run[4u * n] = words.x;
+                run[4u * n + 1u] = words.y;
+                run[4u * n + 2u] = words.z;
+                run[4u * n + 3u] = words.w;
+            }
+        }
+    }
+}
+
+// Drops the first element, so that those of the next plane come to the places of this one's.
+void shift_run() {
+    if (SRC_WIDTH == 32u) {
+        [[unroll]] for (uint n = 0u; n + 1u < 4u * MOST_PLANES; ++n) {
+            run[n] = run[n + 1u];
+        }
+    } else if (SRC_WIDTH < 32u) {
+        [[unroll]] for (uint n = 0u; n + 1u < 4u * MOST_PLANES; ++n) {
+            run[n] = run[n] >> SRC_WIDTH | run[n + 1u] << (32u - SRC_WIDTH);
+        }
+    }
+}
+
+uvec2 of_run(uint element) {
+    if (SRC_WIDTH == 64u) {
+        return uvec2(run[2u * element], run[2u * element + 1u]);
+    }
+    uint lanes = 32u / SRC_WIDTH;
+    return uvec2(run[element / lanes] >> (element % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH), 0u);
+}
+
+void store_four(uint offset, uvec2 four[4]) {
+    if (DST_WIDTH == 8u) {
+        dst[offset / 4u] = four[0].x | four[1].x << 8 | four[2].x << 16 | four[3].x << 24;
+    } else if (DST_WIDTH == 16u) {
+        dst2[offset / 4u] = uvec2(four[0].x | four[1].x << 16, four[2].x | four[3].x << 16);
+    } else if (DST_WIDTH == 32u) {
+        dst4[offset / 4u] = uvec4(four[0].x, four[1].x, four[2].x, four[3].x);
+    } else {
+        dst4[offset / 2u] = uvec4(four[0], four[1]);
+        dst4[offset / 2u + 1u] = uvec4(four[2], four[3]);
+    }
+}
+
+void make_four(uint offset) {
+    uvec2 four[4];
+    vec2 src_pair = src_pair_at(pair_offset.x);
+    vec2 dst_pair = dst_pair_at(pair_offset.y);
+    [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+        uvec2 bits = WIDE ? of_run(lane * PLANES) : load_src(src_offset + lane * dispatch.lane_stride);
+        if (lane != 0u && has(SRC_PAIRS_ALONG_FOUR)) {
+            src_pair = src_pair_at(pair_offset.x + lane * dispatch.src_pair_lane);
+        }
+        if (lane != 0u && has(DST_PAIRS_ALONG_FOUR)) {
+            dst_pair = dst_pair_at(pair_offset.y + lane * dispatch.dst_pair_lane);
+        }
+        four[lane] = made_of(bits, load_old(offset + lane), src_pair, dst_pair);
+    }
+    store_four(offset, four);
+}
+
+void make_fours(uint index) {
+    begin_element();
+    uint dst_offset = dispatch.dst_base;
+    FOR_COORDINATES_OF_INDEX
+    if (WIDE) {
+        load_run(src_offset);
+    }
+    // Loops that stay loops: a conversion is long, and compiled once for each lane of a four as it is.
+    [[dont_unroll]] for (uint plane = 0u; plane < PLANES; ++plane) {
+        make_four(dst_offset + plane * dispatch.plane_stride);
+        pair_offset += uvec2(dispatch.src_pair_plane, dispatch.dst_pair_plane);
+        shift_run();
+    }
+}
+
+void main() {
+    uint start = group_number() * gl_WorkGroupSize.x * FOURS_PER_INVOCATION;
+    start += gl_LocalInvocationID.x * (NEIGHBOURS ? FOURS_PER_INVOCATION : 1u);
+    uint step = NEIGHBOURS ? 1u : gl_WorkGroupSize.x;
+    [[dont_unroll]] for (uint n = 0u; n < FOURS_PER_INVOCATION; ++n) {
+        uint index = start + n * step;
+        if (index < dispatch.pieces) {
+            make_fours(index);
+        }
+    }
+}
+
+#else
+
+#include "elements.glsl"
+#include "destination.glsl"
+
+uvec2 element_bits(uint dst_offset) {
+    vec2 src_pair = src_pair_at(pair_offset.x);
+    vec2 dst_pair = dst_pair_at(pair_offset.y);
+    return made_of(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair);
+}
+
+void main() { write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x); }
+
+#endif

@@ -1,0 +1,150 @@
+"""Conversion: what happens to each element on its way, in the words and numbers of shaders/include/scales.glsl."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
+from restride.dtypes import DType
+from restride.plan.parameters import ROW_WORDS, Push
+from restride.plan.places import SharedPlace
+
+ELEMENT_TYPES = {
+    name: number
+    for number, name in enumerate(
+        (
+            "f32",
+            "f16",
+            "bf16",
+            "u8",
+            "s8",
+            "s32",
+            "pred",
+            "s16",
+            "u16",
+            "u32",
+            "s64",
+            "u64",
+            "f64",
+            "f8e4m3fn",
+            "f8e5m2",
+        )
+    )
+}
+"""Every element type, as shaders/include/convert.glsl numbers them."""
+
+PAIR_BYTES = 8
+"""Bytes of a scale and a zero point, both f32."""
+
+MOST_PAIR_BYTES = 1 << 20
+"""Pairs of one dispatch; what has more is cut."""
+
+_SATURATES, _ROUNDS_FIRST = 4, 8
+_ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS = (1 << bit for bit in range(7))
+
+PAIRS_ALONG_FOUR = (128, 256)
+"""Steps of convert_fours: the four that an invocation makes differ in their pairs of the source, of the destination."""
+
+
+class ScaledPush(NamedTuple):
+    """Push constants of the kernels that convert: ``Push``, then those of shaders/include/dispatch.glsl under SCALES.
+
+    Scales and zero points are bits of f32. ``..._lane`` and ``..._plane`` are steps of the four neighbours that an
+    invocation makes, and of the planes that it makes them in.
+    """
+
+    src_base: int
+    dst_base: int
+    pieces: int
+    first: int
+    lane_stride: int
+    src_pairs: int
+    dst_pairs: int
+    src_scale: int
+    src_zero_point: int
+    dst_scale: int
+    dst_zero_point: int
+    sum_scale: int
+    src_pair_lane: int = 0
+    dst_pair_lane: int = 0
+    plane_stride: int = 0
+    src_pair_plane: int = 0
+    dst_pair_plane: int = 0
+
+
+class PairRange(NamedTuple):
+    """The pairs of one side that a dispatch reads: places ``lowest`` to ``highest``."""
+
+    lowest: int
+    highest: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of them."""
+        return (self.highest + 1 - self.lowest) * PAIR_BYTES
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Both element types and the arithmetic between them, whose scalings are in the axes of the problem."""
+
+    src: DType
+    dst: DType
+    arithmetic: Arithmetic
+
+    @cached_property
+    def places(self) -> tuple[SharedPlace | None, SharedPlace | None]:
+        """Where an index finds its pair, on both sides; None where all elements have the same."""
+        return _place(self.arithmetic.src), _place(self.arithmetic.dst)
+
+    @cached_property
+    def constants(self) -> tuple[int, int, int, int]:
+        """Specialization constants 2 to 5: both types, how to round, which steps there are."""
+        arithmetic, src, dst = self.arithmetic, self.arithmetic.src, self.arithmetic.dst
+        rounding = ROUNDINGS.index(arithmetic.rounding)
+        rounding += _SATURATES * arithmetic.saturate + _ROUNDS_FIRST * arithmetic.rounds_first
+        steps = _SUM * (arithmetic.sum_scale is not None)
+        if src is not None:
+            steps += _ZERO_POINT * src.has_zero_point + _SCALE * src.has_scale + _SRC_PAIRS * (src.count > 1)
+        if dst is not None:
+            steps += _DST_ZERO_POINT * dst.has_zero_point + _DST_SCALE * dst.has_scale + _DST_PAIRS * (dst.count > 1)
+        return ELEMENT_TYPES[self.src.name], ELEMENT_TYPES[self.dst.name], rounding, steps
+
+    def push(self, push: Push, tables: tuple[int, int], offsets: tuple[int, int]) -> ScaledPush:
+        """Push constants for tables of pairs that begin at these places; index 0 has the pair ``offsets`` on."""
+        sum_scale = self.arithmetic.sum_scale or 0.0
+        scalars = [_first_pair(side) for side in (self.arithmetic.src, self.arithmetic.dst)]
+        values = np.array([*scalars[0], *scalars[1], sum_scale], np.float32).view(np.uint32).tolist()
+        starts = [(table + offset) % (1 << 32) for table, offset in zip(tables, offsets, strict=True)]
+        return ScaledPush(*push, *starts, *values)
+
+    def with_pairs(self, parameters: bytes, ranges: tuple[PairRange, PairRange]) -> tuple[bytes, tuple[int, int]]:
+        """``parameters`` with the pairs of both sides behind them, and where these begin, counted in pairs."""
+        parts, starts = [parameters], []
+        nbytes = len(parameters)
+        for side, place, part in zip((self.arithmetic.src, self.arithmetic.dst), self.places, ranges, strict=True):
+            starts.append(nbytes // PAIR_BYTES)
+            if side is not None and place is not None:
+                pairs = side.pairs[part.lowest * PAIR_BYTES : (part.highest + 1) * PAIR_BYTES]
+                parts.append(pairs + bytes(-len(pairs) % (4 * ROW_WORDS)))
+                nbytes += len(parts[-1])
+        return b"".join(parts), (starts[0], starts[1])
+
+
+def _place(scaling: Scaling | None) -> SharedPlace | None:
+    if scaling is None or scaling.count == 1:
+        return None
+    strides = tuple(prod(scaling.sizes[axis + 1 :]) * (size > 1) for axis, size in enumerate(scaling.sizes))
+    return SharedPlace(strides, scaling.groups)
+
+
+def _first_pair(scaling: Scaling | None) -> tuple[float, float]:
+    if scaling is None:
+        return 1.0, 0.0
+    scale, zero_point = np.frombuffer(scaling.pairs, np.float32, 2)
+    return scale, zero_point

@@ -1,0 +1,150 @@
+"""Plan of a conversion: from elements of one type and layout to another's, with scales, in strided walks or in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from restride.desc import TensorDesc
+from restride.kernel import KernelSpec, Limits
+from restride.plan.axes import Axis, Problem, moved
+from restride.plan.boxes import bind, boxes, longest, part_of, rows_of_groups
+from restride.plan.conversion import MOST_PAIR_BYTES, PAIRS_ALONG_FOUR, Conversion, PairRange
+from restride.plan.elements import GROUP_SIZE, variant, work_of
+from restride.plan.general import general_kernels
+from restride.plan.parameters import Push, pack_parameters, specialised_constants, word
+from restride.plan.regions import Region, walks
+
+FOURS_PER_INVOCATION = 4
+"""Groups of four elements that an invocation of convert.comp makes."""
+
+_MOST_PLANES = 4
+
+
+def conversion_kernels(
+    src: TensorDesc, dst: TensorDesc, conversion: Conversion, limits: Limits, specialised: bool
+) -> Iterator[KernelSpec]:
+    """Dispatches that make every element of ``dst`` of the one at the same index of ``src``."""
+    if src.numel == 0:
+        return
+    region = Region.of(src, dst, conversion.places)
+    found = walks(region)
+    if found is None or not limits.allow(len(found), src.numel):
+        yield from general_kernels(region, dst.dtype.itemsize, limits, conversion=conversion)
+        return
+    for walk in found:
+        for run in _whole_fours(walk.problem(dst.dtype.itemsize, src.dtype.itemsize)):
+            for box in boxes(run, limits, _axis_with_too_many_pairs):
+                yield _convert(box, conversion, limits, specialised)
+
+
+def _whole_fours(problem: Problem) -> Iterator[Problem]:
+    """A run of elements, cut where its last four ends: 10 elements are 8, and 2 more."""
+    if len(problem.axes) == 1 and problem.axes[0].dst == 1 and problem.axes[0].size > 4:
+        size = problem.axes[0].size
+        rest = size % 4
+        yield part_of(problem, 0, 0, size - rest)
+        if rest:
+            yield part_of(problem, 0, size - rest, rest)
+    else:
+        yield problem
+
+
+def _axis_with_too_many_pairs(problem: Problem, _limits: Limits) -> int | None:
+    if sum(part.nbytes for part in _ranges(problem)) <= MOST_PAIR_BYTES:
+        return None
+    return longest(problem, lambda axis: (axis.size - 1) * max(map(abs, axis.pairs)))
+
+
+def _ranges(problem: Problem) -> tuple[PairRange, PairRange]:
+    """The pairs that a problem reads on both sides."""
+    ranges = []
+    for side, offset in enumerate(problem.pair_offsets):
+        reaches = [(axis.size - 1) * axis.pairs[side] for axis in problem.axes]
+        lowest = offset + sum(min(reach, 0) for reach in reaches)
+        ranges.append(PairRange(lowest, offset + sum(max(reach, 0) for reach in reaches)))
+    return ranges[0], ranges[1]
+
+
+def _convert(problem: Problem, conversion: Conversion, limits: Limits, specialised: bool) -> KernelSpec:
+    bound = bind(problem, limits)
+    ranges = _ranges(problem)
+    fours = _fours(problem)
+    axes = problem.axes if fours is None else fours.axes
+    # The axes of a specialised kernel are constants; its header stays, so that there is always a buffer.
+    parameters, _ = pack_parameters(() if specialised else axes, specialised=False)
+    parameters, tables = conversion.with_pairs(parameters, ranges)
+    offsets = tuple(offset - part.lowest for offset, part in zip(problem.pair_offsets, ranges, strict=True))
+    bits = 8 * problem.itemsize
+    if fours is None:
+        shader = "convert_elements"
+        work = work_of(problem, bound)
+        constants: tuple[int, ...] = (bits, int(work.own_words), *conversion.constants)
+        groups = -(-work.pieces // GROUP_SIZE)
+        push = Push(bound.src_base, bound.dst_base, work.pieces, work.first)
+    else:
+        shader = "convert_fours"
+        constants = (bits, int(limits.is_cpu), *fours.constants(conversion))
+        count = problem.count // (4 * fours.plane.size)
+        groups = -(-count // (GROUP_SIZE * FOURS_PER_INVOCATION))
+        push = Push(bound.src_base, bound.dst_base, count, 0, word(fours.lane.src))
+    scaled = conversion.push(push, tables, (offsets[0], offsets[1]))
+    if fours is not None:
+        scaled = scaled._replace(
+            src_pair_lane=word(fours.lane.pairs[0]),
+            dst_pair_lane=word(fours.lane.pairs[1]),
+            plane_stride=fours.plane.dst,
+            src_pair_plane=word(fours.plane.pairs[0]),
+            dst_pair_plane=word(fours.plane.pairs[1]),
+        )
+    return KernelSpec(
+        shader=variant(shader, specialised),
+        constants=specialised_constants(constants, axes, [0] * len(axes), pairs=True) if specialised else constants,
+        push=scaled,
+        parameters=parameters,
+        groups=rows_of_groups(groups, limits),
+        bindings=bound.windows,
+    )
+
+
+class _Fours(NamedTuple):
+    """A problem by four neighbours of the destination at a time, in ``planes`` planes.
+
+    axes: what is walked from four to four. lane: the axis of the four. plane: the axis of the planes.
+    is_run: the elements of all planes lie together in the source, and begin where a four of it does.
+    """
+
+    axes: tuple[Axis, ...]
+    lane: Axis
+    plane: Axis
+    is_run: bool
+
+    def constants(self, conversion: Conversion) -> tuple[int, ...]:
+        """Specialization constants 2 to 7."""
+        *types, steps = conversion.constants
+        along_four = [bool(step) * bit for step, bit in zip(self.lane.pairs, PAIRS_ALONG_FOUR, strict=True)]
+        return (*types, steps + sum(along_four), self.plane.size, int(self.is_run))
+
+
+def _fours(problem: Problem) -> _Fours | None:
+    """Whole words of the destination, four elements at a time, where each row of it is made of those.
+
+    u8 NHWC [2,4,3] to planes: axes (size 8, src 3, dst 1) and (size 3, src 1, dst 8). A four of pixels are 12 bytes of
+    the source: four elements for each of three planes that are 8 apart. One axis is left: (size 2, src 12, dst 4).
+    """
+    if not problem.axes:
+        return None
+    lane, *outer = problem.axes
+    if lane.dst != 1 or lane.size % 4 or problem.dst_offset % 4 or any(axis.dst % 4 for axis in outer):
+        return None
+    plane = Axis(1, 0, 0)
+    if lane.src in range(2, _MOST_PLANES + 1) and problem.src_itemsize <= 4:
+        plane = next((axis for axis in outer if axis.src == 1 and axis.size == lane.src), plane)
+    others = [axis for axis in outer if axis is not plane]
+    starts_on_four = problem.src_offset % 4 == 0 and not any(axis.src % 4 for axis in others)
+    is_run = starts_on_four and lane.src == plane.size
+    if not is_run:
+        plane, others = Axis(1, 0, 0), outer
+    by_four = replace(lane, size=lane.size // 4, src=4 * lane.src, dst=4, pairs=moved((0, 0), lane, 4))
+    return _Fours((*([by_four] if by_four.size > 1 else []), *others), lane, plane, is_run)
