@@ -99,12 +99,17 @@ uint narrow_of_f32(uint bits, uint type, bool saturate) {
         return sign | beyond | ((magnitude | QUIET) & 0x7FFFFFu) >> to_right;
     }
     uint rounded;
-    if (magnitude >> 23 >= 128u - bias_of(type)) {
-        rounded = shift_right_nearest_even(magnitude - ((127u - bias_of(type)) << 23), to_right);
-    } else {  // denormal there; past 24 bits to the right only zero is left
-        uint exponent = max(magnitude >> 23, 1u);
-        uint significand = magnitude < 0x800000u ? magnitude : (magnitude & 0x7FFFFFu) | 0x800000u;
-        rounded = shift_right_nearest_even(significand, min(to_right + 128u - bias_of(type) - exponent, 31u));
+    if (type == BF16) {
+        rounded = shift_right_nearest_even(magnitude, to_right);
+    } else {
+        // Denormal below the smallest normal exponent: further to the right, and from 25 bits on only zero is left. The
+        // leading bit adds 1 to the exponent of a normal number. Denormals of f32 are far below both.
+        uint smallest = 128u - bias_of(type);
+        uint exponent = magnitude >> 23;
+        uint further = smallest - min(exponent, smallest);
+        uint significand = (magnitude & 0x7FFFFFu) | 0x800000u;
+        rounded = shift_right_nearest_even(significand, min(to_right + further, 31u));
+        rounded += (exponent + further - smallest) << fraction_bits_of(type);
     }
     bool clamps = saturate && type != BF16;
     return sign | (rounded > largest_of(type) ? (clamps ? largest_of(type) : beyond) : rounded);
@@ -166,6 +171,12 @@ uvec2 magnitude_of(uvec2 bits, uint type, out bool negative) {
     return negative ? opposite : bits;
 }
 
+// The largest magnitude of an integer type of at most 32 bits.
+uint most_of(uint type, bool negative) {
+    uint mask = 0xFFFFFFFFu >> (32u - width_of(type));
+    return is_signed(type) ? (mask >> 1) + uint(negative) : negative ? 0u : mask;
+}
+
 // The element that is nearest to an integer, or has its low bits; beyond: the magnitude is only the low bits of a larger one.
 uvec2 integer_of(bool negative, uvec2 magnitude, bool beyond, uint type, bool saturate) {
     if (width_of(type) == 64u) {
@@ -175,24 +186,35 @@ uvec2 integer_of(bool negative, uvec2 magnitude, bool beyond, uint type, bool sa
         }
         return negative ? negated(magnitude) : magnitude;
     }
-    uint mask = 0xFFFFFFFFu >> (32u - width_of(type));
     if (saturate) {
-        uint most = is_signed(type) ? (mask >> 1) + uint(negative) : negative ? 0u : mask;
+        uint most = most_of(type, negative);
         magnitude.x = beyond || magnitude.y != 0u ? most : min(magnitude.x, most);
     }
-    return uvec2((negative ? 0u - magnitude.x : magnitude.x) & mask, 0u);
+    return uvec2((negative ? 0u - magnitude.x : magnitude.x) & (0xFFFFFFFFu >> (32u - width_of(type))), 0u);
 }
 
 // Of at most 32 bits. The value is significand * 2^(exponent - 150): 1.0 is 2^23 * 2^-23, and 23 bits go to the right.
 uint integer_of_f32(uint bits, uint type, uint rounding, bool saturate) {
-    uint exponent = bits >> 23 & 0xFFu;
-    uint significand = (bits & 0x7FFFFFu) | 0x800000u;
-    uint to_right = exponent < 150u ? min(150u - exponent, 25u) : 0u;
+    bool negative = bits >= 0x80000000u;
+    uint magnitude = bits & 0x7FFFFFFFu;
+    bool is_clamped = saturate && width_of(type) < 32u;
+    if (is_clamped) {  // first, so that nothing is left to go to the left
+        magnitude = min(magnitude, floatBitsToUint(float(most_of(type, negative))));
+    }
+    uint exponent = magnitude >> 23;
+    uint significand = (magnitude & 0x7FFFFFu) | 0x800000u;
+    uint to_right = 150u - clamp(exponent, 125u, 150u);
     uint fraction = to_right == 0u ? 0u : significand << (32u - to_right);
     uint whole = significand >> to_right;
     whole += uint(rounds_up(fraction, false, (whole & 1u) == 1u, rounding));
-    uint low = exponent < 150u ? whole : exponent < 182u ? significand << (exponent - 150u) : 0u;
-    return is_nan(bits) ? 0u : integer_of(bits >= 0x80000000u, uvec2(low, 0u), exponent >= 159u, type, saturate).x;
+    if (is_nan(bits)) {
+        return 0u;
+    }
+    if (is_clamped) {
+        return (negative ? 0u - whole : whole) & (0xFFFFFFFFu >> (32u - width_of(type)));
+    }
+    uint low = exponent <= 150u ? whole : exponent < 182u ? significand << (exponent - 150u) : 0u;
+    return integer_of(negative, uvec2(low, 0u), exponent >= 159u, type, saturate).x;
 }
 
 // Of any width. The value is significand * 2^(exponent - 1075).
