@@ -104,6 +104,8 @@ uvec2 of_run(uint element) {
     return uvec2(run[element / lanes] >> (element % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH), 0u);
 }
 
+uint old_word(uint word) { return dst[word]; }
+
 void store_four(uint offset, uvec2 four[4]) {
     if (DST_WIDTH == 8u) {
         dst[offset / 4u] = four[0].x | four[1].x << 8 | four[2].x << 16 | four[3].x << 24;
@@ -141,7 +143,11 @@ void make_fours(uint index) {
     if (WIDE) {
         load_run(src_offset);
     }
-    // Loops that stay loops: a conversion is long, and compiled once for each lane of a four as it is.
+    if (PLANES == 1u) {
+        make_four(dst_offset);
+        return;
+    }
+    // A loop that stays a loop: a conversion is long, and compiled once for each lane of a four as it is.
     [[dont_unroll]] for (uint plane = 0u; plane < PLANES; ++plane) {
         make_four(dst_offset + plane * dispatch.plane_stride);
         pair_offset += uvec2(dispatch.src_pair_plane, dispatch.dst_pair_plane);
@@ -165,6 +171,8 @@ void main() {
 
 #include "elements.glsl"
 #include "destination.glsl"
+
+uint old_word(uint word) { return OWN_WORDS || LANES == 1 ? dst[word] : atomicOr(dst[word], 0u); }
 
 uvec2 element_bits(uint dst_offset) {
     vec2 src_pair = src_pair_at(pair_offset.x);

@@ -37,6 +37,10 @@ layout(constant_id = 3) const uint NUMBERS = 16;
 #include "scales.glsl"
 #endif
 
+#ifdef CONVERT
+uint old_word(uint word) { return LANES == 1 ? dst[word] : atomicOr(dst[word], 0u); }
+#endif
+
 uint numbers[NUMBERS];
 uint row = 1;
 

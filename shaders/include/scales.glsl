@@ -124,14 +124,17 @@ uvec2 load_src(uint offset) {
     return uvec2(src[offset / lanes] >> (offset % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH), 0u);
 }
 
-// The old element, where a sum reads it. Other invocations may change other bytes of its word meanwhile.
+// A word of the destination; the kernel knows whether other invocations may write to it meanwhile.
+uint old_word(uint word);
+
+// The old element, where a sum reads it.
 uvec2 load_old(uint offset) {
     if (!has(SUM)) {
         return uvec2(0u);
     }
     if (DST_WIDTH == 64u) {
-        return uvec2(dst[2u * offset], dst[2u * offset + 1u]);
+        return uvec2(old_word(2u * offset), old_word(2u * offset + 1u));
     }
     uint lanes = 32u / DST_WIDTH;
-    return uvec2(dst[offset / lanes] >> (offset % lanes * DST_WIDTH) & 0xFFFFFFFFu >> (32u - DST_WIDTH), 0u);
+    return uvec2(old_word(offset / lanes) >> (offset % lanes * DST_WIDTH) & 0xFFFFFFFFu >> (32u - DST_WIDTH), 0u);
 }
