@@ -1,8 +1,9 @@
 // Elements of one type and layout to elements of another, with scales, zero points and a sum on the way.
 //
 // FOURS: an invocation makes four neighbours of the destination, whole words of it. Of the source they lie lane_stride apart; a
-//   WIDE source holds them, and those of all PLANES, in one run: u8 NHWC with 3 channels has 12 bytes of 4 pixels, which are
-//   four elements in each of three planes, plane_stride apart.
+//   WIDE source holds them in one run.
+// IN_PLANES: a WIDE source holds those of all PLANES in one run: u8 NHWC with 3 channels has 12 bytes of 4 pixels, which are four
+//   elements in each of three planes, plane_stride apart.
 // Otherwise any strides: an invocation makes one element, or those of one word that it owns (destination.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -43,7 +44,11 @@ void begin_element() {
 
 #ifdef FOURS
 
-layout(constant_id = 6) const uint PLANES = 1;
+#ifdef IN_PLANES
+layout(constant_id = 6) const uint PLANES = 2;
+#else
+const uint PLANES = 1;
+#endif
 layout(constant_id = 7) const bool WIDE = false;
 
 // Enough work for one invocation to pay for its start; which fours, as in strided_copy.comp.
@@ -83,6 +88,7 @@ void load_run(uint offset) {
     }
 }
 
+#ifdef IN_PLANES
 // Drops the first element, so that those of the next plane come to the places of this one's.
 void shift_run() {
     if (SRC_WIDTH == 32u) {
@@ -95,6 +101,7 @@ void shift_run() {
         }
     }
 }
+#endif
 
 uvec2 of_run(uint element) {
     if (SRC_WIDTH == 64u) {
@@ -143,16 +150,16 @@ void make_fours(uint index) {
     if (WIDE) {
         load_run(src_offset);
     }
-    if (PLANES == 1u) {
-        make_four(dst_offset);
-        return;
-    }
-    // A loop that stays a loop: a conversion is long, and compiled once for each lane of a four as it is.
+#ifdef IN_PLANES
+    // A loop that stays one: a conversion is long, and compiled once for each element of a four as it is.
     [[dont_unroll]] for (uint plane = 0u; plane < PLANES; ++plane) {
         make_four(dst_offset + plane * dispatch.plane_stride);
         pair_offset += uvec2(dispatch.src_pair_plane, dispatch.dst_pair_plane);
         shift_run();
     }
+#else
+    make_four(dst_offset);
+#endif
 }
 
 void main() {

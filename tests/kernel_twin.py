@@ -1,7 +1,8 @@
 """The shaders in numpy: runs a KernelSpec on host bytes, so that plans are tested without a device.
 
 Index arithmetic follows shaders/include/axes.glsl and destination.glsl step by step, the divisions by multiplication
-included, and every access is checked against its window.
+included, and every access is checked against its window. What is done to values is numpy's: of conversions those of
+numbers in the range of float64, rounded to nearest even and saturated.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from restride.dtypes import DTYPES
 from restride.kernel import KernelSpec
 from restride.plan.axes import MAX_AXES
+from restride.plan.conversion import ELEMENT_TYPES, ScaledPush
 
 _U32 = np.uint64(0xFFFFFFFF)
 
@@ -25,6 +28,7 @@ class TwinAxis:
     slot: int
     size_multiplier: tuple[int, int] | None = None
     dst_multiplier: tuple[int, int] | None = None
+    pairs: tuple[int, int] = (0, 0)
 
     def divide_by_size(self, n: np.ndarray) -> np.ndarray:
         return _divide(n, self.size, self.size_multiplier)
@@ -57,7 +61,7 @@ def _run_one(kernel: KernelSpec, src: np.ndarray, dst: np.ndarray) -> None:
         padded[: len(memory)] = memory
         windows.append(padded[binding.offset : binding.offset + binding.nbytes])
     parameters = np.frombuffer(kernel.parameters, np.uint32).astype(np.int64)
-    if kernel.shader == "digit_copy":
+    if kernel.shader.startswith("digit"):
         _digits(kernel, windows, parameters.reshape(-1, 4))
         _write_back(kernel, windows, dst)
         return
@@ -67,6 +71,8 @@ def _run_one(kernel: KernelSpec, src: np.ndarray, dst: np.ndarray) -> None:
         _transpose(kernel, axes, windows, aligned=name.endswith("aligned"))
     elif name.startswith(("strided", "run")):
         _strided(kernel, axes, windows, name)
+    elif name in ("convert_fours", "convert_planes"):
+        _fours(kernel, axes, windows)
     else:
         _elements(kernel, axes, windows, parameters)
     _write_back(kernel, windows, dst)
@@ -85,11 +91,16 @@ def _axes(kernel: KernelSpec, parameters: np.ndarray, specialised: bool) -> list
         rank = kernel.constants[8]
         assert rank <= MAX_AXES
         fields = [kernel.constants[9 + 5 * k : 14 + 5 * k] for k in range(rank)]
-        return [TwinAxis(size, _signed(src), dst, table, slot) for size, src, dst, table, slot in fields]
+        pairs = [kernel.constants[69 + 2 * k : 71 + 2 * k] for k in range(rank)]
+        return [
+            TwinAxis(size, _signed(src), dst, table, slot, pairs=its_pairs)
+            for (size, src, dst, table, slot), its_pairs in zip(fields, pairs, strict=True)
+        ]
     axes = []
     for k in range(parameters[0]):
-        size, src, dst, table, *multipliers, slot = (int(v) for v in parameters[8 + 12 * k : 17 + 12 * k])
-        axes.append(TwinAxis(size, _signed(src), dst, table, slot, tuple(multipliers[:2]), tuple(multipliers[2:])))
+        size, src, dst, table, *rest = (int(v) for v in parameters[8 + 12 * k : 20 + 12 * k])
+        by_size, by_dst, slot, pairs = tuple(rest[:2]), tuple(rest[2:4]), rest[4], tuple(rest[5:7])
+        axes.append(TwinAxis(size, _signed(src), dst, table, slot, by_size, by_dst, pairs))
     return axes
 
 
@@ -169,7 +180,7 @@ def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarr
 
 
 def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    src_base, dst_base, _, first, _ = kernel.push
+    src_base, dst_base, _, first = kernel.push[:4]
     bits, own_words = kernel.constants[:2]
     lanes = 32 // bits
     piece = _pieces(kernel, 128)
@@ -193,6 +204,11 @@ def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray
     if kernel.shader == "element_fill":
         _put(windows[1].view(unsigned), dst, np.full(len(dst), src_base).astype(unsigned))
         return
+    if kernel.shader.startswith("convert_elements"):
+        src = src_base + sum(coordinate * axis.src for axis, coordinate in zip(axes, coordinates, strict=True))
+        pairs = _pair_places(kernel, axes, coordinates, len(dst))
+        _put_converted(kernel, windows, np.broadcast_to(src, dst.shape) % (1 << 32), dst, pairs)
+        return
     source = windows[0].view(unsigned)
     if kernel.shader.startswith("resample_linear"):
         assert kernel.constants[2] == 0, "the twin interpolates f32 only"
@@ -207,8 +223,10 @@ def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray
 
 def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> None:
     """digit_copy.comp: the same program, with checks that a number is there before it is used, and never negative."""
-    bits, words, fill, room = kernel.constants
-    src_base, dst_base, _, _, upper = kernel.push
+    converts = kernel.shader == "digit_convert"
+    bits, words, fill = kernel.constants[:3]
+    room = kernel.constants[-1]
+    src_base, dst_base, _, _, upper = kernel.push[:5]
     index = _pieces(kernel, 128)
     axes, digits, src_terms, dst_terms = (int(word) for word in rows[0])
     assert axes + digits <= room
@@ -237,6 +255,12 @@ def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> 
             value = value - modulus * _divide(value, modulus, tuple(multipliers[:2]))
         numbers[axes + digit] = _divide(value, divisor, tuple(multipliers[2:])) if divisor > 1 else value
     src, dst = sum_of_terms(src_terms, _signed(src_base)), sum_of_terms(dst_terms, _signed(dst_base))
+    if converts:
+        counts, row = rows[row], row + 1
+        starts = kernel.push[5:7]
+        pairs = [sum_of_terms(int(count), start) % (1 << 32) for count, start in zip(counts[:2], starts, strict=True)]
+        _put_converted(kernel, windows, src, dst, pairs)
+        return
     width = bits * words // 8
     if fill:
         value = (src_base | upper << 32) & ((1 << 8 * width) - 1)
@@ -244,6 +268,89 @@ def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> 
     else:
         taken = _at(windows[0][: len(windows[0]) // width * width].view(f"V{width}"), src)
     _put(windows[1][: len(windows[1]) // width * width].view(f"V{width}"), dst, taken)
+
+
+def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
+    """convert.comp with FOURS: four neighbours of the destination in each plane, by loads and stores of whole words."""
+    push = ScaledPush(*kernel.push)
+    steps, planes, is_run = kernel.constants[5:8]
+    assert 1 < planes <= 4 if "planes" in kernel.shader else planes == 1
+    src, dst, coordinates = _walk(_pieces(kernel, 512), axes)
+    pairs = _pair_places(kernel, axes, coordinates, len(dst))
+    # Every element that is made: its four, its plane, its lane.
+    src, dst = ((offset + base)[:, None, None] for offset, base in ((src, push.src_base), (dst, push.dst_base)))
+    plane, lane = np.arange(planes)[:, None], np.arange(4)
+    if is_run:
+        first = src % (1 << 32)
+        assert not (first % 4).any()
+        assert kernel_types(kernel)[0].itemsize * planes <= 16  # what the array of a run holds: 16 words
+        taken = first + lane * planes + plane
+    else:
+        taken = (src + lane * _signed(push.lane_stride) + 0 * plane) % (1 << 32)
+    made = dst + plane * push.plane_stride + lane
+    assert not (made[..., 0] % 4).any()
+    its_pairs = [
+        np.broadcast_to(start[:, None, None] + plane * by_plane + lane * along_four, made.shape).ravel() % (1 << 32)
+        for start, by_plane, along_four in (
+            (pairs[0], push.src_pair_plane, push.src_pair_lane if steps & 128 else 0),
+            (pairs[1], push.dst_pair_plane, push.dst_pair_lane if steps & 256 else 0),
+        )
+    ]
+    # A word of up to 128 bits is inside its window or not read at all.
+    for window, dtype, offsets, is_wide in zip(
+        windows, kernel_types(kernel), (taken, made), (is_run, True), strict=True
+    ):
+        unit = min(4 * dtype.itemsize, 16)
+        assert not is_wide or ((offsets * dtype.itemsize // unit + 1) * unit <= len(window)).all()
+    _put_converted(kernel, windows, taken.ravel(), made.ravel(), its_pairs)
+
+
+def kernel_types(kernel: KernelSpec) -> tuple[np.dtype, np.dtype]:
+    names = list(ELEMENT_TYPES)
+    src, dst = (DTYPES[names[number]].dtype for number in kernel.constants[2:4])
+    assert kernel.constants[0] == 8 * dst.itemsize
+    return src, dst
+
+
+def _pair_places(
+    kernel: KernelSpec, axes: list[TwinAxis], coordinates: list[np.ndarray], count: int
+) -> list[np.ndarray]:
+    places = [np.full(count, start, np.int64) for start in kernel.push[5:7]]
+    for axis, coordinate in zip(axes, coordinates, strict=True):
+        places = [place + coordinate * step for place, step in zip(places, axis.pairs, strict=True)]
+    return [place % (1 << 32) for place in places]
+
+
+def _put_converted(
+    kernel: KernelSpec, windows: list[np.ndarray], src: np.ndarray, dst: np.ndarray, pair_places: list[np.ndarray]
+) -> None:
+    """made_of in scales.glsl, for each place of a source element and of the destination element that it becomes."""
+    push = ScaledPush(*kernel.push)
+    src_type, dst_type = kernel_types(kernel)
+    rounding, steps = kernel.constants[4:6]
+    assert rounding == 4, "the twin rounds to nearest even and saturates"
+    source, out = (
+        window[: len(window) // dtype.itemsize * dtype.itemsize].view(dtype)
+        for window, dtype in zip(windows, (src_type, dst_type), strict=True)
+    )
+    table = np.frombuffer(kernel.parameters, np.float32).reshape(-1, 2)
+    scalars = np.array(push[7:12], np.uint32).view(np.float32)
+    sides = [
+        _at(table, place).T if steps & bit else scalar
+        for place, bit, scalar in zip(pair_places, (32, 64), (scalars[:2], scalars[2:4]), strict=True)
+    ]
+    value = _at(source, src)
+    if steps:
+        value = value.astype(np.float32)
+        value = value - sides[0][1] if steps & 1 else value
+        value = sides[0][0] * value if steps & 2 else value
+        value = value + scalars[4] * _at(out, dst).astype(np.float32) if steps & 4 else value
+        value = value / sides[1][0] if steps & 8 else value
+        value = value + sides[1][1] if steps & 16 else value
+    if dst_type.kind in "iu":
+        bounds = np.iinfo(dst_type)
+        value = np.rint(value.astype(np.float64)).clip(bounds.min, bounds.max)
+    _put(out, dst, value.astype(dst_type))
 
 
 def _interpolated(

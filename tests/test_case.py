@@ -10,10 +10,11 @@ from math import prod
 import pytest
 from random_layouts import random_layout
 
+from restride.arithmetic import ROUNDINGS
 from restride.conformance import Case, catalogue
-from restride.conformance.check import prepare
 from restride.conformance.operations import require_valid
-from restride.conformance.spelling import PARAMETERS
+from restride.conformance.setting import prepare
+from restride.conformance.spelling import PARAMETERS, SCALES
 from restride.conformance.view_steps import Call, Index, Span, View
 from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
@@ -42,6 +43,10 @@ CANONICAL = [
     "resample f32[2,20,3,3]:nChw16c -> f32[2,20,5,4]:nChw16c mode=linear out=any seed=3",
     "reorder f16[2,20,3,3]{3,2,1,0} -> f16[2,3,20,3]:acdb view=.permute(0,2,1,3) out=nhwc",
     "reorder u32[]{:T(128)} -> u32[]",
+    "reorder f32[5,6]{1,0} -> u8[5,6]{0,1} rounding=truncate saturate=no data=bits",
+    "reorder u8[1,5,7,3]{3,2,1,0} -> f16[1,3,5,7]{3,2,1,0} permute=NHWC->NCHW src_scale=(3) src_zero_point=(3) seed=2",
+    "reorder s8[6,64]{1,0} -> bf16[6,64]:Ba8b src_scale=(0,1) dst_scale=-0.0078125 group_sizes=(1,32) sum_scale=1e-05",
+    "reorder f32[6]{0} -> s8[6]{0} dst_scale=0.1 dst_zero_point=-3 rounding=half_away rounds_first=yes out=new",
 ]
 
 
@@ -77,6 +82,10 @@ def test_a_canonical_line_comes_back_as_it_is(line: str) -> None:
         (
             "resample u8[4,5] -> u8[4,7] mode=nearest axes=(-1,-2)",
             "resample u8[4,5]{1,0} -> u8[4,7]{1,0} mode=nearest axes=(1,0)",
+        ),
+        (
+            "reorder f32[4,5] -> u8[4,5] saturate=yes rounding=nearest_even dst_scale=(-1,0) src_scale=0.50",
+            "reorder f32[4,5]{1,0} -> u8[4,5]{1,0} src_scale=0.5 dst_scale=(0,1)",
         ),
     ],
 )
@@ -151,23 +160,36 @@ def random_items(choose: random.Random, sizes: tuple[int, ...]) -> tuple[object,
 
 def random_case(choose: random.Random) -> Case:
     rank = choose.randint(1, 8)
+    op = choose.choice(list(PARAMETERS))
     dtype = choose.choice(list(DTYPES))
-    src, dst = random_desc(choose, dtype, rank), random_desc(choose, dtype, rank)
+    other = choose.choice(list(DTYPES)) if op == "reorder" else dtype
+    src, dst = random_desc(choose, dtype, rank), random_desc(choose, other, rank)
     seed = choose.choice((0, 1, 2**64 - 1, choose.getrandbits(64)))
 
     def several(low: int, high: int) -> tuple[int, ...]:
         return tuple(choose.randint(low, high) for _ in range(rank))
 
+    def arithmetic() -> tuple[tuple[str, object], ...]:
+        """Some of its parameters, in any order."""
+        along = tuple(choose.sample(range(rank), choose.randint(1, rank)))
+        numbers = (along, choose.choice((0.1, -3.0, 1e-30, 128.0)), choose.uniform(-9, 9))
+        given = [(name, choose.choice(numbers)) for name in SCALES]
+        given += [("sum_scale", choose.choice(numbers[1:])), ("group_sizes", several(1, 40))]
+        given += [("rounding", choose.choice(ROUNDINGS)), ("saturate", choose.choice(("yes", "no")))]
+        return tuple(choose.sample(given, choose.randint(0, len(given))))
+
     letters = "".join(choose.sample("NCDHWabcde", rank))
     parameters: dict[str, Callable[[], tuple[tuple[str, object], ...]]] = {
         "slice": lambda: (("sizes", several(1, 99)), ("offsets", several(0, 10**18)), ("strides", several(-9, 9))),
-        "reorder": lambda: choose.choice(((), (("permute", f"{letters}->{''.join(choose.sample(letters, rank))}"),))),
+        "reorder": lambda: (
+            *choose.choice(((), (("permute", f"{letters}->{''.join(choose.sample(letters, rank))}"),))),
+            *arithmetic(),
+        ),
         "resample": lambda: (
             ("axes", tuple(choose.sample(range(rank), choose.randint(1, rank)))),
             ("mode", choose.choice(("nearest", "linear"))),
         ),
     }
-    op = choose.choice(list(PARAMETERS))
     source: list[tuple[str, object]] = []
     if src.numel < 1 << 40 and choose.random() < 0.5:
         source.append(("view", random_view(choose, src.sizes)))
@@ -199,9 +221,23 @@ def test_random_cases_round_trip() -> None:
         ("reorder f32[2] -> ", "a case is written"),
         ("copy f32[2] -> f32[2]", "operation 'copy' is unknown; known: slice, reorder, resample"),
         (
-            "reorder f32[2] -> u8[2]",
-            r"source f32\[2\]\{0\} and destination u8\[2\]\{0\} must have the same element type",
+            "resample f32[2] -> u8[3] mode=linear",
+            r"source f32\[2\]\{0\} and destination u8\[3\]\{0\} of a resample must have the same element type",
         ),
+        ("slice u8[2] -> s8[1] offsets=(0) sizes=(1) strides=(1)", "of a slice must have the same element type"),
+        ("reorder f32[2] -> u8[2] rounding=up", "rounding 'up' is unknown; known: nearest_even, truncate, half_away"),
+        ("reorder f32[2] -> u8[2] saturate=False", "saturate 'False' is unknown; known: yes, no"),
+        ("reorder f32[2] -> u8[2] rounds_first=1", "rounds_first '1' is unknown; known: yes, no"),
+        ("reorder f32[2] -> u8[2] src_scale=x", r"'x' is not a number such as 0\.5, -4 or 1e-05"),
+        ("reorder f32[2] -> u8[2] src_scale=nan", "'nan' is not a number"),
+        ("reorder f32[2] -> u8[2] src_scale=0x10", "'0x10' is not a number"),
+        ("reorder f32[2] -> u8[2] dst_zero_point=1e999", "'1e999' is not a number"),
+        ("reorder f32[2] -> u8[2] src_scale=()", r"'\(\)' is not a list of 1 to 8 integers"),
+        ("reorder f32[2] -> u8[2] src_scale=(0.5)", "is not a list of 1 to 8 integers"),
+        ("reorder f32[2] -> u8[2] sum_scale=(0)", r"'\(0\)' is not a number"),
+        ("reorder f32[2] -> u8[2] group_sizes=(0)", r"group_sizes \(0\) must be 1 or more"),
+        ("reorder f32[2] -> u8[2] group_sizes=2", "'2' is not a list"),
+        ("slice u8[2] -> u8[1] offsets=(0) sizes=(1) strides=(1) rounding=truncate", "slice has no parameter rounding"),
         ("reorder f33[2] -> f32[2]", "unknown element type 'f33'.*in case 'reorder f33"),
         ("reorder f32[2] -> f32[2] mode=linear", "reorder has no parameter mode; it has permute"),
         ("reorder f32[2] -> f32[2] seed=1 seed=2", "seed is given twice: 1, 2"),
@@ -318,6 +354,9 @@ SLICED = "slice f32[8] -> f32[5] offsets=(4) sizes=(5) strides=(1)"
         ("resample f32[8] -> f32[4,2] mode=linear axes=(1)", r"axes \[1\] must be in"),
         ("resample f32[0] -> f32[4] mode=nearest", "axis 0 of the source has no elements|at least one source element"),
         ("reorder f32[3,5]{1,0:T(2,2)} -> f32[3,4]:aB4b", r"reorder gives sizes \[3, 5\]"),
+        ("reorder f32[8] -> u8[8] src_scale=(1)", r"src_scale=\[1\] must be axes in \[0, 1\), each once"),
+        ("reorder f32[8] -> u8[8] dst_scale=(0,-1)", r"dst_scale=\[0, 0\] must be axes in \[0, 1\), each once"),
+        ("reorder f32[8] -> u8[8] src_scale=(0) group_sizes=(1,2)", r"group_sizes \[1, 2\] must be one for each of 1"),
     ],
 )
 def test_a_case_that_its_operation_does_not_do_is_refused_before_a_device_is_asked(line: str, message: str) -> None:
@@ -331,13 +370,23 @@ def test_a_case_that_its_operation_does_not_do_is_refused_before_a_device_is_ask
     [
         ("reorder f32[2,20,3,3] -> f32[2,20,3,3] out=nCdhw16c", "has 5 axes"),
         ("reorder f32[2,20,3,3] -> f32[2,20,3,3] out=NCDHW", "one letter per axis"),
-        ("reorder f32[4]{0:T(3)} -> f32[4]{0:T(3)} out=same", "must lie apart from the source"),
+        ("reorder f32[4]{0:T(3)} -> f32[4]{0:T(2)} out=same", "must lie apart from the source"),
+        ("reorder f32[4] -> s32[4] out=same", "must lie apart from the source"),
+        ("reorder f32[4] -> f32[4] view=[::-1] out=same", "must lie apart from the source"),
         ("reorder f32[2,4]{1,0:T(2,2)} -> f32[2,4]{strides=(4,1),offset=5} out=same", "must lie apart from the source"),
         ("reorder f32[2]{strides=(1),offset=4} -> f32[2]{0:pad(8)=0} out=same", "must lie apart from the source"),
         (
             "reorder f32[3,5] -> f32[5,3] permute=HW->WH out=nc",
             "permute gives the layout too, so out=nc must be same or",
         ),
+        ("reorder f32[4] -> f32[4] sum_scale=2 out=new", "sum_scale reads a destination that is given, so out=new"),
+        ("reorder f32[4] -> u8[4] group_sizes=(2)", "group_sizes need a scale or a zero point"),
+        ("reorder f32[4] -> u8[4] src_scale=0", "src_scale must be finite and not 0"),
+        ("reorder f32[4] -> u8[4] src_scale=1e-60", "src_scale must be finite and not 0"),
+        ("reorder f32[4] -> u8[4] dst_zero_point=256", "dst_zero_point"),
+        ("reorder f32[4] -> u8[4] dst_zero_point=0.5", "dst_zero_point"),
+        ("reorder f32[4] -> f16[4] src_zero_point=1e60", "src_zero_point must be finite"),
+        ("reorder f32[4] -> f16[4] sum_scale=1e60", "sum_scale"),
     ],
 )
 def test_a_destination_that_cannot_be_is_refused_before_a_device_is_asked(line: str, message: str) -> None:
@@ -352,11 +401,17 @@ def test_what_a_case_asks_for_is_checked_without_its_elements() -> None:
         f"resample u8[{huge}] -> u8[{huge + 1}] mode=linear",
         f"slice u8[{huge}] -> u8[{huge // 2}] offsets=(0) sizes=({huge}) strides=(-2)",
         f"slice u8[1] -> u8[1,1] offsets=(0,1) sizes=({huge},1) strides=(-7,1) view=.broadcast_to({huge},9)",
+        f"reorder u8[{huge},3] -> f32[{huge},3] src_scale=(1) dst_zero_point=(0) group_sizes=({huge // 4},1)",
     ):
         case = Case.parse(line)
         require_valid(case)
         with pytest.raises(DescriptorError):
             require_valid(replace(case, dst=TensorDesc("u8", (2, 2, 2))))
+
+
+def test_arrays_of_scales_have_a_largest_size() -> None:
+    with pytest.raises(DescriptorError, match="dst_scale has 1,048,577 entries, more than 1,048,576"):
+        require_valid(Case.parse(f"reorder u8[{(1 << 20) + 1}] -> f32[{(1 << 20) + 1}] dst_scale=(0)"))
 
 
 def test_every_case_of_the_catalogues_is_valid() -> None:

@@ -10,30 +10,43 @@ import pytest
 
 import restride as rs
 from restride.conformance import Case, Outcome, Verdict, run_case
-from restride.conformance.check import Setting, elements_of, is_right, judge, mistrusted, prepare
+from restride.conformance.aim import aimed
+from restride.conformance.check import judge
 from restride.conformance.fill import bits, image, indices, numbers, poison
-from restride.conformance.operations import OPERATIONS, source_values
+from restride.conformance.operations import OPERATIONS, old_values, source_values
 from restride.conformance.room import GUARD_BYTES, host_bytes, why_not
+from restride.conformance.scale_values import arguments, is_arithmetic
+from restride.conformance.setting import Setting, elements_of, is_right, mistrusted, prepare
 from restride.dtypes import DTYPES, as_dtype
 from restride.kernel import Limits
-from restride.reference import to_buffer
+from restride.reference import from_buffer, to_buffer
 from restride.reference.buffers import element_bytes
 
 PADDED = "reorder u16[3,4]{1,0} -> u16[3,4]{strides=(-1,7),offset=5}"
 LINEAR = "resample f16[3,9]{1,0} -> f16[3,4]{strides=(5,1)} mode=linear"
 TILED = "reorder u16[3,5] -> u16[3,5]{1,0:T(2,4)pad(4,6)=7}"
+SUM = "reorder u8[3,5] -> s8[3,5]{1,0:T(2,4)pad(4,6)=7} src_scale=0.3 sum_scale=-0.5"
 IN_TILES = "reorder u8[3]{at=(2,4-2a),in=[3,5]{1,0:T(2,2)}} -> u8[3]{at=(2-a,1),in=[3,5]{1,0:T(2,2)}}"
 
 
 def after_a_right_run(setting: Setting) -> np.ndarray:
-    return to_buffer(setting.lowest, setting.dst, setting.destination.copy())
+    return holding(setting, setting.lowest)
+
+
+def holding(setting: Setting, elements: np.ndarray) -> np.ndarray:
+    """The destination's buffer with these elements and all padding that is to be written."""
+    raw = np.where(setting.padding, setting.padded, setting.destination)
+    raw[setting.places.reshape(-1)] = np.ascontiguousarray(elements).reshape(-1).view(np.uint8)
+    return raw
 
 
 @pytest.mark.parametrize(
     "line",
     [PADDED, LINEAR, TILED, IN_TILES, "reorder u8[0,3] -> u8[0,3]", "reorder f64[] -> f64[]",
      "reorder s8[0,3] -> s8[0,3]{1,0:pad(2,4)=-7}", "reorder u32[]{:T(128)} -> u32[]{:T(8)}",
-     "resample f32[2,20,3,4]:nChw16c -> f32[2,20,5,4]:nChw16c mode=linear"],
+     "resample f32[2,20,3,4]:nChw16c -> f32[2,20,5,4]:nChw16c mode=linear",
+     "reorder f64[5,7] -> u8[5,7]{0,1:T(2,4)pad(6,7)=9}", "reorder u8[] -> bf16[]", "reorder s16[0] -> pred[0]", SUM,
+     "reorder u8[9]{strides=(8)} -> f32[9]{strides=(2),offset=1} src_scale=(0) out=same"],
 )  # fmt: skip
 def test_a_right_run_passes(line: str) -> None:
     case = Case.parse(line)
@@ -238,6 +251,102 @@ def test_a_lost_buffer_end_is_found() -> None:
     assert "the destination buffer has" in message
     message = judge(case, setting, setting.source[:-8], after_a_right_run(setting)).message
     assert "the source buffer has" in message
+
+
+class TestArithmetic:
+    """What a conversion, a scale or a sum makes right, and what not."""
+
+    def verdict(self, line: str, change) -> Outcome:
+        """The verdict on right elements that ``change`` changed."""
+        setting = prepare(Case.parse(line))
+        elements = setting.lowest.copy()
+        change(setting, elements)
+        return judge(Case.parse(line), setting, setting.source, holding(setting, elements))
+
+    @pytest.mark.parametrize(("arguments", "verdict"), [("", Verdict.FAILED), (" src_scale=-3", Verdict.PASSED)])
+    def test_nan_has_its_bits_where_nothing_is_computed_and_any_bits_elsewhere(self, arguments, verdict) -> None:
+        def change(_setting: Setting, elements: np.ndarray) -> None:
+            places = np.isnan(elements)
+            assert places.any()
+            elements.view(np.uint32)[places] ^= 0x80000001
+
+        assert self.verdict(f"reorder f64[500] -> f32[500]{arguments}", change).verdict is verdict
+
+    def test_a_number_for_nan_and_nan_for_a_number_are_wrong(self) -> None:
+        for is_nan, value in ((True, 0), (False, np.nan)):
+
+            def change(_setting: Setting, elements: np.ndarray, is_nan=is_nan, value=value) -> None:
+                elements[np.flatnonzero(np.isnan(elements) == is_nan)[0]] = value
+
+            assert self.verdict("reorder f64[500] -> f32[500] src_scale=3", change).verdict is Verdict.FAILED
+
+    def test_denormals_of_f32_may_be_zeros_or_anything_between_and_are_counted(self) -> None:
+        line = "reorder f32[600] -> f32[600] src_scale=0.75"
+        setting = prepare(Case.parse(line))
+        telling = np.flatnonzero(setting.lowest.view(np.uint32) != setting.highest.view(np.uint32))
+        assert len(telling) >= 8
+        assert (np.minimum(abs(setting.lowest[telling]), abs(setting.highest[telling])) == 0).all()
+        told = f"{len(telling)} of 600 elements are as on a device that takes denormals of f32 for zeros"
+
+        def flushed(setting: Setting, elements: np.ndarray) -> None:
+            elements[:] = setting.flushed
+
+        def kept(setting: Setting, elements: np.ndarray) -> None:
+            is_flushed = elements.view(np.uint32) == setting.flushed.view(np.uint32)
+            elements[is_flushed] = setting.highest[is_flushed]
+
+        def between(_setting: Setting, elements: np.ndarray) -> None:
+            elements[telling] = (setting.lowest[telling] + setting.highest[telling]) / 2
+
+        def beyond(_setting: Setting, elements: np.ndarray) -> None:
+            elements[telling[0]] = np.nextafter(setting.highest[telling[0]], np.float32(np.inf))
+
+        for change, message in ((flushed, told), (kept, "")):
+            outcome = self.verdict(line, change)
+            assert (outcome.verdict, outcome.message) == (Verdict.PASSED, message)
+        assert self.verdict(line, between).verdict is Verdict.PASSED
+        outcome = self.verdict(line, beyond)
+        assert outcome.verdict is Verdict.FAILED
+        assert "the limits are the answers of f32 with and without its denormals" in outcome.message
+
+    def test_integers_are_what_the_steps_make_and_nothing_beside(self) -> None:
+        for line in ("reorder f32[500] -> s8[500] dst_scale=0.3", "reorder s64[500] -> u64[500] src_scale=1.7"):
+
+            def change(_setting: Setting, elements: np.ndarray) -> None:
+                elements[np.flatnonzero(elements == np.unique(elements)[20])[0]] += 1
+
+            assert self.verdict(line, change).verdict is Verdict.FAILED
+
+    def test_a_sum_reads_plain_numbers_and_leaves_padding_alone(self) -> None:
+        case = Case.parse(SUM)
+        setting = prepare(case)
+        old = old_values(case)
+        assert np.array_equal(elements_of(setting, setting.destination), old)
+        assert not setting.padding.any()
+        source = from_buffer(setting.source, setting.src).astype(np.float32) * np.float32(0.3)
+        wanted = source + np.float32(-0.5) * old.astype(np.float32)
+        assert np.array_equal(setting.lowest, np.clip(np.rint(wanted), -128, 127))
+        written = to_buffer(setting.lowest, setting.dst, setting.destination.copy())
+        message = judge(case, setting, setting.source, written).message
+        assert "of the destination (element or padding) must not change" in message
+
+    def test_in_place_the_destination_is_the_source(self) -> None:
+        line = "reorder f32[5,13]{1,0:T(4)(3)} -> f32[5,13]{1,0:T(4)(3)} src_scale=0.5 sum_scale=2 out=same seed=1"
+        setting = prepare(Case.parse(line))
+        assert setting.destination is setting.source
+        source = from_buffer(setting.source, setting.src)
+        with np.errstate(all="ignore"):
+            wanted = source * np.float32(0.5) + source * np.float32(2)
+        assert is_right(Case.parse(line), setting, wanted).all()
+        outcome = judge(Case.parse(line), setting, setting.source, after_a_right_run(setting))
+        assert outcome.verdict is Verdict.PASSED
+
+    @pytest.mark.parametrize("src", DTYPES)
+    def test_data_of_every_pair_prove_something(self, src: str) -> None:
+        for dst in DTYPES:
+            for seed in range(4):
+                case = Case.parse(f"reorder {src}[5,13] -> {dst}[5,13]{{0,1}} seed={seed}")
+                assert not mistrusted(case, prepare(case)), case
 
 
 class TestMistrusted:
@@ -493,6 +602,109 @@ class TestRun:
         outcome = run_case(Case.parse("reorder u8[9] -> u8[5] view=[::2]"), device)
         assert outcome.verdict is Verdict.FAILED
         assert outcome.message == "view [::2] made 1 dispatches; a view makes none"
+
+
+class TestAim:
+    """Data of a conversion lie where it may go wrong."""
+
+    @pytest.mark.parametrize("src", ["f16", "bf16", "f32", "f64"])
+    @np.errstate(invalid="ignore")
+    def test_floats_that_become_integers(self, src: str) -> None:
+        values = aimed(as_dtype(src), as_dtype("s8"), 4000).astype(np.float64)
+        assert np.isnan(values).any()
+        finite = set(values[np.isfinite(values)].tolist())
+        assert {np.inf, -np.inf} <= set(values.tolist())
+        assert len(finite & set(np.arange(-127.5, 128))) > 100
+        step = {"f16": 2.0**-4, "bf16": 0.5, "f32": 2.0**-17, "f64": 2.0**-46}[src]
+        assert {126.5, 127, 127 - step, 127 + step, 127.5, 128, -127.5, -128, -129, 255, 256, 0.5, -0.5} <= finite
+
+    @pytest.mark.parametrize(
+        ("dst", "points"),
+        [("f16", (65504, 65520, 2.0**-24, 2.0**-25, 1.5 * 2.0**-24, 2.0**-14)),
+         ("f8e4m3fn", (448, 464, 480, 2.0**-9, 2.0**-10, 2.0**-6)),
+         ("f8e5m2", (57344, 61440, 2.0**-16, 2.0**-17, 2.0**-14)),
+         ("bf16", (3.3895313892515355e38, 2.0**-133, 2.0**-134, 2.0**-126)),
+         ("f32", (3.4028234663852886e38, 3.4028235677973366e38, 2.0**-149, 2.0**-150, 2.0**-126))],
+    )  # fmt: skip
+    def test_floats_that_become_narrower_ones(self, dst: str, points: tuple[float, ...]) -> None:
+        src = "f64"
+        values = aimed(as_dtype(src), as_dtype(dst), 4000)
+        assert set(points) <= set(values.tolist())
+        assert {-point for point in points} <= set(values.tolist())
+        for point in points:
+            assert {np.nextafter(point, 0), np.nextafter(point, np.inf)} <= set(values.tolist())
+        with np.errstate(all="ignore"):
+            nearest = values.astype(as_dtype(dst).dtype).astype(np.float64)
+            errors = np.abs(values - nearest)
+            both = np.isclose(np.abs(values + (values - nearest) - nearest), 2 * errors)
+        assert np.isfinite(nearest).mean() > 0.7
+        assert (both & (errors > 0)).sum() > 1000
+
+    @pytest.mark.parametrize(("dst", "precision"), [("bf16", 8), ("f32", 24)])
+    def test_integers_that_become_floats(self, dst: str, precision: int) -> None:
+        values = [abs(int(value)) for value in aimed(as_dtype("s64"), as_dtype(dst), 4000)]
+        cuts = [(value, value.bit_length() - precision) for value in values if value.bit_length() > precision]
+        low = [(value & ((1 << cut) - 1)) - (1 << (cut - 1)) for value, cut in cuts]
+        for beside in (-1, 0, 1):
+            assert low.count(beside) > 50
+        assert min(value.bit_length() for value in values) <= 1
+        assert max(value.bit_length() for value in values) == 64
+
+    @pytest.mark.parametrize("src", DTYPES)
+    def test_values_are_functions_of_index_types_and_seed(self, src: str) -> None:
+        for dst in DTYPES:
+            long, short, other = (
+                aimed(as_dtype(src), as_dtype(dst), count, seed) for count, seed in ((200, 3), (100, 3), (100, 4))
+            )
+            assert long.dtype == as_dtype(src).dtype
+            assert long[:100].tobytes() == short.tobytes() != other.tobytes()
+
+    def test_truth_values_are_zero_or_any_other_byte(self) -> None:
+        assert set(aimed(as_dtype("pred"), as_dtype("f32"), 400).view(np.uint8)) == {0, 1, 2, 0x80, 0xFF}
+        zeros = aimed(as_dtype("f16"), as_dtype("pred"), 400).view(np.uint16) & 0x7FFF == 0
+        assert 0.3 < zeros.mean() < 0.7
+
+
+class TestScaleValues:
+    def test_arrays_vary_along_their_axes_and_in_groups(self) -> None:
+        case = Case.parse(
+            "reorder f32[6,9] -> u8[9,6] permute=AB->BA src_scale=(1) dst_scale=(0,1) dst_zero_point=(1) "
+            "group_sizes=(4,2) rounding=truncate saturate=no sum_scale=2"
+        )
+        given = arguments(case)
+        shapes = {name: np.shape(value) for name, value in given.items() if isinstance(value, np.ndarray)}
+        assert shapes == {"src_scale": (1, 5), "dst_scale": (5, 2), "dst_zero_point": (1, 2)}
+        rest = {name: value for name, value in given.items() if name not in shapes}
+        assert rest == {"group_sizes": (4, 2), "sum_scale": 2, "rounding": "truncate", "saturate": False}
+        other = arguments(replace(case, seed=1))
+        assert not np.array_equal(given["dst_scale"], other["dst_scale"])
+        assert not np.array_equal(given["dst_scale"].ravel()[:5], given["src_scale"].ravel())
+
+    def test_scales_are_sensible_numbers(self) -> None:
+        scales = arguments(Case.parse("reorder f32[4000] -> f32[4000] src_scale=(0)"))["src_scale"]
+        assert scales.dtype == np.float32
+        assert 1 / 8 <= np.abs(scales).min() < np.abs(scales).max() <= 8
+        fraction, _ = np.frexp(np.abs(scales))
+        assert 0.15 < (fraction == 0.5).mean() < 0.35, "powers of two"
+        assert 0.05 < (scales < 0).mean() < 0.2
+
+    @pytest.mark.parametrize("name", DTYPES)
+    def test_zero_points_are_numbers_of_their_side(self, name: str) -> None:
+        given = arguments(Case.parse(f"reorder {name}[3000] -> f32[3000] src_zero_point=(0)"))["src_zero_point"]
+        if as_dtype(name).is_float:
+            assert (given % 1 != 0).any()
+            return
+        assert np.array_equal(given.astype(as_dtype(name).dtype).astype(np.float32), given)
+        assert len(np.unique(given)) == {"pred": 2, "s8": 256, "u8": 256}.get(name, len(np.unique(given)))
+
+    @pytest.mark.parametrize(
+        ("arguments", "is_neutral"),
+        [("", True), (" src_scale=1", True), (" dst_zero_point=0 dst_scale=1", True), (" sum_scale=0", True),
+         (" src_scale=1.5", False), (" src_zero_point=1", False), (" dst_scale=(0)", False), (" sum_scale=1", False),
+         (" rounding=truncate saturate=no", True)],
+    )  # fmt: skip
+    def test_what_changes_nothing_is_no_arithmetic(self, arguments: str, is_neutral: bool) -> None:
+        assert is_arithmetic(Case.parse(f"reorder f32[9] -> s8[9]{arguments}")) is not is_neutral
 
 
 class TestFill:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
+from restride.arithmetic import ROUNDINGS, arithmetic
 from restride.conformance import CATALOGUES, Case, catalogue, read_cases
 from restride.conformance.catalogue import NESTED
-from restride.conformance.check import mistrusted, prepare
 from restride.conformance.family import FAMILIES, STRIDED, WHOLE, family
-from restride.conformance.spelling import PARAMETERS
+from restride.conformance.operations import is_in_place
+from restride.conformance.scale_values import arguments, is_arithmetic, order
+from restride.conformance.setting import mistrusted, prepare
+from restride.conformance.spelling import PARAMETERS, SCALES
 from restride.conformance.view_steps import Call, Index, Span
 from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.kernel import Limits
+from restride.kernel import KernelSpec, Limits
 from restride.plan import (
     LINEAR_TYPES,
+    convert_kernels,
     copy_kernels,
     copy_problems,
     is_resampled_by_walks,
@@ -46,19 +53,33 @@ def test_each_catalogue_contains_the_one_before_and_has_its_size() -> None:
     assert ci[: len(smoke)] == smoke
     assert full[: len(ci)] == ci
     assert 200 <= len(smoke) <= 450
-    assert 4000 <= len(ci) <= 10_500
+    assert 4000 <= len(ci) <= 13_000
     assert 15_000 <= len(full) <= 50_000
 
 
-def test_the_random_layouts_are_those_that_the_tool_writes() -> None:
-    path = ROOT / "tools" / "make_layout_cases.py"
-    specification = importlib.util.spec_from_file_location("make_layout_cases", path)
+def tool(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A program of tools/, which may import its neighbours."""
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    specification = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
     assert specification is not None
     assert specification.loader is not None
-    tool = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(tool)
-    assert tool.FILE.read_text(encoding="utf-8") == tool.text(), "python tools/make_layout_cases.py writes it anew"
-    assert tool.CASES >= 2000
+    loaded = importlib.util.module_from_spec(specification)
+    monkeypatch.setitem(sys.modules, name, loaded)  # where a dataclass looks for its own module
+    specification.loader.exec_module(loaded)
+    return loaded
+
+
+def test_the_random_layouts_are_those_that_the_tool_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    layouts = tool("make_layout_cases", monkeypatch)
+    assert layouts.FILE.read_text(encoding="utf-8") == layouts.text(), (
+        "python tools/make_layout_cases.py writes it anew"
+    )
+    assert layouts.CASES >= 2000
+
+
+def test_the_random_arithmetic_is_that_which_the_tool_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for file, text in tool("make_arithmetic_cases", monkeypatch).texts().items():
+        assert file.read_text(encoding="utf-8") == text, "python tools/make_arithmetic_cases.py writes it anew"
 
 
 def test_all_pairs_of_many_layouts_both_ways_and_in_every_width() -> None:
@@ -176,7 +197,8 @@ class TestCoverage:
 
     def test_copies_of_tiles_by_walks_and_by_digits(self) -> None:
         """In one walk, in several, in the general kernel; padding that is boxes, and padding inside tiles."""
-        tiled = [case for case in CI if case.op == "reorder" and case.dst.strides is None and case.dst.numel]
+        copied = [case for case in CI if case.op == "reorder" and is_copied(case)]
+        tiled = [case for case in copied if case.dst.strides is None and case.dst.numel]
         walks = {len(copy_problems(viewed_desc(case), case.dst) or ()) for case in tiled if case["permute"] is None}
         assert widths_of("digit_copy") == {8, 16, 32}, "64 bits are two words"
         assert {0, 1, 2, 4} <= walks
@@ -235,6 +257,66 @@ class TestCoverage:
         if op != "slice" and name == "ci":
             assert "NHWC" in kinds
 
+    def test_every_ordered_pair_of_element_types(self) -> None:
+        pairs = {(case.src.dtype.name, case.dst.dtype.name) for case in CI if case.op == "reorder"}
+        assert pairs == set(product(DTYPES, repeat=2))
+
+    def test_every_rounding_and_range_of_floats_that_become_integers(self) -> None:
+        rounded = [case for case in CONVERSIONS if case.src.dtype.is_float and case.dst.dtype.name[0] in "su"]
+        for side in ("src", "dst"):
+            settings = {(getattr(case, side).dtype.name, case["rounding"], case["saturate"]) for case in rounded}
+            types = {getattr(case, side).dtype.name for case in rounded}
+            assert len(types) == (6 if side == "src" else 8)
+            assert len(settings) >= len(types) * 3, "each type in at least three of six settings"
+        assert {(case["rounding"], case["saturate"]) for case in rounded} == set(product(ROUNDINGS, ("yes", "no")))
+
+    @pytest.mark.parametrize("dst", ["f16", "f8e4m3fn", "f8e5m2"])
+    def test_floats_that_overflow_both_ways(self, dst: str) -> None:
+        assert {case["saturate"] for case in CONVERSIONS if case.dst.dtype == dst and case.src.dtype == "f32"} == {
+            "yes",
+            "no",
+        }
+
+    def test_two_thousand_random_problems_of_arithmetic(self) -> None:
+        random = [*folder_cases("ci/arithmetic_random.txt"), *folder_cases("full/arithmetic_random.txt")]
+        assert len(random) >= 2000
+        assert all(is_arithmetic(case) for case in random)
+        for side in ("src", "dst"):
+            assert {getattr(case, side).dtype.name for case in random} == set(DTYPES)
+            assert {family(getattr(case, side)) for case in random} >= {*STRIDED, *WHOLE, "view of tiles"}
+        masks = {tuple(type(case[name]) for name in SCALES) for case in random}
+        assert len(masks) == 3 ** len(SCALES) - 1, "none, a number or an array, of each but not none of all"
+
+    def test_arithmetic_in_every_pair_of_families(self) -> None:
+        """No destination is a broadcast; empty ones have nothing to compute."""
+        pairs = {(family(case.src), family(case.dst)) for case in ARITHMETIC_CASES}
+        wanted = set(product(FAMILIES[:-1], (*STRIDED, *WHOLE, "view of tiles")))
+        assert pairs >= wanted, wanted - pairs
+
+    def test_scales_of_every_kind(self) -> None:
+        """As a number, along the first axis, the last, several; in groups that divide and do not; under every step."""
+        for name in SCALES:
+            values = [(case[name], len(case.viewed)) for case in ARITHMETIC_CASES]
+            assert {type(value) for value, _ in values} == {float, tuple, type(None)}
+            axes = {value for value, rank in values if isinstance(value, tuple) and rank == 2}
+            assert axes == {(0,), (1,), (0, 1)}, name
+        grouped = [case for case in ARITHMETIC_CASES if case["group_sizes"] is not None]
+        uneven = {
+            size % group != 0 and size > group
+            for case in grouped
+            for size, group in zip(case.viewed, case.integers("group_sizes"), strict=True)
+            if group > 1
+        }
+        assert uneven == {True, False}
+        assert {case["permute"] is None for case in grouped} == {True, False}
+        assert {case["out"] for case in ARITHMETIC_CASES} >= {None, "new", "default", "any", "NHWC", "same"}
+        assert {is_in_place(case) for case in ARITHMETIC_CASES if case["out"] == "same"} == {True, False}
+
+    def test_sums_of_every_type_but_truth_values_and_over_padding(self) -> None:
+        sums = [case for case in CI if case.op == "reorder" and case["sum_scale"] not in (None, 0.0)]
+        assert {case.dst.dtype.name for case in sums} >= set(DTYPES) - {"pred"}
+        assert {family(case.dst) for case in sums} >= {*STRIDED, *WHOLE, "view of tiles"}
+
     def test_directml_s_worked_examples(self) -> None:
         window_of = "offsets=(0,0,0,1) sizes=(1,1,4,3)"
         for strides in ("(1,1,2,2)", "(1,1,-2,2)"):
@@ -254,6 +336,25 @@ def viewed_desc(case: Case) -> TensorDesc:
     return desc
 
 
+def is_copied(case: Case) -> bool:
+    """A reorder that moves bits."""
+    return case.src.dtype == case.dst.dtype and not is_arithmetic(case)
+
+
+CONVERSIONS = [case for case in CI if case.op == "reorder" and not is_copied(case) and not is_arithmetic(case)]
+ARITHMETIC_CASES = [case for case in CI if case.op == "reorder" and is_arithmetic(case)]
+
+
+def conversion_kernels(case: Case, specialised: bool) -> Iterable[KernelSpec]:
+    """The dispatches of a reorder that computes."""
+    src, dst, axes = viewed_desc(case), case.dst, order(case)
+    back = [axes.index(axis) for axis in range(len(axes))]
+    done = arithmetic(src, dst, axes, **arguments(case), rounds_first=case["rounds_first"] == "yes")
+    if done.dst is not None:
+        done = replace(done, dst=done.dst.permuted(back))
+    return convert_kernels(src, permute(dst, back), done, Limits(), specialised)
+
+
 def modules(case: Case, specialised: bool) -> set[str]:
     """The shader modules that a case dispatches."""
     src, dst, limits = viewed_desc(case), case.dst, Limits()
@@ -269,12 +370,14 @@ def modules(case: Case, specialised: bool) -> set[str]:
         before, after = case.word("permute").split("->")
         dst = permute(dst, [after.index(letter) for letter in before])
     filled = padding_kernels(case.dst, limits)
+    if case.op == "reorder" and not is_copied(case):
+        return {kernel.shader for kernel in (*filled, *conversion_kernels(case, specialised))}
     return {kernel.shader for kernel in (*filled, *copy_kernels(src, dst, limits, specialised))}
 
 
 def widths_of(shader: str) -> set[int]:
     """The bits of the words that a shader moves in ci."""
-    reorders = [case for case in CI if case.op == "reorder" and case["permute"] is None]
+    reorders = [case for case in CI if case.op == "reorder" and case["permute"] is None and is_copied(case)]
     kernels = (copy_kernels(viewed_desc(case), case.dst, Limits(), False) for case in reorders)
     return {kernel.constants[0] for each in kernels for kernel in each if kernel.shader == shader}
 

@@ -1,29 +1,37 @@
-"""The READMEs: their examples run, their links lead somewhere, and the shader contract lists every module."""
+"""The READMEs and the pages: examples run, tables are right, links lead somewhere, the shader contract is complete."""
 
 import inspect
 import re
 from pathlib import Path
 
+import ml_dtypes
+import numpy as np
 import pytest
 
 import restride as rs
+from restride.dtypes import DTYPES
 from restride.plan import parameters
 from restride.plan.resample import LINEAR_TYPES
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SHADERS = (ROOT / "shaders" / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+REORDER = (ROOT / "docs" / "reorder.md").read_text(encoding="utf-8")
+EXAMPLES = {
+    f"{page} example {number}": text
+    for page, content in (("README.md", README), ("docs/reorder.md", REORDER))
+    for number, text in enumerate(re.findall(r"```python\n(.*?)```", content, re.DOTALL))
+}
 
 
 @pytest.mark.usefixtures("vulkan_device")
-@pytest.mark.parametrize("number", range(len(EXAMPLES)))
-def test_example_runs(number):
-    exec(compile(EXAMPLES[number], f"README example {number}", "exec"), {})
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_runs(name):
+    exec(compile(EXAMPLES[name], name, "exec"), {})
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) >= 4
+    assert len(EXAMPLES) >= 12
 
 
 @pytest.mark.parametrize("signature", re.findall(r"^\| `rs\.(\w+\(.*?\))` \|", README, re.MULTILINE))
@@ -44,6 +52,7 @@ def test_signatures_are_the_real_ones(signature):
         "docs/conformance.md",
         "docs/layouts.md",
         "docs/own_shader.md",
+        "docs/reorder.md",
     ],
 )
 def test_links_lead_somewhere(page):
@@ -75,3 +84,110 @@ def test_shader_page_has_the_numbers_of_the_plan():
     assert ", ".join(f"{number} {name}" for name, number in LINEAR_TYPES.items()) in SHADERS
     multiplier, shift = parameters.multiply_shift(5)
     assert f"For d = 5: {multiplier} and {shift}." in SHADERS
+
+
+def rows_below(header, page=REORDER):
+    """The cells of a table, without backquotes; ``header`` begins its first line."""
+    lines = page[page.index(f"\n{header}") + 1 :].split("\n\n")[0].splitlines()
+    return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in (lines[0], *lines[2:])]
+
+
+def samples(name):
+    """Every value of a narrow type; of a wide one its ends, halves, and bit patterns of every length."""
+    dtype = DTYPES[name].dtype
+    if dtype.itemsize <= 2:
+        return np.arange(2 if name == "pred" else 1 << 8 * dtype.itemsize, dtype=f"u{dtype.itemsize}").view(dtype)
+    random = np.random.default_rng(0)
+    patterns = random.integers(0, 256, (20000, dtype.itemsize), np.uint8).view(dtype).reshape(-1)
+    if not DTYPES[name].is_float:
+        ends = np.iinfo(dtype)
+        shifted = patterns >> random.integers(0, ends.bits, patterns.size).astype(dtype)
+        return np.concatenate([patterns, shifted, np.array([ends.min, ends.max], dtype)])
+    ends = [np.inf, -np.inf, np.finfo(dtype).min, np.finfo(dtype).max]
+    return np.concatenate([patterns, np.arange(-300, 301).astype(dtype) / 2, np.array(ends, dtype)])
+
+
+def letters_of(source, target):
+    """The rule that the reference follows, as docs/reorder.md abbreviates it."""
+    if source == target:
+        return "="
+    if target == "pred":
+        return "0"
+    x = samples(source)
+    with np.errstate(invalid="ignore"):
+        x = x[~np.isnan(x.astype(np.float64))]
+    y, unsaturated = rs.reference.convert(x, target), rs.reference.convert(x, target, saturate=False)
+    found = ""
+    if not DTYPES[target].is_float:
+        others = (rs.reference.convert(x, target, rounding) for rounding in ("truncate", "half_away"))
+        found += "R" if any((other != y).any() for other in others) else ""
+    else:
+        is_inside = np.abs(y.astype(np.float64)) < float(ml_dtypes.finfo(y.dtype).max)
+        found += "N" if (rs.reference.convert(y, source) != x)[is_inside].any() else ""
+    found += "S" if y.tobytes() != unsaturated.tobytes() else ""
+    found += "I" if (np.isinf(y.astype(np.float64)) & np.isfinite(x.astype(np.float64))).any() else ""
+    if not found:
+        assert np.array_equal(rs.reference.convert(y, source, saturate=False), x)
+    return found or "e"
+
+
+def test_table_of_type_pairs_is_what_the_reference_does():
+    header, *rows = rows_below("| from \\ to |")
+    assert header[1:] == list(DTYPES)
+    assert [row[0] for row in rows] == list(DTYPES)
+    for source, *cells in rows:
+        assert {target: letters_of(source, target) for target in DTYPES} == dict(zip(DTYPES, cells, strict=True)), (
+            source
+        )
+
+
+def element(name, text):
+    """One element of docs/reorder.md: a number, or its bits in hexadecimal."""
+    dtype = DTYPES[name].dtype
+    if text.startswith("0x"):
+        return np.array([int(text, 16)], f"u{dtype.itemsize}").view(dtype)
+    return np.array([float(text) if DTYPES[name].is_float else int(text)]).astype(dtype)
+
+
+def test_worked_numbers_of_conversions(vulkan_device):
+    _, *rows = rows_below("| from | to | `saturate=True` |")
+    assert len(rows) > 30
+    for source, target, *expected in rows:
+        name, text = source.split()
+        x = rs.asarray(element(name, text), device=vulkan_device)
+        for saturate, answer in zip((True, False), expected, strict=True):
+            right = element(target, answer)
+            results = (
+                rs.reference.convert(x.numpy(), target, saturate=saturate),
+                rs.reorder(x, dtype=target, saturate=saturate).numpy(),
+            )
+            for result in results:
+                if answer == "nan":
+                    assert np.isnan(result.astype(np.float32)).all(), (source, target, saturate)
+                else:
+                    assert result.tobytes() == right.tobytes(), (source, target, saturate, result)
+
+
+def test_table_of_roundings(vulkan_device):
+    (_, _, *numbers), *rows = rows_below("| `rounding` |")
+    x = np.float32(numbers)
+    for rounding, _, *expected in rows:
+        answer = [int(text) for text in expected]
+        assert rs.reference.convert(x, "s8", rounding).tolist() == answer
+        on_device = rs.asarray(x, device=vulkan_device)
+        assert rs.reorder(on_device, dtype="s8", rounding=rounding).numpy().tolist() == answer
+
+
+def test_table_of_overflow():
+    _, *rows = rows_below("| to | largest |")
+    for target, *cells in rows:
+        largest, limit = (float(eval(cell.removeprefix("above ").replace("^", "**"))) for cell in cells[:2])
+        assert float(ml_dtypes.finfo(DTYPES[target].dtype).max) == largest
+        inside, outside = np.nextafter([limit, limit], [0, np.inf])
+        if cells[1].startswith("above"):
+            inside = limit
+        else:
+            outside = limit
+        for saturate, beyond in zip((True, False), cells[2:], strict=True):
+            got = rs.reference.convert(np.array([inside, outside]), target, saturate=saturate).astype(np.float64)
+            assert np.array_equal(got, [largest, float(beyond)], equal_nan=True), (target, saturate)

@@ -13,9 +13,10 @@ from conftest import GENERIC_ONLY, open_device
 from report_examples import PERF, PICTURE, example, many, outcome, wrong_picture
 
 from restride.conformance import Case, run_case
-from restride.conformance.outcome import Outcome, Pictures, Speed, Verdict
+from restride.conformance.outcome import FLUSHED, Outcome, Pictures, Speed, Verdict
 from restride.conformance.report import schema
 from restride.conformance.report.file import read_json, report_schema, require_writable, write_json
+from restride.conformance.report.page import write_page
 from restride.conformance.report.report import MESSAGE_CHARACTERS, PICTURE_BYTES, Report
 from restride.conformance.report.summary import facts, headline, printable, speed_text, summary
 from restride.conformance.target import Form, Mode, Profile, ShaderUnderTest, Target
@@ -125,6 +126,13 @@ def test_the_summary_has_each_failure_with_its_command_and_no_control_characters
     assert "1  strided_copy_32 takes no part in it" in text
     assert "llvmpipe (LLVM 15.0.6, 256 bits) (cpu), llvmpipe Mesa 22.3.6" in text
     assert text.splitlines()[-1].startswith("CRASHED: 6 of 9 that ran are not right (1 MISTRUSTED, 1 UNIMPL")
+
+
+def test_the_summary_says_where_denormals_were_taken_for_zeros():
+    outcomes = (outcome("PASSED", message=f"2 of 9 elements are {FLUSHED}"), outcome("PASSED"))
+    said = "passed with elements as on a device that takes denormals of f32 for zeros: 1 case\n"
+    assert said in summary(example(outcomes=outcomes, selected=2))
+    assert FLUSHED not in summary(example(outcomes=outcomes[1:], selected=1))
 
 
 def test_the_summary_of_many_failures_is_short():
@@ -472,3 +480,11 @@ def test_twenty_thousand_cases_are_written_and_read(path):
     write_json(report, path)
     assert read_json(path) == report
     assert len({str(one.case) for one in report.outcomes}) > 15_000
+
+
+def test_the_page_has_one_row_for_what_a_type_becomes(tmp_path):
+    lines = ["reorder u8[4] -> f32[4]", "reorder u8[4] -> s8[4]", "reorder f32[4] -> u8[4]", "reorder u8[4] -> u8[4]"]
+    outcomes = tuple(Outcome(Case.parse(line), Verdict.PASSED) for line in lines)
+    write_page(example(outcomes=outcomes, selected=4), tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '"types":["u8","u8 to others","f32 to others"]' in page

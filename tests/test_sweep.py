@@ -9,7 +9,7 @@ import pytest
 
 from restride.conformance import Case, read_cases
 from restride.conformance.arithmetic import evaluate
-from restride.conformance.check import mistrusted, prepare
+from restride.conformance.setting import mistrusted, prepare
 from restride.conformance.sweep import _File, substitute
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError, UnsupportedError

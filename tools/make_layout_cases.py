@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from random_layouts import random_layout, random_sizes  # noqa: E402 - tests are no package
 
 from restride.conformance.case import Case  # noqa: E402 - as above
-from restride.conformance.check import mistrusted, prepare  # noqa: E402 - as above
+from restride.conformance.setting import mistrusted, prepare  # noqa: E402 - as above
 from restride.desc import TensorDesc  # noqa: E402 - as above
 from restride.dtypes import DTYPES  # noqa: E402 - as above
 from restride.errors import DescriptorError  # noqa: E402 - as above
@@ -57,12 +57,12 @@ def text(count: int = CASES) -> str:
 def _case(rng: random.Random, dtype: str) -> Case:
     most = rng.choice(_MOST_ELEMENTS)
     sizes = random_sizes(rng, max_elements=most)
-    src, dst = (_layout(rng, dtype, sizes, most, repeats) for repeats in (True, False))
+    src, dst = (layout_or_view(rng, dtype, sizes, most, repeats) for repeats in (True, False))
     out = (("out", "new"),) if rng.random() < 1 / 8 else ()
     return Case("reorder", src, dst, out, rng.randrange(100, 1000))  # other files have smaller seeds
 
 
-def _layout(rng: random.Random, dtype: str, sizes: Sequence[int], most: int, repeats: bool) -> TensorDesc:
+def layout_or_view(rng: random.Random, dtype: str, sizes: Sequence[int], most: int, repeats: bool) -> TensorDesc:
     """A layout of a tensor, in one of four cases a view; ``repeats``: elements may share a place."""
     if rng.random() < 1 / 4 and 0 not in sizes:
         for _ in range(8):

@@ -2,8 +2,8 @@
 
     python tools/measure.py [--repeat N]
 
-Operations write into a destination made beforehand, as numpy's do, and wait for the device. Data are random. "By hand" is
-a kernel written for this one shape, in tools/bare.
+Operations write into a destination made beforehand, as numpy's do, and wait for the device. Data are random. "By
+hand" is a kernel written for this one shape, in tools/bare.
 """
 
 from __future__ import annotations

@@ -22,21 +22,21 @@ const uint QUIET = 0x00400000u;     // the bit of f32 that makes a NaN quiet
 
 bool is_nan(uint f32_bits) { return (f32_bits & 0x7FFFFFFFu) > INFINITY; }
 
-bool is_integer(uint type) { return type >= U8 && type <= U64; }
+// What is known of a type is looked up in bits, not asked by branches: a driver that inlines before it folds constants would
+// meet them at every call (SwiftShader took minutes for a pipeline).
+const uint SIGNED = 1u << S8 | 1u << S16 | 1u << S32 | 1u << S64;
+const uint INTEGERS = SIGNED | 1u << PRED | 1u << U8 | 1u << U16 | 1u << U32 | 1u << U64;
+const uint WIDE_TYPES = 1u << S32 | 1u << U32 | 1u << S64 | 1u << U64 | 1u << F64;  // with numbers that are no f32
 
-bool is_signed(uint type) { return type == S8 || type == S16 || type == S32 || type == S64; }
+bool is_signed(uint type) { return (SIGNED >> type & 1u) != 0u; }
+bool is_integer(uint type) { return (INTEGERS >> type & 1u) != 0u; }
+bool is_wide(uint type) { return (WIDE_TYPES >> type & 1u) != 0u; }
 
-// Types with numbers that are no f32.
-bool is_wide(uint type) { return type == S32 || (type >= U32 && type <= F64); }
+// Two bits a type: 8 << 0 to 8 << 3.
+const uint WIDTHS = 2u << 2u * F32 | 1u << 2u * F16 | 1u << 2u * BF16 | 2u << 2u * S32 | 1u << 2u * S16 | 1u << 2u * U16
+    | 2u << 2u * U32 | 3u << 2u * S64 | 3u << 2u * U64 | 3u << 2u * F64;
 
-uint width_of(uint type) {
-    switch (type) {
-        case PRED: case S8: case U8: case F8E4M3FN: case F8E5M2: return 8;
-        case S16: case U16: case F16: case BF16: return 16;
-        case S64: case U64: case F64: return 64;
-        default: return 32;
-    }
-}
+uint width_of(uint type) { return 8u << (WIDTHS >> 2u * type & 3u); }
 
 // Shift right, rounding to nearest even: 0b1011 by 2 is 2.75, so 3; 0b1010 by 2 is 2.5, so 2. shift is 1..31.
 uint shift_right_nearest_even(uint value, uint shift) {
@@ -286,7 +286,7 @@ uint f32_of(uvec2 bits, uint type, bool to_odd) {
     return is_integer(type) ? f32_of_integer(bits, type, to_odd) : f32_of_narrow(bits.x, type);
 }
 
-// The element of an f32.
+// The element of an f32; integers of 64 bits by way of f64 (integer_of_f64).
 uvec2 of_f32(uint bits, uint type, uint rounding, bool saturate) {
     if (type == F32) {
         return uvec2(bits, 0u);
@@ -297,34 +297,8 @@ uvec2 of_f32(uint bits, uint type, uint rounding, bool saturate) {
     if (type == PRED) {
         return uvec2(uint((bits & 0x7FFFFFFFu) != 0u), 0u);
     }
-    if (!is_integer(type)) {
-        return uvec2(narrow_of_f32(bits, type, saturate), 0u);
+    if (is_integer(type)) {
+        return uvec2(integer_of_f32(bits, type, rounding, saturate), 0u);
     }
-    if (width_of(type) == 64u) {
-        return integer_of_f64(f64_of_f32(bits), type, rounding, saturate);
-    }
-    return uvec2(integer_of_f32(bits, type, rounding, saturate), 0u);
-}
-
-// The element of another element, rounded once.
-uvec2 converted(uvec2 bits, uint src_type, uint dst_type, uint rounding, bool saturate) {
-    if (!is_wide(src_type)) {
-        return of_f32(f32_of(bits, src_type, false), dst_type, rounding, saturate);
-    }
-    if (dst_type == PRED) {
-        uint magnitude = src_type == F64 ? bits.y & 0x7FFFFFFFu : bits.y;
-        return uvec2(uint((magnitude | bits.x) != 0u), 0u);
-    }
-    if (is_integer(dst_type)) {
-        if (src_type == F64) {
-            return integer_of_f64(bits, dst_type, rounding, saturate);
-        }
-        bool negative;
-        uvec2 magnitude = magnitude_of(bits, src_type, negative);
-        return integer_of(negative, magnitude, false, dst_type, saturate);
-    }
-    if (dst_type == F64) {
-        return f64_of_integer(bits, src_type);
-    }
-    return of_f32(f32_of(bits, src_type, dst_type != F32), dst_type, rounding, saturate);
+    return uvec2(narrow_of_f32(bits, type, saturate), 0u);
 }

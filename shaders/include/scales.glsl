@@ -71,11 +71,9 @@ float whole(float value) {
     return uintBitsToFloat(floatBitsToUint(magnitude) | bits & 0x80000000u);
 }
 
-float f32_value(uvec2 bits, uint type) { return uintBitsToFloat(f32_of(bits, type, false)); }
-
 // A pair is a scale and a zero point.
-uvec2 through_scales(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
-    precise float value = f32_value(bits, SRC_TYPE);
+float through_scales(float element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
+    precise float value = element;
     if (has(SRC_ZERO_POINT)) {
         value = value - src_pair.y;
     }
@@ -83,7 +81,7 @@ uvec2 through_scales(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
         value = src_pair.x * value;
     }
     if (has(SUM)) {
-        precise float product = dispatch.sum_scale * f32_value(old, DST_TYPE);
+        precise float product = dispatch.sum_scale * uintBitsToFloat(f32_of(old, DST_TYPE, false));
         value = value + product;
     }
     if (has(DST_SCALE)) {
@@ -95,7 +93,7 @@ uvec2 through_scales(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     if (has(DST_ZERO_POINT)) {
         value = value + dst_pair.y;
     }
-    return of_f32(floatBitsToUint(value), DST_TYPE, ROUNDING & 3u, (ROUNDING & SATURATES) != 0u);
+    return value;
 }
 
 vec2 src_pair_at(uint place) {
@@ -108,10 +106,29 @@ vec2 dst_pair_at(uint place) {
 
 // The destination element for a source element and the one that the destination has.
 uvec2 made_of(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
-    if (STEPS == 0u) {
-        return converted(bits, SRC_TYPE, DST_TYPE, ROUNDING & 3u, (ROUNDING & SATURATES) != 0u);
+    uint rounding = ROUNDING & 3u;
+    bool saturate = (ROUNDING & SATURATES) != 0u;
+    bool is_exact = STEPS == 0u;
+    if (is_exact && is_wide(SRC_TYPE) && DST_TYPE == PRED) {
+        return uvec2(uint(((SRC_TYPE == F64 ? bits.y & 0x7FFFFFFFu : bits.y) | bits.x) != 0u), 0u);
     }
-    return through_scales(bits, old, src_pair, dst_pair);
+    if (is_exact && is_wide(SRC_TYPE) && is_integer(SRC_TYPE) && (is_integer(DST_TYPE) || DST_TYPE == F64)) {
+        if (DST_TYPE == F64) {
+            return f64_of_integer(bits, SRC_TYPE);
+        }
+        bool negative;
+        uvec2 magnitude = magnitude_of(bits, SRC_TYPE, negative);
+        return integer_of(negative, magnitude, false, DST_TYPE, saturate);
+    }
+    uint element = f32_of(bits, SRC_TYPE, is_exact && DST_TYPE != F32);
+    if (!is_exact) {
+        element = floatBitsToUint(through_scales(uintBitsToFloat(element), old, src_pair, dst_pair));
+    }
+    bool is_f64 = is_exact && SRC_TYPE == F64;
+    if (is_integer(DST_TYPE) && DST_TYPE != PRED && (DST_WIDTH == 64u || is_f64)) {
+        return integer_of_f64(is_f64 ? bits : f64_of_f32(element), DST_TYPE, rounding, saturate);
+    }
+    return of_f32(element, DST_TYPE, rounding, saturate);
 }
 
 // ---- elements by their offsets, whatever their width; elements.glsl has the destinations that share words

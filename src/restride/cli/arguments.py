@@ -22,6 +22,7 @@ examples:
   restride slice photo.png left.png '[:, :200, :]'      crop
   restride reorder nchw.npy nhwc.npy --layout 'NCHW->NHWC'
   restride reorder oihw.npy oihw.bin --layout OIhw16i16o
+  restride reorder photo.png planes.npy --to f32 --dst-scale 255 --layout 'HWC->CHW'
   restride resample photo.jpg small.png --sizes 224 224 --check
 
 {EXPLAINED}"""

@@ -35,7 +35,7 @@ class Comparison:
 
 
 def compare_bits(actual: Array, expected: Array) -> Comparison:
-    """Every bit must be equal: copies and nearest resampling."""
+    """Every bit must be equal: copies, conversions and nearest resampling."""
     _require_alike(actual, expected)
     wrong = int(np.count_nonzero(_bits(actual) != _bits(expected)))
     return Comparison(wrong, actual.size, _distance(actual, expected) if wrong else 0.0, 0.0)
@@ -48,6 +48,20 @@ def compare_limits(actual: Array, answer: Array, lowest: Array, highest: Array) 
     right = ((low <= values) & (values <= high)) | (np.isnan(low) & np.isnan(values))
     allowed = max(_distance(lowest, answer), _distance(highest, answer))
     return Comparison(int(np.count_nonzero(~right)), actual.size, _distance(actual, answer), allowed)
+
+
+def compare_flushed(actual: Array, answer: Array, flushed: Array) -> Comparison:
+    """Every bit must be that of ``answer``, but any NaN is right for a NaN.
+
+    A device may take denormals of f32 for zeros, in some of its steps or in all: where that makes a difference,
+    ``flushed`` and what lies between the two is right.
+    """
+    _require_alike(actual, answer)
+    values, one, other = (array.astype(np.float64) for array in (actual, answer, flushed))
+    is_between = (np.minimum(one, other) <= values) & (values <= np.maximum(one, other))
+    right = (_bits(actual) == _bits(answer)) | (np.isnan(values) & np.isnan(one))
+    right |= is_between & (_bits(answer) != _bits(flushed))
+    return Comparison(int(np.count_nonzero(~right)), actual.size, _distance(actual, answer), _distance(answer, flushed))
 
 
 def _require_alike(actual: Array, expected: Array) -> None:

@@ -14,13 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from restride import reference, views
+from restride.cli import arithmetic
 from restride.cli.arguments import Commands, Parser, add_device_options, open_device, runtime_name
-from restride.cli.comparison import Comparison, compare_bits, compare_limits
+from restride.cli.comparison import Comparison, compare_bits, compare_flushed, compare_limits
 from restride.cli.exits import EXPLAINED, Exit, UsageError
 from restride.cli.files import FileArray, read_array, require_room, require_writable
 from restride.cli.indices import parse_index
 from restride.cli.raw import FileBuffer, buffer_of, is_raw, read_buffer
-from restride.layout import axis_order
+from restride.dtypes import DType
+from restride.layout import axis_order, is_permutation, laid_out
 from restride.ops import MODES, reorder, resample, strided_slice
 from restride.tensor import Tensor
 
@@ -43,15 +45,21 @@ examples:
   restride slice x.npy y.npy --offsets 0 1 --sizes 4 3 --strides -2 2
   restride slice x.bin y.npy '[0, :20]' --desc 'f32[2,32,4,4]:nChw16c'"""
 _REORDER = f"""\
-The same elements in another memory layout. 'NCHW->NHWC' (any letters) also permutes the logical axes. A name such
-as NHWC, a oneDNN tag such as nChw16c, a text such as 'f32[8,200]{{1,0:T(8,128)}}', or 'any', the layout of IN, change
-memory only: since a .npy file holds the logical order, the values in OUT are then those of IN. An OUT that ends in
-.bin is the memory itself, with its padding; what lies between the elements of strides is zero.
+The same elements in another memory layout, another element type, or both. 'NCHW->NHWC' (any letters) also permutes the
+logical axes. A name such as NHWC, a oneDNN tag such as nChw16c, a text such as 'f32[8,200]{{1,0:T(8,128)}}', or 'any',
+the layout of IN, change memory only: since a .npy file holds the logical order, elements in OUT then have the order of
+IN. An OUT that ends in .bin is the memory itself, with its padding; what lies between the elements of strides is zero.
+
+--to converts every element, rounded once. With scales or zero points OUT is
+    (src_scale * (IN - src_zero_point)) / dst_scale + dst_zero_point
+in f32, then rounded and saturated. A negative number with an exponent needs a sign of equality: --dst-scale=-1e-3.
 
 {_FILES}
 examples:
   restride reorder nchw.npy nhwc.npy --layout 'NCHW->NHWC'
-  restride reorder photo.png planes.npy --layout 'HWC->CHW'
+  restride reorder photo.png planes.npy --to f32 --dst-scale 255 --layout 'HWC->CHW'    0 to 255 becomes 0 to 1
+  restride reorder planes.npy photo.png --to u8 --src-scale 255 --layout 'CHW->HWC'     and back
+  restride reorder x.npy x8.npy --to s8 --dst-scale 0.02 0.05 0.1 --axis 1              a scale for each channel
   restride reorder weights.npy weights.bin --layout OIhw16i16o
   restride reorder weights.bin weights.npy --layout oihw --desc 'f32[64,32,3,3]:OIhw16i16o'"""
 _RESAMPLE = f"""\
@@ -70,11 +78,12 @@ FileContent = FileArray | FileBuffer
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation on one file: the sizes of its result, how it is made on the device, and what the reference says.
+    """One operation on one file: what its result is, how it is made on the device, and what the reference says.
 
     note: what to say once it is done; empty for nothing.
     """
 
+    dtype: DType
     sizes: tuple[int, ...]
     on_device: Callable[[Tensor], Tensor]
     check: Callable[[Array, Array], Comparison]
@@ -92,12 +101,12 @@ def add_commands(commands: Commands) -> None:
         ("--output-sizes", "elements taken (default: all that fit)"),
     ):
         parser.add_argument(name, type=int, nargs="+", metavar="N", help=f"{text}, per axis")
-    parser = _add(commands, "reorder", "another layout for a file", _REORDER, _reorder)
+    parser = _add(commands, "reorder", "another layout or element type for a file", _REORDER, _reorder)
     parser.add_argument(
         "--layout",
-        required=True,
         help="'NCHW->NHWC', a name such as NHWC, a oneDNN tag such as nChw16c, a descriptor text, or any",
     )
+    arithmetic.add_options(parser)
     parser = _add(commands, "resample", "another size for a file", _RESAMPLE, _resample)
     parser.add_argument("--sizes", type=int, nargs="+", required=True, metavar="N", help="new sizes, one an axis")
     parser.add_argument("--axes", type=int, nargs="+", metavar="N", help="which axes; negative ones count from the end")
@@ -117,7 +126,7 @@ def _add(
         "output", metavar="OUT", type=Path, help="file to write; replaced in one step when all went well"
     )
     parser.add_argument("--check", action="store_true", help="compare with the numpy reference before OUT is written")
-    parser.add_argument("--dtype", help="element type of a .npy file that holds bf16 or f8 as raw bytes")
+    parser.add_argument("--dtype", help="element type of IN, a .npy file that holds bf16 or f8 as raw bytes")
     parser.add_argument("--desc", metavar="TEXT", help="what the bytes of an IN that ends in .bin are: a descriptor")
     add_device_options(parser)
     parser.set_defaults(run=run, operation=operation)
@@ -129,7 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
     require_writable(arguments.output)
     file = _read(arguments)
     operation: Operation = arguments.operation(arguments, file)
-    require_room(arguments.output, file.desc.dtype.dtype, operation.sizes)
+    require_room(arguments.output, operation.dtype.dtype, operation.sizes)
     with open_device(arguments) as device:
         source = file.tensor(device)
         start = time.perf_counter()
@@ -180,6 +189,7 @@ def _slice(arguments: argparse.Namespace, file: FileContent) -> Operation:
             raise UsageError("give either an index such as '[..., ::2]' or --offsets, --sizes and --strides, not both")
         key = parse_index(arguments.index)
         return Operation(
+            desc.dtype,
             views.index(desc, key).sizes,
             lambda x: x[key],
             lambda array, result: compare_bits(result, np.asarray(array[key])),
@@ -189,6 +199,7 @@ def _slice(arguments: argparse.Namespace, file: FileContent) -> Operation:
     strides = arguments.strides or [1] * desc.rank
     window = (arguments.offsets, arguments.sizes, strides, arguments.output_sizes)
     return Operation(
+        desc.dtype,
         views.window(desc, *window).sizes,
         lambda x: strided_slice(x, *window),
         lambda array, result: compare_bits(result, reference.strided_slice(array, *window)),
@@ -196,18 +207,37 @@ def _slice(arguments: argparse.Namespace, file: FileContent) -> Operation:
 
 
 def _reorder(arguments: argparse.Namespace, file: FileContent) -> Operation:
-    layout: str = arguments.layout
+    layout: str | None = arguments.layout
     desc = file.desc
+    order = axis_order(desc, layout)
+    options = arithmetic.change(arguments, desc, order)
+    if layout is None and not options.keys() & {"dtype", *arithmetic.SCALES}:
+        raise UsageError(
+            "one of these is required: --layout, --to, a scale or a zero point (see `restride reorder --help`)"
+        )
+    # A layout that is a text says a type of its own.
+    dtype = options.get("dtype") or laid_out(desc, layout).dtype
+    if dtype != desc.dtype:
+        options["dtype"] = dtype
+    permutation = layout if is_permutation(layout) else None  # the others keep the order of the elements
+
+    def check(array: Array, result: Array) -> Comparison:
+        answer = reference.reorder(array, permutation, **options)
+        if options.keys().isdisjoint(arithmetic.SCALES):
+            return compare_bits(result, answer)
+        return compare_flushed(result, answer, reference.reorder(array, permutation, flush=True, **options))
+
     is_logical = isinstance(file, FileArray) and not is_raw(arguments.output)
     note = (
-        f"layout {layout!r} changes memory only, so the values are those of {arguments.input}; 'A->B', such as "
+        f"layout {layout!r} changes memory only, so the elements have the order of {arguments.input}; 'A->B', such as "
         f"'NCHW->NHWC', permutes the axes"
     )
     return Operation(
-        tuple(desc.sizes[axis] for axis in axis_order(desc, layout)),
-        lambda x: reorder(x, layout),
-        lambda array, result: compare_bits(result, reference.reorder(array, layout)),
-        note if is_logical and "->" not in layout else "",
+        dtype,
+        tuple(desc.sizes[axis] for axis in order),
+        lambda x: reorder(x, layout, **options),
+        check,
+        note if is_logical and layout is not None and not is_permutation(layout) else "",
     )
 
 
@@ -223,7 +253,10 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
         return compare_limits(result, answer, *reference.resample_limits(array, arguments.sizes, **options))
 
     return Operation(
-        _resized(file.desc.sizes, arguments.sizes, axes), lambda x: resample(x, arguments.sizes, **options), check
+        file.desc.dtype,
+        _resized(file.desc.sizes, arguments.sizes, axes),
+        lambda x: resample(x, arguments.sizes, **options),
+        check,
     )
 
 

@@ -4,11 +4,15 @@
     reorder u8[1,3,5,7]{3,2,1,0} -> u8[1,5,7,3]{3,2,1,0} permute=NCHW->NHWC
     resample u8[2,19,30]{2,1,0} -> u8[2,45,60]{2,1,0} mode=linear seed=3
     reorder f32[8,6]{1,0} -> f32[6,2]{0,1} view=[::-4].permute(1,0) data=index
+    reorder u8[1,3,5,7]{1,3,2,0} -> f16[1,3,5,7]{3,2,1,0} src_scale=(1) src_zero_point=(1)
 
 An operation, a source descriptor, a destination descriptor, the parameters that differ from their defaults, and the
-seed of the source's values unless it is 0. The destination says a slice's ``output_sizes`` and a resample's ``sizes``.
+seed of the source's values unless it is 0. The destination says a slice's ``output_sizes``, a resample's ``sizes``
+and a reorder's element type. Where a scale or a zero point of a reorder varies, its entries follow from the seed
+(``restride.conformance.scale_values``).
 Every operation takes ``view=``, what is done to the source first (``restride.conformance.view_steps``); ``data=``,
-what the source holds: any bits where the answer is exact and numbers elsewhere, or ``index``, ``image`` or ``edges``;
+what the source holds: any bits where they are copied, numbers aimed at the conversion where there is one, numbers
+elsewhere; or ``bits``, ``index``, ``image`` or ``edges``;
 and ``out=``, where the answer goes instead of to a destination of its own (``restride.conformance.spelling.read_out``).
 """
 
@@ -38,7 +42,7 @@ class Case:
         parameters: pairs of name and value, as in ``restride.conformance.spelling``, in any order; a value may be its
             text.
         seed: 0 to 2^64 - 1; the source's values are a function of index, element type and seed, or of a later seed
-            where those would prove nothing (``restride.conformance.check.prepare``).
+            where those would prove nothing (``restride.conformance.setting.prepare``).
 
     Raises:
         DescriptorError: unknown operation, or a parameter that is unknown, missing or not well formed.
@@ -55,8 +59,10 @@ class Case:
         """Read the parameters, bring them into their written order and drop those that say the default."""
         if self.op not in PARAMETERS:
             raise DescriptorError(f"operation {self.op!r} is unknown; known: {', '.join(PARAMETERS)}")
-        if self.src.dtype != self.dst.dtype:
-            raise DescriptorError(f"source {self.src} and destination {self.dst} must have the same element type")
+        if self.src.dtype != self.dst.dtype and self.op != "reorder":
+            raise DescriptorError(
+                f"source {self.src} and destination {self.dst} of a {self.op} must have the same element type"
+            )
         if not 0 <= integer("seed", self.seed) < 1 << 64:
             raise DescriptorError(f"seed {self.seed} is outside [0, 2^64)")
         given = dict(self.parameters)
@@ -97,6 +103,13 @@ class Case:
         value = self[name]
         if not isinstance(value, str):
             raise DescriptorError(f"{name} of {self.op} is no word: {value!r}")
+        return value
+
+    def number(self, name: str) -> float | None:
+        """The value of a parameter that is a number; None where it is absent."""
+        value = self[name]
+        if value is not None and not isinstance(value, float):
+            raise DescriptorError(f"{name} of {self.op} is no number: {value!r}")
         return value
 
     @property

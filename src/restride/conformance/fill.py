@@ -42,14 +42,14 @@ def bits(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
     index = np.arange(count, dtype=np.uint64)
     unsigned = np.dtype(f"u{element.itemsize}")
     if dtype == "pred":
-        booleans: np.ndarray[Any, Any] = (_hashed(index >> np.uint64(1), seed) ^ index) & np.uint64(1) != 0
+        booleans: np.ndarray[Any, Any] = (hashed_words(index >> np.uint64(1), seed) ^ index) & np.uint64(1) != 0
         return booleans
     if element.itemsize <= 2:
         width = 8 * element.itemsize
         patterns: np.ndarray[Any, Any] = _shuffled(index & np.uint64((1 << width) - 1), width)
-        patterns = patterns ^ _hashed(index >> np.uint64(width), seed)
+        patterns = patterns ^ hashed_words(index >> np.uint64(width), seed)
         return patterns.astype(unsigned).view(element)
-    hashed = _hashed(index, seed)
+    hashed = hashed_words(index, seed)
     if dtype.is_float:
         edges = np.array(_F32_EDGES if element.itemsize == 4 else _F64_EDGES, np.uint64)
         chosen = edges[(hashed >> np.uint64(40)) % np.uint64(len(edges))]
@@ -73,7 +73,7 @@ def numbers(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
     """
     if dtype.itemsize == 1:
         return bits(dtype, count, seed)
-    hashed = _hashed(np.arange(count, dtype=np.uint64), seed)
+    hashed = hashed_words(np.arange(count, dtype=np.uint64), seed)
     if dtype == "s32":
         if seed % 4 == 3:
             return hashed.astype(np.uint32).view(np.int32)
@@ -130,7 +130,7 @@ def edges(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
     values = numbers(dtype, count, seed)
     if dtype.name in _LINEAR_EDGES:
         patterns = np.array(_LINEAR_EDGES[dtype.name], np.uint64).astype(f"u{dtype.itemsize}").view(dtype.dtype)
-        hashed = _hashed(np.arange(count, dtype=np.uint64), seed + 1)
+        hashed = hashed_words(np.arange(count, dtype=np.uint64), seed + 1)
         chosen = patterns[(hashed >> np.uint64(40)) % np.uint64(len(patterns))]
         values = np.where(hashed >> np.uint64(63) == 0, chosen, values)
     return values
@@ -138,11 +138,11 @@ def edges(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
 
 def poison(nbytes: int, seed: int = POISON_SEED) -> np.ndarray[Any, Any]:
     """Bytes that no operation has written, a function of their position: uint8, 1-D. Guards and padding hold them."""
-    words = _hashed(np.arange(-(-nbytes // 8), dtype=np.uint64), seed)
+    words = hashed_words(np.arange(-(-nbytes // 8), dtype=np.uint64), seed)
     return words.astype("<u8").view(np.uint8)[:nbytes].copy()
 
 
-def _hashed(index: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any, Any]:
+def hashed_words(index: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any, Any]:
     """64 well-mixed bits for each index: splitmix64's finalizer; uint64 in and out, wrapping."""
     start = (seed * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15) % (1 << 64)
     mixed = (index + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from restride import reference, views
-from restride.conformance import fill
+from restride.arithmetic import arithmetic
+from restride.conformance import aim, fill
 from restride.conformance.case import Case
-from restride.conformance.spelling import Sizes
+from restride.conformance.scale_values import arguments, is_arithmetic, order
+from restride.conformance.spelling import ARITHMETIC, Sizes
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError
 from restride.injective import may_overlap, written_by
-from restride.layout import Layout, axis_order, laid_out
+from restride.layout import Layout, laid_out
 from restride.tensor import Tensor
 
+_OLD_SEED = 0x01D
+
 Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the elements of a destination may be: ``lowest`` to ``highest``, both inclusive.
+
+    Where both have the same bits, or the operation is exact, those bits must come; but where they are NaN and it is not
+    exact, any NaN will do. ``flushed``: what comes on a device that takes denormals of f32 for zeros; None: no matter.
+    """
+
+    lowest: Array
+    highest: Array
+    flushed: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -26,7 +43,7 @@ class Operation:
     """One operation of the catalogue.
 
     sizes: the sizes of the answer, without its elements; raises DescriptorError where the operation does no such thing.
-    answer: lowest and highest right element, both inclusive; where ``is_exact`` they are one and its bits must match.
+    answer: the right elements, from those of the source, viewed already, and the old ones of the destination.
     call: run it on the device: ``(case, source tensor, destination tensor)``; gives the destination, a new one where
         None is given. Sources are viewed already.
     tolerance: where it is not exact: what the limits are, and where they come from, in a line.
@@ -34,7 +51,7 @@ class Operation:
 
     is_exact: Callable[[Case], bool]
     sizes: Callable[[Case], Sizes]
-    answer: Callable[[Case, Array], tuple[Array, Array]]
+    answer: Callable[[Case, Array, Array | None], Answer]
     call: Callable[[Case, Tensor, Tensor | None], Tensor]
     tolerance: Callable[[Case], str] = lambda _case: ""
 
@@ -43,17 +60,26 @@ def require_valid(case: Case) -> None:
     """Check that a case asks for what its operation does, from its sizes alone: no element is computed.
 
     Raises:
-        DescriptorError: a window, axis or permutation does not fit, the destination has other sizes, or what ``out``
-            says does not go with it.
+        DescriptorError: a window, axis or permutation does not fit, the destination has other sizes, what ``out`` says
+            does not go with it, or a scale, a zero point or a sum cannot be.
     """
     _require_sizes(case, OPERATIONS[case.op].sizes(case))
+    if case.op == "reorder":
+        _require_arithmetic(case)
     out = case["out"]
     if case.op == "reorder" and case["permute"] is not None and out not in (None, "same", "default"):
         raise DescriptorError(f"permute gives the layout too, so out={out} must be same or default: {case}")
-    if out == "same" and may_overlap(case.src, written_by(case.dst)):
+    if out == "same" and not is_in_place(case) and may_overlap(case.src, written_by(case.dst)):
         raise DescriptorError(f"with out=same the destination must lie apart from the source: {case}")
     if makes_destination(case):
-        laid_out(TensorDesc(case.dst.dtype, case.dst.sizes), _layout(case))
+        laid_out(TensorDesc(case.dst.dtype, case.dst.sizes), _layout(case), case.dst.dtype)
+
+
+def _require_arithmetic(case: Case) -> None:
+    if case["sum_scale"] is not None and makes_destination(case):
+        raise DescriptorError(f"sum_scale reads a destination that is given, so out={case['out']} must not be: {case}")
+    source = TensorDesc(case.src.dtype, case.viewed, (0,) * len(case.viewed))
+    arithmetic(source, case.dst, order(case), **arguments(case), rounds_first=case["rounds_first"] == "yes")
 
 
 def makes_destination(case: Case) -> bool:
@@ -62,28 +88,63 @@ def makes_destination(case: Case) -> bool:
 
 
 def source_values(case: Case) -> Array:
-    """The source's elements in logical order: as ``data`` says, else any bits where bits must match, else numbers."""
-    dtype, sizes, count = case.src.dtype, case.src.sizes, case.src.numel
+    """The source's elements in logical order, as ``data`` says.
+
+    Without it any bits where they are copied, what is aimed at a conversion where there is one, else numbers.
+    """
+    src, dst, sizes, count = case.src.dtype, case.dst.dtype, case.src.sizes, case.src.numel
     if case["data"] == "image":
-        return fill.image(dtype, sizes, case.seed)
+        return fill.image(src, sizes, case.seed)
     if case["data"] == "edges":
-        return fill.edges(dtype, count, case.seed).reshape(sizes)
+        return fill.edges(src, count, case.seed).reshape(sizes)
     if case["data"] == "index":
-        return fill.indices(dtype, count).reshape(sizes)
-    values = fill.bits if OPERATIONS[case.op].is_exact(case) else fill.numbers
-    return values(dtype, count, case.seed).reshape(sizes)
+        return fill.indices(src, count).reshape(sizes)
+    if case["data"] is None and case.op == "reorder" and (src != dst or is_arithmetic(case)):
+        return aim.aimed(src, dst, count, case.seed).reshape(sizes)
+    values = fill.bits if case["data"] == "bits" or OPERATIONS[case.op].is_exact(case) else fill.numbers
+    return values(src, count, case.seed).reshape(sizes)
 
 
-def answer(case: Case, source: Array) -> tuple[Array, Array]:
-    """The lowest and the highest right destination, elementwise, of a source that is not viewed yet.
+def old_values(case: Case) -> Array | None:
+    """The destination's elements before the run, in logical order, where the operation reads them: plain numbers."""
+    if case.op != "reorder" or case["sum_scale"] is None:
+        return None
+    dtype = case.dst.dtype
+    return aim.plain(dtype, dtype, case.dst.numel, case.seed + _OLD_SEED).reshape(case.dst.sizes)
+
+
+def is_in_place(case: Case) -> bool:
+    """Whether a reorder writes to where it reads."""
+    alone = case["out"] == "same" and case.view is None and case.src == case.dst
+    return alone and case.op == "reorder" and case["permute"] is None
+
+
+def keeps_padding(case: Case) -> bool:
+    """Whether padding of the destination must stay: where its elements are read too."""
+    return is_in_place(case) or (case.op == "reorder" and case["sum_scale"] not in (None, 0.0))
+
+
+def answer(case: Case, source: Array, old: Array | None = None) -> Answer:
+    """The right destination, elementwise, of a source that is not viewed yet and the old destination where it is read.
 
     Raises:
         DescriptorError: the case asks for something the operation does not do, or for another destination size.
     """
     viewed = source if case.view is None else case.view.of_array(source)
-    lowest, highest = OPERATIONS[case.op].answer(case, viewed)
-    _require_sizes(case, lowest.shape)
-    return lowest, highest
+    right = OPERATIONS[case.op].answer(case, viewed, old)
+    _require_sizes(case, right.lowest.shape)
+    return right
+
+
+def origins(case: Case, places: Array) -> Array:
+    """Of each element of the destination, the place that it comes from, where ``places`` are those of the source.
+
+    Where places come from is a question of indices, which nearest answers for linear too.
+    """
+    left_out = {parameter.name for parameter in ARITHMETIC}
+    kept = [(name, "nearest" if name == "mode" else value) for name, value in case.parameters if name not in left_out]
+    src, dst = (TensorDesc("s64", desc.sizes, (0,) * desc.rank) for desc in (case.src, case.dst))
+    return answer(replace(case, src=src, dst=dst, parameters=tuple(kept)), places.astype(np.int64)).lowest
 
 
 def _require_sizes(case: Case, sizes: Sizes) -> None:
@@ -91,8 +152,8 @@ def _require_sizes(case: Case, sizes: Sizes) -> None:
         raise DescriptorError(f"{case.op} gives sizes {list(sizes)}, but the destination is {case.dst}: {case}")
 
 
-def _twice(array: Array) -> tuple[Array, Array]:
-    return array, array
+def _exactly(array: Array) -> Answer:
+    return Answer(array, array)
 
 
 def _layout(case: Case) -> Layout:
@@ -112,8 +173,8 @@ def _slice_sizes(case: Case) -> Sizes:
     return views.window(source, *_windows(case), case.dst.sizes).sizes
 
 
-def _slice_answer(case: Case, source: Array) -> tuple[Array, Array]:
-    return _twice(reference.strided_slice(source, *_windows(case), output_sizes=case.dst.sizes))
+def _slice_answer(case: Case, source: Array, _old: Array | None) -> Answer:
+    return _exactly(reference.strided_slice(source, *_windows(case), output_sizes=case.dst.sizes))
 
 
 def _call_slice(case: Case, source: Tensor, out: Tensor | None) -> Tensor:
@@ -128,15 +189,44 @@ def _permutation(case: Case) -> str | None:
 
 
 def _reorder_sizes(case: Case) -> Sizes:
-    source = TensorDesc(case.src.dtype, case.viewed, (0,) * len(case.viewed))
-    return tuple(case.viewed[axis] for axis in axis_order(source, _permutation(case)))
+    return tuple(case.viewed[axis] for axis in order(case))
+
+
+def _reorder_answer(case: Case, source: Array, old: Array | None) -> Answer:
+    def computed(flush: bool) -> Array:
+        return reference.reorder(
+            source,
+            _permutation(case),
+            case.dst.dtype,
+            **arguments(case),
+            out=old,
+            rounds_first=case["rounds_first"] == "yes",
+            flush=flush,
+        )
+
+    right = computed(flush=False)
+    if not is_arithmetic(case):
+        return _exactly(right)
+    flushed = computed(flush=True)
+    with np.errstate(invalid="ignore"):  # bf16 and the 8-bit floats say so where NaN is compared
+        is_lower = flushed < right
+    return Answer(np.where(is_lower, flushed, right), np.where(is_lower, right, flushed), flushed)
 
 
 def _call_reorder(case: Case, source: Tensor, out: Tensor | None) -> Tensor:
     import restride as rs
+    from restride.ops import reorder_with
 
     permutation = _permutation(case)
-    return rs.reorder(source, _layout(case) if out is None and permutation is None else permutation, out=out)
+    layout = _layout(case) if out is None and permutation is None else permutation
+    dtype = case.dst.dtype if out is None else None
+    if case["rounds_first"] == "yes":
+        return reorder_with(source, layout, dtype, out, **arguments(case), rounds_first=True)
+    return rs.reorder(source, layout, dtype, **arguments(case), out=out)
+
+
+def _reorder_tolerance(_case: Case) -> str:
+    return "the answers of f32 with and without its denormals, and what lies between them; any NaN for a NaN"
 
 
 def _resample_sizes(case: Case) -> Sizes:
@@ -171,20 +261,19 @@ def _resample_tolerance(case: Case) -> str:
     )
 
 
+def _resample_answer(case: Case, source: Array, _old: Array | None) -> Answer:
+    return Answer(*reference.resample_limits(source, _new_sizes(case), case.integers("axes"), case.word("mode")))
+
+
 OPERATIONS: dict[str, Operation] = {
     "slice": Operation(lambda _case: True, _slice_sizes, _slice_answer, _call_slice),
     "reorder": Operation(
-        lambda _case: True,
-        _reorder_sizes,
-        lambda case, source: _twice(reference.reorder(source, _permutation(case))),
-        _call_reorder,
+        lambda case: not is_arithmetic(case), _reorder_sizes, _reorder_answer, _call_reorder, _reorder_tolerance
     ),
     "resample": Operation(
         lambda case: case.word("mode") == "nearest",
         _resample_sizes,
-        lambda case, source: reference.resample_limits(
-            source, _new_sizes(case), case.integers("axes"), case.word("mode")
-        ),
+        _resample_answer,
         _call_resample,
         _resample_tolerance,
     ),

@@ -10,6 +10,9 @@ from typing import Any, Self
 
 from restride.conformance.case import Case
 
+FLUSHED = "as on a device that takes denormals of f32 for zeros"
+"""How the message of a case that passed says what some of its elements are; both answers are right."""
+
 
 class Verdict(StrEnum):
     """What a run of a case says; the mildest first, and the worst of a run is the run's.
@@ -69,7 +72,8 @@ class Pictures:
 class Outcome:
     """The verdict on a case.
 
-    message: the reason, lines of text, the first one says it shortest; empty if it passed and was measured as asked.
+    message: the reason, lines of text, the first one says it shortest; empty if it passed, unless it was not measured
+        as asked, or has elements that are FLUSHED.
     seconds: wall time of the case in its worker, filling and judging included.
     """
 

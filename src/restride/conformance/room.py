@@ -9,6 +9,7 @@ from pathlib import Path
 
 from restride.conformance.case import Case
 from restride.conformance.operations import OPERATIONS
+from restride.conformance.scale_values import is_arithmetic
 from restride.desc import TensorDesc
 from restride.device import Device
 
@@ -18,6 +19,9 @@ words that a work group handles, so that one invocation or group too many is see
 
 _HOST_BYTES = 12
 """Host bytes for each byte of a buffer or of an array: fills are hashed in 64 bits, and a byte has an int64 place."""
+
+_CONVERSION_BYTES = 16
+"""Bytes of arrays for each element that is computed: numbers of 64 bits, at most two at a time."""
 
 _COORDINATE_BYTES = 600
 """Host bytes for each index of a resampled axis: its coordinate is a Python fraction, as are both of its weights."""
@@ -56,10 +60,12 @@ def why_not(case: Case, device: Device) -> str:
 
 def host_bytes(case: Case) -> int:
     """About what filling, answering and judging take on the host."""
-    itemsize = case.src.dtype.itemsize
+    itemsize = max(case.src.dtype.itemsize, case.dst.dtype.itemsize)
     on_the_way = 0 if case.view is None else case.view.most_elements(case.src.sizes)
     arrays = [case.src.numel, on_the_way, prod(case.viewed), case.dst.numel]
     nbytes = case.src.nbytes + case.dst.nbytes + sum(arrays) * itemsize
+    if case.op == "reorder" and (case.src.dtype != case.dst.dtype or is_arithmetic(case)):
+        nbytes += case.dst.numel * _CONVERSION_BYTES
     if case.op == "resample" and len(case.viewed) == case.dst.rank:
         # Axes change one after the other: the largest array on the way has the larger size of each.
         nbytes += prod(map(max, case.viewed, case.dst.sizes)) * (itemsize if OPERATIONS[case.op].is_exact(case) else 8)

@@ -3,6 +3,8 @@
     integers      offsets=(0,0,-1)
     permutation   permute=NCHW->NHWC
     word          mode=linear
+    number        sum_scale=-0.5
+    scale         src_scale=0.5, one for all; src_scale=(1), one for each index along axis 1
     view          view=[1:,::-1].permute(1,0)
 
 A new operation or parameter is a line in ``PARAMETERS``.
@@ -14,12 +16,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from restride.arithmetic import ROUNDINGS
 from restride.conformance.view_steps import View
 from restride.desc.tags import parse_tag
 from restride.errors import DescriptorError
 from restride.layout import AXIS_NAMES
 
-Value = str | tuple[int, ...] | View
+Value = str | float | tuple[int, ...] | View
 """What a parameter can be."""
 
 Sizes = tuple[int, ...]
@@ -49,7 +52,9 @@ class Parameter:
 
 def write(value: Value) -> str:
     """The text of a value; ``Parameter.read`` reads it back."""
-    return f"({','.join(map(str, value))})" if isinstance(value, tuple) else str(value)
+    if isinstance(value, tuple):
+        return f"({','.join(map(str, value))})"
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def read_integers(text: str) -> tuple[int, ...]:
@@ -57,6 +62,26 @@ def read_integers(text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"\((-?[0-9]{1,19})(,-?[0-9]{1,19}){0,7}\)", text):
         raise DescriptorError(f"{text!r} is not a list of 1 to 8 integers such as (0,0,-1)")
     return tuple(int(number) for number in text[1:-1].split(","))
+
+
+def read_group_sizes(text: str) -> tuple[int, ...]:
+    """``(1,32)``: how many indices along each axis share a scale, each at least 1."""
+    sizes = read_integers(text)
+    if min(sizes) < 1:
+        raise DescriptorError(f"group_sizes {text} must be 1 or more")
+    return sizes
+
+
+def read_number(text: str) -> float:
+    """``-0.5``, ``128`` or ``1e-05``."""
+    if not re.fullmatch(r"-?[0-9]{1,20}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,2})?", text):
+        raise DescriptorError(f"{text!r} is not a number such as 0.5, -4 or 1e-05")
+    return float(text) + 0.0  # -0 is 0
+
+
+def read_scale(text: str) -> Value:
+    """``0.5``, or ``(0,2)``: the axes along which it varies."""
+    return read_integers(text) if text.startswith("(") else read_number(text)
 
 
 def read_permutation(text: str) -> str:
@@ -113,11 +138,30 @@ def from_0(axes: Value, rank: int) -> Value:
     return tuple(axis + rank if -rank <= axis < 0 else axis for axis in axes)
 
 
+def in_order(axes: Value, rank: int) -> Value:
+    """Axes counted from the first one, in ascending order; a number as it is."""
+    counted = from_0(axes, rank)
+    return tuple(sorted(counted)) if isinstance(counted, tuple) else counted
+
+
 _EVERYWHERE = (
     Parameter("view", View.read, optional=True),
-    Parameter("data", one_of("data", "index", "image", "edges"), optional=True),
+    Parameter("data", one_of("data", "index", "image", "edges", "bits"), optional=True),
     Parameter("out", read_out, optional=True),
 )
+
+SCALES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
+"""Parameters that are a number, or the axes along which an array varies."""
+
+ARITHMETIC = (
+    *(Parameter(name, read_scale, optional=True, canonical=in_order) for name in SCALES),
+    Parameter("group_sizes", read_group_sizes, optional=True),
+    Parameter("sum_scale", read_number, optional=True),
+    Parameter("rounding", one_of("rounding", *ROUNDINGS), lambda _src, _dst: ROUNDINGS[0]),
+    Parameter("saturate", one_of("saturate", "yes", "no"), lambda _src, _dst: "yes"),
+    Parameter("rounds_first", one_of("rounds_first", "yes", "no"), lambda _src, _dst: "no"),
+)
+"""Parameters that change values, not places."""
 
 PARAMETERS: dict[str, tuple[Parameter, ...]] = {
     "slice": (
@@ -126,7 +170,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         Parameter("strides", read_integers),
         *_EVERYWHERE,
     ),
-    "reorder": (Parameter("permute", read_permutation, optional=True), *_EVERYWHERE),
+    "reorder": (Parameter("permute", read_permutation, optional=True), *ARITHMETIC, *_EVERYWHERE),
     "resample": (
         Parameter("mode", one_of("mode", "nearest", "linear")),
         Parameter("axes", read_integers, changed_axes, canonical=from_0),

@@ -20,6 +20,9 @@ from restride.conformance.spelling import PARAMETERS
 from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
 
+_CONVERTED = {name: f"{name} to others" for name in DTYPES}
+"""Rows of the matrix by element type for cases whose types differ: all pairs would be 210."""
+
 
 def write_page(report: Report, path: Path) -> None:
     """Write the page; what was in ``path`` stays whole until the new file is.
@@ -61,7 +64,7 @@ def _record(report: Report) -> dict[str, Any]:
         "skipped": [[printable(reason), count] for reason, count in report.skip_reasons.items()],
         "repro": _repro(report),
         "ops": _ordered((case["op"] for case in cases), PARAMETERS),
-        "types": _ordered((case["type"] for case in cases), DTYPES),
+        "types": _ordered((case["type"] for case in cases), (*DTYPES, *_CONVERTED.values())),
         "layouts": sorted({case["layouts"] for case in cases}),
         "cases": cases,
     }
@@ -73,7 +76,7 @@ def _case_record(outcome: Outcome) -> dict[str, Any]:
     return outcome.record() | {
         "message": printable(outcome.message),
         "op": case.op,
-        "type": " → ".join(dict.fromkeys((case.src.dtype.name, case.dst.dtype.name))),
+        "type": case.src.dtype.name if case.src.dtype == case.dst.dtype else _CONVERTED[case.src.dtype.name],
         "layouts": f"{family(case.src)} → {family(case.dst)}",
     }
 

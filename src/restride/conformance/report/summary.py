@@ -7,7 +7,7 @@ import re
 import statistics
 from collections.abc import Iterable, Iterator
 
-from restride.conformance.outcome import Verdict
+from restride.conformance.outcome import FLUSHED, Verdict
 from restride.conformance.report.report import INTERRUPTED, Report, first_line
 
 SHOWN_FAILURES = 20
@@ -129,6 +129,10 @@ def _lines(report: Report) -> Iterator[str]:
         yield "skipped:"
         reasons = [f"{count:>8,}  {reason}" for reason, count in report.skip_reasons.items()]
         yield from _first(reasons, SHOWN_REASONS, "reasons")
+    flushed = sum(outcome.verdict is Verdict.PASSED and FLUSHED in outcome.message for outcome in report.outcomes)
+    if flushed:
+        yield ""
+        yield f"passed with elements {FLUSHED}: {_cases(flushed)}"
     yield from _speeds(report)
     yield ""
     yield f"{headline(report)}, in {report.seconds:.1f} s"

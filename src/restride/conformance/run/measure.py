@@ -10,10 +10,10 @@ from time import perf_counter
 import numpy as np
 
 from restride.conformance.case import Case
-from restride.conformance.check import prepare
 from restride.conformance.fill import poison
 from restride.conformance.operations import OPERATIONS
 from restride.conformance.outcome import Speed
+from restride.conformance.setting import prepare
 from restride.device import Device
 
 BATCHES = 5
@@ -88,7 +88,8 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
 def useful_bytes(case: Case) -> int:
     """Bytes of the elements that a case must read and write, each counted once, wherever they lie.
 
-    slice, reorder: one source element for each that is written, also where zero strides repeat it.
+    slice, reorder: one source element for each that is written, also where zero strides repeat it; with ``sum_scale``
+    an old one too.
     resample: along each axis as many as there are, or where it has more than it needs, one for each that is written
     (nearest) or two (linear): ``u8[100] -> u8[20]`` linear reads 40 and writes 20 bytes, ``u8[100] -> u8[400]`` 100
     and 400.
@@ -97,4 +98,5 @@ def useful_bytes(case: Case) -> int:
     if case.op == "resample":
         neighbours = _NEIGHBOURS[case.word("mode")]
         read = math.prod(min(src, neighbours * dst) for src, dst in zip(case.viewed, case.dst.sizes, strict=True))
-    return read * case.src.dtype.itemsize + case.dst.numel * case.dst.dtype.itemsize
+    passes = 2 if case.op == "reorder" and case["sum_scale"] is not None else 1
+    return read * case.src.dtype.itemsize + passes * case.dst.numel * case.dst.dtype.itemsize

@@ -81,6 +81,8 @@ INTERFACES = {
     "convert_elements_specialised": Interface(_LINE, 3, 17, 6, axes_as_constants=True, has_pairs=True),
     "convert_fours": Interface(_LINE, 3, 17, 8, has_pairs=True),
     "convert_fours_specialised": Interface(_LINE, 3, 17, 8, axes_as_constants=True, has_pairs=True),
+    "convert_planes": Interface(_LINE, 3, 17, 8, has_pairs=True),
+    "convert_planes_specialised": Interface(_LINE, 3, 17, 8, axes_as_constants=True, has_pairs=True),
     "digit_convert": Interface(_LINE, 3, 17, 7, has_pairs=True),
     "resample_nearest": Interface(_LINE, 3, 5, 2),
     "resample_nearest_specialised": Interface(_LINE, 3, 5, 2, axes_as_constants=True),

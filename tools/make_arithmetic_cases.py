@@ -1,0 +1,144 @@
+"""Write the catalogue's random reorders with arithmetic: 2,000 of all element types, between random layouts.
+
+    python tools/make_arithmetic_cases.py
+
+Scales and zero points on one side or both, as numbers or varying along some axes, in groups or not; sums; roundings;
+saturation; axes that are permuted. The layouts are those of tools/make_layout_cases.py. The same program writes the
+same files, to which tests/test_catalogue.py holds them.
+
+A driver compiles kernels anew for each pair of types and each choice of steps, which takes longer than 20 cases: the
+cases of ci share few choices, each of those of full has its own.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from make_layout_cases import ROOT, layout_or_view, random_sizes
+
+from restride.arithmetic import ROUNDINGS
+from restride.conformance.case import Case
+from restride.conformance.operations import require_valid
+from restride.conformance.scale_values import arguments
+from restride.conformance.setting import mistrusted, prepare
+from restride.conformance.spelling import SCALES, Value
+from restride.dtypes import DTYPES, DType
+
+CATALOGUE = ROOT / "src" / "restride" / "conformance" / "catalogue"
+
+FILES = {
+    CATALOGUE / "ci" / "arithmetic_random.txt": (1200, 15),
+    CATALOGUE / "full" / "arithmetic_random.txt": (800, 800),
+}
+"""Cases of each file, and how many choices of types and steps they have."""
+
+_SEED = 5
+_MOST_ELEMENTS = (60, 600, 600, 2000)
+_SCALES = (0.5, 3, -0.75, 0.1, 1.7, 255, 0.0078125, -4)
+_ZERO_POINTS = (-4, -1, 1, 3, 128)
+_FRACTIONS = (0.5, -2.25, 103.939, 0.1)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a kernel is compiled for.
+
+    given: the scales and zero points that there are. varying: the sides of which at least one is an array.
+    """
+
+    src: DType
+    dst: DType
+    given: tuple[str, ...]
+    varying: tuple[str, ...]
+    is_sum: bool
+    words: tuple[tuple[str, str], ...]
+
+
+def texts() -> dict[Path, str]:
+    """The files: cases of which no two are equal, each of which proves something."""
+    rng = random.Random(_SEED)
+    kinds = _kinds(rng)
+    made: dict[Case, None] = {}
+    files = {}
+    for file, (count, choices) in FILES.items():
+        its_kinds = [next(kinds) for _ in range(choices)]
+        cases: list[Case] = []
+        while len(cases) < count:
+            kind = its_kinds[len(cases) % choices]
+            case = _case(rng, kind)
+            if case not in made and _varying(case) == kind.varying and not mistrusted(case, prepare(case)):
+                require_valid(case)
+                made[case] = None
+                cases.append(case)
+        head = f"# Written by tools/{Path(__file__).name}: random reorders with scales, zero points and sums."
+        files[file] = "\n".join([head, *map(str, cases), ""])
+    return files
+
+
+def _kinds(rng: random.Random) -> Iterator[Kind]:
+    """Each element type is as often a source and a destination as any other."""
+    while True:
+        for src, dst in zip(*(rng.sample(list(DTYPES.values()), len(DTYPES)) for _ in range(2)), strict=True):
+            drawn = tuple(name for name in SCALES if rng.random() < 0.6)
+            given = drawn if drawn and dst != "pred" else ("src_scale",)  # a zero point leaves no truth value false
+            sides = {name.partition("_")[0] for name in given}
+            words = [("rounding", rng.choice(ROUNDINGS)), ("saturate", rng.choice(("yes", "yes", "no")))]
+            if dst.name[0] in "su" and rng.random() < 1 / 4:
+                words.append(("rounds_first", "yes"))
+            varying = tuple(side for side in sorted(sides) if rng.random() < 0.7)
+            yield Kind(src, dst, given, varying, rng.random() < 1 / 4 and dst != "pred", tuple(words))
+
+
+def _case(rng: random.Random, kind: Kind) -> Case:
+    most = rng.choice(_MOST_ELEMENTS)
+    sizes = random_sizes(rng, max_elements=most)
+    rank, new_sizes = len(sizes), sizes
+    given: list[tuple[str, Value]] = []
+    if rank > 1 and rng.random() < 1 / 6:
+        letters = "ABCDEFGH"[:rank]
+        order = rng.sample(range(rank), rank)
+        given.append(("permute", f"{letters}->{''.join(letters[axis] for axis in order)}"))
+        new_sizes = tuple(sizes[axis] for axis in order)
+    for name in kind.given:
+        side = name.partition("_")[0]
+        varies = side in kind.varying and rng.random() < 3 / 4
+        along = rng.sample(range(rank), min(rank, rng.choice((1, 1, 1, 2, 3)))) if varies else []
+        number = _number(rng, name, kind.src if side == "src" else kind.dst)
+        given.append((name, tuple(sorted(along)) or number))
+    if any(isinstance(value, tuple) for _, value in given) and rng.random() < 1 / 3:
+        given.append(("group_sizes", tuple(rng.choice((1, 1, 2, 3, 4, 7)) for _ in sizes)))
+    if kind.is_sum:
+        given.append(("sum_scale", float(rng.choice((0.5, -1, 2, 0.3)))))
+    elif not any(name == "permute" for name, _ in given) and rng.random() < 1 / 8:
+        given.append(("out", "new"))
+    return Case(
+        "reorder",
+        layout_or_view(rng, kind.src.name, sizes, most, repeats=True),
+        layout_or_view(rng, kind.dst.name, new_sizes, most, repeats=False),
+        (*given, *kind.words),
+        rng.randrange(1000, 10_000),  # other files have smaller seeds
+    )
+
+
+def _varying(case: Case) -> tuple[str, ...]:
+    arrays = [name for name in SCALES if np.size(arguments(case).get(name, 0)) > 1]
+    return tuple(sorted({name.partition("_")[0] for name in arrays}))
+
+
+def _number(rng: random.Random, name: str, dtype: DType) -> float:
+    if name.endswith("scale"):
+        return float(rng.choice(_SCALES))
+    if dtype == "pred":
+        return 1.0
+    lowest, highest = {"s8": (-128, 127), "u8": (0, 255)}.get(dtype.name, (0 if dtype.name[0] == "u" else -4, 128))
+    zero_points = [zero_point for zero_point in _ZERO_POINTS if lowest <= zero_point <= highest]
+    return float(rng.choice([*zero_points, *(_FRACTIONS if dtype.is_float else ())]))
+
+
+if __name__ == "__main__":
+    for file, text in texts().items():
+        file.write_text(text, encoding="utf-8")
