@@ -1,7 +1,6 @@
 # Every target here is one line: the work is in tools/. `make` alone lists the targets.
 PYTHON_BIN := .venv/bin/python
 SETUP := bash tools/setup.sh
-BOTH_RUNTIMES := RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute
 
 .PHONY: help demo test test-full bench lint shaders wheel clean
 .DEFAULT_GOAL := help
@@ -16,8 +15,7 @@ demo: ## install what is missing, then crop, flip, re-lay-out and resize a photo
 test: ## install what is missing, then lint, mypy, pytest and the conformance cases, on both runtimes and two drivers
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory lint
-	$(BOTH_RUNTIMES) $(PYTHON_BIN) -m pytest $(PYTEST)
-	@bash tools/conformance.sh test
+	@bash tools/tests.sh $(PYTEST)
 
 test-full: ## the same with every test under every validation profile, and all cases on every runtime and driver (hours)
 	@RESTRIDE_TEST_FULL=1 $(MAKE) --no-print-directory test

@@ -51,7 +51,10 @@ float sum_of_taps(uint slot, float first, float second) {
     return sum;
 }
 
-float value_0(uint offset) { return uintBitsToFloat(f32_of(uvec2(load_bits(offset), 0), TYPE, false)); }
+float value_0(uint offset) {
+    uint bits = load_bits(offset);
+    return TYPE == S32 ? float(int(bits)) : uintBitsToFloat(f32_of_small(bits, TYPE));
+}
 
 float value_1(uint offset) {
     return sum_of_taps(0, value_0(offset + tap_offset[0].x), value_0(offset + tap_offset[0].y));
@@ -65,7 +68,7 @@ float value_3(uint offset) {
     return sum_of_taps(2, value_2(offset + tap_offset[2].x), value_2(offset + tap_offset[2].y));
 }
 
-// More than three axes: a binary counter over the outer slots, bit 0 the innermost of them. Each finished pair carries
+// Three axes or more: a binary counter over the outer slots, bit 0 the innermost of them. Each finished pair carries
 // its sum to the slot outside, exactly as value_4 would: for slots 3 and 4, corners 00 01 10 11 sum as (00 + 01) + (10 + 11).
 float value_n(uint offset) {
     uint outer = SLOTS - 3;
@@ -96,7 +99,6 @@ uvec2 element_bits(uint dst_offset) {
     switch (SLOTS) {
         case 1: value = value_1(src_offset); break;
         case 2: value = value_2(src_offset); break;
-        case 3: value = value_3(src_offset); break;
         default: value = value_n(src_offset); break;
     }
     return of_f32(floatBitsToUint(value), TYPE, NEAREST_EVEN, is_integer(TYPE));  // floats too large become infinity

@@ -96,7 +96,7 @@ def test_steps_have_the_same_numbers():
     assert constants(dst=replace(one, has_scale=False)) == (0, in_glsl["DST_ZERO_POINT"])
     assert constants(src=two)[1] - constants(src=one)[1] == in_glsl["SRC_PAIRS"]
     assert constants(dst=two)[1] - constants(dst=one)[1] == in_glsl["DST_PAIRS"]
-    assert PAIRS_ALONG_FOUR == (in_glsl["SRC_PAIRS_ALONG_FOUR"], in_glsl["DST_PAIRS_ALONG_FOUR"])
+    assert (in_glsl["SRC_PAIRS_ALONG_FOUR"], in_glsl["DST_PAIRS_ALONG_FOUR"]) == PAIRS_ALONG_FOUR
 
 
 @pytest.mark.parametrize("file", ["strided_copy.comp", "element_copy.comp", "resample_linear.comp", "convert.comp"])

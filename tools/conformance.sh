@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The conformance cases where pytest does not run them: on SwiftShader, under validation, in the specialised form.
+# The conformance cases where pytest does not run them: on kompute and SwiftShader, under validation, in the specialised form.
 #
-#   bash tools/conformance.sh test    what `make test` adds: minutes
+#   bash tools/conformance.sh test    what `make test` runs beside pytest: minutes
 #   bash tools/conformance.sh full    the catalogue full in both forms, and ci twice for its bits and under every profile, on
 #                                     each runtime and driver: hours
 #
@@ -24,8 +24,20 @@ has_swiftshader() {
 
 case "${1:-}" in
 test)
-    if has_swiftshader; then cases ci --driver swiftshader --shard 1/3; fi
-    cases ci --validate sync --shard 1/2
+    cases ci --runtime kompute
+    if has_swiftshader; then
+        # A conversion is a second of compiling there, for each pair of types and way to round.
+        all=(src/restride/conformance/catalogue/ci/*.txt)
+        conversions=(src/restride/conformance/catalogue/ci/{conversion,arithmetic,arithmetic_random}.txt)
+        copies=()
+        for file in "${all[@]}"; do
+            case " ${conversions[*]} " in *" $file "*) ;; *) copies+=("$file") ;; esac
+        done
+        cases "${copies[@]}" --driver swiftshader --shard 1/3
+        cases "${conversions[@]}" --driver swiftshader --shard 1/16
+        cases smoke --driver swiftshader
+    fi
+    cases ci --validate sync --shard 1/3
     cases smoke --validate gpu
     cases smoke --form specialised --validate sync
     cases ci --form specialised --shard 1/4

@@ -70,24 +70,21 @@ uint bias_of(uint type) { return type == F8E4M3FN ? 7u : type == BF16 ? 127u : 1
 uint largest_of(uint type) { return type == F16 ? 0x7BFFu : type == BF16 ? 0x7F7Fu : type == F8E4M3FN ? 0x7Eu : 0x7Bu; }
 
 uint f32_of_narrow(uint bits, uint type) {
-    uint width = width_of(type);
-    uint sign = bits << (32u - width) & 0x80000000u;
-    uint magnitude = bits & (0x7FFFFFFFu >> (32u - width));
-    uint to_left = 23u - fraction_bits_of(type);
-    if (magnitude > largest_of(type)) {  // the first one is infinity, but in f8e4m3fn
-        uint payload = magnitude << to_left & 0x7FFFFFu;
-        return type == F8E4M3FN ? sign | INFINITY | QUIET : sign | INFINITY | payload | (payload == 0u ? 0u : QUIET);
-    }
-    if (type == BF16) {
-        return sign | magnitude << 16;
-    }
-    if (magnitude >> fraction_bits_of(type) != 0u) {  // normal: rebias the exponent
-        return sign | ((magnitude << to_left) + ((127u - bias_of(type)) << 23));
-    }
+    uint unused = 32u - width_of(type);
+    uint fraction_bits = fraction_bits_of(type);
+    uint bias = bias_of(type);
+    uint magnitude = bits & (0x7FFFFFFFu >> unused);
+    uint at_left = magnitude << (23u - fraction_bits);
+    uint normal = at_left + ((127u - bias) << 23);
     // Denormal, so normal in f32. f16: magnitude * 2^-24, the smallest is 0x0001; its top bit goes to bit 23 and is left out.
     int top = findMSB(magnitude);
-    uint exponent = uint(top) + 128u - bias_of(type) - fraction_bits_of(type);
-    return magnitude == 0u ? sign : sign | exponent << 23 | (magnitude << (23 - top) & 0x7FFFFFu);
+    uint exponent = uint(top) + 128u - bias - fraction_bits;
+    uint denormal = magnitude == 0u ? 0u : exponent << 23 | (magnitude << (23 - top) & 0x7FFFFFu);
+    uint finite = type == BF16 ? at_left : magnitude >> fraction_bits != 0u ? normal : denormal;
+    // The first one past the largest is infinity, but in f8e4m3fn.
+    uint payload = at_left & 0x7FFFFFu;
+    uint beyond = INFINITY | (type == F8E4M3FN ? QUIET : payload == 0u ? 0u : payload | QUIET);
+    return (bits << unused & 0x80000000u) | (magnitude > largest_of(type) ? beyond : finite);
 }
 
 uint narrow_of_f32(uint bits, uint type, bool saturate) {
@@ -236,17 +233,10 @@ uvec2 integer_of_f64(uvec2 bits, uint type, uint rounding, bool saturate) {
     return is_nan ? uvec2(0u) : integer_of(bits.y >= 0x80000000u, whole, exponent >= 1087u, type, saturate);
 }
 
-uint f32_of_integer(uvec2 bits, uint type, bool to_odd) {
-    if (type == PRED) {
-        return bits.x == 0u ? 0u : 0x3F800000u;
-    }
-    if (!is_wide(type)) {  // at most 16 bits: exact
-        uint unused = 32u - width_of(type);
-        return floatBitsToUint(is_signed(type) ? float(int(bits.x << unused) >> unused) : float(bits.x));
-    }
+// Integers of 32 and 64 bits.
+uint f32_of_wide_integer(uvec2 bits, uint type, bool to_odd) {
     bool negative;
     uvec2 magnitude = magnitude_of(bits, type, negative);
-    uint sign = negative ? 0x80000000u : 0u;
     int top = top_bit(magnitude);
     if (top < 0) {
         return 0u;
@@ -255,7 +245,7 @@ uint f32_of_integer(uvec2 bits, uint type, bool to_odd) {
     uvec2 normal = shifted_left(magnitude, uint(63 - top));
     uint significand = normal.y | uint(normal.x != 0u);
     uint rounded = to_odd ? shift_right_odd(significand, 8u) : shift_right_nearest_even(significand, 8u);
-    return sign | (uint(top + 126) << 23) + rounded;
+    return (negative ? 0x80000000u : 0u) | (uint(top + 126) << 23) + rounded;
 }
 
 uvec2 f64_of_integer(uvec2 bits, uint type) {
@@ -275,15 +265,27 @@ uvec2 f64_of_integer(uvec2 bits, uint type) {
 
 // ---- what kernels call
 
-// The f32 of an element: exact, or rounded to nearest even or to odd where the type is wide.
-uint f32_of(uvec2 bits, uint type, bool to_odd) {
+// The f32 of an element whose type is not wide: always exact.
+uint f32_of_small(uint bits, uint type) {
     if (type == F32) {
-        return bits.x;
+        return bits;
     }
-    if (type == F64) {
-        return f32_of_f64(bits, to_odd);
+    if (type == PRED) {
+        return bits == 0u ? 0u : 0x3F800000u;
     }
-    return is_integer(type) ? f32_of_integer(bits, type, to_odd) : f32_of_narrow(bits.x, type);
+    if (!is_integer(type)) {
+        return f32_of_narrow(bits, type);
+    }
+    uint unused = 32u - width_of(type);
+    return floatBitsToUint(is_signed(type) ? float(int(bits << unused) >> unused) : float(bits));
+}
+
+// The f32 of an element, rounded to nearest even or to odd where the type is wide.
+uint f32_of(uvec2 bits, uint type, bool to_odd) {
+    if (!is_wide(type)) {
+        return f32_of_small(bits.x, type);
+    }
+    return type == F64 ? f32_of_f64(bits, to_odd) : f32_of_wide_integer(bits, type, to_odd);
 }
 
 // The element of an f32; integers of 64 bits by way of f64 (integer_of_f64).

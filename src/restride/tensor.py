@@ -248,7 +248,7 @@ def copy_elements(
     arithmetic: what is done to them, with scales in the axes of ``src`` and ``dst``.
     """
     padded = dst.desc if whole is None else whole
-    in_place = dst.memory is src.memory and dst.desc == src.desc
+    in_place = dst.memory is src.memory and dst.desc == src.desc and dst.desc.numel > 0
     is_copy = arithmetic.is_conversion and src.dtype == dst.dtype
     if (not src.desc.numel and not padded.is_whole) or (in_place and is_copy):
         return
