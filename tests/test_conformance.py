@@ -1,6 +1,6 @@
 """The catalogue ``ci``, as ``restride test`` runs it; the id of a test is the line that reruns it.
 
-On the runtime ``vulkan``: tools/conformance.sh has it on ``kompute``, and on other drivers, without pytest's cost a case.
+On ``vulkan``: tools/conformance.sh has ``kompute`` and other drivers, without what pytest costs a case.
 """
 
 from __future__ import annotations
