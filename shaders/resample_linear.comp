@@ -13,7 +13,7 @@ layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) buffer Dst { uint dst[]; };
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 
-layout(constant_id = 2) const uint TYPE = 0;   // element type, as numbered in convert.glsl
+layout(constant_id = 2) const uint TYPE = 0;   // element type, as numbered in types.glsl
 layout(constant_id = 3) const uint SLOTS = 1;  // resampled axes; slot 0 is the last logical one
 
 #include "dispatch.glsl"

@@ -63,6 +63,7 @@ LAYERS = (
     ("device",),
     ("tensor",),
     ("arrays",),
+    ("destination",),
     ("ops",),
     ("quantization",),
     ("drawing",),

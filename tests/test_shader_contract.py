@@ -57,7 +57,7 @@ def test_constants_of_a_kernel_do_not_reach_those_of_the_axes():
 
 
 def test_element_types_have_the_same_numbers():
-    text = (SHADERS / "include/convert.glsl").read_text(encoding="utf-8")
+    text = (SHADERS / "include/types.glsl").read_text(encoding="utf-8")
     lines = re.findall(r"const uint (F\d\d = .*?);", text)
     assert {name.lower(): int(value) for line in lines for name, value in re.findall(r"(\w+) = (\d+)", line)} == (
         ELEMENT_TYPES

@@ -1,4 +1,4 @@
-// An element of any type as an element of any other: bits in, bits out, rounded once, by integer arithmetic alone.
+// An element of any type as an element of any other: bits in, bits out, rounded once, by integer arithmetic.
 //
 // Devices differ in their float instructions for narrow, large and denormal numbers (SwiftShader's packHalf2x16 rounds wrong
 // and flushes denormals); integers are the same everywhere. NaN is tested by bits, kept with its sign and the upper bits of its
@@ -8,12 +8,10 @@
 // follows: a last bit that says "not exact" leaves the next rounding to decide as if it saw the whole number. Rounded to 24
 // bits to odd and then to 11, to 8 or to 4 is rounded once.
 //
-// Docs: docs/reorder.md says what each conversion gives; plan/conversion.py has the same numbers.
+// docs/reorder.md says what each conversion gives.
 
+#include "types.glsl"
 #include "wide.glsl"
-
-const uint F32 = 0, F16 = 1, BF16 = 2, U8 = 3, S8 = 4, S32 = 5, PRED = 6, S16 = 7, U16 = 8, U32 = 9, S64 = 10, U64 = 11;
-const uint F64 = 12, F8E4M3FN = 13, F8E5M2 = 14;
 
 const uint NEAREST_EVEN = 0, TRUNCATE = 1, HALF_AWAY = 2;  // of floats to integers
 
@@ -21,22 +19,6 @@ const uint INFINITY = 0x7F800000u;  // of f32
 const uint QUIET = 0x00400000u;     // the bit of f32 that makes a NaN quiet
 
 bool is_nan(uint f32_bits) { return (f32_bits & 0x7FFFFFFFu) > INFINITY; }
-
-// What is known of a type is looked up in bits, not asked by branches: a driver that inlines before it folds constants would
-// meet them at every call (SwiftShader took minutes for a pipeline).
-const uint SIGNED = 1u << S8 | 1u << S16 | 1u << S32 | 1u << S64;
-const uint INTEGERS = SIGNED | 1u << PRED | 1u << U8 | 1u << U16 | 1u << U32 | 1u << U64;
-const uint WIDE_TYPES = 1u << S32 | 1u << U32 | 1u << S64 | 1u << U64 | 1u << F64;  // with numbers that are no f32
-
-bool is_signed(uint type) { return (SIGNED >> type & 1u) != 0u; }
-bool is_integer(uint type) { return (INTEGERS >> type & 1u) != 0u; }
-bool is_wide(uint type) { return (WIDE_TYPES >> type & 1u) != 0u; }
-
-// Two bits a type: 8 << 0 to 8 << 3.
-const uint WIDTHS = 2u << 2u * F32 | 1u << 2u * F16 | 1u << 2u * BF16 | 2u << 2u * S32 | 1u << 2u * S16 | 1u << 2u * U16
-    | 2u << 2u * U32 | 3u << 2u * S64 | 3u << 2u * U64 | 3u << 2u * F64;
-
-uint width_of(uint type) { return 8u << (WIDTHS >> 2u * type & 3u); }
 
 // Shift right, rounding to nearest even: 0b1011 by 2 is 2.75, so 3; 0b1010 by 2 is 2.5, so 2. shift is 1..31.
 uint shift_right_nearest_even(uint value, uint shift) {
@@ -276,7 +258,7 @@ uint f32_of_small(uint bits, uint type) {
     if (!is_integer(type)) {
         return f32_of_narrow(bits, type);
     }
-    uint unused = 32u - width_of(type);
+    uint unused = 32u - width_of(type);  // of at most 16 bits, the float instruction is exact everywhere
     return floatBitsToUint(is_signed(type) ? float(int(bits << unused) >> unused) : float(bits));
 }
 

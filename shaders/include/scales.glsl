@@ -7,7 +7,7 @@
 //
 // This file depends on convert.glsl, dispatch.glsl with SCALES, and the global declarations of `src` and `dst` (uint[]).
 
-layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in convert.glsl
+layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in types.glsl
 layout(constant_id = 3) const uint DST_TYPE = 0;
 layout(constant_id = 4) const uint ROUNDING = 0;  // plus SATURATES, plus ROUNDS_FIRST
 layout(constant_id = 5) const uint STEPS = 0;

@@ -8,16 +8,15 @@ from typing import Any, SupportsIndex
 
 from restride import views
 from restride.arithmetic import arithmetic
-from restride.arrays import asarray
 from restride.desc import TensorDesc
+from restride.destination import destination, source_beside
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
-from restride.injective import may_overlap, require_injective, written_by
 from restride.integers import integers
 from restride.kernel import KernelSpec, Limits
-from restride.layout import Layout, axis_order, family, is_permutation, laid_out
+from restride.layout import Layout, axis_order, family, laid_out
 from restride.plan import LINEAR_TYPES, is_resampled_by_walks, padding_kernels, resample_kernels, taps_fit
-from restride.tensor import Tensor, copy_elements, empty, new_destination, require_like, run
+from restride.tensor import Tensor, copy_elements, empty, run
 
 MODES = ("nearest", "linear")
 COORDINATES = ("half_pixel",)
@@ -51,11 +50,11 @@ def strided_slice(
 
     Source: DirectML, DML_SLICE1_OPERATOR_DESC.
     """
-    src = _source(x, out)
+    src = source_beside(x, out)
     window = Tensor(src.memory, views.window(src.desc, offsets, sizes, strides, output_sizes), src.device)
     if out is None:
         return window
-    dst, view = _destination(window.desc, None, window, out)
+    dst, view = destination(window.desc, None, window, out)
     copy_elements(window, view, dst.desc)
     return dst
 
@@ -128,10 +127,10 @@ def reorder(
 
 def reorder_with(x: Any, layout: Layout, dtype: Any, out: Tensor | None, **arguments: Any) -> Tensor:
     """``reorder`` with the arguments of ``restride.arithmetic.arithmetic``, ``rounds_first`` among them."""
-    src = _source(x, out)
+    src = source_beside(x, out)
     if arguments.get("sum_scale") is not None and out is None:
         raise DescriptorError(f"sum_scale {arguments['sum_scale']!r} reads an out, and there is none, for {src.desc}")
-    dst, view = _destination(src.desc, layout, src, out, dtype=_element_type(src.desc, layout, dtype, out))
+    dst, view = destination(src.desc, layout, src, out, dtype=_element_type(src.desc, layout, dtype, out))
     order = axis_order(src.desc, layout)
     done = arithmetic(src.desc, dst.desc, order, **arguments)
     if done.dst is not None:  # the axes of the result, as those of x
@@ -185,7 +184,7 @@ def resample(
 
     Source: oneDNN specification, Resampling.
     """
-    src = _source(x, out)
+    src = source_beside(x, out)
     for argument, value, known in (
         ("mode", mode, MODES),
         ("coordinates", coordinates, COORDINATES),
@@ -200,7 +199,7 @@ def resample(
             f"numpy converts: x.astype(np.float32)"
         )
     result = family(src.desc, target_sizes)
-    dst, view = _destination(result, layout, src, out, default=result)
+    dst, view = destination(result, layout, src, out, default=result)
     if not result.numel:
         copy_elements(view, view, dst.desc)  # no elements, but there may be padding
         return dst
@@ -256,52 +255,3 @@ def _resampled(
             raise DescriptorError(f"axis {axis} of {desc} has no elements to make {size} of, sizes are {new_sizes}")
         result[axis] = size
     return its_axes, tuple(result)
-
-
-def _source(x: Any, out: Tensor | None) -> Tensor:
-    """``x`` on the device that ``out`` lies on."""
-    if out is None:
-        return asarray(x)
-    if not isinstance(out, Tensor):
-        raise DescriptorError(f"out must be a restride.Tensor, got {type(out).__name__}")
-    if isinstance(x, Tensor) and x.device is not out.device:
-        raise DescriptorError(
-            f"out must lie on the device of x, but out {out.desc} is on {out.device!r} and x {x.desc} on {x.device!r}, "
-            f"opened separately; x.numpy() copies"
-        )
-    return asarray(x, device=out.device)
-
-
-def _destination(
-    like: TensorDesc,
-    layout: Layout,
-    src: Tensor,
-    out: Tensor | None,
-    default: TensorDesc | None = None,
-    dtype: DType | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Where a result with the axes of ``like`` goes, of element type ``dtype`` or its own, proven fit to be written.
-
-    Two tensors over the same memory: the result as the caller gets it, and the same elements with the axes in the order
-    of ``like``, which differ when the layout is a permutation "A->B". ``default`` is the layout where none is asked
-    for; None: packed, row-major.
-    """
-    order = axis_order(like, layout)
-    permuted = views.permute(like, order) if is_permutation(layout) else like
-    desc = laid_out(permuted, default if layout is None else layout, dtype)
-    if out is None:
-        dst = new_destination(desc, "layout", permuted, src.device, dtype)
-    else:
-        dst = out
-        require_like(out.desc, "out", permuted, dtype)
-        if layout is not None and not is_permutation(layout) and out.desc != desc:
-            raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
-        require_injective(out.desc, "out")
-        # Disjoint elements may share a word: whoever reads it finds its own bytes unchanged, whatever the others are.
-        in_place = dtype is not None and out.desc == src.desc and not is_permutation(layout)
-        if out.memory is src.memory and not in_place and may_overlap(src.desc, written_by(out.desc)):
-            raise DescriptorError(f"out {out.desc} must lie apart from the source {src.desc} in the buffer they share")
-    if not is_permutation(layout):
-        return dst, dst
-    inverse = tuple(order.index(axis) for axis in range(like.rank))
-    return dst, Tensor(dst.memory, views.permute(dst.desc, inverse), dst.device)

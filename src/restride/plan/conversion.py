@@ -36,7 +36,7 @@ ELEMENT_TYPES = {
         )
     )
 }
-"""Every element type, as shaders/include/convert.glsl numbers them."""
+"""Every element type, as shaders/include/types.glsl numbers them."""
 
 PAIR_BYTES = 8
 """Bytes of a scale and a zero point, both f32."""

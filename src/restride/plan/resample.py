@@ -10,7 +10,7 @@ from restride.plan.conversion import ELEMENT_TYPES
 from restride.plan.elements import plan_elements
 
 LINEAR_TYPES = {name: ELEMENT_TYPES[name] for name in ("f32", "f16", "bf16", "u8", "s8", "s32")}
-"""Element types that can be interpolated, as shaders/include/convert.glsl numbers them."""
+"""Element types that can be interpolated, as shaders/include/types.glsl numbers them."""
 
 
 def plan_nearest(problem: Problem, limits: Limits, specialised: bool) -> Iterator[KernelSpec]:
