@@ -46,10 +46,11 @@ void begin_element() {
 
 #ifdef IN_PLANES
 layout(constant_id = 6) const uint PLANES = 2;
+const bool WIDE = true;
 #else
 const uint PLANES = 1;
-#endif
 layout(constant_id = 7) const bool WIDE = false;
+#endif
 
 // Enough work for one invocation to pay for its start; which fours, as in strided_copy.comp.
 const uint FOURS_PER_INVOCATION = 4;
@@ -91,13 +92,11 @@ void load_run(uint offset) {
 #ifdef IN_PLANES
 // Drops the first element, so that those of the next plane come to the places of this one's.
 void shift_run() {
-    if (SRC_WIDTH == 32u) {
-        [[unroll]] for (uint n = 0u; n + 1u < 4u * MOST_PLANES; ++n) {
-            run[n] = run[n + 1u];
-        }
-    } else if (SRC_WIDTH < 32u) {
-        [[unroll]] for (uint n = 0u; n + 1u < 4u * MOST_PLANES; ++n) {
-            run[n] = run[n] >> SRC_WIDTH | run[n + 1u] << (32u - SRC_WIDTH);
+    uint words = PLANES * SRC_WIDTH / 8u;
+    [[unroll]] for (uint n = 0u; n < 4u * MOST_PLANES; ++n) {
+        if (n < words) {
+            uint next = n + 1u < words ? run[min(n + 1u, 4u * MOST_PLANES - 1u)] : 0u;
+            run[n] = SRC_WIDTH == 32u ? next : run[n] >> SRC_WIDTH | next << (32u - SRC_WIDTH);
         }
     }
 }

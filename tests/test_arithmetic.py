@@ -273,11 +273,22 @@ NAN_AT_3 = np.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 1, np.nan, 1, 1, 1, 0]])
         ),
         (
             {"src_scale": np.ones((1, 5)), "group_sizes": (1, 2)},
-            r"src_scale of sizes \[1, 5\] must broadcast in groups of \[1, 2\],",
+            r"src_scale of sizes \[1, 5\] must .*: axis 1 of size 8 in groups of 2 takes 1 or 4 or 8 entries, not 5$",
+        ),
+        (
+            {"src_scale": np.ones((2, 2)), "group_sizes": (1, 3)},
+            "axis 1 of size 8 in groups of 3 takes 1 or 3 or 8 entries, not 2$",
+        ),
+        (
+            {"dst_scale": np.ones((3, 8))},
+            r"dst_scale of sizes \[3, 8\] must .* against u8\[2,8\]\{1,0\}: axis 0 of size 2 takes 1 or 2 entries, not",
         ),
         ({"src_zero_point": np.nan}, "src_zero_point must be finite as f32, got nan, for f32"),
         ({"src_zero_point": -1e39}, r"src_zero_point must be finite as f32, got -1e\+39, for f32"),
-        ({"dst_zero_point": 0.5}, "dst_zero_point must be an integer of u8, 0 to 255, got 0.5, for u8"),
+        (
+            {"dst_zero_point": 0.5},
+            "dst_zero_point must be an integer of u8, 0 to 255, got 0.5, for u8.*; a side of floats takes any",
+        ),
         ({"dst_zero_point": np.nan}, "dst_zero_point must be an integer of u8, 0 to 255, got nan, for u8"),
         ({"dst_zero_point": [[255], [256]]}, r"an integer of u8, 0 to 255, got 256 at entry \(1, 0\), for u8"),
         ({"dst_zero_point": [[0], [-1]]}, r"an integer of u8, 0 to 255, got -1 at entry \(1, 0\), for u8"),

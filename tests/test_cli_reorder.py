@@ -1,5 +1,6 @@
 """``restride reorder`` from type to type: scales, zero points, rounding, images, and what it refuses."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,25 @@ def test_several_numbers_lie_along_an_axis_of_in(converted):
 
 
 @pytest.mark.usefixtures("vulkan_device")
+def test_the_mean_and_std_of_the_page_are_normalize(tmp_path, reorder):
+    np.save(tmp_path / "photo.npy", PIXELS)
+    page = (Path(__file__).parent.parent / "docs" / "reorder.md").read_text(encoding="utf-8")
+    recipe = page[page.index("restride reorder photo.png planes.npy --to f32 --layout 'HWC->CHW' --dst-scale 58") :]
+    _, _, _, _, *options = shlex.split(recipe.split("```")[0].replace("\\\n", " "))
+    assert reorder("photo.npy", "planes.npy", *options)[0] == 0
+    expected = rs.normalize(PIXELS, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), layout="HWC->CHW")
+    assert np.load(tmp_path / "planes.npy").tobytes() == expected.numpy().tobytes()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_files_may_follow_two_dashes(tmp_path, reorder):
+    np.save(tmp_path / "x.npy", NUMBERS)
+    options = ("--dst-zero-point=-1e-5", "--src-scale", 1, 2, 4, 8)
+    assert reorder(*options, "--check", "--", "x.npy", "y.npy")[0] == 0
+    assert reorder(*options, "--", "x.npy", "y.npy")[0] == 0
+
+
+@pytest.mark.usefixtures("vulkan_device")
 def test_bin_files_on_either_side(tmp_path, reorder):
     blocked, bytes_of_it = rs.TensorDesc.parse("f32[2,20,3,5]:nChw16c"), rs.TensorDesc.parse("u8[2,20,3,5]:acdb")
     array = np.random.default_rng(9).uniform(-1, 2, blocked.sizes).astype(np.float32)
@@ -180,6 +200,7 @@ def test_what_flushed_denormals_and_nans_allow():
         (("x.npy", "y.npy"), "one of these is required: --layout, --to, a scale or a zero point"),
         (("x.npy", "y.npy", "--rounding", "truncate", "--no-saturate"), "one of these is required"),
         (("x.npy", "y.npy", "--to", "u9"), "argument --to: unknown element type 'u9'; known element types are pred,"),
+        (("x.npy", "y.npy", "--to", "i8"), "argument --to: element type 'i8' counts bytes in numpy"),
         (("x.npy", "y.npy", "--to", "u8", "--rounding", "up"), "argument --rounding: invalid choice: 'up'"),
         (("x.npy", "y.npy", "--src-scale", "1/255"), "argument --src-scale: '1/255' is no number"),
         (("x.npy", "y.npy", "--src-scale", 0), "src_scale must be finite and not 0 as f32, got 0, for f32[2,3]"),

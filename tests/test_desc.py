@@ -197,6 +197,12 @@ def test_repr_evaluates_to_the_descriptor():
     [
         (("f33", (2,)), "unknown element type 'f33'"),
         ((">f4", (2,)), "byte-swapped"),
+        (("i8", (2,)), "element type 'i8' counts bytes in numpy, where it is int64: say 's64' or 's8'"),
+        (("i1", (2,)), "element type 'i1' counts bytes in numpy, where it is int8: say 's8'"),
+        (("u4", (2,)), "element type 'u4' counts bytes in numpy, where it is uint32: say 'u32'"),
+        (("f8", (2,)), "where it is float64: say 'f64' or 'f8e4m3fn' or 'f8e5m2'"),
+        (("<f4", (2,)), "element type '<f4' counts bytes in numpy, where it is float32: say 'f32'"),
+        (("double", (2,)), "element type 'double' is float64 in numpy: say 'f64'"),
         (("f32", 3), "sizes must be a sequence of integers, got 3 (int)"),
         (("f32", (2, 3.0)), "sizes[1] must be an integer, got 3.0 (float)"),
         (("f32", (True,)), "sizes[0] must be an integer, got the boolean True"),

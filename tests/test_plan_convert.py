@@ -137,13 +137,14 @@ def only(kernels: list[KernelSpec]) -> tuple[str, KernelSpec, ScaledPush]:
 @pytest.mark.parametrize("src", ["u8", "f16", "s32", "f64"])
 @pytest.mark.parametrize("dst", ["s8", "s16", "f32", "s64"])
 def test_a_run_is_made_four_by_four_and_its_rest_alone(src, dst, specialised):
-    kernels = planned(f"{src}[1034]", f"{dst}[1034]", specialised=specialised)
+    kernels = planned(f"{src}[2050]", f"{dst}[2050]", specialised=specialised)
     assert [kernel.shader for kernel in kernels] == [
         name + specialised * "_specialised" for name in ("convert_fours", "convert_elements")
     ]
-    assert kernels[0].push[2] == 1032 // 4
+    assert kernels[0].push[2] == 2048 // 4
     assert kernels[0].constants[6:8] == (1, 1)
-    assert len(planned(f"{src}[1032]", f"{dst}[1032]", specialised=specialised)) == 1
+    assert len(planned(f"{src}[2048]", f"{dst}[2048]", specialised=specialised)) == 1
+    assert len(planned(f"{src}[1034]", f"{dst}[1034]", specialised=specialised)) == 1, "a second dispatch must pay"
 
 
 @pytest.mark.parametrize("specialised", [False, True])

@@ -203,18 +203,33 @@ FLOATS, BYTES = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.uint8)
             lambda x: rs.quantize(x, 1, np.array([5, 6, 7])),
             "zero_point of s64 does not say the type of the result, .* give",
         ),
-        (lambda x: rs.quantize(x, 0), "dst_scale must be finite and not 0 as f32, got 0, for u8"),
-        (lambda x: rs.quantize(x, [1, 2, np.nan]), r"dst_scale must be finite .* got nan at entry \(0, 2\), for u8"),
-        (lambda x: rs.quantize(x, 1, 256), "dst_zero_point must be an integer of u8, 0 to 255, got 256, for u8"),
+        (lambda x: rs.quantize(x, 0), "^scale must be finite and not 0 as f32, got 0, for u8"),
+        (lambda x: rs.quantize(x, [1, 2, np.nan]), r"^scale must be finite .* got nan at entry \(0, 2\), for u8"),
+        (
+            lambda x: rs.quantize(x, 1, -1),
+            "^zero_point must be an integer of u8, 0 to 255, got -1, .*; the result is u8 unless dtype says otherwise$",
+        ),
+        (
+            lambda x: rs.quantize(x, 1, -1, dtype="u8"),
+            r"^zero_point must be an integer of u8, .* for u8\[2,3\]\{1,0\}$",
+        ),
+        (lambda x: rs.quantize(x, 1, 0.5), "^zero_point .* got 0.5, .*: dst_zero_point of a float result$"),
+        (lambda x: rs.quantize(x[0], [1, 2, 3]), r"axis 1 is outside \[-1, 1\) of f32\[3\].*; 1 is the default"),
+        (lambda x: rs.quantize(x, 1, saturate="no"), "saturate must be True or False, got 'no', for f32"),
+        (lambda x: rs.quantize(x, 1, dtype="f16"), "result of quantize must be of integers or 8-bit floats, got f16"),
+        (lambda x: rs.quantize(x, 1, dtype="pred"), "result of quantize must be of integers or 8-bit floats, got pred"),
+        (lambda x: rs.dequantize(x, 1), "source of dequantize must be of integers or 8-bit floats, got f32, for f32"),
         (lambda x: rs.quantize(x, "1"), "scale must be numbers, got an array of <U1, for f32"),
-        (lambda x: rs.quantize(x, np.ones((2, 2))), r"dst_scale of sizes \[2, 2\] must broadcast against u8\[2,3\]"),
+        (lambda x: rs.quantize(x, np.ones((2, 2))), r"^scale of sizes \[2, 2\] must broadcast against u8\[2,3\]"),
         (lambda x: rs.normalize(x, 0, [1, 0, 1]), r"std must be finite and not 0, got \[1, 0, 1\], for f32"),
         (lambda x: rs.normalize(x, np.inf, 1), "mean must be finite, got inf, for f32"),
         (
             lambda x: rs.normalize(x, [1, 2], 1),
             "mean must be one number or 3, one for each index of axis 1, got 2, for f32",
         ),
-        (lambda x: rs.normalize(x, 0, 1, dtype="u8"), "dtype of normalize must be a float, got u8, for f32"),
+        (lambda x: rs.normalize(x, 0, 1, dtype="u8"), "the result of normalize must be of floats, got u8, for f32"),
+        (lambda x: rs.normalize(x, 1e39, 1), r"^mean must be finite as f32, got 1e\+39, for f32"),
+        (lambda x: rs.normalize(x, 0, 1e-60), "^std must be finite and not 0 as f32, got 1e-60, for f32"),
     ],
 )
 def test_what_breaks_a_rule_is_refused(device, call, message):
@@ -224,10 +239,14 @@ def test_what_breaks_a_rule_is_refused(device, call, message):
 
 def test_the_scale_of_integers_is_that_of_the_source(device):
     x = rs.asarray(BYTES, device=device)
-    with pytest.raises(rs.DescriptorError, match="src_zero_point must be an integer of u8, 0 to 255, got -1, for u8"):
+    with pytest.raises(rs.DescriptorError, match=r"^zero_point must be an integer of u8, 0 to 255, got -1, for"):
         rs.dequantize(x, 1, -1)
-    with pytest.raises(rs.DescriptorError, match=r"src_scale must be .* got inf at entry \(0, 1\), for u8"):
+    with pytest.raises(rs.DescriptorError, match=r"^scale must be .* got inf at entry \(0, 1\), for u8"):
         rs.dequantize(x, [1, np.inf, 2])
+    with pytest.raises(rs.DescriptorError, match=r"^255 \* std must be finite .* got 2.55e\+40"):
+        rs.normalize(x, 0, 1e38)
+    with pytest.raises(rs.DescriptorError, match="the result of dequantize must be of floats, got s8, for u8"):
+        rs.dequantize(x, 1, dtype="s8")
 
 
 def test_host_arrays_go_to_the_device_of_out(device):

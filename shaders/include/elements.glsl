@@ -3,7 +3,7 @@
 // Little-endian, as numpy has them: u8 element 6 is bits 16..23 of word 1 (6 / 4 = 1, 8 * (6 % 4) = 16).
 // This file depends on the global declarations of `src` and `dst` (uint[]).
 
-layout(constant_id = 0) const uint BITS = 32;  // bits of one element: 8, 16 or 32; a destination's may have 64
+layout(constant_id = 0) const uint BITS = 32;  // bits of one element: 8, 16 or 32; of a converted one also 64
 const uint LANES = BITS > 32 ? 1 : 32 / BITS;  // elements in a word
 const uint ELEMENT_MASK = BITS > 32 ? 0xFFFFFFFFu : 0xFFFFFFFFu >> (32 - BITS);
 
@@ -11,14 +11,15 @@ uint load_bits(uint offset) { return (src[offset / LANES] >> (offset % LANES * B
 
 uint in_lane(uint bits, uint lane) { return bits << (lane * BITS); }
 
-// For destinations whose words several invocations share: both steps touch this element's bits alone.
+// For destinations whose words several invocations share: both steps touch this element's bits alone, and both wait for them
+// to be known, so that an element that is made of what lies there is read before.
 void store_bits_shared(uint offset, uint bits) {
     if (LANES == 1) {
         dst[offset] = bits;
     } else {
         uint lane = offset % LANES;
-        atomicAnd(dst[offset / LANES], ~in_lane(ELEMENT_MASK, lane));
         atomicOr(dst[offset / LANES], in_lane(bits, lane));
+        atomicAnd(dst[offset / LANES], ~in_lane(ELEMENT_MASK, lane) | in_lane(bits, lane));
     }
 }
 

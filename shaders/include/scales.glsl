@@ -42,7 +42,7 @@ float divided(float a, float b) {
     precise float ratio = uintBitsToFloat(a_significand | 0x3F800000u) / uintBitsToFloat(b_significand | 0x3F800000u);
     a_significand |= 0x800000u;
     b_significand |= 0x800000u;
-    // As 24 bits before the point, and 4 lower, so that it is at most 8 too low and never too high.
+    // As 24 bits before the point, and 4 lower, so that it is at most 7 too low and never too high.
     uint q = (floatBitsToUint(ratio) & 0x7FFFFFu) | 0x800000u;
     uint places = (floatBitsToUint(ratio) >> 23) + smaller;  // 126 to 129
     q = (places == 126u ? q >> 1 : q << (places - 127u)) - 4u;

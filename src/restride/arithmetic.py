@@ -124,8 +124,7 @@ def arithmetic(
     """
     if rounding not in ROUNDINGS:
         raise DescriptorError(f"rounding must be one of {', '.join(map(repr, ROUNDINGS))}, got {rounding!r}, for {src}")
-    if not isinstance(saturate, bool | np.bool_):
-        raise DescriptorError(f"saturate must be True or False, got {saturate!r}, for {src}")
+    require_saturate(saturate, src)
     groups = (1,) * src.rank
     if group_sizes is not None:
         if all(given is None for given in (src_scale, src_zero_point, dst_scale, dst_zero_point)):
@@ -141,6 +140,12 @@ def arithmetic(
         rounds_first,
     )
     return _canonical(src.dtype, dst.dtype, given)
+
+
+def require_saturate(saturate: Any, src: TensorDesc) -> None:
+    """Raise DescriptorError unless ``saturate`` is a bool."""
+    if not isinstance(saturate, bool | np.bool_):
+        raise DescriptorError(f"saturate must be True or False, got {saturate!r}, for {src}")
 
 
 def _canonical(src: DType, dst: DType, given: Arithmetic) -> Arithmetic:

@@ -54,7 +54,7 @@ def destination(
             raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
         require_injective(out.desc, "out")
         # Disjoint elements may share a word: whoever reads it finds its own bytes unchanged, whatever the others are.
-        in_place = dtype is not None and out.desc == src.desc and not is_permutation(layout)
+        in_place = dtype is not None and out.desc == src.desc and order == tuple(range(like.rank))
         if out.memory is src.memory and not in_place and may_overlap(src.desc, written_by(out.desc)):
             raise DescriptorError(f"out {out.desc} must lie apart from the source {src.desc} in the buffer they share")
     if not is_permutation(layout):

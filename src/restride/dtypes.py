@@ -75,19 +75,23 @@ DTYPES: dict[str, DType] = {name: DType(name, np.dtype(scalar)) for name, scalar
 BY_NUMPY: dict[np.dtype[Any], DType] = {element.dtype: element for element in DTYPES.values()}
 """Every element type by its numpy twin."""
 
+BY_NAME: dict[str, DType] = {element.dtype.name: element for element in DTYPES.values()} | DTYPES
+"""Every element type by its own name and by the full name of its numpy twin."""
+
 
 def as_dtype(value: Any) -> DType:
     """The element type that ``value`` names.
 
-    Takes a ``DType``, XLA's name (``"bf16"``), numpy's name (``"float32"``), a numpy scalar type or ``np.dtype``.
+    Takes a ``DType``, XLA's name (``"bf16"``), numpy's full name (``"float32"``), a numpy scalar type or ``np.dtype``.
 
     Raises:
-        DescriptorError: the type is unknown, or its bytes are not in this machine's order.
+        DescriptorError: the type is unknown, its bytes are not in this machine's order, or it is one of numpy's short
+            names: "i8" would be 64 bits wide, where "u8" is 8.
     """
     if isinstance(value, DType):
         return value
-    if isinstance(value, str) and value in DTYPES:
-        return DTYPES[value]
+    if isinstance(value, str) and value in BY_NAME:
+        return BY_NAME[value]
     known = f"known element types are {', '.join(DTYPES)} and their numpy names"
     try:
         # numpy reads None as float64; here it is no type at all.
@@ -103,4 +107,16 @@ def as_dtype(value: Any) -> DType:
         )
     if numpy_type not in BY_NUMPY:
         raise DescriptorError(f"unknown element type {numpy_type.name!r}; {known}")
-    return BY_NUMPY[numpy_type]
+    element = BY_NUMPY[numpy_type]
+    if isinstance(value, str):
+        raise DescriptorError(_short_name(value, element))
+    return element
+
+
+def _short_name(text: str, element: DType) -> str:
+    """Why numpy's "i8" is refused: its 8 are bytes, and those of our "s8" are bits."""
+    in_bits = [name for name in DTYPES if name.startswith(text.replace("i", "s")) and DTYPES[name].itemsize == 1]
+    choices = " or ".join(map(repr, [element.name, *in_bits]))
+    its_name = element.dtype.name
+    meaning = f"counts bytes in numpy, where it is {its_name}" if text[-1].isdigit() else f"is {its_name} in numpy"
+    return f"element type {text!r} {meaning}: say {choices}"

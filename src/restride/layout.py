@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 from restride.desc import TensorDesc
 from restride.desc.tags import parse_tag, spelled
-from restride.dtypes import DType
+from restride.dtypes import BY_NAME, DType
 from restride.errors import DescriptorError, RestrideError
 
 AXIS_NAMES = "NCDHW"
@@ -45,6 +45,8 @@ def _written(layout: str, like: TensorDesc, dtype: DType) -> TensorDesc:
     name = layout.strip()
     if name == "any":
         return family(like, like.sizes, dtype)
+    if name in BY_NAME:
+        raise DescriptorError(f"layout {layout!r} for {like}: that is an element type: dtype={name!r}")
     if name.startswith("{"):
         name = f"{dtype}[{','.join(map(str, like.sizes))}]{name}"
     if name.isupper() and name.isalpha():
@@ -103,6 +105,12 @@ def axis_order(src: TensorDesc, layout: Layout) -> tuple[int, ...]:
     if not is_permutation(layout):
         return tuple(range(src.rank))
     before, _, after = layout.replace(" ", "").partition("->")
+    has_blocks = after.upper() != after.lower() and any(letter.isdigit() for letter in after)
+    if has_blocks or (after.islower() and not before.islower()):
+        raise DescriptorError(
+            f"layout {layout!r} for {src}: {after!r} is a tag, and a permutation names axes on both sides: permute "
+            f"first, then give the tag: rs.reorder(x.permute(...), {after!r})"
+        )
     for side in (before, after):
         _require_letters(side, layout, src)
     if set(before) != set(after):

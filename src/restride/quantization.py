@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
+from restride.arithmetic import require_saturate
 from restride.desc import TensorDesc
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
@@ -47,24 +48,31 @@ def quantize(
         zero_point: the same, in values of the result's type.
         dtype: element type of the result; default: that of an array ``zero_point``, of ``out`` or of ``layout``, or u8.
         axis: the axis of ``x`` that scales lie along, also where ``layout`` permutes; negative ones count from the end.
-        block_size: neighbours along ``axis`` that share a scale; None or 0: no blocks.
+        block_size: neighbours along ``axis`` that share a scale; None or 0, as in ONNX: no blocks, arrays
+            only broadcast.
         saturate: for 8-bit floats: what is too large becomes the largest finite value, rather than infinity or NaN.
             Integers always saturate.
         layout: of the result, as in ``reorder``.
         out: where to write instead, as in ``reorder``.
 
     Raises:
-        DescriptorError: what ``reorder`` refuses, where ``scale`` is dst_scale and ``zero_point`` dst_zero_point; a
-            wrong axis, or not one scale for each of its indices; or the type of ``zero_point`` is no quantised one.
+        DescriptorError: what ``reorder`` refuses of dst_scale and dst_zero_point; a wrong axis, or not one scale for
+            each of its indices; the type of ``zero_point`` is no quantised one; or the result has neither integers nor
+            8-bit floats.
 
     Source: ONNX operators, QuantizeLinear.
     """
     src, desc = _described(x)
+    require_saturate(saturate, desc)
     its_dtype = _quantized_type(zero_point) if dtype is None else as_dtype(dtype)
+    is_default = its_dtype is None and out is None
     if its_dtype is None:
         its_dtype = _type_of(out, layout, desc, "u8")
+    _require_quantized("the result of quantize", its_dtype, desc)
     to_integer = not its_dtype.is_float
-    return reorder_with(
+    return _reorder(
+        {"dst_scale": "scale", "dst_zero_point": "zero_point"},
+        "; the result is u8 unless dtype says otherwise" if is_default and its_dtype == "u8" else "",
         src,
         layout,
         its_dtype,
@@ -103,16 +111,21 @@ def dequantize(
         out: where to write instead, as in ``reorder``.
 
     Raises:
-        DescriptorError: what ``reorder`` refuses, where ``scale`` is src_scale and ``zero_point`` src_zero_point; a
-            wrong axis, or not one scale for each of its indices.
+        DescriptorError: what ``reorder`` refuses of src_scale and src_zero_point; a wrong axis, or not one scale for
+            each of its indices; ``x`` has neither integers nor 8-bit floats; or the result has no floats.
 
     Source: ONNX operators, DequantizeLinear.
     """
     src, desc = _described(x)
-    return reorder_with(
+    its_dtype = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
+    _require_quantized("the source of dequantize", desc.dtype, desc)
+    _require_float("dequantize", its_dtype, desc)
+    return _reorder(
+        {"src_scale": "scale", "src_zero_point": "zero_point"},
+        "",
         src,
         layout,
-        _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype),
+        its_dtype,
         out,
         src_scale=_along("scale", scale, axis, block_size, desc),
         src_zero_point=_along("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc),
@@ -130,7 +143,7 @@ def normalize(
     dtype: Any = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``(x - mean) / std`` for each channel, of integers once they are brought to [0, 1]: torchvision's Normalize.
+    """``(x - mean) / std`` for each channel, of integers once their largest value is 1: torchvision's Normalize.
 
     ``rs.normalize(image, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), layout="NHWC->NCHW")`` makes planar f32
     of interleaved u8. Floats take torchvision's two steps, a subtraction and a division in f32, bit for bit. Integers
@@ -140,7 +153,7 @@ def normalize(
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.
-        mean: one number, or one for each channel, of [0, 1] where ``x`` is of integers.
+        mean: one number, or one for each channel, as if the integers of ``x`` were in [0, 1], signed ones in [-1, 1].
         std: the same; not 0.
         axis: the channels of ``x``, also where ``layout`` permutes. The default is the last axis, where decoders of
             images put them; torchvision's order, C,H,W, has them at -3.
@@ -156,8 +169,7 @@ def normalize(
     """
     src, desc = _described(x)
     its_dtype = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
-    if not its_dtype.is_float:
-        raise DescriptorError(f"dtype of normalize must be a float, got {its_dtype}, for {desc}")
+    _require_float("normalize", its_dtype, desc)
     means, stds = (
         _along(argument, value, axis, None, desc).astype(np.float64)
         for argument, value in (("mean", mean), ("std", std))
@@ -167,15 +179,42 @@ def normalize(
     if not (np.isfinite(stds) & (stds != 0)).all():
         raise DescriptorError(f"std must be finite and not 0, got {std!r}, for {desc}")
     if desc.dtype.is_float:
+        names = {"src_zero_point": "mean", "dst_scale": "std"}
         arguments = {"src_zero_point": means, "dst_scale": _of_result(stds, desc, layout)}
     else:
         # Not src_zero_point = 255 * mean: on a side of integers a zero point is one of them.
         _, largest = value_range(desc.dtype)
+        names = {"dst_scale": f"{largest} * std", "dst_zero_point": "-mean / std"}
         arguments = {
             "dst_scale": _of_result(largest * stds, desc, layout),
             "dst_zero_point": _of_result(-means / stds, desc, layout),
         }
-    return reorder_with(src, layout, its_dtype, out, **arguments)
+    return _reorder(names, "", src, layout, its_dtype, out, **arguments)
+
+
+def _reorder(
+    names: dict[str, str], remedy: str, x: Any, layout: Layout, dtype: DType, out: Tensor | None, **arguments: Any
+) -> Tensor:
+    """``reorder_with``, in whose errors the caller's ``names`` stand for reorder's, and of its type the remedy."""
+    try:
+        return reorder_with(x, layout, dtype, out, **arguments)
+    except DescriptorError as error:
+        inner, _, rule = str(error).partition(" ")
+        if inner not in names:
+            raise
+        is_fraction = "a side of floats" in rule  # no integer type would do
+        end = remedy if f"an integer of {dtype}" in rule and not is_fraction else ""
+        raise DescriptorError(f"{names[inner]} {rule}{end}") from error
+
+
+def _require_quantized(what: str, dtype: DType, desc: TensorDesc) -> None:
+    if dtype == "pred" or (dtype.is_float and dtype.itemsize > 1):
+        raise DescriptorError(f"{what} must be of integers or 8-bit floats, got {dtype}, for {desc}")
+
+
+def _require_float(function: str, dtype: DType, desc: TensorDesc) -> None:
+    if not dtype.is_float:
+        raise DescriptorError(f"the result of {function} must be of floats, got {dtype}, for {desc}")
 
 
 def _described(x: Any) -> tuple[Any, TensorDesc]:
@@ -248,5 +287,6 @@ def _group_sizes(axis: SupportsIndex, block_size: SupportsIndex | None, desc: Te
 def _axis(axis: SupportsIndex, desc: TensorDesc) -> int:
     place = integer("axis", axis, desc.__str__)
     if not -desc.rank <= place < desc.rank:
-        raise DescriptorError(f"axis {place} is outside [-{desc.rank}, {desc.rank}) of {desc}")
+        default = "; 1 is the default of quantize and dequantize" if place == 1 else ""
+        raise DescriptorError(f"axis {place} is outside [-{desc.rank}, {desc.rank}) of {desc}{default}")
     return place % desc.rank

@@ -81,11 +81,24 @@ def _broadcasting(argument: str, value: Any, desc: TensorDesc, groups: tuple[int
         for count, size, group in zip(shape, desc.sizes, groups, strict=False)
     ]
     if array.ndim > desc.rank or not all(fits):
-        grouped = (
-            f" in groups of {list(groups)}, which need all {desc.rank} axes," if max(groups, default=1) > 1 else ""
-        )
-        raise DescriptorError(f"{argument} of sizes {list(array.shape)} must broadcast{grouped} against {desc}")
+        raise DescriptorError(f"{argument} of sizes {list(array.shape)} {_misfit(array, fits, desc, groups)}")
     return array.reshape(shape)
+
+
+def _misfit(array: npt.NDArray[Any], fits: list[bool], desc: TensorDesc, groups: tuple[int, ...]) -> str:
+    """The rule that an array breaks which does not broadcast; with all axes, along its first wrong one."""
+    if array.ndim != desc.rank:
+        is_grouped = max(groups, default=1) > 1
+        grouped = f" in groups of {list(groups)}, which need all {desc.rank} axes," if is_grouped else ""
+        return f"must broadcast{grouped} against {desc}"
+    axis = fits.index(False)
+    size, group = desc.sizes[axis], groups[axis]
+    grouped = f" in groups of {group}" if group > 1 else ""
+    counts = " or ".join(map(str, sorted({1, -(-size // group), size})))
+    return (
+        f"must broadcast against {desc}: axis {axis} of size {size}{grouped} takes {counts} entries, "
+        f"not {array.shape[axis]}"
+    )
 
 
 def _require_of_type(argument: str, given: npt.NDArray[Any], desc: TensorDesc) -> None:
@@ -94,7 +107,9 @@ def _require_of_type(argument: str, given: npt.NDArray[Any], desc: TensorDesc) -
     low, high = value_range(desc.dtype)
     rule = f"an integer of {desc.dtype}, {low} to {high}"
     if values.dtype.kind == "f":
-        _require_all(np.isfinite(values) & (values == np.trunc(values)), argument, rule, given, desc)
+        is_integral = np.isfinite(values) & (values == np.trunc(values))
+        remedy = "; a side of floats takes any finite number: dst_zero_point of a float result"
+        _require_all(is_integral, argument, rule, given, desc, remedy)
     for position in (values.argmin(), values.argmax()) if values.size else ():
         # numpy would round the bounds of 64-bit integers to compare them; Python's numbers compare exactly.
         if not low <= values.flat[position].item() <= high:
@@ -104,10 +119,10 @@ def _require_of_type(argument: str, given: npt.NDArray[Any], desc: TensorDesc) -
 
 
 def _require_all(
-    holds: npt.NDArray[np.bool_], argument: str, rule: str, given: npt.NDArray[Any], desc: TensorDesc
+    holds: npt.NDArray[np.bool_], argument: str, rule: str, given: npt.NDArray[Any], desc: TensorDesc, remedy: str = ""
 ) -> None:
     if holds.all():
         return
     entry = tuple(int(index) for index in np.unravel_index(int(holds.argmin()), holds.shape))
     where = f" at entry {entry}" if holds.size > 1 else ""
-    raise DescriptorError(f"{argument} must be {rule}, got {given[entry]}{where}, for {desc}")
+    raise DescriptorError(f"{argument} must be {rule}, got {given[entry]}{where}, for {desc}{remedy}")

@@ -53,6 +53,7 @@ IN. An OUT that ends in .bin is the memory itself, with its padding; what lies b
 --to converts every element, rounded once. With scales or zero points OUT is
     (src_scale * (IN - src_zero_point)) / dst_scale + dst_zero_point
 in f32, then rounded and saturated. A negative number with an exponent needs a sign of equality: --dst-scale=-1e-3.
+Several numbers take all that follows: name the files before them, or end the numbers with another option or --.
 
 {_FILES}
 examples:

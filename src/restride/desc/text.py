@@ -31,12 +31,11 @@ from dataclasses import dataclass, replace
 
 from restride.desc.coordinate import MOST_AXES, format_coordinate, parse_coordinate
 from restride.desc.scanner import LONGEST_NUMBER, Scanner, cut
-from restride.dtypes import DTYPES
+from restride.dtypes import BY_NAME, DTYPES
 
 COMBINED = -1
 """A tile size written ``*``: this dimension is combined with the next more minor one before it is tiled."""
 
-_TYPE_NAMES = DTYPES | {element.dtype.name: element for element in DTYPES.values()}
 _VALUE = re.compile(r"nan|-?inf|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _INTEGER = re.compile("0|-?[1-9][0-9]*")
 
@@ -93,9 +92,9 @@ def parse_parts(text: str) -> DescParts:
     scanner = Scanner(text)
     at = scanner.here()
     name = scanner.name("an element type such as 'f32'")
-    if name not in _TYPE_NAMES:
+    if name not in BY_NAME:
         scanner.fail(f"unknown element type {cut(name)} (known: {', '.join(DTYPES)})", at)
-    parts = _parse_array(scanner, _TYPE_NAMES[name].name)
+    parts = _parse_array(scanner, BY_NAME[name].name)
     if not scanner.is_at_end():
         scanner.fail("expected the end of the text")
     return parts

@@ -34,7 +34,7 @@ __all__ = [
     "taps_fit",
 ]
 
-_MOST_PAIR_BYTES_REMEMBERED = 1 << 16
+_MOST_PAIR_BYTES_REMEMBERED = 1 << 12
 
 _MOST_REMEMBERED = 1 << 16
 """Output indices of all resampled axes, at 16 bytes each the 1 MiB that one dispatch's tables may have."""

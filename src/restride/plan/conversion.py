@@ -13,6 +13,7 @@ from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DType
 from restride.plan.parameters import ROW_WORDS, Push
 from restride.plan.places import SharedPlace
+from restride.plan.regions import Pairs
 
 ELEMENT_TYPES = {
     name: number
@@ -98,7 +99,7 @@ class Conversion:
     arithmetic: Arithmetic
 
     @cached_property
-    def places(self) -> tuple[SharedPlace | None, SharedPlace | None]:
+    def places(self) -> Pairs:
         """Where an index finds its pair, on both sides; None where all elements have the same."""
         return _place(self.arithmetic.src), _place(self.arithmetic.dst)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from restride.desc import TensorDesc
@@ -14,7 +15,7 @@ from restride.plan.conversion import MOST_PAIR_BYTES, PAIRS_ALONG_FOUR, Conversi
 from restride.plan.elements import GROUP_SIZE, variant, work_of
 from restride.plan.general import general_kernels
 from restride.plan.parameters import Push, pack_parameters, specialised_constants, word
-from restride.plan.regions import Region, walks
+from restride.plan.regions import Pairs, Region, Walk, walks
 
 FOURS_PER_INVOCATION = 4
 """Groups of four elements that an invocation of convert.comp makes."""
@@ -28,25 +29,30 @@ def conversion_kernels(
     """Dispatches that make every element of ``dst`` of the one at the same index of ``src``."""
     if src.numel == 0:
         return
-    region = Region.of(src, dst, conversion.places)
-    found = walks(region)
+    found = _walks(src, dst, conversion.places)
     if found is None or not limits.allow(len(found), src.numel):
+        region = Region.of(src, dst, conversion.places)
         yield from general_kernels(region, dst.dtype.itemsize, limits, conversion=conversion)
         return
     for walk in found:
-        for run in _whole_fours(walk.problem(dst.dtype.itemsize, src.dtype.itemsize)):
+        for run in _whole_fours(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), limits):
             for box in boxes(run, limits, _axis_with_too_many_pairs):
                 yield _convert(box, conversion, limits, specialised)
 
 
-def _whole_fours(problem: Problem) -> Iterator[Problem]:
-    """A run of elements, cut where its last four ends: 10 elements are 8, and 2 more."""
-    if len(problem.axes) == 1 and problem.axes[0].dst == 1 and problem.axes[0].size > 4:
-        size = problem.axes[0].size
-        rest = size % 4
-        yield part_of(problem, 0, 0, size - rest)
-        if rest:
-            yield part_of(problem, 0, size - rest, rest)
+@lru_cache(maxsize=1024)
+def _walks(src: TensorDesc, dst: TensorDesc, pairs: Pairs) -> tuple[Walk, ...] | None:
+    """Remembered apart from the numbers of scales, which may change at every call."""
+    return walks(Region.of(src, dst, pairs))
+
+
+def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
+    """A run of elements, cut where its last four ends, if that pays: 10,002 elements are 10,000, and 2 more."""
+    rest = problem.count % 4
+    is_run = len(problem.axes) == 1 and problem.axes[0].dst == 1 and problem.dst_offset % 4 == 0
+    if is_run and 0 < rest < problem.count and limits.allow(2, problem.count):
+        yield part_of(problem, 0, 0, problem.count - rest)
+        yield part_of(problem, 0, problem.count - rest, rest)
     else:
         yield problem
 
@@ -54,7 +60,7 @@ def _whole_fours(problem: Problem) -> Iterator[Problem]:
 def _axis_with_too_many_pairs(problem: Problem, _limits: Limits) -> int | None:
     if sum(part.nbytes for part in _ranges(problem)) <= MOST_PAIR_BYTES:
         return None
-    return longest(problem, lambda axis: (axis.size - 1) * max(map(abs, axis.pairs)))
+    return longest(problem, lambda axis: (axis.size - 1) * sum(map(abs, axis.pairs)))
 
 
 def _ranges(problem: Problem) -> tuple[PairRange, PairRange]:

@@ -112,7 +112,7 @@ def _window_reach(region: Region) -> int:
 
 
 def _pair_reach(region: Region) -> int:
-    return max(high - low for low, high in (address.span for address in _addresses(region)[2:]))
+    return sum(high - low for low, high in (address.span for address in _addresses(region)[2:]))
 
 
 class _Program:

@@ -25,19 +25,19 @@ MOST_STEPS = MAX_AXES - 1
 """Axes of a walk before it is simplified; 64-bit elements moved by words take one more."""
 
 
+Pairs = tuple[SharedPlace | None, SharedPlace | None]
+"""Where an index finds the scale and zero point of the source, and of the destination; None: all have the same."""
+
+
 @dataclass(frozen=True)
 class Region:
-    """Indices ``starts[k] + 0 .. sizes[k] - 1`` along each axis, and where they lie on both sides.
-
-    ``pairs``: where they find the scale and zero point of the source and of the destination, if these are not the same
-    for all.
-    """
+    """Indices ``starts[k] + 0 .. sizes[k] - 1`` along each axis, and where they lie on both sides."""
 
     starts: tuple[int, ...]
     sizes: tuple[int, ...]
     src: Place
     dst: Place
-    pairs: tuple[SharedPlace | None, SharedPlace | None] = (None, None)
+    pairs: Pairs = (None, None)
 
     @property
     def count(self) -> int:
@@ -45,9 +45,7 @@ class Region:
         return math.prod(self.sizes)
 
     @classmethod
-    def of(
-        cls, src: TensorDesc, dst: TensorDesc, pairs: tuple[SharedPlace | None, SharedPlace | None] = (None, None)
-    ) -> Region:
+    def of(cls, src: TensorDesc, dst: TensorDesc, pairs: Pairs = (None, None)) -> Region:
         """All elements of two descriptors of equal sizes."""
         return cls((0,) * src.rank, src.sizes, Place.of(src), Place.of(dst), pairs)
 
