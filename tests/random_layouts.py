@@ -10,8 +10,9 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import prod
+
+import numpy as np
 
 from restride.dtypes import DTYPES
 
@@ -160,11 +161,10 @@ class _Family:
             reach = sum((size - 1) * stride for size, stride in zip(self.sizes, strides, strict=True))
             if reach >= self.limit or _is_nested(self.sizes, strides):
                 continue
-            places = {
-                sum(i * stride for i, stride in zip(index, strides, strict=True))
-                for index in product(*(range(size) for size in self.sizes))
-            }
-            if len(places) == prod(self.sizes):
+            places = np.zeros(1, np.int64)
+            for size, stride in zip(self.sizes, strides, strict=True):
+                places = np.add.outer(places, stride * np.arange(size)).ravel()
+            if len(np.unique(places)) == prod(self.sizes):
                 return _strides(self.rng, self.sizes, strides, self.rng.choice((0, 0, 3)))
         return None
 

@@ -1,6 +1,6 @@
-"""The catalogue ``ci``, as ``restride test`` runs it; the id of a test is the line that reruns it.
+"""The catalogue ``smoke`` on every runtime, as ``restride test`` runs it; the id of a test is the line that reruns it.
 
-On ``vulkan``: tools/conformance.sh has ``kompute`` and other drivers, without what pytest costs a case.
+tools/conformance.sh has ``ci``, beside pytest.
 """
 
 from __future__ import annotations
@@ -13,17 +13,18 @@ from conftest import open_device
 from restride.conformance import Case, Verdict, catalogue
 from restride.conformance.run.runner import Runner
 from restride.conformance.target import Target
+from restride.runtime import RUNTIMES
 
 
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    open_device("vulkan").close()
-    with Runner(Target(runtime="vulkan")) as opened:
+@pytest.fixture(scope="module", params=RUNTIMES)
+def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
+    open_device(request.param).close()
+    with Runner(Target(runtime=request.param)) as opened:
         yield opened
     assert opened.aftermath == ()
 
 
-@pytest.mark.parametrize("case", catalogue("ci"), ids=str)
+@pytest.mark.parametrize("case", catalogue("smoke"), ids=str)
 def test_conformance(case: Case, runner: Runner) -> None:
     outcome = runner.run(case)
     if outcome.verdict is Verdict.SKIPPED:

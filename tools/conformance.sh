@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The conformance cases where pytest does not run them: on kompute and SwiftShader, under validation, in the specialised form.
+# The conformance cases: all of ci, and parts of it on kompute and SwiftShader, under validation, in the specialised form.
 #
 #   bash tools/conformance.sh test    what `make test` runs beside pytest: minutes
 #   bash tools/conformance.sh full    the catalogue full in both forms, and ci twice for its bits and under every profile, on
@@ -32,6 +32,7 @@ test)
     for file in "$folder"/*.txt; do
         case " ${conversions[*]} " in *" $file "*) ;; *) copies+=("$file") ;; esac
     done
+    cases ci
     cases "${copies[@]}" --runtime kompute
     cases "${conversions[@]}" --runtime kompute --shard 1/6
     if has_swiftshader; then
@@ -39,10 +40,10 @@ test)
         cases "${conversions[@]}" --driver swiftshader --shard 1/16
         cases smoke --driver swiftshader
     fi
-    cases ci --validate sync --shard 1/3
+    cases ci --validate sync --shard 1/5
     cases smoke --validate gpu
     cases smoke --form specialised --validate sync
-    cases ci --form specialised --shard 1/4
+    cases ci --form specialised --shard 1/6
     ;;
 full)
     targets=("" "--runtime kompute")
