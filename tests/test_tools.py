@@ -1,8 +1,7 @@
 """The tools: what measure.py says of its figures, and that build_kp.py brings what it builds with."""
 
-import importlib.util
+import importlib
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,22 +9,16 @@ import pytest
 TOOLS = Path(__file__).resolve().parent.parent / "tools"
 
 
-def load(name):
-    specification = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[name] = module  # dataclasses look their module up there
-    specification.loader.exec_module(module)
-    return module
+@pytest.fixture
+def measure(monkeypatch):
+    monkeypatch.syspath_prepend(TOOLS)
+    return importlib.import_module("measure")
 
 
 @pytest.fixture
-def measure():
-    return load("measure")
-
-
-@pytest.fixture
-def build_kp():
-    return load("build_kp")
+def build_kp(monkeypatch):
+    monkeypatch.syspath_prepend(TOOLS)
+    return importlib.import_module("build_kp")
 
 
 def test_goals_are_met_or_missed(measure, vulkan_device):
