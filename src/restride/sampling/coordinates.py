@@ -1,0 +1,122 @@
+"""Coordinates: where along a source axis each output index reads, as an exact fraction.
+
+Every rule is a straight line, ``s(o) = slope * o + intercept``, with I the source size, O the output size and f the
+scale, O / I unless it is given. The words are those of ONNX Resize. Worked example, half_pixel, 2 -> 3: f = 3/2,
+``s = (o + 1/2) / f - 1/2``: -1/6, 1/2, 7/6.
+
+Source: ONNX operators, Resize, ``coordinate_transformation_mode``; DirectML, DML_RESAMPLE2_OPERATOR_DESC (offsets);
+oneDNN specification, Resampling (half_pixel).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class Line:
+    """Output index o reads at ``(step * o + start) / denominator``; the denominator is positive."""
+
+    step: int
+    start: int
+    denominator: int
+
+    @classmethod
+    def through(cls, slope: Fraction, intercept: Fraction) -> Line:
+        """The line of a slope and an intercept, over their common denominator."""
+        denominator = math.lcm(slope.denominator, intercept.denominator)
+        return cls(int(slope * denominator), int(intercept * denominator), denominator)
+
+    @property
+    def is_identity(self) -> bool:
+        """True when every output index reads at itself."""
+        return self.step == self.denominator and self.start == 0
+
+    def at(self, index: int) -> Fraction:
+        """Where one output index reads."""
+        return Fraction(self.step * index + self.start, self.denominator)
+
+    def numerators(self, index: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """``step * o + start`` of each output index; Python integers where 64 bits might wrap."""
+        largest = (int(np.abs(index).max(initial=0)) + 1) * abs(self.step) + abs(self.start)
+        wide = index.astype(object) if largest >= 1 << 62 else index.astype(np.int64)
+        return wide * self.step + self.start
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What a rule is told of an axis: its sizes, its scale, and the part of it that tf_crop_and_resize crops."""
+
+    source_size: int
+    size: int
+    scale: Fraction
+    roi: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
+
+
+_Rule = Callable[[Ends], tuple[Fraction, Fraction]]
+
+
+def _half_pixel(ends: Ends) -> tuple[Fraction, Fraction]:
+    return 1 / ends.scale, HALF / ends.scale - HALF
+
+
+def _half_pixel_symmetric(ends: Ends) -> tuple[Fraction, Fraction]:
+    # The centre of the source is read at the centre of the output, also where the size is not source size * scale.
+    slope, intercept = _half_pixel(ends)
+    return slope, intercept + HALF * ends.source_size - HALF * ends.size / ends.scale
+
+
+def _pytorch_half_pixel(ends: Ends) -> tuple[Fraction, Fraction]:
+    return _half_pixel(ends) if ends.size > 1 else (Fraction(0), Fraction(0))
+
+
+def _align_corners(ends: Ends) -> tuple[Fraction, Fraction]:
+    steps = ends.scale * ends.source_size - 1  # O - 1, or what a scale makes of it
+    return (Fraction(ends.source_size - 1) / steps if steps else Fraction(0)), Fraction(0)
+
+
+def _asymmetric(ends: Ends) -> tuple[Fraction, Fraction]:
+    return 1 / ends.scale, Fraction(0)
+
+
+def _tf_half_pixel_for_nn(ends: Ends) -> tuple[Fraction, Fraction]:
+    return 1 / ends.scale, HALF / ends.scale
+
+
+def _tf_crop_and_resize(ends: Ends) -> tuple[Fraction, Fraction]:
+    start, end = (edge * (ends.source_size - 1) for edge in ends.roi)
+    steps = ends.scale * ends.source_size - 1
+    return ((end - start) / steps, start) if steps else (Fraction(0), HALF * (start + end))
+
+
+_RULES: dict[str, _Rule] = {
+    "half_pixel": _half_pixel,
+    "half_pixel_symmetric": _half_pixel_symmetric,
+    "pytorch_half_pixel": _pytorch_half_pixel,
+    "align_corners": _align_corners,
+    "asymmetric": _asymmetric,
+    "tf_half_pixel_for_nn": _tf_half_pixel_for_nn,
+    "tf_crop_and_resize": _tf_crop_and_resize,
+}
+
+COORDINATES = tuple(_RULES)
+"""Names of the rules."""
+
+
+def line(rule: str, ends: Ends) -> Line:
+    """The line of a rule for one axis."""
+    return Line.through(*_RULES[rule](ends))
+
+
+def line_of_offsets(scale: Fraction, input_offset: Fraction, output_offset: Fraction) -> Line:
+    """DirectML's ``s = (o - output_offset) / scale - input_offset``: offsets 1/2 and -1/2 are half_pixel."""
+    return Line.through(1 / scale, -output_offset / scale - input_offset)

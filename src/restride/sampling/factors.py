@@ -1,0 +1,85 @@
+"""Factors: scales, offsets and crops at the door, as exact fractions.
+
+A float counts as the decimal number that prints it: 0.1 is 1/10, so that output 1 of ten times fewer reads at exactly
+10, where the binary number behind it, a little above 1/10, would read at 9.99... and ``floor`` take 9.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from restride.errors import DescriptorError
+
+_Where = Callable[[], str]
+
+
+def members(argument: str, values: Any, where: _Where) -> tuple[Any, ...]:
+    """``values`` as a tuple.
+
+    Raises:
+        DescriptorError: not a sequence.
+    """
+    try:
+        return tuple(values)
+    except TypeError:
+        raise DescriptorError(f"{argument} must be a sequence of numbers, got {values!r}, for {where()}") from None
+
+
+def fractions(argument: str, values: Any, where: _Where) -> tuple[Fraction, ...]:
+    """``values`` as exact fractions; integers, fractions and floats, numpy's too.
+
+    Raises:
+        DescriptorError: not a sequence of finite numbers.
+    """
+    given = members(argument, values, where)
+    return tuple(fraction(f"{argument}[{place}]", value, where) for place, value in enumerate(given))
+
+
+def scale_factors(scales: tuple[Any, ...], where: _Where) -> tuple[Fraction, ...]:
+    """Scales as fractions, each above 0.
+
+    Raises:
+        DescriptorError: one is not, or is no finite number.
+    """
+    factors = fractions("scales", scales, where)
+    for place, factor in enumerate(factors):
+        if factor <= 0:
+            raise DescriptorError(f"scales[{place}] must be above 0, got {scales[place]}, for {where()}")
+    return factors
+
+
+def scaled_size(size: int, value: Any) -> int:
+    """``trunc(size * scale)``, in f64 for a float as torch, ONNX and numpy compute it: 100 * 0.29 is 28."""
+    return int(size * (Fraction(value) if isinstance(value, numbers.Rational) else float(value)))
+
+
+def fraction(argument: str, value: Any, where: _Where) -> Fraction:
+    """One number as an exact fraction.
+
+    Raises:
+        DescriptorError: not a finite number.
+    """
+    number = real(argument, value, where)
+    if isinstance(value, numbers.Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if not math.isfinite(number):
+        raise DescriptorError(f"{argument} must be finite, got {number}, for {where()}")
+    return Fraction(repr(number))
+
+
+def real(argument: str, value: Any, where: _Where) -> float:
+    """One number, infinities and NaN among them.
+
+    Raises:
+        DescriptorError: not a number.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.floating):
+        shown = " ".join(repr(value).split())[:60]
+        raise DescriptorError(f"{argument} must be a number, got {shown} ({type(value).__name__}), for {where()}")
+    return float(value)

@@ -1,0 +1,297 @@
+"""Resizing: the arguments of a resampling, checked, as one Sampling for each axis that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, SupportsIndex
+
+import numpy as np
+
+from restride.errors import DescriptorError, UnsupportedError
+from restride.integers import integers
+from restride.sampling.band import MODES, NEAREST_RULES, Sampling
+from restride.sampling.coordinates import COORDINATES, Ends, Line, line, line_of_offsets
+from restride.sampling.factors import fraction, fractions, members, scale_factors, scaled_size
+
+POLICIES = ("stretch", "not_larger", "not_smaller")
+
+_Where = Callable[[], str]
+
+
+class Choice(NamedTuple):
+    """What a resampling is asked for besides sizes: the arguments of ``rs.resample`` of the same names."""
+
+    mode: str = "linear"
+    coordinates: str = "half_pixel"
+    nearest: str = "half_up"
+    cubic_a: float = -0.75
+    antialias: bool = False
+    exclude_outside: bool = False
+    roi: Any = None
+    keep_aspect_ratio_policy: str = "stretch"
+    input_offsets: Any = None
+    output_offsets: Any = None
+    recompute_scale_factor: bool = False
+
+
+@dataclass(frozen=True)
+class Resizing:
+    """A checked resampling: ``samplings[k]`` is that of ``axes[k]``, of which ``window[k]`` is asked for."""
+
+    axes: tuple[int, ...]
+    samplings: tuple[Sampling, ...]
+    window: tuple[range, ...]
+    source_sizes: tuple[int, ...]
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """All sizes of the result, or of the window of it."""
+        return self._with(self.window)
+
+    @cached_property
+    def made(self) -> tuple[range, ...]:
+        """What of the window is made of source elements, along each of ``axes``; the rest is extrapolated."""
+        return tuple(
+            _common(part, sampling.inside) if sampling.extrapolates and not sampling.is_transposed else part
+            for sampling, part in zip(self.samplings, self.window, strict=True)
+        )
+
+    @cached_property
+    def read(self) -> tuple[range, ...]:
+        """The source indices that are read, along each of ``axes``."""
+        return tuple(sampling.span(part) for sampling, part in zip(self.samplings, self.made, strict=True))
+
+    @cached_property
+    def read_sizes(self) -> tuple[int, ...]:
+        """All sizes of the part of the source that is read."""
+        return self._with(self.read)
+
+    def transposed(self) -> Resizing:
+        """The way back: of a gradient with all sizes of the result, one with those of the source."""
+        samplings = tuple(sampling.transposed() for sampling in self.samplings)
+        window = tuple(range(sampling.makes) for sampling in samplings)
+        return _shared(Resizing(self.axes, samplings, window, self.sizes))
+
+    def _with(self, parts: Sequence[range]) -> tuple[int, ...]:
+        sizes = list(self.source_sizes)
+        for axis, part in zip(self.axes, parts, strict=True):
+            sizes[axis] = part.stop - part.start  # len() has a limit
+        return tuple(sizes)
+
+
+def _common(a: range, b: range) -> range:
+    start = max(a.start, b.start)
+    return range(start, max(min(a.stop, b.stop), start))
+
+
+def resizing(
+    source_sizes: Sequence[int],
+    sizes: Iterable[SupportsIndex] | None,
+    scales: Any,
+    axes: Iterable[SupportsIndex] | None,
+    window: Any,
+    choice: Choice,
+    where: _Where,
+) -> Resizing:
+    """The resampling of a source of these sizes, all of its axes, that the arguments ask for.
+
+    where: gives the descriptor of the source, for messages.
+
+    Raises:
+        DescriptorError: the arguments do not fit each other or the source.
+        UnsupportedError: a name that is none of those known, which are listed.
+    """
+    _require_names(choice, where)
+    new_sizes = None if sizes is None else integers("sizes", sizes, where)
+    scales = None if scales is None else members("scales", scales, where)
+    factors = None if scales is None else scale_factors(scales, where)
+    named = {name: given for name, given in (("sizes", new_sizes), ("scales", scales)) if given is not None}
+    if not named:
+        raise DescriptorError(f"resample needs sizes or scales, for {where()}")
+    its_axes = resized_axes(axes, named, len(source_sizes), where)
+    old = tuple(source_sizes[axis] for axis in its_axes)
+    if choice.keep_aspect_ratio_policy != "stretch":
+        if new_sizes is None or factors is not None:
+            raise DescriptorError(
+                f"keep_aspect_ratio_policy goes with sizes alone, not with scales {scales}, for {where()}"
+            )
+        new_sizes, factors = _keeping_aspect(choice.keep_aspect_ratio_policy, old, new_sizes, where)
+    elif new_sizes is None:
+        new_sizes = tuple(scaled_size(size, scale) for size, scale in zip(old, scales or (), strict=True))
+    elif factors is not None and choice.input_offsets is None and choice.output_offsets is None:
+        _require_agreement(old, new_sizes, scales or (), where)
+    for axis, size, before in zip(its_axes, new_sizes, old, strict=True):
+        if size < 0:
+            raise DescriptorError(f"size {size} of sizes {new_sizes} must be 0 or more, for {where()}")
+        if size > 0 and before == 0:
+            raise DescriptorError(f"axis {axis} of {where()} has no elements to make {size} of, sizes are {new_sizes}")
+    if factors is None or choice.recompute_scale_factor:
+        factors = tuple(
+            Fraction(size, before) if before else Fraction(1) for size, before in zip(new_sizes, old, strict=True)
+        )
+    lines = _lines(choice, old, new_sizes, factors, where)
+    samplings = tuple(
+        Sampling(
+            choice.mode,
+            before,
+            size,
+            its_line,
+            choice.nearest,
+            float(choice.cubic_a),
+            min(factor, Fraction(1)) if choice.antialias and factor else Fraction(1),
+            choice.exclude_outside,
+            choice.coordinates == "tf_crop_and_resize",
+        )
+        for before, size, its_line, factor in zip(old, new_sizes, lines, factors, strict=True)
+    )
+    return _shared(Resizing(its_axes, samplings, _window(window, new_sizes, where), tuple(source_sizes)))
+
+
+@lru_cache(maxsize=256)
+def _shared(resized: Resizing) -> Resizing:
+    """Of equal ones the first, which remembers what it reads."""
+    return resized
+
+
+def _require_names(choice: Choice, where: _Where) -> None:
+    for argument, known in (
+        ("mode", MODES),
+        ("coordinates", COORDINATES),
+        ("nearest", NEAREST_RULES),
+        ("keep_aspect_ratio_policy", POLICIES),
+    ):
+        value = getattr(choice, argument)
+        if str(value) not in known:
+            raise UnsupportedError(f"{argument} {value!r} is not one of {', '.join(map(repr, known))}, for {where()}")
+    for argument in ("antialias", "exclude_outside", "recompute_scale_factor"):
+        if not isinstance(getattr(choice, argument), bool | np.bool_):
+            raise DescriptorError(f"{argument} must be True or False, got {getattr(choice, argument)!r}, for {where()}")
+    for argument in ("antialias", "exclude_outside"):
+        if getattr(choice, argument) and choice.mode not in ("linear", "cubic"):
+            raise DescriptorError(f"{argument} goes with mode 'linear' or 'cubic', not {choice.mode!r}, for {where()}")
+    fraction("cubic_a", choice.cubic_a, where)
+    has_offsets = choice.input_offsets is not None or choice.output_offsets is not None
+    if choice.coordinates != "half_pixel" and (has_offsets or choice.mode == "area"):
+        other = "input_offsets and output_offsets" if has_offsets else "mode 'area'"
+        raise DescriptorError(
+            f"{other} say where to read, and so does coordinates {choice.coordinates!r}, for {where()}"
+        )
+    if has_offsets and choice.mode == "area":
+        raise DescriptorError(f"mode 'area' has no input_offsets or output_offsets, for {where()}")
+    if (choice.roi is not None) != (choice.coordinates == "tf_crop_and_resize"):
+        raise DescriptorError(
+            f"roi goes with coordinates 'tf_crop_and_resize', and it with a roi; coordinates are "
+            f"{choice.coordinates!r} and roi {choice.roi!r}, for {where()}"
+        )
+
+
+def resized_axes(
+    axes: Iterable[SupportsIndex] | None, named: Mapping[str, tuple[Any, ...]], rank: int, where: _Where
+) -> tuple[int, ...]:
+    """The axes, counted from 0: one for each of the numbers in ``named``; default: the last ones.
+
+    Raises:
+        DescriptorError: not as many, more than there are, out of range, or one twice.
+    """
+    given = integers("axes", axes, where) if axes is not None else None
+    count = len(given if given is not None else next(iter(named.values())))
+    for name, numbers in named.items():
+        if len(numbers) != count:
+            other = f"axes {given}" if given is not None else "{} {}".format(*next(iter(named.items())))
+            raise DescriptorError(f"{other} and {name} {numbers} must be equally many, for {where()}")
+        if given is None and count > rank:
+            raise DescriptorError(f"{name} {numbers} are more than the {rank} axes of {where()}")
+    if given is None:
+        return tuple(range(rank - count, rank))
+    for axis in given:
+        if not -rank <= axis < rank:
+            raise DescriptorError(f"axis {axis} of axes {given} is outside [-{rank}, {rank}) of {where()}")
+    found = tuple(axis % rank for axis in given)
+    if len(set(found)) != len(found):
+        raise DescriptorError(f"axes {given} name an axis twice in {where()}")
+    return found
+
+
+def _keeping_aspect(
+    policy: str, old: tuple[int, ...], sizes: tuple[int, ...], where: _Where
+) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
+    """One scale for all axes, that of the one which shrinks most, or least, and the sizes that it gives, halves up."""
+    if 0 in old:
+        raise DescriptorError(f"keep_aspect_ratio_policy {policy!r} needs axes with elements, for {where()}")
+    ratios = [Fraction(size, before) for size, before in zip(sizes, old, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    return tuple((2 * scale * before + 1) // 2 for before in old), (scale,) * len(old)
+
+
+def _require_agreement(old: tuple[int, ...], sizes: tuple[int, ...], scales: Sequence[Any], where: _Where) -> None:
+    for before, size, scale in zip(old, sizes, scales, strict=True):
+        # Sizes that keep an aspect ratio are rounded, others cut off.
+        if size not in (scaled_size(before, scale), int(before * float(scale) + 0.5)):
+            raise DescriptorError(
+                f"sizes {sizes} and scales {tuple(scales)} contradict each other: {before} * {scale} is "
+                f"{scaled_size(before, scale)}, not {size}, for {where()}"
+            )
+
+
+def _lines(
+    choice: Choice, old: tuple[int, ...], sizes: tuple[int, ...], factors: tuple[Fraction, ...], where: _Where
+) -> tuple[Line, ...]:
+    count = len(old)
+    if choice.input_offsets is not None or choice.output_offsets is not None:
+        offsets = [
+            _per_axis(name, value, (default,) * count, where)
+            for name, value, default in (
+                ("input_offsets", choice.input_offsets, Fraction(1, 2)),
+                ("output_offsets", choice.output_offsets, Fraction(-1, 2)),
+            )
+        ]
+        return tuple(
+            line_of_offsets(factor, *both) if factor else Line(1, 0, 1)
+            for factor, *both in zip(factors, *offsets, strict=True)
+        )
+    roi = _per_axis("roi", choice.roi, (Fraction(0),) * count + (Fraction(1),) * count, where)
+    return tuple(
+        line(choice.coordinates, Ends(before, size, factor, (roi[place], roi[place + count])))
+        if factor and before
+        else Line(1, 0, 1)  # an axis without elements
+        for place, (before, size, factor) in enumerate(zip(old, sizes, factors, strict=True))
+    )
+
+
+def _per_axis(argument: str, given: Any, default: tuple[Fraction, ...], where: _Where) -> tuple[Fraction, ...]:
+    if given is None:
+        return default
+    values = fractions(argument, given, where)
+    if len(values) != len(default):
+        raise DescriptorError(
+            f"{argument} has {len(values)} numbers where these axes need {len(default)}, for {where()}"
+        )
+    return values
+
+
+def _window(window: Any, sizes: tuple[int, ...], where: _Where) -> tuple[range, ...]:
+    """The part of each axis that ``window`` asks for: slices without a step; None: all of it."""
+    if window is None:
+        return tuple(range(size) for size in sizes)
+    given = tuple(window) if isinstance(window, Iterable) else (window,)
+    if len(given) != len(sizes):
+        raise DescriptorError(f"window has {len(given)} slices where these axes need {len(sizes)}, for {where()}")
+    return tuple(
+        _part(f"window[{place}]", part, size, where)
+        for place, (part, size) in enumerate(zip(given, sizes, strict=True))
+    )
+
+
+def _part(argument: str, part: Any, size: int, where: _Where) -> range:
+    if part is None:
+        return range(size)
+    if not isinstance(part, slice) or part.step not in (None, 1):
+        raise DescriptorError(f"{argument} must be a slice without a step, got {part!r}, for {where()}")
+    ends = (0 if part.start is None else part.start, size if part.stop is None else part.stop)
+    start, stop = integers(argument, ends, where)
+    if not 0 <= start <= stop <= size:
+        raise DescriptorError(f"{argument} [{start}, {stop}) exceeds the {size} outputs of its axis, for {where()}")
+    return range(start, stop)

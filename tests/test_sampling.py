@@ -1,0 +1,223 @@
+"""Bands of weights against fractions: every coordinate rule, mode and edge, one output index at a time."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from restride.errors import DescriptorError
+from restride.plan import Table, passes
+from restride.sampling import COORDINATES, MOST_TAPS, NEAREST_RULES, Choice, Parts, Sampling, Sums, resizing, steps
+
+HALF = Fraction(1, 2)
+
+
+def one_axis(source_size: int, size: int | None = None, scale=None, **choice) -> Sampling:
+    sizes, scales = None if size is None else (size,), None if scale is None else (scale,)
+    (sampling,) = resizing((source_size,), sizes, scales, None, None, Choice(**choice), lambda: "x").samplings
+    return sampling
+
+
+def matrix(rows) -> np.ndarray:
+    """The weights as a matrix of all outputs by all sources."""
+    made = np.zeros((rows.makes, rows.reads), np.float32)
+    index = np.arange(rows.makes)
+    for row, first, weights in zip(index, rows.first(index), rows.weights(index), strict=True):
+        assert 0 <= first <= rows.reads - rows.taps
+        made[row, first : first + rows.taps] = weights
+    return made
+
+
+def position(rule: str, o: int, i: int, n: int) -> Fraction:
+    """Where output o of n reads on an axis of i, as ONNX writes it."""
+    half_pixel = (o + HALF) * i / n - HALF
+    return {
+        "half_pixel": half_pixel,
+        "half_pixel_symmetric": half_pixel,
+        "pytorch_half_pixel": half_pixel if n > 1 else Fraction(0),
+        "align_corners": Fraction(o * (i - 1), n - 1) if n > 1 else Fraction(0),
+        "asymmetric": Fraction(o * i, n),
+        "tf_half_pixel_for_nn": (o + HALF) * i / n,
+        "tf_crop_and_resize": Fraction(1, 4) * (i - 1) + o * HALF * (i - 1) / (n - 1) if n > 1 else HALF * (i - 1),
+    }[rule]
+
+
+def keys(x: Fraction, a: Fraction) -> Fraction:
+    x = abs(x)
+    if x <= 1:
+        return (a + 2) * x**3 - (a + 3) * x**2 + 1
+    return a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a if x < 2 else Fraction(0)
+
+
+def weights_at(s: Fraction, size: int, mode: str, shrink: Fraction, exclude: bool, a: Fraction) -> list[Fraction]:
+    """The weight of every source index for a read at s: all taps, then the rules of the edges."""
+    taps = {}
+    for j in range(math.floor(s - 2 / shrink) - 1, math.ceil(s + 2 / shrink) + 2):
+        x = (j - s) * shrink
+        taps[j] = max(1 - abs(x), Fraction(0)) if mode == "linear" else keys(x, a)
+    total = sum(taps.values())
+    if exclude and any(weight for j, weight in taps.items() if 0 <= j < size):
+        taps = {j: weight for j, weight in taps.items() if 0 <= j < size}
+        total = sum(taps.values())
+    found = [Fraction(0)] * size
+    for j, weight in taps.items():
+        found[min(max(j, 0), size - 1)] += weight / total
+    return found
+
+
+@pytest.mark.parametrize("rule", COORDINATES)
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("exclude", [False, True])
+def test_weights_are_those_of_the_formula(rule, mode, antialias, exclude):
+    roi = (0.25, 0.75) if rule == "tf_crop_and_resize" else None
+    for i, n in [(1, 1), (1, 4), (2, 3), (3, 2), (5, 5), (4, 9), (9, 4), (13, 3), (20, 1), (7, 1)]:
+        sampling = one_axis(
+            i, n, mode=mode, coordinates=rule, roi=roi, antialias=antialias, exclude_outside=exclude, cubic_a=-0.5
+        )
+        shrink = min(Fraction(n, i), Fraction(1)) if antialias else Fraction(1)
+        found = matrix(sampling)
+        for o in range(n):
+            exact = weights_at(position(rule, o, i, n), i, mode, shrink, exclude, Fraction(-1, 2))
+            for weight, right in zip(found[o].tolist(), exact, strict=True):
+                assert abs(weight - right) <= max(abs(right), Fraction(1, 1000)) / (1 << 23), (i, n, o)
+
+
+@pytest.mark.parametrize("nearest", NEAREST_RULES)
+@pytest.mark.parametrize("rule", COORDINATES)
+def test_nearest_is_the_rounded_position(nearest, rule):
+    rounded = {
+        "half_up": lambda s: math.floor(s + HALF),
+        "round_prefer_ceil": lambda s: math.floor(s + HALF),
+        "round_prefer_floor": lambda s: math.ceil(s - HALF),
+        "floor": math.floor,
+        "ceil": math.ceil,
+    }[nearest]
+    roi = (0.25, 0.75) if rule == "tf_crop_and_resize" else None
+    for i in range(1, 14):
+        for n in range(1, 14):
+            sampling = one_axis(i, n, mode="nearest", nearest=nearest, coordinates=rule, roi=roi)
+            taken = sampling.first(np.arange(n)).tolist()
+            assert taken == [min(max(rounded(position(rule, o, i, n)), 0), i - 1) for o in range(n)], (i, n)
+
+
+def test_area_is_the_mean_of_what_an_output_covers():
+    for i in range(1, 14):
+        for n in range(1, 14):
+            found = matrix(one_axis(i, n, mode="area"))
+            for o in range(n):
+                covered = range(o * i // n, -(-(o + 1) * i // n))
+                mean = np.float32(1 / len(covered))
+                assert found[o].tolist() == [mean if j in covered else 0 for j in range(i)], (i, n, o)
+
+
+def test_offsets_of_directml_are_half_pixel_by_default():
+    for size in (3, 8, 13):
+        whole = one_axis(8, size, input_offsets=(0.5,), output_offsets=(-0.5,))
+        assert whole.line == one_axis(8, size).line
+    assert one_axis(8, 4, scale=0.5, input_offsets=(-1,), output_offsets=(0,)).line.at(1) == 3
+
+
+def test_a_scale_enters_the_coordinates_unless_it_is_recomputed():
+    assert one_axis(5, scale=0.7).size == 3
+    assert one_axis(5, scale=0.7).line.at(1) == Fraction(3, 2) / Fraction(7, 10) - HALF
+    assert one_axis(5, scale=0.7, recompute_scale_factor=True).line == one_axis(5, 3).line
+    # A float is the decimal number that it prints: output 1 of 0.1 reads at 10, not at 9.99...
+    assert one_axis(100, scale=0.1, mode="nearest", nearest="floor", coordinates="asymmetric").first(
+        np.arange(3)
+    ).tolist() == [0, 10, 20]
+    assert one_axis(100, scale=0.29).size == 28  # 100 * 0.29 in f64, as torch and ONNX have it
+    assert one_axis(100, scale=Fraction(29, 100)).size == 29
+    assert one_axis(10, scale=np.float32(0.5)).size == 5
+
+
+def test_aspect_ratios_are_kept_by_one_scale():
+    for policy, sizes in (("not_larger", (7, 14)), ("not_smaller", (10, 20))):
+        found = resizing((20, 40), (7, 20), None, None, None, Choice(keep_aspect_ratio_policy=policy), lambda: "x")
+        assert found.sizes == sizes
+
+
+def test_what_is_outside_the_source_is_known():
+    # 0.5 to 1.5 of an axis of 5: reads at 2, 3, 4, 5, 6.
+    sampling = one_axis(5, 5, coordinates="tf_crop_and_resize", roi=(0.5, 1.5))
+    assert sampling.inside == range(3)
+    assert one_axis(5, 5, coordinates="tf_crop_and_resize", roi=(1.5, 0.5)).inside == range(2, 5)
+    assert one_axis(5, 1, coordinates="tf_crop_and_resize", roi=(2, 3)).inside == range(0)
+    assert one_axis(5, 4, coordinates="tf_crop_and_resize", roi=(0.5, 0.5)).inside == range(4)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic", "area"])
+def test_the_transpose_has_the_weights_of_the_matrix(mode):
+    choices = [{}] if mode == "area" else [{"coordinates": rule} for rule in COORDINATES[:-1]]
+    choices += [
+        {"coordinates": "tf_crop_and_resize", "roi": roi} for roi in ((1.2, -0.3), (0.1, 0.7)) if mode != "area"
+    ]
+    choices += [{"antialias": True, "exclude_outside": True}] if mode in ("linear", "cubic") else []
+    for choice in choices:
+        for i, n in [(1, 1), (1, 30), (30, 1), (5, 7), (7, 5), (4, 13), (13, 4)]:
+            sampling = one_axis(i, n, mode=mode, **choice)
+            forward = matrix(sampling)
+            outside = [o for o in range(n) if sampling.extrapolates and o not in sampling.inside]
+            forward[outside] = 0
+            assert (matrix(sampling.transposed()) == forward.T).all(), (choice, i, n)
+            assert sampling.transposed().transposed() == sampling
+
+
+def test_long_rows_go_in_parts_that_a_window_shares():
+    for sampling in (one_axis(70_000, 3, mode="area"), one_axis(1, 70_000).transposed()):
+        parts, sums = steps(sampling)
+        assert isinstance(parts, Parts)
+        assert isinstance(sums, Sums)
+        assert parts.taps == MOST_TAPS
+        whole = np.zeros((sampling.makes, sampling.reads), np.float32)
+        for row in range(parts.makes):
+            (first,), (weights,) = parts.first(np.array([row])), parts.weights(np.array([row]))
+            assert 0 <= first <= sampling.reads - MOST_TAPS
+            whole[row // parts.count, first : first + MOST_TAPS] += weights
+        assert (whole == matrix(sampling)).all()
+        assert (matrix(sums) == np.kron(np.eye(sampling.makes), np.ones((1, parts.count)))).all()
+
+
+def test_passes_do_the_least_work_and_never_one_axis_twice():
+    def of(sizes, new_sizes, **choice) -> list[list[int]]:
+        resized = resizing(sizes, new_sizes, None, None, None, Choice(**choice), lambda: "x")
+        return [[axis for axis, _ in tables] for tables in passes(resized)]
+
+    assert of((1080, 1920), (224, 224)) == [[1, 0]]
+    assert of((1080, 1920), (224, 224), antialias=True) == [[1], [0]]
+    assert of((5, 5), (5, 5)) == []
+    assert of((2, 2, 2, 2, 2), (3, 3, 3, 3, 3), mode="nearest") == [[4, 3, 2, 1, 0]]
+    five = of((2, 2, 2, 2, 2), (3, 3, 3, 3, 3))
+    assert [axis for axes in five for axis in axes] == [4, 3, 2, 1, 0]
+    assert max(map(len, five)) <= 3
+    assert of((70_000, 4), (1, 8), mode="area") in ([[1], [0], [0]], [[1, 0], [0]])
+
+
+def test_a_window_of_the_source_is_what_its_rows_read():
+    sampling = one_axis(20, 7, antialias=True)
+    for start in range(7):
+        for stop in range(start, 8):
+            made = range(start, stop)
+            read = sampling.span(made)
+            used = np.flatnonzero(matrix(sampling)[start:stop].any(axis=0))
+            assert not len(used) or (read.start <= used[0] and used[-1] < read.stop)
+            table = Table(sampling, start, stop - start, read.start) if made else None
+            assert table is None or table.reads() == (0, len(read) - 1)
+
+
+def test_huge_axes_are_exact():
+    size = 3 * (1 << 60) + 1
+    sampling = one_axis(size, 5)
+    for o in range(5):
+        s = (o + HALF) * size / 5 - HALF
+        assert sampling.first(np.array([o])).tolist() == [math.floor(s)]
+        weights = sampling.weights(np.array([o]))[0].tolist()
+        assert weights == [np.float32(1 - (s - math.floor(s))), np.float32(s - math.floor(s))]
+
+
+def test_refusals_name_the_argument():
+    with pytest.raises(DescriptorError, match=r"scales\[0\] must be a number, got True"):
+        one_axis(5, scale=True)
