@@ -73,6 +73,8 @@ def _run_one(kernel: KernelSpec, src: np.ndarray, dst: np.ndarray) -> None:
         _strided(kernel, axes, windows, name)
     elif name in ("convert_fours", "convert_planes"):
         _fours(kernel, axes, windows)
+    elif name == "resample_rows":
+        _rows(kernel, axes, windows, parameters)
     else:
         _elements(kernel, axes, windows, parameters)
     _write_back(kernel, windows, dst)
@@ -209,16 +211,67 @@ def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray
         pairs = _pair_places(kernel, axes, coordinates, len(dst))
         _put_converted(kernel, windows, np.broadcast_to(src, dst.shape) % (1 << 32), dst, pairs)
         return
-    source = windows[0].view(unsigned)
-    if kernel.shader.startswith("resample_linear"):
-        assert kernel.constants[2] == 0, "the twin interpolates f32 only"
-        values = _interpolated(source.view(np.float32), src_base, axes, coordinates, parameters.reshape(-1, 4))
-        _put(windows[1].view(np.float32), dst, values)
-        return
+    if kernel.shader in ("resample", "resample_specialised"):
+        _put_interpolated(kernel, windows, axes, coordinates, dst, parameters)
+    else:
+        _put_moved(bits, windows, src_base, axes, coordinates, dst, parameters)
+
+
+def _put_interpolated(
+    kernel: KernelSpec,
+    windows: list[np.ndarray],
+    axes: list[TwinAxis],
+    coordinates: list[np.ndarray],
+    dst: np.ndarray,
+    parameters: np.ndarray,
+) -> None:
+    assert kernel.constants[2:4] == (0, 0), "the twin interpolates f32 only"
+    assert kernel.constants[5] == 0, "without scales"
+    source = windows[0].view(np.float32)
+    values = _interpolated(source, kernel.push[0], axes, coordinates, parameters, kernel.constants[6])
+    _put(windows[1].view(np.float32), dst, values)
+
+
+def _put_moved(
+    bits: int,
+    windows: list[np.ndarray],
+    src_base: int,
+    axes: list[TwinAxis],
+    coordinates: list[np.ndarray],
+    dst: np.ndarray,
+    parameters: np.ndarray,
+) -> None:
     src = np.full(len(dst), src_base, np.int64)
     for axis, coordinate in zip(axes, coordinates, strict=True):
         src += parameters[4 * axis.table + coordinate] if axis.table else coordinate * axis.src
-    _put(windows[1].view(unsigned), dst, _at(source, src % (1 << 32)))
+    source, out = (window.view(f"u{bits // 8}") for window in windows)
+    _put(out, dst, _at(source, src % (1 << 32)))
+
+
+def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
+    """resample_rows.comp: groups along the elements of a row, blocks of eight rows, and the axes outside the rows."""
+    src_base, dst_base, pieces = kernel.push[:3]
+    bits, elements = kernel.constants[:2]
+    position, taps = kernel.constants[7] & 15, kernel.constants[7] >> 4
+    row = axes[position]
+    assert 1 <= taps <= 4
+    assert row.src != 0
+    assert kernel.groups[:2] == (-(-pieces // 128), -(-row.size // 8))
+    outer, rows, inner = np.indices((kernel.groups[2], row.size, pieces * elements)).reshape(3, -1)
+    _, inner_dst, inner_coordinates = _walk(inner, axes[:position])
+    _, outer_dst, outer_coordinates = _walk(outer, axes[position + 1 :])
+    dst = dst_base + inner_dst + rows * row.dst + outer_dst
+    assert elements * bits >= 32
+    side_by_side = dst.reshape(-1, elements)
+    assert (side_by_side == side_by_side[:, :1] + np.arange(elements)).all()
+    assert (side_by_side[:, 0] % elements == 0).all()
+    coordinates = [*inner_coordinates, rows, *outer_coordinates]
+    if kernel.constants[6]:
+        assert axes[position].slot >> 2 == taps
+        _put_interpolated(kernel, windows, axes, coordinates, dst, parameters)
+    else:
+        assert kernel.constants[2] == kernel.constants[3], "the twin moves elements as they are"
+        _put_moved(bits, windows, src_base, axes, coordinates, dst, parameters)
 
 
 def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> None:
@@ -354,24 +407,36 @@ def _put_converted(
 
 
 def _interpolated(
-    source: np.ndarray, src_base: int, axes: list[TwinAxis], coordinates: list[np.ndarray], rows: np.ndarray
+    source: np.ndarray,
+    src_base: int,
+    axes: list[TwinAxis],
+    coordinates: list[np.ndarray],
+    words: np.ndarray,
+    slots: int,
 ) -> np.ndarray:
-    """Nested sums of two taps in f32, slot 0 innermost, as value_1, value_2, ... of resample_linear.comp."""
+    """Nested sums of weighted taps in f32, slot 0 innermost, as value_1, value_2, ... of resample.comp."""
     offset = np.full(len(coordinates[0]), src_base, np.int64)
-    slots = {}
+    taps = {}
     for axis, coordinate in zip(axes, coordinates, strict=True):
         if axis.table:
-            slots[axis.slot] = rows[axis.table + coordinate]
+            count = axis.slot >> 2
+            row = 4 * axis.table + coordinate * (1 + count)
+            offset += words[row]
+            weights = words[row[:, None] + 1 + np.arange(count)].astype(np.uint32).view(np.float32)
+            taps[axis.slot & 3] = (axis.src, weights)
         else:
             offset += coordinate * axis.src
+    assert sorted(taps) == list(range(slots & 3))
+    start = np.float32(0.0 if slots & 4 else -0.0)
 
     def value(slot: int, offset: np.ndarray) -> np.ndarray:
         if slot < 0:
             return _at(source, offset % (1 << 32))
-        taps = slots[slot]
-        weights = taps[:, 2:].astype(np.uint32).view(np.float32)
-        parts = [value(slot - 1, offset + taps[:, tap]) * weights[:, tap] for tap in (0, 1)]
-        parts = [np.where(weights[:, tap] == 0, np.float32(-0.0), parts[tap]) for tap in (0, 1)]
-        return parts[0] + parts[1]
+        stride, weights = taps[slot]
+        total = np.full(len(offset), start)
+        for tap in range(weights.shape[1]):
+            part = value(slot - 1, offset + tap * stride) * weights[:, tap]
+            total = total + np.where(weights[:, tap] == 0, np.float32(-0.0), part)
+        return total
 
-    return value(len(slots) - 1, offset)
+    return value(len(taps) - 1, offset)

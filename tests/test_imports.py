@@ -56,7 +56,7 @@ LAYERS = (
     ("equation", "kernel"),
     ("desc",),
     ("scales",),
-    ("arithmetic",),
+    ("arithmetic", "sampling"),
     ("injective", "views", "layout", "reference", "plan", "dlpack"),
     ("host",),
     ("runtime",),
@@ -64,7 +64,8 @@ LAYERS = (
     ("tensor",),
     ("arrays",),
     ("destination",),
-    ("ops",),
+    ("ops", "interpolation"),
+    ("resampling",),
     ("quantization",),
     ("drawing",),
 )
@@ -82,7 +83,7 @@ def part_of(name: str) -> str:
 
 def test_the_graph_has_its_modules():
     assert {"restride", "restride.desc", "restride.plan.copy", "restride.runtime.vulkan", "restride.ops"} <= set(GRAPH)
-    assert "restride.desc" in GRAPH["restride.ops"]
+    assert "restride.desc" in GRAPH["restride.destination"]
     assert "restride.tensor" in GRAPH["restride"]
 
 
@@ -129,8 +130,8 @@ def test_runtimes_see_no_descriptor():
 
 
 def test_the_reference_shares_nothing_with_the_plan():
-    assert forbidden("reference", "plan", "kernel", "views", "runtime", "device", "tensor", "ops", "host") == []
-    assert forbidden("reference", "equation", "injective", "layout") == []
+    assert forbidden("reference", "plan", "sampling", "kernel", "equation", "injective", "layout", "views") == []
+    assert forbidden("reference", "runtime", "device", "tensor", "ops", "host") == []
     reference = {name for name in ALL_IMPORTS if part_of(name) == "restride.reference"}
     used = {needed for name in reference for needed in ALL_IMPORTS[name] if part_of(needed) == "restride.desc"}
     assert used == {"restride.desc"}, "the reference reads the fields of a descriptor, not the arithmetic behind them"
@@ -151,13 +152,16 @@ sys.modules["vulkan"] = sys.modules["kp"] = None  # importing them raises Import
 import numpy as np
 import restride as rs
 from restride.kernel import Limits
-from restride.plan import copy_kernels, resample_kernels
+from restride.arithmetic import NO_ARITHMETIC
+from restride.plan import copy_kernels, passes, resample_kernels
+from restride.sampling import Choice, resizing
 
 desc = rs.TensorDesc.parse("u8[3,5]{0,1}")
 assert desc.offset_of((1, 2)) == 7
 assert rs.dml_buffer_tensor_size("f32", (1, 1, 3, 5), (15, 15, 5, 1)) == 60
 assert copy_kernels(desc, rs.TensorDesc("u8", (3, 5)), Limits(), False)
-assert resample_kernels(desc, rs.TensorDesc("u8", (3, 9)), (1,), "linear", Limits(), True)
+(tables,) = passes(resizing(desc.sizes, (9,), None, (1,), None, Choice(), str))
+assert resample_kernels(desc, rs.TensorDesc("u8", (3, 9)), tables, NO_ARITHMETIC, Limits(), True)
 assert rs.reference.resample(np.float32([0, 8]), (4,)).tolist() == [0, 2, 6, 8]
 assert rs.reference.strided_slice(np.arange(5), (0,), (5,), (-2,)).tolist() == [4, 2, 0]
 for runtime in ("vulkan", "kompute"):

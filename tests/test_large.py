@@ -175,11 +175,11 @@ def test_linear_where_neighbours_lie_further_apart_than_a_binding_reaches(narrow
     before = narrow_device.counters().dispatches
     result = rs.resample(source, target, axes=axes)
     assert narrow_device.counters().dispatches > before + 2
-    lowest, highest = rs.reference.resample_limits(x, target, axes)
+    lowest, highest = rs.reference.resample_limits(x, target, axes=axes)
     assert ((lowest <= result.numpy()) & (result.numpy() <= highest)).all()
     with open_device("vulkan") as roomy:
         whole = rs.resample(rs.asarray(x, device=roomy), target, axes=axes).numpy()
     np.testing.assert_array_equal(result.numpy().view(np.uint32), whole.view(np.uint32))
     outer = rs.resample(source, (4,), axes=(0,)).numpy()
-    lowest, highest = rs.reference.resample_limits(x, (4,), (0,))
+    lowest, highest = rs.reference.resample_limits(x, (4,), axes=(0,))
     assert ((lowest <= outer) & (outer <= highest)).all()

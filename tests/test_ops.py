@@ -252,7 +252,7 @@ def test_any_axes(axes, mode, device):
     x = fill.numbers(rs.TensorDesc("f32", ()).dtype, 3 * 4 * 5 * 2).reshape(3, 4, 5, 2)
     sizes = (5, 3, 9, 4)[: len(axes)]
     result = rs.resample(rs.asarray(x, device=device), sizes, axes=axes, mode=mode).numpy()
-    lowest, highest = rs.reference.resample_limits(x, sizes, axes, mode)
+    lowest, highest = rs.reference.resample_limits(x, sizes, axes=axes, mode=mode)
     assert result.shape == lowest.shape
     assert ((lowest <= result) & (result <= highest)).all()
 
@@ -305,7 +305,7 @@ def test_layouts_of_the_result(device):
 def test_a_layout_with_an_arrow_permutes_the_result(device):
     x = fill.numbers(rs.TensorDesc("u8", ()).dtype, 2 * 6 * 7 * 3).reshape(2, 6, 7, 3)
     result = rs.resample(rs.asarray(x, device=device), (9, 4), axes=(1, 2), mode="nearest", layout="NHWC->NCHW")
-    expected = rs.reference.resample(x, (9, 4), (1, 2), "nearest").transpose(0, 3, 1, 2)
+    expected = rs.reference.resample(x, (9, 4), axes=(1, 2), mode="nearest").transpose(0, 3, 1, 2)
     assert_equal(result, expected)
     assert result.desc == rs.TensorDesc("u8", (2, 3, 9, 4))
     out = poisoned(rs.TensorDesc("u8", (2, 3, 9, 4), (150, 50, 5, 1), 1), device)

@@ -251,9 +251,9 @@ def resampled(x: np.ndarray, resize: tuple, mode: str, desc: rs.TensorDesc, devi
     rs.resample(source, target, axes=axes, mode=mode, out=out)
     elements = rs.reference.from_buffer(out.buffer(), desc)
     if mode == "nearest":
-        assert_same(elements, rs.reference.resample(x, target, axes, mode))
+        assert_same(elements, rs.reference.resample(x, target, axes=axes, mode=mode))
     else:
-        lowest, highest = rs.reference.resample_limits(x, target, axes, mode)
+        lowest, highest = rs.reference.resample_limits(x, target, axes=axes, mode=mode)
         wide = np.int64 if x.dtype.kind in "iu" else np.float64
         low, value, high = (each.astype(wide) for each in (lowest, elements, highest))
         wrong = np.argwhere((value < low) | (value > high))
@@ -347,7 +347,7 @@ class Chain:
 
     def resample(self) -> None:
         target, axes = self.draw(resizes(self.array.shape))
-        self.array = rs.reference.resample(self.array, target, axes, "nearest")
+        self.array = rs.reference.resample(self.array, target, axes=axes, mode="nearest")
         self.tensor = rs.resample(self.tensor, target, axes=axes, mode="nearest")
 
     def host(self) -> None:

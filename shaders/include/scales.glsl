@@ -104,7 +104,18 @@ vec2 dst_pair_at(uint place) {
     return has(DST_PAIRS) ? uintBitsToFloat(pairs[place]) : vec2(dispatch.dst_scale, dispatch.dst_zero_point);
 }
 
-// The destination element for a source element and the one that the destination has.
+// The destination element for the bits of an f32 and the element that the destination has.
+uvec2 made_of_f32(uint element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
+    if (STEPS != 0u) {
+        element = floatBitsToUint(through_scales(uintBitsToFloat(element), old, src_pair, dst_pair));
+    }
+    if (is_integer(DST_TYPE) && DST_TYPE != PRED && DST_WIDTH == 64u) {
+        return integer_of_f64(f64_of_f32(element), DST_TYPE, ROUNDING & 3u, (ROUNDING & SATURATES) != 0u);
+    }
+    return of_f32(element, DST_TYPE, ROUNDING & 3u, (ROUNDING & SATURATES) != 0u);
+}
+
+// The same for a source element.
 uvec2 made_of(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     uint rounding = ROUNDING & 3u;
     bool saturate = (ROUNDING & SATURATES) != 0u;
@@ -120,15 +131,10 @@ uvec2 made_of(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
         uvec2 magnitude = magnitude_of(bits, SRC_TYPE, negative);
         return integer_of(negative, magnitude, false, DST_TYPE, saturate);
     }
-    uint element = f32_of(bits, SRC_TYPE, is_exact && DST_TYPE != F32);
-    if (!is_exact) {
-        element = floatBitsToUint(through_scales(uintBitsToFloat(element), old, src_pair, dst_pair));
+    if (is_exact && SRC_TYPE == F64 && is_integer(DST_TYPE) && DST_TYPE != PRED) {
+        return integer_of_f64(bits, DST_TYPE, rounding, saturate);
     }
-    bool is_f64 = is_exact && SRC_TYPE == F64;
-    if (is_integer(DST_TYPE) && DST_TYPE != PRED && (DST_WIDTH == 64u || is_f64)) {
-        return integer_of_f64(is_f64 ? bits : f64_of_f32(element), DST_TYPE, rounding, saturate);
-    }
-    return of_f32(element, DST_TYPE, rounding, saturate);
+    return made_of_f32(f32_of(bits, SRC_TYPE, is_exact && DST_TYPE != F32), old, src_pair, dst_pair);
 }
 
 // ---- elements by their offsets, whatever their width; elements.glsl has the destinations that share words

@@ -19,8 +19,9 @@ from restride.errors import (
     RestrideError,
     UnsupportedError,
 )
-from restride.ops import reorder, resample, strided_slice
+from restride.ops import reorder, strided_slice
 from restride.quantization import dequantize, normalize, quantize
+from restride.resampling import resample, resample_backward, source_window
 from restride.tensor import Tensor, empty
 
 __all__ = [
@@ -48,6 +49,8 @@ __all__ = [
     "reference",
     "reorder",
     "resample",
+    "resample_backward",
     "show",
+    "source_window",
     "strided_slice",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 from restride import views
 from restride.arrays import asarray
 from restride.desc import TensorDesc
-from restride.dtypes import DType
+from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
 from restride.injective import may_overlap, require_injective, written_by
 from restride.layout import Layout, axis_order, is_permutation, laid_out
@@ -35,12 +35,13 @@ def destination(
     out: Tensor | None,
     default: TensorDesc | None = None,
     dtype: DType | None = None,
+    in_place: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Where a result with the axes of ``like`` goes, of element type ``dtype`` or its own, proven fit to be written.
 
     Two tensors over the same memory: the result as the caller gets it, and the same elements with the axes in the order
     of ``like``, which differ when the layout is a permutation "A->B". ``default`` is the layout where none is asked
-    for; None: packed, row-major.
+    for; None: packed, row-major. ``in_place``: ``out`` may be the source itself.
     """
     order = axis_order(like, layout)
     permuted = views.permute(like, order) if is_permutation(layout) else like
@@ -54,10 +55,20 @@ def destination(
             raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
         require_injective(out.desc, "out")
         # Disjoint elements may share a word: whoever reads it finds its own bytes unchanged, whatever the others are.
-        in_place = dtype is not None and out.desc == src.desc and order == tuple(range(like.rank))
-        if out.memory is src.memory and not in_place and may_overlap(src.desc, written_by(out.desc)):
+        is_itself = in_place and out.desc == src.desc and order == tuple(range(like.rank))
+        if out.memory is src.memory and not is_itself and may_overlap(src.desc, written_by(out.desc)):
             raise DescriptorError(f"out {out.desc} must lie apart from the source {src.desc} in the buffer they share")
     if not is_permutation(layout):
         return dst, dst
     inverse = tuple(order.index(axis) for axis in range(like.rank))
     return dst, Tensor(dst.memory, views.permute(dst.desc, inverse), dst.device)
+
+
+def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Tensor | None) -> DType:
+    """The element type of a result: ``dtype``, or that of ``out``, of ``layout`` where it says one, or of ``src``."""
+    if dtype is not None:
+        try:
+            return as_dtype(dtype)
+        except DescriptorError as error:
+            raise DescriptorError(f"dtype: {error}, for {src}") from error
+    return out.dtype if out is not None else laid_out(src, layout).dtype

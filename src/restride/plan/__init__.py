@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from functools import lru_cache
 
 from restride.arithmetic import Arithmetic
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem, simplify
+from restride.plan.boxes import MAX_TABLE_BYTES
 from restride.plan.conversion import Conversion
 from restride.plan.convert import conversion_kernels
 from restride.plan.copy import plan_copy
 from restride.plan.fill import padding_kernels
 from restride.plan.general import general_kernels
+from restride.plan.passes import passes
 from restride.plan.places import Place
-from restride.plan.regions import Region, Walk, walks
-from restride.plan.resample import LINEAR_TYPES, plan_linear, plan_nearest
-from restride.plan.tables import TAPS, table
+from restride.plan.regions import Region, walks
+from restride.plan.resample import MOST_SLOTS, Tables, is_index, plan_resample
+from restride.plan.tables import Table
 
 __all__ = [
-    "LINEAR_TYPES",
+    "MOST_SLOTS",
     "Axis",
     "Problem",
+    "Table",
+    "Tables",
     "byte_copy_kernels",
     "convert_kernels",
     "copy_kernels",
     "copy_problems",
+    "is_index",
     "is_resampled_by_walks",
     "padding_kernels",
+    "passes",
     "resample_kernels",
     "taps_fit",
 ]
 
 _MOST_PAIR_BYTES_REMEMBERED = 1 << 12
-
-_MOST_REMEMBERED = 1 << 16
-"""Output indices of all resampled axes, at 16 bytes each the 1 MiB that one dispatch's tables may have."""
 
 
 @lru_cache(maxsize=1024)
@@ -100,73 +102,38 @@ def is_resampled_by_walks(src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...
     """False where tiles or blocks lie along resampled axes: then a copy without them is to be resampled."""
     if src.strides is not None and dst.strides is not None:
         return True
-    resampled = {axis: src.sizes[axis] for axis in axes if src.sizes[axis] != dst.sizes[axis]}
     region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst))
-    return not resampled or not dst.numel or walks(region, resampled) is not None
+    return not axes or not dst.numel or walks(region, {axis: src.sizes[axis] for axis in axes}) is not None
 
 
-def taps_fit(src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...], mode: str, limits: Limits) -> bool:
+def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
     """True when what one output element reads leaves a window room for others: a sixteenth of the binding range.
 
     Linear along axis 0 of f32[3,6000,6000] reads 144 MB apart, more than the 128 MiB that llvmpipe binds.
     """
-    resampled = [axis for axis in axes if src.sizes[axis] not in (1, dst.sizes[axis])]
     strides = src.strides or [src.address.stride(axis) for axis in range(src.rank)]
-    apart = sum((TAPS[mode] - 1) * abs(strides[axis]) for axis in resampled) * src.dtype.itemsize
+    apart = sum((table.taps - 1) * abs(strides[axis]) for axis, table in tables) * src.dtype.itemsize
     return apart <= limits.max_buffer_range - limits.max_buffer_range // 16
 
 
 def resample_kernels(
-    src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...], mode: str, limits: Limits, specialised: bool
+    src: TensorDesc, dst: TensorDesc, tables: Tables, arithmetic: Arithmetic, limits: Limits, specialised: bool
 ) -> Iterable[KernelSpec]:
-    """Dispatches that resample ``src`` to the sizes of ``dst`` along ``axes``; other sizes must be equal.
+    """Dispatches that resample ``src`` into ``dst`` by ``tables``, at most ``MOST_SLOTS``; other sizes must be equal.
 
     Remembered where the tables fit one dispatch; otherwise made one by one, so that the tables of an axis of millions
     are never in memory together.
     """
-    if sum(dst.sizes[axis] for axis in axes) <= _MOST_REMEMBERED:
-        return _remembered_resample(src, dst, axes, mode, limits, specialised)
-    return _resample(src, dst, axes, mode, limits, specialised)
+    if dst.numel == 0:
+        return ()
+    conversion = Conversion(src.dtype, dst.dtype, arithmetic)
+    if sum(table.nbytes for _, table in tables) <= MAX_TABLE_BYTES:
+        return _remembered_resample(src, dst, tables, conversion, limits, specialised)
+    return plan_resample(src, dst, tables, conversion, limits, specialised)
 
 
 @lru_cache(maxsize=64)
 def _remembered_resample(
-    src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...], mode: str, limits: Limits, specialised: bool
+    src: TensorDesc, dst: TensorDesc, tables: Tables, conversion: Conversion, limits: Limits, specialised: bool
 ) -> tuple[KernelSpec, ...]:
-    return tuple(_resample(src, dst, axes, mode, limits, specialised))
-
-
-def _resample(
-    src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...], mode: str, limits: Limits, specialised: bool
-) -> Iterable[KernelSpec]:
-    if dst.numel == 0:
-        return ()
-    # An axis that keeps its size is the identity, and is walked by stride.
-    resampled = [axis for axis in sorted(axes, reverse=True) if src.sizes[axis] != dst.sizes[axis]]
-    if not resampled:
-        return copy_kernels(src, dst, limits, specialised)
-    region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst))
-    found = walks(region, {axis: src.sizes[axis] for axis in resampled})
-    if found is None:
-        raise AssertionError(f"resampling {src} to {dst} along {axes} is not strided")
-    return (kernel for walk in found for kernel in _resample_walk(walk, src, dst, resampled, mode, limits, specialised))
-
-
-def _resample_walk(
-    walk: Walk,
-    src: TensorDesc,
-    dst: TensorDesc,
-    resampled: Sequence[int],
-    mode: str,
-    limits: Limits,
-    specialised: bool,
-) -> Iterable[KernelSpec]:
-    axes = list(walk.axes)
-    for slot, axis in enumerate(resampled):
-        position = walk.cut_from.index(axis)
-        sampled = table(mode, src.sizes[axis], dst.sizes[axis])
-        axes[position] = replace(axes[position], table=sampled, slot=slot)
-    problem = replace(walk, axes=tuple(axes)).problem(src.dtype.itemsize)
-    if mode == "nearest":
-        return plan_nearest(problem, limits, specialised)
-    return plan_linear(problem, src.dtype.name, limits, specialised)
+    return tuple(plan_resample(src, dst, tables, conversion, limits, specialised))

@@ -11,6 +11,9 @@ import numpy as np
 
 from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DType
+from restride.kernel import Limits
+from restride.plan.axes import Problem
+from restride.plan.boxes import longest
 from restride.plan.parameters import ROW_WORDS, Push
 from restride.plan.places import SharedPlace
 from restride.plan.regions import Pairs
@@ -88,6 +91,23 @@ class PairRange(NamedTuple):
     def nbytes(self) -> int:
         """Bytes of them."""
         return (self.highest + 1 - self.lowest) * PAIR_BYTES
+
+
+def pair_ranges(problem: Problem) -> tuple[PairRange, PairRange]:
+    """The pairs that a problem reads on both sides."""
+    ranges = []
+    for side, offset in enumerate(problem.pair_offsets):
+        reaches = [(axis.size - 1) * axis.pairs[side] for axis in problem.axes]
+        lowest = offset + sum(min(reach, 0) for reach in reaches)
+        ranges.append(PairRange(lowest, offset + sum(max(reach, 0) for reach in reaches)))
+    return ranges[0], ranges[1]
+
+
+def axis_with_too_many_pairs(problem: Problem, _limits: Limits) -> int | None:
+    """Where to cut a problem that reads more pairs than one dispatch may have."""
+    if sum(part.nbytes for part in pair_ranges(problem)) <= MOST_PAIR_BYTES:
+        return None
+    return longest(problem, lambda axis: (axis.size - 1) * sum(map(abs, axis.pairs)))
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem, moved
-from restride.plan.boxes import bind, boxes, longest, part_of, rows_of_groups
-from restride.plan.conversion import MOST_PAIR_BYTES, PAIRS_ALONG_FOUR, Conversion, PairRange
+from restride.plan.boxes import bind, boxes, part_of, rows_of_groups
+from restride.plan.conversion import PAIRS_ALONG_FOUR, Conversion, axis_with_too_many_pairs, pair_ranges
 from restride.plan.elements import GROUP_SIZE, variant, work_of
 from restride.plan.general import general_kernels
 from restride.plan.parameters import Push, pack_parameters, specialised_constants, word
@@ -36,7 +36,7 @@ def conversion_kernels(
         return
     for walk in found:
         for run in _whole_fours(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), limits):
-            for box in boxes(run, limits, _axis_with_too_many_pairs):
+            for box in boxes(run, limits, axis_with_too_many_pairs):
                 yield _convert(box, conversion, limits, specialised)
 
 
@@ -57,25 +57,9 @@ def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
         yield problem
 
 
-def _axis_with_too_many_pairs(problem: Problem, _limits: Limits) -> int | None:
-    if sum(part.nbytes for part in _ranges(problem)) <= MOST_PAIR_BYTES:
-        return None
-    return longest(problem, lambda axis: (axis.size - 1) * sum(map(abs, axis.pairs)))
-
-
-def _ranges(problem: Problem) -> tuple[PairRange, PairRange]:
-    """The pairs that a problem reads on both sides."""
-    ranges = []
-    for side, offset in enumerate(problem.pair_offsets):
-        reaches = [(axis.size - 1) * axis.pairs[side] for axis in problem.axes]
-        lowest = offset + sum(min(reach, 0) for reach in reaches)
-        ranges.append(PairRange(lowest, offset + sum(max(reach, 0) for reach in reaches)))
-    return ranges[0], ranges[1]
-
-
 def _convert(problem: Problem, conversion: Conversion, limits: Limits, specialised: bool) -> KernelSpec:
     bound = bind(problem, limits)
-    ranges = _ranges(problem)
+    ranges = pair_ranges(problem)
     fours = _fours(problem)
     axes = problem.axes if fours is None else fours.axes
     # The axes of a specialised kernel are constants; its header stays, so that there is always a buffer.

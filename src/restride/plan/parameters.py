@@ -52,7 +52,7 @@ def multiply_shift(divisor: int) -> tuple[int, int]:
 def specialised_constants(
     kernel: Sequence[int], axes: Sequence[Axis], tables: Sequence[int], pairs: bool = False
 ) -> tuple[int, ...]:
-    """The kernel's own constants, then the rank, then size, strides, table and slot of each axis, at most MAX_AXES.
+    """The kernel's own constants, the rank, then size, strides, table and ``slot_word`` of each axis, at most MAX_AXES.
 
     ``pairs``: behind the room for MAX_AXES axes, how far each moves among the pairs of both sides.
     """
@@ -60,11 +60,16 @@ def specialised_constants(
         raise AssertionError(f"a specialised kernel has constants for {MAX_AXES} axes, not {len(axes)}")
     constants = [*kernel, *[0] * (KERNEL_CONSTANTS - len(kernel)), len(axes)]
     for axis, table in zip(axes, tables, strict=True):
-        constants += [axis.size, word(axis.src), word(axis.dst), table, axis.slot]
+        constants += [axis.size, word(axis.src), word(axis.dst), table, slot_word(axis)]
     if pairs:
         constants += [0] * (AXIS_CONSTANTS * (MAX_AXES - len(axes)))
         constants += [word(step) for axis in axes for step in axis.pairs]
     return tuple(constants)
+
+
+def slot_word(axis: Axis) -> int:
+    """The slot of an axis, and four times the taps of its rows, if these have weights."""
+    return axis.slot if axis.table is None or axis.table.is_index else axis.slot + 4 * axis.table.taps
 
 
 def axis_rows(axis: Axis, table: int) -> list[int]:
@@ -72,7 +77,7 @@ def axis_rows(axis: Axis, table: int) -> list[int]:
     by_size = multiply_shift(axis.size) if axis.size > 1 else (0, 0)
     by_dst = multiply_shift(axis.dst) if axis.dst > 1 else (0, 0)
     walk = [axis.size, word(axis.src), word(axis.dst), table]
-    return [*walk, *by_size, *by_dst, axis.slot, *map(word, axis.pairs), 0]
+    return [*walk, *by_size, *by_dst, slot_word(axis), *map(word, axis.pairs), 0]
 
 
 def pack_parameters(axes: Sequence[Axis], specialised: bool) -> tuple[bytes, tuple[int, ...]]:
@@ -86,7 +91,7 @@ def pack_parameters(axes: Sequence[Axis], specialised: bool) -> tuple[bytes, tup
     for axis in axes:
         starts.append(0 if axis.table is None else row)
         if axis.table is not None:
-            words = axis.table.rows(axis.src).ravel()
+            words = axis.table.words(axis.src).ravel()
             padding = -len(words) % ROW_WORDS
             tables += [words, np.zeros(padding, np.uint32)]
             row += (len(words) + padding) // ROW_WORDS

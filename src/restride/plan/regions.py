@@ -126,10 +126,8 @@ def _walk(region: Region, runs: Sequence[Run], resampled: Mapping[int, int]) -> 
                     number = number.plus(Linear(0, ((weight, Index(place, size)),)))
             index.append(number)
     addresses = region.src.address(src_index), region.dst.address(dst_index)
-    pairs = [
-        Linear(0) if place is None else place.address(index)
-        for place, index in zip(region.pairs, (src_index, dst_index), strict=True)
-    ]
+    # Scales of a resampling are those of what it makes, on both sides.
+    pairs = [Linear(0) if place is None else place.address(dst_index) for place in region.pairs]
     if not all(address.is_affine for address in (*addresses, *pairs)):
         return None
     if sum(size > 1 or axis in resampled for axis, size in sizes) > MOST_STEPS:

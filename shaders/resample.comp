@@ -1,0 +1,68 @@
+// Resampling along up to three axes: nested sums of weighted elements, the last logical axis first, then the conversion.
+//
+// Each resampled axis has a table in `parameters`, a row an output index: the source offset of its first tap, then the weight of
+// every tap; taps are a stride of the axis apart. Linear, output 1 of 2 -> 3 lies half way: offset 0, weights 0.5 and 0.5.
+// One evaluation order, in f32 without contraction, so splitting a problem never changes a bit.
+// Without slots the tables have no weights: an element is moved, and converted.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+
+layout(local_size_x = 128) in;
+
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 1) buffer Dst { uint dst[]; };
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
+layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: tables
+layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point
+
+#define SCALES
+#include "dispatch.glsl"
+#include "convert.glsl"
+#include "scales.glsl"
+#include "taps.glsl"
+
+uint src_offset;
+uvec2 pair_offset;
+
+void begin_element() {
+    src_offset = dispatch.src_base;
+    pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
+}
+
+#define VISIT_AXIS(k) \
+    if (TABLE(k) == 0) { \
+        src_offset += coordinate * SRC(k); \
+    } else if (SLOTS == 0) { \
+        src_offset += words[4 * TABLE(k) + coordinate]; \
+    } else { \
+        uint count = SLOT(k) >> 2; \
+        uint row = 4 * TABLE(k) + coordinate * (1 + count); \
+        src_offset += words[row]; \
+        taps[SLOT(k) & 3u] = uvec3(count, SRC(k), row + 1); \
+    } \
+    if (has(SRC_PAIRS | DST_PAIRS)) { \
+        pair_offset += coordinate * PAIRS(k); \
+    }
+#include "axes.glsl"
+#include "elements.glsl"
+#include "destination.glsl"
+
+uint old_word(uint word) { return OWN_WORDS || LANES == 1 ? dst[word] : atomicOr(dst[word], 0u); }
+
+uvec2 element_bits(uint dst_offset) {
+    vec2 src_pair = src_pair_at(pair_offset.x);
+    vec2 dst_pair = dst_pair_at(pair_offset.y);
+    uvec2 old = load_old(dst_offset);
+    if (SLOTS == 0) {
+        return made_of(load_src(src_offset), old, src_pair, dst_pair);
+    }
+    float value;
+    switch (SLOTS) {
+        case 1: value = value_1(src_offset); break;
+        case 2: value = value_2(src_offset); break;
+        default: value = value_3(src_offset); break;
+    }
+    return made_of_f32(floatBitsToUint(value), old, src_pair, dst_pair);
+}
+
+void main() { write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x); }

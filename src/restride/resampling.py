@@ -1,0 +1,254 @@
+"""The operations that change sizes: resample, its transpose resample_backward, and the source that a window needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, SupportsIndex
+
+from restride.desc import TensorDesc
+from restride.destination import element_type, source_beside
+from restride.errors import DescriptorError, UnsupportedError
+from restride.integers import integers
+from restride.interpolation import part_read, resampled
+from restride.layout import Layout
+from restride.sampling import Choice, Resizing, real, resized_axes, resizing
+from restride.tensor import Tensor
+
+GRADIENT_TYPES = ("f32", "f16", "bf16")
+
+
+def resample(
+    x: Any,
+    sizes: Iterable[SupportsIndex] | None = None,
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: str = "linear",
+    *,
+    coordinates: str = "half_pixel",
+    nearest: str = "half_up",
+    cubic_a: float = -0.75,
+    antialias: bool = False,
+    exclude_outside: bool = False,
+    extrapolation_value: float = 0.0,
+    roi: Iterable[Any] | None = None,
+    keep_aspect_ratio_policy: str = "stretch",
+    input_offsets: Iterable[Any] | None = None,
+    output_offsets: Iterable[Any] | None = None,
+    recompute_scale_factor: bool = False,
+    window: Iterable[slice | None] | None = None,
+    source_sizes: Iterable[SupportsIndex] | None = None,
+    layout: Layout = None,
+    dtype: Any = None,
+    src_scale: Any = None,
+    src_zero_point: Any = None,
+    dst_scale: Any = None,
+    dst_zero_point: Any = None,
+    sum_scale: Any = None,
+    rounding: str = "nearest_even",
+    saturate: bool = True,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``x`` resized along ``axes``, to ``sizes`` or by ``scales``. docs/resample.md draws every rule.
+
+    An output element is a weighted sum of the source's elements, in f32, nested with the last axis first, so that a
+    window is bit for bit what the whole is there. The sum goes through the arithmetic of ``reorder``, and is rounded
+    once. "nearest" moves elements, bit for bit where neither type nor scale changes.
+
+    Args:
+        x: a Tensor, or what ``rs.asarray`` takes. Of 64 bits or pred: mode "nearest" alone.
+        sizes: output size of each of ``axes``.
+        scales: output elements for each element of the source; without ``sizes`` these are ``trunc(size * scale)``.
+        axes: which axes; negative ones count from the end; default: the last ones, as many as ``sizes`` or ``scales``.
+        mode: "nearest"; "linear", of two neighbours an axis; "cubic", of four (Keys); "area", the mean of all source
+            elements that the output element covers a part of.
+        coordinates: where an output index reads: "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+            "align_corners", "asymmetric", "tf_half_pixel_for_nn" or "tf_crop_and_resize". They follow ``scales``.
+        nearest: rounding of mode "nearest": "half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil".
+        cubic_a: the slope at 1 of mode "cubic": -0.75 in ONNX and torch, -0.5 in Pillow and antialiased in torch.
+        antialias: widen the filters of "linear" and "cubic" where an axis shrinks, to all that the output covers.
+        exclude_outside: taps outside the source count for nothing, and the rest for more; else the edge counts.
+        extrapolation_value: what "tf_crop_and_resize" gives for reads beyond the first and last element.
+        roi: of "tf_crop_and_resize": first edges of all axes, then last ones; 0 and 1 are first and last element.
+        keep_aspect_ratio_policy: "stretch"; "not_larger" or "not_smaller" than ``sizes``, with one scale for all axes.
+        input_offsets: DirectML's, one an axis, in place of ``coordinates``: output o reads at
+            ``(o - output_offset) / scale - input_offset``. Default: 1/2.
+        output_offsets: see ``input_offsets``. Default: -1/2.
+        recompute_scale_factor: coordinates follow sizes also where ``scales`` are given, as oneDNN's factors have it.
+        window: the part of the output to make, a slice for each of ``axes``.
+        source_sizes: ``x`` is only the part of a source of these sizes, all axes, that ``source_window`` says.
+        layout: of the result, as in ``reorder``; default: "any", the memory order, tiles or blocks of ``x``.
+        dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
+        src_scale: this and what follows as in ``reorder``, of the interpolated elements, against whose sizes it
+            broadcasts.
+        src_zero_point: as in ``reorder``.
+        dst_scale: as in ``reorder``.
+        dst_zero_point: as in ``reorder``.
+        sum_scale: as in ``reorder``.
+        rounding: as in ``reorder``.
+        saturate: as in ``reorder``; f16 and f8e5m2 resampled to themselves, without scales, keep infinities.
+        out: where to write instead, as in ``reorder``.
+
+    Raises:
+        DescriptorError: arguments do not fit each other or ``x``, or ``out`` does not fit.
+        UnsupportedError: an unknown name, or an element type that cannot be interpolated.
+
+    Source: oneDNN specification, Resampling; ONNX operators, Resize; DirectML, DML_RESAMPLE2_OPERATOR_DESC.
+    """
+    src = source_beside(x, out)
+    choice = Choice(
+        mode,
+        coordinates,
+        nearest,
+        cubic_a,
+        antialias,
+        exclude_outside,
+        roi,
+        keep_aspect_ratio_policy,
+        input_offsets,
+        output_offsets,
+        recompute_scale_factor,
+    )
+    whole_sizes = src.sizes if source_sizes is None else _whole_sizes(source_sizes, src.desc)
+    resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.desc.__str__)
+    outside = real("extrapolation_value", extrapolation_value, src.desc.__str__)
+    if source_sizes is not None and src.sizes != resized.read_sizes:
+        raise DescriptorError(
+            f"x {src.desc} must have the sizes {resized.read_sizes} of the part that source_window says, of "
+            f"source_sizes {resized.source_sizes}"
+        )
+    numbers = {
+        "src_scale": src_scale,
+        "src_zero_point": src_zero_point,
+        "dst_scale": dst_scale,
+        "dst_zero_point": dst_zero_point,
+        "sum_scale": sum_scale,
+        "rounding": rounding,
+        "saturate": saturate,
+    }
+    return resampled(src, resized, layout, dtype, out, outside, numbers)
+
+
+def resample_backward(
+    grad: Any,
+    input_sizes: Iterable[SupportsIndex],
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: str = "linear",
+    *,
+    coordinates: str = "half_pixel",
+    nearest: str = "half_up",
+    cubic_a: float = -0.75,
+    antialias: bool = False,
+    exclude_outside: bool = False,
+    roi: Iterable[Any] | None = None,
+    input_offsets: Iterable[Any] | None = None,
+    output_offsets: Iterable[Any] | None = None,
+    recompute_scale_factor: bool = False,
+    layout: Layout = None,
+    dtype: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The gradient of ``resample``'s source from that of its result: the exact transpose of its matrix.
+
+    A gather: every source element sums what read it, in one order, in f32, so every run gives the same bits.
+
+    Args:
+        grad: gradient of the result, f32, f16 or bf16; its sizes along ``axes`` are the result's.
+        input_sizes: sizes of the source along ``axes``.
+        scales: those that ``resample`` was given, if it was, for they enter the coordinates.
+        axes: which axes; default: the last ones, as many as ``input_sizes``.
+        mode: this and what follows as in ``resample``; what was extrapolated has no gradient.
+        coordinates: as in ``resample``.
+        nearest: as in ``resample``.
+        cubic_a: as in ``resample``.
+        antialias: as in ``resample``.
+        exclude_outside: as in ``resample``.
+        roi: as in ``resample``.
+        input_offsets: as in ``resample``.
+        output_offsets: as in ``resample``.
+        recompute_scale_factor: as in ``resample``.
+        layout: of the result; default: "any", the memory order, tiles or blocks of ``grad``.
+        dtype: element type of the result; default: that of ``out``, of ``layout``, or of ``grad``.
+        out: where to write instead, as in ``reorder``.
+
+    Raises:
+        DescriptorError: arguments do not fit each other or ``grad``.
+        UnsupportedError: an unknown name, or another element type.
+
+    Source: oneDNN specification, Resampling, backward propagation.
+    """
+    src = source_beside(grad, out)
+    choice = Choice(
+        mode,
+        coordinates,
+        nearest,
+        cubic_a,
+        antialias,
+        exclude_outside,
+        roi,
+        "stretch",
+        input_offsets,
+        output_offsets,
+        recompute_scale_factor,
+    )
+    forward = _forward(src.desc, input_sizes, scales, axes, choice)
+    for type_, argument in ((src.dtype, "grad"), (element_type(src.desc, layout, dtype, out), "dtype")):
+        if type_.name not in GRADIENT_TYPES:
+            raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}, for {src.desc}")
+    return resampled(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False})
+
+
+def source_window(
+    source_sizes: Iterable[SupportsIndex],
+    sizes: Iterable[SupportsIndex] | None = None,
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: str = "linear",
+    *,
+    window: Iterable[slice | None],
+    **arguments: Any,
+) -> tuple[slice, ...]:
+    """The part of a source that ``window`` of its resampling reads, a slice for each axis of the source.
+
+    ``rs.resample(x[part], ..., window=window, source_sizes=x.sizes)``, with ``part`` what this says, is bit for bit
+    ``rs.resample(x, ...)[window]``: an image that does not fit the device is resampled piece by piece.
+
+    Args:
+        source_sizes: of the source, all axes.
+        sizes: this and what follows as in ``resample``.
+        scales: as in ``resample``.
+        axes: as in ``resample``.
+        mode: as in ``resample``.
+        window: as in ``resample``.
+        arguments: ``coordinates`` to ``recompute_scale_factor``, as in ``resample``.
+
+    Raises:
+        DescriptorError, UnsupportedError: as ``resample`` does.
+    """
+    unknown = sorted(set(arguments) - set(Choice._fields))
+    if unknown:
+        raise TypeError(f"source_window() got an unexpected keyword argument {unknown[0]!r}")
+    its_sizes = integers("source_sizes", source_sizes)
+    where = f"source_sizes {its_sizes}".__str__
+    resized = resizing(its_sizes, sizes, scales, axes, window, Choice(mode, **arguments), where)
+    return part_read(resized)
+
+
+def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tuple[int, ...]:
+    sizes = integers("source_sizes", source_sizes, part.__str__)
+    if len(sizes) != part.rank:
+        raise DescriptorError(f"source_sizes {sizes} must be as many as the axes of its part, {part}")
+    return sizes
+
+
+def _forward(
+    grad: TensorDesc, input_sizes: Iterable[SupportsIndex], scales: Any, axes: Any, choice: Choice
+) -> Resizing:
+    """The resampling that made what ``grad`` is the gradient of."""
+    given = integers("input_sizes", input_sizes, grad.__str__)
+    its_axes = resized_axes(axes, {"input_sizes": given}, grad.rank, grad.__str__)
+    sizes = list(grad.sizes)
+    for axis, size in zip(its_axes, given, strict=True):
+        sizes[axis] = size
+    made = [grad.sizes[axis] for axis in its_axes]
+    return resizing(sizes, made, scales, its_axes, None, choice, grad.__str__)
