@@ -1,4 +1,4 @@
-"""The resample reference against numpy, scipy, brute force in fractions and, where installed, other libraries."""
+"""The resample reference against numpy, scipy, brute force in fractions, numbers by hand and opencv."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from restride.reference import resample, resample_bound, resample_limits
 from restride.reference.rounding import round_once
 
 BF16 = ml_dtypes.bfloat16
-LINEAR = [np.float32, np.float16, BF16, np.uint8, np.int8, np.int32]
+LINEAR = [
+    *(np.float32, np.float16, BF16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
+    *(np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32),
+]
 
 
 def brute_linear(x: list[Fraction], size: int) -> list[Fraction]:
@@ -63,7 +66,7 @@ def test_linear_over_axes_equals_scipy(sizes: tuple[int, ...], axes: tuple[int, 
     centres = [(np.arange(o) + 0.5) * i / o - 0.5 for i, o in zip(x.shape, target, strict=True)]
     grid = np.meshgrid(*centres, indexing="ij")
     expected = ndimage.map_coordinates(x.astype(np.float64), grid, order=1, mode="nearest")
-    np.testing.assert_allclose(resample(x, sizes, axes), expected, rtol=1e-6, atol=1e-4)
+    np.testing.assert_allclose(resample(x, sizes, axes=axes), expected, rtol=1e-6, atol=1e-4)
 
 
 def test_nearest_equals_integer_division_for_all_small_sizes() -> None:
@@ -159,12 +162,12 @@ def test_an_f32_evaluation_lies_within_the_limits(dtype: Any, sizes: tuple[int, 
         x = rng.integers(np.iinfo(element).min, np.iinfo(element).max, (6, 11, 13), element, endpoint=True)
     else:
         x = (rng.standard_normal((6, 11, 13)) * 100).astype(element)
-    low, high = resample_limits(x, sizes, axes)
+    low, high = resample_limits(x, sizes, axes=axes)
     actual = f32_nested(x, sizes, axes)
     assert low.dtype == high.dtype == actual.dtype == x.dtype
     assert (low <= actual).all()
     assert (actual <= high).all()
-    answer = resample(x, sizes, axes)
+    answer = resample(x, sizes, axes=axes)
     assert (low <= answer).all()
     assert (answer <= high).all()
 
@@ -256,7 +259,7 @@ def test_eight_axes() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"sizes": None}, r"resample of f32\[2,3\]\{1,0\} needs sizes"),
+        ({}, r"resample of f32\[2,3\]\{1,0\} needs sizes or scales"),
         ({"sizes": (1, 2, 3)}, r"sizes names 3 axes, but f32\[2,3\]\{1,0\} has 2"),
         ({"sizes": (4,), "axes": (2,)}, r"axis 2 of axes \[2\] is outside \[-2, 2\)"),
         ({"sizes": (4, 4), "axes": (1, -1)}, r"axes \[1, -1\] names an axis twice"),
@@ -271,36 +274,19 @@ def test_errors_name_rule_argument_value_and_array(arguments: dict[str, Any], me
         resample(np.zeros((2, 3), np.float32), **arguments)
 
 
-@pytest.mark.parametrize("argument", [{"mode": "cubic"}, {"coordinates": "asymmetric"}, {"nearest": "floor"}])
-def test_what_is_not_there_yet_is_unsupported(argument: dict[str, Any]) -> None:
-    ((name, value),) = argument.items()
-    with pytest.raises(UnsupportedError, match=rf"{name} '{value}' is not one of "):
-        resample(np.zeros((2, 3), np.float32), (4,), **argument)
-
-
 def test_errors_of_the_array_itself() -> None:
     with pytest.raises(DescriptorError, match=r"size 4 of axis 1 needs at least one source element in f32\[2,0\]"):
         resample(np.zeros((2, 0), np.float32), [4])
-    with pytest.raises(UnsupportedError, match=r"linear resampling takes element types f32, .*, not u16\[3\]"):
-        resample(np.zeros(3, np.uint16), [4])
+    with pytest.raises(UnsupportedError, match=r"linear resampling takes element types f32, .*, not f64\[3\]"):
+        resample(np.zeros(3), [4])
     with pytest.raises(DescriptorError, match=r"sizes names 1 axes, but f32\[\] has 0"):
         resample(np.float32(3), [4])
     with pytest.raises(DescriptorError, match="rank 9 exceeds 8"):
         resample(np.zeros((1,) * 9), [4])
 
 
-class TestOtherLibraries:
-    """Second opinions, where they are installed."""
-
-    def test_torch(self) -> None:
-        torch: Any = pytest.importorskip("torch", reason="torch is not installed")
-        x = np.random.default_rng(8).standard_normal((2, 3, 9, 14)).astype(np.float32)
-        for mode, ours, options in (("bilinear", "linear", {"align_corners": False}), ("nearest-exact", "nearest", {})):
-            theirs = torch.nn.functional.interpolate(torch.from_numpy(x), size=(20, 5), mode=mode, **options).numpy()
-            np.testing.assert_allclose(resample(x, (20, 5), mode=ours), theirs, rtol=1e-5, atol=1e-6)
-
-    def test_opencv(self) -> None:
-        cv2: Any = pytest.importorskip("cv2", reason="opencv is not installed")
-        x = np.random.default_rng(8).standard_normal((9, 14)).astype(np.float32)
-        theirs = cv2.resize(x, (30, 21), interpolation=cv2.INTER_LINEAR)
-        np.testing.assert_allclose(resample(x, (21, 30)), theirs, rtol=1e-4, atol=1e-5)
+def test_opencv() -> None:
+    cv2: Any = pytest.importorskip("cv2", reason="opencv is not installed")
+    x = np.random.default_rng(8).standard_normal((9, 14)).astype(np.float32)
+    theirs = cv2.resize(x, (30, 21), interpolation=cv2.INTER_LINEAR)
+    np.testing.assert_allclose(resample(x, (21, 30)), theirs, rtol=1e-4, atol=1e-5)

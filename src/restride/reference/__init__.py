@@ -1,12 +1,13 @@
 """The numpy reference: every operation again, numpy in and numpy out, no device, with arithmetic of its own.
 
 It shares no index, coordinate, rounding or conversion code with the plan or the shaders, so a mistake has to be made
-twice to pass. It favours the formula over speed: coordinates are exact fractions, linear interpolation is evaluated in
+twice to pass. It favours the formula over speed: coordinates are exact fractions, weighted sums are evaluated in
 float64, a conversion is an exact number rounded once.
 """
 
 from restride.reference.buffers import from_buffer, to_buffer
 from restride.reference.conversion import convert
+from restride.reference.gradient import resample_backward, resample_backward_limits
 from restride.reference.layouts import reorder
 from restride.reference.resampling import resample, resample_bound, resample_limits
 from restride.reference.windows import strided_slice
@@ -16,6 +17,8 @@ __all__ = [
     "from_buffer",
     "reorder",
     "resample",
+    "resample_backward",
+    "resample_backward_limits",
     "resample_bound",
     "resample_limits",
     "strided_slice",

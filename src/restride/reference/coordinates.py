@@ -1,64 +1,118 @@
-"""Where a destination index falls in the source: exact fractions, one row a destination index.
+"""Where an output index reads on a source axis: the formula of every rule, in exact fractions, one index at a time.
 
-oneDNN specification, Resampling, with the library's clamp at both borders; I source and O destination elements:
-``s = (o + 1/2) * I / O - 1/2``.
+A float counts as the decimal number that prints it: a scale of 0.1 is 1/10, and output 1 reads at exactly 10.
+
+Sources: ONNX operators, Resize, ``coordinate_transformation_mode``; DirectML, DML_RESAMPLE2_OPERATOR_DESC (offsets);
+oneDNN specification, Resampling (half_pixel).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
 
-import numpy as np
-
-_HALF = Fraction(1, 2)
+HALF = Fraction(1, 2)
 
 
-@dataclass(frozen=True, eq=False)
-class LinearTaps:
-    """Two taps a destination index: ``w0 * source[i0] + w1 * source[i1]``; int64 indices, float64 weights."""
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a resampling.
 
-    i0: np.ndarray[Any, Any]
-    i1: np.ndarray[Any, Any]
-    w0: np.ndarray[Any, Any]
-    w1: np.ndarray[Any, Any]
-
-
-def source_coordinate(index: int, source_size: int, destination_size: int) -> Fraction:
-    """``s = (o + 1/2) * I / O - 1/2``, always in ``(-1/2, I - 1/2)``. o=1, I=2, O=3: 1/2."""
-    return (index + _HALF) * source_size / destination_size - _HALF
-
-
-def round_half_away(value: Fraction) -> int:
-    """``roundf``: to nearest, halves away from zero. 1/2 -> 1, -1/2 -> -1, 5/2 -> 3."""
-    magnitude = math.floor(abs(value) + _HALF)
-    return magnitude if value >= 0 else -magnitude
-
-
-@lru_cache(maxsize=256)
-def nearest_indices(source_size: int, destination_size: int) -> np.ndarray[Any, Any]:
-    """``i = roundf(s)`` for every destination index; int64."""
-    coordinates = [source_coordinate(o, source_size, destination_size) for o in range(destination_size)]
-    return np.array([round_half_away(s) for s in coordinates], np.int64)
-
-
-@lru_cache(maxsize=256)
-def linear_taps(source_size: int, destination_size: int) -> LinearTaps:
-    """``i0 = max(floor(s), 0)``, ``i1 = min(ceil(s), I - 1)``, ``w1 = |s - i0|``, ``w0 = 1 - w1`` for every index.
-
-    Each weight is the float64 nearest to the exact fraction. 2 -> 3, o=1: s = 1/2, so both neighbours with weight 1/2.
-    Beyond a border both taps are the border's element, and the weights still add up to 1.
+    ``scale`` counts output elements for each source element: ``size / source_size``, or what the caller gave. ``roi``
+    is the first and last edge of tf_crop_and_resize; ``offsets`` are DirectML's, input and output, in place of a rule.
     """
-    coordinates = [source_coordinate(o, source_size, destination_size) for o in range(destination_size)]
-    lower = [max(math.floor(s), 0) for s in coordinates]
-    upper = [min(math.ceil(s), source_size - 1) for s in coordinates]
-    weights = [abs(s - i) for s, i in zip(coordinates, lower, strict=True)]
-    return LinearTaps(
-        i0=np.array(lower, np.int64),
-        i1=np.array(upper, np.int64),
-        w0=np.array([float(1 - w) for w in weights], np.float64),
-        w1=np.array([float(w) for w in weights], np.float64),
-    )
+
+    source_size: int
+    size: int
+    scale: Fraction
+    mode: str = "linear"
+    coordinates: str = "half_pixel"
+    nearest: str = "half_up"
+    cubic_a: Fraction = Fraction(-3, 4)
+    antialias: bool = False
+    exclude_outside: bool = False
+    roi: tuple[Fraction, Fraction] | None = None
+    offsets: tuple[Fraction, Fraction] | None = None
+
+    @property
+    def length(self) -> Fraction:
+        """Output elements that the scale makes of the source, of which ``size`` is a whole number."""
+        return self.scale * self.source_size
+
+
+def _half_pixel(axis: Axis, o: int) -> Fraction:
+    return (o + HALF) / axis.scale - HALF
+
+
+def _half_pixel_symmetric(axis: Axis, o: int) -> Fraction:
+    return HALF * axis.source_size * (1 - axis.size / axis.length) + _half_pixel(axis, o)
+
+
+def _pytorch_half_pixel(axis: Axis, o: int) -> Fraction:
+    return _half_pixel(axis, o) if axis.size > 1 else Fraction(0)
+
+
+def _align_corners(axis: Axis, o: int) -> Fraction:
+    return o * (axis.source_size - 1) / (axis.length - 1) if axis.length != 1 else Fraction(0)
+
+
+def _asymmetric(axis: Axis, o: int) -> Fraction:
+    return o / axis.scale
+
+
+def _tf_half_pixel_for_nn(axis: Axis, o: int) -> Fraction:
+    return (o + HALF) / axis.scale
+
+
+def _tf_crop_and_resize(axis: Axis, o: int) -> Fraction:
+    start, end = axis.roi or (Fraction(0), Fraction(1))
+    last = axis.source_size - 1
+    if axis.length == 1:
+        return (start + end) / 2 * last
+    return start * last + o * (end - start) * last / (axis.length - 1)
+
+
+_FORMULAS: dict[str, Callable[[Axis, int], Fraction]] = {
+    "half_pixel": _half_pixel,
+    "half_pixel_symmetric": _half_pixel_symmetric,
+    "pytorch_half_pixel": _pytorch_half_pixel,
+    "align_corners": _align_corners,
+    "asymmetric": _asymmetric,
+    "tf_half_pixel_for_nn": _tf_half_pixel_for_nn,
+    "tf_crop_and_resize": _tf_crop_and_resize,
+}
+
+COORDINATES = tuple(_FORMULAS)
+"""Names of the rules, ONNX's."""
+
+
+def source_coordinate(axis: Axis, o: int) -> Fraction:
+    """Where output index ``o`` reads; the centre of source element j is at j. half_pixel, 2 -> 3, o = 1: 1/2."""
+    if axis.offsets is not None:
+        input_offset, output_offset = axis.offsets
+        return (o - output_offset) / axis.scale - input_offset
+    return _FORMULAS[axis.coordinates](axis, o)
+
+
+def is_extrapolated(axis: Axis, s: Fraction) -> bool:
+    """tf_crop_and_resize alone does not read beyond the centres of the first and last element."""
+    return axis.coordinates == "tf_crop_and_resize" and not 0 <= s <= axis.source_size - 1
+
+
+_ROUNDED: dict[str, Callable[[Fraction], int]] = {
+    "half_up": lambda s: math.floor(s + HALF),
+    "round_prefer_ceil": lambda s: math.floor(s + HALF),
+    "round_prefer_floor": lambda s: math.ceil(s - HALF),
+    "floor": math.floor,
+    "ceil": math.ceil,
+}
+
+NEAREST = tuple(_ROUNDED)
+"""Names of the ways to take one element."""
+
+
+def nearest_index(axis: Axis, s: Fraction) -> int:
+    """The element that mode nearest takes. s = 1/2: 1 with half_up, 0 with round_prefer_floor."""
+    return min(max(_ROUNDED[axis.nearest](s), 0), axis.source_size - 1)

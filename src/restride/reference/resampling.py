@@ -1,222 +1,284 @@
 """The reference for ``resample``, and the interval in which every right answer lies.
 
-Source of the formulas: oneDNN specification, Resampling, forward propagation, with ``s = (o + 1/2) * I / O - 1/2``
-per axis (restride.reference.coordinates). Where the specification takes source elements left of index 0 as zero, the
-library clamps to the border; so does this. ONNX Resize calls these coordinates ``half_pixel``.
+Exact coordinates (restride.reference.coordinates), weights as exact as f64 has them (restride.reference.filters), the
+sums in f64, nested with the last axis first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.dtypes import as_dtype
+from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
-from restride.integers import integers
-from restride.reference.arguments import as_array, as_axes, describe
-from restride.reference.coordinates import linear_taps, nearest_indices
-from restride.reference.rounding import round_once
+from restride.reference.arguments import as_array, describe
+from restride.reference.arithmetic import entries
+from restride.reference.conversion import convert
+from restride.reference.exact import Array
+from restride.reference.layouts import reorder
+from restride.reference.resample_request import RULE_NAMES, Request, Rules, resample_request
+from restride.reference.sum_bounds import WeightedAxes, nested_sums, sum_bound
+from restride.reference.weight_rows import weight_rows
 
 LINEAR_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32")
-"""Element types that linear resampling takes: oneDNN's. Nearest copies elements, so it takes every type."""
+"""Element types that oneDNN interpolates."""
 
-_F32_UNIT = 2.0**-24  # largest relative error of one rounding to f32
-_F32_DENORMAL_UNIT = 2.0**-150  # largest absolute error of one rounding among f32's denormals
+INTERPOLATED_TYPES = (*LINEAR_TYPES, "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
+"""Element types that every mode takes. Nearest moves elements, so it takes every type."""
 
-
-@dataclass(frozen=True, eq=False)
-class _Request:
-    """A checked call: ``sizes[k]`` is the new size of ``axes[k]``, axes in ``[0, rank)``."""
-
-    array: np.ndarray[Any, Any]
-    sizes: tuple[int, ...]
-    axes: tuple[int, ...]
-    mode: str
+_NEUTRAL = {"src_scale": 1, "src_zero_point": 0, "dst_scale": 1, "dst_zero_point": 0}
 
 
 def resample(
     x: Any,
-    sizes: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
+    sizes: Iterable[SupportsIndex] | None = None,
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
     mode: str = "linear",
+    *,
     coordinates: str = "half_pixel",
     nearest: str = "half_up",
-) -> np.ndarray[Any, Any]:
-    """Resize ``x`` along some axes.
+    cubic_a: float = -0.75,
+    antialias: bool = False,
+    exclude_outside: bool = False,
+    extrapolation_value: float = 0.0,
+    roi: Iterable[Any] | None = None,
+    keep_aspect_ratio_policy: str = "stretch",
+    input_offsets: Iterable[Any] | None = None,
+    output_offsets: Iterable[Any] | None = None,
+    recompute_scale_factor: bool = False,
+    window: Iterable[slice | None] | None = None,
+    dtype: Any = None,
+    src_scale: Any = None,
+    src_zero_point: Any = None,
+    dst_scale: Any = None,
+    dst_zero_point: Any = None,
+    sum_scale: Any = None,
+    rounding: str = "nearest_even",
+    saturate: bool = True,
+    out: Any = None,
+) -> Array:
+    """Resize ``x`` along some axes, to ``sizes`` or by ``scales``.
 
-    nearest: ``out[o] = x[roundf(s)]``, halves away from zero; a copy of the element's bits, for every element type.
-    linear: ``out[o] = w0 * x[i0] + w1 * x[i1]`` with ``i0 = max(floor(s), 0)``, ``i1 = min(ceil(s), I - 1)``,
-    ``w1 = |s - i0|``, ``w0 = 1 - w1``, nested over the axes, last axis innermost: 2^axes taps. Weights are exact
-    fractions, the sum is float64, and the result is rounded once (integers: clamp, then half to even). A tap of weight
-    zero contributes nothing, so an infinity that is not needed does not turn into NaN.
+    nearest takes the element at the rounded coordinate, bit for bit. linear, cubic and area are weighted sums along
+    one axis after the other, last axis first, in f64. Without arithmetic the sum is rounded once, to ``dtype``. With
+    it the sum is rounded to f32, and then goes through the steps of ``reorder``. A tap of weight zero contributes
+    nothing, so an infinity that is not needed does not turn into NaN.
 
     Args:
         x: array of rank 0 to 8.
         sizes: new sizes, one an axis in ``axes``. Zero gives an empty array.
-        axes: which axes; default: the last ``len(sizes)``. Negative ones count from the end.
-        mode: ``"linear"`` (f32 f16 bf16 u8 s8 s32) or ``"nearest"``.
-        coordinates: ``"half_pixel"``.
-        nearest: ``"half_up"``: of two equally near elements the upper one.
+        scales: output elements for each source element; they enter the coordinates. Without ``sizes`` these are
+            ``trunc(size * scale)``.
+        axes: which axes; default: the last ones. Negative ones count from the end.
+        mode: ``"nearest"``, for every type; ``"linear"``, ``"cubic"`` (Keys), ``"area"`` (the mean of all elements
+            that the output element covers a part of), for INTERPOLATED_TYPES.
+        coordinates: a name in ``restride.reference.coordinates``.
+        nearest: how mode nearest rounds: ``"half_up"``, ``"round_prefer_floor"``, ``"round_prefer_ceil"``, ``"floor"``,
+            ``"ceil"``.
+        cubic_a: of mode cubic.
+        antialias: linear and cubic filters widen where an axis shrinks.
+        exclude_outside: taps outside the source are left out, and the rest divided by its sum.
+        extrapolation_value: what tf_crop_and_resize gives beyond the first and last element, as f32, or in mode
+            nearest as an element.
+        roi: of tf_crop_and_resize: first edges of all axes, then last ones.
+        keep_aspect_ratio_policy: ``"stretch"``, ``"not_larger"``, ``"not_smaller"``.
+        input_offsets: DirectML's, in place of ``coordinates``: ``s = (o - output_offset) / f - input_offset``. One an
+            axis; default: 1/2.
+        output_offsets: see ``input_offsets``; default: -1/2.
+        recompute_scale_factor: coordinates follow the sizes, also where ``scales`` are given.
+        window: slices of the result along ``axes``: only that part is made.
+        dtype: element type of the result; default: that of ``out``, of ``x``.
+        src_scale: this and what follows as in ``reorder``, of the interpolated elements.
+        src_zero_point: as in ``reorder``.
+        dst_scale: as in ``reorder``.
+        dst_zero_point: as in ``reorder``.
+        sum_scale: as in ``reorder``.
+        rounding: as in ``reorder``.
+        saturate: as in ``reorder``; f16 and f8e5m2 resampled to themselves keep infinities.
+        out: the old destination, an array of the result's sizes and type.
 
     Returns:
-        A new array of the same element type.
+        A new array.
 
     Raises:
-        DescriptorError: sizes or axes do not fit, or an empty axis would have to become longer.
-        UnsupportedError: another mode, element type, coordinate or tie rule.
+        DescriptorError: arguments do not fit each other or ``x``.
+        UnsupportedError: an unknown name, or an element type that cannot be interpolated.
+
+    Sources: oneDNN specification, Resampling. It takes source elements left of index 0 as zero, where the library
+        clamps to the border; so does this. ONNX operators, Resize. DirectML, DML_RESAMPLE2_OPERATOR_DESC.
     """
-    request = _checked(x, sizes, axes, mode, coordinates, nearest)
-    if mode == "nearest":
-        result = request.array
-        for axis, size in zip(request.axes, request.sizes, strict=True):
-            result = np.take(result, nearest_indices(result.shape[axis], size), axis)
-        return np.array(result, order="C")
-    with np.errstate(invalid="ignore"):
-        return round_once(_interpolated(request, _as_float64(request.array)), request.array.dtype)
+    problem = _problem(**locals())  # every argument, by its name
+    if problem.moves:
+        return _taken(problem)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return _finished(problem, _stepped(problem, _sums(problem)))
 
 
 def resample_bound(
-    x: Any,
-    sizes: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    mode: str = "linear",
-    coordinates: str = "half_pixel",
-    nearest: str = "half_up",
-) -> np.ndarray[Any, Any]:
-    """How far an f32 evaluation may lie from the exact sum, per output element, before its last rounding; float64.
+    x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: str = "linear", **arguments: Any
+) -> Array:
+    """How far an f32 evaluation may lie from the exact sum, before arithmetic and the last rounding; f64.
 
-    linear: ``(3 * axes + taps) * 2^-24 * sum|w * tap|`` with ``taps = 2^axes``; nearest: 0.
-
-    Derivation, with u = 2^-24, the largest relative error of one rounding to f32. In the nested order each axis adds at
-    most three roundings to a product: of its weight, of the multiplication, and of the addition: ``3 * axes * u``. A
-    flat order has up to ``taps - 1`` additions instead, and terms in u^2 are far below one u: ``taps * u`` covers both.
-    s32 elements are converted to f32 first, half an ulp of f32 each, at most ``u * |tap|``: one more u; none for
-    the types that f32 holds exactly. Roundings among denormals err by up to 2^-150 each instead, which is added.
-
-    Where no step of the weighted sum can round in f32, in whatever order it is taken, the bound is 0 (see
-    ``_is_exact_in_f32``).
-    Around a sum that is not finite the bound is not finite either.
+    Its arguments are those of ``resample``. ``(3 * axes + taps) * 2^-24 * sum|weight * tap|``, derived in
+    ``restride.reference.sum_bounds``; nearest and what is extrapolated: 0.
     """
-    request = _checked(x, sizes, axes, mode, coordinates, nearest)
-    array = request.array
-    if mode == "nearest":
-        return np.zeros(_output_sizes(request), np.float64)
-    if _is_exact_in_f32(request):
-        return np.zeros(_output_sizes(request), np.float64)
-    roundings = 3 * len(request.axes) + 2 ** len(request.axes)
-    if array.dtype == np.dtype(np.int32):
-        roundings += 1
+    problem = _problem(x, sizes, scales, axes, mode, **arguments)
+    if problem.moves:
+        return np.zeros(_taken(problem).shape)
     with np.errstate(invalid="ignore"):
-        magnitude = _interpolated(request, np.abs(_as_float64(array)))
-    bound: np.ndarray[Any, Any] = roundings * (_F32_UNIT * magnitude + _F32_DENORMAL_UNIT)
-    return bound
+        return _bound(problem)
 
 
 def resample_limits(
-    x: Any,
-    sizes: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    mode: str = "linear",
-    coordinates: str = "half_pixel",
-    nearest: str = "half_up",
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: str = "linear", **arguments: Any
+) -> tuple[Array, Array]:
     """The lowest and the highest right answer of each output element, both inclusive, in the element type.
 
-    linear: ``round(exact - bound)`` and ``round(exact + bound)`` with ``resample_bound``. Rounding keeps order, so a
-    value within the bound, rounded once, lies between them. That is: within the bound plus half an ulp of a narrower
-    float type; for integers equal, except within the bound of a rounding tie, where the next one is right too.
+    Its arguments are those of ``resample``. Both ends of ``exact +- resample_bound`` go through what follows the sum.
+    Without arithmetic that is one rounding, which keeps order: a value within the bound, rounded once, lies between
+    them. That is: within the bound plus half an ulp of a narrower float type; for integers equal, except within the
+    bound of a rounding tie, where the next one is right too. With arithmetic both are rounded to f32 first; every step
+    is one f32 operation, and keeps order or, by a negative scale, reverses it: the results are the two ends, sorted.
+    Where integers wrap (``saturate=False``) between the ends, every number may be right.
     nearest: both are the answer itself, and its bits must match.
 
-    An element that is NaN is NaN in both; an infinite one is that infinity in both.
+    An element that is NaN is NaN in both, an infinite one that infinity in both. Where only one end is NaN, f8e4m3fn's
+    overflow, that is the highest.
     """
-    request = _checked(x, sizes, axes, mode, coordinates, nearest)
-    array = request.array
-    if mode == "nearest":
-        answer = resample(x, sizes, axes, mode, coordinates, nearest)
+    problem = _problem(x, sizes, scales, axes, mode, **arguments)
+    if problem.moves:
+        answer = _taken(problem)
         return answer, answer
-    with np.errstate(invalid="ignore"):
-        exact = _interpolated(request, _as_float64(array))
-        bound = resample_bound(x, sizes, axes, mode, coordinates, nearest)
-        bound = np.where(np.isfinite(exact), bound, 0.0)
-        return round_once(exact - bound, array.dtype), round_once(exact + bound, array.dtype)
+    with np.errstate(invalid="ignore", over="ignore"):
+        exact = _sums(problem)
+        bound = np.where(np.isfinite(exact), _bound(problem), 0.0)
+        return _limits(problem, *_sorted(*(_stepped(problem, end) for end in (exact - bound, exact + bound))))
 
 
-def _checked(
-    x: Any, sizes: Sequence[int] | None, axes: Sequence[int] | None, mode: str, coordinates: str, nearest: str
-) -> _Request:
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """A checked call. ``steps``: the arithmetic, as arguments of ``reorder``."""
+
+    array: Array
+    request: Request
+    mode: str
+    extrapolation_value: float
+    target: DType
+    steps: dict[str, Any]
+
+    @property
+    def moves(self) -> bool:
+        """Elements are taken as they are, of whatever type."""
+        return self.mode == "nearest"
+
+    @property
+    def weighted(self) -> WeightedAxes:
+        """The rows asked for along each axis."""
+        request = self.request
+        return [
+            (axis, weight_rows(how, part.start, part.stop))
+            for axis, how, part in zip(request.axes, request.how, request.parts, strict=True)
+        ]
+
+    @property
+    def extrapolated(self) -> Array:
+        """Which elements of the result read beyond the source along any axis; broadcasts against it."""
+        found = np.zeros((1,) * self.array.ndim, bool)
+        for axis, rows in self.weighted:
+            along = [1] * self.array.ndim
+            along[axis] = len(rows.extrapolated)
+            found = found | rows.extrapolated.reshape(along)
+        return found
+
+
+def _problem(
+    x: Any, sizes: Any, scales: Any, axes: Any, mode: str, *, extrapolation_value: float = 0.0, **arguments: Any
+) -> _Problem:
     array = as_array(x)
-    for argument, value, known in (
-        ("mode", mode, ("linear", "nearest")),
-        ("coordinates", coordinates, ("half_pixel",)),
-        ("nearest", nearest, ("half_up",)),
-    ):
-        if value not in known:
-            raise UnsupportedError(f"{argument} {value!r} is not one of {', '.join(known)}")
-    if sizes is None:
-        raise DescriptorError(f"resample of {describe(array)} needs sizes, the new sizes of its axes")
-    if mode == "linear" and as_dtype(array.dtype).name not in LINEAR_TYPES:
+    rules = {name: arguments.pop(name) for name in RULE_NAMES if name in arguments}
+    request = resample_request(array, sizes, scales, axes, Rules(mode=mode, **rules), arguments.pop("window", None))
+    if mode != "nearest" and as_dtype(array.dtype).name not in INTERPOLATED_TYPES:
         raise UnsupportedError(
-            f"linear resampling takes element types {', '.join(LINEAR_TYPES)}, not {describe(array)}"
+            f"{mode} resampling takes element types {', '.join(INTERPOLATED_TYPES)}, not {describe(array)}"
         )
-    new_sizes = integers("sizes", sizes)
-    named = as_axes(axes, len(new_sizes), array)
-    for axis, size in zip(named, new_sizes, strict=True):
-        if size < 0:
-            raise DescriptorError(f"size {size} of axis {axis} must be at least 0, for {describe(array)}")
-        if size > 0 and array.shape[axis] == 0:
-            raise DescriptorError(f"size {size} of axis {axis} needs at least one source element in {describe(array)}")
-    return _Request(array, new_sizes, named, mode)
+    dtype = arguments.pop("dtype", None)
+    if unknown := sorted(set(arguments) - {*_NEUTRAL, "sum_scale", "rounding", "saturate", "out"}):
+        raise TypeError(f"resample has no argument {unknown[0]!r}")
+    old = None if arguments.get("out") is None else as_array(arguments["out"])
+    target = as_dtype(dtype if dtype is not None else array.dtype if old is None else old.dtype)
+    if old is not None:
+        made = list(array.shape)
+        for axis, part in zip(request.axes, request.parts, strict=True):
+            made[axis] = len(part)
+        if list(old.shape) != made or target != old.dtype:
+            raise DescriptorError(f"out {describe(old)} must have the sizes {made} and the type {target} of the result")
+    return _Problem(array, request, mode, extrapolation_value, target, arguments)
 
 
-def _is_exact_in_f32(request: _Request) -> bool:
-    """True where every product and sum of the weighted sum is an integer of at most 24 bits, times one power of two.
-
-    u8 halved along two axes: elements below 2^8, weights 1/2, so sums of products are multiples of 2^-2 below 2^8: 10
-    bits. Weights of an axis sum to 1, so sums of products stay below the largest element. (``a + w * (b - a)`` needs a
-    bit more for the difference.) Weights 0 and 1 only move elements: exact unless s32 loses bits on its way to f32.
-    """
-    values = _as_float64(request.array)
-    weight_bits = 0
-    for axis, size in zip(request.axes, request.sizes, strict=True):
-        weight_bits += _fraction_bits(linear_taps(request.array.shape[axis], size).w0)
-    if weight_bits == 0 and (request.array.dtype != np.int32 or (values.astype(np.float32) == values).all()):
-        return True
-    if not np.isfinite(values).all():
-        return False
-    bits = _fraction_bits(values) + weight_bits
-    return bool(np.abs(values).max(initial=0.0) <= 2.0 ** (24 - bits))
+def _taken(problem: _Problem) -> Array:
+    """Mode nearest: one element each, with its bits, and then ``reorder``."""
+    result = problem.array
+    for axis, rows in problem.weighted:
+        result = np.take(result, rows.index[:, 0] if rows.index.size else [], axis)
+    result = np.array(result, order="C")
+    value = convert(np.float64(problem.extrapolation_value), result.dtype)
+    result[np.broadcast_to(problem.extrapolated, result.shape)] = value
+    return reorder(result, dtype=problem.target, **problem.steps)
 
 
-def _fraction_bits(values: np.ndarray[Any, Any]) -> int:
-    """The least n >= 0 such that every value is a multiple of 2^-n; 1100, more than any has, where none below 24 is."""
-    return next((bits for bits in range(24) if (np.ldexp(values, bits) % 1 == 0).all()), 1100)
+def _sums(problem: _Problem) -> Array:
+    """The weighted sums in f64; every type that is interpolated fits."""
+    sums = nested_sums(problem.array.astype(np.float64), problem.weighted)
+    value = convert(np.float64(problem.extrapolation_value), np.float32)
+    return np.where(problem.extrapolated, value.astype(np.float64), sums)
 
 
-def _output_sizes(request: _Request) -> tuple[int, ...]:
-    changed = dict(zip(request.axes, request.sizes, strict=True))
-    return tuple(changed.get(axis, size) for axis, size in enumerate(request.array.shape))
+def _bound(problem: _Problem) -> Array:
+    bound = sum_bound(problem.array, problem.array.astype(np.float64), problem.weighted)
+    return np.where(problem.extrapolated, 0.0, bound)
 
 
-def _as_float64(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Every element exactly; the element types of linear resampling all fit."""
-    return array.astype(np.float64)
+def _stepped(problem: _Problem, sums: Array) -> Array:
+    """The f64 sums where there is no arithmetic, or f32: the sums rounded, after the steps of ``reorder``."""
+    steps = problem.steps
+    present = [entries(name, steps.get(name), sums.shape, (1,) * sums.ndim, by) for name, by in _NEUTRAL.items()]
+    present.append(entries("sum_scale", steps.get("sum_scale"), (), (), neutral=0))
+    if all(values is None for values in present):
+        return sums
+    old = None if steps.get("out") is None else convert(steps["out"], np.float32)
+    return reorder(convert(sums, np.float32), **(steps | {"out": old}))
 
 
-def _interpolated(request: _Request, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The weighted sum in float64, one axis after the other, last axis first."""
-    for axis, size in sorted(zip(request.axes, request.sizes, strict=True), reverse=True):
-        taps = linear_taps(values.shape[axis], size)
-        along = [1] * values.ndim
-        along[axis] = size
-        lower = _weighted(taps.w0.reshape(along), np.take(values, taps.i0, axis))
-        upper = _weighted(taps.w1.reshape(along), np.take(values, taps.i1, axis))
-        values = lower + upper
-    return values
+def _finished(problem: _Problem, values: Array) -> Array:
+    """The last rounding, of f64 sums or f32 results."""
+    name, steps = problem.target.name, problem.steps
+    keeps_infinities = (
+        values.dtype == np.float64 and name in {"f16", "f8e5m2"} and problem.target == problem.array.dtype
+    )
+    saturate = steps.get("saturate", True) and not keeps_infinities
+    return convert(values, problem.target, steps.get("rounding", "nearest_even"), saturate)
 
 
-def _weighted(weights: np.ndarray[Any, Any], elements: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """``weight * element``, or -0.0 where the weight is zero: adding that changes nothing, not even a sign."""
-    return np.where(weights == 0, -0.0, weights * elements)
+def _sorted(one: Array, other: Array) -> tuple[Array, Array]:
+    """The lower and the higher; a NaN beside a number is the higher."""
+    swaps = (one > other) | (np.isnan(one) if as_dtype(one.dtype).is_float else np.zeros((), bool))
+    return np.where(swaps, other, one), np.where(swaps, one, other)
+
+
+def _limits(problem: _Problem, low: Array, high: Array) -> tuple[Array, Array]:
+    """The lowest and highest result of a number from ``low`` to ``high``."""
+    if problem.target == "pred":  # 0 where the number can be zero, and 1 unless it can be nothing else
+        return ~((low <= 0) & (high >= 0)), (low != 0) | (high != 0)
+    lowest, highest = _sorted(_finished(problem, low), _finished(problem, high))
+    if problem.target.is_float or problem.steps.get("saturate", True):
+        return lowest, highest
+    bounds = np.iinfo(problem.target.dtype)
+    # Numbers between two places where they wrap have one quotient; 1 is more than the last rounding moves an end.
+    ends = low.astype(np.float64) - 1, high.astype(np.float64) + 1
+    quotient, other = (np.floor((end - bounds.min) / 2.0**bounds.bits) for end in ends)
+    wraps = (quotient != other) & ~np.isnan(quotient)
+    return np.where(wraps, bounds.min, lowest), np.where(wraps, bounds.max, highest)
