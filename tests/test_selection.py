@@ -90,7 +90,7 @@ def test_filters() -> None:
 
 
 def test_unknown_names_are_no_empty_selection() -> None:
-    with pytest.raises(DescriptorError, match="operation 'resize' is unknown; known: slice, reorder, resample"):
+    with pytest.raises(DescriptorError, match="operation 'resize' is unknown; known: slice, reorder, resample, "):
         select(CASES, ops=["resize"])
     with pytest.raises(DescriptorError, match="f33"):
         select(CASES, dtypes=["f33"])

@@ -99,7 +99,9 @@ def test_steps_have_the_same_numbers():
     assert (in_glsl["SRC_PAIRS_ALONG_FOUR"], in_glsl["DST_PAIRS_ALONG_FOUR"]) == PAIRS_ALONG_FOUR
 
 
-@pytest.mark.parametrize("file", ["strided_copy.comp", "element_copy.comp", "resample_linear.comp", "convert.comp"])
+@pytest.mark.parametrize(
+    "file", ["strided_copy.comp", "element_copy.comp", "resample.comp", "resample_rows.comp", "convert.comp"]
+)
 def test_work_groups_along_one_line(file):
     assert number(r"local_size_x = (\d+)\)", file) == GROUP_SIZE
 

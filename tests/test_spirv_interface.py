@@ -235,7 +235,7 @@ def damaged_modules(count: int):
     """Modules of ours, cut off, with bits or whole words changed, with parts moved, grown."""
     draw = random.Random(8)
     for _ in range(count):
-        name = draw.choice(["strided_copy_32", "run_copy_128", "transpose_32", "resample_linear"])
+        name = draw.choice(["strided_copy_32", "run_copy_128", "transpose_32", "resample"])
         code = bytearray(load_module(name))
         way = draw.randrange(5)
         if way == 0:

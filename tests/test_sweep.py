@@ -177,11 +177,11 @@ def test_a_line_is_measured_before_anything_is_put_in() -> None:
 
 
 def test_names_are_bounded_and_errors_list_some() -> None:
-    names = "".join(f"let N{i} = {i}\n" for i in range(252))  # with the four that are always there
-    assert len(read_cases(names + "let N0 = 7\nreorder u8[$N0] -> u8[$N251]".replace("251", "0"))) == 1
-    with pytest.raises(DescriptorError, match=r"cases:253: more than 256 names .* there is N243, .*, N251$"):
+    names = "".join(f"let N{i} = {i}\n" for i in range(251))  # with the five that are always there
+    assert len(read_cases(names + "let N0 = 7\nreorder u8[$N0] -> u8[$N250]".replace("250", "0"))) == 1
+    with pytest.raises(DescriptorError, match=r"cases:252: more than 256 names .* there is N242, .*, N250$"):
         read_cases(names + "let MORE = 1")
-    with pytest.raises(DescriptorError, match=r"cases:254: more than 256 names"):
+    with pytest.raises(DescriptorError, match=r"cases:253: more than 256 names"):
         read_cases(names + "for MORE in 1 2\nlet THEN = 1")
     with pytest.raises(DescriptorError) as caught:
         read_cases(names.replace("N", "N" * 4000) + f"reorder u8[${'X' * 4000}] -> u8[1]")

@@ -24,10 +24,10 @@ has_swiftshader() {
 
 case "${1:-}" in
 test)
-    # A conversion is compiled for each pair of types and way to round: a second on SwiftShader, and on kompute, which makes
-    # a pipeline for every set of buffers, a tenth of one for every case.
+    # What converts is compiled for each pair of types and way to round: a second on SwiftShader, and on kompute, which
+    # makes a pipeline for every set of buffers, a tenth of one for every case. Every resampling but nearest does.
     folder=src/restride/conformance/catalogue/ci
-    conversions=("$folder"/{conversion,arithmetic,arithmetic_random}.txt)
+    conversions=("$folder"/{conversion,arithmetic,resample,resampling,gradients}*.txt)
     copies=()
     for file in "$folder"/*.txt; do
         case " ${conversions[*]} " in *" $file "*) ;; *) copies+=("$file") ;; esac

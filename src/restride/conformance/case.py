@@ -5,10 +5,13 @@
     resample u8[2,19,30]{2,1,0} -> u8[2,45,60]{2,1,0} mode=linear seed=3
     reorder f32[8,6]{1,0} -> f32[6,2]{0,1} view=[::-4].permute(1,0) data=index
     reorder u8[1,3,5,7]{1,3,2,0} -> f16[1,3,5,7]{3,2,1,0} src_scale=(1) src_zero_point=(1)
+    resample u8[9,30]{1,0} -> f32[9,11]{1,0} mode=cubic sizes=(20) antialias=yes window=(5:16) src_scale=0.5
+    resample_backward f32[8,8]{1,0} -> f32[4,3]{1,0} mode=area
 
 An operation, a source descriptor, a destination descriptor, the parameters that differ from their defaults, and the
-seed of the source's values unless it is 0. The destination says a slice's ``output_sizes``, a resample's ``sizes``
-and a reorder's element type. Where a scale or a zero point of a reorder varies, its entries follow from the seed
+seed of the source's values unless it is 0. The destination says a slice's ``output_sizes``, a resample's ``sizes``,
+unless they are written or ``scales`` give them, and its element type, a reorder's too, and the sizes that
+``resample_backward`` goes back to. Where a scale or a zero point varies, its entries follow from the seed
 (``restride.conformance.scale_values``).
 Every operation takes ``view=``, what is done to the source first (``restride.conformance.view_steps``); ``data=``,
 what the source holds: any bits where they are copied, numbers aimed at the conversion where there is one, numbers
@@ -36,7 +39,7 @@ class Case:
     """One problem. ``==`` compares the canonical layouts; ``str`` gives what was written, defaults left out.
 
     Args:
-        op: ``"slice"``, ``"reorder"`` or ``"resample"``.
+        op: one of ``PARAMETERS``: ``"slice"``, ``"reorder"``, ``"resample"`` or ``"resample_backward"``.
         src: where the source's elements lie.
         dst: where the destination's elements lie; bytes between them must stay as they are.
         parameters: pairs of name and value, as in ``restride.conformance.spelling``, in any order; a value may be its
@@ -59,9 +62,9 @@ class Case:
         """Read the parameters, bring them into their written order and drop those that say the default."""
         if self.op not in PARAMETERS:
             raise DescriptorError(f"operation {self.op!r} is unknown; known: {', '.join(PARAMETERS)}")
-        if self.src.dtype != self.dst.dtype and self.op != "reorder":
+        if self.src.dtype != self.dst.dtype and self.op == "slice":
             raise DescriptorError(
-                f"source {self.src} and destination {self.dst} of a {self.op} must have the same element type"
+                f"source {self.src} and destination {self.dst} of a slice must have the same element type"
             )
         if not 0 <= integer("seed", self.seed) < 1 << 64:
             raise DescriptorError(f"seed {self.seed} is outside [0, 2^64)")
@@ -91,12 +94,18 @@ class Case:
                 return dict(self.parameters).get(name, parameter.default(self.viewed, self.dst.sizes))
         raise DescriptorError(f"{self.op} has no parameter {name}")
 
+    def get(self, name: str) -> Value | None:
+        """The same; None where the operation has no such parameter too."""
+        return self[name] if any(parameter.name == name for parameter in PARAMETERS[self.op]) else None
+
     def integers(self, name: str) -> tuple[int, ...]:
         """The value of a parameter that is a list of integers."""
         value = self[name]
-        if not isinstance(value, tuple):
+        integers = value if isinstance(value, tuple) else ()
+        whole = tuple(number for number in integers if isinstance(number, int))
+        if not isinstance(value, tuple) or len(whole) != len(value):
             raise DescriptorError(f"{name} of {self.op} is no list of integers: {value!r}")
-        return value
+        return whole
 
     def word(self, name: str) -> str:
         """The value of a parameter that is a word."""

@@ -26,6 +26,9 @@ _LINEAR_EDGES = {
     "f16": (0x8000, 0x7C00, 0xFC00, 0x7E01, 0x7BFF, 0xFBFF, 0x0001, 0x83FF, 0x0007, 0x0400),
     "bf16": (0x8000, 0x7F80, 0xFF80, 0x7FC1, 0x7F7F),
     "s32": (0x7FFFFFFF, 0x80000000, 0x7FFFFFC0, 0x7FFFFFBF, 0x80000001, 0x01000001),
+    "u32": (0xFFFFFFFF, 0x80000000, 0xFFFFFF80, 0xFFFFFF7F, 0x80000001, 0x01000001),
+    "f8e4m3fn": (0x80, 0x7F, 0xFF, 0x7E, 0xFE, 0x01, 0x87, 0x08),
+    "f8e5m2": (0x80, 0x7C, 0xFC, 0x7D, 0x7B, 0xFB, 0x01, 0x83, 0x04),
 }
 """Bit patterns that conversions may get wrong: infinities, NaN, zeros, the largest numbers, the smallest of f16. Those
 of f32 and bf16 are not there: a weight makes denormals of f32 of them, which devices may flush."""
@@ -60,6 +63,9 @@ def bits(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
 _NUMBERS = {"f32": (24, 2.0**-14), "f16": (11, 2.0**-8), "bf16": (8, 2.0**-5)}
 """Bits of the magnitude, and what one of them is worth."""
 
+_NARROW_NUMBERS = {"f8e4m3fn": (5 << 3, 4 << 3), "f8e5m2": (13 << 2, 4 << 2)}
+"""Of the 8-bit floats the bits of the smallest magnitude, and how many follow it: four powers of two from 1/4 on."""
+
 _EXACT_INTEGERS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8, "f8e4m3fn": 4, "f8e5m2": 3, "pred": 1}
 """Bits n of the types that are no integers such that every integer in [0, 2^n) is one of their numbers."""
 
@@ -68,16 +74,22 @@ def numbers(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
     """Finite elements of sensible magnitude, for arithmetic: 1-D, ``count`` elements of ``dtype``, each exact.
 
     f32: 24-bit integers / 2^14, up to 1024. f16: 11-bit integers / 2^8, up to 8. bf16: 8-bit integers / 2^5, up to 8.
-    u8, s8: all values. s32: up to 1000 in magnitude, where f32 arithmetic cannot hide a wrong rounding; with a seed of
-    3 modulo 4 the whole range, where it must saturate. Others: integers from 0 on.
+    8-bit floats: 1/4 to 4. Integers of 8 and 16 bits: all values. s32, u32: up to 1000 and 2000 in magnitude, where f32
+    arithmetic cannot hide a wrong rounding; with a seed of 3 modulo 4 the whole range, where it must saturate. Others:
+    integers from 0 on.
     """
-    if dtype.itemsize == 1:
-        return bits(dtype, count, seed)
     hashed = hashed_words(np.arange(count, dtype=np.uint64), seed)
-    if dtype == "s32":
+    if dtype.name in _NARROW_NUMBERS:
+        first, count_of = _NARROW_NUMBERS[dtype.name]
+        positive = np.uint64(first) + (hashed >> np.uint64(8)) % np.uint64(count_of)
+        return (positive | (hashed & np.uint64(0x80))).astype(np.uint8).view(dtype.dtype)
+    if dtype.itemsize == 1 or dtype.name in ("s16", "u16"):
+        return bits(dtype, count, seed)
+    if dtype.name in ("s32", "u32"):
         if seed % 4 == 3:
-            return hashed.astype(np.uint32).view(np.int32)
-        return ((hashed % np.uint64(2001)).astype(np.int64) - 1000).astype(np.int32)
+            return hashed.astype(np.uint32).view(dtype.dtype)
+        lowest = 1000 if dtype == "s32" else 0
+        return ((hashed % np.uint64(2001)).astype(np.int64) - lowest).astype(dtype.dtype)
     if dtype.name not in _NUMBERS:
         return _integers(dtype, hashed)
     width, scale = _NUMBERS[dtype.name]

@@ -10,9 +10,9 @@ import numpy as np
 
 from restride import reference, views
 from restride.arithmetic import arithmetic
-from restride.conformance import aim, fill
+from restride.conformance import aim, fill, resampling
 from restride.conformance.case import Case
-from restride.conformance.scale_values import arguments, is_arithmetic, order
+from restride.conformance.scale_values import arguments, computed_type, is_arithmetic, order
 from restride.conformance.spelling import ARITHMETIC, Sizes
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError
@@ -64,7 +64,7 @@ def require_valid(case: Case) -> None:
             does not go with it, or a scale, a zero point or a sum cannot be.
     """
     _require_sizes(case, OPERATIONS[case.op].sizes(case))
-    if case.op == "reorder":
+    if case.op in ("reorder", "resample"):
         _require_arithmetic(case)
     out = case["out"]
     if case.op == "reorder" and case["permute"] is not None and out not in (None, "same", "default"):
@@ -78,8 +78,9 @@ def require_valid(case: Case) -> None:
 def _require_arithmetic(case: Case) -> None:
     if case["sum_scale"] is not None and makes_destination(case):
         raise DescriptorError(f"sum_scale reads a destination that is given, so out={case['out']} must not be: {case}")
-    source = TensorDesc(case.src.dtype, case.viewed, (0,) * len(case.viewed))
-    arithmetic(source, case.dst, order(case), **arguments(case), rounds_first=case["rounds_first"] == "yes")
+    sizes = case.viewed if case.op == "reorder" else case.dst.sizes
+    source = TensorDesc(computed_type(case), sizes, (0,) * len(sizes))
+    arithmetic(source, case.dst, order(case), **arguments(case), rounds_first=case.get("rounds_first") == "yes")
 
 
 def makes_destination(case: Case) -> bool:
@@ -90,7 +91,8 @@ def makes_destination(case: Case) -> bool:
 def source_values(case: Case) -> Array:
     """The source's elements in logical order, as ``data`` says.
 
-    Without it any bits where they are copied, what is aimed at a conversion where there is one, else numbers.
+    Without it any bits where they are copied, what is aimed at a conversion where there is one, else numbers: those
+    that are interpolated are no larger than the destination's.
     """
     src, dst, sizes, count = case.src.dtype, case.dst.dtype, case.src.sizes, case.src.numel
     if case["data"] == "image":
@@ -99,15 +101,18 @@ def source_values(case: Case) -> Array:
         return fill.edges(src, count, case.seed).reshape(sizes)
     if case["data"] == "index":
         return fill.indices(src, count).reshape(sizes)
-    if case["data"] is None and case.op == "reorder" and (src != dst or is_arithmetic(case)):
-        return aim.aimed(src, dst, count, case.seed).reshape(sizes)
+    if case["data"] is None and (src != dst or is_arithmetic(case)):
+        if case.op == "reorder" or resampling.moves(case):
+            return aim.aimed(src, dst, count, case.seed).reshape(sizes)
+        if src.itemsize > 1:
+            return aim.plain(src, dst, count, case.seed).reshape(sizes)
     values = fill.bits if case["data"] == "bits" or OPERATIONS[case.op].is_exact(case) else fill.numbers
     return values(src, count, case.seed).reshape(sizes)
 
 
 def old_values(case: Case) -> Array | None:
     """The destination's elements before the run, in logical order, where the operation reads them: plain numbers."""
-    if case.op != "reorder" or case["sum_scale"] is None:
+    if case.get("sum_scale") is None:
         return None
     dtype = case.dst.dtype
     return aim.plain(dtype, dtype, case.dst.numel, case.seed + _OLD_SEED).reshape(case.dst.sizes)
@@ -121,7 +126,7 @@ def is_in_place(case: Case) -> bool:
 
 def keeps_padding(case: Case) -> bool:
     """Whether padding of the destination must stay: where its elements are read too."""
-    return is_in_place(case) or (case.op == "reorder" and case["sum_scale"] not in (None, 0.0))
+    return is_in_place(case) or case.get("sum_scale") not in (None, 0.0)
 
 
 def answer(case: Case, source: Array, old: Array | None = None) -> Answer:
@@ -137,14 +142,14 @@ def answer(case: Case, source: Array, old: Array | None = None) -> Answer:
 
 
 def origins(case: Case, places: Array) -> Array:
-    """Of each element of the destination, the place that it comes from, where ``places`` are those of the source.
-
-    Where places come from is a question of indices, which nearest answers for linear too.
-    """
-    left_out = {parameter.name for parameter in ARITHMETIC}
-    kept = [(name, "nearest" if name == "mode" else value) for name, value in case.parameters if name not in left_out]
+    """Of each element of the destination, the place that it comes from, where ``places`` are those of the source."""
+    if case.op.startswith("resample"):
+        moving = resampling.of_places(case)
+    else:
+        left_out = {parameter.name for parameter in ARITHMETIC}
+        moving = replace(case, parameters=tuple(each for each in case.parameters if each[0] not in left_out))
     src, dst = (TensorDesc("s64", desc.sizes, (0,) * desc.rank) for desc in (case.src, case.dst))
-    return answer(replace(case, src=src, dst=dst, parameters=tuple(kept)), places.astype(np.int64)).lowest
+    return answer(replace(moving, src=src, dst=dst), places.astype(np.int64)).lowest
 
 
 def _require_sizes(case: Case, sizes: Sizes) -> None:
@@ -193,14 +198,20 @@ def _reorder_sizes(case: Case) -> Sizes:
 
 
 def _reorder_answer(case: Case, source: Array, old: Array | None) -> Answer:
+    return _converted(case, source, _permutation(case), old)
+
+
+def _converted(case: Case, source: Array, permutation: str | None, old: Array | None) -> Answer:
+    """Elements as the arithmetic of a case and its destination's type have them."""
+
     def computed(flush: bool) -> Array:
         return reference.reorder(
             source,
-            _permutation(case),
+            permutation,
             case.dst.dtype,
             **arguments(case),
             out=old,
-            rounds_first=case["rounds_first"] == "yes",
+            rounds_first=case.get("rounds_first") == "yes",
             flush=flush,
         )
 
@@ -225,57 +236,57 @@ def _call_reorder(case: Case, source: Tensor, out: Tensor | None) -> Tensor:
     return rs.reorder(source, layout, dtype, **arguments(case), out=out)
 
 
-def _reorder_tolerance(_case: Case) -> str:
+def _converted_tolerance(_case: Case) -> str:
     return "the answers of f32 with and without its denormals, and what lies between them; any NaN for a NaN"
-
-
-def _resample_sizes(case: Case) -> Sizes:
-    axes, viewed = case.integers("axes"), case.viewed
-    if len(set(axes)) != len(axes) or any(not 0 <= axis < min(len(viewed), case.dst.rank) for axis in axes):
-        raise DescriptorError(f"axes {list(axes)} must be in [0, {case.dst.rank}) of {case.dst}, each once: {case}")
-    if short := [axis for axis in axes if case.dst.sizes[axis] and not viewed[axis]]:
-        raise DescriptorError(f"axis {short[0]} of the source has no elements to make others of: {case}")
-    return tuple(case.dst.sizes[axis] if axis in axes else size for axis, size in enumerate(viewed))
-
-
-def _new_sizes(case: Case) -> Sizes:
-    """Those of the resampled axes, one an axis in ``axes``."""
-    _resample_sizes(case)
-    return tuple(case.dst.sizes[axis] for axis in case.integers("axes"))
 
 
 def _call_resample(case: Case, source: Tensor, out: Tensor | None) -> Tensor:
     import restride as rs
 
-    axes, mode = case.integers("axes"), case.word("mode")
-    layout = _layout(case) if out is None else None
-    return rs.resample(source, sizes=_new_sizes(case), axes=axes, mode=mode, layout=layout, out=out)
+    given = {**resampling.called_with(case), **arguments(case)}
+    return rs.resample(source, **given, **_asked_for(case, out))
+
+
+def _call_resample_backward(case: Case, grad: Tensor, out: Tensor | None) -> Tensor:
+    import restride as rs
+
+    return rs.resample_backward(grad, **resampling.called_with(case), **_asked_for(case, out))
+
+
+def _asked_for(case: Case, out: Tensor | None) -> dict[str, Any]:
+    """The destination, or the layout and the element type of one to be made."""
+    return {"out": out} if out is not None else {"layout": _layout(case), "dtype": case.dst.dtype}
+
+
+def _resample_answer(case: Case, source: Array, old: Array | None) -> Answer:
+    resampling.resized(case)  # whatever asks for something else is refused in the library's words
+    if resampling.moves(case):
+        return _converted(case, resampling.moved(case, source), None, old)
+    return Answer(*resampling.limits(case, source, old))
 
 
 def _resample_tolerance(case: Case) -> str:
-    axes = len(case.integers("axes"))
-    conversion = " + 1 for the conversion" if case.src.dtype == "s32" else ""
-    return (
-        f"the exact sum +-(3 * {axes} axes + {2**axes} taps{conversion}) * 2^-24 * sum|weight * tap|, the roundings of "
-        f"f32, then rounded to {case.src.dtype} (restride.reference.resample_bound)"
-    )
-
-
-def _resample_answer(case: Case, source: Array, _old: Array | None) -> Answer:
-    return Answer(*reference.resample_limits(source, _new_sizes(case), case.integers("axes"), case.word("mode")))
+    return _converted_tolerance(case) if resampling.moves(case) else resampling.tolerance(case)
 
 
 OPERATIONS: dict[str, Operation] = {
     "slice": Operation(lambda _case: True, _slice_sizes, _slice_answer, _call_slice),
     "reorder": Operation(
-        lambda case: not is_arithmetic(case), _reorder_sizes, _reorder_answer, _call_reorder, _reorder_tolerance
+        lambda case: not is_arithmetic(case), _reorder_sizes, _reorder_answer, _call_reorder, _converted_tolerance
     ),
     "resample": Operation(
-        lambda case: case.word("mode") == "nearest",
-        _resample_sizes,
+        lambda case: resampling.moves(case) and not is_arithmetic(case),
+        resampling.resampled_sizes,
         _resample_answer,
         _call_resample,
         _resample_tolerance,
+    ),
+    "resample_backward": Operation(
+        lambda _case: False,
+        resampling.source_sizes,
+        _resample_answer,
+        _call_resample_backward,
+        resampling.tolerance,
     ),
 }
 """Every operation by the name that begins its cases."""

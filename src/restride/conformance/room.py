@@ -64,12 +64,12 @@ def host_bytes(case: Case) -> int:
     on_the_way = 0 if case.view is None else case.view.most_elements(case.src.sizes)
     arrays = [case.src.numel, on_the_way, prod(case.viewed), case.dst.numel]
     nbytes = case.src.nbytes + case.dst.nbytes + sum(arrays) * itemsize
-    if case.op == "reorder" and (case.src.dtype != case.dst.dtype or is_arithmetic(case)):
+    if case.src.dtype != case.dst.dtype or is_arithmetic(case):
         nbytes += case.dst.numel * _CONVERSION_BYTES
-    if case.op == "resample" and len(case.viewed) == case.dst.rank:
+    if case.op.startswith("resample") and len(case.viewed) == case.dst.rank:
         # Axes change one after the other: the largest array on the way has the larger size of each.
         nbytes += prod(map(max, case.viewed, case.dst.sizes)) * (itemsize if OPERATIONS[case.op].is_exact(case) else 8)
-        resampled = sum(new for old, new in zip(case.viewed, case.dst.sizes, strict=True) if old != new)
+        resampled = sum(max(old, new) for old, new in zip(case.viewed, case.dst.sizes, strict=True) if old != new)
         return nbytes * _HOST_BYTES + resampled * _COORDINATE_BYTES
     return nbytes * _HOST_BYTES
 

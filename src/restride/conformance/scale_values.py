@@ -1,4 +1,4 @@
-"""What a case says a reorder computes: numbers are on its line, the entries of arrays follow from its seed."""
+"""What a case says is computed: numbers are on its line, the entries of arrays follow from its seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from restride.conformance.case import Case
 from restride.conformance.fill import hashed_words
 from restride.conformance.spelling import SCALES
 from restride.desc import TensorDesc
-from restride.dtypes import DType
+from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
 from restride.layout import axis_order
 
@@ -24,36 +24,46 @@ Array = np.ndarray[Any, Any]
 
 
 def is_arithmetic(case: Case) -> bool:
-    """Whether a reorder computes in f32: a scale, a zero point or a sum that changes something."""
-    return any(case[name] not in (None, neutral) for name, neutral in _NEUTRAL.items())
+    """Whether a case computes in f32 what it writes: a scale, a zero point or a sum that changes something."""
+    return any(case.get(name) not in (None, neutral) for name, neutral in _NEUTRAL.items())
 
 
 def order(case: Case) -> tuple[int, ...]:
-    """For each axis of the destination, the axis of the source, as the view leaves it."""
+    """For each axis of the destination, the axis of the source, as the view leaves it; a resample keeps their order."""
+    if case.op != "reorder":
+        return tuple(range(case.dst.rank))
     permutation = None if case["permute"] is None else case.word("permute")
     return axis_order(TensorDesc(case.src.dtype, case.viewed, (0,) * len(case.viewed)), permutation)
 
 
+def computed_type(case: Case) -> DType:
+    """The element type that the arithmetic starts from: of what is interpolated f32, else the source's."""
+    return as_dtype("f32") if case.op == "resample" and case["mode"] != "nearest" else case.src.dtype
+
+
 def arguments(case: Case) -> dict[str, Any]:
-    """What ``reorder`` is called with beside layout and element type; only what differs from its default.
+    """The arithmetic that an operation is called with; only what differs from its default.
+
+    The arrays of a reorder fit the source and the destination, both of those of a resample its result.
 
     Raises:
         DescriptorError: a parameter does not fit the sizes.
     """
     given: dict[str, Any] = {}
     groups = (1,) * len(case.viewed)
-    if case["group_sizes"] is not None:
+    if case.get("group_sizes") is not None:
         given["group_sizes"] = groups = case.integers("group_sizes")
         if len(groups) != len(case.viewed):
             raise DescriptorError(f"group_sizes {list(groups)} must be one for each of {len(case.viewed)} axes: {case}")
     for number, name in enumerate(SCALES):
         value = case[name]
         if isinstance(value, tuple):
+            along = case.integers(name)
             is_source = name.startswith("src")
-            sizes = case.viewed if is_source else case.dst.sizes
+            sizes = case.viewed if is_source and case.op == "reorder" else case.dst.sizes
             its_groups = groups if is_source else tuple(groups[axis] for axis in order(case))
-            words = _words(case, name, value, sizes, its_groups, number)
-            dtype = case.src.dtype if is_source else case.dst.dtype
+            words = _words(case, name, along, sizes, its_groups, number)
+            dtype = computed_type(case) if is_source else case.dst.dtype
             given[name] = _scales(words) if name.endswith("scale") else _zero_points(dtype, words)
         elif value is not None:
             given[name] = value

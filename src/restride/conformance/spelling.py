@@ -4,7 +4,9 @@
     permutation   permute=NCHW->NHWC
     word          mode=linear
     number        sum_scale=-0.5
+    numbers       scales=(2,1/3,0.6): integers, exact fractions and floats
     scale         src_scale=0.5, one for all; src_scale=(1), one for each index along axis 1
+    window        window=(5:25,:)
     view          view=[1:,::-1].permute(1,0)
 
 A new operation or parameter is a line in ``PARAMETERS``.
@@ -15,14 +17,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from restride.arithmetic import ROUNDINGS
 from restride.conformance.view_steps import View
+from restride.conformance.windows import Window
 from restride.desc.tags import parse_tag
 from restride.errors import DescriptorError
 from restride.layout import AXIS_NAMES
+from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES
 
-Value = str | float | tuple[int, ...] | View
+Number = int | float | Fraction
+
+Value = str | float | tuple[Number, ...] | View | Window
 """What a parameter can be."""
 
 Sizes = tuple[int, ...]
@@ -50,10 +57,10 @@ class Parameter:
     canonical: Callable[[Value, int], Value] = lambda value, _rank: value
 
 
-def write(value: Value) -> str:
+def write(value: Value | Fraction) -> str:
     """The text of a value; ``Parameter.read`` reads it back."""
     if isinstance(value, tuple):
-        return f"({','.join(map(str, value))})"
+        return f"({','.join(map(write, value))})"
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
@@ -72,9 +79,31 @@ def read_group_sizes(text: str) -> tuple[int, ...]:
     return sizes
 
 
+_FLOAT = r"-?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e[+-]?[0-9]{1,2})?"
+_LARGEST_WRITTEN = 10**15  # floats from 10^16 on are written with an exponent
+_FRACTION = "-?[0-9]{1,19}/[1-9][0-9]{0,18}"
+
+
+def read_numbers(text: str) -> tuple[Number, ...]:
+    """``(2,1/3,0.6)``: at most 16, two for each axis. A whole number is an integer, a half is a float."""
+    number = f"(?:{_FLOAT}|{_FRACTION})"
+    if not re.fullmatch(rf"\({number}(?:,{number}){{0,15}}\)", text):
+        raise DescriptorError(f"{text!r} is not a list of 1 to 16 numbers such as (2,1/3,0.6)")
+    return tuple(map(_number, text[1:-1].split(",")))
+
+
+def _number(text: str) -> Number:
+    """The simplest kind that holds it: of ``4/2``, ``2.0`` and ``2`` the last."""
+    exact = Fraction(text) if "/" in text else Fraction(repr(float(text)))
+    if exact.denominator == 1 and abs(exact) < _LARGEST_WRITTEN:
+        return int(exact)
+    is_binary = exact.denominator & (exact.denominator - 1) == 0
+    return float(exact) if is_binary or "/" not in text else exact
+
+
 def read_number(text: str) -> float:
     """``-0.5``, ``128`` or ``1e-05``."""
-    if not re.fullmatch(r"-?[0-9]{1,20}(\.[0-9]{1,20})?(e[+-]?[0-9]{1,2})?", text):
+    if not re.fullmatch(_FLOAT, text):
         raise DescriptorError(f"{text!r} is not a number such as 0.5, -4 or 1e-05")
     return float(text) + 0.0  # -0 is 0
 
@@ -153,15 +182,44 @@ _EVERYWHERE = (
 SCALES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
 """Parameters that are a number, or the axes along which an array varies."""
 
-ARITHMETIC = (
-    *(Parameter(name, read_scale, optional=True, canonical=in_order) for name in SCALES),
-    Parameter("group_sizes", read_group_sizes, optional=True),
+
+def _word(name: str, default: str, *others: str) -> Parameter:
+    return Parameter(name, one_of(name, default, *others), lambda _src, _dst: default)
+
+
+_EVERY_SCALE = tuple(Parameter(name, read_scale, optional=True, canonical=in_order) for name in SCALES)
+_SUM_AND_ROUNDING = (
     Parameter("sum_scale", read_number, optional=True),
-    Parameter("rounding", one_of("rounding", *ROUNDINGS), lambda _src, _dst: ROUNDINGS[0]),
-    Parameter("saturate", one_of("saturate", "yes", "no"), lambda _src, _dst: "yes"),
-    Parameter("rounds_first", one_of("rounds_first", "yes", "no"), lambda _src, _dst: "no"),
+    _word("rounding", *ROUNDINGS),
+    _word("saturate", "yes", "no"),
 )
-"""Parameters that change values, not places."""
+
+ARITHMETIC = (
+    *_EVERY_SCALE,
+    Parameter("group_sizes", read_group_sizes, optional=True),
+    *_SUM_AND_ROUNDING,
+    _word("rounds_first", "no", "yes"),
+)
+"""Parameters that change values, not places. A resample has neither ``group_sizes`` nor ``rounds_first``."""
+
+_SAMPLING = (
+    Parameter("scales", read_numbers, optional=True),
+    _word("coordinates", *COORDINATES),
+    _word("nearest", *NEAREST_RULES),
+    Parameter("cubic_a", read_number, lambda _src, _dst: -0.75),
+    _word("antialias", "no", "yes"),
+    _word("exclude_outside", "no", "yes"),
+    Parameter("roi", read_numbers, optional=True),
+    Parameter("input_offsets", read_numbers, optional=True),
+    Parameter("output_offsets", read_numbers, optional=True),
+    _word("recompute_scale_factor", "no", "yes"),
+)
+"""What a resampling and its transpose share: the arguments of ``rs.resample`` of these names."""
+
+_RESAMPLED = (
+    Parameter("mode", one_of("mode", *MODES)),
+    Parameter("axes", read_integers, changed_axes, canonical=from_0),
+)
 
 PARAMETERS: dict[str, tuple[Parameter, ...]] = {
     "slice": (
@@ -172,9 +230,16 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
     ),
     "reorder": (Parameter("permute", read_permutation, optional=True), *ARITHMETIC, *_EVERYWHERE),
     "resample": (
-        Parameter("mode", one_of("mode", "nearest", "linear")),
-        Parameter("axes", read_integers, changed_axes, canonical=from_0),
+        *_RESAMPLED,
+        Parameter("sizes", read_integers, optional=True),
+        *_SAMPLING,
+        Parameter("extrapolation_value", read_number, lambda _src, _dst: 0.0),
+        _word("keep_aspect_ratio_policy", *POLICIES),
+        Parameter("window", Window.read, optional=True),
+        *_EVERY_SCALE,
+        *_SUM_AND_ROUNDING,
         *_EVERYWHERE,
     ),
+    "resample_backward": (*_RESAMPLED, *_SAMPLING, *_EVERYWHERE),
 }
 """The parameters of every operation, in the order in which they are written."""

@@ -12,8 +12,9 @@ split by commas, or by semicolons where values hold commas: ``for SIZES;ORDER in
 ``1 2 3 4``. A ``let`` names a text until the end of the file, behind a ``for`` until the blank line. Names are upper
 case. ``$NAME`` is the text, ``$(...)`` arithmetic on integers (``restride.conformance.arithmetic``).
 
-Always there: TYPES and LINEAR_TYPES, the element types that are copied and interpolated; MAX_BINDING, the bytes that
-one binding of the device covers; MAX_GROUPS, its work groups along an axis.
+Always there: TYPES and INTERPOLATED_TYPES, the element types that are copied and interpolated, LINEAR_TYPES, those that
+oneDNN interpolates; MAX_BINDING, the bytes that one binding of the device covers; MAX_GROUPS, its work groups along an
+axis.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from restride.conformance.case import LONGEST_LINE, Case
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
-from restride.reference.resampling import LINEAR_TYPES
+from restride.reference.resampling import INTERPOLATED_TYPES, LINEAR_TYPES
 
 MOST_CASES = 200_000
 """Cases of a file, once its loops are unrolled."""
@@ -89,6 +90,7 @@ class _File:
         names: Names = {
             "TYPES": " ".join(DTYPES),
             "LINEAR_TYPES": " ".join(LINEAR_TYPES),
+            "INTERPOLATED_TYPES": " ".join(INTERPOLATED_TYPES),
             "MAX_BINDING": str(self.limits.max_buffer_range),
             "MAX_GROUPS": str(min(self.limits.max_group_count)),
         }

@@ -6,6 +6,7 @@ its time and has the cases at the device's limits. ``perf`` stands apart: a few 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib.resources import files
 
 from restride.conformance.case import Case
@@ -31,10 +32,14 @@ def catalogue(name: str = "ci", limits: Limits | None = None) -> tuple[Case, ...
     if name not in CATALOGUES:
         raise DescriptorError(f"catalogue {name!r} is unknown; known: {', '.join(CATALOGUES)}")
     parts = NESTED[: NESTED.index(name) + 1] if name in NESTED else (name,)
+    return tuple(case for part in parts for case in _added(part, limits or Limits()))
+
+
+@lru_cache(maxsize=8)
+def _added(part: str, limits: Limits) -> tuple[Case, ...]:
+    """The cases of a folder, which takes seconds to read, once for all catalogues that contain it."""
     cases: list[Case] = []
-    for part in parts:
-        folder = files(__name__) / part
-        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-            if entry.name.endswith(".txt"):
-                cases += read_cases(entry.read_text(encoding="utf-8"), f"{part}/{entry.name}", limits)
+    for entry in sorted((files(__name__) / part).iterdir(), key=lambda entry: entry.name):
+        if entry.name.endswith(".txt"):
+            cases += read_cases(entry.read_text(encoding="utf-8"), f"{part}/{entry.name}", limits)
     return tuple(cases)

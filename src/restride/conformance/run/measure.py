@@ -13,6 +13,7 @@ from restride.conformance.case import Case
 from restride.conformance.fill import poison
 from restride.conformance.operations import OPERATIONS
 from restride.conformance.outcome import Speed
+from restride.conformance.resampling import resized
 from restride.conformance.setting import prepare
 from restride.device import Device
 
@@ -22,7 +23,7 @@ BATCH_SECONDS = 0.01
 
 MOST_CALLS = 1024
 _LEAST_COPIED, _MOST_COPIED = 16 << 20, 256 << 20
-_NEIGHBOURS = {"nearest": 1, "linear": 2}
+_NEIGHBOURS = {"nearest": 1, "linear": 2, "cubic": 4}
 
 
 class Batch:
@@ -90,13 +91,24 @@ def useful_bytes(case: Case) -> int:
 
     slice, reorder: one source element for each that is written, also where zero strides repeat it; with ``sum_scale``
     an old one too.
-    resample: along each axis as many as there are, or where it has more than it needs, one for each that is written
-    (nearest) or two (linear): ``u8[100] -> u8[20]`` linear reads 40 and writes 20 bytes, ``u8[100] -> u8[400]`` 100
-    and 400.
+    resample: along each axis as many as the result or its window reaches over, or where that is more than it needs, one
+    for each that is written (nearest), two (linear) or four (cubic): ``u8[100] -> u8[20]`` linear reads 40 and writes
+    20 bytes, ``u8[100] -> u8[400]`` 100 and 400. Mode area and ``antialias`` need all that they reach over.
+    resample_backward: the whole gradient.
     """
     read = case.dst.numel
     if case.op == "resample":
-        neighbours = _NEIGHBOURS[case.word("mode")]
-        read = math.prod(min(src, neighbours * dst) for src, dst in zip(case.viewed, case.dst.sizes, strict=True))
-    passes = 2 if case.op == "reorder" and case["sum_scale"] is not None else 1
+        read = _read_by(case)
+    elif case.op == "resample_backward":
+        read = math.prod(case.viewed)
+    passes = 2 if case.get("sum_scale") is not None else 1
     return read * case.src.dtype.itemsize + passes * case.dst.numel * case.dst.dtype.itemsize
+
+
+def _read_by(case: Case) -> int:
+    found, sizes = resized(case), list(case.viewed)
+    skips = case["antialias"] == "no" and case["mode"] != "area"
+    for axis, part in zip(found.axes, found.read, strict=True):
+        neighbours = _NEIGHBOURS[case.word("mode")] if skips else sizes[axis]
+        sizes[axis] = min(len(part), neighbours * case.dst.sizes[axis])
+    return math.prod(sizes)

@@ -86,8 +86,10 @@ INTERFACES = {
     "digit_convert": Interface(_LINE, 3, 17, 7, has_pairs=True),
     "resample_nearest": Interface(_LINE, 3, 5, 2),
     "resample_nearest_specialised": Interface(_LINE, 3, 5, 2, axes_as_constants=True),
-    "resample_linear": Interface(_LINE, 3, 5, 4),
-    "resample_linear_specialised": Interface(_LINE, 3, 5, 4, axes_as_constants=True),
+    "resample": Interface(_LINE, 3, 17, 7, has_pairs=True),
+    "resample_specialised": Interface(_LINE, 3, 17, 7, axes_as_constants=True, has_pairs=True),
+    "resample_rows": Interface(_LINE, 3, 17, 8, has_pairs=True),
+    "resample_rows_specialised": Interface(_LINE, 3, 17, 8, axes_as_constants=True, has_pairs=True),
 }
 """Every module of the contract."""
 

@@ -1,0 +1,78 @@
+"""The kernels that a case dispatches, found without a device: its call runs on a runtime that only notes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+
+from conftest import GENERIC_ONLY
+
+import restride as rs
+from restride.conformance import Case
+from restride.conformance.operations import OPERATIONS, makes_destination
+from restride.conformance.room import buffer_bytes
+from restride.conformance.setting import guards
+from restride.desc import TensorDesc
+from restride.errors import UnsupportedError
+from restride.kernel import KernelSpec, Limits
+from restride.runtime import Counters, Memory, Runtime
+
+
+class PlanRuntime:
+    """A ``Runtime`` without a device. ``kernels`` are those submitted."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self.info = SimpleNamespace(limits=self.limits)
+        self.kernels: list[KernelSpec] = []
+
+    def allocate(self, nbytes: int) -> Memory:
+        return SimpleNamespace(nbytes=nbytes, free=lambda: None)
+
+    def write(self, _memory: Memory, _offset: int, _data: memoryview) -> None:
+        pass
+
+    def read(self, _memory: Memory, _offset: int, _out: memoryview) -> None:
+        pass
+
+    def copy(self, _src: Memory, _dst: Memory, _nbytes: int) -> None:
+        pass
+
+    def submit(self, kernels: Sequence[KernelSpec], _memories: Sequence[Memory]) -> None:
+        self.kernels += kernels
+
+    def wait(self) -> None:
+        pass
+
+    def counters(self) -> Counters:
+        return Counters()
+
+    def close(self) -> None:
+        pass
+
+
+def plan(case: Case, runtime: Runtime, specialised: bool) -> None:
+    """Make ``runtime`` meet what a run of ``case`` dispatches, view and guards and all."""
+    device = rs.Device.over(runtime)
+    device.specialise_after = 0 if specialised else GENERIC_ONLY
+    sides = []
+    for desc, before in zip((case.src, case.dst), guards(case), strict=True):
+        first = before // desc.dtype.itemsize
+        moved = TensorDesc(desc.dtype, desc.sizes, desc.strides, desc.offset + first) if first else desc
+        sides.append((moved, buffer_bytes(desc.nbytes)))
+    (src, src_bytes), (dst, dst_bytes) = sides
+    source = rs.Tensor(runtime.allocate(max(src_bytes, dst_bytes)), src, device)
+    memory = source.memory if case["out"] == "same" else runtime.allocate(dst_bytes)
+    out = None if makes_destination(case) else rs.Tensor(memory, dst, device)
+    viewed = source if case.view is None else case.view.of_tensor(source)
+    OPERATIONS[case.op].call(case, viewed, out)
+
+
+def kernels_of(case: Case, specialised: bool = False, limits: Limits | None = None) -> Iterator[KernelSpec]:
+    """What a run of ``case`` dispatches; nothing where the library refuses it."""
+    runtime = PlanRuntime(limits)
+    try:
+        plan(case, runtime, specialised)
+    except UnsupportedError:
+        return
+    yield from runtime.kernels
