@@ -1,4 +1,4 @@
-"""onnx's node tests of Cast, QuantizeLinear and DequantizeLinear: the data that the onnx package ships."""
+"""onnx's node tests of conversions, resizing and what only moves elements: the data that the onnx package ships."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ import numpy as np
 import onnx
 from onnx.backend.test.loader import load_model_tests
 
-OPERATIONS = ("Cast", "QuantizeLinear", "DequantizeLinear")
+OPERATIONS = (
+    "Cast", "QuantizeLinear", "DequantizeLinear",
+    "Resize", "Upsample",
+    "Slice", "Transpose", "DepthToSpace", "SpaceToDepth",
+)  # fmt: skip
 
 MISSING_TYPES = {
     "UINT2": "2-bit integers are no element type here",
@@ -28,14 +32,21 @@ MISSING_TYPES = {
 
 @dataclass(frozen=True, eq=False)
 class NodeCase:
-    """One node and what it takes and gives."""
+    """One node and what it takes and gives.
+
+    operands: what it takes, by the names of its operation's definition; optional ones that are not given are no keys.
+    """
 
     name: str
     operation: str
     attributes: dict[str, Any]
     types: tuple[str, ...]
-    inputs: tuple[np.ndarray[Any, Any], ...]
+    operands: dict[str, np.ndarray[Any, Any]]
     output: np.ndarray[Any, Any]
+
+    @property
+    def inputs(self) -> tuple[np.ndarray[Any, Any], ...]:
+        return tuple(self.operands.values())
 
     @property
     def missing_types(self) -> list[str]:
@@ -44,7 +55,10 @@ class NodeCase:
 
 @functools.cache
 def all_cases() -> tuple[NodeCase, ...]:
-    """Every test of a single node of these operations; CastLike's, written as a Cast, among them."""
+    """Every test of a single node of these operations; CastLike's, written as a Cast, among them.
+
+    An operation written out as many nodes ("spacetodepth_expanded") has the data of its own test.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # onnx computes the data of all its tests now, overflows included
         loaded = load_model_tests(kind="node")
@@ -55,6 +69,8 @@ def all_cases() -> tuple[NodeCase, ...]:
             continue
         (node,), ((inputs, outputs),) = nodes, case.data_sets
         graph = case.model.graph
+        given = {value.name: _array(array) for value, array in zip(graph.input, inputs, strict=True)}
+        formal = onnx.defs.get_schema(node.op_type, case.model.opset_import[0].version).inputs
         types = [value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)]
         cases.append(
             NodeCase(
@@ -62,7 +78,7 @@ def all_cases() -> tuple[NodeCase, ...]:
                 node.op_type,
                 {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute},
                 tuple(onnx.TensorProto.DataType.Name(number) for number in types),
-                tuple(_array(value) for value in inputs[: len(node.input)]),
+                {parameter.name: given[name] for parameter, name in zip(formal, node.input, strict=False) if name},
                 _array(outputs[0]),
             )
         )
