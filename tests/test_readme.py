@@ -11,7 +11,10 @@ import pytest
 import restride as rs
 from restride.dtypes import DTYPES
 from restride.plan import parameters
-from restride.plan.resample import LINEAR_TYPES
+from restride.plan.axes import Axis
+from restride.plan.conversion import ELEMENT_TYPES
+from restride.plan.tables import Table
+from restride.sampling import MOST_TAPS, Choice, resizing
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -53,12 +56,22 @@ def test_signatures_are_the_real_ones(signature):
         "docs/layouts.md",
         "docs/own_shader.md",
         "docs/reorder.md",
+        "docs/resample.md",
     ],
 )
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#:]+)\)", text):
-        assert ((ROOT / page).parent / target).exists(), target
+    for target, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", text):
+        there = (ROOT / page).parent / target if target else ROOT / page
+        assert there.exists(), target
+        if heading:
+            assert heading in headings(there.read_text(encoding="utf-8")), f"{target}#{heading}"
+
+
+def headings(text):
+    """The anchors of a page: its headings in small letters, hyphens for blanks, without punctuation."""
+    lines = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line).lower().replace(" ", "-") for line in lines}
 
 
 def test_shader_page_lists_every_module():
@@ -81,9 +94,22 @@ def test_shader_page_has_the_numbers_of_the_plan():
         assert f"| {first + row} + {step}k |" in SHADERS
     assert f"tables begin at row {first}" in SHADERS
     assert f"Ids 0 to {parameters.KERNEL_CONSTANTS - 1} belong to the kernel" in SHADERS
-    assert ", ".join(f"{number} {name}" for name, number in LINEAR_TYPES.items()) in SHADERS
+    assert ", ".join(f"{number} {name}" for name, number in ELEMENT_TYPES.items()) in SHADERS
     multiplier, shift = parameters.multiply_shift(5)
     assert f"For d = 5: {multiplier} and {shift}." in SHADERS
+
+
+def test_shader_page_has_a_table_of_the_plan():
+    (sampling,) = resizing((2,), (3,), None, None, None, Choice(), str).samplings
+    words = Table(sampling, 0, 3).words(4)
+    rows = "; ".join(
+        f"{offset}, {first}, {second}"
+        for offset, first, second in zip(words[:, 0], *words[:, 1:].copy().view(np.float32).T, strict=True)
+    )
+    assert f"2 to 3, source stride 4: the words {rows}," in SHADERS
+    axis = Axis(3, 4, 1, table=Table(sampling, 0, 3), slot=1)
+    assert f"{parameters.slot_word(axis)} is slot 1 with two taps" in SHADERS
+    assert f"A row has 1 to {MOST_TAPS} taps" in SHADERS
 
 
 def rows_below(header, page=REORDER):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from restride import reference, views
-from restride.cli import arithmetic
+from restride.cli import arithmetic, resizing
 from restride.cli.arguments import Commands, Parser, add_device_options, open_device, runtime_name
 from restride.cli.comparison import Comparison, compare_bits, compare_flushed, compare_limits
 from restride.cli.exits import EXPLAINED, Exit, UsageError
 from restride.cli.files import FileArray, read_array, require_room, require_writable
 from restride.cli.indices import parse_index
 from restride.cli.raw import FileBuffer, buffer_of, is_raw, read_buffer
+from restride.desc import TensorDesc
 from restride.dtypes import DType
 from restride.layout import axis_order, is_permutation, laid_out
-from restride.ops import MODES, reorder, resample, strided_slice
+from restride.ops import reorder, strided_slice
+from restride.resampling import resample
 from restride.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -64,13 +66,23 @@ examples:
   restride reorder weights.npy weights.bin --layout OIhw16i16o
   restride reorder weights.bin weights.npy --layout oihw --desc 'f32[64,32,3,3]:OIhw16i16o'"""
 _RESAMPLE = f"""\
-IN resized along some axes; half-pixel coordinates, oneDNN's formulas. For images the axes are height and width, for
-.npy files the last ones, as many as there are sizes. Linear takes f32, f16, bf16, u8, s8 and s32.
+IN resized along some axes, to --sizes or by --scales. For images the axes are height and width, for .npy files the last
+ones, as many as there are sizes or scales. docs/resample.md draws every rule, and says which ones are those of torch,
+ONNX, oneDNN, DirectML and Pillow.
+
+--mode nearest takes every element type, the others f32, f16, bf16, f8 and integers of 8, 16 and 32 bits. What is
+interpolated goes through the scales and zero points of `restride reorder`, several of which lie along --axis of OUT,
+and is rounded once, to the type --to. A number with a point is the decimal number that it shows: 0.1 is a tenth.
+Several numbers take all that follows: name the files before them, or end the numbers with another option or --.
 
 {_FILES}
 examples:
   restride resample photo.jpg small.png --sizes 224 224
-  restride resample nchw.npy big.npy --sizes 512 512 --mode nearest --check"""
+  restride resample photo.jpg small.png --sizes 224 224 --antialias --exclude-outside     averages, as Pillow does
+  restride resample photo.jpg fits.png --sizes 224 224 --policy not_larger --antialias
+  restride resample nchw.npy big.npy --scales 2 2 --mode nearest --check
+  restride resample nchw.npy part.npy --sizes 512 512 --window 0:256 128:512 --mode cubic
+  restride resample photo.png planes.npy --sizes 224 224 --to f32 --dst-scale 255         0 to 255 becomes 0 to 1"""
 
 
 FileContent = FileArray | FileBuffer
@@ -109,9 +121,8 @@ def add_commands(commands: Commands) -> None:
     )
     arithmetic.add_options(parser)
     parser = _add(commands, "resample", "another size for a file", _RESAMPLE, _resample)
-    parser.add_argument("--sizes", type=int, nargs="+", required=True, metavar="N", help="new sizes, one an axis")
-    parser.add_argument("--axes", type=int, nargs="+", metavar="N", help="which axes; negative ones count from the end")
-    parser.add_argument("--mode", choices=MODES, default="linear", help="default: %(default)s")
+    resizing.add_options(parser)
+    arithmetic.add_options(parser)
 
 
 def _add(
@@ -243,28 +254,18 @@ def _reorder(arguments: argparse.Namespace, file: FileContent) -> Operation:
 
 
 def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
+    desc = file.desc
     is_image = isinstance(file, FileArray) and file.is_image
     axes = arguments.axes if arguments.axes is not None else (0, 1) if is_image else None
-    options = {"axes": axes, "mode": arguments.mode}
+    options = resizing.change(arguments, axes)
+    sizes = resizing.resized(desc, options)
+    # Scales and zero points are those of the interpolated elements.
+    options |= arithmetic.change(arguments, TensorDesc(desc.dtype, sizes), range(desc.rank))
 
     def check(array: Array, result: Array) -> Comparison:
-        answer = reference.resample(array, arguments.sizes, **options)
-        if arguments.mode == "nearest":
+        answer = reference.resample(array, **options)
+        if arguments.mode == "nearest" and options.keys().isdisjoint(arithmetic.SCALES):
             return compare_bits(result, answer)
-        return compare_limits(result, answer, *reference.resample_limits(array, arguments.sizes, **options))
+        return compare_limits(result, answer, *reference.resample_limits(array, **options))
 
-    return Operation(
-        file.desc.dtype,
-        _resized(file.desc.sizes, arguments.sizes, axes),
-        lambda x: resample(x, arguments.sizes, **options),
-        check,
-    )
-
-
-def _resized(shape: tuple[int, ...], sizes: list[int], axes: Sequence[int] | None) -> tuple[int, ...]:
-    """The sizes of the result; axes and sizes that do not fit are left for the operation to refuse."""
-    result = list(shape)
-    for axis, size in zip(range(-len(sizes), 0) if axes is None else axes, sizes, strict=False):
-        if -len(shape) <= axis < len(shape):
-            result[axis] = size
-    return tuple(result)
+    return Operation(arguments.to or desc.dtype, sizes, lambda x: resample(x, **options), check)

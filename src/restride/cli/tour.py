@@ -14,7 +14,8 @@ from restride.arrays import asarray
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
 from restride.desc import TensorDesc
 from restride.device import Device
-from restride.ops import reorder, resample, strided_slice
+from restride.ops import reorder, strided_slice
+from restride.resampling import resample
 from restride.tensor import Tensor, empty
 
 Array = npt.NDArray[Any]

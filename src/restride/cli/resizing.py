@@ -1,0 +1,116 @@
+"""The options of ``restride resample``: the sizes, and every rule that ``rs.resample`` has for what an output reads."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from restride.cli.exits import UsageError
+from restride.cli.indices import parse_index
+from restride.desc import TensorDesc
+from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES, Choice, resizing
+
+_DEFAULTS = Choice()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Sizes and scales, axes and window, and an option for each field of ``Choice``."""
+    parser.add_argument("--sizes", type=int, nargs="+", metavar="N", help="new sizes, one an axis")
+    parser.add_argument(
+        "--scales", type=_number, nargs="+", metavar="F", help="new elements for each old one, one an axis"
+    )
+    parser.add_argument("--axes", type=int, nargs="+", metavar="N", help="which axes; negative ones count from the end")
+    parser.add_argument(
+        "--window", type=_part, nargs="+", metavar="A:B", help="the part of OUT to make, one an axis: 0:10 5:9"
+    )
+    group = parser.add_argument_group("rules")
+    for option, known, text in (
+        ("--mode", MODES, "what an output is made of"),
+        ("--coordinates", COORDINATES, "where an output reads"),
+        ("--nearest", NEAREST_RULES, "which element is the nearest"),
+    ):
+        default = getattr(_DEFAULTS, option.removeprefix("--"))
+        group.add_argument(option, choices=known, default=default, help=f"{text} (default: %(default)s)")
+    group.add_argument(
+        "--policy",
+        dest="keep_aspect_ratio_policy",
+        choices=POLICIES,
+        default=_DEFAULTS.keep_aspect_ratio_policy,
+        help="one scale for all axes, not larger or not smaller than --sizes (default: %(default)s)",
+    )
+    group.add_argument(
+        "--cubic-a",
+        type=_number,
+        default=_DEFAULTS.cubic_a,
+        metavar="F",
+        help="the slope at 1 of mode cubic (default: %(default)s)",
+    )
+    group.add_argument(
+        "--extrapolation-value", type=_number, default=0.0, metavar="F", help="what reads beyond the ends of --roi give"
+    )
+    for option, text in (
+        ("--roi", "of tf_crop_and_resize: the starts of all axes, then the ends"),
+        ("--input-offsets", "DirectML's, one an axis, in place of --coordinates"),
+        ("--output-offsets", "DirectML's, one an axis"),
+    ):
+        group.add_argument(option, type=_number, nargs="+", metavar="F", help=text)
+    for option, text in (
+        ("--antialias", "widen the filters of linear and cubic where an axis shrinks"),
+        ("--exclude-outside", "taps outside IN count for nothing, and the rest for more"),
+        ("--recompute-scale-factor", "coordinates follow the sizes that --scales give"),
+    ):
+        group.add_argument(option, action="store_true", help=text)
+
+
+def change(arguments: argparse.Namespace, axes: Sequence[int] | None) -> dict[str, Any]:
+    """What the options ask of ``resample``, as its arguments.
+
+    Raises:
+        UsageError: neither sizes nor scales.
+    """
+    if arguments.sizes is None and arguments.scales is None:
+        raise UsageError("one of these is required: --sizes, --scales (see `restride resample --help`)")
+    return {
+        "sizes": arguments.sizes,
+        "scales": arguments.scales,
+        "axes": axes,
+        "window": arguments.window,
+        "extrapolation_value": arguments.extrapolation_value,
+        **{name: getattr(arguments, name) for name in Choice._fields},
+    }
+
+
+def resized(src: TensorDesc, asked: dict[str, Any]) -> tuple[int, ...]:
+    """The sizes of the result, before anything runs.
+
+    Raises:
+        DescriptorError: the arguments do not fit each other or ``src``.
+    """
+    choice = Choice(**{name: asked[name] for name in Choice._fields})
+    return resizing(
+        src.sizes, asked["sizes"], asked["scales"], asked["axes"], asked["window"], choice, src.__str__
+    ).sizes
+
+
+def _number(text: str) -> int | float:
+    """Integers are exact; what has a point is a float, which counts as the decimal number that it shows."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number") from error
+
+
+def _part(text: str) -> slice:
+    """``0:10``, or ``:`` for all of an axis."""
+    try:
+        (item,) = parse_index(text)
+    except (UsageError, ValueError):
+        item = None
+    if not isinstance(item, slice):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no part of an axis, such as 0:10 or :")
+    return item

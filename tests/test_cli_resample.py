@@ -1,0 +1,183 @@
+"""``restride resample``: every option reaches the operation, its own check, images, windows, and what it refuses."""
+
+import numpy as np
+import pytest
+
+import restride as rs
+from restride.cli import main
+from restride.cli.files import read_array, write_array
+
+X = np.random.default_rng(11).normal(size=(2, 6, 9)).astype(np.float32)
+PIXELS = np.random.default_rng(12).integers(0, 256, (20, 30, 3), np.uint8)
+CROP = ("--coordinates", "tf_crop_and_resize", "--roi", 0, -0.5, 1, 1)
+
+
+@pytest.fixture
+def resample(tmp_path, monkeypatch, capsys):
+    """``restride resample`` in ``tmp_path``: exit code, stdout and stderr, without the line of how long it took."""
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", X)
+
+    def run(*arguments):
+        code = main(["resample", *map(str, arguments)])
+        printed = capsys.readouterr()
+        return code, printed.out, [line for line in printed.err.splitlines() if " ms on " not in line]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        (("--sizes", 4, 5), {"sizes": (4, 5)}),
+        (("--sizes", 4, "--axes", -2), {"sizes": (4,), "axes": (-2,)}),
+        (("--scales", 2, 0.5), {"scales": (2, 0.5)}),
+        (("--scales", 0.7, "--recompute-scale-factor"), {"scales": (0.7,), "recompute_scale_factor": True}),
+        (("--sizes", 4, 5, "--policy", "not_larger"), {"sizes": (4, 5), "keep_aspect_ratio_policy": "not_larger"}),
+        (("--sizes", 4, 5, "--mode", "cubic", "--cubic-a", -0.5), {"sizes": (4, 5), "mode": "cubic", "cubic_a": -0.5}),
+        (("--sizes", 4, 5, "--antialias"), {"sizes": (4, 5), "antialias": True}),
+        (
+            ("--sizes", 4, 5, "--antialias", "--exclude-outside"),
+            {"sizes": (4, 5), "antialias": True, "exclude_outside": True},
+        ),
+        (("--sizes", 4, 5, "--mode", "area"), {"sizes": (4, 5), "mode": "area"}),
+        (
+            ("--sizes", 3, 4, "--mode", "nearest", "--nearest", "floor", "--coordinates", "asymmetric"),
+            {"sizes": (3, 4), "mode": "nearest", "nearest": "floor", "coordinates": "asymmetric"},
+        ),
+        (
+            ("--sizes", 4, 5, *CROP, "--extrapolation-value", 7.5),
+            {
+                "sizes": (4, 5),
+                "coordinates": "tf_crop_and_resize",
+                "roi": (0, -0.5, 1, 1),
+                "extrapolation_value": 7.5,
+            },
+        ),
+        (
+            ("--sizes", 7, "--scales", 0.7, "--input-offsets", 0, "--output-offsets", -0.25),
+            {"sizes": (7,), "scales": (0.7,), "input_offsets": (0,), "output_offsets": (-0.25,)},
+        ),
+        (("--sizes", 8, 8, "--window", "0:4", "5:7"), {"sizes": (8, 8), "window": (slice(0, 4), slice(5, 7))}),
+        (("--sizes", 8, 8, "--window", ":", "5:"), {"sizes": (8, 8), "window": (None, slice(5, 8))}),
+        (
+            ("--sizes", 4, 5, "--to", "u8", "--src-scale", 50, "--dst-zero-point", 100, "--rounding", "truncate"),
+            {"sizes": (4, 5), "dtype": "u8", "src_scale": 50, "dst_zero_point": 100, "rounding": "truncate"},
+        ),
+        (("--sizes", 4, 5, "--to", "s8", "--no-saturate"), {"sizes": (4, 5), "dtype": "s8", "saturate": False}),
+    ],
+)
+@pytest.mark.usefixtures("vulkan_device")
+def test_options_reach_the_operation(options, arguments, tmp_path, resample):
+    code, out, err = resample("x.npy", "y.npy", *options, "--check")
+    assert (code, err) == (0, [])
+    assert "OK" in out
+    expected = rs.resample(X, **arguments)
+    assert f"y.npy: {expected.desc} from" in out
+    assert np.load(tmp_path / "y.npy").tobytes() == expected.numpy().tobytes()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_several_scales_lie_along_an_axis_of_the_result(tmp_path, resample):
+    options = ("--sizes", 4, 3, "--src-scale", 1, 10, 100, "--axis", 2, "--dst-scale", 2)
+    assert resample("x.npy", "y.npy", *options, "--check")[0] == 0
+    scale = np.float32([1, 10, 100])
+    expected = rs.resample(X, (4, 3), src_scale=scale, dst_scale=2).numpy()
+    assert np.load(tmp_path / "y.npy").tobytes() == expected.tobytes()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_photograph_is_resized_along_height_and_width(tmp_path, resample):
+    pytest.importorskip("PIL.Image")
+    write_array(tmp_path / "photo.png", PIXELS)
+    options = ("--sizes", 8, 8, "--policy", "not_larger", "--antialias", "--exclude-outside", "--check")
+    assert resample("photo.png", "small.png", *options)[0] == 0
+    asked = {"axes": (0, 1), "keep_aspect_ratio_policy": "not_larger", "antialias": True, "exclude_outside": True}
+    assert np.array_equal(read_array(tmp_path / "small.png").array, rs.resample(PIXELS, (8, 8), **asked).numpy())
+
+    assert resample("photo.png", "small.npy", "--scales", 0.5, 0.5, "--to", "f32", "--dst-scale", 255)[0] == 0
+    small = np.load(tmp_path / "small.npy")
+    assert small.shape == (10, 15, 3)
+    assert np.array_equal(small, rs.resample(PIXELS, scales=(0.5, 0.5), axes=(0, 1), dtype="f32", dst_scale=255))
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_bin_file_of_another_type_keeps_its_blocks(tmp_path, resample):
+    blocked = rs.TensorDesc.parse("f32[1,20,3,5]:nChw16c")
+    array = np.random.default_rng(1).normal(size=blocked.sizes).astype(np.float32)
+    (tmp_path / "x.bin").write_bytes(rs.reference.to_buffer(array, blocked).tobytes())
+    options = ("--desc", blocked, "--sizes", 6, 4, "--mode", "cubic", "--to", "bf16", "--check")
+    code, out, _ = resample("x.bin", "y.bin", *options)
+    assert code == 0
+    assert "check of the padding: largest difference 0 (allowed 0): OK" in out
+    assert out.splitlines()[-1] == f"y.bin: bf16[1,20,6,4]:nChw16c, {2 * 32 * 6 * 4} bytes"
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_files_may_follow_two_dashes(resample):
+    assert resample("--sizes", 4, 5, "--window", "0:2", ":", "--", "x.npy", "y.npy")[0] == 0
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.usefixtures("vulkan_device")
+def test_check_tells_a_wrong_element(mode, tmp_path, resample, monkeypatch):
+    honest = rs.Tensor.numpy
+
+    def damaged(tensor):
+        array = honest(tensor)
+        array[1, 2, 3] += np.float32(1e-3)
+        return array
+
+    monkeypatch.setattr(rs.Tensor, "numpy", damaged)
+    code, out, err = resample("x.npy", "y.npy", "--sizes", 4, 5, "--mode", mode, "--check")
+    assert code == 1
+    assert "FAILED, 1 of 40 elements are wrong" in out
+    assert err == ["restride: y.npy is not written"]
+    assert not (tmp_path / "y.npy").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "one of these is required: --sizes, --scales (see `restride resample --help`)"),
+        (("--scales", 0), "scales[0] must be above 0, got 0, for f32[2,6,9]"),
+        (("--scales", "1/2"), "argument --scales: '1/2' is no number"),
+        (("--scales", "nan"), "scales[0] must be finite"),
+        (("--sizes", 4, "--scales", 3), "sizes (4,) and scales (3,) contradict each other: 9 * 3 is 27, not 4"),
+        (("--sizes", 4, 4, "--scales", 3), "sizes (4, 4) and scales (3,) must be equally many"),
+        (("--sizes", 4, 4, "--axes", 1), "axes (1,) and sizes (4, 4) must be equally many"),
+        (("--sizes", 4, 4, "--axes", 1, -2), "axes (1, -2) name an axis twice"),
+        (("--sizes", 4, 4, 4, 4), "sizes (4, 4, 4, 4) are more than the 3 axes"),
+        (("--sizes", 4, "--coordinates", "half"), "argument --coordinates: invalid choice: 'half'"),
+        (("--sizes", 4, "--nearest", "up"), "argument --nearest: invalid choice: 'up'"),
+        (("--sizes", 4, "--policy", "fit"), "argument --policy: invalid choice: 'fit'"),
+        (("--sizes", 4, *CROP), "roi must be 2 numbers, got 4"),
+        (("--sizes", 4, "--roi", 0, 1), "roi goes with coordinates 'tf_crop_and_resize'"),
+        (("--sizes", 4, "--mode", "area", "--antialias"), "antialias goes with mode 'linear' or 'cubic', not 'area'"),
+        (("--sizes", 4, "--input-offsets", 0, 0), "input_offsets must be 1 numbers"),
+        (("--sizes", 4, "--window", "4"), "argument --window: '4' is no part of an axis, such as 0:10 or :"),
+        (("--sizes", 4, "--window", "0:2,1:2"), "argument --window: '0:2,1:2' is no part of an axis"),
+        (("--sizes", 4, "--window", "0:5"), "window[0] [0, 5) exceeds the 4 outputs of its axis"),
+        (("--sizes", 4, "--window", "0:4:2"), "window[0] must be a slice without a step"),
+        (("--sizes", 4, "--window", "0:1", "0:1"), "window must be 1 slices, one an axis, got 2"),
+        (("--sizes", 4, "--src-scale", 1, 2), "--src-scale has 2 numbers, and axis 2 of f32[2,6,4]{2,1,0} has 4"),
+        (("--sizes", 4, "--src-scale", 0), "src_scale must be finite and not 0"),
+        (("--sizes", 4, "--to", "u9"), "argument --to: unknown element type 'u9'"),
+    ],
+)
+@pytest.mark.usefixtures("vulkan_device")
+def test_options_that_make_no_sense_are_refused(options, message, tmp_path, resample):
+    code, out, err = resample("x.npy", "y.npy", *options)
+    assert (code, out) == (2, "")
+    assert len(err) == 1
+    assert message in err[0]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["x.npy"]
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_type_that_cannot_be_interpolated_is_refused(tmp_path, resample):
+    np.save(tmp_path / "x.npy", np.zeros(4))
+    code, _, err = resample("x.npy", "y.npy", "--sizes", 2)
+    assert code == 2
+    assert "mode 'linear' has the element types f32," in err[0]
+    assert resample("x.npy", "y.npy", "--sizes", 2, "--mode", "nearest", "--check")[0] == 0
