@@ -56,6 +56,7 @@ LAYERS = (
     ("equation", "kernel"),
     ("desc",),
     ("scales",),
+    ("post_ops",),
     ("arithmetic", "sampling"),
     ("injective", "views", "layout", "reference", "plan", "dlpack"),
     ("host",),

@@ -147,7 +147,7 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual, speciali
 @given(st.data(), st.sampled_from([ROOMY, CRAMPED, WHOLE]), st.booleans())
 def test_nearest_takes_the_element_that_brute_force_takes(data, limits, specialised):
     sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
-    targets = [data.draw(st.sampled_from([*range(1, 14), 32, 128])) for _ in sizes]
+    targets = [data.draw(st.sampled_from([*range(1, 14), 32])) for _ in sizes]
     itemsize = data.draw(st.sampled_from([1, 2, 4, 8]))
     src = data.draw(descriptors(sizes, itemsize, False))
     dst = data.draw(descriptors(targets, itemsize, True))
@@ -166,7 +166,7 @@ def test_nearest_takes_the_element_that_brute_force_takes(data, limits, speciali
 @given(st.data(), st.booleans())
 def test_linear_is_within_its_bound_and_splitting_changes_no_bit(data, specialised):
     sizes = data.draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
-    targets = [data.draw(st.sampled_from([n, n, 1, 5, 13, 36, 64])) for n in sizes]
+    targets = [data.draw(st.sampled_from([n, n, 1, 5, 13, 32])) for n in sizes]
     axes = tuple(range(len(sizes)))
     src = data.draw(descriptors(sizes, 4, False))
     src = TensorDesc("f32", sizes, src.strides, src.offset)

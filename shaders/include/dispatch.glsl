@@ -6,7 +6,8 @@
 // first:              destination word of piece 0, for kernels that own words.
 // lane_stride:        distance between the four sources of a wide store, or the four destinations of a wide load.
 // SCALES, for kernels that convert: src_pairs, dst_pairs are the places of index 0 in `pairs`; scale and zero point of a side
-//                     are those of all its elements where it has no pairs; ..._lane and ..._plane are steps of convert.comp.
+//                     are those of all its elements where it has no pairs; ..._lane and ..._plane are steps of convert.comp;
+//                     post_ops is the place of the numbers of the first post-op in `pairs`.
 // Kernels that fill have no source: src_base is the bits of the element, lane_stride those of its upper word.
 layout(push_constant) uniform Dispatch {
     uint src_base;
@@ -27,6 +28,7 @@ layout(push_constant) uniform Dispatch {
     uint plane_stride;
     uint src_pair_plane;
     uint dst_pair_plane;
+    uint post_ops;
 #endif
 } dispatch;
 

@@ -1,6 +1,6 @@
 // What happens to an element between its source and its destination: converted, or brought through f32 with scales.
 //
-//   v = src_scale * (f32(element) - src_zero_point) + sum_scale * f32(old); v = v / dst_scale + dst_zero_point
+//   v = src_scale * (f32(element) - src_zero_point) + sum_scale * f32(old); post-ops; v = v / dst_scale + dst_zero_point
 //
 // Every step is one f32 operation, rounded to nearest even, in this order; a step that is not in STEPS is left out. A side's scale
 // and zero point are push constants, or a pair in `pairs` that the axes find (PAIRS(k), in axes.glsl).
@@ -15,6 +15,8 @@ layout(constant_id = 5) const uint STEPS = 0;
 const uint SATURATES = 4, ROUNDS_FIRST = 8;
 const uint SRC_ZERO_POINT = 1, SRC_SCALE = 2, SUM = 4, DST_SCALE = 8, DST_ZERO_POINT = 16, SRC_PAIRS = 32, DST_PAIRS = 64;
 const uint SRC_PAIRS_ALONG_FOUR = 128, DST_PAIRS_ALONG_FOUR = 256;  // of convert.comp
+const uint POST_OPS = 9;  // from this bit on the kind of each post-op in turn, two bits each
+const uint LINEAR = 1, CLIP = 2, RELU = 3;
 
 // Constants too, once the pipeline is made.
 #define SRC_WIDTH width_of(SRC_TYPE)
@@ -71,6 +73,25 @@ float whole(float value) {
     return uintBitsToFloat(floatBitsToUint(magnitude) | bits & 0x80000000u);
 }
 
+// NaN stays NaN, whatever a device makes of comparisons with it.
+float after_post_op(float value, uint kind, vec2 numbers) {
+    if (kind == LINEAR) {
+        precise float product = numbers.x * value;
+        precise float sum = product + numbers.y;
+        return sum;
+    }
+    uint magnitude = floatBitsToUint(value) & 0x7FFFFFFFu;
+    if (magnitude > INFINITY) {
+        return value;
+    }
+    if (kind == CLIP) {
+        return value < numbers.x ? numbers.x : value > numbers.y ? numbers.y : value;
+    }
+    precise float below = numbers.x * value;
+    bool is_below = (floatBitsToUint(value) >> 31) != 0u;
+    return is_below ? (numbers.x == 0.0 ? 0.0 : below) : value;
+}
+
 // A pair is a scale and a zero point.
 float through_scales(float element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     precise float value = element;
@@ -83,6 +104,13 @@ float through_scales(float element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     if (has(SUM)) {
         precise float product = dispatch.sum_scale * uintBitsToFloat(f32_of(old, DST_TYPE, false));
         value = value + product;
+    }
+    for (uint op = 0u; op < 4u; ++op) {
+        uint kind = STEPS >> (POST_OPS + 2u * op) & 3u;
+        if (kind == 0u) {
+            break;
+        }
+        value = after_post_op(value, kind, uintBitsToFloat(pairs[dispatch.post_ops + op]));
     }
     if (has(DST_SCALE)) {
         value = divided(value, dst_pair.x);

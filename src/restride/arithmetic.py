@@ -17,6 +17,8 @@ from restride.desc import TensorDesc
 from restride.dtypes import DType
 from restride.errors import DescriptorError
 from restride.integers import integers
+from restride.post_ops import PostOp
+from restride.post_ops import post_ops as its_post_ops
 from restride.scales import as_float32, numbers, refined, scale_array, value_range, zero_point_array
 
 ROUNDINGS = ("nearest_even", "truncate", "half_away")
@@ -69,6 +71,7 @@ class Arithmetic:
         rounding: one of ROUNDINGS.
         saturate: what leaves the destination's range becomes its bound.
         rounds_first: the quotient is rounded to an integer before the destination's zero point is added.
+        post_ops: what is done in turn to what the sum gives, before the destination's scale.
     """
 
     src: Scaling | None = None
@@ -77,11 +80,12 @@ class Arithmetic:
     rounding: str = "nearest_even"
     saturate: bool = True
     rounds_first: bool = False
+    post_ops: tuple[PostOp, ...] = ()
 
     @property
     def is_conversion(self) -> bool:
-        """True where no step is left but the one from type to type: no scale, no zero point, no sum."""
-        return self.src is None and self.dst is None and self.sum_scale is None
+        """True where no step is left but the one from type to type: no scale, zero point, sum or post-op."""
+        return self.src is None and self.dst is None and self.sum_scale is None and not self.post_ops
 
     @property
     def form(self) -> Arithmetic:
@@ -108,6 +112,7 @@ def arithmetic(
     rounding: str = "nearest_even",
     saturate: bool = True,
     rounds_first: bool = False,
+    post_ops: Any = None,
 ) -> Arithmetic:
     """The arithmetic of a reorder from ``src`` to ``dst``, whose axis k is axis ``order[k]`` of ``src``.
 
@@ -118,7 +123,7 @@ def arithmetic(
     Raises:
         DescriptorError: a scale is 0 or not finite; a zero point is not finite or, on a side of integers, no integer of
             that type; arrays do not broadcast; groups are not one an axis, below 1 or of nothing; ``sum_scale`` is no
-            finite number; an unknown rounding; ``saturate`` is no bool.
+            finite number; an unknown rounding; ``saturate`` is no bool; post-ops are none (``restride.post_ops``).
 
     Source: oneDNN specification, Reorder and Quantization; ONNX, QuantizeLinear (blocks).
     """
@@ -138,6 +143,7 @@ def arithmetic(
         rounding,
         bool(saturate),
         rounds_first,
+        its_post_ops(post_ops, src),
     )
     return _canonical(src.dtype, dst.dtype, given)
 
@@ -153,7 +159,7 @@ def _canonical(src: DType, dst: DType, given: Arithmetic) -> Arithmetic:
     to_integer = not dst.is_float and dst != "pred"
     # Zero points of integers are integers, and integers stay integers in float32, however large.
     scaled = any(side is not None and side.has_scale for side in (given.src, given.dst))
-    is_integral = not (src.is_float or scaled or given.sum_scale is not None)
+    is_integral = not (src.is_float or scaled or given.sum_scale is not None or given.post_ops)
     rounds_first = (
         given.rounds_first
         and not (given.is_conversion or is_integral)
@@ -168,6 +174,7 @@ def _canonical(src: DType, dst: DType, given: Arithmetic) -> Arithmetic:
         given.rounding if rounds else "nearest_even",
         given.saturate or not overflows,
         rounds_first,
+        given.post_ops,
     )
 
 

@@ -63,13 +63,14 @@ def reorder(
     rounding: str = "nearest_even",
     saturate: bool = True,
     *,
+    post_ops: Iterable[tuple[Any, ...]] | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """The same logical tensor in another memory layout, element type and scale, in one dispatch.
 
     ``(src_scale * (x - src_zero_point) + sum_scale * out) / dst_scale + dst_zero_point``, each step one f32 operation
-    in this order, then rounded and saturated. Without scales, zero points and sum elements are converted exactly,
-    rounded once; of the same type, they are copied bit for bit. docs/reorder.md defines every case.
+    in this order, then rounded and saturated. Without scales, zero points, sum and post-ops elements are converted
+    exactly, rounded once; of the same type, they are copied bit for bit. docs/reorder.md defines every case.
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.
@@ -89,6 +90,8 @@ def reorder(
         rounding: of what becomes an integer: "nearest_even", "truncate" (toward zero) or "half_away" (from zero).
         saturate: what is too large for an integer, an f16 or an 8-bit float becomes the largest it has; else an
             integer keeps the low bits, an f16 or f8e5m2 becomes infinity, an f8e4m3fn NaN.
+        post_ops: up to four of ("relu",), ("relu", slope), ("clip", low, high) and ("linear", factor, term), done in
+            turn after the sum, before the division.
         out: where to write; its own layout counts. The padding of a whole layout (padded sizes, tiles, blocks) is
             written; of a view, and between the elements of strides, nothing is touched. It may be ``x`` itself; then,
             and with ``sum_scale``, padding stays.
@@ -113,6 +116,7 @@ def reorder(
         group_sizes=group_sizes,
         rounding=rounding,
         saturate=saturate,
+        post_ops=post_ops,
     )
 
 

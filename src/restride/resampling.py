@@ -44,6 +44,7 @@ def resample(
     dst_scale: Any = None,
     dst_zero_point: Any = None,
     sum_scale: Any = None,
+    post_ops: Iterable[tuple[Any, ...]] | None = None,
     rounding: str = "nearest_even",
     saturate: bool = True,
     out: Tensor | None = None,
@@ -84,6 +85,7 @@ def resample(
         dst_scale: as in ``reorder``.
         dst_zero_point: as in ``reorder``.
         sum_scale: as in ``reorder``.
+        post_ops: as in ``reorder``.
         rounding: as in ``reorder``.
         saturate: as in ``reorder``; f16 and f8e5m2 resampled to themselves, without scales, keep infinities.
         out: where to write instead, as in ``reorder``.
@@ -122,6 +124,7 @@ def resample(
         "dst_scale": dst_scale,
         "dst_zero_point": dst_zero_point,
         "sum_scale": sum_scale,
+        "post_ops": post_ops,
         "rounding": rounding,
         "saturate": saturate,
     }

@@ -17,6 +17,7 @@ from restride.plan.boxes import longest
 from restride.plan.parameters import ROW_WORDS, Push
 from restride.plan.places import SharedPlace
 from restride.plan.regions import Pairs
+from restride.post_ops import NAMES as POST_OPS
 
 ELEMENT_TYPES = {
     name: number
@@ -51,6 +52,9 @@ MOST_PAIR_BYTES = 1 << 20
 _SATURATES, _ROUNDS_FIRST = 4, 8
 _ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS = (1 << bit for bit in range(7))
 
+_POST_OP_BITS = 9
+"""Steps: from this bit on the kind of each post-op in turn, two bits each."""
+
 PAIRS_ALONG_FOUR = (128, 256)
 """Steps of convert_fours: the four that an invocation makes differ in their pairs of the source, of the destination."""
 
@@ -59,7 +63,7 @@ class ScaledPush(NamedTuple):
     """Push constants of the kernels that convert: ``Push``, then those of shaders/include/dispatch.glsl under SCALES.
 
     Scales and zero points are bits of f32. ``..._lane`` and ``..._plane`` are steps of the four neighbours that an
-    invocation makes, and of the planes that it makes them in.
+    invocation makes, and of the planes that it makes them in. ``post_ops``: place of their numbers among the pairs.
     """
 
     src_base: int
@@ -79,6 +83,7 @@ class ScaledPush(NamedTuple):
     plane_stride: int = 0
     src_pair_plane: int = 0
     dst_pair_plane: int = 0
+    post_ops: int = 0
 
 
 class PairRange(NamedTuple):
@@ -132,20 +137,26 @@ class Conversion:
         steps = _SUM * (arithmetic.sum_scale is not None)
         if src is not None:
             steps += _ZERO_POINT * src.has_zero_point + _SCALE * src.has_scale + _SRC_PAIRS * (src.count > 1)
+        for place, op in enumerate(arithmetic.post_ops):
+            steps += (1 + POST_OPS.index(op.name)) << _POST_OP_BITS + 2 * place
         if dst is not None:
             steps += _DST_ZERO_POINT * dst.has_zero_point + _DST_SCALE * dst.has_scale + _DST_PAIRS * (dst.count > 1)
         return ELEMENT_TYPES[self.src.name], ELEMENT_TYPES[self.dst.name], rounding, steps
 
-    def push(self, push: Push, tables: tuple[int, int], offsets: tuple[int, int]) -> ScaledPush:
-        """Push constants for tables of pairs that begin at these places; index 0 has the pair ``offsets`` on."""
+    def push(self, push: Push, tables: tuple[int, int, int], offsets: tuple[int, int]) -> ScaledPush:
+        """Push constants for pairs of the source, of the destination and of post-ops that begin at these places.
+
+        offsets: the pair of index 0 is so far from the beginning of its side.
+        """
         sum_scale = self.arithmetic.sum_scale or 0.0
         scalars = [_first_pair(side) for side in (self.arithmetic.src, self.arithmetic.dst)]
         values = np.array([*scalars[0], *scalars[1], sum_scale], np.float32).view(np.uint32).tolist()
-        starts = [(table + offset) % (1 << 32) for table, offset in zip(tables, offsets, strict=True)]
-        return ScaledPush(*push, *starts, *values)
+        *sides, ops = tables
+        starts = [(table + offset) % (1 << 32) for table, offset in zip(sides, offsets, strict=True)]
+        return ScaledPush(*push, *starts, *values)._replace(post_ops=ops)
 
-    def with_pairs(self, parameters: bytes, ranges: tuple[PairRange, PairRange]) -> tuple[bytes, tuple[int, int]]:
-        """``parameters`` with the pairs of both sides behind them, and where these begin, counted in pairs."""
+    def with_pairs(self, parameters: bytes, ranges: tuple[PairRange, PairRange]) -> tuple[bytes, tuple[int, int, int]]:
+        """``parameters`` with the pairs of both sides and of post-ops behind them, and where these begin, in pairs."""
         parts, starts = [parameters], []
         nbytes = len(parameters)
         for side, place, part in zip((self.arithmetic.src, self.arithmetic.dst), self.places, ranges, strict=True):
@@ -154,7 +165,9 @@ class Conversion:
                 pairs = side.pairs[part.lowest * PAIR_BYTES : (part.highest + 1) * PAIR_BYTES]
                 parts.append(pairs + bytes(-len(pairs) % (4 * ROW_WORDS)))
                 nbytes += len(parts[-1])
-        return b"".join(parts), (starts[0], starts[1])
+        ops = np.array([op[1:] for op in self.arithmetic.post_ops], np.float32).tobytes()
+        parts.append(ops + bytes(-len(ops) % (4 * ROW_WORDS)))
+        return b"".join(parts), (starts[0], starts[1], nbytes // PAIR_BYTES)
 
 
 def _place(scaling: Scaling | None) -> SharedPlace | None:

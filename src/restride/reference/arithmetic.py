@@ -21,6 +21,7 @@ class Steps:
 
     ``src_*`` have the sizes of the source, ``dst_*`` those of the result, whose axis k is axis ``order[k]`` of the
     source. ``rounds_first``: the quotient is rounded to an integer before ``dst_zero_point`` is added (ONNX).
+    ``post_ops``: ("relu",), ("relu", slope), ("clip", low, high), ("linear", factor, term), in turn, after the sum.
     ``flushes``: on a device that takes f32 denormals for zeros of their sign, and gives such zeros.
     """
 
@@ -32,12 +33,13 @@ class Steps:
     sum_scale: Array | None
     rounds_first: bool = False
     flushes: bool = False
+    post_ops: tuple[tuple[Any, ...], ...] = ()
 
     @property
     def are_none(self) -> bool:
         """Nothing but a conversion is left."""
         sides = (self.src_scale, self.src_zero_point, self.dst_scale, self.dst_zero_point)
-        return self.sum_scale is None and all(values is None for values in sides)
+        return self.sum_scale is None and not self.post_ops and all(values is None for values in sides)
 
 
 def entries(
@@ -88,6 +90,8 @@ def computed(array: Array, old: Array | None, steps: Steps, rounding: str) -> Ar
         v = v.transpose(steps.order)
         if steps.sum_scale is not None and old is not None:
             v = f32(v + f32(f32(steps.sum_scale) * f32(convert(old, np.float32))))
+        for name, *numbers in steps.post_ops:
+            v = f32(_after(v, name, [np.float32(np.nan if number is None else number) for number in numbers]))
         if steps.dst_scale is not None:
             v = f32(v / f32(steps.dst_scale))
         if steps.rounds_first:
@@ -95,6 +99,17 @@ def computed(array: Array, old: Array | None, steps: Steps, rounding: str) -> Ar
         if steps.dst_zero_point is not None:
             v = f32(v + f32(steps.dst_zero_point))
     return v
+
+
+def _after(v: Array, name: str, numbers: list[np.float32]) -> Array:
+    """One post-op; a bound of ``clip`` that is NaN is none."""
+    if name == "linear":
+        return numbers[0] * v + numbers[1]
+    if name == "clip":
+        return np.where(v < numbers[0], numbers[0], np.where(v > numbers[1], numbers[1], v))
+    slope = numbers[0] if numbers else np.float32(0)
+    below = slope * v if slope else np.float32(0)
+    return np.where(np.signbit(v) & ~np.isnan(v), below, v)
 
 
 def _flushed(values: Array) -> Array:

@@ -33,13 +33,14 @@ def reorder(
     saturate: bool = True,
     *,
     out: Any = None,
+    post_ops: Sequence[tuple[Any, ...]] | None = None,
     rounds_first: bool = False,
     flush: bool = False,
 ) -> np.ndarray[Any, Any]:
     """The logical array that a reorder of ``x`` holds.
 
-    Without scales, zero points and sum the elements are converted (``reference.convert``). With one of them they are
-    computed in f32, every step rounded once, and then converted::
+    Without scales, zero points, sum and post-ops the elements are converted (``reference.convert``). With one of them
+    they are computed in f32, every step rounded once, and then converted::
 
         (src_scale * (x - src_zero_point) + sum_scale * out) / dst_scale + dst_zero_point
 
@@ -61,6 +62,8 @@ def reorder(
         rounding: to integers: ``"nearest_even"``, ``"truncate"`` or ``"half_away"``.
         saturate: what overflow gives, as in ``reference.convert``.
         out: the old destination, an array of the result's sizes and type.
+        post_ops: up to four of ``("relu",)``, ``("relu", slope)``, ``("clip", low, high)`` and
+            ``("linear", factor, term)``, done in turn in f32 before the division.
         rounds_first: round to an integer before ``dst_zero_point`` is added, as ONNX's QuantizeLinear does.
         flush: compute as a device does that takes f32 denormals for zeros of their sign, and gives such zeros.
 
@@ -96,6 +99,7 @@ def reorder(
         sum_scale=entries("sum_scale", sum_scale, (), (), neutral=0),
         rounds_first=rounds_first,
         flushes=flush,
+        post_ops=tuple(map(tuple, post_ops or ())),
     )
     values = array.transpose(order) if steps.are_none else computed(array, old, steps, rounding)
     return convert(values, target, rounding, saturate)

@@ -57,6 +57,7 @@ def resample(
     dst_scale: Any = None,
     dst_zero_point: Any = None,
     sum_scale: Any = None,
+    post_ops: Any = None,
     rounding: str = "nearest_even",
     saturate: bool = True,
     out: Any = None,
@@ -97,6 +98,7 @@ def resample(
         dst_scale: as in ``reorder``.
         dst_zero_point: as in ``reorder``.
         sum_scale: as in ``reorder``.
+        post_ops: as in ``reorder``.
         rounding: as in ``reorder``.
         saturate: as in ``reorder``; f16 and f8e5m2 resampled to themselves keep infinities.
         out: the old destination, an array of the result's sizes and type.
@@ -206,7 +208,7 @@ def _problem(
             f"{mode} resampling takes element types {', '.join(INTERPOLATED_TYPES)}, not {describe(array)}"
         )
     dtype = arguments.pop("dtype", None)
-    if unknown := sorted(set(arguments) - {*_NEUTRAL, "sum_scale", "rounding", "saturate", "out"}):
+    if unknown := sorted(set(arguments) - {*_NEUTRAL, "sum_scale", "post_ops", "rounding", "saturate", "out"}):
         raise TypeError(f"resample has no argument {unknown[0]!r}")
     old = None if arguments.get("out") is None else as_array(arguments["out"])
     target = as_dtype(dtype if dtype is not None else array.dtype if old is None else old.dtype)
@@ -247,7 +249,7 @@ def _stepped(problem: _Problem, sums: Array) -> Array:
     steps = problem.steps
     present = [entries(name, steps.get(name), sums.shape, (1,) * sums.ndim, by) for name, by in _NEUTRAL.items()]
     present.append(entries("sum_scale", steps.get("sum_scale"), (), (), neutral=0))
-    if all(values is None for values in present):
+    if all(values is None for values in present) and not steps.get("post_ops"):
         return sums
     old = None if steps.get("out") is None else convert(steps["out"], np.float32)
     return reorder(convert(sums, np.float32), **(steps | {"out": old}))
