@@ -2,7 +2,7 @@
 //
 // A row is a step along the axis of the last slot. Its sums along the slots inside are kept, TAPS of them, while the rows that
 // follow read them too: enlarged nine times, a source row is summed once, not 18 times. The bits are those of resample.comp.
-// A work group lies in one block of rows, so what rows read of their table is the same for all its invocations.
+// Invocations go along a row, then to the next block of eight: what rows read of their table is the same for most neighbours.
 // An invocation makes ELEMENTS of a row, which lie side by side: whole words of the destination, and four if they fit.
 // Without slots, elements are moved: TAPS is 1.
 #version 450
@@ -69,7 +69,7 @@ uvec2 row_pairs;
             if (has(SRC_PAIRS | DST_PAIRS)) { \
                 row_pairs = PAIRS(k); \
             } \
-            index = gl_WorkGroupID.z; \
+            index = outer; \
         } else { \
             uint rest = DIVIDE_BY_SIZE(index, k); \
             uint coordinate = index - rest * SIZE(k); \
@@ -80,7 +80,7 @@ uvec2 row_pairs;
     }
 
 // The destination offset of row 0.
-uint visit(uint lane, uint index) {
+uint visit(uint lane, uint index, uint outer) {
     src_offset[lane] = dispatch.src_base;
     pair_offset[lane] = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
     uint dst_offset = dispatch.dst_base;
@@ -122,36 +122,38 @@ uvec2 made(uint lane, uint dst_offset, uint row, uint weight) {
 }
 
 void main() {
-    uint piece = gl_WorkGroupID.x * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-    if (piece >= dispatch.pieces) {
+    uint number = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    if (number >= dispatch.pieces) {
         return;
     }
+    uint rest = number / dispatch.first;  // pieces of a row
+    uint piece = number - rest * dispatch.first;
+    uint outer = rest / dispatch.lane_stride;  // blocks of rows
+    uint block = rest - outer * dispatch.lane_stride;
     row_pairs = uvec2(0u);
-    uint dst_offset = visit(0u, piece * ELEMENTS);
+    uint dst_offset = visit(0u, piece * ELEMENTS, outer);
     [[unroll]] for (uint lane = 1u; lane < 4u; ++lane) {
         if (lane < ELEMENTS) {
-            visit(lane, piece * ELEMENTS + lane);
+            visit(lane, piece * ELEMENTS + lane, outer);
         }
     }
     uint words_of_row = 1u + (SLOTS == 0u ? 0u : TAPS);
-    uint row = gl_WorkGroupID.y * ROWS;
+    uint row = block * ROWS;
     uint end = min(row + ROWS, row_count);
     uint held = 0u;
-    bool is_first = true;
+    bool holds = false;
     [[dont_unroll]] for (; row < end; ++row) {
         uint first = words[row_table + row * words_of_row];
-        if (is_first || first - held > TAPS * row_src) {
-            held = first - TAPS * row_src;
-        }
-        is_first = false;
-        [[dont_unroll]] while (held != first) {
-            held += row_src;
+        uint missing = !holds ? TAPS : first == held ? 0u : first == held + row_src ? 1u : TAPS;
+        holds = true;
+        held = first;
+        [[dont_unroll]] for (uint tap = TAPS - missing; tap < TAPS; ++tap) {
             [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
                 if (lane < ELEMENTS) {
-                    [[unroll]] for (uint tap = 0u; tap + 1u < MOST_TAPS; ++tap) {
-                        kept[lane][tap] = kept[lane][tap + 1u];
+                    [[unroll]] for (uint n = 0u; n + 1u < MOST_TAPS; ++n) {
+                        kept[lane][n] = kept[lane][n + 1u];
                     }
-                    kept[lane][TAPS - 1u] = summed(lane, src_offset[lane] + held + (TAPS - 1u) * row_src);
+                    kept[lane][TAPS - 1u] = summed(lane, src_offset[lane] + first + tap * row_src);
                 }
             }
         }

@@ -250,14 +250,14 @@ def _put_moved(
 
 def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     """resample_rows.comp: groups along the elements of a row, blocks of eight rows, and the axes outside the rows."""
-    src_base, dst_base, pieces = kernel.push[:3]
+    src_base, dst_base, count, pieces, blocks = kernel.push[:5]
     bits, elements = kernel.constants[:2]
     position, taps = kernel.constants[7] & 15, kernel.constants[7] >> 4
     row = axes[position]
     assert 1 <= taps <= 4
-    assert row.src != 0
-    assert kernel.groups[:2] == (-(-pieces // 128), -(-row.size // 8))
-    outer, rows, inner = np.indices((kernel.groups[2], row.size, pieces * elements)).reshape(3, -1)
+    assert blocks == -(-row.size // 8)
+    assert kernel.groups[0] * kernel.groups[1] * 128 >= count
+    outer, rows, inner = np.indices((count // (pieces * blocks), row.size, pieces * elements)).reshape(3, -1)
     _, inner_dst, inner_coordinates = _walk(inner, axes[:position])
     _, outer_dst, outer_coordinates = _walk(outer, axes[position + 1 :])
     dst = dst_base + inner_dst + rows * row.dst + outer_dst

@@ -345,6 +345,21 @@ ROWS = [
         ("scales must be a sequence of numbers", "2.0", HERE)),
     Row("resample: sizes against scales", lambda t: rs.resample(t.x, (4,), (0.75,), out=t.out),
         ("sizes (4,) and scales (0.75,) contradict each other: 8 * 0.75 is 6, not 4", HERE)),
+    Row(
+        "resample: sizes rounded from scales",
+        lambda t: rs.resample(t.x, (10,), (1.2,), out=t.out),
+        ("sizes (10,) and scales (1.2,) contradict each other", HERE),
+    ),
+    Row(
+        "resample: a negative size beside another",
+        lambda t: rs.resample(t.x, (5, -1), keep_aspect_ratio_policy="not_smaller"),
+        ("size -1 of sizes (5, -1) must be 0 or more", HERE),
+    ),
+    Row(
+        "resample: a scale beyond f64",
+        lambda t: rs.resample(t.x, scales=(10**400,)),
+        ("scales[0] must be a number that f64 has", HERE),
+    ),
     Row("resample: fewer scales than sizes", lambda t: rs.resample(t.x, (2, 8), (1.0,), out=t.out),
         ("sizes (2, 8) and scales (1.0,) must be equally many", HERE)),
     Row("resample: more scales than axes", lambda t: rs.resample(t.x, scales=(1, 2, 3), out=t.out),

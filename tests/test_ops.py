@@ -412,3 +412,26 @@ def test_tables_of_a_long_axis_are_not_held_at_once(mode, device):
     result = rs.resample(x, (1_000_000,), mode=mode)
     assert device.counters().bytes_in_use - before <= result.desc.nbytes + (2 << 20)
     np.testing.assert_allclose(result.numpy(), np.repeat(np.arange(1000), 1000), atol=0.5)
+
+
+def test_scales_of_a_permuted_result_are_those_of_its_axes(device):
+    x = np.random.default_rng(5).random((1, 3, 8, 3), np.float32)
+    scale = np.float32([1, 2, 4])
+    result = rs.resample(rs.asarray(x, device=device), (4, 3), layout="NCHW->NHWC", dst_scale=scale)
+    plain = rs.resample(rs.asarray(x, device=device), (4, 3)).numpy().transpose(0, 2, 3, 1)
+    assert_equal(result, plain / scale)
+
+
+def test_a_layout_for_the_size_of_the_result_alone(device):
+    x = np.random.default_rng(6).random((16, 16), np.float32)
+    result = rs.resample(rs.asarray(x, device=device), (8, 8), layout="{1,0:pad(9,9)=0}")
+    assert result.desc == rs.TensorDesc.parse("f32[8,8]{1,0:pad(9,9)=0}")
+
+
+def test_sums_too_long_for_rows_are_right(device):
+    x = np.arange(8 * 65536, dtype=np.float32).reshape(8, 65536) % 7
+    result = rs.resample(rs.asarray(x, device=device), (4, 32), mode="area").numpy()
+    lowest, highest = rs.reference.resample_limits(x, (4, 32), mode="area")
+    assert ((lowest <= result) & (result <= highest)).all()
+    grad = rs.resample_backward(rs.asarray(x, device=device), (4, 32), mode="nearest")
+    assert_equal(grad, x.reshape(4, 2, 32, 2048).sum(axis=(1, 3), dtype=np.float64).astype(np.float32))

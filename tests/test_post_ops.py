@@ -87,6 +87,11 @@ def test_nan_infinities_and_zeros(device):
     assert [math.copysign(1, number) for number in after(("relu",))[1:6]] == [1, 1, 1, 1, 1]
 
 
+def test_any_iterable_of_them_will_do(vulkan_device):
+    x = rs.asarray(np.float32([-1, 2]), device=vulkan_device)
+    assert rs.reorder(x, post_ops=iter([("relu",)])).numpy().tolist() == [0, 2]
+
+
 def test_what_is_extrapolated_goes_through_them_too(device):
     x = rs.asarray(np.float32([1, 2, 3]), device=device)
     crop = {"coordinates": "tf_crop_and_resize", "roi": (0, 2), "extrapolation_value": -7}

@@ -132,6 +132,7 @@ def test_a_scale_enters_the_coordinates_unless_it_is_recomputed():
     assert one_axis(100, scale=0.29).size == 28  # 100 * 0.29 in f64, as torch and ONNX have it
     assert one_axis(100, scale=Fraction(29, 100)).size == 29
     assert one_axis(10, scale=np.float32(0.5)).size == 5
+    assert one_axis(200, scale=np.uint8(2)).size == 400
 
 
 def test_aspect_ratios_are_kept_by_one_scale():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from restride import views
+from restride.arithmetic import Arithmetic, arithmetic
 from restride.arrays import asarray
 from restride.desc import TensorDesc
 from restride.dtypes import DType, as_dtype
@@ -72,3 +74,12 @@ def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Tensor | None
         except DescriptorError as error:
             raise DescriptorError(f"dtype: {error}, for {src}") from error
     return out.dtype if out is not None else laid_out(src, layout).dtype
+
+
+def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, layout: Layout, arguments: dict[str, Any]) -> Arithmetic:
+    """``restride.arithmetic.arithmetic`` with both scalings in the axes of ``src``, also where ``layout`` is "A->B"."""
+    order = axis_order(src, layout)
+    done = arithmetic(src, dst, order, **arguments)
+    if done.dst is None:
+        return done
+    return replace(done, dst=done.dst.permuted([order.index(axis) for axis in range(len(order))]))

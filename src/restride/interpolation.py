@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic, arithmetic
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.arrays import asarray
 from restride.desc import TensorDesc
-from restride.destination import destination, element_type
+from restride.destination import arithmetic_of_result, destination, element_type
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.kernel import KernelSpec, Limits
@@ -63,15 +63,15 @@ def resampled(
             f"{src.dtype} of {src.desc}; rs.reorder converts: dtype='f32'"
         )
     made = TensorDesc(src.dtype if moves else as_dtype("f32"), resized.sizes)
-    its_type = element_type(src.desc, layout, dtype, out)
+    its_type = element_type(family(src.desc, resized.sizes), layout, dtype, out)
     result = family(src.desc, resized.sizes, its_type)
     dst, view = destination(result, layout, src, out, result, its_type)
-    done = arithmetic(made, view.desc, range(made.rank), **numbers)
+    done = arithmetic_of_result(made, dst.desc, layout, numbers)
     if not moves and done.is_conversion and src.dtype == its_type and its_type.name in ("f16", "f8e5m2"):
         done = replace(done, saturate=False)
     target = _Target(view, dst.desc, done)
     if not view.desc.numel:
-        copy_elements(view, view, dst.desc)  # no elements, but there may be padding
+        copy_elements(view, view, dst.desc, done)  # no elements, but there may be padding
         return dst
     if src.sizes != resized.read_sizes:
         src = src[part_read(resized)]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, SupportsIndex
 
 from restride import views
-from restride.arithmetic import arithmetic
-from restride.destination import destination, element_type, source_beside
+from restride.destination import arithmetic_of_result, destination, element_type, source_beside
 from restride.errors import DescriptorError
-from restride.layout import Layout, axis_order
+from restride.layout import Layout
 from restride.tensor import Tensor, copy_elements
 
 
@@ -126,9 +124,6 @@ def reorder_with(x: Any, layout: Layout, dtype: Any, out: Tensor | None, **argum
     if arguments.get("sum_scale") is not None and out is None:
         raise DescriptorError(f"sum_scale {arguments['sum_scale']!r} reads an out, and there is none, for {src.desc}")
     dst, view = destination(src.desc, layout, src, out, dtype=element_type(src.desc, layout, dtype, out), in_place=True)
-    order = axis_order(src.desc, layout)
-    done = arithmetic(src.desc, dst.desc, order, **arguments)
-    if done.dst is not None:  # the axes of the result, as those of x
-        done = replace(done, dst=done.dst.permuted([order.index(axis) for axis in range(len(order))]))
+    done = arithmetic_of_result(src.desc, dst.desc, layout, arguments)
     copy_elements(src, view, dst.desc, done)
     return dst

@@ -41,9 +41,10 @@ def post_ops(given: Any, desc: TensorDesc) -> tuple[PostOp, ...]:
     """
     if given is None:
         return ()
-    if isinstance(given, str) or not all(isinstance(op, tuple | list) and op for op in _members(given, desc)):
+    members = _members(given, desc)
+    if isinstance(given, str) or not all(isinstance(op, tuple | list) and op for op in members):
         raise DescriptorError(f"post_ops must be tuples such as ('relu',) or ('clip', 0, 6), got {given!r}, for {desc}")
-    ops = tuple(_post_op(op, desc) for op in given)
+    ops = tuple(_post_op(op, desc) for op in members)
     if len(ops) > MOST:
         raise DescriptorError(f"post_ops are {len(ops)}, more than {MOST}, for {desc}")
     return ops
@@ -59,7 +60,7 @@ def _members(given: Any, desc: TensorDesc) -> tuple[Any, ...]:
 def _post_op(op: Any, desc: TensorDesc) -> PostOp:
     name, *values = op
     counts = {"linear": (2,), "clip": (2,), "relu": (0, 1)}
-    if name not in counts:
+    if not isinstance(name, str) or name not in counts:
         raise DescriptorError(f"post_ops has {name!r}, which is none of {', '.join(map(repr, NAMES))}, for {desc}")
     if len(values) not in counts[name]:
         raise DescriptorError(f"post_ops has {op!r}: {name} takes {counts[name][-1]} numbers, for {desc}")

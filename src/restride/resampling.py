@@ -10,7 +10,7 @@ from restride.destination import element_type, source_beside
 from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import integers
 from restride.interpolation import part_read, resampled
-from restride.layout import Layout
+from restride.layout import Layout, family
 from restride.sampling import Choice, Resizing, real, resized_axes, resizing
 from restride.tensor import Tensor
 
@@ -98,17 +98,17 @@ def resample(
     """
     src = source_beside(x, out)
     choice = Choice(
-        mode,
-        coordinates,
-        nearest,
-        cubic_a,
-        antialias,
-        exclude_outside,
-        roi,
-        keep_aspect_ratio_policy,
-        input_offsets,
-        output_offsets,
-        recompute_scale_factor,
+        mode=mode,
+        coordinates=coordinates,
+        nearest=nearest,
+        cubic_a=cubic_a,
+        antialias=antialias,
+        exclude_outside=exclude_outside,
+        roi=roi,
+        keep_aspect_ratio_policy=keep_aspect_ratio_policy,
+        input_offsets=input_offsets,
+        output_offsets=output_offsets,
+        recompute_scale_factor=recompute_scale_factor,
     )
     whole_sizes = src.sizes if source_sizes is None else _whole_sizes(source_sizes, src.desc)
     resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.desc.__str__)
@@ -182,20 +182,20 @@ def resample_backward(
     """
     src = source_beside(grad, out)
     choice = Choice(
-        mode,
-        coordinates,
-        nearest,
-        cubic_a,
-        antialias,
-        exclude_outside,
-        roi,
-        "stretch",
-        input_offsets,
-        output_offsets,
-        recompute_scale_factor,
+        mode=mode,
+        coordinates=coordinates,
+        nearest=nearest,
+        cubic_a=cubic_a,
+        antialias=antialias,
+        exclude_outside=exclude_outside,
+        roi=roi,
+        input_offsets=input_offsets,
+        output_offsets=output_offsets,
+        recompute_scale_factor=recompute_scale_factor,
     )
     forward = _forward(src.desc, input_sizes, scales, axes, choice)
-    for type_, argument in ((src.dtype, "grad"), (element_type(src.desc, layout, dtype, out), "dtype")):
+    result = family(src.desc, forward.source_sizes)
+    for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
         if type_.name not in GRADIENT_TYPES:
             raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}, for {src.desc}")
     return resampled(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False})
@@ -228,6 +228,7 @@ def source_window(
     Raises:
         DescriptorError, UnsupportedError: as ``resample`` does.
     """
+    arguments.pop("extrapolation_value", None)  # reads nothing
     unknown = sorted(set(arguments) - set(Choice._fields))
     if unknown:
         raise TypeError(f"source_window() got an unexpected keyword argument {unknown[0]!r}")

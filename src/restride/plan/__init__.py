@@ -75,10 +75,14 @@ def convert_kernels(
 
     Its scales are in the axes of both. Remembered where they are few; otherwise made one by one.
     """
-    pair_bytes = sum(len(side.pairs) for side in (arithmetic.src, arithmetic.dst) if side is not None)
-    if pair_bytes <= _MOST_PAIR_BYTES_REMEMBERED:
+    if _has_few_pairs(arithmetic):
         return _remembered_conversion(src, dst, arithmetic, limits, specialised)
     return conversion_kernels(src, dst, Conversion(src.dtype, dst.dtype, arithmetic), limits, specialised)
+
+
+def _has_few_pairs(arithmetic: Arithmetic) -> bool:
+    pair_bytes = sum(len(side.pairs) for side in (arithmetic.src, arithmetic.dst) if side is not None)
+    return pair_bytes <= _MOST_PAIR_BYTES_REMEMBERED
 
 
 @lru_cache(maxsize=1024)
@@ -121,13 +125,13 @@ def resample_kernels(
 ) -> Iterable[KernelSpec]:
     """Dispatches that resample ``src`` into ``dst`` by ``tables``, at most ``MOST_SLOTS``; other sizes must be equal.
 
-    Remembered where the tables fit one dispatch; otherwise made one by one, so that the tables of an axis of millions
-    are never in memory together.
+    Remembered where the tables fit one dispatch and scales are few; otherwise made one by one, so that the tables of an
+    axis of millions are never in memory together.
     """
     if dst.numel == 0:
         return ()
     conversion = Conversion(src.dtype, dst.dtype, arithmetic)
-    if sum(table.nbytes for _, table in tables) <= MAX_TABLE_BYTES:
+    if sum(table.nbytes for _, table in tables) <= MAX_TABLE_BYTES and _has_few_pairs(arithmetic):
         return _remembered_resample(src, dst, tables, conversion, limits, specialised)
     return plan_resample(src, dst, tables, conversion, limits, specialised)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from restride.arithmetic import NO_ARITHMETIC
@@ -41,7 +41,7 @@ def plan_resample(
             yield from plan_elements(in_words(problem), limits, specialised, "resample_nearest")
             continue
         for box in boxes(problem, limits, axis_with_too_many_pairs):
-            rows = rows_of(box, limits)
+            rows = rows_of(box)
             if rows is not None:
                 yield _resample(box, rows, tables, conversion, limits, specialised)
             elif _is_move(conversion, tables):
@@ -84,8 +84,8 @@ def _resample(
         groups = rows_of_groups(-(-work.pieces // GROUP_SIZE), limits)
     else:
         constants = (bits, rows.elements, *conversion.constants, slots, rows.constant)
-        push = Push(bound.src_base, bound.dst_base, rows.pieces)
-        groups = rows.groups
+        push = Push(bound.src_base, bound.dst_base, rows.invocations, rows.pieces, rows.blocks)
+        groups = rows_of_groups(-(-rows.invocations // GROUP_SIZE), limits)
     return KernelSpec(
         shader=variant("resample" if rows is None else "resample_rows", specialised),
         constants=specialised_constants(constants, problem.axes, starts, pairs=True) if specialised else constants,
@@ -96,8 +96,8 @@ def _resample(
     )
 
 
-def _slots(tables: Sequence[tuple[int, Table]]) -> int:
+def _slots(tables: Tables) -> int:
     """Specialization constant 6: interpolated axes, none where elements are only moved; and where sums begin."""
-    if is_index(tuple(tables)):
+    if is_index(tables):
         return 0
     return len(tables) + _FROM_ZERO * any(table.rows.is_transposed for _, table in tables)

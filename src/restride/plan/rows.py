@@ -5,26 +5,28 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from restride.kernel import Limits
 from restride.plan.axes import Axis, Problem
-from restride.plan.elements import GROUP_SIZE
 
 ROWS = 8
 """Rows of an invocation (``ROWS`` in shaders/resample_rows.comp)."""
 
 _MOST_TAPS = 4
-_FEWEST_PIECES = 32
-"""Invocations along a row below which most of a work group would idle."""
+_MOST_STEPS = 1 << 14
+"""Loop steps of an invocation: llvmpipe ends loops without a word after 65,535."""
 
 
 class Rows(NamedTuple):
-    """How a problem is cut: ``pieces`` of ``elements`` along a row, and rows along the axis at ``position``."""
+    """How a problem is cut: ``pieces`` of ``elements`` along a row, ``blocks`` of rows along the axis at ``position``.
+
+    invocations: of all rows.
+    """
 
     position: int
     taps: int
     elements: int
     pieces: int
-    groups: tuple[int, int, int]
+    blocks: int
+    invocations: int
 
     @property
     def constant(self) -> int:
@@ -32,29 +34,30 @@ class Rows(NamedTuple):
         return self.position + 16 * self.taps
 
 
-def rows_of(problem: Problem, limits: Limits) -> Rows | None:
+def rows_of(problem: Problem) -> Rows | None:
     """The rows of a problem; None where it has none, or they would not pay.
 
-    u8[3,224,224] to u8[3,1080,1920]: axis 0 has 1920 elements, 480 fours, so 4 groups; axis 1 has 1080 rows, so 135;
-    axis 2 has 3.
+    u8[3,224,224] to u8[3,1080,1920]: axis 0 has 1920 elements, 480 pieces of four; axis 1 has 1080 rows, 135 blocks,
+    and there are 3 of these: 194,400 invocations.
     """
     tabled = [position for position, axis in enumerate(problem.axes) if axis.table is not None]
     position = max(tabled, key=lambda place: (problem.axes[place].slot, place))
     row = problem.axes[position]
     inner, outer = problem.axes[:position], problem.axes[position + 1 :]
     taps = row.table.taps if row.table is not None else 0
-    if max(problem.itemsize, problem.src_itemsize) > 4 or taps > _MOST_TAPS or row.src == 0:
+    if max(problem.itemsize, problem.src_itemsize) > 4 or taps > _MOST_TAPS:
         return None
     lanes = 4 // problem.itemsize
     fitting = [n for n in (4, lanes) if n == 1 or (_is_run(inner, n) and _is_aligned(problem, row, outer, n))]
     if not fitting:
         return None
     pieces = math.prod(axis.size for axis in inner) // fitting[0]
-    groups = (-(-pieces // GROUP_SIZE), -(-row.size // ROWS), math.prod(axis.size for axis in outer))
-    fits = all(count <= most for count, most in zip(groups, limits.max_group_count, strict=True))
-    if pieces < _FEWEST_PIECES or row.size < 2 or not fits:
+    blocks = -(-row.size // ROWS)
+    inside = math.prod(axis.table.taps for axis in inner if axis.table is not None)
+    steps = ROWS * taps * fitting[0] * 2 * inside  # nested loops take less than twice the product of their steps
+    if pieces < 2 or row.size < 2 or steps > _MOST_STEPS:
         return None
-    return Rows(position, taps, fitting[0], pieces, groups)
+    return Rows(position, taps, fitting[0], pieces, blocks, pieces * blocks * math.prod(axis.size for axis in outer))
 
 
 def _is_run(axes: tuple[Axis, ...], lanes: int) -> bool:

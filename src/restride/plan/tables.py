@@ -57,7 +57,8 @@ class Table:
     def reads(self) -> tuple[int, int]:
         """The lowest and the highest source index that any row reads, counted from ``origin``."""
         # Rows read ever higher, or ever lower, but for parts of rows.
-        index = self._index() if isinstance(self.rows, Parts) else self._index()[[0, -1]]
+        last = self.start + (1 - self.count if self.descending else self.count - 1)
+        index = self._index() if isinstance(self.rows, Parts) else np.array([self.start, last], np.int64)
         first = self.rows.first(index) - self.origin
         return int(first.min()), int(first.max()) + self.taps - 1
 

@@ -142,15 +142,17 @@ def _positions(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[
     beyond = (_reach(sampling) + 1) * sampling.line.denominator
     last = (sampling.source_size - 1) * sampling.line.denominator
     factor = 8 * max(sampling.shrink.numerator, sampling.shrink.denominator)
-    numerators = np.clip(sampling.line.numerators(index), -beyond, last + beyond)
-    held: npt.NDArray[Any] = numerators.astype(object if (last + beyond) * factor >= 1 << 63 else np.int64)
+    is_wide = (last + beyond) * factor >= 1 << 63
+    numerators = sampling.line.numerators(index)
+    clipped = np.clip(numerators.astype(object) if is_wide else numerators, -beyond, last + beyond)
+    held: npt.NDArray[Any] = clipped if is_wide else clipped.astype(np.int64)
     return held
 
 
 def _lowest(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The lowest index that each row's filter reaches, which may lie before the axis."""
     if sampling.mode == "area":
-        return index * sampling.source_size // sampling.size
+        return (_edges(sampling, index) // sampling.size).astype(np.int64)
     positions, denominator = _positions(sampling, index), sampling.line.denominator
     if sampling.mode == "nearest":
         lowest = _nearest(sampling.nearest, positions, denominator)
@@ -207,9 +209,15 @@ def _keys(distance: npt.NDArray[Any], one: int, a: float) -> npt.NDArray[np.floa
 
 def _area(sampling: Sampling, index: npt.NDArray[np.int64], lowest: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Equal weights for all elements that the output element covers a part of."""
-    covered = -(-(index + 1) * sampling.source_size // sampling.size) - lowest
+    covered = -(-_edges(sampling, index + 1) // sampling.size) - lowest
     taps = np.arange(_reach(sampling))
     return np.where(taps < covered[:, np.newaxis], 1 / covered[:, np.newaxis], 0.0)
+
+
+def _edges(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """``o * I``; Python's integers where 64 bits might not hold it."""
+    wide = (sampling.size + 1) * sampling.source_size >= 1 << 63
+    return (index.astype(object) if wide else index) * sampling.source_size
 
 
 def _folded(
@@ -225,26 +233,27 @@ def _folded(
 class _Transposed(NamedTuple):
     """The band of the matrix the other way: row i reads the outputs that read source index i."""
 
+    forward: Sampling
     first: npt.NDArray[np.int64]
     taps: int
-    forward_first: npt.NDArray[np.int64]
-    forward_weights: npt.NDArray[np.float32]
 
     def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The weights of these rows."""
         outputs = self.first[index][:, np.newaxis] + np.arange(self.taps)
-        tap = index[:, np.newaxis] - self.forward_first[outputs]
-        reads = (tap >= 0) & (tap < self.forward_weights.shape[1])
-        return np.where(reads, self.forward_weights[outputs, np.where(reads, tap, 0)], np.float32(0))
+        used, place = np.unique(outputs, return_inverse=True)
+        weights = self.forward.weights(used)
+        if self.forward.extrapolates:
+            inside = self.forward.inside
+            weights[(used < inside.start) | (used >= inside.stop)] = 0
+        place = place.reshape(outputs.shape)  # numpy 1 gives it flat
+        tap = index[:, np.newaxis] - self.forward.first(used)[place]
+        reads = (tap >= 0) & (tap < self.forward.taps)
+        return np.where(reads, weights[place, np.where(reads, tap, 0)], np.float32(0))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _transposed(forward: Sampling) -> _Transposed:
-    index = np.arange(forward.size, dtype=np.int64)
-    first, weights = forward.first(index), forward.weights(index)
-    if forward.extrapolates:
-        weights[: forward.inside.start] = 0
-        weights[forward.inside.stop :] = 0
+    first = forward.first(np.arange(forward.size, dtype=np.int64))
     # Rows begin ever further along the axis, or where the line falls ever less far.
     falls = forward.line.step < 0
     ascending = first[::-1] if falls else first
@@ -253,4 +262,4 @@ def _transposed(forward: Sampling) -> _Transposed:
     high = np.searchsorted(ascending, source, "right")
     low, high = (forward.size - high, forward.size - low) if falls else (low, high)
     taps = max(int((high - low).max()), 1)
-    return _Transposed(np.clip(low, 0, forward.size - taps), taps, first, weights)
+    return _Transposed(forward, np.clip(low, 0, forward.size - taps), taps)

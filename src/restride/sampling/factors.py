@@ -56,7 +56,12 @@ def scale_factors(scales: tuple[Any, ...], where: _Where) -> tuple[Fraction, ...
 
 def scaled_size(size: int, value: Any) -> int:
     """``trunc(size * scale)``, in f64 for a float as torch, ONNX and numpy compute it: 100 * 0.29 is 28."""
-    return int(size * (Fraction(value) if isinstance(value, numbers.Rational) else float(value)))
+    return int(size * (_rational(value) if isinstance(value, numbers.Rational) else float(value)))
+
+
+def _rational(value: numbers.Rational) -> Fraction:
+    """Of Python's integers, however narrow numpy's are."""
+    return Fraction(int(value.numerator), int(value.denominator))
 
 
 def fraction(argument: str, value: Any, where: _Where) -> Fraction:
@@ -67,7 +72,7 @@ def fraction(argument: str, value: Any, where: _Where) -> Fraction:
     """
     number = real(argument, value, where)
     if isinstance(value, numbers.Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
+        return _rational(value)
     if not math.isfinite(number):
         raise DescriptorError(f"{argument} must be finite, got {number}, for {where()}")
     return Fraction(repr(number))
@@ -82,4 +87,7 @@ def real(argument: str, value: Any, where: _Where) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.floating):
         shown = " ".join(repr(value).split())[:60]
         raise DescriptorError(f"{argument} must be a number, got {shown} ({type(value).__name__}), for {where()}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise DescriptorError(f"{argument} must be a number that f64 has, for {where()}") from None

@@ -113,6 +113,9 @@ def resizing(
         raise DescriptorError(f"resample needs sizes or scales, for {where()}")
     its_axes = resized_axes(axes, named, len(source_sizes), where)
     old = tuple(source_sizes[axis] for axis in its_axes)
+    for size in new_sizes or ():
+        if size < 0:
+            raise DescriptorError(f"size {size} of sizes {new_sizes} must be 0 or more, for {where()}")
     if choice.keep_aspect_ratio_policy != "stretch":
         if new_sizes is None or factors is not None:
             raise DescriptorError(
@@ -124,8 +127,6 @@ def resizing(
     elif factors is not None and choice.input_offsets is None and choice.output_offsets is None:
         _require_agreement(old, new_sizes, scales or (), where)
     for axis, size, before in zip(its_axes, new_sizes, old, strict=True):
-        if size < 0:
-            raise DescriptorError(f"size {size} of sizes {new_sizes} must be 0 or more, for {where()}")
         if size > 0 and before == 0:
             raise DescriptorError(f"axis {axis} of {where()} has no elements to make {size} of, sizes are {new_sizes}")
     if factors is None or choice.recompute_scale_factor:
@@ -164,7 +165,7 @@ def _require_names(choice: Choice, where: _Where) -> None:
         ("keep_aspect_ratio_policy", POLICIES),
     ):
         value = getattr(choice, argument)
-        if str(value) not in known:
+        if not isinstance(value, str) or value not in known:
             raise UnsupportedError(f"{argument} {value!r} is not one of {', '.join(map(repr, known))}, for {where()}")
     for argument in ("antialias", "exclude_outside", "recompute_scale_factor"):
         if not isinstance(getattr(choice, argument), bool | np.bool_):
@@ -228,8 +229,7 @@ def _keeping_aspect(
 
 def _require_agreement(old: tuple[int, ...], sizes: tuple[int, ...], scales: Sequence[Any], where: _Where) -> None:
     for before, size, scale in zip(old, sizes, scales, strict=True):
-        # Sizes that keep an aspect ratio are rounded, others cut off.
-        if size not in (scaled_size(before, scale), int(before * float(scale) + 0.5)):
+        if scaled_size(before, scale) != size:
             raise DescriptorError(
                 f"sizes {sizes} and scales {tuple(scales)} contradict each other: {before} * {scale} is "
                 f"{scaled_size(before, scale)}, not {size}, for {where()}"
