@@ -162,6 +162,7 @@ void make_fours(uint index) {
 }
 
 void main() {
+    load_axes();
     uint start = group_number() * gl_WorkGroupSize.x * FOURS_PER_INVOCATION;
     start += gl_LocalInvocationID.x * (NEIGHBOURS ? FOURS_PER_INVOCATION : 1u);
     uint step = NEIGHBOURS ? 1u : gl_WorkGroupSize.x;
@@ -186,6 +187,9 @@ uvec2 element_bits(uint dst_offset) {
     return made_of(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair);
 }
 
-void main() { write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x); }
+void main() {
+    load_axes();
+    write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x);
+}
 
 #endif

@@ -11,9 +11,7 @@ layout(local_size_x = 128) in;
 
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) buffer Dst { uint dst[]; };
-#if defined(INDEX_TABLES) || !defined(SPECIALISED)
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-#endif
 #ifdef INDEX_TABLES
 layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words
 #endif
@@ -42,4 +40,7 @@ uvec2 element_bits(uint dst_offset) {
 #endif
 }
 
-void main() { write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x); }
+void main() {
+    load_axes();
+    write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x);
+}

@@ -1,7 +1,7 @@
 // Resampling along up to three axes: nested sums of weighted elements, the last logical axis first, then the conversion.
 //
-// Each resampled axis has a table in `parameters`, a row an output index: the source offset of its first tap, then the weight of
-// every tap; taps are a stride of the axis apart. Linear, output 1 of 2 -> 3 lies half way: offset 0, weights 0.5 and 0.5.
+// Each resampled axis has a table in `parameters`, a row an output index: the weight of every tap, then the source offset of the
+// first; taps are a stride of the axis apart. Linear, output 1 of 2 -> 3 lies half way: weights 0.5 and 0.5, offset 0.
 // One evaluation order, in f32 without contraction, so splitting a problem never changes a bit.
 // Without slots the tables have no weights: an element is moved, and converted.
 #version 450
@@ -23,6 +23,7 @@ layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by
 
 uint src_offset;
 uvec2 pair_offset;
+uvec3 taps[3];  // of each slot: how many, their stride, and the word of the first weight
 
 void begin_element() {
     src_offset = dispatch.src_base;
@@ -36,9 +37,9 @@ void begin_element() {
         src_offset += words[4 * TABLE(k) + coordinate]; \
     } else { \
         uint count = SLOT(k) >> 2; \
-        uint row = 4 * TABLE(k) + coordinate * (1 + count); \
-        src_offset += words[row]; \
-        taps[SLOT(k) & 3u] = uvec3(count, SRC(k), row + 1); \
+        uint row = 4 * (TABLE(k) + coordinate * rows_of_taps(count)); \
+        src_offset += words[row + count]; \
+        taps[SLOT(k) & 3u] = uvec3(count, SRC(k), row); \
     } \
     if (has(SRC_PAIRS | DST_PAIRS)) { \
         pair_offset += coordinate * PAIRS(k); \
@@ -46,6 +47,35 @@ void begin_element() {
 #include "axes.glsl"
 #include "elements.glsl"
 #include "destination.glsl"
+
+float value_0(uint offset) { return uintBitsToFloat(f32_of(load_src(offset), SRC_TYPE, false)); }
+
+float value_1(uint offset) {
+    precise float sum = NOTHING;
+    for (uint tap = 0; tap < taps[0].x; ++tap) {
+        float weight = uintBitsToFloat(words[taps[0].z + tap]);
+        sum = sum + weighted(weight, value_0(offset + tap * taps[0].y));
+    }
+    return sum;
+}
+
+float value_2(uint offset) {
+    precise float sum = NOTHING;
+    for (uint tap = 0; tap < taps[1].x; ++tap) {
+        float weight = uintBitsToFloat(words[taps[1].z + tap]);
+        sum = sum + weighted(weight, value_1(offset + tap * taps[1].y));
+    }
+    return sum;
+}
+
+float value_3(uint offset) {
+    precise float sum = NOTHING;
+    for (uint tap = 0; tap < taps[2].x; ++tap) {
+        float weight = uintBitsToFloat(words[taps[2].z + tap]);
+        sum = sum + weighted(weight, value_2(offset + tap * taps[2].y));
+    }
+    return sum;
+}
 
 uint old_word(uint word) { return OWN_WORDS || LANES == 1 ? dst[word] : atomicOr(dst[word], 0u); }
 
@@ -62,7 +92,10 @@ uvec2 element_bits(uint dst_offset) {
         case 2: value = value_2(src_offset); break;
         default: value = value_3(src_offset); break;
     }
-    return made_of_f32(floatBitsToUint(value), old, src_pair, dst_pair);
+    return made_of_f32(bits_of_sum(value), old, src_pair, dst_pair);
 }
 
-void main() { write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x); }
+void main() {
+    load_axes();
+    write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x);
+}

@@ -1,10 +1,12 @@
 // Resampling by rows: an invocation makes the same place of eight rows, and sums along the inner axes once for each source row.
 //
 // A row is a step along the axis of the last slot. Its sums along the slots inside are kept, TAPS of them, while the rows that
-// follow read them too: enlarged nine times, a source row is summed once, not 18 times. The bits are those of resample.comp.
+// follow read them too: enlarged nine times, a source row is summed once, not 18 times. The bits are those of resample.comp,
+// but for the sign of a NaN, which a compiler may choose.
+// Weights along the inner axes are loaded once, those along the rows once a row: on llvmpipe a load costs what ten sums do.
 // Invocations go along a row, then to the next block of eight: what rows read of their table is the same for most neighbours.
 // An invocation makes ELEMENTS of a row, which lie side by side: whole words of the destination, and four if they fit.
-// Without slots, elements are moved: TAPS is 1.
+// Without slots, elements are moved: TAPS is 1. Enlarged twice, four neighbours are two of the source: one load of a GROUP.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -12,6 +14,8 @@
 layout(local_size_x = 128) in;
 
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 0) readonly buffer Src2 { uvec2 src2[]; };
+layout(std430, binding = 0) readonly buffer Src4 { uvec4 src4[]; };
 layout(std430, binding = 1) buffer Dst { uint dst[]; };
 layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
 layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
@@ -20,10 +24,15 @@ layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the sam
 layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point
 
 layout(constant_id = 1) const uint ELEMENTS = 1;  // 1, 2 or 4
-layout(constant_id = 7) const uint ROW_AXIS_AND_TAPS = 17;
+layout(constant_id = 7) const uint ROW_AXIS = 1;
+layout(constant_id = 8) const uint TABLED = 0;  // bit k: axis k has a table
+layout(constant_id = 9) const uint TAPS = 1;  // 1 to 4 of a row, and of each slot inside
+layout(constant_id = 10) const uint TAPS_0 = 1;
+layout(constant_id = 11) const uint TAPS_1 = 1;
+layout(constant_id = 12) const uint AXIS_1 = 0;  // the axis of slot 1, where that is inside
+layout(constant_id = 13) const bool ALONG_AXIS_0 = false;  // ELEMENTS divides its size
+layout(constant_id = 14) const uint GROUP = 0;  // the four of a piece are of one aligned group of so many, if not 0
 
-const uint ROW_AXIS = ROW_AXIS_AND_TAPS & 15u;
-const uint TAPS = ROW_AXIS_AND_TAPS >> 4;  // 1 to 4
 const uint MOST_TAPS = 4;
 const uint ROWS = 8;
 
@@ -37,34 +46,49 @@ const uint ROWS = 8;
 // Of each of the elements that an invocation makes of a row.
 uint src_offset[4];
 uvec2 pair_offset[4];
-uvec3 inner_taps[4][2];
+float weights[4][2][MOST_TAPS];  // along the slots inside
 uint kept[4][MOST_TAPS];  // bits of sums, or of elements that are moved
 
+uint in_group[4];
+uint tap_stride[2];  // of the slots inside
 uint row_src, row_dst, row_table, row_count;
 uvec2 row_pairs;
 
+// Weights of a row of a table; the source offset of its first tap.
+uint load_row(uint row, uint taps, out float row_weights[MOST_TAPS]) {
+    uvec4 bits = parameters[row];
+    [[unroll]] for (uint tap = 0u; tap < MOST_TAPS; ++tap) {
+        row_weights[tap] = uintBitsToFloat(bits[tap]);
+    }
+    return taps < MOST_TAPS ? bits[taps] : parameters[row + 1u].x;
+}
+
+#define SLOT_INSIDE(k) (SLOTS == 3u && k == AXIS_1 ? 1u : 0u)
+
 #define VISIT_AXIS(k) \
-    if (TABLE(k) == 0) { \
+    if ((TABLED & 1u << k) == 0u) { \
         src_offset[lane] += coordinate * SRC(k); \
-    } else if (SLOTS == 0) { \
+    } else if (SLOTS == 0u) { \
         src_offset[lane] += words[4 * TABLE(k) + coordinate]; \
     } else { \
-        uint count = SLOT(k) >> 2; \
-        uint row = 4 * TABLE(k) + coordinate * (1 + count); \
-        src_offset[lane] += words[row]; \
-        inner_taps[lane][SLOT(k) & 1u] = uvec3(count, SRC(k), row + 1); \
+        uint taps = SLOT_INSIDE(k) == 0u ? TAPS_0 : TAPS_1; \
+        uint row = TABLE(k) + coordinate * rows_of_taps(taps); \
+        tap_stride[SLOT_INSIDE(k)] = SRC(k); \
+        src_offset[lane] += load_row(row, taps, weights[lane][SLOT_INSIDE(k)]); \
     } \
     if (has(SRC_PAIRS | DST_PAIRS)) { \
         pair_offset[lane] += coordinate * PAIRS(k); \
     }
 #include "axes.glsl"
+#include "blocks.glsl"
 
-#define VISIT_ALL_BUT_ROWS(k) \
+// ALONG_AXIS_0: axis 0 is left to those that know the lane.
+#define VISIT_OTHERS(k) \
     IF_AXIS(k) { \
         if (k == ROW_AXIS) { \
             row_src = SRC(k); \
             row_dst = DST(k); \
-            row_table = 4 * TABLE(k); \
+            row_table = TABLE(k); \
             row_count = SIZE(k); \
             if (has(SRC_PAIRS | DST_PAIRS)) { \
                 row_pairs = PAIRS(k); \
@@ -74,95 +98,168 @@ uvec2 row_pairs;
             uint rest = DIVIDE_BY_SIZE(index, k); \
             uint coordinate = index - rest * SIZE(k); \
             dst_offset += coordinate * DST(k); \
-            VISIT_AXIS(k) \
+            if (k == 0 && ALONG_AXIS_0) { \
+                along = coordinate; \
+            } else { \
+                VISIT_AXIS(k) \
+            } \
             index = rest; \
         } \
     }
 
-// The destination offset of row 0.
-uint visit(uint lane, uint index, uint outer) {
+// The destination offset of row 0, and the coordinate along axis 0.
+uint visit(uint lane, uint index, uint outer, out uint along) {
     src_offset[lane] = dispatch.src_base;
     pair_offset[lane] = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
     uint dst_offset = dispatch.dst_base;
-    FOR_AXES_INWARD_OUT(VISIT_ALL_BUT_ROWS)
+    along = 0u;
+    FOR_AXES_INWARD_OUT(VISIT_OTHERS)
     return dst_offset;
 }
 
-uint summed(uint lane, uint offset) {
-    taps[0] = inner_taps[lane][0];
-    taps[1] = inner_taps[lane][1];
+void visit_along(uint lane, uint coordinate) { VISIT_AXIS(0) }
+
+uint visit_all(uint index, uint outer) {
+    uint along;
+    uint dst_offset = visit(0u, index, outer, along);
+    [[unroll]] for (uint lane = 1u; lane < 4u; ++lane) {
+        if (lane < ELEMENTS && !ALONG_AXIS_0) {
+            uint none;
+            visit(lane, index + lane, outer, none);
+        } else if (lane < ELEMENTS) {
+            src_offset[lane] = src_offset[0];
+            pair_offset[lane] = pair_offset[0];
+            weights[lane] = weights[0];
+        }
+    }
+    if (GROUP != 0u) {
+        uvec4 offsets = parameters[TABLE(0) + along / 4u];
+        src_offset[0] += offsets.x - offsets.x % GROUP;
+        in_group = uint[4](offsets.x % GROUP, offsets.y % GROUP, offsets.z % GROUP, offsets.w % GROUP);
+        [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+            if (has(SRC_PAIRS | DST_PAIRS)) {
+                pair_offset[lane] += (along + lane) * PAIRS(0);
+            }
+        }
+        return dst_offset;
+    }
+    [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+        if (lane < ELEMENTS && ALONG_AXIS_0) {
+            visit_along(lane, along + lane);
+        }
+    }
+    return dst_offset;
+}
+
+float f32_at(uint offset) { return uintBitsToFloat(f32_of(load_src(offset), SRC_TYPE, false)); }
+
+float summed_along_0(uint lane, uint offset) {
+    precise float sum = NOTHING;
+    [[unroll]] for (uint tap = 0u; tap < MOST_TAPS; ++tap) {
+        if (tap < TAPS_0) {
+            sum = sum + weighted(weights[lane][0][tap], f32_at(offset + tap * tap_stride[0]));
+        }
+    }
+    return sum;
+}
+
+float summed_along_1(uint lane, uint offset) {
+    precise float sum = NOTHING;
+    [[unroll]] for (uint tap = 0u; tap < MOST_TAPS; ++tap) {
+        if (tap < TAPS_1) {
+            sum = sum + weighted(weights[lane][1][tap], summed_along_0(lane, offset + tap * tap_stride[1]));
+        }
+    }
+    return sum;
+}
+
+uint kept_of(uint lane, uint offset) {
     switch (SLOTS) {
         case 0: return load_src(offset).x;
-        case 1: return floatBitsToUint(value_0(offset));
-        case 2: return floatBitsToUint(value_1(offset));
-        default: return floatBitsToUint(value_2(offset));
+        case 1: return floatBitsToUint(f32_at(offset));
+        case 2: return floatBitsToUint(summed_along_0(lane, offset));
+        default: return floatBitsToUint(summed_along_1(lane, offset));
+    }
+}
+
+void keep_group(uint offset) {
+    uint lanes = 32u / SRC_WIDTH;
+    uvec4 group;
+    if (GROUP <= lanes) {
+        group = uvec4(src[offset / lanes]);
+    } else if (GROUP == 2u * lanes) {
+        group = src2[offset / GROUP].xyxy;
+    } else {
+        group = src4[offset / GROUP];
+    }
+    [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+        uint word = in_group[lane] / lanes;
+        uint bits = word == 0u ? group.x : word == 1u ? group.y : word == 2u ? group.z : group.w;
+        kept[lane][0] = bits >> (in_group[lane] % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH);
     }
 }
 
 uint old_word(uint word) { return dst[word]; }
 
-uvec2 made(uint lane, uint dst_offset, uint row, uint weight) {
-    if (SLOTS == 0 && STEPS == 0 && SRC_TYPE == DST_TYPE) {
+uvec2 made(uint lane, uint dst_offset, uint row, float row_weights[MOST_TAPS]) {
+    if (SLOTS == 0u && STEPS == 0u && SRC_TYPE == DST_TYPE) {
         return uvec2(kept[lane][0], 0u);
     }
     uvec2 old = load_old(dst_offset + lane);
     uvec2 place = pair_offset[lane] + row * row_pairs;
     vec2 src_pair = src_pair_at(place.x);
     vec2 dst_pair = dst_pair_at(place.y);
-    if (SLOTS == 0) {
+    if (SLOTS == 0u) {
         return made_of(uvec2(kept[lane][0], 0u), old, src_pair, dst_pair);
     }
-    precise float sum = start();
+    precise float sum = NOTHING;
     [[unroll]] for (uint tap = 0u; tap < MOST_TAPS; ++tap) {
         if (tap < TAPS) {
-            sum = sum + weighted(weight + tap, uintBitsToFloat(kept[lane][tap]));
+            sum = sum + weighted(row_weights[tap], uintBitsToFloat(kept[lane][tap]));
         }
     }
-    return made_of_f32(floatBitsToUint(sum), old, src_pair, dst_pair);
+    return made_of_f32(bits_of_sum(sum), old, src_pair, dst_pair);
 }
 
 void main() {
+    load_axes();
+    uvec4 divisors = parameters[1];
     uint number = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     if (number >= dispatch.pieces) {
         return;
     }
-    uint rest = number / dispatch.first;  // pieces of a row
-    uint piece = number - rest * dispatch.first;
-    uint outer = rest / dispatch.lane_stride;  // blocks of rows
-    uint block = rest - outer * dispatch.lane_stride;
+    Place place = place_of(number, divisors);
     row_pairs = uvec2(0u);
-    uint dst_offset = visit(0u, piece * ELEMENTS, outer);
-    [[unroll]] for (uint lane = 1u; lane < 4u; ++lane) {
-        if (lane < ELEMENTS) {
-            visit(lane, piece * ELEMENTS + lane, outer);
-        }
-    }
-    uint words_of_row = 1u + (SLOTS == 0u ? 0u : TAPS);
-    uint row = block * ROWS;
+    uint dst_offset = visit_all(place.piece * ELEMENTS, place.outer);
+    uint row = place.block * ROWS;
     uint end = min(row + ROWS, row_count);
     uint held = 0u;
     bool holds = false;
     [[dont_unroll]] for (; row < end; ++row) {
-        uint first = words[row_table + row * words_of_row];
+        float row_weights[MOST_TAPS];
+        uint first = SLOTS == 0u ? words[4u * row_table + row] : load_row(row_table + row * rows_of_taps(TAPS), TAPS, row_weights);
         uint missing = !holds ? TAPS : first == held ? 0u : first == held + row_src ? 1u : TAPS;
         holds = true;
         held = first;
         [[dont_unroll]] for (uint tap = TAPS - missing; tap < TAPS; ++tap) {
+            if (GROUP != 0u) {
+                keep_group(src_offset[0] + first);
+                continue;
+            }
             [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
                 if (lane < ELEMENTS) {
                     [[unroll]] for (uint n = 0u; n + 1u < MOST_TAPS; ++n) {
                         kept[lane][n] = kept[lane][n + 1u];
                     }
-                    kept[lane][TAPS - 1u] = summed(lane, src_offset[lane] + first + tap * row_src);
+                    kept[lane][TAPS - 1u] = kept_of(lane, src_offset[lane] + first + tap * row_src);
                 }
             }
         }
-        uint weight = row_table + row * words_of_row + 1u;
         uint at = dst_offset + row * row_dst;
         uint bits[4] = uint[4](0u, 0u, 0u, 0u);
         [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
             if (lane < ELEMENTS) {
-                bits[lane / LANES] |= in_lane(made(lane, at, row, weight).x, lane % LANES);
+                bits[lane / LANES] |= in_lane(made(lane, at, row, row_weights).x, lane % LANES);
             }
         }
         if (ELEMENTS == LANES) {

@@ -32,7 +32,7 @@ layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
 #else
 layout(std430, binding = 1) writeonly buffer Dst { ELEMENT dst[]; };
 #endif
-#if !defined(SPECIALISED) && !defined(RUN)
+#ifndef RUN
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 #endif
 
@@ -85,6 +85,9 @@ void copy(uint index) {
 }
 
 void main() {
+#ifndef RUN
+    load_axes();
+#endif
     uint start = group_number() * gl_WorkGroupSize.x * ELEMENTS_PER_INVOCATION;
     start += gl_LocalInvocationID.x * (NEIGHBOURS ? ELEMENTS_PER_INVOCATION : 1);
     uint step = NEIGHBOURS ? 1 : gl_WorkGroupSize.x;

@@ -72,6 +72,7 @@ void copy_block(uint src_offset, uint dst_offset, uint a_count, uint b_count) {
 #endif
 
 void main() {
+    load_axes();
     uint a = gl_GlobalInvocationID.x * 4;
     uint b = gl_GlobalInvocationID.y * 4;
     if (a >= dispatch.a_size || b >= dispatch.b_size) {

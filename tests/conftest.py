@@ -23,9 +23,6 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-GENERIC_ONLY = 1 << 62
-"""``specialise_after`` that no test reaches: a specialised pipeline costs 22 to 37 ms on llvmpipe."""
-
 
 def open_device(runtime: str, **arguments: object) -> rs.Device:
     """A device, or a skip that says why there is none; a failure where the runtime is required."""
@@ -39,17 +36,8 @@ def open_device(runtime: str, **arguments: object) -> rs.Device:
 
 @pytest.fixture(scope="session", params=RUNTIMES)
 def device(request: pytest.FixtureRequest) -> Iterator[rs.Device]:
-    """A device on each runtime, on generic pipelines."""
+    """A device on each runtime."""
     with open_device(request.param) as opened:
-        opened.specialise_after = GENERIC_ONLY
-        yield opened
-
-
-@pytest.fixture(scope="session", params=RUNTIMES)
-def specialising_device(request: pytest.FixtureRequest) -> Iterator[rs.Device]:
-    """A device on each runtime that compiles every shape into its kernel."""
-    with open_device(request.param) as opened:
-        opened.specialise_after = 0
         yield opened
 
 
@@ -57,7 +45,6 @@ def specialising_device(request: pytest.FixtureRequest) -> Iterator[rs.Device]:
 def vulkan_device() -> Iterator[rs.Device]:
     """A device on the direct runtime."""
     with open_device("vulkan") as opened:
-        opened.specialise_after = GENERIC_ONLY
         yield opened
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
-from conftest import GENERIC_ONLY
-
 import restride as rs
 from restride.conformance import Case
 from restride.conformance.operations import OPERATIONS, makes_destination
@@ -51,10 +49,9 @@ class PlanRuntime:
         pass
 
 
-def plan(case: Case, runtime: Runtime, specialised: bool) -> None:
+def plan(case: Case, runtime: Runtime) -> None:
     """Make ``runtime`` meet what a run of ``case`` dispatches, view and guards and all."""
     device = rs.Device.over(runtime)
-    device.specialise_after = 0 if specialised else GENERIC_ONLY
     sides = []
     for desc, before in zip((case.src, case.dst), guards(case), strict=True):
         first = before // desc.dtype.itemsize
@@ -68,11 +65,11 @@ def plan(case: Case, runtime: Runtime, specialised: bool) -> None:
     OPERATIONS[case.op].call(case, viewed, out)
 
 
-def kernels_of(case: Case, specialised: bool = False, limits: Limits | None = None) -> Iterator[KernelSpec]:
+def kernels_of(case: Case, limits: Limits | None = None) -> Iterator[KernelSpec]:
     """What a run of ``case`` dispatches; nothing where the library refuses it."""
     runtime = PlanRuntime(limits)
     try:
-        plan(case, runtime, specialised)
+        plan(case, runtime)
     except UnsupportedError:
         return
     yield from runtime.kernels

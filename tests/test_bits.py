@@ -122,13 +122,3 @@ def test_nearest(name, device):
     tensor = rs.asarray(x, device=device)
     assert_same_bits(rs.resample(tensor, (len(up),), mode="nearest"), x[:, index])
     assert_same_bits(rs.resample(tensor[::-1], (rows, columns * 2), mode="nearest"), np.repeat(x[::-1], 2, axis=1))
-
-
-@pytest.mark.parametrize("name", ["u8", "f16", "f32", "f64"])
-def test_specialised_pipelines_keep_bits_too(name, specialising_device):
-    x = patterns(name)
-    tensor = rs.asarray(x, device=specialising_device)
-    assert_same_bits(tensor[::-1, ::-1], x[::-1, ::-1])
-    assert_same_bits(rs.reorder(tensor, "AB->BA"), x.T)
-    twice = rs.resample(tensor, (x.shape[1] * 2,), mode="nearest")
-    assert_same_bits(twice, np.repeat(x, 2, axis=1))

@@ -28,6 +28,7 @@ from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.plan import copy_kernels, copy_problems, is_resampled_by_walks
+from restride.plan.conversion import ELEMENT_TYPES
 from restride.reference.gradient import GRADIENT_TYPES
 from restride.reference.resampling import INTERPOLATED_TYPES
 from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES
@@ -413,23 +414,43 @@ ARITHMETIC_CASES = [case for case in CI if case.op == "reorder" and is_arithmeti
 def widths_of(shader: str) -> set[int]:
     """The bits of the words that a shader moves in ci."""
     reorders = [case for case in CI if case.op == "reorder" and case["permute"] is None and is_copied(case)]
-    kernels = (copy_kernels(viewed_desc(case), case.dst, Limits(), False) for case in reorders)
+    kernels = (copy_kernels(viewed_desc(case), case.dst, Limits()) for case in reorders)
     return {kernel.constants[0] for each in kernels for kernel in each if kernel.shader == shader}
 
 
 @pytest.mark.parametrize("name", ["smoke", "ci"])
-def test_every_shader_module_is_reached_generic_and_specialised(name: str) -> None:
+def test_every_shader_module_is_reached(name: str) -> None:
     lines = VARIANTS.read_text(encoding="utf-8").splitlines()
     known = {line.split(":")[0] for line in lines if line.strip() and not line.startswith("#")}
     missing = set(known)
     for case in CASES[name]:
-        for specialised in (False, True):
-            reached = {kernel.shader for kernel in kernels_of(case, specialised)}
-            assert reached <= known
-            missing -= reached
+        reached = {kernel.shader for kernel in kernels_of(case)}
+        assert reached <= known
+        missing -= reached
         if not missing:
             return
     assert not missing
+
+
+def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
+    """Pixels of any channels, with taps that are a loop; groups of any width that are elements of any width."""
+    channels, groups, loops = set(), set(), set()
+    for case in CI:
+        if not case.op.startswith("resample"):
+            continue
+        for kernel in kernels_of(case):
+            if kernel.shader == "resample_along":
+                channels.add(kernel.constants[10])
+            elif kernel.shader == "resample_rows" and kernel.constants[14]:
+                source = DTYPES[list(ELEMENT_TYPES)[kernel.constants[2]]].itemsize
+                groups.add((source, source * kernel.constants[14]))
+            if kernel.shader in ("resample_along", "resample_across"):
+                words = np.frombuffer(kernel.parameters, np.uint32)
+                taps = int(words[8 + 12 * kernel.constants[7] + 8]) >> 2
+                loops.add((kernel.shader, taps // 4 > 8))
+    assert channels == {1, 2, 3, 4}
+    assert groups >= {(1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16)}
+    assert loops == set(product(("resample_along", "resample_across"), (False, True)))
 
 
 def test_the_limits_of_a_device_move_its_largest_cases() -> None:

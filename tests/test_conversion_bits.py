@@ -17,7 +17,7 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
-from conftest import GENERIC_ONLY, open_device
+from conftest import open_device
 
 import restride as rs
 from restride.arithmetic import ROUNDINGS, arithmetic
@@ -42,7 +42,6 @@ EACH = (*DEFAULT, ("truncate", False), ("half_away", False))
 def its_device(request):
     """A device of its own: hundreds of pipelines would push those of other tests out of the session's."""
     with open_device(request.param) as opened:
-        opened.specialise_after = GENERIC_ONLY
         yield opened
 
 

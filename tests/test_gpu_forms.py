@@ -6,23 +6,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from conftest import GENERIC_ONLY, open_device
+from conftest import open_device
 
 import restride as rs
 from restride.conformance import Case, Verdict, catalogue, run_case
 
 
-@pytest.fixture(scope="module", params=[GENERIC_ONLY, 0], ids=["generic", "specialised"])
-def gpu_like(request: pytest.FixtureRequest) -> Iterator[rs.Device]:
+@pytest.fixture(scope="module")
+def gpu_like() -> Iterator[rs.Device]:
     with open_device("vulkan") as device:
         device.runtime.limits = replace(device.runtime.limits, is_cpu=False)
-        device.specialise_after = request.param
         yield device
-
-
-SMOKE = catalogue("smoke")
-SPECIALISED = SMOKE[::5]
-"""A pipeline for each costs llvmpipe 22 to 37 ms."""
 
 
 def test_smoke_passes_with_the_kernels_of_gpus(gpu_like: rs.Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +32,5 @@ def test_smoke_passes_with_the_kernels_of_gpus(gpu_like: rs.Device, monkeypatch:
         outcome = run_case(case, gpu_like)
         return "" if outcome.verdict is Verdict.PASSED else f"{outcome.verdict}: {case}: {outcome.message}"
 
-    cases = SPECIALISED if gpu_like.specialise_after == 0 else SMOKE
-    assert [text for case in cases if (text := message(case))] == []
+    assert [text for case in catalogue("smoke") if (text := message(case))] == []
     assert forms == {(0,)}

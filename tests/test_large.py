@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import GENERIC_ONLY, open_device
+from conftest import open_device
 
 import restride as rs
 from restride.conformance import fill
@@ -26,7 +26,6 @@ def narrow_device(monkeypatch):
 
     monkeypatch.setattr("restride.device.open_runtime", open_narrow)
     with open_device("vulkan") as opened:
-        opened.specialise_after = GENERIC_ONLY
         assert opened.limits.max_buffer_range == NARROW
         yield opened
 

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import GENERIC_ONLY, open_device
+from conftest import open_device
 from planned_cases import PlanRuntime, kernels_of
 from spirv_kernels import glslang
 
@@ -26,13 +26,12 @@ from restride.conformance.room import GUARD_BYTES
 from restride.conformance.scale_values import is_arithmetic
 from restride.conformance.shader import (
     TakesNoPart,
-    form_of,
     module_source,
     put_to_test,
     shader_under_test,
     tools,
 )
-from restride.conformance.shader.contract import INTERFACES, generic_name
+from restride.conformance.shader.contract import INTERFACES
 from restride.conformance.target import ShaderUnderTest
 from restride.errors import DescriptorError, DeviceError, UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
@@ -84,20 +83,19 @@ class Walk:
             case = candidates[self.seen * step % len(candidates)]
             self.seen += 1
             tested.begin(str(case))
-            kernels = kernels_of(case, form_of(self.module) == "specialised", tested.limits)
-            for name in {kernel.shader for kernel in kernels}:
+            for name in {kernel.shader for kernel in kernels_of(case, limits=tested.limits)}:
                 self.cases.setdefault(name, []).append(case)
         return found[:count]
 
 
-WALKS: dict[tuple[str, str, int, bool], Walk] = {}
+WALKS: dict[tuple[str, int, bool], Walk] = {}
 """By what modules that may share one have in common."""
 
 
 def reaching(module: str, count: int) -> list[Case]:
     """Cases that have ``module`` among their kernels while it is under test, as their plans say."""
     limits = put_to_test(PlanRuntime(), ShaderUnderTest("", module, "")).limits
-    key = (kind_of(module), form_of(module), limits.widest_element, limits.shortcuts)
+    key = (kind_of(module), limits.widest_element, limits.shortcuts)
     return WALKS.setdefault(key, Walk(module)).reaching(module, count)
 
 
@@ -156,12 +154,6 @@ def test_our_own_source_stands_in_for_each_of_its_modules(tmp_path, module):
     ours = shader_under_test(str(source), module, tmp_path)
     outcomes = list(verdicts(ours, reaching(module, 4)))
     assert [outcome.verdict for outcome in outcomes] == [Verdict.PASSED] * 4
-
-
-def test_a_kernel_with_its_axes_as_parameters_is_no_specialised_one(tmp_path):
-    text = EXAMPLE.replace("binding = 2", "binding = 1")
-    with pytest.raises(DescriptorError, match=r"no .*constant from 8 on.* did you mean --as strided_copy_32, which"):
-        shader_under_test(glsl(tmp_path, text), "strided_copy_32_specialised", tmp_path)
 
 
 def test_hlsl_is_sent_to_its_section_of_the_guide(tmp_path):
@@ -394,7 +386,6 @@ def device_under_test(shader: ShaderUnderTest, runtime: str = "vulkan"):
     with rs.Device.over(
         put_to_test(open_runtime(runtime=runtime, module_source=module_source(shader)), shader)
     ) as device:
-        device.specialise_after = 0 if form_of(shader.module) == "specialised" else GENERIC_ONLY
         yield device
 
 
@@ -438,7 +429,6 @@ def test_a_source_that_is_copied_first_is_no_problem_of_its_own(tmp_path):
         open_device("vulkan").close()
         narrow = VulkanRuntime(max_buffer_range=16384, module_source=module_source(shader))
         with rs.Device.over(put_to_test(narrow, shader)) as device:
-            device.specialise_after = GENERIC_ONLY
             if takes_part:
                 assert run_case(case, device).verdict is Verdict.PASSED
                 assert device.counters().submissions > 1
@@ -502,7 +492,7 @@ def test_the_same_in_hlsl_is_right_too(tmp_path):
 def test_every_module_is_in_the_guide():
     text = (ROOT / "docs/own_shader.md").read_text("utf-8")
     table = re.sub(r"`(\w+)_32` `_64` `_128`|`(\w+)_32` `_128`", r"`\1\2_32` `\1\2_64` `\1\2_128`", text)
-    assert [name for name in INTERFACES if f"| `{generic_name(name)}`" not in table.replace("` `", "` | `")] == []
+    assert [name for name in INTERFACES if f"| `{name}`" not in table.replace("` `", "` | `")] == []
 
 
 OVERRUN = ("copy(index);", "{ copy(index); if (index + 1 == pieces) dst[dst_base + pieces] = 7; }")

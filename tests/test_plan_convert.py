@@ -40,7 +40,7 @@ def numbers(dtype: str, sizes: tuple[int, ...], rng: np.random.Generator) -> np.
     return rng.integers(low, 120, sizes).astype(DTYPES[dtype].dtype)
 
 
-def check(src: TensorDesc, dst: TensorDesc, limits: Limits, specialised: bool, **arguments: object) -> list[KernelSpec]:
+def check(src: TensorDesc, dst: TensorDesc, limits: Limits, **arguments: object) -> list[KernelSpec]:
     """Run a plan in the twin; every byte of the destination, its surroundings included, is as the reference has it."""
     rng = np.random.default_rng(src.numel)
     source = to_buffer(numbers(src.dtype.name, src.sizes, rng), src, rng.integers(0, 256, src.nbytes, np.uint8))
@@ -50,7 +50,7 @@ def check(src: TensorDesc, dst: TensorDesc, limits: Limits, specialised: bool, *
     its_reference = reorder(x, dtype=dst.dtype, out=old if has_sum else None, **arguments)
     expected = to_buffer(its_reference, dst, result.copy())  # whose padding, which other kernels write, is there
     done = arithmetic(src, dst, range(src.rank), **arguments)
-    kernels = list(convert_kernels(src, dst, done, limits, specialised))
+    kernels = list(convert_kernels(src, dst, done, limits))
     with np.errstate(all="ignore"):
         run(tuple(kernels), source, result)
     np.testing.assert_array_equal(result, expected, f"{src} -> {dst} with {arguments}")
@@ -108,21 +108,19 @@ def test_any_layout_and_type_to_any_other_with_any_scales(limits, viewed):
         src, dst = random_sides(rng, viewed)
         arguments = random_arguments(rng, src, dst)
         try:
-            kernels = check(src, dst, limits, rng.random() < 0.4, **arguments)
+            kernels = check(src, dst, limits, **arguments)
         except UnsupportedError:
             if limits not in (CRAMPED, CRAMPED_GENERAL):
                 raise
             continue
-        shaders |= {kernel.shader.removesuffix("_specialised") for kernel in kernels}
+        shaders |= {kernel.shader for kernel in kernels}
         done += 1
     assert done > 50
     assert shaders >= {"convert_elements", "convert_fours"}
 
 
-def planned(
-    src: str, dst: str, limits: Limits = ROOMY, specialised: bool = False, **arguments: object
-) -> list[KernelSpec]:
-    return check(TensorDesc.parse(src), TensorDesc.parse(dst), limits, specialised, **arguments)
+def planned(src: str, dst: str, limits: Limits = ROOMY, **arguments: object) -> list[KernelSpec]:
+    return check(TensorDesc.parse(src), TensorDesc.parse(dst), limits, **arguments)
 
 
 def only(kernels: list[KernelSpec]) -> tuple[str, KernelSpec, ScaledPush]:
@@ -133,24 +131,20 @@ def only(kernels: list[KernelSpec]) -> tuple[str, KernelSpec, ScaledPush]:
 # --- groups of four
 
 
-@pytest.mark.parametrize("specialised", [False, True])
 @pytest.mark.parametrize("src", ["u8", "f16", "s32", "f64"])
 @pytest.mark.parametrize("dst", ["s8", "s16", "f32", "s64"])
-def test_a_run_is_made_four_by_four_and_its_rest_alone(src, dst, specialised):
-    kernels = planned(f"{src}[2050]", f"{dst}[2050]", specialised=specialised)
-    assert [kernel.shader for kernel in kernels] == [
-        name + specialised * "_specialised" for name in ("convert_fours", "convert_elements")
-    ]
+def test_a_run_is_made_four_by_four_and_its_rest_alone(src, dst):
+    kernels = planned(f"{src}[2050]", f"{dst}[2050]")
+    assert [kernel.shader for kernel in kernels] == ["convert_fours", "convert_elements"]
     assert kernels[0].push[2] == 2048 // 4
     assert kernels[0].constants[6:8] == (1, 1)
-    assert len(planned(f"{src}[2048]", f"{dst}[2048]", specialised=specialised)) == 1
-    assert len(planned(f"{src}[1034]", f"{dst}[1034]", specialised=specialised)) == 1, "a second dispatch must pay"
+    assert len(planned(f"{src}[2048]", f"{dst}[2048]")) == 1
+    assert len(planned(f"{src}[1034]", f"{dst}[1034]")) == 1, "a second dispatch must pay"
 
 
-@pytest.mark.parametrize("specialised", [False, True])
 @pytest.mark.parametrize("channels", [2, 3, 4])
 @pytest.mark.parametrize(("src", "dst"), [("u8", "f32"), ("u8", "f16"), ("s16", "u8"), ("f32", "s8"), ("f32", "f64")])
-def test_interleaved_channels_become_planes_run_by_run(src, dst, channels, specialised):
+def test_interleaved_channels_become_planes_run_by_run(src, dst, channels):
     """Four pixels of all channels lie together in the source: they are read once, and written to every plane."""
     sizes = f"2,{channels},4,8"
     interleaved = f"{src}[{sizes}]{{1,3,2,0}}"
@@ -163,8 +157,8 @@ def test_interleaved_channels_become_planes_run_by_run(src, dst, channels, speci
         {"src_scale": scale, "dst_scale": np.array([2, 4]).reshape(2, 1, 1, 1)},
         {"src_scale": np.arange(1, 9), "dst_zero_point": zero_point},
     ):
-        shader, kernel, push = only(planned(interleaved, f"{dst}[{sizes}]", specialised=specialised, **arguments))
-        assert shader.startswith("convert_planes")
+        shader, kernel, push = only(planned(interleaved, f"{dst}[{sizes}]", **arguments))
+        assert shader == "convert_planes"
         assert kernel.constants[6:8] == (channels, 1)
         assert (push.pieces, push.plane_stride) == (2 * 32 // 4, 32)
 
@@ -273,10 +267,10 @@ def test_everything_at_once_is_one_dispatch():
     mean, std = np.array([3, 5, 7]).reshape(3, 1, 1), np.array([2, 4, 8]).reshape(3, 1, 1)
     row = 3 * 16 * 20
     dst = TensorDesc("f16", src.sizes, (row, 320, 20, 1), 8)
-    (kernel,) = check(src, dst, ROOMY, False, src_zero_point=mean, src_scale=1 / std, dst_zero_point=0.5)
+    (kernel,) = check(src, dst, ROOMY, src_zero_point=mean, src_scale=1 / std, dst_zero_point=0.5)
     assert kernel.shader == "convert_fours"
     tiles = TensorDesc.parse("bf16[64,256]{1,0:T(8,128)(2,1)}".replace("bf16", "f16"))
-    assert len(check(TensorDesc("s32", (64, 256)), tiles, ROOMY, False, dst_scale=np.arange(1, 257))) == 1
+    assert len(check(TensorDesc("s32", (64, 256)), tiles, ROOMY, dst_scale=np.arange(1, 257))) == 1
 
 
 def test_no_elements_are_no_dispatch_and_one_is_one():
@@ -303,9 +297,9 @@ def test_source_and_destination_are_each_counted_in_their_own_elements():
 def test_how_to_round_is_a_constant_of_the_kernel():
     src, dst = TensorDesc("f32", (8,)), TensorDesc("u8", (8,))
     done = arithmetic(src, dst, (0,), dst_scale=2, dst_zero_point=3, rounds_first=True, rounding="half_away")
-    (kernel,) = convert_kernels(src, dst, done, ROOMY, False)
+    (kernel,) = convert_kernels(src, dst, done, ROOMY)
     assert kernel.constants[4] == 2 + 4 + 8
-    (plain,) = convert_kernels(src, TensorDesc("s32", (8,)), NO_ARITHMETIC, ROOMY, False)
+    (plain,) = convert_kernels(src, TensorDesc("s32", (8,)), NO_ARITHMETIC, ROOMY)
     assert plain.constants[4:6] == (4, 0)
-    (wraps,) = convert_kernels(src, dst, Arithmetic(saturate=False, rounding="truncate"), ROOMY, False)
+    (wraps,) = convert_kernels(src, dst, Arithmetic(saturate=False, rounding="truncate"), ROOMY)
     assert wraps.constants[4] == 1

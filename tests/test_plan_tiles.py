@@ -28,11 +28,9 @@ CRAMPED = SteeredLimits(
 CRAMPED_GENERAL = replace(CRAMPED, elements_per_dispatch=1 << 40)
 
 
-def reordered(
-    src: TensorDesc, dst: TensorDesc, source: np.ndarray, limits: Limits, specialised: bool = False
-) -> np.ndarray:
+def reordered(src: TensorDesc, dst: TensorDesc, source: np.ndarray, limits: Limits) -> np.ndarray:
     result = np.full(dst.nbytes, 0xCD, np.uint8)
-    run((*padding_kernels(dst, limits), *copy_kernels(src, dst, limits, specialised)), source, result)
+    run((*padding_kernels(dst, limits), *copy_kernels(src, dst, limits)), source, result)
     return result
 
 
@@ -114,7 +112,7 @@ def test_views_of_any_layout_to_views_of_any_other(seed, limits):
         src, dst = random_view_pair(rng)
         source = np.random.default_rng(seed).integers(0, 256, src.nbytes, np.uint8)
         try:
-            result = reordered(src, dst, source, limits, rng.random() < 0.3)
+            result = reordered(src, dst, source, limits)
         except UnsupportedError:
             if limits not in (CRAMPED, CRAMPED_GENERAL):
                 raise
@@ -128,7 +126,7 @@ def test_views_of_any_layout_to_views_of_any_other(seed, limits):
 
 
 def shaders(src: str, dst: str, limits: Limits = ROOMY) -> list[str]:
-    return [kernel.shader for kernel in copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits, False)]
+    return [kernel.shader for kernel in copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)]
 
 
 @pytest.mark.parametrize(
@@ -158,8 +156,8 @@ def test_tiles_that_fit_are_one_dispatch_and_the_rest_is_general():
 
 def test_plans_of_views_are_equal_where_memory_is():
     one = TensorDesc.parse("f32[4,4]{at=(a,b),in=[8,4]{1,0:T(4,4)}}")
-    assert copy_kernels(one, TensorDesc("f32", (4, 4)), ROOMY, False) == copy_kernels(
-        TensorDesc("f32", (4, 4)), TensorDesc("f32", (4, 4)), ROOMY, False
+    assert copy_kernels(one, TensorDesc("f32", (4, 4)), ROOMY) == copy_kernels(
+        TensorDesc("f32", (4, 4)), TensorDesc("f32", (4, 4)), ROOMY
     )
 
 
@@ -168,14 +166,14 @@ def test_a_window_of_a_huge_tiled_tensor_is_planned_where_it_lies():
     limits = Limits(max_buffer_range=1 << 27, offset_alignment=16)
     whole = TensorDesc.xla("f32", (1 << 33, 128), tiles=[(8, 128), (2, 1)])
     part = views.index(whole, (slice(1 << 31, (1 << 31) + 16), slice(0, 128, 2)))
-    kernels = copy_kernels(part, TensorDesc("f32", part.sizes), limits, False)
+    kernels = copy_kernels(part, TensorDesc("f32", part.sizes), limits)
     assert all(binding.nbytes <= 1 << 27 for kernel in kernels for binding in kernel.bindings)
     assert kernels[0].bindings[0].offset >= (1 << 31) * 128 * 4
     # A start of many tiles is a constant; rows of 2^30 joined are a number past the 31 bits of the general kernel.
     far = views.index(TensorDesc.xla("f32", (1 << 33,), tiles=[(4,), (3,)]), (slice(1 << 32, (1 << 32) + 5),))
-    assert [kernel.shader for kernel in copy_kernels(far, TensorDesc("f32", (5,)), limits, False)] == ["digit_copy"]
+    assert [kernel.shader for kernel in copy_kernels(far, TensorDesc("f32", (5,)), limits)] == ["digit_copy"]
     joined = views.index(TensorDesc.xla("u8", (3, (1 << 30) + 1), tiles=[(-1, 4), (3,)]), (..., slice(5)))
-    kernels = copy_kernels(joined, TensorDesc("u8", (3, 5)), limits, False)
+    kernels = copy_kernels(joined, TensorDesc("u8", (3, 5)), limits)
     assert sum(kernel.push[2] for kernel in kernels) == 15  # in parts, each within a window
     with pytest.raises(UnsupportedError, match=r"coordinate of 2147483654 is past the 2\^31 - 1"):
-        copy_kernels(joined, TensorDesc("u8", (3, 5)), Limits(max_buffer_range=(1 << 32) - 4), False)
+        copy_kernels(joined, TensorDesc("u8", (3, 5)), Limits(max_buffer_range=(1 << 32) - 4))

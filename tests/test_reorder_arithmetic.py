@@ -463,11 +463,6 @@ def test_slice_permutation_conversion_and_scales_are_one_dispatch(layout, device
     one_dispatch(layout, device)
 
 
-@pytest.mark.parametrize("layout", ONE_DISPATCH)
-def test_so_they_are_with_the_shape_compiled_in(layout, specialising_device):
-    one_dispatch(layout, specialising_device)
-
-
 def test_scales_of_other_values_need_no_other_pipeline(device):
     """Arrays are parameters, numbers push constants; uploads are what the caller asked for alone."""
     x = np.arange(96, dtype=np.uint8).reshape(4, 24)

@@ -9,7 +9,7 @@ from typing import get_args
 
 import jsonschema
 import pytest
-from conftest import GENERIC_ONLY, open_device
+from conftest import open_device
 from report_examples import PERF, PICTURE, example, many, outcome, wrong_picture
 
 from restride.conformance import Case, run_case
@@ -19,7 +19,7 @@ from restride.conformance.report.file import read_json, report_schema, require_w
 from restride.conformance.report.page import write_page
 from restride.conformance.report.report import MESSAGE_CHARACTERS, PICTURE_BYTES, Report
 from restride.conformance.report.summary import facts, headline, printable, speed_text, summary
-from restride.conformance.target import Form, Mode, Profile, ShaderUnderTest, Target
+from restride.conformance.target import Mode, Profile, ShaderUnderTest, Target
 from restride.errors import DescriptorError
 from restride.runtime import DeviceInfo
 
@@ -209,7 +209,7 @@ def test_messages_and_pictures_are_kept_within_bounds():
         PERF,
         example(outcomes=(), broken_off="interrupted"),
         example(mode="bitwise", broken_off="no worker process opens the device"),
-        example(target=Target(form="specialised", driver="/x.json", shader=ShaderUnderTest("a.comp", "b", "/c.spv"))),
+        example(target=Target(validate="sync", driver="/x.json", shader=ShaderUnderTest("a.comp", "b", "/c.spv"))),
     ],
 )
 def test_what_is_written_is_read_back_and_fits_the_schema(report, path):
@@ -222,7 +222,6 @@ def test_what_is_written_is_read_back_and_fits_the_schema(report, path):
 def test_a_real_run_is_written_and_read_back(path):
     lines = ("reorder u8[2,3]{1,0} -> u8[2,3]{0,1}", "resample f32[2,7,9] -> f32[2,5,4] mode=linear")
     with open_device("vulkan") as device:
-        device.specialise_after = GENERIC_ONLY
         outcomes = tuple(run_case(Case.parse(line), device) for line in lines)
         report = example(outcomes=outcomes, selected=2, device=asdict(device.info))
     write_json(report, path)
@@ -336,7 +335,7 @@ def test_a_name_with_half_of_a_surrogate_pair_is_refused(path, record):
         ("mode", "fast", "mode must be one of correctness, bitwise, perf"),
         ("mode", [], "mode must be one of"),
         ("catalogues", "smoke", "catalogues must be array"),
-        ("target.form", "other", "target.form must be one of"),
+        ("target.validate", "other", "target.validate must be one of"),
         ("target.shader", {}, "target.shader lacks source, module, spirv"),
         ("target.extra", 1, "target has the unknown member 'extra'"),
         ("device.limits.depth", [[1]], r"device.limits.depth\[0\] must be string or number"),
@@ -471,7 +470,6 @@ def test_the_schema_and_the_values_have_the_same_members():
     assert defs["outcome"]["properties"]["verdict"]["enum"] == list(Verdict)
     assert defs["outcome"]["properties"]["message"]["maxLength"] == MESSAGE_CHARACTERS
     assert tuple(report_schema()["properties"]["mode"]["enum"]) == get_args(Mode)
-    assert tuple(defs["target"]["properties"]["form"]["enum"]) == get_args(Form)
     assert (*get_args(Profile), None) == tuple(defs["target"]["properties"]["validate"]["enum"])
 
 

@@ -11,18 +11,25 @@ import pytest
 
 from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.conformance import Case
-from restride.conformance.shader.contract import CONTRACT, INTERFACES, SHARED_BYTES, form_of, module_named
+from restride.conformance.shader.contract import CONTRACT, INTERFACES, NUMBER_OF_AXES, SHARED_BYTES, module_named
 from restride.conformance.shader.interface import require_interface
 from restride.conformance.shader.part import SteeredLimits
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.plan import copy_kernels
-from restride.plan.axes import MAX_AXES
+from restride.plan import copy_kernels, invocations, resample
+from restride.plan.axes import MAX_AXES, Axis
 from restride.plan.conversion import ELEMENT_TYPES, PAIRS_ALONG_FOUR, Conversion, ScaledPush
 from restride.plan.convert import FOURS_PER_INVOCATION
 from restride.plan.copy import ELEMENTS_PER_INVOCATION, TRANSPOSE_GROUP
 from restride.plan.elements import GROUP_SIZE
-from restride.plan.parameters import AXIS_CONSTANTS, AXIS_ROWS, HEADER_ROWS, KERNEL_CONSTANTS, multiply_shift
+from restride.plan.parameters import (
+    AXIS_ROWS,
+    HEADER_ROWS,
+    KERNEL_CONSTANTS,
+    axis_rows,
+    constants_for,
+    multiply_shift,
+)
 from restride.runtime.modules import load_module, manifest
 
 SHADERS = Path(__file__).parent.parent / "shaders"
@@ -39,18 +46,43 @@ def test_rows_of_an_axis():
     assert number(r"#define MAX_AXES (\d+)", "include/axes.glsl") == MAX_AXES
 
 
-def test_constants_of_an_axis_follow_those_of_the_kernel():
-    assert number(r"constant_id = (\d+)\) const uint RANK", "include/axes.glsl") == KERNEL_CONSTANTS
+def test_words_of_an_axis():
+    walk, divisors, more = ("axis_walk[k]", "axis_divisors[k]", "axis_more[k]")
     text = (SHADERS / "include/axes.glsl").read_text(encoding="utf-8")
-    declared = re.findall(r"constant_id = (\d+) \+ 5 \* k\) const uint (\w+)_##k", text)
-    names = ["SIZE", "SRC", "DST", "TABLE", "SLOT"]
-    assert declared == [(str(KERNEL_CONSTANTS + 1 + n), name) for n, name in enumerate(names)]
-    pairs = re.findall(r"constant_id = (\d+) \+ 2 \* k\) const uint (\w+)_##k", text)
-    behind = KERNEL_CONSTANTS + 1 + AXIS_CONSTANTS * MAX_AXES
-    assert pairs == [(str(behind), "SRC_PAIR"), (str(behind + 1), "DST_PAIR")]
+    said = dict(re.findall(r"#define (\w+)\((?:n, )?k\) (?:multiply_shift\(n, )?(axis_\w+\[k\]\.\w+)", text))
+    assert said == {
+        "SIZE": f"{walk}.x",
+        "SRC": f"{walk}.y",
+        "DST": f"{walk}.z",
+        "TABLE": f"{walk}.w",
+        "DIVIDE_BY_SIZE": f"{divisors}.xy",
+        "DIVIDE_BY_DST": f"{divisors}.zw",
+        "SLOT": f"{more}.x",
+        "PAIRS": f"{more}.yz",
+    }
+    axis = Axis(5, -7, 3, table=None, slot=2, pairs=(11, -13))
+    by_size, by_dst = multiply_shift(5), multiply_shift(3)
+    rows = [[5, 2**32 - 7, 3, 17], [*by_size, *by_dst], [2, 11, 2**32 - 13, 0]]
+    assert axis_rows(axis, 17) == [word for row in rows for word in row]
+    loads = re.findall(r"(axis_\w+\[k\]) = parameters\[AXIS_ROW\(k\)(?: \+ (\d))?\];", text)
+    assert loads == [(walk, ""), (divisors, "1"), (more, "2")]
 
 
-def test_constants_of_a_kernel_do_not_reach_those_of_the_axes():
+def test_the_number_of_axes_follows_the_constants_of_the_kernel():
+    assert number(r"constant_id = (\d+)\) const uint RANK", "include/axes.glsl") == KERNEL_CONSTANTS == NUMBER_OF_AXES
+    assert constants_for([Axis(2, 1, 1), Axis(3, 2, 2)], (7, 8)) == (7, 8, *[0] * 13, 2)
+
+
+@pytest.mark.parametrize("path", sorted(SHADERS.glob("*.comp")), ids=lambda path: path.name)
+def test_axes_are_loaded_before_any_invocation_leaves(path):
+    text = path.read_text(encoding="utf-8")
+    if '#include "axes.glsl"' in text:
+        mains = re.findall(r"void main\(\) \{\n(?:#if.*\n)? +(.*)\n", text)
+        assert mains
+        assert set(mains) == {"load_axes();"}
+
+
+def test_constants_of_a_kernel_do_not_reach_that_of_the_axes():
     for file in SHADERS.rglob("*.*"):
         ids = re.findall(r"constant_id = (\d+)\) const (?!uint RANK)", file.read_text(encoding="utf-8"))
         assert all(int(number) < KERNEL_CONSTANTS for number in ids), file
@@ -100,7 +132,16 @@ def test_steps_have_the_same_numbers():
 
 
 @pytest.mark.parametrize(
-    "file", ["strided_copy.comp", "element_copy.comp", "resample.comp", "resample_rows.comp", "convert.comp"]
+    "file",
+    [
+        "strided_copy.comp",
+        "element_copy.comp",
+        "digit_copy.comp",
+        "resample.comp",
+        "resample_rows.comp",
+        "resample_fours.comp",
+        "convert.comp",
+    ],
 )
 def test_work_groups_along_one_line(file):
     assert number(r"local_size_x = (\d+)\)", file) == GROUP_SIZE
@@ -112,6 +153,15 @@ def test_work_of_an_invocation():
     assert number(r"FOURS_PER_INVOCATION = (\d+);", "convert.comp") == FOURS_PER_INVOCATION
     blocks = [number(rf"local_size_{axis} = (\d+)", "transpose.comp") for axis in "xy"]
     assert tuple(4 * blocks_along for blocks_along in blocks) == TRANSPOSE_GROUP
+
+
+def test_work_of_an_invocation_that_resamples():
+    for file in ("resample_rows.comp", "resample_fours.comp"):
+        assert number(r"const uint ROWS = (\d+);", file) == invocations.ROWS
+    assert number(r"const uint MOST_TAPS = (\d+);", "resample_rows.comp") == invocations._MOST_TAPS
+    assert number(r"const uint MOST_UNROLLED = (\d+);", "resample_fours.comp") == invocations._MOST_UNROLLED
+    assert number(r"const uint MOST_CHANNELS = (\d+);", "resample_fours.comp") == invocations._MOST_CHANNELS
+    assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
 
 
 def test_the_contract_has_every_module_that_ships():
@@ -158,7 +208,7 @@ def test_the_readme_names_the_contract_everywhere():
 def test_the_worked_numbers_of_the_readme():
     case = Case.parse("reorder u32[2,3]{1,0} -> u32[2,3]{0,1}")
     assert f"`{case}`" in (SHADERS / "README.md").read_text(encoding="utf-8")
-    (kernel,) = copy_kernels(case.src, case.dst, SteeredLimits(shortcuts=False), False)
+    (kernel,) = copy_kernels(case.src, case.dst, SteeredLimits(shortcuts=False))
     assert kernel.shader == "strided_copy_32"
     rows = [kernel.parameters[at : at + 16] for at in range(0, len(kernel.parameters), 16)]
     words = [[int.from_bytes(row[at : at + 4], "little") for at in range(0, 16, 4)] for row in rows]
@@ -175,7 +225,6 @@ def test_a_module_may_be_named_without_its_width():
     assert module_named("run_copy") == "run_copy_32"
     assert module_named("transpose") == "transpose_32"
     assert module_named("strided_gather") == "strided_gather_128"
-    assert module_named("strided_copy_specialised") == "strided_copy_32_specialised"
     assert [module_named(name) for name in INTERFACES] == list(INTERFACES)
 
 
@@ -183,8 +232,3 @@ def test_a_module_may_be_named_without_its_width():
 def test_an_unknown_module_is_refused_and_the_known_ones_listed(name):
     with pytest.raises(DescriptorError, match="contract 1 has run_copy_32, run_copy_128, strided_copy_32"):
         module_named(name)
-
-
-def test_cases_reach_a_specialised_module_in_the_specialised_form():
-    assert form_of("strided_copy_32") == "generic"
-    assert form_of("strided_copy_32_specialised") == "specialised"

@@ -315,7 +315,7 @@ def test_what_a_reorder_moves():
     ]
     for work, kernels in (
         ("writes padding", padding_kernels(dst, Limits())),
-        ("copies elements", copy_kernels(src, dst, Limits(), specialised=False)),
+        ("copies elements", copy_kernels(src, dst, Limits())),
     ):
         shaders = [kernel.shader for kernel in kernels]
         assert shaders

@@ -127,8 +127,8 @@ BROKEN = {
         "push constants of unknown size; the contract has 20 bytes",
     ),
     "constant": (
-        KEEPS.replace(LINE, LINE + "layout(constant_id = 8) const uint RANK = 0;\n").replace("src[0]", "RANK"),
-        "specialization constant 8; the contract has 0",
+        KEEPS.replace(LINE, LINE + "layout(constant_id = 8) const uint N = 0;\n").replace("src[0]", "N"),
+        "specialization constant 8; the contract has 0, 15",
     ),
     "shared memory": (
         KEEPS.replace(LINE, LINE + "shared uint a[4096]; shared bool b;\n").replace("src[0];", "a[src[0]] + uint(b);"),
@@ -204,8 +204,18 @@ def test_what_is_right_for_one_module_may_be_wrong_for_another(build):
     require_interface(code, "strided_copy_32")
     with pytest.raises(DescriptorError, match=r"local size \(128, 1, 1\); the contract has \(2, 32, 1\)"):
         require_interface(code, "transpose_32")
-    with pytest.raises(DescriptorError, match=r"binding 2 .* the contract has bindings 0, 1$"):
+    with pytest.raises(DescriptorError, match=r"binding 2 .* the contract has bindings 0, 1\n"):
         require_interface(load_module("strided_copy_32"), "run_copy_32")
+
+
+def test_the_number_of_axes_is_a_constant_where_axes_are_walked(build):
+    code = build(
+        KEEPS.replace(LINE, LINE + "layout(constant_id = 15) const uint RANK = 0;\n").replace("src[0]", "RANK")
+    )
+    require_interface(code, "strided_copy_32")
+    for module, known in (("run_copy_32", "0"), ("digit_copy", "0 to 3"), ("digit_convert", "0 to 6")):
+        with pytest.raises(DescriptorError, match=f"specialization constant 15; the contract has {known}$"):
+            require_interface(code, module)
 
 
 def test_what_is_no_spirv_is_said_to_be_none():

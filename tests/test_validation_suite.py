@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import GENERIC_ONLY, open_device
+from conftest import open_device
 from validated_process import messages
 
 import restride as rs
@@ -92,10 +92,7 @@ def work(mode: str, *, barriers: bool = True) -> None:
             device.runtime._session.queue.hazards.enabled = False
             dependent_chain(device)
             return
-        device.specialise_after = GENERIC_ONLY
         every_kernel(device)
-        dependent_chain(device)
-        device.specialise_after = 0
         dependent_chain(device)
 
 

@@ -123,14 +123,6 @@ def test_larger_cases_have_more_time_on_the_host():
     assert worker.preparation(Target(timeout=1000.0), large) == 1000
 
 
-@pytest.mark.parametrize("runtime", RUNTIMES)
-def test_a_form_decides_whether_shapes_are_compiled_in(runtime):
-    with worker.open_device(Target(runtime=runtime, form="generic")) as device:
-        assert not device._pays_to_specialise("problem", 1 << 40)
-    with worker.open_device(Target(runtime=runtime, form="specialised")) as device:
-        assert device._pays_to_specialise("problem", 1)
-
-
 def test_a_shader_under_test_takes_the_place_of_its_module(tmp_path, monkeypatch):
     begun = []
     begin = RuntimeUnderTest.begin

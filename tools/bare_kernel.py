@@ -17,14 +17,18 @@ BARE = Path(__file__).parent / "bare"
 GROUP_SIZE = 256
 
 
-def bare(device: rs.Device, name: str, array: np.ndarray, dtype: type[np.generic]) -> Callable[[], object]:
-    """tools/bare/NAME.comp over ``array``, one invocation for four elements of it or twelve, and the wait for it."""
+def bare(
+    device: rs.Device, name: str, array: np.ndarray, nbytes: int, groups: tuple[int, int, int] | None = None
+) -> Callable[[], object]:
+    """tools/bare/NAME.comp over ``array`` to ``nbytes`` bytes, and the wait for it.
+
+    groups: default: of 256 invocations, one for four elements of ``array``.
+    """
     runtime = open_runtime(device.info.index, module_source=_compiled)
-    nbytes = array.size * np.dtype(dtype).itemsize
     memories = runtime.allocate(array.nbytes), runtime.allocate(nbytes)
     runtime.write(memories[0], 0, array.reshape(-1).view(np.uint8).data)
-    groups = -(-array.size // 4 // GROUP_SIZE)
-    kernel = KernelSpec(name, (), (), b"", (groups, 1, 1), (Binding(0, array.nbytes), Binding(0, nbytes, writes=True)))
+    groups = groups or (-(-array.size // 4 // GROUP_SIZE), 1, 1)
+    kernel = KernelSpec(name, (), (), b"", groups, (Binding(0, array.nbytes), Binding(0, nbytes, writes=True)))
 
     def operation() -> None:
         runtime.submit([kernel], memories)

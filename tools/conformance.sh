@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The conformance cases: all of ci, and parts of it on kompute and SwiftShader, under validation, in the specialised form.
+# The conformance cases: all of ci, and parts of it on kompute and SwiftShader, and under validation.
 #
 #   bash tools/conformance.sh test    what `make test` runs beside pytest: minutes
-#   bash tools/conformance.sh full    the catalogue full in both forms, and ci twice for its bits and under every profile, on
-#                                     each runtime and driver: hours
+#   bash tools/conformance.sh full    the catalogue full, and ci twice for its bits and under every profile, on each runtime
+#                                     and driver: hours
 #
 # Without SwiftShader its part is left out, and said to be; with CI=true that fails.
 set -euo pipefail
@@ -41,23 +41,20 @@ test)
         cases smoke --driver swiftshader
     fi
     cases ci --validate sync --shard 1/5
+    cases smoke --validate sync
     cases smoke --validate gpu
-    cases smoke --form specialised --validate sync
-    cases ci --form specialised --shard 1/6
     ;;
 full)
     targets=("" "--runtime kompute")
     if has_swiftshader; then targets+=("--driver swiftshader"); fi
     for target in "${targets[@]}"; do
-        for form in generic specialised; do
-            # shellcheck disable=SC2086 # a target is an option and its value, or nothing
-            cases full $target --form $form
+        # shellcheck disable=SC2086 # a target is an option and its value, or nothing
+        cases full $target
+        # shellcheck disable=SC2086
+        cases ci $target --mode bitwise
+        for profile in core sync gpu; do
             # shellcheck disable=SC2086
-            cases ci $target --form $form --mode bitwise
-            for profile in core sync gpu; do
-                # shellcheck disable=SC2086
-                cases ci $target --form $form --validate $profile
-            done
+            cases ci $target --validate $profile
         done
     done
     ;;

@@ -15,12 +15,13 @@ import sys
 import time
 
 import numpy as np
+from resampling_workloads import resampling_workloads
 from workloads import Workload, conversion_workloads, layout_workloads, workloads
 
 import restride as rs
 
 WARM_UP = 4
-"""Rounds before the clock counts: the first dispatches compile, and a shape is specialised when it comes again."""
+"""Rounds before the clock counts: the first dispatches compile."""
 
 BUSY = 0.5
 """Load average per core above which somebody else's work is in the figures."""
@@ -58,6 +59,7 @@ def main() -> None:
             workloads,
             layout_workloads,
             conversion_workloads,
+            resampling_workloads,
         ):  # one by one: together they fill 2 GiB
             rows = group(device)
             times = measure(rows, repeat)

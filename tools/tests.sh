@@ -11,7 +11,7 @@ LOG=.cache/conformance.log
 bash tools/conformance.sh test >"$LOG" 2>&1 </dev/null &
 CASES=$!
 trap 'kill -- -"$CASES" 2>/dev/null || true' EXIT
-echo "restride: conformance cases on other drivers and in other forms run meanwhile, into $LOG" >&2
+echo "restride: conformance cases on other drivers and under validation run meanwhile, into $LOG" >&2
 RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute .venv/bin/python -m pytest "$@"
 echo "restride: waiting for the conformance cases" >&2
 CODE=0

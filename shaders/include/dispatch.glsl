@@ -4,6 +4,7 @@
 //                     and come back inside the window, where the host has proven every access to lie.
 // pieces:             how much work there is, in elements or in destination words; below 2^31.
 // first:              destination word of piece 0, for kernels that own words.
+//                     By rows: the pieces of a row, and lane_stride the blocks of rows (blocks.glsl).
 // lane_stride:        distance between the four sources of a wide store, or the four destinations of a wide load.
 // SCALES, for kernels that convert: src_pairs, dst_pairs are the places of index 0 in `pairs`; scale and zero point of a side
 //                     are those of all its elements where it has no pairs; ..._lane and ..._plane are steps of convert.comp;

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -86,12 +86,6 @@ class Arithmetic:
     def is_conversion(self) -> bool:
         """True where no step is left but the one from type to type: no scale, zero point, sum or post-op."""
         return self.src is None and self.dst is None and self.sum_scale is None and not self.post_ops
-
-    @property
-    def form(self) -> Arithmetic:
-        """The same without its numbers, which may be many: what names a kind of problem."""
-        sides = [None if side is None else replace(side, pairs=b"") for side in (self.src, self.dst)]
-        return replace(self, src=sides[0], dst=sides[1])
 
 
 NO_ARITHMETIC = Arithmetic()

@@ -109,10 +109,10 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
         Axis(dtype.itemsize, 1, 1),
     )
 
-    def plan(limits: Limits, specialised: bool) -> Iterable[KernelSpec]:
-        return byte_copy_kernels(axes, host.offset, limits, specialised)
+    def plan(limits: Limits) -> Iterable[KernelSpec]:
+        return byte_copy_kernels(axes, host.offset, limits)
 
-    device.run(plan, (axes, host.offset), array.nbytes, (memory, laid_out.memory))
+    device.run(plan, (memory, laid_out.memory))
     return laid_out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import NoReturn, Self
 
@@ -12,16 +12,10 @@ from restride.errors import DescriptorError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime, list_devices, open_runtime
 
-SPECIALISE_AFTER = 4_000_000
-"""Elements of one problem after which its shape is compiled in. On llvmpipe a generic kernel costs about 6 ns more an
-element than a specialised one, and the first dispatch of a specialised one 22 to 37 ms."""
-
 MOST_PARAMETER_BYTES = 1 << 20
 """Parameters in flight for one operation. Past it the operation waits for its own first part: an axis of millions."""
 
-_PROBLEMS_REMEMBERED = 4096
-
-Planner = Callable[[Limits, bool], Iterable[KernelSpec]]
+Planner = Callable[[Limits], Iterable[KernelSpec]]
 
 
 class Device:
@@ -40,9 +34,6 @@ class Device:
         DeviceNotFound: no Vulkan loader, no driver, or no such device.
         DescriptorError: an unknown runtime or a time limit that is not positive.
     """
-
-    specialise_after: int = SPECIALISE_AFTER
-    """Elements of one problem after which its shape is compiled in: 0 for always. Never changes a result."""
 
     def __init__(
         self, selector: int | str | None = None, runtime: str | None = None, timeout: float = DEFAULT_TIMEOUT
@@ -63,7 +54,6 @@ class Device:
     def _take(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self._closed = False
-        self._elements_seen: dict[Hashable, int] = {}
 
     @property
     def info(self) -> DeviceInfo:
@@ -97,14 +87,11 @@ class Device:
         self._closed = True
         self.runtime.close()
 
-    def run(self, plan: Planner, problem: Hashable, elements: int, memories: Sequence[Memory]) -> None:
-        """Start the kernels that ``plan`` makes for this device's limits.
-
-        ``problem`` names the plan: once its ``elements`` add up to ``specialise_after``, the shape is compiled in.
-        """
+    def run(self, plan: Planner, memories: Sequence[Memory]) -> None:
+        """Start the kernels that ``plan`` makes for this device's limits."""
         batch: list[KernelSpec] = []
         nbytes = 0
-        for kernel in plan(self.limits, self._pays_to_specialise(problem, elements)):
+        for kernel in plan(self.limits):
             if nbytes and nbytes + len(kernel.parameters) > MOST_PARAMETER_BYTES:
                 self.runtime.submit(batch, memories)
                 self.runtime.wait()
@@ -113,13 +100,6 @@ class Device:
             nbytes += len(kernel.parameters)
         if batch:
             self.runtime.submit(batch, memories)
-
-    def _pays_to_specialise(self, problem: Hashable, elements: int) -> bool:
-        seen = self._elements_seen.get(problem, 0) + elements
-        if len(self._elements_seen) >= _PROBLEMS_REMEMBERED:
-            self._elements_seen.clear()
-        self._elements_seen[problem] = seen
-        return seen >= self.specialise_after
 
     def __enter__(self) -> Self:
         return self

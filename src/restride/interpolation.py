@@ -56,7 +56,7 @@ def resampled(
     """
     if numbers.get("sum_scale") is not None and out is None:
         raise DescriptorError(f"sum_scale {numbers['sum_scale']!r} reads an out, and there is none, for {src.desc}")
-    moves = all(sampling.mode == "nearest" and not sampling.is_transposed for sampling in resized.samplings)
+    moves = all(sampling.moves for sampling in resized.samplings)
     if not moves and src.dtype.name not in INTERPOLATED_TYPES:
         raise UnsupportedError(
             f"mode {resized.samplings[0].mode!r} has the element types {', '.join(INTERPOLATED_TYPES)}, not "
@@ -152,9 +152,9 @@ def _copied(src: Tensor, desc: TensorDesc) -> Tensor:
 
 
 def _run(src: Tensor, dst: Tensor, tables: Tables, done: Arithmetic, whole: TensorDesc) -> None:
-    def plan(limits: Limits, specialised: bool) -> Iterator[KernelSpec]:
+    def plan(limits: Limits) -> Iterator[KernelSpec]:
         if done.sum_scale is None:
             yield from padding_kernels(whole, limits)
-        yield from resample_kernels(src.desc, dst.desc, tables, done, limits, specialised)
+        yield from resample_kernels(src.desc, dst.desc, tables, done, limits)
 
-    run(plan, ("resample", tables, whole, done.form), src, dst)
+    run(plan, src, dst)

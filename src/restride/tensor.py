@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
@@ -254,24 +254,24 @@ def copy_elements(
         return
     keeps_padding = in_place or arithmetic.sum_scale is not None
 
-    def plan(limits: Limits, specialised: bool) -> Iterator[KernelSpec]:
+    def plan(limits: Limits) -> Iterator[KernelSpec]:
         if not keeps_padding:
             yield from padding_kernels(padded, limits)
         if is_copy:
-            yield from copy_kernels(src.desc, dst.desc, limits, specialised)
+            yield from copy_kernels(src.desc, dst.desc, limits)
         else:
-            yield from convert_kernels(src.desc, dst.desc, arithmetic, limits, specialised)
+            yield from convert_kernels(src.desc, dst.desc, arithmetic, limits)
 
-    run(plan, ("copy", padded, keeps_padding, arithmetic.form), src, dst)
+    run(plan, src, dst)
 
 
-def run(plan: Planner, operation: tuple[Hashable, ...], src: Tensor, dst: Tensor) -> None:
-    """Start the kernels that ``plan`` makes; ``operation`` and both descriptors name the problem.
+def run(plan: Planner, src: Tensor, dst: Tensor) -> None:
+    """Start the kernels that ``plan`` makes.
 
     Raises:
         UnsupportedError: the runtime cannot bind such buffers.
     """
     try:
-        src.device.run(plan, (*operation, src.desc, dst.desc), dst.desc.numel, (src.memory, dst.memory))
+        src.device.run(plan, (src.memory, dst.memory))
     except UnsupportedError as error:
         raise UnsupportedError(f"{error}; asked for {src.desc} to {dst.desc}") from error

@@ -75,8 +75,6 @@ def run(arguments: argparse.Namespace) -> int:
         if photo.note:
             print(f"restride: {photo.title}: {photo.note}", file=sys.stderr)
         sheet = _sheet_path(arguments.out)
-        # Shapes are compiled in at their first, unmeasured run.
-        device.specialise_after = 0
         tour = make_tour(photo.pixels, device)
         _print_header(photo.title, photo.pixels, tour)
         outcomes = [_print_outcome(number, step, device) for number, step in enumerate(tour.steps, 1)]

@@ -28,7 +28,7 @@ from restride.conformance.report.summary import printable, speed_text, summary
 from restride.conformance.run.host import Host
 from restride.conformance.run.runner import Runner
 from restride.conformance.run.validation import PROFILES
-from restride.conformance.shader import form_of, shader_under_test
+from restride.conformance.shader import shader_under_test
 from restride.conformance.target import Target
 from restride.errors import DeviceNotFound, UnsupportedError
 from restride.kernel import Limits
@@ -107,11 +107,6 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
         metavar="DRIVER",
         help="lavapipe, swiftshader, an ICD manifest, or part of an installed one's name",
     )
-    group.add_argument(
-        "--form",
-        choices=("generic", "specialised"),
-        help="kernels that read the shape (default) or are compiled for it",
-    )
     group.add_argument("--validate", choices=PROFILES, help="run under this profile of the Khronos validation layer")
     group.add_argument("--shader", metavar="FILE", help="a kernel of yours: GLSL, or SPIR-V")
     group.add_argument("--as", dest="module", metavar="MODULE", help="the module it stands in for: strided_copy, ...")
@@ -186,16 +181,10 @@ def _target(arguments: argparse.Namespace, folder: Path) -> Target:
     if (arguments.shader is None) != (arguments.module is None):
         raise UsageError("--shader FILE and --as MODULE go together")
     shader = None if arguments.shader is None else shader_under_test(arguments.shader, arguments.module, folder)
-    form = arguments.form
-    if shader is not None:
-        form = form_of(shader.module)
-        if arguments.form not in (None, form):
-            raise UsageError(f"module {shader.module} is {form}; --form {arguments.form} never runs it")
     return Target(
         device=arguments.device,
         runtime=choose_runtime(arguments.runtime),
         timeout=arguments.timeout,
-        form=form or "generic",
         driver=None if arguments.driver is None else str(driver_file(arguments.driver)),
         validate=arguments.validate,
         shader=shader,

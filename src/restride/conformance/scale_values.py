@@ -9,7 +9,7 @@ import numpy as np
 
 from restride.conformance.case import Case
 from restride.conformance.fill import hashed_words
-from restride.conformance.spelling import SCALES
+from restride.conformance.spelling import SCALES, post_ops_of
 from restride.desc import TensorDesc
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
@@ -24,8 +24,9 @@ Array = np.ndarray[Any, Any]
 
 
 def is_arithmetic(case: Case) -> bool:
-    """Whether a case computes in f32 what it writes: a scale, a zero point or a sum that changes something."""
-    return any(case.get(name) not in (None, neutral) for name, neutral in _NEUTRAL.items())
+    """Whether a case computes in f32 what it writes: a scale, a zero point, a sum that is not neutral, or post-ops."""
+    named = any(case.get(name) not in (None, neutral) for name, neutral in _NEUTRAL.items())
+    return named or case.get("post_ops") is not None
 
 
 def order(case: Case) -> tuple[int, ...]:
@@ -69,6 +70,8 @@ def arguments(case: Case) -> dict[str, Any]:
             given[name] = value
     if case["sum_scale"] is not None:
         given["sum_scale"] = case.number("sum_scale")
+    if case["post_ops"] is not None:
+        given["post_ops"] = post_ops_of(case.word("post_ops"))
     if case["rounding"] != "nearest_even":
         given["rounding"] = case.word("rounding")
     if case["saturate"] == "no":

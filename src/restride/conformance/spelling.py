@@ -6,6 +6,7 @@
     number        sum_scale=-0.5
     numbers       scales=(2,1/3,0.6): integers, exact fractions and floats
     scale         src_scale=0.5, one for all; src_scale=(1), one for each index along axis 1
+    post-ops      post_ops=relu(0.1),clip(0,6),linear(2,-1): one to four, in this order
     window        window=(5:25,:)
     view          view=[1:,::-1].permute(1,0)
 
@@ -18,6 +19,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from restride.arithmetic import ROUNDINGS
 from restride.conformance.view_steps import View
@@ -113,6 +115,22 @@ def read_scale(text: str) -> Value:
     return read_integers(text) if text.startswith("(") else read_number(text)
 
 
+_POST_OP = rf"[a-z]{{1,10}}(?:\({_FLOAT}(?:,{_FLOAT})?\))?"
+
+
+def read_post_ops(text: str) -> str:
+    """``relu(0.1),clip(0,6)``, each number in its shortest form."""
+    if not re.fullmatch(f"{_POST_OP}(?:,{_POST_OP}){{0,3}}", text):
+        raise DescriptorError(f"post_ops {text!r} must be one to four, such as relu(0.1),clip(0,6),linear(2,-1)")
+    return ",".join(f"{name}{write(tuple(numbers)) if numbers else ''}" for name, *numbers in post_ops_of(text))
+
+
+def post_ops_of(text: str) -> tuple[tuple[Any, ...], ...]:
+    """The argument that a text of ``read_post_ops`` means: (("relu", 0.1), ("clip", 0.0, 6.0))."""
+    found = re.findall(rf"([a-z]+)(?:\(({_FLOAT})(?:,({_FLOAT}))?\))?", text)
+    return tuple((name, *(read_number(number) for number in numbers if number)) for name, *numbers in found)
+
+
 def read_permutation(text: str) -> str:
     """``NCHW->NHWC``: the same letters on both sides, at most 8, each once."""
     source, _, destination = text.partition("->")
@@ -188,8 +206,9 @@ def _word(name: str, default: str, *others: str) -> Parameter:
 
 
 _EVERY_SCALE = tuple(Parameter(name, read_scale, optional=True, canonical=in_order) for name in SCALES)
-_SUM_AND_ROUNDING = (
+_AFTER_SCALE = (
     Parameter("sum_scale", read_number, optional=True),
+    Parameter("post_ops", read_post_ops, optional=True),
     _word("rounding", *ROUNDINGS),
     _word("saturate", "yes", "no"),
 )
@@ -197,7 +216,7 @@ _SUM_AND_ROUNDING = (
 ARITHMETIC = (
     *_EVERY_SCALE,
     Parameter("group_sizes", read_group_sizes, optional=True),
-    *_SUM_AND_ROUNDING,
+    *_AFTER_SCALE,
     _word("rounds_first", "no", "yes"),
 )
 """Parameters that change values, not places. A resample has neither ``group_sizes`` nor ``rounds_first``."""
@@ -237,7 +256,7 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         _word("keep_aspect_ratio_policy", *POLICIES),
         Parameter("window", Window.read, optional=True),
         *_EVERY_SCALE,
-        *_SUM_AND_ROUNDING,
+        *_AFTER_SCALE,
         *_EVERYWHERE,
     ),
     "resample_backward": (*_RESAMPLED, *_SAMPLING, *_EVERYWHERE),

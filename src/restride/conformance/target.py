@@ -1,4 +1,4 @@
-"""Target: what cases run on: a driver, a device, a runtime, a form of the kernels, perhaps a shader under test."""
+"""Target: what cases run on: a driver, a device, a runtime, perhaps a shader under test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Literal
 from restride.conformance.case import Case
 from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
 
-Form = Literal["generic", "specialised"]
 Profile = Literal["core", "sync", "gpu"]
 Mode = Literal["correctness", "bitwise", "perf"]
 
@@ -34,7 +33,6 @@ class Target:
 
     device: index or part of a name; None: ``RESTRIDE_DEVICE``, then the best.
     timeout: seconds that a case may take on the device.
-    form: kernels that read the shape as parameters, or that have it compiled in.
     driver: absolute path of the ICD manifest that the Vulkan loader is to use; None: what it finds.
     validate: a profile of the Khronos validation layer; its messages fail their case.
     """
@@ -42,7 +40,6 @@ class Target:
     device: str | None = None
     runtime: str = RUNTIMES[0]
     timeout: float = DEFAULT_TIMEOUT
-    form: Form = "generic"
     driver: str | None = None
     validate: Profile | None = None
     shader: ShaderUnderTest | None = None
@@ -54,7 +51,6 @@ class Target:
         for option, value, usual in (
             ("--device", self.device, default.device),
             ("--timeout", f"{self.timeout:g}", f"{default.timeout:g}"),
-            ("--form", self.form, default.form),
             ("--driver", self.driver, default.driver),
             ("--validate", self.validate, default.validate),
             ("--mode", mode, "correctness"),

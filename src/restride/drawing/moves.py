@@ -85,7 +85,7 @@ class Move:
             return
         limits = Limits()
         yield from _kernel_lines("writes padding", padding_kernels(self.dst, limits))
-        yield from _kernel_lines("copies elements", copy_kernels(self.src, self.dst, limits, specialised=False))
+        yield from _kernel_lines("copies elements", copy_kernels(self.src, self.dst, limits))
         yield "planned without a device, whose limits may cut a large one further"
 
 

@@ -43,7 +43,7 @@ _MOST_PAIR_BYTES_REMEMBERED = 1 << 12
 
 
 @lru_cache(maxsize=1024)
-def copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
+def copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that copy every element of ``src`` to the same index of ``dst``.
 
     Equal sizes and element types and an injective ``dst`` are the caller's to check. Nothing for empty tensors.
@@ -51,7 +51,7 @@ def copy_kernels(src: TensorDesc, dst: TensorDesc, limits: Limits, specialised: 
     problems = copy_problems(src, dst)
     if problems is None or not limits.allow(len(problems), src.numel):
         return tuple(general_kernels(Region.of(src, dst), src.dtype.itemsize, limits))
-    return tuple(kernel for problem in problems for kernel in plan_copy(problem, limits, specialised))
+    return tuple(kernel for problem in problems for kernel in plan_copy(problem, limits))
 
 
 @lru_cache(maxsize=1024)
@@ -68,16 +68,14 @@ def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | Non
     return tuple(walk.problem(src.dtype.itemsize) for walk in found)
 
 
-def convert_kernels(
-    src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, limits: Limits, specialised: bool
-) -> Iterable[KernelSpec]:
+def convert_kernels(src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, limits: Limits) -> Iterable[KernelSpec]:
     """Dispatches that make every element of ``dst`` of the one at the same index of ``src``, as ``arithmetic`` says.
 
     Its scales are in the axes of both. Remembered where they are few; otherwise made one by one.
     """
     if _has_few_pairs(arithmetic):
-        return _remembered_conversion(src, dst, arithmetic, limits, specialised)
-    return conversion_kernels(src, dst, Conversion(src.dtype, dst.dtype, arithmetic), limits, specialised)
+        return _remembered_conversion(src, dst, arithmetic, limits)
+    return conversion_kernels(src, dst, Conversion(src.dtype, dst.dtype, arithmetic), limits)
 
 
 def _has_few_pairs(arithmetic: Arithmetic) -> bool:
@@ -87,18 +85,16 @@ def _has_few_pairs(arithmetic: Arithmetic) -> bool:
 
 @lru_cache(maxsize=1024)
 def _remembered_conversion(
-    src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, limits: Limits, specialised: bool
+    src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, limits: Limits
 ) -> tuple[KernelSpec, ...]:
     conversion = Conversion(src.dtype, dst.dtype, arithmetic)
-    return tuple(conversion_kernels(src, dst, conversion, limits, specialised))
+    return tuple(conversion_kernels(src, dst, conversion, limits))
 
 
 @lru_cache(maxsize=64)
-def byte_copy_kernels(
-    axes: tuple[Axis, ...], src_offset: int, limits: Limits, specialised: bool
-) -> tuple[KernelSpec, ...]:
+def byte_copy_kernels(axes: tuple[Axis, ...], src_offset: int, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that copy single bytes along ``axes``, whose strides are bytes, to the start of the destination."""
-    return plan_copy(simplify(axes, src_offset, 0, 1), limits, specialised)
+    return plan_copy(simplify(axes, src_offset, 0, 1), limits)
 
 
 @lru_cache(maxsize=1024)
@@ -121,7 +117,7 @@ def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
 
 
 def resample_kernels(
-    src: TensorDesc, dst: TensorDesc, tables: Tables, arithmetic: Arithmetic, limits: Limits, specialised: bool
+    src: TensorDesc, dst: TensorDesc, tables: Tables, arithmetic: Arithmetic, limits: Limits
 ) -> Iterable[KernelSpec]:
     """Dispatches that resample ``src`` into ``dst`` by ``tables``, at most ``MOST_SLOTS``; other sizes must be equal.
 
@@ -132,12 +128,12 @@ def resample_kernels(
         return ()
     conversion = Conversion(src.dtype, dst.dtype, arithmetic)
     if sum(table.nbytes for _, table in tables) <= MAX_TABLE_BYTES and _has_few_pairs(arithmetic):
-        return _remembered_resample(src, dst, tables, conversion, limits, specialised)
-    return plan_resample(src, dst, tables, conversion, limits, specialised)
+        return _remembered_resample(src, dst, tables, conversion, limits)
+    return plan_resample(src, dst, tables, conversion, limits)
 
 
 @lru_cache(maxsize=64)
 def _remembered_resample(
-    src: TensorDesc, dst: TensorDesc, tables: Tables, conversion: Conversion, limits: Limits, specialised: bool
+    src: TensorDesc, dst: TensorDesc, tables: Tables, conversion: Conversion, limits: Limits
 ) -> tuple[KernelSpec, ...]:
-    return tuple(plan_resample(src, dst, tables, conversion, limits, specialised))
+    return tuple(plan_resample(src, dst, tables, conversion, limits))

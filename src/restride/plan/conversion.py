@@ -14,9 +14,10 @@ from restride.dtypes import DType
 from restride.kernel import Limits
 from restride.plan.axes import Problem
 from restride.plan.boxes import longest
-from restride.plan.parameters import ROW_WORDS, Push
+from restride.plan.parameters import Push
 from restride.plan.places import SharedPlace
 from restride.plan.regions import Pairs
+from restride.plan.tables import ROW_WORDS
 from restride.post_ops import NAMES as POST_OPS
 
 ELEMENT_TYPES = {

@@ -12,9 +12,9 @@ from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem, moved
 from restride.plan.boxes import bind, boxes, part_of, rows_of_groups
 from restride.plan.conversion import PAIRS_ALONG_FOUR, Conversion, axis_with_too_many_pairs, pair_ranges
-from restride.plan.elements import GROUP_SIZE, variant, work_of
+from restride.plan.elements import GROUP_SIZE, work_of
 from restride.plan.general import general_kernels
-from restride.plan.parameters import Push, pack_parameters, specialised_constants, word
+from restride.plan.parameters import Push, constants_for, pack_parameters, word
 from restride.plan.regions import Pairs, Region, Walk, walks
 
 FOURS_PER_INVOCATION = 4
@@ -24,7 +24,7 @@ _MOST_PLANES = 4
 
 
 def conversion_kernels(
-    src: TensorDesc, dst: TensorDesc, conversion: Conversion, limits: Limits, specialised: bool
+    src: TensorDesc, dst: TensorDesc, conversion: Conversion, limits: Limits
 ) -> Iterator[KernelSpec]:
     """Dispatches that make every element of ``dst`` of the one at the same index of ``src``."""
     if src.numel == 0:
@@ -37,7 +37,7 @@ def conversion_kernels(
     for walk in found:
         for run in _whole_fours(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), limits):
             for box in boxes(run, limits, axis_with_too_many_pairs):
-                yield _convert(box, conversion, limits, specialised)
+                yield _convert(box, conversion, limits)
 
 
 @lru_cache(maxsize=1024)
@@ -57,14 +57,12 @@ def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
         yield problem
 
 
-def _convert(problem: Problem, conversion: Conversion, limits: Limits, specialised: bool) -> KernelSpec:
+def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> KernelSpec:
     bound = bind(problem, limits)
     ranges = pair_ranges(problem)
     fours = _fours(problem)
     axes = problem.axes if fours is None else fours.axes
-    # The axes of a specialised kernel are constants; its header stays, so that there is always a buffer.
-    parameters, _ = pack_parameters(() if specialised else axes, specialised=False)
-    parameters, tables = conversion.with_pairs(parameters, ranges)
+    parameters, tables = conversion.with_pairs(pack_parameters(axes), ranges)
     offsets = tuple(offset - part.lowest for offset, part in zip(problem.pair_offsets, ranges, strict=True))
     bits = 8 * problem.itemsize
     if fours is None:
@@ -89,8 +87,8 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits, specialis
             dst_pair_plane=word(fours.plane.pairs[1]),
         )
     return KernelSpec(
-        shader=variant(shader, specialised),
-        constants=specialised_constants(constants, axes, [0] * len(axes), pairs=True) if specialised else constants,
+        shader=shader,
+        constants=constants_for(axes, constants),
         push=scaled,
         parameters=parameters,
         groups=rows_of_groups(groups, limits),

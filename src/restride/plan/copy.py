@@ -8,8 +8,8 @@ from dataclasses import replace
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem, widen
 from restride.plan.boxes import Bound, bind, boxes, rows_of_groups
-from restride.plan.elements import GROUP_SIZE, axes_for, plan_elements, variant
-from restride.plan.parameters import Push, pack_parameters, word
+from restride.plan.elements import GROUP_SIZE, plan_elements
+from restride.plan.parameters import Push, constants_for, pack_parameters, word
 
 ELEMENTS_PER_INVOCATION = 4
 """Elements that an invocation of strided_copy.comp moves."""
@@ -24,18 +24,15 @@ _LEAST_FILLED = 0.5
 """Share of a transpose's groups that must have work: a batch of 3 x 3 is better copied element by element."""
 
 
-def plan_copy(problem: Problem, limits: Limits, specialised: bool) -> tuple[KernelSpec, ...]:
-    """Dispatches that copy ``problem``, every element bit for bit, from memory 0 to memory 1.
-
-    ``specialised`` compiles the shape into the kernel, which pays only for shapes that move much or come again.
-    """
+def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
+    """Dispatches that copy ``problem``, every element bit for bit, from memory 0 to memory 1."""
     problem = widen(problem, limits.widest_element)
     if problem.itemsize < 4:
-        return tuple(plan_elements(problem, limits, specialised, "element_copy"))
-    return tuple(_copy_words(box, limits, specialised) for box in boxes(problem, limits, _axis_with_too_many_groups))
+        return tuple(plan_elements(problem, limits, "element_copy"))
+    return tuple(_copy_words(box, limits) for box in boxes(problem, limits, _axis_with_too_many_groups))
 
 
-def _copy_words(problem: Problem, limits: Limits, specialised: bool) -> KernelSpec:
+def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
     bound = bind(problem, limits)
     pair = _transposed_axes(problem, limits)
     if pair is not None:
@@ -57,8 +54,7 @@ def _copy_words(problem: Problem, limits: Limits, specialised: bool) -> KernelSp
         elif limits.shortcuts and scattered is not None:
             shader, axes = "strided_scatter_128", _scattered(axes, scattered)
             push = Push(bound.src_base // 4, bound.dst_base, problem.count // 4, 0, problem.axes[scattered].dst)
-        shader = variant(shader, specialised)
-        constants, parameters = axes_for(axes, specialised, kernel)
+        constants, parameters = constants_for(axes, kernel), pack_parameters(axes)
     groups = rows_of_groups(-(-push.pieces // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits)
     return KernelSpec(shader, constants, push, parameters, groups, bound.windows)
 
@@ -126,10 +122,10 @@ def _transpose(problem: Problem, pair: tuple[int, int], bound: Bound) -> KernelS
     strides = [a.src, b.dst, *(axis.src for axis in outer), *(axis.dst for axis in outer)]
     values = (*strides, bound.src_base, bound.dst_base, a.size, b.size)
     aligned = b.src == 1 and not any(value % 4 for value in values)
-    parameters, _ = pack_parameters(outer, specialised=False)
+    parameters = pack_parameters(outer)
     return KernelSpec(
         shader="transpose_32_aligned" if aligned else "transpose_32",
-        constants=(),
+        constants=constants_for(outer, ()),
         push=(bound.src_base, bound.dst_base, a.size, b.size, word(a.src), word(b.src), b.dst),
         parameters=parameters,
         groups=_transpose_groups(a, b, outer),

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from restride.equation import nested
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Axis, Problem
+from restride.plan.axes import Problem
 from restride.plan.boxes import Bound, bind, boxes, dst_span, rows_of_groups
-from restride.plan.parameters import Push, pack_parameters, specialised_constants
+from restride.plan.parameters import Push, constants_for, pack_parameters
 
 GROUP_SIZE = 128
 """Invocations of a work group in every kernel but the transpose."""
@@ -18,25 +18,22 @@ _MOST_HOLES = 4
 """Words are owned while they hold at most this many places for one element that is written."""
 
 
-def plan_elements(
-    problem: Problem, limits: Limits, specialised: bool, shader: str, kernel: tuple[int, ...] = ()
-) -> Iterator[KernelSpec]:
+def plan_elements(problem: Problem, limits: Limits, shader: str, kernel: tuple[int, ...] = ()) -> Iterator[KernelSpec]:
     """Dispatches of ``shader``, which is built on shaders/include/destination.glsl; made as they are asked for.
 
     kernel: specialization constants from id 2 on; ids 0 and 1 are the element's bits and whether words are owned.
     """
-    return (_elements(box, limits, specialised, shader, kernel) for box in boxes(problem, limits))
+    return (_elements(box, limits, shader, kernel) for box in boxes(problem, limits))
 
 
-def _elements(problem: Problem, limits: Limits, specialised: bool, shader: str, kernel: tuple[int, ...]) -> KernelSpec:
+def _elements(problem: Problem, limits: Limits, shader: str, kernel: tuple[int, ...]) -> KernelSpec:
     bound = bind(problem, limits)
     work = work_of(problem, bound)
-    constants, parameters = axes_for(problem.axes, specialised, (problem.itemsize * 8, int(work.own_words), *kernel))
     return KernelSpec(
-        shader=variant(shader, specialised),
-        constants=constants,
+        shader=shader,
+        constants=constants_for(problem.axes, (problem.itemsize * 8, int(work.own_words), *kernel)),
         push=Push(bound.src_base, bound.dst_base, work.pieces, work.first),
-        parameters=parameters,
+        parameters=pack_parameters(problem.axes),
         groups=rows_of_groups(-(-work.pieces // GROUP_SIZE), limits),
         bindings=bound.windows,
     )
@@ -65,14 +62,3 @@ def work_of(problem: Problem, bound: Bound) -> Work:
 
 def _is_nested(problem: Problem) -> bool:
     return nested([axis.size for axis in problem.axes], [axis.dst for axis in problem.axes])
-
-
-def axes_for(axes: tuple[Axis, ...], specialised: bool, kernel: tuple[int, ...]) -> tuple[tuple[int, ...], bytes]:
-    """Specialization constants and storage-buffer parameters that tell a kernel its axes."""
-    parameters, tables = pack_parameters(axes, specialised)
-    return (specialised_constants(kernel, axes, tables) if specialised else kernel), parameters
-
-
-def variant(shader: str, specialised: bool) -> str:
-    """Name of the module in shaders/variants.txt."""
-    return f"{shader}_specialised" if specialised else shader

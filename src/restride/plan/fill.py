@@ -16,7 +16,7 @@ from restride.plan.boxes import bind, boxes, rows_of_groups
 from restride.plan.copy import ELEMENTS_PER_INVOCATION
 from restride.plan.elements import GROUP_SIZE, plan_elements
 from restride.plan.general import UNREAD, general_kernels
-from restride.plan.parameters import Push, pack_parameters
+from restride.plan.parameters import Push, constants_for, pack_parameters
 from restride.plan.places import Place
 from restride.plan.regions import Region, Walk, complement, walks
 
@@ -93,7 +93,7 @@ def _fill(problem: Problem, bits: int, limits: Limits) -> Iterator[KernelSpec]:
     elif wide.itemsize >= 4:
         yield from _fill_words(widen(problem, 4), _repeated(bits, itemsize, 4), limits)
     else:
-        for kernel in plan_elements(wide, limits, False, "element_fill"):
+        for kernel in plan_elements(wide, limits, "element_fill"):
             push = (_repeated(bits, itemsize, wide.itemsize), *kernel.push[1:])
             yield replace(kernel, push=push, bindings=(UNREAD, kernel.bindings[1]))
 
@@ -102,10 +102,10 @@ def _fill_words(problem: Problem, words: int, limits: Limits) -> Iterator[Kernel
     """Dispatches that fill elements of 4 or 16 bytes with one word, or with two in turn."""
     for box in boxes(problem, limits):
         bound = bind(box, limits)
-        parameters, _ = pack_parameters(box.axes, specialised=False)
+        parameters = pack_parameters(box.axes)
         yield KernelSpec(
             f"strided_fill_{8 * box.itemsize}",
-            (int(limits.is_cpu),),
+            constants_for(box.axes, (int(limits.is_cpu),)),
             Push(words & 0xFFFFFFFF, bound.dst_base, box.count, lane_stride=words >> 32),
             parameters,
             rows_of_groups(-(-box.count // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits),

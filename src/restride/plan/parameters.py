@@ -1,4 +1,4 @@
-"""How a plan hands a problem's axes to a shader: specialization constants or words of a storage buffer.
+"""How a plan hands a problem's axes to a shader: as words of a storage buffer.
 
 The order of rows and constants is that of shaders/include/axes.glsl; tests hold the two together.
 """
@@ -11,16 +11,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from restride.plan.axes import MAX_AXES, Axis
-
-ROW_WORDS = 4
-"""The buffer is read in rows of 128 bits; every part of it starts at one."""
+from restride.plan.axes import Axis
+from restride.plan.tables import ROW_WORDS
 
 HEADER_ROWS = 2
 AXIS_ROWS = 3
-AXIS_CONSTANTS = 5
-KERNEL_CONSTANTS = 8
-"""Specialization constants 0 to 7 belong to the kernel; the axes follow."""
+KERNEL_CONSTANTS = 15
+"""Specialization constants 0 to 14 belong to the kernel; the number of axes follows."""
 
 
 class Push(NamedTuple):
@@ -49,22 +46,13 @@ def multiply_shift(divisor: int) -> tuple[int, int]:
     return -(-(1 << (31 + bits)) // divisor), bits - 1
 
 
-def specialised_constants(
-    kernel: Sequence[int], axes: Sequence[Axis], tables: Sequence[int], pairs: bool = False
-) -> tuple[int, ...]:
-    """The kernel's own constants, the rank, then size, strides, table and ``slot_word`` of each axis, at most MAX_AXES.
+def constants_for(axes: Sequence[Axis], kernel: Sequence[int]) -> tuple[int, ...]:
+    """The kernel's own constants and the number of axes, so that loops over these are unrolled."""
+    return (*kernel, *[0] * (KERNEL_CONSTANTS - len(kernel)), len(axes))
 
-    ``pairs``: behind the room for MAX_AXES axes, how far each moves among the pairs of both sides.
-    """
-    if len(axes) > MAX_AXES:
-        raise AssertionError(f"a specialised kernel has constants for {MAX_AXES} axes, not {len(axes)}")
-    constants = [*kernel, *[0] * (KERNEL_CONSTANTS - len(kernel)), len(axes)]
-    for axis, table in zip(axes, tables, strict=True):
-        constants += [axis.size, word(axis.src), word(axis.dst), table, slot_word(axis)]
-    if pairs:
-        constants += [0] * (AXIS_CONSTANTS * (MAX_AXES - len(axes)))
-        constants += [word(step) for axis in axes for step in axis.pairs]
-    return tuple(constants)
+
+def _division(divisor: int) -> tuple[int, int]:
+    return multiply_shift(divisor) if divisor > 1 else (0, 0)
 
 
 def slot_word(axis: Axis) -> int:
@@ -74,31 +62,24 @@ def slot_word(axis: Axis) -> int:
 
 def axis_rows(axis: Axis, table: int) -> list[int]:
     """An axis as rows of the storage buffer: its walk, the multipliers for its two divisions, its slot and pairs."""
-    by_size = multiply_shift(axis.size) if axis.size > 1 else (0, 0)
-    by_dst = multiply_shift(axis.dst) if axis.dst > 1 else (0, 0)
     walk = [axis.size, word(axis.src), word(axis.dst), table]
-    return [*walk, *by_size, *by_dst, slot_word(axis), *map(word, axis.pairs), 0]
+    return [*walk, *_division(axis.size), *_division(axis.dst), slot_word(axis), *map(word, axis.pairs), 0]
 
 
-def pack_parameters(axes: Sequence[Axis], specialised: bool) -> tuple[bytes, tuple[int, ...]]:
-    """The storage buffer of a problem, header, axes, tables, and the row at which each axis's table starts.
+def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes:
+    """The storage buffer of a problem: header, axes, tables.
 
-    A specialised problem has its axes elsewhere, and without tables nothing to say here: its buffer is empty.
+    divisors: at most two numbers by which the kernel divides; their multipliers are the second row of the header.
     """
-    row = HEADER_ROWS + (0 if specialised else AXIS_ROWS * len(axes))
-    starts: list[int] = []
+    row = HEADER_ROWS + AXIS_ROWS * len(axes)
+    multipliers = [number for divisor in divisors for number in _division(divisor)]
+    head = [len(axes), *[0] * (ROW_WORDS - 1), *multipliers, *[0] * (ROW_WORDS - len(multipliers))]
     tables: list[npt.NDArray[np.uint32]] = []
     for axis in axes:
-        starts.append(0 if axis.table is None else row)
+        head += axis_rows(axis, 0 if axis.table is None else row)
         if axis.table is not None:
             words = axis.table.words(axis.src).ravel()
             padding = -len(words) % ROW_WORDS
             tables += [words, np.zeros(padding, np.uint32)]
             row += (len(words) + padding) // ROW_WORDS
-    if specialised and not tables:
-        return b"", tuple(starts)
-    head = [len(axes), *[0] * (HEADER_ROWS * ROW_WORDS - 1)]
-    if not specialised:
-        for axis, start in zip(axes, starts, strict=True):
-            head += axis_rows(axis, start)
-    return np.concatenate([np.array(head, np.uint32), *tables]).tobytes(), tuple(starts)
+    return np.concatenate([np.array(head, np.uint32), *tables]).tobytes()

@@ -8,27 +8,27 @@ from dataclasses import replace
 from restride.arithmetic import NO_ARITHMETIC
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Problem, in_words
+from restride.plan.axes import in_words
 from restride.plan.boxes import bind, boxes, rows_of_groups
 from restride.plan.conversion import Conversion, axis_with_too_many_pairs, pair_ranges
-from restride.plan.elements import GROUP_SIZE, plan_elements, variant, work_of
-from restride.plan.parameters import Push, pack_parameters, specialised_constants
+from restride.plan.elements import GROUP_SIZE, plan_elements
+from restride.plan.invocations import Invocations, invocations
+from restride.plan.parameters import Push, constants_for, pack_parameters
 from restride.plan.places import Place
 from restride.plan.regions import Region, Walk, walks
-from restride.plan.rows import Rows, rows_of
 from restride.plan.tables import Table
 
 MOST_SLOTS = 3
 """Axes that one dispatch interpolates along."""
 
-_FROM_ZERO = 4
+_GRADIENT = 4
 
 Tables = tuple[tuple[int, Table], ...]
 """Resampled axes and their tables, the last logical axis first."""
 
 
 def plan_resample(
-    src: TensorDesc, dst: TensorDesc, tables: Tables, conversion: Conversion, limits: Limits, specialised: bool
+    src: TensorDesc, dst: TensorDesc, tables: Tables, conversion: Conversion, limits: Limits
 ) -> Iterator[KernelSpec]:
     """Dispatches that make ``dst`` of what ``tables`` read of ``src``, whose other axes have equal sizes."""
     region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst), conversion.places)
@@ -36,18 +36,16 @@ def plan_resample(
     if found is None:
         raise AssertionError(f"resampling {src} to {dst} along {[axis for axis, _ in tables]} is not strided")
     for walk in found:
-        problem = _with_tables(walk, tables).problem(dst.dtype.itemsize, src.dtype.itemsize)
+        problem = _with_tables(walk, tables, src.sizes).problem(dst.dtype.itemsize, src.dtype.itemsize)
         if _is_move(conversion, tables) and problem.itemsize == 8:
-            yield from plan_elements(in_words(problem), limits, specialised, "resample_nearest")
+            yield from plan_elements(in_words(problem), limits, "resample_nearest")
             continue
         for box in boxes(problem, limits, axis_with_too_many_pairs):
-            rows = rows_of(box)
-            if rows is not None:
-                yield _resample(box, rows, tables, conversion, limits, specialised)
-            elif _is_move(conversion, tables):
-                yield from plan_elements(box, limits, specialised, "resample_nearest")
+            work = invocations(box, limits)
+            if work.shader == "resample" and _is_move(conversion, tables):
+                yield from plan_elements(box, limits, "resample_nearest")
             else:
-                yield _resample(box, None, tables, conversion, limits, specialised)
+                yield _resample(work, tables, conversion, limits)
 
 
 def _is_move(conversion: Conversion, tables: Tables) -> bool:
@@ -60,44 +58,35 @@ def is_index(tables: Tables) -> bool:
     return all(table.is_index for _, table in tables)
 
 
-def _with_tables(walk: Walk, tables: Tables) -> Walk:
+def _with_tables(walk: Walk, tables: Tables, extents: tuple[int, ...]) -> Walk:
     axes = list(walk.axes)
     for slot, (axis, table) in enumerate(tables):
         position = walk.cut_from.index(axis)
-        axes[position] = replace(axes[position], table=table, slot=slot)
+        axes[position] = replace(axes[position], table=replace(table, extent=extents[axis]), slot=slot)
     return replace(walk, axes=tuple(axes))
 
 
-def _resample(
-    problem: Problem, rows: Rows | None, tables: Tables, conversion: Conversion, limits: Limits, specialised: bool
-) -> KernelSpec:
+def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits: Limits) -> KernelSpec:
+    problem = work.problem
     bound = bind(problem, limits)
-    parameters, starts = pack_parameters(problem.axes, specialised)
+    divisors = (work.first, work.lane_stride) if work.lane_stride else ()
     ranges = pair_ranges(problem)
-    parameters, pair_starts = conversion.with_pairs(parameters, ranges)
+    parameters, pair_starts = conversion.with_pairs(pack_parameters(problem.axes, divisors), ranges)
     offsets = tuple(offset - part.lowest for offset, part in zip(problem.pair_offsets, ranges, strict=True))
-    bits, slots = 8 * problem.itemsize, _slots(tables)
-    if rows is None:
-        work = work_of(problem, bound)
-        constants: tuple[int, ...] = (bits, int(work.own_words), *conversion.constants, slots)
-        push = Push(bound.src_base, bound.dst_base, work.pieces, work.first)
-        groups = rows_of_groups(-(-work.pieces // GROUP_SIZE), limits)
-    else:
-        constants = (bits, rows.elements, *conversion.constants, slots, rows.constant)
-        push = Push(bound.src_base, bound.dst_base, rows.invocations, rows.pieces, rows.blocks)
-        groups = rows_of_groups(-(-rows.invocations // GROUP_SIZE), limits)
+    constants = (8 * problem.itemsize, work.owned, *conversion.constants, _slots(tables), *work.axes)
+    push = Push(bound.src_base, bound.dst_base, work.total, work.first, work.lane_stride)
     return KernelSpec(
-        shader=variant("resample" if rows is None else "resample_rows", specialised),
-        constants=specialised_constants(constants, problem.axes, starts, pairs=True) if specialised else constants,
+        shader=work.shader,
+        constants=constants_for(problem.axes, constants),
         push=conversion.push(push, pair_starts, (offsets[0], offsets[1])),
         parameters=parameters,
-        groups=groups,
+        groups=rows_of_groups(-(-work.total // GROUP_SIZE), limits),
         bindings=bound.windows,
     )
 
 
 def _slots(tables: Tables) -> int:
-    """Specialization constant 6: interpolated axes, none where elements are only moved; and where sums begin."""
+    """Specialization constant 6: interpolated axes, none where elements are only moved; and if this is a gradient."""
     if is_index(tables):
         return 0
-    return len(tables) + _FROM_ZERO * any(table.rows.is_transposed for _, table in tables)
+    return len(tables) + _GRADIENT * any(table.rows.is_transposed for _, table in tables)

@@ -1,7 +1,7 @@
 """Tables: what a run of output indices of one axis reads, as the words of the storage buffer that a shader reads.
 
-Worked example, linear, half_pixel, 2 -> 3, source stride 4: three rows of an offset and two weights, (0, 1, 0),
-(0, 1/2, 1/2), (0, 0, 1). The second tap of a row is one stride past the first.
+Worked example, linear, half_pixel, 2 -> 3, source stride 4: three rows of two weights, an offset and a word of padding,
+(1, 0, 0, -), (1/2, 1/2, 0, -), (0, 1, 0, -). The second tap of a row is one stride past the first.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ import numpy.typing as npt
 
 from restride.sampling import Parts, Rows, Sampling
 
+ROW_WORDS = 4
+"""The storage buffer is read in rows of 128 bits; every part of it, and every row of weights, starts at one."""
+
 
 @dataclass(frozen=True)
 class Table:
@@ -22,6 +25,7 @@ class Table:
     A value, not an array: rows are computed for the part that a dispatch is given.
 
     origin: the source index that is index 0 of what is bound.
+    extent: how many there are. fours: rows read so many whole fours of them; see ``in_fours``.
     """
 
     rows: Rows
@@ -29,21 +33,23 @@ class Table:
     count: int
     origin: int = 0
     descending: bool = False
+    extent: int = 0
+    fours: int = 0
 
     @property
     def taps(self) -> int:
         """Source indices that a row reads."""
-        return self.rows.taps
+        return 4 * self.fours or self.rows.taps
 
     @property
     def is_index(self) -> bool:
         """True when a row takes one element as it is: it has no weights."""
-        return isinstance(self.rows, Sampling) and self.rows.mode == "nearest" and not self.rows.is_transposed
+        return isinstance(self.rows, Sampling) and self.rows.moves
 
     @property
     def nbytes(self) -> int:
-        """Bytes of ``words``."""
-        return 4 * self.count * (1 if self.is_index else 1 + self.taps)
+        """Bytes of ``words``, at most: rows may come to be whole fours."""
+        return 4 * self.count * (1 if self.is_index else _row_words((self.rows.taps + 6) // 4 * 4))
 
     def reversed(self) -> Table:
         """The table for a destination that is walked from its other end."""
@@ -54,21 +60,56 @@ class Table:
         """Rows ``start`` to ``start + count``."""
         return replace(self, start=self.start + (-start if self.descending else start), count=count)
 
+    def in_fours(self) -> Table:
+        """The table whose rows begin at a multiple of four and have whole fours of taps, those outside with no weight.
+
+        ``extent`` is a multiple of four. Taps 6, 7, 8 of 12 become 4 to 11, with weights 0, 0, w, w, w, 0, 0, 0: a tap
+        without weight adds nothing. As few fours as the widest row needs.
+        """
+        index = self._index()
+        has_weight = self.rows.weights(index) != 0
+        used = self.rows.taps - np.argmax(has_weight[:, ::-1], axis=1)
+        needed = (self.rows.first(index) - self.origin) % 4 + used
+        return replace(self, fours=-(-int(needed.max()) // 4))
+
     def reads(self) -> tuple[int, int]:
         """The lowest and the highest source index that any row reads, counted from ``origin``."""
         # Rows read ever higher, or ever lower, but for parts of rows.
         last = self.start + (1 - self.count if self.descending else self.count - 1)
         index = self._index() if isinstance(self.rows, Parts) else np.array([self.start, last], np.int64)
-        first = self.rows.first(index) - self.origin
+        first = self._first(index)
         return int(first.min()), int(first.max()) + self.taps - 1
 
     def words(self, stride: int) -> npt.NDArray[np.uint32]:
-        """A row an output index: the source offset of its first tap, modulo 2^32, and the f32 weights of all."""
-        first = self.rows.first(self._index()) - self.origin
+        """A row an output index: the f32 weights of its taps and the source offset of the first, modulo 2^32.
+
+        Rows of an index table are the offset alone.
+        """
+        index = self._index()
+        first = self._first(index)
         # 64 bits may wrap here: a product modulo 2^64 is still right modulo 2^32.
         offsets = (first * (stride % (1 << 32)) % (1 << 32)).astype(np.uint32)[:, np.newaxis]
-        return offsets if self.is_index else np.hstack([offsets, self.rows.weights(self._index()).view(np.uint32)])
+        if self.is_index:
+            return offsets
+        rows = np.zeros((self.count, _row_words(self.taps)), np.uint32)
+        # Rows of fours begin earlier, and what does not fit behind has no weight.
+        early = (self.rows.first(index) - self.origin - first)[:, np.newaxis]
+        wide = np.zeros((self.count, self.rows.taps + int(early.max())), np.float32)
+        np.put_along_axis(wide, early + np.arange(self.rows.taps), self.rows.weights(index), axis=1)
+        kept = min(self.taps, wide.shape[1])
+        rows[:, :kept] = wide[:, :kept].view(np.uint32)
+        rows[:, self.taps] = offsets[:, 0]
+        return rows
+
+    def _first(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        first = self.rows.first(index) - self.origin
+        return np.minimum(first - first % 4, self.extent - self.taps) if self.fours else first
 
     def _index(self) -> npt.NDArray[Any]:
         step = -1 if self.descending else 1
         return self.start + step * np.arange(self.count, dtype=np.int64)
+
+
+def _row_words(taps: int) -> int:
+    """The words of a row: its weights and its offset, in whole rows of the storage buffer."""
+    return (taps // ROW_WORDS + 1) * ROW_WORDS

@@ -61,6 +61,11 @@ class Sampling:
         return self.mode == "area" or (self.line.is_identity and self.shrink == 1)
 
     @property
+    def moves(self) -> bool:
+        """True when every row takes one element as it is: it has no weights."""
+        return self.mode == "nearest" and not self.is_transposed
+
+    @property
     def reads(self) -> int:
         """Indices of the side that is read."""
         return self.size if self.is_transposed else self.source_size

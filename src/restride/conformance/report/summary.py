@@ -80,7 +80,6 @@ def facts(report: Report) -> dict[str, str]:
         "driver": report.driver,
         "API": f"Vulkan {device['api_version']}",  # among the versions, vulkan is the package
         "runtime": target.runtime,
-        "kernels": target.form,
         "validation": target.validate or "",
         "ICD manifest": target.driver or "",
         "shader under test": "" if target.shader is None else f"{target.shader.source} as {target.shader.module}",

@@ -49,9 +49,6 @@ PREPARED_BYTES = 32 << 20
 GRACE = 1.0
 """Seconds past the time limit of a case: the runtime, which has the same limit, may answer before its end."""
 
-_FORMS = {"generic": 1 << 62, "specialised": 0}
-"""``Device.specialise_after`` for each form of the kernels."""
-
 _TRACEBACK_LINES = 12
 _PACKAGES = ("numpy", "ml_dtypes", "vulkan", "kp")
 
@@ -102,9 +99,7 @@ def open_device(target: Target) -> Device:
     """
     source = load_module if target.shader is None else module_source(target.shader)
     runtime = open_runtime(target.device, target.runtime, target.timeout, source)
-    device = Device.over(runtime if target.shader is None else put_to_test(runtime, target.shader))
-    device.specialise_after = _FORMS[target.form]
-    return device
+    return Device.over(runtime if target.shader is None else put_to_test(runtime, target.shader))
 
 
 def run(case: Case, device: Device, target: Target, command: dict[str, Any], answer: Answer) -> Outcome:

@@ -3,7 +3,7 @@
 The contract is ``shaders/README.md``; ``contract.py`` holds what of it can be checked before a driver sees the shader.
 """
 
-from restride.conformance.shader.contract import CONTRACT, form_of, module_named
+from restride.conformance.shader.contract import CONTRACT, module_named
 from restride.conformance.shader.door import module_source, shader_under_test
 from restride.conformance.shader.part import RuntimeUnderTest, TakesNoPart, put_to_test
 
@@ -11,7 +11,6 @@ __all__ = [
     "CONTRACT",
     "RuntimeUnderTest",
     "TakesNoPart",
-    "form_of",
     "module_named",
     "module_source",
     "put_to_test",

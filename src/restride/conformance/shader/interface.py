@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from restride.conformance.shader.contract import (
     CONTRACT,
     EXTENSIONS,
-    FIRST_OF_AXES,
     INTERFACES,
     SHARED_BYTES,
     SPIRV_VERSION,
     Interface,
-    generic_name,
 )
 from restride.conformance.shader.declared import Declared, EntryPoint, Variable
 from restride.conformance.shader.spirv import read_interface
@@ -33,11 +31,6 @@ def require_interface(code: bytes, module: str) -> None:
     """
     declared = read_interface(code)
     broken = list(dict.fromkeys(_broken_rules(declared, INTERFACES[module])))
-    if INTERFACES[module].axes_as_constants and all(constant.number < FIRST_OF_AXES for constant in declared.constants):
-        broken.append(
-            f"no specialization constant from {FIRST_OF_AXES} on, where the contract has the axes; did you mean "
-            f"--as {generic_name(module)}, which has them as parameters?"
-        )
     if len(broken) > _MOST_SHOWN:
         broken[_MOST_SHOWN:] = [f"... and {len(broken) - _MOST_SHOWN} more"]
     if broken:

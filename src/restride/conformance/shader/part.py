@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from zlib import crc32
 
-from restride.conformance.shader.contract import generic_name
 from restride.conformance.target import ShaderUnderTest
 from restride.kernel import KernelSpec, Limits
 from restride.runtime import Counters, DeviceInfo, Memory, Runtime
@@ -54,7 +53,7 @@ class RuntimeUnderTest:
     def __init__(self, runtime: Runtime, module: str) -> None:
         self._runtime = runtime
         self._module = module
-        widest_element, shortcuts = _STEERED.get(generic_name(module), (16, True))
+        widest_element, shortcuts = _STEERED.get(module, (16, True))
         self._limits = SteeredLimits(**asdict(runtime.limits), widest_element=widest_element, shortcuts=shortcuts)
         self._takes_part = False
         self._held: list[tuple[Sequence[KernelSpec], Sequence[Memory]]] = []

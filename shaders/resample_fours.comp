@@ -1,0 +1,227 @@
+// Resampling along one axis with many taps: a load takes four elements of the source.
+//
+// ALONG: four taps of one output pixel, in eight rows, which share the weights. Rows of the table begin at a multiple of four.
+//   A pixel is an element, or CHANNELS of them side by side: four pixels of three channels are three loads.
+// Otherwise four neighbours, which share taps and weights; an invocation makes whole words of the destination.
+// The bits are those of resample.comp, but for the sign of a NaN, which a compiler may choose.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x = 128) in;
+
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 0) readonly buffer Src2 { uvec2 src2[]; };
+layout(std430, binding = 0) readonly buffer Src4 { uvec4 src4[]; };
+layout(std430, binding = 1) buffer Dst { uint dst[]; };
+layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
+layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
+layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: tables
+layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point
+
+layout(constant_id = 7) const uint TAP_AXIS = 0;
+layout(constant_id = 8) const uint UNROLLED = 0;  // fours of taps that are no loop: a quarter faster on llvmpipe
+#ifdef ALONG
+layout(constant_id = 9) const uint ROW_AXIS = 0;  // one without a table
+layout(constant_id = 10) const uint CHANNELS = 1;  // 1 to 4
+layout(constant_id = 11) const uint CHANNEL_AXIS = 0;  // of more than one
+#endif
+
+#define SCALES
+#include "dispatch.glsl"
+#include "convert.glsl"
+#include "scales.glsl"
+#include "taps.glsl"
+
+uint src_offset;
+uvec2 pair_offset;
+uint taps, tap_stride, table_row;
+
+#define VISIT_AXIS(k) \
+    if (k == TAP_AXIS) { \
+        taps = SLOT(k) >> 2; \
+        tap_stride = SRC(k); \
+        table_row = TABLE(k) + coordinate * rows_of_taps(taps); \
+        src_offset += words[4 * table_row + taps]; \
+    } else { \
+        src_offset += coordinate * SRC(k); \
+    } \
+    if (has(SRC_PAIRS | DST_PAIRS)) { \
+        pair_offset += coordinate * PAIRS(k); \
+    }
+#include "axes.glsl"
+
+// offset is a multiple of four.
+vec4 four_at(uint offset) {
+    uvec4 bits;
+    if (SRC_WIDTH == 8u) {
+        bits = uvec4(src[offset / 4u]) >> uvec4(0u, 8u, 16u, 24u) & 0xFFu;
+    } else if (SRC_WIDTH == 16u) {
+        bits = src2[offset / 4u].xxyy >> uvec4(0u, 16u, 0u, 16u) & 0xFFFFu;
+    } else {
+        bits = src4[offset / 4u];
+    }
+    vec4 four;
+    [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+        four[n] = uintBitsToFloat(f32_of(uvec2(bits[n], 0u), SRC_TYPE, false));
+    }
+    return four;
+}
+
+uint old_word(uint word) { return dst[word]; }
+
+const uint MOST_UNROLLED = 8;
+
+// Narrow floats are taken apart by integers, which takes long to compile.
+uint unrolled() { return SRC_TYPE == F32 || is_integer(SRC_TYPE) ? UNROLLED : 0u; }
+
+#ifdef ALONG
+
+#include "blocks.glsl"
+
+const uint ROWS = 8;
+
+const uint MOST_CHANNELS = 4;
+
+uint row_src, row_dst, row_count, channel_dst;
+uvec2 row_pairs, channel_pairs;
+
+// Pieces go along the axis of the taps, then by blocks of rows, then along the others.
+#define VISIT_PIECE(k) \
+    IF_AXIS(k) { \
+        if (k == ROW_AXIS) { \
+            row_src = SRC(k); \
+            row_dst = DST(k); \
+            row_count = SIZE(k); \
+            row_pairs = PAIRS(k); \
+        } else if (CHANNELS > 1u && k == CHANNEL_AXIS) { \
+            channel_dst = DST(k); \
+            channel_pairs = PAIRS(k); \
+        } else { \
+            uint rest = k == TAP_AXIS ? 0u : DIVIDE_BY_SIZE(outer, k); \
+            uint coordinate = k == TAP_AXIS ? piece : outer - rest * SIZE(k); \
+            dst_offset += coordinate * DST(k); \
+            VISIT_AXIS(k) \
+            outer = k == TAP_AXIS ? outer : rest; \
+        } \
+    }
+
+uint offsets[ROWS];
+float sums[ROWS][MOST_CHANNELS];
+
+void add_four(uint four) {
+    vec4 weights = uintBitsToFloat(parameters[table_row + four]);
+    [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
+        vec4 run[MOST_CHANNELS];
+        [[unroll]] for (uint part = 0u; part < MOST_CHANNELS; ++part) {
+            if (part < CHANNELS) {
+                run[part] = four_at(offsets[n] + 4u * (four * CHANNELS + part));
+            }
+        }
+        [[unroll]] for (uint channel = 0u; channel < MOST_CHANNELS; ++channel) {
+            if (channel < CHANNELS) {
+                precise float sum = sums[n][channel];
+                [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
+                    uint element = tap * CHANNELS + channel;
+                    sum = sum + weighted(weights[tap], run[element / 4u][element % 4u]);
+                }
+                sums[n][channel] = sum;
+            }
+        }
+    }
+}
+
+void main() {
+    load_axes();
+    uvec4 divisors = parameters[1];
+    uint number = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    if (number >= dispatch.pieces) {
+        return;
+    }
+    Place place = place_of(number, divisors);
+    uint piece = place.piece;
+    uint outer = place.outer;
+    uint row = place.block * ROWS;
+    src_offset = dispatch.src_base;
+    pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
+    uint dst_offset = dispatch.dst_base;
+    FOR_AXES_INWARD_OUT(VISIT_PIECE)
+
+    // Past the last row, the last one is summed again, and not written.
+    [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
+        offsets[n] = src_offset + min(row + n, row_count - 1u) * row_src;
+        sums[n] = float[MOST_CHANNELS](NOTHING, NOTHING, NOTHING, NOTHING);
+    }
+    [[unroll]] for (uint four = 0u; four < MOST_UNROLLED; ++four) {
+        if (four < unrolled()) {
+            add_four(four);
+        }
+    }
+    [[dont_unroll]] for (uint four = unrolled(); four < taps / 4u; ++four) {
+        add_four(four);
+    }
+    [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
+        [[unroll]] for (uint channel = 0u; channel < MOST_CHANNELS; ++channel) {
+            if (channel < CHANNELS && row + n < row_count) {
+                uint at = dst_offset + (row + n) * row_dst + channel * channel_dst;
+                uvec2 pairs_at = pair_offset + (row + n) * row_pairs + channel * channel_pairs;
+                uint bits = bits_of_sum(sums[n][channel]);
+                dst[at] = made_of_f32(bits, load_old(at), src_pair_at(pairs_at.x), dst_pair_at(pairs_at.y)).x;
+            }
+        }
+    }
+}
+
+#else
+
+void add_tap(inout vec4 sums, float weight, uint tap) {
+    vec4 values = four_at(src_offset + tap * tap_stride);
+    precise vec4 result = sums;
+    [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+        result[lane] = result[lane] + weighted(weight, values[lane]);
+    }
+    sums = result;
+}
+
+void main() {
+    load_axes();
+    uint number = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    if (number >= dispatch.pieces) {
+        return;
+    }
+    uint index = number * 4u;
+    src_offset = dispatch.src_base;
+    pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
+    uint dst_offset = dispatch.dst_base;
+    FOR_COORDINATES_OF_INDEX
+
+    vec4 sums = vec4(NOTHING);
+    [[unroll]] for (uint four = 0u; four < MOST_UNROLLED; ++four) {
+        if (four < unrolled()) {
+            vec4 weights = uintBitsToFloat(parameters[table_row + four]);
+            [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
+                add_tap(sums, weights[tap], 4u * four + tap);
+            }
+        }
+    }
+    [[dont_unroll]] for (uint tap = 4u * unrolled(); tap < taps; ++tap) {
+        add_tap(sums, uintBitsToFloat(words[4u * table_row + tap]), tap);
+    }
+    uint bits[4];
+    [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+        uvec2 place = pair_offset + lane * PAIRS(0);
+        vec2 src_pair = src_pair_at(place.x);
+        vec2 dst_pair = dst_pair_at(place.y);
+        bits[lane] = made_of_f32(bits_of_sum(sums[lane]), load_old(dst_offset + lane), src_pair, dst_pair).x;
+    }
+    if (DST_WIDTH == 8u) {
+        dst[dst_offset / 4u] = bits[0] | bits[1] << 8 | bits[2] << 16 | bits[3] << 24;
+    } else if (DST_WIDTH == 16u) {
+        dst2[dst_offset / 4u] = uvec2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
+    } else {
+        dst4[dst_offset / 4u] = uvec4(bits[0], bits[1], bits[2], bits[3]);
+    }
+}
+
+#endif

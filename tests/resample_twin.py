@@ -1,0 +1,279 @@
+"""The resampling shaders in numpy: what each invocation reads and sums, as the compiled-in constants tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from twin_axes import (
+    TwinAxis,
+    at,
+    by_elements,
+    destination,
+    divide,
+    kernel_types,
+    pair_places,
+    pieces,
+    put,
+    put_made,
+    walk,
+)
+
+from restride.kernel import KernelSpec
+from restride.plan.conversion import ScaledPush
+
+ROWS = 8
+MOST_TAPS = 4
+MOST_CHANNELS = 4
+MOST_UNROLLED = 8
+GRADIENT = 4
+
+
+def run_resample(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
+    """resample.comp, resample_rows.comp or resample_fours.comp, in both its forms."""
+    if kernel.shader == "resample":
+        dst, coordinates = destination(kernel, axes)
+        _put_resampled(kernel, windows, axes, coordinates, dst, parameters)
+    elif kernel.shader == "resample_rows":
+        _rows(kernel, axes, windows, parameters)
+    elif kernel.shader == "resample_along":
+        _along(kernel, axes, windows, parameters)
+    else:
+        _across(kernel, axes, windows, parameters)
+
+
+def put_moved(
+    kernel: KernelSpec,
+    windows: list[np.ndarray],
+    axes: list[TwinAxis],
+    coordinates: list[np.ndarray],
+    dst: np.ndarray,
+    parameters: np.ndarray,
+) -> None:
+    """Elements as they are, from where index tables and strides say."""
+    src = _moved_from(kernel, axes, coordinates, parameters, len(dst))
+    source, out = (window.view(f"u{kernel.constants[0] // 8}") for window in windows)
+    put(out, dst, at(source, src))
+
+
+def _moved_from(
+    kernel: KernelSpec, axes: list[TwinAxis], coordinates: list[np.ndarray], words: np.ndarray, count: int
+) -> np.ndarray:
+    src = np.full(count, kernel.push[0], np.int64)
+    for axis, coordinate in zip(axes, coordinates, strict=True):
+        src += words[4 * axis.table + coordinate] if axis.table else coordinate * axis.src
+    return src % (1 << 32)
+
+
+def _put_resampled(
+    kernel: KernelSpec,
+    windows: list[np.ndarray],
+    axes: list[TwinAxis],
+    coordinates: list[np.ndarray],
+    dst: np.ndarray,
+    parameters: np.ndarray,
+) -> None:
+    source = by_elements(windows[0], kernel_types(kernel)[0])
+    if kernel.constants[6]:
+        value = _nested_sums(kernel, source, axes, coordinates, parameters)
+    else:
+        value = at(source, _moved_from(kernel, axes, coordinates, parameters, len(dst)))
+    put_made(kernel, windows[1], value, dst, pair_places(kernel, axes, coordinates, len(dst)))
+
+
+def _row(words: np.ndarray, axis: TwinAxis, coordinate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The weights of rows of a table, and the offsets of their first taps."""
+    row = 4 * (axis.table + coordinate * (axis.taps // 4 + 1))
+    weights = words[row[..., None] + np.arange(axis.taps)].astype(np.uint32).view(np.float32)
+    return weights, words[row + axis.taps]
+
+
+def _nested_sums(
+    kernel: KernelSpec, source: np.ndarray, axes: list[TwinAxis], coordinates: list[np.ndarray], words: np.ndarray
+) -> np.ndarray:
+    """Slot 0 innermost, as value_1, value_2, ... of resample.comp."""
+    slots = kernel.constants[6]
+    offset = np.full(len(coordinates[0]), kernel.push[0], np.int64)
+    taps = {}
+    for axis, coordinate in zip(axes, coordinates, strict=True):
+        if axis.table:
+            weights, first = _row(words, axis, coordinate)
+            offset += first
+            taps[axis.slot] = (axis.src, weights)
+        else:
+            offset += coordinate * axis.src
+    assert sorted(taps) == list(range(slots & 3))
+
+    def value(slot: int, offset: np.ndarray) -> np.ndarray:
+        if slot < 0:
+            return at(source, offset % (1 << 32)).astype(np.float32)
+        stride, weights = taps[slot]
+        return _sum(weights, [value(slot - 1, offset + tap * stride) for tap in range(weights.shape[1])])
+
+    return _result(kernel, value(len(taps) - 1, offset))
+
+
+def _sum(weights: np.ndarray, values: Sequence[np.ndarray]) -> np.ndarray:
+    """In f32, one after the other; a tap without weight adds nothing."""
+    total = np.full(values[0].shape, np.float32(-0.0))
+    for tap, value in enumerate(values):
+        weight = weights[..., tap]
+        total = total + np.where(weight == 0, np.float32(-0.0), value * weight)
+    return total
+
+
+def _result(kernel: KernelSpec, total: np.ndarray) -> np.ndarray:
+    """bits_of_sum of taps.glsl."""
+    return np.where(total == 0, np.float32(0), total) if kernel.constants[6] & GRADIENT else total
+
+
+def _place(kernel: KernelSpec, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """blocks.glsl: the piece of a row, the block of rows and the index along the axes outside."""
+    number, first, blocks = pieces(kernel, 128), *kernel.push[3:5]
+    rest = number if first == 1 else divide(number, tuple(words[4:6]))
+    outer = rest if blocks == 1 else divide(rest, tuple(words[6:8]))
+    return number - rest * first, rest - outer * blocks, outer
+
+
+def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
+    """resample_rows.comp: pieces of a row, blocks of eight rows, and the axes outside the rows."""
+    bits, elements = kernel.constants[:2]
+    position, tabled, *_, along_axis_0, group = kernel.constants[7:15]
+    row = axes[position]
+    assert kernel.push[4] == -(-row.size // ROWS)
+    assert elements * bits >= 32
+    _check_taps(kernel, axes)
+    assert tabled == sum(1 << k for k, axis in enumerate(axes) if axis.table)
+    piece, block, outer = _place(kernel, parameters)
+    # Of every invocation its lanes, and of these its rows.
+    lane = np.arange(elements)
+    index = piece[:, None] * elements + (0 if along_axis_0 else lane)
+    dst = np.full(index.shape, kernel.push[1], np.int64)
+    coordinates: list[np.ndarray] = []
+    for k, axis in enumerate(axes):
+        if k == position:
+            coordinates.append(np.zeros_like(index))
+            index = np.broadcast_to(outer[:, None], index.shape)
+            continue
+        rest = axis.divide_by_size(index)
+        coordinates.append(index - rest * axis.size + (lane if k == 0 and along_axis_0 else 0))
+        assert (coordinates[k] < axis.size).all()
+        dst += (index - rest * axis.size) * axis.dst
+        index = rest
+    dst = dst + lane if along_axis_0 else dst
+    assert (dst == dst[:, :1] + lane).all()
+    of_row = block[:, None, None] * ROWS + np.arange(ROWS)
+    is_row = np.broadcast_to(of_row < row.size, (*dst.shape, ROWS))
+    dst = dst[..., None] + of_row * row.dst
+    assert not (dst[:, 0] % elements).any()
+    coordinates = [np.broadcast_to(each[..., None], is_row.shape) for each in coordinates]
+    coordinates[position] = np.broadcast_to(of_row, is_row.shape)
+    chosen = [each[is_row] for each in coordinates]
+    if not group:
+        _put_resampled(kernel, windows, axes, chosen, dst[is_row], parameters)
+        return
+    source = by_elements(windows[0], kernel_types(kernel)[0])
+    taken = _from_groups(kernel, source, axes, chosen, parameters)
+    put_made(kernel, windows[1], at(source, taken), dst[is_row], pair_places(kernel, axes, chosen, len(taken)))
+
+
+def _check_taps(kernel: KernelSpec, axes: list[TwinAxis]) -> None:
+    """The taps that are compiled in are those of the tables: of the row axis, and of the slots inside."""
+    position, _, taps, taps_0, taps_1, axis_1 = kernel.constants[7:13]
+    slots = kernel.constants[6] & 3
+    inside = {axis.slot: k for k, axis in enumerate(axes) if axis.table and k != position}
+    assert 1 <= min(taps, taps_0, taps_1) <= max(taps, taps_0, taps_1) <= MOST_TAPS
+    if not slots:
+        assert taps == 1
+        return
+    assert (axes[position].taps, axes[position].slot) == (taps, slots - 1)
+    assert sorted(inside) == list(range(slots - 1))
+    assert slots < 2 or axes[inside[0]].taps == taps_0
+    assert slots < 3 or (axes[inside[1]].taps, inside[1]) == (taps_1, axis_1)
+
+
+def _from_groups(
+    kernel: KernelSpec, source: np.ndarray, axes: list[TwinAxis], coordinates: list[np.ndarray], words: np.ndarray
+) -> np.ndarray:
+    """keep_group: where the elements lie that are taken out of one load for the four of a piece."""
+    group = kernel.constants[14]
+    assert group in (4 // source.itemsize, 8 // source.itemsize, 16 // source.itemsize)
+    assert axes[0].size % 4 == 0
+    first = 4 * axes[0].table + coordinates[0] // 4 * 4
+    offset = kernel.push[0] + words[first] // group * group
+    for axis, coordinate in zip(axes[1:], coordinates[1:], strict=True):
+        offset = offset + (words[4 * axis.table + coordinate] if axis.table else coordinate * axis.src)
+    loaded = offset % (1 << 32) // group * group
+    assert (loaded + group <= len(source)).all(), "a load of a group ends past the window"
+    return loaded + words[4 * axes[0].table + coordinates[0]] % group
+
+
+def _four_at(source: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """Four elements in one load, as f32; a new last axis of them."""
+    assert not (offset % 4).any()
+    return at(source, offset[..., None] + np.arange(4)).astype(np.float32)
+
+
+def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
+    """resample_fours.comp with ALONG: pieces are pixels along the axis of the taps, in blocks of eight rows."""
+    position, unrolled, row, channels, channel_axis = kernel.constants[7:12]
+    taps, table = axes[position].taps, axes[position]
+    assert kernel.constants[:2] == (32, 0)
+    assert kernel.constants[6] & 3 == 1
+    assert (axes[position].src, kernel.push[3]) == (channels, axes[position].size)
+    assert channels <= MOST_CHANNELS
+    assert channels == 1 or (axes[channel_axis].size, axes[channel_axis].src) == (channels, 1)
+    assert taps % 4 == 0
+    assert unrolled <= min(taps // 4, MOST_UNROLLED)
+    assert kernel.push[4] == -(-axes[row].size // ROWS)
+    piece, block, outer = _place(kernel, parameters)
+    weights, first = _row(parameters, table, piece)
+    src, dst = first + kernel.push[0], kernel.push[1] + piece * table.dst
+    coordinates = [np.zeros_like(piece) for _ in axes]
+    coordinates[position] = piece
+    walked = [k for k in range(len(axes)) if k not in (position, row) and (channels == 1 or k != channel_axis)]
+    for k in walked:
+        rest = axes[k].divide_by_size(outer)
+        coordinates[k] = outer - rest * axes[k].size
+        src, dst = src + coordinates[k] * axes[k].src, dst + coordinates[k] * axes[k].dst
+        outer = rest
+    assert not outer.any()
+    # Of every invocation its rows, and of these the channels; past the last row that is summed again, and not written.
+    of_row, channel = block[:, None] * ROWS + np.arange(ROWS), np.arange(channels)
+    offset = (src[:, None] + np.minimum(of_row, axes[row].size - 1) * axes[row].src) % (1 << 32)
+    source = by_elements(windows[0], kernel_types(kernel)[0])
+    starts = offset[..., None] + 4 * np.arange(taps // 4 * channels)
+    runs = _four_at(source, starts).reshape(*offset.shape, taps, channels)
+    total = _sum(weights[:, None, None], [runs[:, :, tap] for tap in range(taps)])
+    is_row = np.broadcast_to((of_row < axes[row].size)[..., None], total.shape)
+    dst = dst[:, None, None] + of_row[..., None] * axes[row].dst + (channel * axes[channel_axis].dst) * (channels > 1)
+    coordinates = [np.broadcast_to(each[:, None, None], total.shape) for each in coordinates]
+    coordinates[row] = np.broadcast_to(of_row[..., None], total.shape)
+    if channels > 1:
+        coordinates[channel_axis] = np.broadcast_to(channel, total.shape)
+    chosen = [each[is_row] for each in coordinates]
+    places = pair_places(kernel, axes, chosen, int(is_row.sum()))
+    put_made(kernel, windows[1], _result(kernel, total[is_row]), dst[is_row], places)
+
+
+def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
+    """resample_fours.comp without ALONG: four neighbours, which share their taps."""
+    push = ScaledPush(*kernel.push)
+    position, unrolled = kernel.constants[7:9]
+    table, first_axis = axes[position], axes[0]
+    assert kernel.constants[6] & 3 == 1
+    assert (first_axis.src, first_axis.dst, first_axis.table) == (1, 1, 0)
+    assert unrolled <= min(table.taps // 4, MOST_UNROLLED)
+    _, dst, coordinates = walk(4 * pieces(kernel, 128), axes)
+    src = np.full(len(dst), push.src_base, np.int64)
+    for k, (axis, coordinate) in enumerate(zip(axes, coordinates, strict=True)):
+        src += _row(parameters, axis, coordinate)[1] if k == position else coordinate * axis.src
+    weights, _ = _row(parameters, table, coordinates[position])
+    source = by_elements(windows[0], kernel_types(kernel)[0])
+    total = _sum(weights[:, None], [_four_at(source, (src + tap * table.src) % (1 << 32)) for tap in range(table.taps)])
+    made = (dst + push.dst_base)[:, None] + np.arange(4)
+    assert not (made[:, 0] % 4).any()
+    places = pair_places(kernel, axes, coordinates, len(dst))
+    steps = [first_axis.pairs[side] * np.arange(4) for side in (0, 1)]
+    of_lanes = [((place[:, None] + step) % (1 << 32)).ravel() for place, step in zip(places, steps, strict=True)]
+    put_made(kernel, windows[1], _result(kernel, total).ravel(), made.ravel(), of_lanes)

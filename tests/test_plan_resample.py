@@ -1,0 +1,456 @@
+"""Who makes what of a resampling: the problems that each kernel gets, tables in fours, and the bits, ever equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from kernel_twin import run
+
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic
+from restride.desc import TensorDesc
+from restride.kernel import KernelSpec, Limits
+from restride.plan import Table, Tables, taps_fit
+from restride.plan.axes import Axis, Problem, simplify
+from restride.plan.boxes import bind
+from restride.plan.conversion import Conversion
+from restride.plan.invocations import Invocations, by_elements, by_neighbours, by_rows, by_taps, invocations
+from restride.plan.resample import plan_resample
+from restride.sampling import Choice, Sampling, resizing
+
+ROOMY = Limits()
+CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))
+AREA, LINEAR, NEAREST = Choice("area"), Choice("linear"), Choice("nearest")
+WIDENED = Choice("linear", antialias=True)
+
+
+def tables_of(
+    src: TensorDesc, dst: TensorDesc, choice: Choice, axes: tuple[int, ...] | None = None, gradient: bool = False
+) -> Tables:
+    """The tables of one pass, along the axes whose sizes differ; of a gradient from the sizes of ``src`` to ``dst``."""
+    axes = axes or tuple(axis for axis in range(src.rank) if src.sizes[axis] != dst.sizes[axis])
+    forward = (dst, src) if gradient else (src, dst)
+    resized = resizing(forward[0].sizes, [forward[1].sizes[axis] for axis in axes], None, axes, None, choice, str)
+    samplings = [each.transposed() if gradient else each for each in resized.samplings]
+    made = [(axis, Table(each, 0, each.makes)) for axis, each in zip(resized.axes, samplings, strict=True)]
+    return tuple(sorted(made, key=lambda pair: -pair[0]))
+
+
+def problem(src: str, dst: str, choice: Choice = WIDENED, axes: tuple[int, ...] | None = None) -> Problem:
+    """A strided problem as a plan has it."""
+    source, made = TensorDesc.parse(src), TensorDesc.parse(dst)
+    tables = {axis: (slot, table) for slot, (axis, table) in enumerate(tables_of(source, made, choice, axes))}
+    walked = []
+    for axis, (size, *strides) in enumerate(zip(made.sizes, source.strides, made.strides, strict=True)):
+        slot, table = tables.get(axis, (0, None))
+        its_table = None if table is None else replace(table, extent=source.sizes[axis])
+        walked.append(Axis(size, *strides, its_table, slot))
+    return simplify(walked, source.offset, made.offset, made.dtype.itemsize, source.dtype.itemsize)
+
+
+def chosen(src: str, dst: str, choice: Choice = WIDENED, axes: tuple[int, ...] | None = None) -> Invocations:
+    return invocations(problem(src, dst, choice, axes), ROOMY)
+
+
+# --- which problems each kernel gets
+
+
+def test_rows_are_the_worked_example():
+    made = by_rows(problem("u8[3,224,224]", "u8[3,1080,1920]", LINEAR), ROOMY)
+    assert (made.shader, made.total, made.first, made.lane_stride, made.owned) == (
+        "resample_rows",
+        194_400,
+        480,
+        135,
+        4,
+    )
+    # The rows are axis 1, axes 0 and 1 have tables, of two taps each; no slot 1 inside; along axis 0, and no groups.
+    assert made.axes == (1, 3, 2, 2, 2, 0, 1, 0)
+
+
+def test_taps_are_the_worked_example():
+    asked = problem("u8[3,1080,1920]", "f32[3,1080,224]", WIDENED)
+    assert asked.axes[0].table.taps == 18
+    made = by_taps(asked, ROOMY)
+    assert made.problem.axes[0].table.taps == 20
+    # Planes and rows are one axis, of 405 blocks.
+    assert (made.shader, made.total, made.first, made.lane_stride) == ("resample_along", 90_720, 224, 405)
+    assert made.axes == (0, 5, 1, 1, 0)
+    apart = by_taps(problem("u8[3,1080,1920]{strides=(2073604,1920,1)}", "f32[3,1080,224]", WIDENED), ROOMY)
+    assert (apart.total, apart.first, apart.lane_stride) == (90_720, 224, 135)
+
+
+def test_neighbours_are_the_worked_example():
+    made = by_neighbours(problem("f32[3,1080,224]", "u8[3,224,224]", WIDENED))
+    assert (made.shader, made.total, made.axes) == ("resample_across", 37_632, (1, 2))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
+def test_channels_side_by_side_are_one_pixel(channels):
+    made = chosen(f"u8[2,9,64,{channels}]", f"f32[2,9,12,{channels}]")
+    if channels == 5:
+        assert made.shader == "resample"
+        return
+    fours = made.problem.axes[made.axes[0]].table.taps // 4
+    assert (made.shader, made.total, made.lane_stride) == ("resample_along", 12 * 3, 3)
+    assert made.axes == (int(channels > 1), fours // channels, 2 if channels > 1 else 1, channels, 0)
+
+
+def test_channels_of_a_planar_destination_lie_side_by_side_in_the_source_alone():
+    made = chosen("u8[9,64,3]", "f32[9,12,3]{1,0,2}")
+    assert (made.shader, made.axes[0], made.axes[2:]) == ("resample_along", 0, (1, 3, 2))
+
+
+def test_many_taps_are_unrolled_in_part():
+    made = chosen("f32[9,1024]", "f32[9,16]")
+    assert made.problem.axes[0].table.taps > 32
+    assert made.axes[1] == 8
+    across = chosen("f32[1024,8]", "f32[16,8]")
+    assert (across.shader, across.axes) == ("resample_across", (1, 8))
+
+
+BY_TAPS = ("f32[9,64]", "f32[9,12]", WIDENED, None)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "axes"),
+    [
+        ("f32[9,64]{strides=(128,2)}", "f32[9,12]", WIDENED, None),  # every second element
+        ("f32[9,64]{strides=(64,-1),offset=63}", "f32[9,12]", WIDENED, None),  # from the other end
+        ("f32[9,63]{strides=(64,1)}", "f32[9,12]", WIDENED, None),  # the last four would end past the axis
+        ("f32[9,64]{strides=(64,1),offset=2}", "f32[9,12]", WIDENED, None),
+        ("f32[9,64]{strides=(65,1)}", "f32[9,12]", WIDENED, None),
+        ("f32[9,64]", "u8[9,12]", WIDENED, None),  # elements share words
+        ("f32[64]", "f32[12]", WIDENED, None),  # no rows
+        ("f32[9,64]", "f32[9,12]", NEAREST, None),
+        ("f32[9,9,64]{strides=(576,64,1)}", "f32[9,3,12]", WIDENED, None),  # two tables
+        ("u8[9,64,5]", "f32[9,12,5]", WIDENED, None),
+        ("u8[9,64,3]{strides=(256,4,1)}", "f32[9,12,3]", WIDENED, None),  # pixels apart
+        ("u8[9,64,3]{strides=(192,3,2)}", "f32[9,12,3]", WIDENED, None),
+        ("u8[64,3]", "f32[12,3]", WIDENED, None),  # channels are no rows
+        ("u8[9,64,3]{strides=(194,3,1)}", "f32[9,12,3]", WIDENED, None),
+    ],
+)
+def test_what_is_not_made_by_taps(src, dst, choice, axes):
+    assert by_taps(problem(*BY_TAPS), ROOMY) is not None
+    assert by_taps(problem(src, dst, choice, axes), ROOMY) is None
+    assert chosen(src, dst, choice, axes).shader != "resample_along"
+
+
+def test_whole_fours_that_no_binding_covers_are_not_made_by_taps():
+    """Linear from 64 to 3 reads 10 to 53; in fours, 8 to 55."""
+    asked = problem("f32[9,64]", "f32[9,3]", LINEAR)
+    exact, padded = (bind(each, ROOMY).windows[0].nbytes for each in (asked, by_taps(asked, ROOMY).problem))
+    assert exact < padded
+    assert by_taps(asked, Limits(max_buffer_range=padded)) is not None
+    assert by_taps(asked, Limits(max_buffer_range=padded - 4)) is None
+    assert invocations(asked, Limits(max_buffer_range=exact)).shader == "resample"
+
+
+BY_NEIGHBOURS = ("f32[40,8]", "f32[5,8]", WIDENED, None)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "axes"),
+    [
+        ("f32[40,7]{strides=(8,1)}", "f32[5,7]{strides=(8,1)}", WIDENED, None),
+        ("f32[40,8]{strides=(16,2)}", "f32[5,8]", WIDENED, None),
+        ("f32[40,8]", "f32[5,8]{strides=(16,2)}", WIDENED, None),
+        ("f32[40,8]{strides=(9,1)}", "f32[5,8]", WIDENED, None),
+        ("f32[40,8]", "f32[5,8]{strides=(9,1)}", WIDENED, None),
+        ("f32[40,8]{strides=(8,1),offset=1}", "f32[5,8]", WIDENED, None),
+        ("f32[40,8]", "f32[5,8]{strides=(8,1),offset=1}", WIDENED, None),
+        ("f32[40,8]", "f32[5,8]", NEAREST, None),
+        ("f32[8,40]", "f32[8,5]", WIDENED, None),  # the innermost axis has the table
+        ("f32[40,40,8]", "f32[5,5,8]", WIDENED, None),  # two tables
+    ],
+)
+def test_what_is_not_made_by_neighbours(src, dst, choice, axes):
+    assert by_neighbours(problem(*BY_NEIGHBOURS)) is not None
+    assert by_neighbours(problem(src, dst, choice, axes)) is None
+    assert chosen(src, dst, choice, axes).shader != "resample_across"
+
+
+BY_ROWS = ("u8[8,8]", "u8[12,12]", LINEAR)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice"),
+    [
+        ("u8[8,8]", "u8[12,13]", LINEAR),  # rows of 13 bytes share words
+        ("u8[8,8]", "u8[12,12]{strides=(13,1)}", LINEAR),
+        ("u8[8,8]", "u8[12,12]{strides=(12,1),offset=1}", LINEAR),
+        ("u8[8,8]", "u8[12,12]{0,1}", Choice("area")),  # area 8 -> 12 has two taps: rows are innermost, nothing inside
+        ("u8[8,8]", "u8[1,12]", LINEAR),  # one row
+        ("u8[8,8]", "u8[12,4]", LINEAR),  # one piece
+        ("f64[8,8]", "f64[12,12]", NEAREST),
+        ("u8[24,24]", "u8[12,5]", AREA),  # six taps inside
+        ("u8[24,24]", "u8[5,12]", AREA),  # and of the rows
+    ],
+)
+def test_what_is_not_made_by_rows(src, dst, choice):
+    assert by_rows(problem(*BY_ROWS), ROOMY) is not None
+    assert by_rows(problem(src, dst, choice), ROOMY) is None
+    assert chosen(src, dst, choice).shader != "resample_rows"
+
+
+def test_four_taps_are_made_by_rows_and_five_are_not():
+    assert by_rows(problem("f32[8,8]", "f32[12,12]", Choice("cubic")), ROOMY).axes[2:4] == (4, 4)
+    four, five = problem("f32[24,8]", "f32[6,12]", AREA), problem("f32[25,8]", "f32[5,12]", AREA)
+    assert [axis.table.taps for axis in (four.axes[1], five.axes[1])] == [4, 5]
+    assert by_rows(four, ROOMY) is not None
+    assert by_rows(five, ROOMY) is None
+
+
+def test_what_fits_nothing_else_is_made_by_elements():
+    made = chosen("u8[24,24]", "u8[5,13]", AREA)
+    assert (made.shader, made.owned, made.total, made.axes) == ("resample", 1, -(-5 * 13 // 4), ())
+
+
+# --- groups
+
+
+@pytest.mark.parametrize(
+    ("dtype", "factor", "group"),
+    [
+        ("f32", 2, 2),  # 0 0 1 1
+        ("f32", 4, 1),  # 0 0 0 0
+        ("f32", 8, 1),
+        ("f32", 3, 4),  # 0 0 0 1, 1 1 2 2, 2 3 3 3
+        ("f16", 2, 2),
+        ("f16", 4, 2),
+        ("f16", 3, 4),
+        ("u8", 2, 4),
+        ("u8", 3, 4),
+        ("u8", 4, 4),
+    ],
+)
+def test_four_neighbours_of_whole_factors_are_of_one_group(dtype, factor, group):
+    made = chosen(f"{dtype}[8,16]", f"{dtype}[{8 * factor},{16 * factor}]", NEAREST)
+    assert made.shader == "resample_rows"
+    assert made.axes[7] == group
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("f32[8,16]{strides=(32,2)}", "f32[16,32]"),
+        ("f32[8,16]{strides=(17,1)}", "f32[16,32]"),
+        ("f32[8,16]{strides=(16,1),offset=1}", "f32[16,32]"),
+        ("u8[8,16]{strides=(18,1)}", "u8[16,32]"),
+        ("f32[8,15]{strides=(16,1)}", "f32[16,30]"),  # no whole fours
+        ("f32[8,48]", "f32[16,36]"),  # four neighbours are too far apart
+        ("f32[8,16]", "f32[16,32]{strides=(33,1)}"),  # pieces of one
+    ],
+)
+def test_neighbours_that_are_no_group(src, dst):
+    assert chosen("f32[8,16]", "f32[16,32]", NEAREST).axes[7] == 2
+    assert (0, *chosen(src, dst, NEAREST).axes)[-1] == 0
+
+
+def test_elements_with_weights_are_no_group():
+    assert chosen("f32[8,16]", "f32[16,32]", LINEAR).axes[7] == 0
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"), [("u8[4,12]{strides=(16,1)}", "u8[8,16]"), ("f32[4,2,3]{strides=(8,4,1)}", "f32[8,2,4]")]
+)
+def test_a_load_of_a_group_ends_inside_the_window(src, dst):
+    """12 bytes of every 16 are read: sixteen at once would end past the last of them, and there is no group."""
+    (kernel,) = assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), NEAREST)
+    assert (kernel.shader, kernel.constants[14]) == ("resample_rows", 0)
+
+
+# --- tables in fours
+
+
+def in_fours_and_not(table: Table) -> tuple[dict[int, list[tuple[int, float]]], ...]:
+    """What each row reads with a weight, and which weights, in order."""
+    found = []
+    for each in (table, table.in_fours()):
+        words = each.words(1)
+        first = words[:, each.taps].astype(np.int64)
+        assert first.min() >= 0
+        assert (first + each.taps).max() <= each.extent, "a row reads past the axis"
+        assert each.reads()[0] <= first.min()
+        assert (first + each.taps - 1).max() <= each.reads()[1]
+        assert not words[:, each.taps + 1 :].any()
+        weights = words[:, : each.taps].copy().view(np.float32)
+        found.append(
+            {
+                row: [(int(first[row]) + int(tap), float(weights[row, tap])) for tap in np.flatnonzero(weights[row])]
+                for row in range(each.count)
+            }
+        )
+    return tuple(found)
+
+
+def test_fours_are_the_worked_example():
+    """Area 12 -> 4 reads three each: the third row 6, 7 and 8."""
+    (_, table), *_ = tables_of(TensorDesc("f32", (12,)), TensorDesc("f32", (4,)), AREA)
+    table = replace(table, extent=12)
+    made = table.in_fours()
+    assert (made.taps, made.words(3).shape) == (8, (4, 12))
+    assert made.words(3)[2, 8] == 4 * 3
+    third = np.float32(1 / 3)
+    assert made.words(3)[2, :8].copy().view(np.float32).tolist() == [0, 0, third, third, third, 0, 0, 0]
+    # The fourth would begin at 8, and its second four past the axis: it begins at 4, too.
+    assert made.words(1)[3, 8] == 4
+    assert made.words(1)[3, :8].copy().view(np.float32).tolist() == [0] * 5 + [third] * 3
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_rows_in_fours_read_the_same_with_the_same_weights(data):
+    extent = 4 * data.draw(st.integers(1, 30))
+    size = data.draw(st.integers(1, 60))
+    choice = Choice(
+        data.draw(st.sampled_from(["linear", "cubic"])),
+        data.draw(st.sampled_from(["half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"])),
+        antialias=data.draw(st.booleans()),
+        exclude_outside=data.draw(st.booleans()),
+    )
+    choice = data.draw(st.sampled_from([choice, AREA]))
+    gradient = data.draw(st.booleans())
+    (_, table), *_ = tables_of(TensorDesc("f32", (extent,)), TensorDesc("f32", (size,)), choice, (0,), gradient)
+    table = replace(table, extent=extent)
+    if data.draw(st.booleans()):
+        start = data.draw(st.integers(0, table.count - 1))
+        table = table.part(start, data.draw(st.integers(1, table.count - start)))
+    if data.draw(st.booleans()):
+        table = table.reversed()
+    made = table.in_fours()
+    assert made.taps % 4 == 0
+    assert not (made.words(1)[:, made.taps] % 4).any()
+    plain, fours = in_fours_and_not(table)
+    assert fours == plain
+    assert max(table.words(7).nbytes, made.words(7).nbytes) <= table.nbytes == made.nbytes
+
+
+# --- the same bits, in the twin
+
+
+@contextmanager
+def made_by(maker: Callable[[Problem, Limits], Invocations]) -> Iterator[None]:
+    with patch("restride.plan.resample.invocations", maker):
+        yield
+
+
+def assert_same_bits(
+    src: TensorDesc,
+    dst: TensorDesc,
+    choice: Choice,
+    limits: Limits = ROOMY,
+    axes: tuple[int, ...] | None = None,
+    gradient: bool = False,
+    done: Arithmetic = NO_ARITHMETIC,
+) -> list[KernelSpec]:
+    """Run a plan, and the one by elements; all bytes are equal, and what the plan reads lies in its windows."""
+    tables = tables_of(src, dst, choice, axes, gradient)
+    rng = np.random.default_rng(src.numel)
+    source = rng.integers(0, 256, src.nbytes, np.uint8)
+    if src.dtype.is_float:
+        numbers = rng.normal(0, 50, src.nbytes // src.dtype.itemsize).astype(src.dtype.dtype)
+        source = np.where(rng.random(numbers.shape) < 0.2, np.zeros_like(numbers) * -1, numbers).view(np.uint8)
+    results = np.full((2, dst.nbytes), 0xCD, np.uint8)
+    plans = []
+    for maker, result in zip((invocations, by_elements), results, strict=True):
+        with made_by(maker):
+            plans.append(tuple(plan_resample(src, dst, tables, Conversion(src.dtype, dst.dtype, done), limits)))
+        run(plans[-1], source, result)
+    assert {kernel.shader for kernel in plans[1]} <= {"resample", "resample_nearest"}
+    np.testing.assert_array_equal(results[0], results[1])
+    return list(plans[0])
+
+
+@st.composite
+def layouts(draw: st.DrawFn, dtype: str, sizes: list[int]) -> TensorDesc:
+    """Axes in order, or the second to last innermost as channels are, rows in fours or not."""
+    order = list(range(len(sizes)))[::-1]
+    strides, step = [0] * len(sizes), 1
+    for axis in order:
+        strides[axis] = step
+        step = step * sizes[axis] + draw(st.sampled_from([0, 0, 0, 4, 1]))
+        step = draw(st.sampled_from([step, -(-step // 4) * 4]))
+    return TensorDesc(dtype, sizes, strides, draw(st.sampled_from([0, 0, 4, 3])))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_whoever_makes_it_the_bits_are_equal(data):
+    rank = data.draw(st.integers(2, 3))
+    sizes = [data.draw(st.sampled_from([1, 2, 3, 4, 8, 9, 16, 20, 32])) for _ in range(rank)]
+    axes = data.draw(st.sampled_from([(rank - 1,), (rank - 2,), (rank - 2, rank - 1)]))
+    targets = list(sizes)
+    for axis in axes:
+        targets[axis] = data.draw(st.sampled_from([1, 2, 4, 5, 8, 12, 16, 24, 32]))
+    mode = data.draw(st.sampled_from(["nearest", "linear", "linear", "cubic", "area"]))
+    choice = Choice(mode, antialias=mode in ("linear", "cubic") and data.draw(st.booleans()))
+    types = data.draw(st.sampled_from([("u8", "f32"), ("f32", "f32"), ("f16", "f32"), ("u8", "u8"), ("f32", "u8")]))
+    src = data.draw(layouts(types[0], sizes))
+    dst = data.draw(layouts(types[1], targets))
+    limits = data.draw(st.sampled_from([ROOMY, ROOMY, CRAMPED]))
+    if mode == "nearest":
+        src = TensorDesc(types[1], src.sizes, src.strides, src.offset)
+        gradient = False
+    else:
+        gradient = types == ("f32", "f32") and data.draw(st.booleans())
+    assume(taps_fit(src, tables_of(src, dst, choice, axes, gradient), limits))
+    assert_same_bits(src, dst, choice, limits, axes, gradient)
+
+
+@pytest.mark.parametrize("types", [("u8", "f32"), ("f16", "f32"), ("f32", "f32"), ("u16", "s32")])
+@pytest.mark.parametrize("rows", [1, 7, 8, 9, 27])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_pixels_in_blocks_of_rows_are_what_elements_are(types, rows, channels):
+    src, dst = (TensorDesc(dtype, (2, rows, size, channels)) for dtype, size in zip(types, (48, 7), strict=True))
+    (kernel,) = assert_same_bits(src, dst, WIDENED)
+    assert kernel.shader == "resample_along"
+    assert kernel.constants[10] == channels
+
+
+@pytest.mark.parametrize("types", [("u8", "u8"), ("f16", "f16"), ("f32", "f32"), ("f32", "u8"), ("u8", "f32")])
+def test_four_neighbours_are_what_elements_are(types):
+    src, dst = (TensorDesc(dtype, (3, size, 12)) for dtype, size in zip(types, (90, 7), strict=True))
+    (kernel,) = assert_same_bits(src, dst, WIDENED)
+    assert kernel.shader == "resample_across"
+
+
+@pytest.mark.parametrize("types", [("u8", "u8"), ("f16", "f16"), ("f32", "f32"), ("f32", "u8"), ("u8", "f32")])
+@pytest.mark.parametrize(
+    ("src", "dst", "choice"),
+    [
+        ((3, 9, 8), (3, 17, 12), LINEAR),
+        ((3, 9, 8), (3, 18, 16), NEAREST),
+        ((9, 4, 8), (17, 4, 12), Choice("cubic")),  # the axis between has no table
+        ((5, 3, 4), (9, 6, 8), LINEAR),  # three tables
+        ((5, 9, 4), (9, 3, 8), AREA),  # of 2, 3 and 1 taps
+        ((9, 6), (18, 9), LINEAR),  # pieces across rows, or of fewer than four
+    ],
+)
+def test_blocks_of_rows_are_what_elements_are(types, src, dst, choice):
+    src_type, dst_type = types[1:] * 2 if choice is NEAREST else types
+    (kernel,) = assert_same_bits(TensorDesc(src_type, src), TensorDesc(dst_type, dst), choice)
+    made_so = dst[-1] % 4 == 0 or dst_type == "f32"
+    assert kernel.shader == ("resample_rows" if made_so else "resample")
+
+
+@pytest.mark.parametrize("shape", ["along", "across", "rows"])
+def test_a_gradient_is_never_minus_zero(shape):
+    sizes = {"along": ((9, 8), (9, 32)), "across": ((8, 8), (32, 8)), "rows": ((8, 8), (20, 20))}[shape]
+    src, dst = (TensorDesc("f32", each) for each in sizes)
+    tables = tables_of(src, dst, Choice("cubic"), gradient=True)
+    assert any(isinstance(table.rows, Sampling) and table.rows.is_transposed for _, table in tables)
+    source = np.full(src.numel, -0.0, np.float32).view(np.uint8)
+    for maker in (invocations, by_elements):
+        with made_by(maker):
+            kernels = tuple(plan_resample(src, dst, tables, Conversion(src.dtype, dst.dtype, NO_ARITHMETIC), ROOMY))
+        result = np.full(dst.nbytes, 0xCD, np.uint8)
+        run(kernels, source, result)
+        assert not result.any()
