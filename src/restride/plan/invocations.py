@@ -97,8 +97,8 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
 
     A pixel is one element, or up to four channels that lie side by side.
 
-    u8[3,1080,1920] to f32[3,1080,224], 18 taps, of six fours at most: axis 0 has 224 elements, axis 1 135 blocks of
-    rows, and there are 3 of these: 90,720 invocations.
+    u8[3,1080,1920] to f32[3,1080,224], 18 taps, in five fours of every row: axis 0 has 224 elements, axis 1, planes and
+    rows, 405 blocks: 90,720 invocations.
     """
     pixel = _pixel(problem)
     if pixel is None:
