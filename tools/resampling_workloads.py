@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from bare_kernel import bare
 from PIL import Image
-from workloads import Workload
+from workloads import Workload, within
 
 import restride as rs
 
@@ -39,26 +39,7 @@ def resampling_workloads(device: rs.Device) -> list[Workload]:
         name: str, kernel: str, array: np.ndarray, groups: tuple[int, int, int], run: Callable[[], object], made: int
     ) -> Workload:
         other = bare(device, kernel, array, 4 * made, groups)
-        return Workload(
-            name,
-            "as fast, within 5%",
-            lambda theirs, ours: ours <= 1.05 * theirs,
-            array.nbytes + 4 * made,
-            other,
-            run,
-            "by hand",
-        )
-
-    def against(
-        name: str,
-        goal: str,
-        factor: float,
-        nbytes: int,
-        other: Callable[[], object],
-        run: Callable[[], object],
-        whom: str,
-    ) -> Workload:
-        return Workload(name, goal, lambda theirs, ours: ours <= factor * theirs, nbytes, other, run, whom)
+        return within(1.05, name, "as fast, within 5%", array.nbytes + 4 * made, other, run, "by hand")
 
     def pillow() -> None:
         pixels.resize((224, 224), Image.Resampling.BILINEAR)
@@ -78,10 +59,10 @@ def resampling_workloads(device: rs.Device) -> list[Workload]:
         by_hand("bilinear f32 1080p -> 224", "bilinear_1080p_224", photo, (4, 28, 3), down, small.size),
         by_hand("bilinear f32 224 -> 1080p", "bilinear_224_1080p", small, (30, 135, 3), up, photo.size),
         by_hand("nearest f32 512x56x56, twice", "nearest_x2", maps, (1, 7, 512), twice, 4 * maps.size),
-        against("antialiased u8 1080p -> 224, planes", "faster than Pillow", 1.0, few, pillow, antialiased, "Pillow"),
-        against("  the same, pixels", "faster than Pillow", 1.0, few, pillow, interleaved, "Pillow"),
-        against("bilinear u8 1080p -> 224", "as fast as f32", 1.0, few, down, down_u8, "own f32"),
-        against("bilinear u8 224 -> 1080p", "as fast as f32", 1.0, few, up, up_u8, "own f32"),
-        against("gradient of bilinear 224 -> 1080p", "within 1.5x", 1.5, nbytes, up, backward_up, "own forward"),
-        against("gradient of bilinear 1080p -> 224", "within 1.5x", 1.5, nbytes, up, backward_down, "own enlarging"),
+        within(1.0, "antialiased u8 1080p -> 224, planes", "faster than Pillow", few, pillow, antialiased, "Pillow"),
+        within(1.0, "  the same, pixels", "faster than Pillow", few, pillow, interleaved, "Pillow"),
+        within(1.0, "bilinear u8 1080p -> 224", "as fast as f32", few, down, down_u8, "own f32"),
+        within(1.0, "bilinear u8 224 -> 1080p", "as fast as f32", few, up, up_u8, "own f32"),
+        within(1.5, "gradient of bilinear 224 -> 1080p", "within 1.5x", nbytes, up, backward_up, "own forward"),
+        within(1.5, "gradient of bilinear 1080p -> 224", "within 1.5x", nbytes, up, backward_down, "own enlarging"),
     ]

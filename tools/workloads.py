@@ -28,6 +28,19 @@ class Workload:
     against: str = "numpy"
 
 
+def within(
+    factor: float,
+    name: str,
+    goal: str,
+    nbytes: int,
+    other: Callable[[], object],
+    run: Callable[[], object],
+    against: str,
+) -> Workload:
+    """A row whose goal is at most ``factor`` times as long as the other."""
+    return Workload(name, goal, lambda theirs, ours: ours <= factor * theirs, nbytes, other, run, against)
+
+
 def reorder_into(x: rs.Tensor, desc: rs.TensorDesc | str) -> Callable[[], object]:
     """A reorder into a tensor made beforehand, and the wait for it."""
     out = rs.empty(desc, x.device)
@@ -126,47 +139,36 @@ def conversion_workloads(device: rs.Device) -> list[Workload]:
     nbytes = image.nbytes + pixels.nbytes
     shape = "1x3x1080x1920"
 
-    def row(
-        name: str,
-        goal: str,
-        factor: float,
-        moved: int,
-        other: Callable[[], object],
-        run: Callable[[], object],
-        against: str,
-    ) -> Workload:
-        return Workload(name, goal, lambda theirs, ours: ours <= factor * theirs, moved, other, run, against)
-
     def against_copy(name: str, array: np.ndarray, dtype: str, **arithmetic: object) -> Workload:
         moved = array.nbytes + array.size * rs.TensorDesc(dtype, ()).dtype.itemsize
         words = np.random.default_rng(1).integers(0, 1 << 32, moved // 8, np.uint32)
-        return row(name, "within 1.3x", 1.3, moved, ours(words, "u32"), ours(array, dtype, **arithmetic), "own copy")
+        return within(1.3, name, "within 1.3x", moved, ours(words, "u32"), ours(array, dtype, **arithmetic), "own copy")
 
     large = np.random.default_rng(2).normal(0, 100, 8 << 20)
     bytes_of_channels = np.random.default_rng(3).integers(-128, 128, (8, 64, 128, 128), np.int8)
     scales = np.random.default_rng(4).random((64, 1, 1), np.float32) + np.float32(0.5)
     return [
-        row(
+        within(
+            1.0,
             f"f32 * 255 -> u8 {shape}",
             "as fast",
-            1.0,
             nbytes,
             bare(device, "cast_f32_u8", image, image.size),
             cast,
             "by hand",
         ),
-        row("  the same", "faster than numpy", 1.0, nbytes, numpy_cast, cast, "numpy"),
-        row(
+        within(1.0, "  the same", "faster than numpy", nbytes, numpy_cast, cast, "numpy"),
+        within(
+            1.0,
             f"u8 NHWC -> f32 NCHW {shape}",
             "as fast",
-            1.0,
             nbytes,
             bare(device, "normalise_u8_f32", pixels, 4 * pixels.size),
             normalise,
             "by hand",
         ),
-        row("  the same, of bytes", "faster than numpy", 1.0, nbytes, numpy_normalise, normalise, "numpy"),
-        row("  the same, divided exactly", "faster than numpy", 1.0, nbytes, numpy_normalise, divide, "numpy"),
+        within(1.0, "  the same, of bytes", "faster than numpy", nbytes, numpy_normalise, normalise, "numpy"),
+        within(1.0, "  the same, divided exactly", "faster than numpy", nbytes, numpy_normalise, divide, "numpy"),
         against_copy(f"f32 -> f16 {shape}", image, "f16"),
         against_copy(f"f32 -> bf16 {shape}", image, "bf16"),
         against_copy("s8 -> f32 8x64x128x128 per channel", bytes_of_channels, "f32", src_scale=scales),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from restride.plan.axes import Axis
+from restride.plan.axes import MAX_AXES, Axis
 from restride.plan.tables import ROW_WORDS
 
 HEADER_ROWS = 2
@@ -48,6 +48,8 @@ def multiply_shift(divisor: int) -> tuple[int, int]:
 
 def constants_for(axes: Sequence[Axis], kernel: Sequence[int]) -> tuple[int, ...]:
     """The kernel's own constants and the number of axes, so that loops over these are unrolled."""
+    if len(axes) > MAX_AXES:
+        raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
     return (*kernel, *[0] * (KERNEL_CONSTANTS - len(kernel)), len(axes))
 
 
