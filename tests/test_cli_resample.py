@@ -102,6 +102,65 @@ def test_a_photograph_is_resized_along_height_and_width(tmp_path, resample):
 
 
 @pytest.mark.usefixtures("vulkan_device")
+def test_a_layout_may_permute_the_axes(tmp_path, resample):
+    """The options name axes as they are in IN; scales of the result follow their axis."""
+    pytest.importorskip("PIL.Image")
+    write_array(tmp_path / "photo.png", PIXELS)
+    options = ("--sizes", 8, 9, "--to", "f32", "--layout", "HWC->CHW")
+    scales = ("--src-zero-point", 1, 2, 3, "--dst-scale", 10, 20, 30, "--dst-zero-point", 0.5, "--check")
+    code, out, err = resample("photo.png", "planes.npy", *options, *scales)
+    assert (code, err) == (0, [])
+    assert "OK" in out
+    made = np.load(tmp_path / "planes.npy")
+    divisor = np.float32([10, 20, 30]).reshape(3, 1, 1)
+    asked = {"axes": (0, 1), "layout": "HWC->CHW", "dtype": "f32", "src_zero_point": (1, 2, 3), "dst_scale": divisor}
+    assert np.array_equal(made, rs.resample(PIXELS, (8, 9), **asked, dst_zero_point=0.5).numpy())
+    assert made.shape == (3, 8, 9)
+    nearest = ("--sizes", 8, 9, "--mode", "nearest", "--layout", "HWC->CWH", "--check")
+    assert resample("photo.png", "taken.npy", *nearest)[0] == 0
+    taken = rs.resample(PIXELS, (8, 9), axes=(0, 1), mode="nearest").numpy()
+    assert np.array_equal(np.load(tmp_path / "taken.npy"), taken.transpose(2, 1, 0))
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_layout_of_memory(tmp_path, resample):
+    options = ("--sizes", 4, 5, "--check")
+    code, out, _ = resample("x.npy", "y.bin", *options, "--layout", "f16[2,4,5]{0,1,2:pad(2,8,5)=3}")
+    assert code == 0
+    assert "check of the padding: largest difference 0 (allowed 0): OK" in out
+    assert out.splitlines()[-1].startswith("y.bin: f16[2,4,5]{0,1,2:pad(2,8,5)=3}")
+    code, _, err = resample("x.npy", "y.npy", *options, "--layout", "{0,1,2}")
+    assert code == 0
+    assert "layout '{0,1,2}' changes memory only, so the elements have the order of x.npy" in err[0]
+    assert np.array_equal(np.load(tmp_path / "y.npy"), rs.resample(X, (4, 5)).numpy())
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_the_time_says_what_it_includes(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", X)
+    assert main(["resample", "x.npy", "y.npy", "--sizes", "4"]) == 0
+    assert capsys.readouterr().err.rstrip().endswith("kernels prepared and result read back")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--sizes", 8), "give 2 sizes, not 1, or name others by --axes"),
+        (("--scales", 1, 2, 3), "give 2 scales, not 3, or name others by --axes"),
+    ],
+)
+@pytest.mark.usefixtures("vulkan_device")
+def test_an_image_has_two_axes(options, message, tmp_path, resample):
+    pytest.importorskip("PIL.Image")
+    write_array(tmp_path / "photo.png", PIXELS)
+    code, _, err = resample("photo.png", "small.png", *options)
+    assert code == 2
+    assert err == [f"restride: an image is resized along height and width: {message}"]
+    assert resample("photo.png", "small.png", "--sizes", 8, "--axes", 1)[0] == 0
+
+
+@pytest.mark.usefixtures("vulkan_device")
 def test_a_bin_file_of_another_type_keeps_its_blocks(tmp_path, resample):
     blocked = rs.TensorDesc.parse("f32[1,20,3,5]:nChw16c")
     array = np.random.default_rng(1).normal(size=blocked.sizes).astype(np.float32)
@@ -149,6 +208,18 @@ def test_check_tells_a_wrong_element(mode, tmp_path, resample, monkeypatch):
         (("--sizes", 4, 4, "--axes", 1, -2), "axes (1, -2) name an axis twice"),
         (("--sizes", 4, 4, 4, 4), "sizes (4, 4, 4, 4) are more than the 3 axes"),
         (("--sizes", 4, "--coordinates", "half"), "argument --coordinates: invalid choice: 'half'"),
+        (
+            ("--sizes", 4, "--mode", "bicubic"),
+            "'bicubic' (choose from nearest, linear, cubic, area); it is 'cubic' here",
+        ),
+        (("--sizes", 4, "--coordinates", "half-pixel"), "tf_crop_and_resize); it is 'half_pixel' here"),
+        (("--sizes", 4, "--nearest", "floor"), "nearest 'floor' goes with mode 'nearest', not 'linear'"),
+        (("--sizes", 4, "--cubic-a", -0.5), "cubic_a -0.5 goes with mode 'cubic', not 'linear'"),
+        (
+            ("--sizes", 4, "--extrapolation-value", 1),
+            "extrapolation_value 1 goes with coordinates 'tf_crop_and_resize'",
+        ),
+        (("--sizes", 4, "--layout", "HW->WH"), "a layout name has one letter per axis"),
         (("--sizes", 4, "--nearest", "up"), "argument --nearest: invalid choice: 'up'"),
         (("--sizes", 4, "--policy", "fit"), "argument --policy: invalid choice: 'fit'"),
         (("--sizes", 4, *CROP), "roi has 4 numbers where these axes need 2"),

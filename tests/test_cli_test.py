@@ -156,6 +156,8 @@ def test_nothing_selected_is_an_error(capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["resample u8[4] -> u8[8]"], "'resample u8[4] -> u8[8]' is no case file; a case itself goes with --repro"),
+        ([f"reorder u8[{'2,' * 200}"], "is no case file; a case itself goes with --repro"),
         (["nosuch.txt"], "neither a catalogue (smoke, ci, full, perf) nor a case file"),
         (["--repro", "reorder nonsense"], "a case is written"),
         (["--shard", "3/2"], "--shard '3/2' is not I/N"),
@@ -164,6 +166,8 @@ def test_nothing_selected_is_an_error(capsys):
         (["-k", "a and"], "expression 'a and'"),
         (["--repro", INVALID], f"no such case as {INVALID!r}: "),
         (["--repro", "reorder f32[2,3] -> f32[3,2]"], "reorder gives sizes [2, 3]"),
+        (["--repro", "resample f32[4] -> f32[8] mode=linear cubic_a=-1"], "cubic_a -1.0 goes with mode 'cubic'"),
+        (["--repro", "resample f32[4] -> f32[8] mode=area extrapolation_value=3"], "extrapolation_value 3 goes with"),
         (["--lf", "nosuch.txt"], "neither a catalogue (smoke, ci, full, perf) nor a case file"),
         (["--json", "report", "--html", "./report"], "each report needs a file of its own, not report, report"),
         (["--op", "reordr"], "reordr"),

@@ -14,15 +14,17 @@ from restride.runtime import RUNTIMES
 Image = pytest.importorskip("PIL.Image")
 
 
-def test_every_step_is_right_and_one_dispatch(device):
+def test_every_step_is_right_and_few_dispatches(device):
     pixels = np.random.default_rng(3).integers(0, 256, (48, 64, 3), np.uint8)
     tour = make_tour(pixels, device)
     assert len(tour.steps) >= 8
     assert {step.src.dtype.name for step in tour.steps} == {"u8", "f32"}
+    assert {"shrink, antialiased", "enlarge, cubic"} <= {step.name for step in tour.steps}
     for step in tour.steps:
         before = device.counters().dispatches
         step.run()
-        assert device.counters().dispatches == before + 1, step.name
+        # Filters that are widened along two axes may take a pass each.
+        assert device.counters().dispatches - before in ((1, 2) if "antialiased" in step.name else (1,)), step.name
         comparison = step.check(step.dst.numpy())
         assert comparison.passed, f"{step.name}: {comparison}"
     for step in tour.unfused:
@@ -48,8 +50,8 @@ def test_demo_of_ones_own_photograph(runtime, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert name in lines[0]
     assert runtime in lines[0]
-    assert "15 of 15 results are right" in "\n".join(lines)
-    assert sum(line.endswith("  OK") for line in lines) == 15
+    assert "17 of 17 results are right" in "\n".join(lines)
+    assert sum(line.endswith("  OK") for line in lines) == 17
     assert any("1 dispatch," in line and "3 dispatches" in line and "bits equal" in line for line in lines)
     assert lines[-1] == f"contact sheet: {out / 'contact_sheet.png'}"
     with Image.open(out / "contact_sheet.png") as sheet:
@@ -64,7 +66,7 @@ def test_demo_that_finds_a_wrong_result_exits_1(tmp_path, capsys, monkeypatch):
     assert main(["demo", str(tmp_path / "mine.png"), "--out", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "FAILED, 3 of 10 elements are wrong" in out
-    assert "5 of 15 results are right" in out
+    assert "7 of 17 results are right" in out
 
 
 def test_photographs(tmp_path):

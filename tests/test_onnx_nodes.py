@@ -24,24 +24,28 @@ def attributes_of(case: NodeCase) -> dict[str, Any]:
 
 
 def resized(case: NodeCase, x: rs.Tensor) -> rs.Tensor:
-    """A Resize as rs.resample says it: ONNX's defaults, and its names of attributes; sizes and scales are arrays."""
+    """A Resize as rs.resample says it: ONNX's defaults, and its names of attributes; sizes and scales are arrays.
+
+    What has no effect in a mode is left out: a model may have it, rs.resample refuses it.
+    """
     given, operands = attributes_of(case), case.operands
     if case.operation == "Upsample":  # deprecated; Resize-10 says what it meant
         given |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     coordinates = given.get("coordinate_transformation_mode", "half_pixel")
+    mode, is_crop = given.get("mode", "nearest"), coordinates == "tf_crop_and_resize"
     return rs.resample(
         x,
         operands.get("sizes"),
         operands.get("scales"),
         given.get("axes"),
-        given.get("mode", "nearest"),
+        mode,
         coordinates=coordinates,
-        nearest=given.get("nearest_mode", "round_prefer_floor"),
-        cubic_a=given.get("cubic_coeff_a", -0.75),
+        nearest=given.get("nearest_mode", "round_prefer_floor") if mode == "nearest" else "half_up",
+        cubic_a=given.get("cubic_coeff_a", -0.75) if mode == "cubic" else -0.75,
         antialias=bool(given.get("antialias", 0)),
         exclude_outside=bool(given.get("exclude_outside", 0)),
-        extrapolation_value=given.get("extrapolation_value", 0.0),
-        roi=operands["roi"] if coordinates == "tf_crop_and_resize" else None,
+        extrapolation_value=given.get("extrapolation_value", 0.0) if is_crop else 0.0,
+        roi=operands["roi"] if is_crop else None,
         keep_aspect_ratio_policy=given.get("keep_aspect_ratio_policy", "stretch"),
     )
 

@@ -44,6 +44,27 @@ def test_example_runs(number):
     exec(compile(EXAMPLES[number], f"docs/resample.md example {number}", "exec"), {})
 
 
+@pytest.mark.usefixtures("vulkan_device")
+def test_the_photograph_is_normalised():
+    """Against f64: a sum of weights that add up to 1 is within (3 * axes + taps) units of 255, and 8 are for the rest.
+
+    An output covers 480 / 224 by 640 / 224 elements, and a filter twice that: 5 by 6 taps at most, or one more each.
+    """
+    made = {}
+    exec(next(text for text in EXAMPLES if "NHWC->NCHW" in text), made)
+    photo, mean, std = made["photo"], made["mean"], made["std"]
+    allowed = (3 * 2 + 6 * 7 + 8) * 2.0**-24 * 255 / (255 * std.min())
+    arguments = {"axes": (1, 2), "antialias": True, "exclude_outside": True, "dtype": "f64"}
+    pixels = rs.reference.resample(photo, (224, 224), **arguments) / 255
+    expected = ((pixels - mean) / std).transpose(0, 3, 1, 2)
+    assert np.abs(made["planes"].numpy() - expected).max() < allowed
+    torch = pytest.importorskip("torch")
+    stacked = torch.from_numpy(photo.transpose(0, 3, 1, 2) / 255)
+    shrunk = torch.nn.functional.interpolate(stacked, (224, 224), mode="bilinear", antialias=True).numpy()
+    expected = (shrunk - mean.reshape(3, 1, 1)) / std.reshape(3, 1, 1)
+    assert np.abs(made["planes"].numpy() - expected).max() < allowed
+
+
 @pytest.mark.parametrize(("call", "drawn"), DRAWINGS)
 def test_drawings_are_recomputed(call, drawn):
     assert eval(call) == drawn
@@ -158,6 +179,12 @@ def test_antialias_with_align_corners_of_torch():
     assert np.abs(result - expected).max() < 1e-5
 
 
+def the_recipe():
+    recipe = {}
+    exec(next(text for text in EXAMPLES if "autograd.Function" in text), recipe)
+    return recipe
+
+
 @pytest.mark.usefixtures("vulkan_device")
 @pytest.mark.parametrize(
     ("arguments", "theirs"),
@@ -172,8 +199,7 @@ def test_antialias_with_align_corners_of_torch():
 )
 def test_gradients_of_the_recipe_are_those_of_torch(arguments, theirs):
     torch = pytest.importorskip("torch")
-    recipe = {}
-    exec(next(text for text in EXAMPLES if "autograd.Function" in text), recipe)
+    recipe = the_recipe()
     generator = torch.Generator().manual_seed(4)
     for sizes in ((5, 9), (13, 4), (1, 1)):
         start = torch.randn((2, 3, 6, 7), generator=generator)
@@ -189,6 +215,42 @@ def test_gradients_of_the_recipe_are_those_of_torch(arguments, theirs):
         exact.grad = None
         torch.nn.functional.interpolate(exact, sizes, **theirs).sum().backward()
         assert (x.grad - exact.grad).abs().max() < 1e-4, sizes
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_the_recipe_takes_narrow_floats(name):
+    """A result is the f32 sum rounded once: within half a unit of 8 or 11 bits of the exact one, and 1e-4."""
+    torch = pytest.importorskip("torch")
+    apply, dtype = the_recipe()["Resample"].apply, getattr(torch, name)
+    generator = torch.Generator().manual_seed(5)
+    start, weight = (torch.randn((2, 3, *sizes), generator=generator).to(dtype) for sizes in ((6, 7), (5, 9)))
+    x, exact = start.clone().requires_grad_(), start.double().requires_grad_()
+    y, right = apply(x, (5, 9), {}), torch.nn.functional.interpolate(exact, (5, 9), mode="bilinear")
+    (y * weight).sum().backward()
+    (right * weight.double()).sum().backward()
+    for made, expected in ((y, right), (x.grad, exact.grad)):
+        assert made.dtype == dtype
+        allowed = torch.finfo(dtype).eps / 2 * expected.abs() + 1e-4
+        assert ((made.double() - expected).abs() <= allowed).all()
+    x.grad = None
+    apply(x, (5, 9), {}).sum().backward()
+    assert x.grad.dtype == dtype
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_the_recipe_takes_what_both_directions_take():
+    torch = pytest.importorskip("torch")
+    resample = the_recipe()["Resample"]
+    forward, backward = (set(inspect.signature(f).parameters) for f in (rs.resample, rs.resample_backward))
+    assert (forward & backward) - {"layout", "dtype", "out"} == resample.TAKEN
+    x = torch.ones((2, 6, 3), requires_grad=True)
+    for name in sorted((forward - resample.TAKEN - {"x", "sizes"}) | {"axis"}):
+        with pytest.raises(TypeError, match=f"rs.resample_backward takes no {name}"):
+            resample.apply(x, (4,), {name: None})
+    resample.apply(x, (4,), {"axes": (1,), "scales": (0.7,)}).sum().backward()
+    assert x.grad.shape == x.shape
+    assert abs(x.grad.sum().item() - 24) < 1e-5
 
 
 @pytest.mark.usefixtures("vulkan_device")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import ml_dtypes
@@ -309,3 +310,9 @@ def test_source_window_takes_what_resample_takes():
         rs.source_window((8,), (4,), window=[None], coordinates="pixel")
     with pytest.raises(rs.DescriptorError, match="resample needs sizes or scales"):
         rs.source_window((8,), window=[None])
+    its, whole = (inspect.signature(function).parameters for function in (rs.source_window, rs.resample))
+    names = list(whole)[1 : list(whole).index("window") + 1]
+    assert sorted(its) == sorted(["source_sizes", *names])
+    assert all(its[name].default == whole[name].default for name in names if name != "window")
+    crop = {"coordinates": "tf_crop_and_resize", "roi": (0, 1), "window": [slice(0, 1)]}
+    assert rs.source_window((8,), (4,), **crop, extrapolation_value=9) == rs.source_window((8,), (4,), **crop)

@@ -11,7 +11,7 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import integers
 from restride.interpolation import part_read, resampled
 from restride.layout import Layout, family
-from restride.sampling import Choice, Resizing, real, resized_axes, resizing
+from restride.sampling import Choice, Resizing, outside_value, resized_axes, resizing
 from restride.tensor import Tensor
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
@@ -64,11 +64,13 @@ def resample(
             elements that the output element covers a part of.
         coordinates: where an output index reads: "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
             "align_corners", "asymmetric", "tf_half_pixel_for_nn" or "tf_crop_and_resize". They follow ``scales``.
-        nearest: rounding of mode "nearest": "half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil".
-        cubic_a: the slope at 1 of mode "cubic": -0.75 in ONNX and torch, -0.5 in Pillow and antialiased in torch.
+        nearest: rounding, of mode "nearest" alone: "half_up", "round_prefer_floor", "round_prefer_ceil", "floor",
+            "ceil".
+        cubic_a: the slope at 1, of mode "cubic" alone: -0.75 in ONNX and torch, -0.5 in Pillow and antialiased in
+            torch.
         antialias: widen the filters of "linear" and "cubic" where an axis shrinks, to all that the output covers.
         exclude_outside: taps outside the source count for nothing, and the rest for more; else the edge counts.
-        extrapolation_value: what "tf_crop_and_resize" gives for reads beyond the first and last element.
+        extrapolation_value: for reads beyond the first and last element, of "tf_crop_and_resize" alone.
         roi: of "tf_crop_and_resize": first edges of all axes, then last ones; 0 and 1 are first and last element.
         keep_aspect_ratio_policy: "stretch"; "not_larger" or "not_smaller" than ``sizes``, with one scale for all axes.
         input_offsets: DirectML's, one an axis, in place of ``coordinates``: output o reads at
@@ -91,7 +93,7 @@ def resample(
         out: where to write instead, as in ``reorder``.
 
     Raises:
-        DescriptorError: arguments do not fit each other or ``x``, or ``out`` does not fit.
+        DescriptorError: arguments do not fit each other or ``x``, one has no effect, or ``out`` does not fit.
         UnsupportedError: an unknown name, or an element type that cannot be interpolated.
 
     Source: oneDNN specification, Resampling; ONNX operators, Resize; DirectML, DML_RESAMPLE2_OPERATOR_DESC.
@@ -112,7 +114,7 @@ def resample(
     )
     whole_sizes = src.sizes if source_sizes is None else _whole_sizes(source_sizes, src.desc)
     resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.desc.__str__)
-    outside = real("extrapolation_value", extrapolation_value, src.desc.__str__)
+    outside = outside_value(extrapolation_value, choice, src.desc.__str__)
     if source_sizes is not None and src.sizes != resized.read_sizes:
         raise DescriptorError(
             f"x {src.desc} must have the sizes {resized.read_sizes} of the part that source_window says, of "
@@ -209,12 +211,25 @@ def source_window(
     mode: str = "linear",
     *,
     window: Iterable[slice | None],
-    **arguments: Any,
+    coordinates: str = "half_pixel",
+    nearest: str = "half_up",
+    cubic_a: float = -0.75,
+    antialias: bool = False,
+    exclude_outside: bool = False,
+    extrapolation_value: float = 0.0,
+    roi: Iterable[Any] | None = None,
+    keep_aspect_ratio_policy: str = "stretch",
+    input_offsets: Iterable[Any] | None = None,
+    output_offsets: Iterable[Any] | None = None,
+    recompute_scale_factor: bool = False,
 ) -> tuple[slice, ...]:
     """The part of a source that ``window`` of its resampling reads, a slice for each axis of the source.
 
     ``rs.resample(x[part], ..., window=window, source_sizes=x.sizes)``, with ``part`` what this says, is bit for bit
     ``rs.resample(x, ...)[window]``: an image that does not fit the device is resampled piece by piece.
+
+    Its arguments are those of ``resample`` that say how many outputs there are and what they read, ``sizes`` to
+    ``window``. What becomes of the result, from ``layout`` and ``dtype`` to ``out``, reads nothing and is no argument.
 
     Args:
         source_sizes: of the source, all axes.
@@ -223,18 +238,38 @@ def source_window(
         axes: as in ``resample``.
         mode: as in ``resample``.
         window: as in ``resample``.
-        arguments: ``coordinates`` to ``recompute_scale_factor``, as in ``resample``.
+        coordinates: as in ``resample``.
+        nearest: as in ``resample``.
+        cubic_a: as in ``resample``.
+        antialias: as in ``resample``.
+        exclude_outside: as in ``resample``.
+        extrapolation_value: as in ``resample``; it changes nothing here.
+        roi: as in ``resample``.
+        keep_aspect_ratio_policy: as in ``resample``.
+        input_offsets: as in ``resample``.
+        output_offsets: as in ``resample``.
+        recompute_scale_factor: as in ``resample``.
 
     Raises:
         DescriptorError, UnsupportedError: as ``resample`` does.
     """
-    arguments.pop("extrapolation_value", None)  # reads nothing
-    unknown = sorted(set(arguments) - set(Choice._fields))
-    if unknown:
-        raise TypeError(f"source_window() got an unexpected keyword argument {unknown[0]!r}")
     its_sizes = integers("source_sizes", source_sizes)
     where = f"source_sizes {its_sizes}".__str__
-    resized = resizing(its_sizes, sizes, scales, axes, window, Choice(mode, **arguments), where)
+    choice = Choice(
+        mode=mode,
+        coordinates=coordinates,
+        nearest=nearest,
+        cubic_a=cubic_a,
+        antialias=antialias,
+        exclude_outside=exclude_outside,
+        roi=roi,
+        keep_aspect_ratio_policy=keep_aspect_ratio_policy,
+        input_offsets=input_offsets,
+        output_offsets=output_offsets,
+        recompute_scale_factor=recompute_scale_factor,
+    )
+    resized = resizing(its_sizes, sizes, scales, axes, window, choice, where)
+    outside_value(extrapolation_value, choice, where)
     return part_read(resized)
 
 

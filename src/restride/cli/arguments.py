@@ -13,7 +13,9 @@ from restride.device import Device
 from restride.errors import DeviceNotFound, UnsupportedError
 from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
 
-_DESCRIPTION = "Any tensor layout to any other, any size to any other, in one dispatch, on any Vulkan device."
+_DESCRIPTION = """\
+Any tensor layout to any other, any size to any other, on any Vulkan device, mostly in one dispatch: wide filters and
+partial tiles take a few."""
 _EPILOG = f"""\
 examples:
   restride devices                                      what can compute here

@@ -26,14 +26,17 @@ _MEANINGS = {
 }
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """``--to``, a scale and a zero point for each side, and the two choices of a conversion."""
+def add_options(parser: argparse.ArgumentParser, side: str = "IN") -> None:
+    """``--to``, a scale and a zero point for each side, and the two choices of a conversion.
+
+    side: of which file ``--axis`` is an axis.
+    """
     group = parser.add_argument_group("elements")
     group.add_argument("--to", type=_element_type, metavar="TYPE", help="element type of OUT (default: that of IN)")
     for name, meaning in _MEANINGS.items():
         group.add_argument(_option(name), type=_number, nargs="+", metavar="N", help=f"{meaning}: one, or one an index")
     group.add_argument(
-        "--axis", type=int, default=-1, metavar="N", help="the axis of IN that several of them lie along (default: -1)"
+        "--axis", type=int, default=-1, metavar="N", help=f"the axis of {side} that several lie along (default: -1)"
     )
     group.add_argument(
         "--rounding", choices=ROUNDINGS, default=ROUNDINGS[0], help="of what becomes an integer (default: %(default)s)"

@@ -12,6 +12,7 @@ from restride.conformance.case import Case
 from restride.conformance.catalogue import CATALOGUES, catalogue, read_cases
 from restride.conformance.operations import require_valid
 from restride.conformance.selection import select
+from restride.conformance.spelling import PARAMETERS
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 
@@ -88,10 +89,12 @@ def _text(name: str) -> str:
         if len(data) > _LARGEST_FILE:
             raise UsageError(f"case file {name} is larger than {_LARGEST_FILE >> 20} MiB")
         return data.decode("utf-8")
-    except FileNotFoundError:
-        known = ", ".join(CATALOGUES)
-        raise UsageError(f"{name!r} is neither a catalogue ({known}) nor a case file") from None
     except (OSError, UnicodeDecodeError) as error:
+        if name.partition(" ")[0] in PARAMETERS:  # a long one is no name that a file may have
+            raise UsageError(f"{name!r} is no case file; a case itself goes with --repro") from None
+        if isinstance(error, FileNotFoundError):
+            known = ", ".join(CATALOGUES)
+            raise UsageError(f"{name!r} is neither a catalogue ({known}) nor a case file") from None
         raise UsageError(f"case file {name} cannot be read: {error}") from error
 
 

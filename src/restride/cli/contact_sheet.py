@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from restride import reference
-from restride.cli.comparison import Array
+from restride.cli.comparison import Array, Comparison
 from restride.cli.files import pillow, write_whole
 from restride.cli.photograph import Photograph
 from restride.cli.tour import Step
@@ -38,6 +37,8 @@ class Outcome(Protocol):
     def result(self) -> Array: ...
     @property
     def milliseconds(self) -> float: ...
+    @property
+    def comparison(self) -> Comparison: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,18 +77,18 @@ def draw_contact_sheet(path: Path, photo: Photograph, outcomes: Sequence[Outcome
 def _panels(photo: Photograph, outcomes: Sequence[Outcome]) -> list[Panel]:
     found = {(outcome.step.name, outcome.step.src.dtype.name): outcome for outcome in outcomes}
     cropped, planes = found["crop + flip", "u8"], found["HWC->CHW", "u8"]
-    fused, enlarged = outcomes[-1], found["enlarge, linear", "f32"]
+    fused, enlarged = outcomes[-1], found["enlarge, cubic", "f32"]
     height, width, _ = photo.pixels.shape
     panels = [
         Panel(photo.pixels, "the photograph", f"{photo.title}, {width} x {height}"),
         Panel(cropped.result, "cropped and flipped", _caption(cropped)),
         Panel(_tinted_planes(planes.result), "HWC->CHW: three planes in memory", _caption(planes)),
     ]
-    for mode in ("nearest", "linear"):
+    for mode in ("nearest", "antialiased"):
         outcome = found[f"shrink, {mode}", "u8"]
         panels.append(Panel(_as_pixels(outcome.result), f"shrunk, {mode}", _caption(outcome)))
     panels.append(Panel(_as_pixels(fused.result), "all four steps in one dispatch, linear", _caption(fused)))
-    for mode in ("nearest", "linear"):
+    for mode in ("nearest", "cubic"):
         outcome = found[f"enlarge, {mode}", "u8"]
         panels.append(Panel(_detail(_as_pixels(outcome.result)), f"enlarged, {mode} (detail)", _caption(outcome)))
     panels.append(_difference(enlarged, planes_f32=found["HWC->CHW", "f32"].result))
@@ -99,17 +100,17 @@ def _caption(outcome: Outcome) -> str:
 
 
 def _difference(outcome: Outcome, planes_f32: Array) -> Panel:
-    """How far the f32 result is from numpy's, brightened until it shows."""
+    """How far the f32 result is from numpy's: black is equal, white the most that is allowed."""
     sizes = outcome.result.shape[1:]
-    answer = reference.resample(planes_f32, sizes, mode="linear")
+    answer = reference.resample(planes_f32, sizes, mode="cubic")
     distance = np.abs(outcome.result.astype(np.float64) - answer).max(axis=0)
-    largest = float(distance.max())
-    gain = 2.0 ** math.floor(-math.log2(largest)) if largest else 1.0
-    glow = np.clip(_detail(distance) * gain, 0, 1)[:, :, np.newaxis]
+    comparison = outcome.comparison
+    share = np.clip(_detail(distance) / comparison.allowed, 0, 1) if comparison.allowed else _detail(distance)
     # Black over orange to white.
-    pixels = np.clip(255 * glow * np.array([2.2, 1.3, 0.6]), 0, 255).astype(np.uint8)
-    title = f"|restride - numpy| x {gain:,.0f} (detail)" if largest else "|restride - numpy|: equal (detail)"
-    return Panel(pixels, title, f"enlarged, linear, f32: largest {largest:.2g} of 1.0")
+    pixels = np.clip(255 * share[:, :, np.newaxis] * np.array([2.2, 1.3, 0.6]), 0, 255).astype(np.uint8)
+    verdict = "rounding of last bits, OK" if comparison.passed else "FAILED"
+    text = f"cubic, f32: at most {comparison.difference:.1g}, allowed {comparison.allowed:.1g}: {verdict}"
+    return Panel(pixels, "distance from numpy (white: all that is allowed)", text)
 
 
 def _as_pixels(planes: Array) -> Array:

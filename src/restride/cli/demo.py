@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         outcomes = [_print_outcome(number, step, device) for number, step in enumerate(tour.steps, 1)]
         fusion_is_right = _print_fusion(tour, outcomes[-1], device)
     passed = sum(outcome.comparison.passed for outcome in outcomes)
-    print("allowed: 0 is bit for bit; linear in u8 may differ by 1, but only next to a rounding tie")
+    print("allowed: 0 is bit for bit; sums in u8 may differ by 1, but only next to a rounding tie")
     print(f"{passed} of {len(outcomes)} results are right, in {time.perf_counter() - start:.1f} s", flush=True)
     draw_contact_sheet(sheet, photo, outcomes, heading)
     print(f"contact sheet: {sheet}")

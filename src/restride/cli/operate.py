@@ -72,7 +72,8 @@ ONNX, oneDNN, DirectML and Pillow.
 
 --mode nearest takes every element type, the others f32, f16, bf16, f8 and integers of 8, 16 and 32 bits. What is
 interpolated goes through the scales and zero points of `restride reorder`, several of which lie along --axis of OUT,
-and is rounded once, to the type --to. A number with a point is the decimal number that it shows: 0.1 is a tenth.
+and is rounded once, to the type --to. --layout is that of `restride reorder` too; it may permute the axes of OUT, which
+the other options name as they are in IN. A number with a point is the decimal number that it shows: 0.1 is a tenth.
 Several numbers take all that follows: name the files before them, or end the numbers with another option or --.
 
 {_FILES}
@@ -82,7 +83,7 @@ examples:
   restride resample photo.jpg fits.png --sizes 224 224 --policy not_larger --antialias
   restride resample nchw.npy big.npy --scales 2 2 --mode nearest --check
   restride resample nchw.npy part.npy --sizes 512 512 --window 0:256 128:512 --mode cubic
-  restride resample photo.png planes.npy --sizes 224 224 --to f32 --dst-scale 255         0 to 255 becomes 0 to 1"""
+  restride resample photo.png planes.npy --sizes 224 224 --antialias --to f32 --dst-scale 255 --layout 'HWC->CHW'"""
 
 
 FileContent = FileArray | FileBuffer
@@ -122,7 +123,7 @@ def add_commands(commands: Commands) -> None:
     arithmetic.add_options(parser)
     parser = _add(commands, "resample", "another size for a file", _RESAMPLE, _resample)
     resizing.add_options(parser)
-    arithmetic.add_options(parser)
+    arithmetic.add_options(parser, "OUT, as it is before --layout permutes,")
 
 
 def _add(
@@ -158,7 +159,8 @@ def run(arguments: argparse.Namespace) -> int:
         output = buffer_of(result, source) if is_raw(arguments.output) else FileArray(result.numpy())
         seconds = time.perf_counter() - start
         print(
-            f"restride: {1000 * seconds:.1f} ms on {device.info.name} ({runtime_name(device)}), result read back",
+            f"restride: {1000 * seconds:.1f} ms on {device.info.name} ({runtime_name(device)}), kernels prepared and "
+            "result read back",
             file=sys.stderr,
         )
     if operation.note:
@@ -239,33 +241,50 @@ def _reorder(arguments: argparse.Namespace, file: FileContent) -> Operation:
             return compare_bits(result, answer)
         return compare_flushed(result, answer, reference.reorder(array, permutation, flush=True, **options))
 
-    is_logical = isinstance(file, FileArray) and not is_raw(arguments.output)
-    note = (
-        f"layout {layout!r} changes memory only, so the elements have the order of {arguments.input}; 'A->B', such as "
-        f"'NCHW->NHWC', permutes the axes"
-    )
     return Operation(
         dtype,
         tuple(desc.sizes[axis] for axis in order),
         lambda x: reorder(x, layout, **options),
         check,
-        note if is_logical and layout is not None and not is_permutation(layout) else "",
+        _note(arguments, file),
     )
 
 
 def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
+    layout: str | None = arguments.layout
     desc = file.desc
-    is_image = isinstance(file, FileArray) and file.is_image
-    axes = arguments.axes if arguments.axes is not None else (0, 1) if is_image else None
-    options = resizing.change(arguments, axes)
-    sizes = resizing.resized(desc, options)
-    # Scales and zero points are those of the interpolated elements.
-    options |= arithmetic.change(arguments, TensorDesc(desc.dtype, sizes), range(desc.rank))
+    order = axis_order(desc, layout)
+    asked = resizing.change(arguments, isinstance(file, FileArray) and file.is_image)
+    made = TensorDesc(desc.dtype, resizing.resized(desc, asked))
+    # Scales and zero points are those of the interpolated elements, whose axes are in the order of IN.
+    options, answered = (asked | arithmetic.change(arguments, made, axes) for axes in (order, range(desc.rank)))
+    dtype = options.get("dtype") or laid_out(made, layout).dtype
+    if dtype != desc.dtype:
+        options["dtype"] = answered["dtype"] = dtype
 
     def check(array: Array, result: Array) -> Comparison:
-        answer = reference.resample(array, **options)
-        if arguments.mode == "nearest" and options.keys().isdisjoint(arithmetic.SCALES):
+        answer = reference.resample(array, **answered).transpose(order)
+        if arguments.mode == "nearest" and answered.keys().isdisjoint(arithmetic.SCALES):
             return compare_bits(result, answer)
-        return compare_limits(result, answer, *reference.resample_limits(array, **options))
+        limits = (limit.transpose(order) for limit in reference.resample_limits(array, **answered))
+        return compare_limits(result, answer, *limits)
 
-    return Operation(arguments.to or desc.dtype, sizes, lambda x: resample(x, **options), check)
+    return Operation(
+        dtype,
+        tuple(made.sizes[axis] for axis in order),
+        lambda x: resample(x, layout=layout, **options),
+        check,
+        _note(arguments, file),
+    )
+
+
+def _note(arguments: argparse.Namespace, file: FileContent) -> str:
+    """What ``--layout`` did not change, of a file that holds the logical order; empty elsewhere."""
+    layout: str | None = arguments.layout
+    is_logical = isinstance(file, FileArray) and not is_raw(arguments.output)
+    if not is_logical or layout is None or is_permutation(layout):
+        return ""
+    return (
+        f"layout {layout!r} changes memory only, so the elements have the order of {arguments.input}; 'A->B', such as "
+        f"'NCHW->NHWC', permutes the axes"
+    )

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from restride.cli.exits import UsageError
 from restride.cli.indices import parse_index
 from restride.desc import TensorDesc
-from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES, Choice, resizing
+from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES, Choice, resizing, word_elsewhere
 
 _DEFAULTS = Choice()
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Sizes and scales, axes and window, and an option for each field of ``Choice``."""
-    parser.add_argument("--sizes", type=int, nargs="+", metavar="N", help="new sizes, one an axis")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", metavar="N", help="new sizes, one an axis: of an image height and width"
+    )
     parser.add_argument(
         "--scales", type=_number, nargs="+", metavar="F", help="new elements for each old one, one an axis"
     )
@@ -24,14 +27,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--window", type=_part, nargs="+", metavar="A:B", help="the part of OUT to make, one an axis: 0:10 5:9"
     )
+    parser.add_argument(
+        "--layout", help="of OUT, as `restride reorder` takes it: 'HWC->CHW', a name, a tag (default: that of IN)"
+    )
     group = parser.add_argument_group("rules")
     for option, known, text in (
         ("--mode", MODES, "what an output is made of"),
         ("--coordinates", COORDINATES, "where an output reads"),
-        ("--nearest", NEAREST_RULES, "which element is the nearest"),
+        ("--nearest", NEAREST_RULES, "of mode nearest: which element it is"),
     ):
         default = getattr(_DEFAULTS, option.removeprefix("--"))
-        group.add_argument(option, choices=known, default=default, help=f"{text} (default: %(default)s)")
+        group.add_argument(
+            option,
+            type=partial(_word, option.removeprefix("--"), known),
+            choices=known,
+            default=default,
+            help=f"{text} (default: %(default)s)",
+        )
     group.add_argument(
         "--policy",
         dest="keep_aspect_ratio_policy",
@@ -47,7 +59,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="the slope at 1 of mode cubic (default: %(default)s)",
     )
     group.add_argument(
-        "--extrapolation-value", type=_number, default=0.0, metavar="F", help="what reads beyond the ends of --roi give"
+        "--extrapolation-value",
+        type=_number,
+        default=0.0,
+        metavar="F",
+        help="of tf_crop_and_resize: what reads beyond the ends give",
     )
     for option, text in (
         ("--roi", "of tf_crop_and_resize: the starts of all axes, then the ends"),
@@ -63,14 +79,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         group.add_argument(option, action="store_true", help=text)
 
 
-def change(arguments: argparse.Namespace, axes: Sequence[int] | None) -> dict[str, Any]:
-    """What the options ask of ``resample``, as its arguments.
+def change(arguments: argparse.Namespace, is_image: bool) -> dict[str, Any]:
+    """What the options ask of ``resample``, as its arguments, but the layout. Images have height and width for axes.
 
     Raises:
-        UsageError: neither sizes nor scales.
+        UsageError: neither sizes nor scales, or not two for an image.
     """
     if arguments.sizes is None and arguments.scales is None:
         raise UsageError("one of these is required: --sizes, --scales (see `restride resample --help`)")
+    axes = arguments.axes
+    if axes is None and is_image:
+        _require_two(arguments)
+        axes = (0, 1)
     return {
         "sizes": arguments.sizes,
         "scales": arguments.scales,
@@ -79,6 +99,15 @@ def change(arguments: argparse.Namespace, axes: Sequence[int] | None) -> dict[st
         "extrapolation_value": arguments.extrapolation_value,
         **{name: getattr(arguments, name) for name in Choice._fields},
     }
+
+
+def _require_two(arguments: argparse.Namespace) -> None:
+    for name in ("sizes", "scales"):
+        given = getattr(arguments, name)
+        if given is not None and len(given) != 2:
+            raise UsageError(
+                f"an image is resized along height and width: give 2 {name}, not {len(given)}, or name others by --axes"
+            )
 
 
 def resized(src: TensorDesc, asked: dict[str, Any]) -> tuple[int, ...]:
@@ -91,6 +120,13 @@ def resized(src: TensorDesc, asked: dict[str, Any]) -> tuple[int, ...]:
     return resizing(
         src.sizes, asked["sizes"], asked["scales"], asked["axes"], asked["window"], choice, src.__str__
     ).sizes
+
+
+def _word(argument: str, known: Sequence[str], text: str) -> str:
+    """A word of the option as it is; argparse refuses those that are not ``known``, but says nothing of them."""
+    if hint := word_elsewhere(argument, text):
+        raise argparse.ArgumentTypeError(f"invalid choice: {text!r} (choose from {', '.join(known)}); {hint}")
+    return text
 
 
 def _number(text: str) -> int | float:

@@ -23,6 +23,9 @@ Array = npt.NDArray[Any]
 FUSED_SIZES = (224, 224)
 """What many vision models read."""
 
+_TAPS = {"nearest": 1, "linear": 4, "cubic": 16}
+"""Source elements of an output, along two axes."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -90,8 +93,8 @@ def make_tour(pixels: Array, device: Device) -> Tour:
     as_f32 = _steps(scaled, photo, crop)
     # From the photograph itself, through views, in one dispatch; and with each intermediate result in memory.
     planes_answer = reference.reorder(_cropped(scaled, crop), "HWC->CHW")
-    fused = _resize("crop + flip + HWC->CHW + resize", crop.view(photo), planes_answer, FUSED_SIZES, "linear")
-    unfused = (as_f32[0], as_f32[1], _resize("resize", as_f32[1].dst, planes_answer, FUSED_SIZES, "linear"))
+    fused = _resize("crop + flip + HWC->CHW + resize", crop.view(photo), planes_answer, FUSED_SIZES)
+    unfused = (as_f32[0], as_f32[1], _resize("resize", as_f32[1].dst, planes_answer, FUSED_SIZES))
     return Tour((*as_u8, *as_f32, fused), fused, unfused, crop)
 
 
@@ -127,29 +130,33 @@ def _steps(pixels: Array, photo: Tensor, crop: Crop) -> list[Step]:
             lambda result: compare_bits(result, planes_answer),
         ),
         _resize("shrink", planes, planes_answer, down, "nearest"),
-        _resize("shrink", planes, planes_answer, down, "linear"),
+        _resize("shrink", planes, planes_answer, down, antialias=True),
         _resize("enlarge", planes, planes_answer, up, "nearest"),
-        _resize("enlarge", planes, planes_answer, up, "linear"),
+        _resize("enlarge", planes, planes_answer, up),
+        _resize("enlarge", planes, planes_answer, up, "cubic"),
     ]
 
 
-def _resize(name: str, src: Tensor, source: Array, sizes: tuple[int, int], mode: str) -> Step:
+def _resize(
+    name: str, src: Tensor, source: Array, sizes: tuple[int, int], mode: str = "linear", antialias: bool = False
+) -> Step:
     """A resample of ``src``, whose elements are those of ``source``, along its last two axes."""
     dst = empty(TensorDesc(src.dtype, (*src.sizes[:-2], *sizes)), src.device)
+    asked: dict[str, Any] = {"mode": mode, "antialias": antialias}
 
     def check(result: Array) -> Comparison:
-        answer = reference.resample(source, sizes, mode=mode)
+        answer = reference.resample(source, sizes, **asked)
         if mode == "nearest":
             return compare_bits(result, answer)
-        return compare_limits(result, answer, *reference.resample_limits(source, sizes, mode=mode))
+        return compare_limits(result, answer, *reference.resample_limits(source, sizes, **asked))
 
     return Step(
-        f"{name}, {mode}",
+        f"{name}, {'antialiased' if antialias else mode}",
         src,
         dst,
-        lambda: resample(src, sizes, mode=mode, out=dst),
+        lambda: resample(src, sizes, **asked, out=dst),
         check,
-        4 if mode == "linear" else 1,
+        src.desc.numel if antialias else _TAPS[mode],
     )
 
 

@@ -15,7 +15,7 @@ from restride.conformance.scale_values import arguments, is_arithmetic
 from restride.conformance.spelling import PARAMETERS, Sizes
 from restride.conformance.windows import Window
 from restride.errors import DescriptorError
-from restride.sampling import Choice, Resizing, resizing
+from restride.sampling import Choice, Resizing, outside_value, resizing
 
 Array = np.ndarray[Any, Any]
 
@@ -102,7 +102,9 @@ def resized(case: Case) -> Resizing:
             raise DescriptorError(f"a gradient and its source have equally many axes: {case}")
         old, sizes = case.dst.sizes, tuple(old[axis] for axis in given["axes"])
     where: Callable[[], str] = case.__str__
-    return resizing(old, sizes, given.get("scales"), given["axes"], given.get("window"), choice, where)
+    found = resizing(old, sizes, given.get("scales"), given["axes"], given.get("window"), choice, where)
+    outside_value(given.get("extrapolation_value", 0.0), choice, where)
+    return found
 
 
 def resampled_sizes(case: Case) -> Sizes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from restride.sampling.band import MODES, NEAREST_RULES, Sampling
+from restride.sampling.choice import POLICIES, Choice, outside_value, word_elsewhere
 from restride.sampling.chunks import MOST_TAPS, Parts, Rows, Sums, steps
 from restride.sampling.coordinates import COORDINATES
-from restride.sampling.factors import real
-from restride.sampling.resizing import POLICIES, Choice, Resizing, resized_axes, resizing
+from restride.sampling.resizing import Resizing, resized_axes, resizing
 
 __all__ = [
     "COORDINATES",
@@ -20,8 +20,9 @@ __all__ = [
     "Rows",
     "Sampling",
     "Sums",
-    "real",
+    "outside_value",
     "resized_axes",
     "resizing",
     "steps",
+    "word_elsewhere",
 ]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from restride.errors import DescriptorError
+from restride.integers import LIMIT
 
 _Where = Callable[[], str]
 
@@ -29,6 +30,21 @@ def members(argument: str, values: Any, where: _Where) -> tuple[Any, ...]:
         return tuple(values)
     except TypeError:
         raise DescriptorError(f"{argument} must be a sequence of numbers, got {values!r}, for {where()}") from None
+
+
+def one_per_axis(argument: str, values: Any, where: _Where, kind: type = numbers.Real) -> Any:
+    """``values``, unless it is a bare number of ``kind``, which says nothing of how many axes it is for.
+
+    Raises:
+        DescriptorError: it is one.
+    """
+    if isinstance(values, kind) and not isinstance(values, bool | np.bool_):
+        members = "integers" if kind is numbers.Integral else "numbers"
+        raise DescriptorError(
+            f"{argument} must be a sequence of {members}, one per axis, e.g. ({values}, {values}), got {values}, for "
+            f"{where()}"
+        )
+    return values
 
 
 def fractions(argument: str, values: Any, where: _Where) -> tuple[Fraction, ...]:
@@ -54,9 +70,19 @@ def scale_factors(scales: tuple[Any, ...], where: _Where) -> tuple[Fraction, ...
     return factors
 
 
-def scaled_size(size: int, value: Any) -> int:
-    """``trunc(size * scale)``, in f64 for a float as torch, ONNX and numpy compute it: 100 * 0.29 is 28."""
-    return int(size * (_rational(value) if isinstance(value, numbers.Rational) else float(value)))
+def scaled_sizes(sizes: Sequence[int], scales: Sequence[Any], where: _Where) -> tuple[int, ...]:
+    """``trunc(size * scale)`` each, in f64 for a float as torch, ONNX and numpy compute it: 100 * 0.29 is 28.
+
+    Raises:
+        DescriptorError: more than any size can be.
+    """
+    made = []
+    for place, (size, scale) in enumerate(zip(sizes, scales, strict=True)):
+        product = size * (_rational(scale) if isinstance(scale, numbers.Rational) else float(scale))
+        if product >= LIMIT:
+            raise DescriptorError(f"scales[{place}] {scale} makes 2^512 elements or more of {size}, for {where()}")
+        made.append(int(product))
+    return tuple(made)
 
 
 def _rational(value: numbers.Rational) -> Fraction:

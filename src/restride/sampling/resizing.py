@@ -6,35 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, SupportsIndex
+from numbers import Integral
+from typing import Any, SupportsIndex
 
-import numpy as np
-
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError
 from restride.integers import integers
-from restride.sampling.band import MODES, NEAREST_RULES, Sampling
-from restride.sampling.coordinates import COORDINATES, Ends, Line, line, line_of_offsets
-from restride.sampling.factors import fraction, fractions, members, scale_factors, scaled_size
-
-POLICIES = ("stretch", "not_larger", "not_smaller")
+from restride.sampling.band import Sampling
+from restride.sampling.choice import Choice, require_choice
+from restride.sampling.coordinates import Ends, Line, line, line_of_offsets
+from restride.sampling.factors import fractions, members, one_per_axis, scale_factors, scaled_sizes
 
 _Where = Callable[[], str]
-
-
-class Choice(NamedTuple):
-    """What a resampling is asked for besides sizes: the arguments of ``rs.resample`` of the same names."""
-
-    mode: str = "linear"
-    coordinates: str = "half_pixel"
-    nearest: str = "half_up"
-    cubic_a: float = -0.75
-    antialias: bool = False
-    exclude_outside: bool = False
-    roi: Any = None
-    keep_aspect_ratio_policy: str = "stretch"
-    input_offsets: Any = None
-    output_offsets: Any = None
-    recompute_scale_factor: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,7 +86,9 @@ def resizing(
         DescriptorError: the arguments do not fit each other or the source.
         UnsupportedError: a name that is none of those known, which are listed.
     """
-    _require_names(choice, where)
+    require_choice(choice, where)
+    sizes = one_per_axis("sizes", sizes, where, Integral)
+    scales = one_per_axis("scales", scales, where)
     new_sizes = None if sizes is None else integers("sizes", sizes, where)
     scales = None if scales is None else members("scales", scales, where)
     factors = None if scales is None else scale_factors(scales, where)
@@ -123,7 +107,7 @@ def resizing(
             )
         new_sizes, factors = _keeping_aspect(choice.keep_aspect_ratio_policy, old, new_sizes, where)
     elif new_sizes is None:
-        new_sizes = tuple(scaled_size(size, scale) for size, scale in zip(old, scales or (), strict=True))
+        new_sizes = scaled_sizes(old, scales or (), where)
     elif factors is not None and choice.input_offsets is None and choice.output_offsets is None:
         _require_agreement(old, new_sizes, scales or (), where)
     for axis, size, before in zip(its_axes, new_sizes, old, strict=True):
@@ -155,38 +139,6 @@ def resizing(
 def _shared(resized: Resizing) -> Resizing:
     """Of equal ones the first, which remembers what it reads."""
     return resized
-
-
-def _require_names(choice: Choice, where: _Where) -> None:
-    for argument, known in (
-        ("mode", MODES),
-        ("coordinates", COORDINATES),
-        ("nearest", NEAREST_RULES),
-        ("keep_aspect_ratio_policy", POLICIES),
-    ):
-        value = getattr(choice, argument)
-        if not isinstance(value, str) or value not in known:
-            raise UnsupportedError(f"{argument} {value!r} is not one of {', '.join(map(repr, known))}, for {where()}")
-    for argument in ("antialias", "exclude_outside", "recompute_scale_factor"):
-        if not isinstance(getattr(choice, argument), bool | np.bool_):
-            raise DescriptorError(f"{argument} must be True or False, got {getattr(choice, argument)!r}, for {where()}")
-    for argument in ("antialias", "exclude_outside"):
-        if getattr(choice, argument) and choice.mode not in ("linear", "cubic"):
-            raise DescriptorError(f"{argument} goes with mode 'linear' or 'cubic', not {choice.mode!r}, for {where()}")
-    fraction("cubic_a", choice.cubic_a, where)
-    has_offsets = choice.input_offsets is not None or choice.output_offsets is not None
-    if choice.coordinates != "half_pixel" and (has_offsets or choice.mode == "area"):
-        other = "input_offsets and output_offsets" if has_offsets else "mode 'area'"
-        raise DescriptorError(
-            f"{other} say where to read, and so does coordinates {choice.coordinates!r}, for {where()}"
-        )
-    if has_offsets and choice.mode == "area":
-        raise DescriptorError(f"mode 'area' has no input_offsets or output_offsets, for {where()}")
-    if (choice.roi is not None) != (choice.coordinates == "tf_crop_and_resize"):
-        raise DescriptorError(
-            f"roi goes with coordinates 'tf_crop_and_resize', and it with a roi; coordinates are "
-            f"{choice.coordinates!r} and roi {choice.roi!r}, for {where()}"
-        )
 
 
 def resized_axes(
@@ -228,11 +180,11 @@ def _keeping_aspect(
 
 
 def _require_agreement(old: tuple[int, ...], sizes: tuple[int, ...], scales: Sequence[Any], where: _Where) -> None:
-    for before, size, scale in zip(old, sizes, scales, strict=True):
-        if scaled_size(before, scale) != size:
+    for before, size, scale, made in zip(old, sizes, scales, scaled_sizes(old, scales, where), strict=True):
+        if made != size:
             raise DescriptorError(
-                f"sizes {sizes} and scales {tuple(scales)} contradict each other: {before} * {scale} is "
-                f"{scaled_size(before, scale)}, not {size}, for {where()}"
+                f"sizes {sizes} and scales {tuple(scales)} contradict each other: {before} * {scale} is {made}, not "
+                f"{size}, for {where()}"
             )
 
 
