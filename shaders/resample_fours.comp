@@ -1,8 +1,9 @@
 // Resampling along one axis with many taps: a load takes four elements of the source.
 //
-// ALONG: four taps of one output pixel, in eight rows, which share the weights. Rows of the table begin at a multiple of four.
-//   A pixel is an element, or CHANNELS of them side by side: four pixels of three channels are three loads.
-// Otherwise four neighbours, which share taps and weights; an invocation makes whole words of the destination.
+// ALONG: four taps of one output pixel, in eight rows, which share the weights. A pixel is an element, or CHANNELS of them side
+//   by side: four pixels of three channels are three loads.
+// Otherwise four neighbours along axis 0, which share taps and weights. The last four of a row may begin inside those before.
+// ALIGNED: what is loaded and stored are whole fours. Otherwise it is put together of words, which takes about twice as long.
 // The bits are those of resample.comp, but for the sign of a NaN, which a compiler may choose.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -22,10 +23,11 @@ layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by
 
 layout(constant_id = 7) const uint TAP_AXIS = 0;
 layout(constant_id = 8) const uint UNROLLED = 0;  // fours of taps that are no loop: a quarter faster on llvmpipe
+layout(constant_id = 9) const bool ALIGNED = true;
 #ifdef ALONG
-layout(constant_id = 9) const uint ROW_AXIS = 0;  // one without a table
-layout(constant_id = 10) const uint CHANNELS = 1;  // 1 to 4
-layout(constant_id = 11) const uint CHANNEL_AXIS = 0;  // of more than one
+layout(constant_id = 10) const uint ROW_AXIS = 0;  // one without a table
+layout(constant_id = 11) const uint CHANNELS = 1;  // 1 to 4
+layout(constant_id = 12) const uint CHANNEL_AXIS = 0;  // of more than one
 #endif
 
 #define SCALES
@@ -52,15 +54,27 @@ uint taps, tap_stride, table_row;
     }
 #include "axes.glsl"
 
-// offset is a multiple of four.
+// The words of four elements that begin in the middle of one; no word is read that has none of them.
+// Of bytes 6 to 9: the upper half of word 1, and of word 2 the lower one. Shifts go by 1 to 31, or are left out.
+uvec2 words_at(uint offset) {
+    uint lanes = 32u / SRC_WIDTH;
+    uint first = offset / lanes;
+    uint last = (offset + 3u) / lanes;
+    uint shift = offset % lanes * SRC_WIDTH;
+    uvec2 low = uvec2(src[first], src[min(first + 1u, last)]);
+    uvec2 high = uvec2(low.y, src[last]);
+    return shift == 0u ? low : low >> shift | high << (32u - shift);
+}
+
+// Four elements side by side.
 vec4 four_at(uint offset) {
     uvec4 bits;
-    if (SRC_WIDTH == 8u) {
-        bits = uvec4(src[offset / 4u]) >> uvec4(0u, 8u, 16u, 24u) & 0xFFu;
+    if (SRC_WIDTH == 32u) {
+        bits = ALIGNED ? src4[offset / 4u] : uvec4(src[offset], src[offset + 1u], src[offset + 2u], src[offset + 3u]);
     } else if (SRC_WIDTH == 16u) {
-        bits = src2[offset / 4u].xxyy >> uvec4(0u, 16u, 0u, 16u) & 0xFFFFu;
+        bits = (ALIGNED ? src2[offset / 4u] : words_at(offset)).xxyy >> uvec4(0u, 16u, 0u, 16u) & 0xFFFFu;
     } else {
-        bits = src4[offset / 4u];
+        bits = uvec4(ALIGNED ? src[offset / 4u] : words_at(offset).x) >> uvec4(0u, 8u, 16u, 24u) & 0xFFu;
     }
     vec4 four;
     [[unroll]] for (uint n = 0u; n < 4u; ++n) {
@@ -76,9 +90,9 @@ const uint MOST_UNROLLED = 8;
 // Narrow floats are taken apart by integers, which takes long to compile.
 uint unrolled() { return SRC_TYPE == F32 || is_integer(SRC_TYPE) ? UNROLLED : 0u; }
 
-#ifdef ALONG
-
 #include "blocks.glsl"
+
+#ifdef ALONG
 
 const uint ROWS = 8;
 
@@ -184,17 +198,32 @@ void add_tap(inout vec4 sums, float weight, uint tap) {
     sums = result;
 }
 
+// Pieces go along axis 0.
+#define VISIT_PIECE(k) \
+    IF_AXIS(k) { \
+        uint rest = k == 0 ? 0u : DIVIDE_BY_SIZE(outer, k); \
+        uint coordinate = k == 0 ? along : outer - rest * SIZE(k); \
+        dst_offset += coordinate * DST(k); \
+        VISIT_AXIS(k) \
+        outer = k == 0 ? outer : rest; \
+    }
+
 void main() {
     load_axes();
+    uvec4 divisors = parameters[1];
     uint number = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     if (number >= dispatch.pieces) {
         return;
     }
-    uint index = number * 4u;
+    Place place = place_of(number, divisors);
+    uint outer = place.outer;
+    // Of a row of 10 the last piece is elements 6 to 9, of which the piece before makes 6 and 7.
+    uint along = min(4u * place.piece, SIZE(0) - 4u);
+    uint made_before = 4u * place.piece - along;
     src_offset = dispatch.src_base;
     pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
     uint dst_offset = dispatch.dst_base;
-    FOR_COORDINATES_OF_INDEX
+    FOR_AXES_INWARD_OUT(VISIT_PIECE)
 
     vec4 sums = vec4(NOTHING);
     [[unroll]] for (uint four = 0u; four < MOST_UNROLLED; ++four) {
@@ -219,8 +248,14 @@ void main() {
         dst[dst_offset / 4u] = bits[0] | bits[1] << 8 | bits[2] << 16 | bits[3] << 24;
     } else if (DST_WIDTH == 16u) {
         dst2[dst_offset / 4u] = uvec2(bits[0] | bits[1] << 16, bits[2] | bits[3] << 16);
-    } else {
+    } else if (ALIGNED) {
         dst4[dst_offset / 4u] = uvec4(bits[0], bits[1], bits[2], bits[3]);
+    } else {
+        [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+            if (lane >= made_before) {
+                dst[dst_offset + lane] = bits[lane];
+            }
+        }
     }
 }
 

@@ -16,7 +16,6 @@ from twin_axes import (
     pieces,
     put,
     put_made,
-    walk,
 )
 
 from restride.kernel import KernelSpec
@@ -208,15 +207,15 @@ def _from_groups(
     return loaded + words[4 * axes[0].table + coordinates[0]] % group
 
 
-def _four_at(source: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """Four elements in one load, as f32; a new last axis of them."""
-    assert not (offset % 4).any()
+def _four_at(source: np.ndarray, offset: np.ndarray, aligned: bool) -> np.ndarray:
+    """Four elements side by side, as f32; a new last axis of them."""
+    assert not (aligned and (offset % 4).any())
     return at(source, offset[..., None] + np.arange(4)).astype(np.float32)
 
 
 def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     """resample_fours.comp with ALONG: pieces are pixels along the axis of the taps, in blocks of eight rows."""
-    position, unrolled, row, channels, channel_axis = kernel.constants[7:12]
+    position, unrolled, aligned, row, channels, channel_axis = kernel.constants[7:13]
     taps, table = axes[position].taps, axes[position]
     assert kernel.constants[:2] == (32, 0)
     assert kernel.constants[6] & 3 == 1
@@ -243,7 +242,7 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     offset = (src[:, None] + np.minimum(of_row, axes[row].size - 1) * axes[row].src) % (1 << 32)
     source = by_elements(windows[0], kernel_types(kernel)[0])
     starts = offset[..., None] + 4 * np.arange(taps // 4 * channels)
-    runs = _four_at(source, starts).reshape(*offset.shape, taps, channels)
+    runs = _four_at(source, starts, bool(aligned)).reshape(*offset.shape, taps, channels)
     total = _sum(weights[:, None, None], [runs[:, :, tap] for tap in range(taps)])
     is_row = np.broadcast_to((of_row < axes[row].size)[..., None], total.shape)
     dst = dst[:, None, None] + of_row[..., None] * axes[row].dst + (channel * axes[channel_axis].dst) * (channels > 1)
@@ -259,21 +258,32 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
 def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     """resample_fours.comp without ALONG: four neighbours, which share their taps."""
     push = ScaledPush(*kernel.push)
-    position, unrolled = kernel.constants[7:9]
+    position, unrolled, aligned = kernel.constants[7:10]
     table, first_axis = axes[position], axes[0]
     assert kernel.constants[6] & 3 == 1
     assert (first_axis.src, first_axis.dst, first_axis.table) == (1, 1, 0)
     assert unrolled <= min(table.taps // 4, MOST_UNROLLED)
-    _, dst, coordinates = walk(4 * pieces(kernel, 128), axes)
-    src = np.full(len(dst), push.src_base, np.int64)
+    piece, _, outer = _place(kernel, parameters)
+    coordinates = [np.minimum(4 * piece, first_axis.size - 4)]
+    made_before = 4 * piece - coordinates[0]
+    assert not made_before.any() or (not aligned and kernel.constants[0] == 32)
+    for axis in axes[1:]:
+        rest = axis.divide_by_size(outer)
+        coordinates.append(outer - rest * axis.size)
+        outer = rest
+    assert not outer.any()
+    src, dst = np.full(len(piece), push.src_base, np.int64), np.full(len(piece), push.dst_base, np.int64)
     for k, (axis, coordinate) in enumerate(zip(axes, coordinates, strict=True)):
         src += _row(parameters, axis, coordinate)[1] if k == position else coordinate * axis.src
+        dst += coordinate * axis.dst
     weights, _ = _row(parameters, table, coordinates[position])
     source = by_elements(windows[0], kernel_types(kernel)[0])
-    total = _sum(weights[:, None], [_four_at(source, (src + tap * table.src) % (1 << 32)) for tap in range(table.taps)])
-    made = (dst + push.dst_base)[:, None] + np.arange(4)
-    assert not (made[:, 0] % 4).any()
+    of_taps = [_four_at(source, (src + tap * table.src) % (1 << 32), bool(aligned)) for tap in range(table.taps)]
+    total = _sum(weights[:, None], of_taps)
+    made = dst[:, None] + np.arange(4)
+    assert not (made[:, 0] % 4).any() or (not aligned and kernel.constants[0] == 32)
     places = pair_places(kernel, axes, coordinates, len(dst))
     steps = [first_axis.pairs[side] * np.arange(4) for side in (0, 1)]
-    of_lanes = [((place[:, None] + step) % (1 << 32)).ravel() for place, step in zip(places, steps, strict=True)]
-    put_made(kernel, windows[1], _result(kernel, total).ravel(), made.ravel(), of_lanes)
+    is_own = np.arange(4) >= made_before[:, None]
+    of_lanes = [((place[:, None] + step) % (1 << 32))[is_own] for place, step in zip(places, steps, strict=True)]
+    put_made(kernel, windows[1], _result(kernel, total)[is_own], made[is_own], of_lanes)

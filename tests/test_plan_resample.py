@@ -81,30 +81,30 @@ def test_taps_are_the_worked_example():
     assert made.problem.axes[0].table.taps == 20
     # Planes and rows are one axis, of 405 blocks.
     assert (made.shader, made.total, made.first, made.lane_stride) == ("resample_along", 90_720, 224, 405)
-    assert made.axes == (0, 5, 1, 1, 0)
+    assert made.axes == (0, 5, 1, 1, 1, 0)
     apart = by_taps(problem("u8[3,1080,1920]{strides=(2073604,1920,1)}", "f32[3,1080,224]", WIDENED), ROOMY)
     assert (apart.total, apart.first, apart.lane_stride) == (90_720, 224, 135)
 
 
 def test_neighbours_are_the_worked_example():
     made = by_neighbours(problem("f32[3,1080,224]", "u8[3,224,224]", WIDENED))
-    assert (made.shader, made.total, made.axes) == ("resample_across", 37_632, (1, 2))
+    assert (made.shader, made.total, made.axes) == ("resample_across", 37_632, (1, 2, 1))
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
 def test_channels_side_by_side_are_one_pixel(channels):
     made = chosen(f"u8[2,9,64,{channels}]", f"f32[2,9,12,{channels}]")
     if channels == 5:
-        assert made.shader == "resample"
+        assert made.shader == "resample_across"
         return
     fours = made.problem.axes[made.axes[0]].table.taps // 4
     assert (made.shader, made.total, made.lane_stride) == ("resample_along", 12 * 3, 3)
-    assert made.axes == (int(channels > 1), fours // channels, 2 if channels > 1 else 1, channels, 0)
+    assert made.axes == (int(channels > 1), fours // channels, 1, 2 if channels > 1 else 1, channels, 0)
 
 
 def test_channels_of_a_planar_destination_lie_side_by_side_in_the_source_alone():
     made = chosen("u8[9,64,3]", "f32[9,12,3]{1,0,2}")
-    assert (made.shader, made.axes[0], made.axes[2:]) == ("resample_along", 0, (1, 3, 2))
+    assert (made.shader, made.axes[0], made.axes[2:]) == ("resample_along", 0, (1, 1, 3, 2))
 
 
 def test_many_taps_are_unrolled_in_part():
@@ -112,7 +112,7 @@ def test_many_taps_are_unrolled_in_part():
     assert made.problem.axes[0].table.taps > 32
     assert made.axes[1] == 8
     across = chosen("f32[1024,8]", "f32[16,8]")
-    assert (across.shader, across.axes) == ("resample_across", (1, 8))
+    assert (across.shader, across.axes) == ("resample_across", (1, 8, 1))
 
 
 BY_TAPS = ("f32[9,64]", "f32[9,12]", WIDENED, None)
@@ -123,9 +123,7 @@ BY_TAPS = ("f32[9,64]", "f32[9,12]", WIDENED, None)
     [
         ("f32[9,64]{strides=(128,2)}", "f32[9,12]", WIDENED, None),  # every second element
         ("f32[9,64]{strides=(64,-1),offset=63}", "f32[9,12]", WIDENED, None),  # from the other end
-        ("f32[9,63]{strides=(64,1)}", "f32[9,12]", WIDENED, None),  # the last four would end past the axis
-        ("f32[9,64]{strides=(64,1),offset=2}", "f32[9,12]", WIDENED, None),
-        ("f32[9,64]{strides=(65,1)}", "f32[9,12]", WIDENED, None),
+        ("f32[9,3]", "f32[9,12]", LINEAR, None),  # less than a four
         ("f32[9,64]", "u8[9,12]", WIDENED, None),  # elements share words
         ("f32[64]", "f32[12]", WIDENED, None),  # no rows
         ("f32[9,64]", "f32[9,12]", NEAREST, None),
@@ -134,13 +132,27 @@ BY_TAPS = ("f32[9,64]", "f32[9,12]", WIDENED, None)
         ("u8[9,64,3]{strides=(256,4,1)}", "f32[9,12,3]", WIDENED, None),  # pixels apart
         ("u8[9,64,3]{strides=(192,3,2)}", "f32[9,12,3]", WIDENED, None),
         ("u8[64,3]", "f32[12,3]", WIDENED, None),  # channels are no rows
-        ("u8[9,64,3]{strides=(194,3,1)}", "f32[9,12,3]", WIDENED, None),
     ],
 )
 def test_what_is_not_made_by_taps(src, dst, choice, axes):
     assert by_taps(problem(*BY_TAPS), ROOMY) is not None
     assert by_taps(problem(src, dst, choice, axes), ROOMY) is None
     assert chosen(src, dst, choice, axes).shader != "resample_along"
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("f32[9,63]{strides=(64,1)}", "f32[9,12]"),  # the last aligned four would end past the axis
+        ("f32[9,64]{strides=(64,1),offset=2}", "f32[9,12]"),
+        ("f32[9,64]{strides=(65,1)}", "f32[9,12]"),
+        ("u8[9,64,3]{strides=(194,3,1)}", "f32[9,12,3]"),
+        ("f16[9,61]", "f32[9,12]"),
+    ],
+)
+def test_fours_of_rows_that_are_not_whole_fours_are_put_together(src, dst):
+    made = by_taps(problem(src, dst, WIDENED), ROOMY)
+    assert (made.shader, made.axes[2]) == ("resample_along", 0)
 
 
 def test_whole_fours_that_no_binding_covers_are_not_made_by_taps():
@@ -159,13 +171,12 @@ BY_NEIGHBOURS = ("f32[40,8]", "f32[5,8]", WIDENED, None)
 @pytest.mark.parametrize(
     ("src", "dst", "choice", "axes"),
     [
-        ("f32[40,7]{strides=(8,1)}", "f32[5,7]{strides=(8,1)}", WIDENED, None),
+        ("f32[40,3]{strides=(8,1)}", "f32[5,3]{strides=(8,1)}", WIDENED, None),
+        ("f32[40,7]{strides=(8,1)}", "u8[5,7]{strides=(8,1)}", WIDENED, None),  # elements share words
         ("f32[40,8]{strides=(16,2)}", "f32[5,8]", WIDENED, None),
         ("f32[40,8]", "f32[5,8]{strides=(16,2)}", WIDENED, None),
-        ("f32[40,8]{strides=(9,1)}", "f32[5,8]", WIDENED, None),
-        ("f32[40,8]", "f32[5,8]{strides=(9,1)}", WIDENED, None),
-        ("f32[40,8]{strides=(8,1),offset=1}", "f32[5,8]", WIDENED, None),
-        ("f32[40,8]", "f32[5,8]{strides=(8,1),offset=1}", WIDENED, None),
+        ("f32[40,8]", "u8[5,8]{strides=(9,1)}", WIDENED, None),
+        ("f32[40,8]", "u8[5,8]{strides=(8,1),offset=1}", WIDENED, None),
         ("f32[40,8]", "f32[5,8]", NEAREST, None),
         ("f32[8,40]", "f32[8,5]", WIDENED, None),  # the innermost axis has the table
         ("f32[40,40,8]", "f32[5,5,8]", WIDENED, None),  # two tables
@@ -175,6 +186,22 @@ def test_what_is_not_made_by_neighbours(src, dst, choice, axes):
     assert by_neighbours(problem(*BY_NEIGHBOURS)) is not None
     assert by_neighbours(problem(src, dst, choice, axes)) is None
     assert chosen(src, dst, choice, axes).shader != "resample_across"
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "pieces"),
+    [
+        ("f32[40,7]{strides=(8,1)}", "f32[5,7]", 2),  # the second has three elements
+        ("f32[40,8]{strides=(9,1)}", "f32[5,8]", 2),
+        ("f32[40,8]", "f32[5,8]{strides=(9,1)}", 2),
+        ("f32[40,8]{strides=(8,1),offset=1}", "u8[5,8]", 2),
+        ("f32[40,8]", "f32[5,8]{strides=(8,1),offset=1}", 2),
+        ("u8[40,5]", "f32[5,5]", 2),
+    ],
+)
+def test_neighbours_that_are_not_whole_fours_are_put_together(src, dst, pieces):
+    made = by_neighbours(problem(src, dst, WIDENED))
+    assert (made.shader, made.first, made.axes[2]) == ("resample_across", pieces, 0)
 
 
 BY_ROWS = ("u8[8,8]", "u8[12,12]", LINEAR)
@@ -270,10 +297,10 @@ def test_a_load_of_a_group_ends_inside_the_window(src, dst):
 # --- tables in fours
 
 
-def in_fours_and_not(table: Table) -> tuple[dict[int, list[tuple[int, float]]], ...]:
+def in_fours_and_not(table: Table, aligned: bool) -> tuple[dict[int, list[tuple[int, float]]], ...]:
     """What each row reads with a weight, and which weights, in order."""
     found = []
-    for each in (table, table.in_fours()):
+    for each in (table, table.in_fours(aligned)):
         words = each.words(1)
         first = words[:, each.taps].astype(np.int64)
         assert first.min() >= 0
@@ -295,7 +322,7 @@ def test_fours_are_the_worked_example():
     """Area 12 -> 4 reads three each: the third row 6, 7 and 8."""
     (_, table), *_ = tables_of(TensorDesc("f32", (12,)), TensorDesc("f32", (4,)), AREA)
     table = replace(table, extent=12)
-    made = table.in_fours()
+    made = table.in_fours(aligned=True)
     assert (made.taps, made.words(3).shape) == (8, (4, 12))
     assert made.words(3)[2, 8] == 4 * 3
     third = np.float32(1 / 3)
@@ -308,7 +335,8 @@ def test_fours_are_the_worked_example():
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_rows_in_fours_read_the_same_with_the_same_weights(data):
-    extent = 4 * data.draw(st.integers(1, 30))
+    aligned = data.draw(st.booleans())
+    extent = data.draw(st.integers(1, 30)) * (4 if aligned else 1)
     size = data.draw(st.integers(1, 60))
     choice = Choice(
         data.draw(st.sampled_from(["linear", "cubic"])),
@@ -325,10 +353,11 @@ def test_rows_in_fours_read_the_same_with_the_same_weights(data):
         table = table.part(start, data.draw(st.integers(1, table.count - start)))
     if data.draw(st.booleans()):
         table = table.reversed()
-    made = table.in_fours()
+    made = table.in_fours(aligned)
+    assume(made.taps <= extent)
     assert made.taps % 4 == 0
-    assert not (made.words(1)[:, made.taps] % 4).any()
-    plain, fours = in_fours_and_not(table)
+    assert not (aligned and (made.words(1)[:, made.taps] % 4).any())
+    plain, fours = in_fours_and_not(table, aligned)
     assert fours == plain
     assert max(table.words(7).nbytes, made.words(7).nbytes) <= table.nbytes == made.nbytes
 
@@ -412,7 +441,7 @@ def test_pixels_in_blocks_of_rows_are_what_elements_are(types, rows, channels):
     src, dst = (TensorDesc(dtype, (2, rows, size, channels)) for dtype, size in zip(types, (48, 7), strict=True))
     (kernel,) = assert_same_bits(src, dst, WIDENED)
     assert kernel.shader == "resample_along"
-    assert kernel.constants[10] == channels
+    assert kernel.constants[11] == channels
 
 
 @pytest.mark.parametrize("types", [("u8", "u8"), ("f16", "f16"), ("f32", "f32"), ("f32", "u8"), ("u8", "f32")])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride import plan
+from restride import plan, remembered
 from restride.kernel import KernelSpec
 from restride.plan.invocations import by_elements
 
@@ -32,6 +32,11 @@ def elements(dtype: str, sizes: tuple[int, ...]) -> Array:
     return np.where(rng.random(sizes) < 0.05, rng.choice(some, sizes), numbers).astype(TYPES[dtype])
 
 
+def forget() -> None:
+    plan._remembered_resample.cache_clear()
+    remembered._made.cache_clear()
+
+
 @contextmanager
 def noted(device: rs.Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernels]:
     """The kernels that are started meanwhile, none of them remembered from before."""
@@ -42,11 +47,11 @@ def noted(device: rs.Device, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernel
         kernels.extend(batch)
         submit(batch, memories)
 
-    plan._remembered_resample.cache_clear()
+    forget()
     with monkeypatch.context() as patched:
         patched.setattr(device.runtime, "submit", submit_and_note)
         yield kernels
-    plan._remembered_resample.cache_clear()
+    forget()
 
 
 def assert_same_bits(

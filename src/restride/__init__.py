@@ -20,6 +20,8 @@ from restride.errors import (
     UnsupportedError,
 )
 from restride.ops import reorder, strided_slice
+from restride.planned import Plan
+from restride.plans import plan_reorder, plan_resample, plan_resample_backward
 from restride.quantization import dequantize, normalize, quantize
 from restride.resampling import resample, resample_backward, source_window
 from restride.tensor import Tensor, empty
@@ -33,6 +35,7 @@ __all__ = [
     "DeviceNotFound",
     "DeviceTimeout",
     "OutOfDeviceMemory",
+    "Plan",
     "RestrideError",
     "Tensor",
     "TensorDesc",
@@ -45,6 +48,9 @@ __all__ = [
     "empty",
     "from_buffer",
     "normalize",
+    "plan_reorder",
+    "plan_resample",
+    "plan_resample_backward",
     "quantize",
     "reference",
     "reorder",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy.typing as npt
@@ -12,19 +11,10 @@ from restride.desc.checks import packed_strides
 from restride.device import Device
 from restride.errors import DescriptorError
 from restride.host import host_array, host_bytes, raw_view
-from restride.kernel import KernelSpec, Limits
+from restride.injective import require_injective, require_like
 from restride.plan import Axis, byte_copy_kernels
-from restride.tensor import (
-    Tensor,
-    allocate,
-    as_desc,
-    as_device,
-    copy_elements,
-    empty,
-    new_destination,
-    require_copy,
-    require_like,
-)
+from restride.steps import RESULT, SOURCE, Site, Steps
+from restride.tensor import Tensor, as_desc, as_device, copy_elements, empty, require_copy
 
 
 def from_buffer(raw_bytes: Any, desc: TensorDesc | str, device: Device | None = None) -> Tensor:
@@ -38,7 +28,7 @@ def from_buffer(raw_bytes: Any, desc: TensorDesc | str, device: Device | None = 
     if data.nbytes < its_desc.nbytes:
         raise DescriptorError(f"raw_bytes has {data.nbytes} bytes, {its_desc} needs {its_desc.nbytes}")
     its_device = as_device(device)
-    memory = allocate(its_device, data.nbytes, its_desc)
+    memory = its_device.allocate(its_desc, data.nbytes)
     if data.nbytes:
         its_device.runtime.write(memory, 0, data)
     return Tensor(memory, its_desc, its_device)
@@ -79,7 +69,9 @@ def asarray(
 def _laid_out(tensor: Tensor, desc: TensorDesc) -> Tensor:
     if desc == tensor.desc and desc.nbytes == tensor.memory.nbytes:
         return Tensor(tensor.memory, desc, tensor.device)
-    laid_out = new_destination(desc, "desc", tensor.desc, tensor.device)
+    require_like(desc, "desc", tensor.desc)
+    require_injective(desc, "desc")
+    laid_out = empty(desc, tensor.device)
     copy_elements(tensor, laid_out)
     return laid_out
 
@@ -96,7 +88,7 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
         return empty(packed, device)
     dtype = packed.dtype
     host = host_bytes(array)
-    memory = allocate(device, host.data.nbytes, packed)
+    memory = device.allocate(packed, host.data.nbytes)
     device.runtime.write(memory, 0, host.data.data)
     if not any(value % dtype.itemsize for value in (host.offset, *host.strides)):
         strides = [stride // dtype.itemsize for stride in host.strides]
@@ -109,10 +101,10 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
         Axis(dtype.itemsize, 1, 1),
     )
 
-    def plan(limits: Limits) -> Iterable[KernelSpec]:
-        return byte_copy_kernels(axes, host.offset, limits)
-
-    device.run(plan, (memory, laid_out.memory))
+    steps = Steps(device.limits)
+    target = Site(RESULT, packed)
+    steps.add(Site(SOURCE, packed), target, lambda: byte_copy_kernels(axes, host.offset, device.limits))
+    device.run(steps, memory, laid_out.memory)
     return laid_out
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import NoReturn, Self
 
-from restride.errors import DescriptorError
+from restride.desc import TensorDesc
+from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime, list_devices, open_runtime
+from restride.steps import RESULT, SOURCE, Between, Steps
 
 MOST_PARAMETER_BYTES = 1 << 20
 """Parameters in flight for one operation. Past it the operation waits for its own first part: an axis of millions."""
-
-Planner = Callable[[Limits], Iterable[KernelSpec]]
 
 
 class Device:
@@ -82,24 +83,69 @@ class Device:
         """
         self.runtime.wait()
 
+    def batch(self) -> AbstractContextManager[None]:
+        """A context in which operations are recorded and handed to the device together, which costs less for each.
+
+        Their order stays, and so do results. Reading one of them inside hands over what is recorded so far. The kompute
+        runtime hands over each at once.
+        """
+        return self.runtime.batch()
+
     def close(self) -> None:
         """Wait, then free everything; tensors on the device raise ``DeviceLost`` from then on."""
         self._closed = True
         self.runtime.close()
 
-    def run(self, plan: Planner, memories: Sequence[Memory]) -> None:
-        """Start the kernels that ``plan`` makes for this device's limits."""
-        batch: list[KernelSpec] = []
+    def allocate(self, desc: TensorDesc, nbytes: int | None = None) -> Memory:
+        """A buffer for ``desc``, of the bytes that it needs unless said otherwise.
+
+        Raises:
+            OutOfDeviceMemory, UnsupportedError: there is no room for it; the message says what it was for.
+        """
+        try:
+            return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes)
+        except (OutOfDeviceMemory, UnsupportedError) as error:
+            raise type(error)(f"{error}; asked for {desc}") from error
+
+    def run(self, steps: Steps, src: Memory, dst: Memory) -> None:
+        """Start the steps of an operation, one after the other. What lies between is freed after its last use.
+
+        Raises:
+            UnsupportedError: the runtime cannot bind such buffers.
+        """
+        memories = {SOURCE: src, RESULT: dst}
+        last = {site.buffer: step for step in steps.steps for site in (step.src, step.dst)}
+        for step in steps.steps:
+            sites = (step.src, step.dst)
+            for site in sites:
+                if site.buffer not in memories:
+                    memories[site.buffer] = self._between(steps.between[site.buffer - RESULT - 1])
+            try:
+                self._submit(step.kernels(), tuple(memories[site.buffer] for site in sites))
+            except UnsupportedError as error:
+                raise UnsupportedError(f"{error}; asked for {step.src.desc} to {step.dst.desc}") from error
+            for site in sites:
+                if last[site.buffer] is step:
+                    memories.pop(site.buffer, None)
+
+    def _between(self, buffer: Between) -> Memory:
+        memory = self.allocate(buffer.desc)
+        if buffer.contents is not None:
+            self.runtime.write(memory, 0, memoryview(buffer.contents))
+        return memory
+
+    def _submit(self, kernels: Iterable[KernelSpec], memories: Sequence[Memory]) -> None:
+        part: list[KernelSpec] = []
         nbytes = 0
-        for kernel in plan(self.limits):
+        for kernel in kernels:
             if nbytes and nbytes + len(kernel.parameters) > MOST_PARAMETER_BYTES:
-                self.runtime.submit(batch, memories)
+                self.runtime.submit(part, memories)
                 self.runtime.wait()
-                batch, nbytes = [], 0
-            batch.append(kernel)
+                part, nbytes = [], 0
+            part.append(kernel)
             nbytes += len(kernel.parameters)
-        if batch:
-            self.runtime.submit(batch, memories)
+        if part:
+            self.runtime.submit(part, memories)
 
     def __enter__(self) -> Self:
         return self

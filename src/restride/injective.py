@@ -1,4 +1,4 @@
-"""Which layouts are safe to write: proofs that no element is reached twice, and that two views do not touch.
+"""Which layouts are fit to be written: the sizes and the type, no element reached twice, and views that do not touch.
 
 All answers are exact. Nested strides are proven at once, the rest by a search with a fixed number of steps, past which
 the question is refused rather than guessed.
@@ -7,6 +7,7 @@ the question is refused rather than guessed.
 from __future__ import annotations
 
 from restride.desc import TensorDesc
+from restride.dtypes import DType
 from restride.equation import STEPS, SearchTooLongError, Steps, shared_offset, solve
 from restride.errors import DescriptorError
 
@@ -45,6 +46,20 @@ def require_injective(desc: TensorDesc, argument: str) -> None:
         f"{argument} must not overlap itself: indices {min(one, other)} and {max(one, other)} share element "
         f"{desc.offset_of(one)} in {desc}"
     )
+
+
+def require_like(desc: TensorDesc, argument: str, like: TensorDesc, dtype: DType | None = None) -> None:
+    """Check that ``desc`` has the sizes of ``like``, and the element type ``dtype`` or that of ``like``.
+
+    Raises:
+        DescriptorError: it does not.
+    """
+    if desc.sizes != like.sizes:
+        raise DescriptorError(f"{argument} {desc} must have the sizes of {like}")
+    if dtype is None and desc.dtype != like.dtype:
+        raise DescriptorError(f"{argument} {desc} must have the element type of {like}; rs.reorder converts elements")
+    if dtype is not None and desc.dtype != dtype:
+        raise DescriptorError(f"{argument} {desc} must have the element type {dtype} that is asked for, from {like}")
 
 
 def written_by(desc: TensorDesc) -> TensorDesc:

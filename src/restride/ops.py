@@ -6,10 +6,13 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 from restride import views
-from restride.destination import arithmetic_of_result, destination, element_type, source_beside
-from restride.errors import DescriptorError
+from restride.desc import TensorDesc
+from restride.destination import Given, arithmetic_of_result, destination, element_type, require_out_of_sum
+from restride.kernel import Limits
 from restride.layout import Layout
-from restride.tensor import Tensor, copy_elements
+from restride.planned import Plan, perform, source_beside
+from restride.steps import SOURCE, Site, Steps
+from restride.tensor import Tensor
 
 
 def strided_slice(
@@ -41,11 +44,15 @@ def strided_slice(
     """
     src = source_beside(x, out)
     window = Tensor(src.memory, views.window(src.desc, offsets, sizes, strides, output_sizes), src.device)
-    if out is None:
-        return window
-    dst, view = destination(window.desc, None, window, out)
-    copy_elements(window, view, dst.desc)
-    return dst
+    return window if out is None else perform(slice_plan, window, out)
+
+
+def slice_plan(src: TensorDesc, out: Given, limits: Limits) -> Plan:
+    """The plan that copies a window."""
+    dst, site = destination(src, None, src, out)
+    steps = Steps(limits)
+    steps.copy(Site(SOURCE, src), site, dst)
+    return Plan(src, dst, steps)
 
 
 def reorder(
@@ -120,10 +127,17 @@ def reorder(
 
 def reorder_with(x: Any, layout: Layout, dtype: Any, out: Tensor | None, **arguments: Any) -> Tensor:
     """``reorder`` with the arguments of ``restride.arithmetic.arithmetic``, ``rounds_first`` among them."""
-    src = source_beside(x, out)
-    if arguments.get("sum_scale") is not None and out is None:
-        raise DescriptorError(f"sum_scale {arguments['sum_scale']!r} reads an out, and there is none, for {src.desc}")
-    dst, view = destination(src.desc, layout, src, out, dtype=element_type(src.desc, layout, dtype, out), in_place=True)
-    done = arithmetic_of_result(src.desc, dst.desc, layout, arguments)
-    copy_elements(src, view, dst.desc, done)
-    return dst
+    return perform(reorder_plan, x, out, layout=layout, dtype=dtype, **arguments)
+
+
+def reorder_plan(
+    src: TensorDesc, out: Given | None, limits: Limits, layout: Layout, dtype: Any, **arguments: Any
+) -> Plan:
+    """The plan of ``reorder``. arguments: those of ``restride.arithmetic.arithmetic``."""
+    sum_scale = arguments.get("sum_scale")
+    require_out_of_sum(sum_scale, src, out)
+    its_type = element_type(src, layout, dtype, out)
+    dst, site = destination(src, layout, src, out, dtype=its_type, in_place=True)
+    steps = Steps(limits)
+    steps.copy(Site(SOURCE, src), site, dst, arithmetic_of_result(src, dst, layout, arguments))
+    return Plan(src, dst, steps, reads_result=sum_scale is not None)

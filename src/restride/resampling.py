@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
 from restride.desc import TensorDesc
-from restride.destination import element_type, source_beside
+from restride.destination import Given, element_type
 from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import integers
-from restride.interpolation import part_read, resampled
+from restride.interpolation import part_read, plan_of
+from restride.kernel import Limits
 from restride.layout import Layout, family
+from restride.planned import Plan, perform
 from restride.sampling import Choice, Resizing, outside_value, resized_axes, resizing
 from restride.tensor import Tensor
 
@@ -98,39 +100,71 @@ def resample(
 
     Source: oneDNN specification, Resampling; ONNX operators, Resize; DirectML, DML_RESAMPLE2_OPERATOR_DESC.
     """
-    src = source_beside(x, out)
-    choice = Choice(
+    return perform(
+        resample_plan,
+        x,
+        out,
+        sizes=sizes,
+        scales=scales,
+        axes=axes,
         mode=mode,
         coordinates=coordinates,
         nearest=nearest,
         cubic_a=cubic_a,
         antialias=antialias,
         exclude_outside=exclude_outside,
+        extrapolation_value=extrapolation_value,
         roi=roi,
         keep_aspect_ratio_policy=keep_aspect_ratio_policy,
         input_offsets=input_offsets,
         output_offsets=output_offsets,
         recompute_scale_factor=recompute_scale_factor,
+        window=window,
+        source_sizes=source_sizes,
+        layout=layout,
+        dtype=dtype,
+        src_scale=src_scale,
+        src_zero_point=src_zero_point,
+        dst_scale=dst_scale,
+        dst_zero_point=dst_zero_point,
+        sum_scale=sum_scale,
+        post_ops=post_ops,
+        rounding=rounding,
+        saturate=saturate,
     )
-    whole_sizes = src.sizes if source_sizes is None else _whole_sizes(source_sizes, src.desc)
-    resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.desc.__str__)
-    outside = outside_value(extrapolation_value, choice, src.desc.__str__)
+
+
+def resample_plan(
+    src: TensorDesc,
+    out: Given | None,
+    limits: Limits,
+    *,
+    sizes: Any,
+    scales: Any,
+    axes: Any,
+    extrapolation_value: float,
+    window: Any,
+    source_sizes: Any,
+    layout: Layout,
+    dtype: Any,
+    **others: Any,
+) -> Plan:
+    """The plan of ``resample``. others: fields of ``Choice``, and arguments of ``restride.arithmetic.arithmetic``."""
+    choice = _choice(others)
+    whole_sizes = src.sizes if source_sizes is None else _whole_sizes(source_sizes, src)
+    resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.__str__)
+    outside = outside_value(extrapolation_value, choice, src.__str__)
     if source_sizes is not None and src.sizes != resized.read_sizes:
         raise DescriptorError(
-            f"x {src.desc} must have the sizes {resized.read_sizes} of the part that source_window says, of "
+            f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
             f"source_sizes {resized.source_sizes}"
         )
-    numbers = {
-        "src_scale": src_scale,
-        "src_zero_point": src_zero_point,
-        "dst_scale": dst_scale,
-        "dst_zero_point": dst_zero_point,
-        "sum_scale": sum_scale,
-        "post_ops": post_ops,
-        "rounding": rounding,
-        "saturate": saturate,
-    }
-    return resampled(src, resized, layout, dtype, out, outside, numbers)
+    return plan_of(src, resized, layout, dtype, out, outside, others, limits)
+
+
+def _choice(others: dict[str, Any]) -> Choice:
+    """What of ``others`` is a choice, taken out of them."""
+    return Choice(**{name: others.pop(name) for name in Choice._fields if name in others})
 
 
 def resample_backward(
@@ -182,8 +216,13 @@ def resample_backward(
 
     Source: oneDNN specification, Resampling, backward propagation.
     """
-    src = source_beside(grad, out)
-    choice = Choice(
+    return perform(
+        backward_plan,
+        grad,
+        out,
+        input_sizes=input_sizes,
+        scales=scales,
+        axes=axes,
         mode=mode,
         coordinates=coordinates,
         nearest=nearest,
@@ -194,13 +233,30 @@ def resample_backward(
         input_offsets=input_offsets,
         output_offsets=output_offsets,
         recompute_scale_factor=recompute_scale_factor,
+        layout=layout,
+        dtype=dtype,
     )
-    forward = _forward(src.desc, input_sizes, scales, axes, choice)
-    result = family(src.desc, forward.source_sizes)
+
+
+def backward_plan(
+    src: TensorDesc,
+    out: Given | None,
+    limits: Limits,
+    *,
+    input_sizes: Any,
+    scales: Any,
+    axes: Any,
+    layout: Layout,
+    dtype: Any,
+    **others: Any,
+) -> Plan:
+    """The plan of ``resample_backward``. others: fields of ``Choice``."""
+    forward = _forward(src, input_sizes, scales, axes, _choice(others))
+    result = family(src, forward.source_sizes)
     for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
         if type_.name not in GRADIENT_TYPES:
-            raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}, for {src.desc}")
-    return resampled(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False})
+            raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}, for {src}")
+    return plan_of(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False}, limits)
 
 
 def source_window(

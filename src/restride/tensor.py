@@ -9,15 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from restride import views
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.desc import TensorDesc
-from restride.device import Device, Planner, default_device
+from restride.device import Device, default_device
 from restride.dtypes import DType
-from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
-from restride.injective import require_injective
-from restride.kernel import KernelSpec, Limits
-from restride.plan import convert_kernels, copy_kernels, padding_kernels
+from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime import Memory
+from restride.steps import RESULT, SOURCE, Site, Steps
 
 
 class Tensor:
@@ -178,7 +175,7 @@ def empty(desc: TensorDesc | str, device: Device | None = None) -> Tensor:
     """
     its_desc = as_desc(desc)
     its_device = as_device(device)
-    return Tensor(allocate(its_device, its_desc.nbytes, its_desc), its_desc, its_device)
+    return Tensor(its_device.allocate(its_desc), its_desc, its_device)
 
 
 def require_copy(copy: bool) -> None:
@@ -207,71 +204,8 @@ def as_device(device: Device | None) -> Device:
     return device
 
 
-def allocate(device: Device, nbytes: int, desc: TensorDesc) -> Memory:
-    """A buffer for ``desc``; an error says what it was for."""
-    try:
-        return device.runtime.allocate(nbytes)
-    except (OutOfDeviceMemory, UnsupportedError) as error:
-        raise type(error)(f"{error}; asked for {desc}") from error
-
-
-def new_destination(
-    desc: TensorDesc, argument: str, like: TensorDesc, device: Device, dtype: DType | None = None
-) -> Tensor:
-    """A new tensor laid out as ``desc``, once that is proven fit to hold ``like``, as ``dtype`` if one is given."""
-    require_like(desc, argument, like, dtype)
-    require_injective(desc, argument)
-    return empty(desc, device)
-
-
-def require_like(desc: TensorDesc, argument: str, like: TensorDesc, dtype: DType | None = None) -> None:
-    """Check that ``desc`` has the sizes of ``like``, and the element type ``dtype`` or that of ``like``.
-
-    Raises:
-        DescriptorError: it does not.
-    """
-    if desc.sizes != like.sizes:
-        raise DescriptorError(f"{argument} {desc} must have the sizes of {like}")
-    if dtype is None and desc.dtype != like.dtype:
-        raise DescriptorError(f"{argument} {desc} must have the element type of {like}; rs.reorder converts elements")
-    if dtype is not None and desc.dtype != dtype:
-        raise DescriptorError(f"{argument} {desc} must have the element type {dtype} that is asked for, from {like}")
-
-
-def copy_elements(
-    src: Tensor, dst: Tensor, whole: TensorDesc | None = None, arithmetic: Arithmetic = NO_ARITHMETIC
-) -> None:
-    """Bring every element of ``src`` to the same index of ``dst``, whose fitness was proven before.
-
-    whole: the layout of the buffer of ``dst``, whose padding is to be written; None: that of ``dst`` itself. It stays
-        where a sum reads the old elements, or ``dst`` is ``src``: padding is written before elements, and over them.
-    arithmetic: what is done to them, with scales in the axes of ``src`` and ``dst``.
-    """
-    padded = dst.desc if whole is None else whole
-    in_place = dst.memory is src.memory and dst.desc == src.desc and dst.desc.numel > 0
-    is_copy = arithmetic.is_conversion and src.dtype == dst.dtype
-    if (not src.desc.numel and not padded.is_whole) or (in_place and is_copy):
-        return
-    keeps_padding = in_place or arithmetic.sum_scale is not None
-
-    def plan(limits: Limits) -> Iterator[KernelSpec]:
-        if not keeps_padding:
-            yield from padding_kernels(padded, limits)
-        if is_copy:
-            yield from copy_kernels(src.desc, dst.desc, limits)
-        else:
-            yield from convert_kernels(src.desc, dst.desc, arithmetic, limits)
-
-    run(plan, src, dst)
-
-
-def run(plan: Planner, src: Tensor, dst: Tensor) -> None:
-    """Start the kernels that ``plan`` makes.
-
-    Raises:
-        UnsupportedError: the runtime cannot bind such buffers.
-    """
-    try:
-        src.device.run(plan, (src.memory, dst.memory))
-    except UnsupportedError as error:
-        raise UnsupportedError(f"{error}; asked for {src.desc} to {dst.desc}") from error
+def copy_elements(src: Tensor, dst: Tensor) -> None:
+    """Bring every element of ``src`` to the same index of ``dst``, a new tensor of the same type and sizes."""
+    steps = Steps(src.device.limits)
+    steps.copy(Site(SOURCE, src.desc), Site(RESULT, dst.desc))
+    src.device.run(steps, src.memory, dst.memory)

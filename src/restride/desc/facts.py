@@ -72,6 +72,11 @@ class DescFacts:
         return DescParts(self.dtype.name, self.sizes, strides=self.strides, offset=self.offset)
 
     @property
+    def spelling(self) -> tuple[object, ...]:
+        """How it was written: what may differ between two descriptors that are equal."""
+        return self.strides, self.offset, self._order, self._parts
+
+    @property
     def minor_to_major(self) -> tuple[int, ...] | None:
         """The axes from the fastest to the slowest: as written, else by stride.
 

@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from restride.desc import TensorDesc
 from restride.drawing.legend import counted
-from restride.injective import require_injective
+from restride.injective import require_injective, require_like
 from restride.kernel import KernelSpec, Limits
 from restride.plan import copy_kernels, copy_problems, padding_kernels
-from restride.tensor import require_like
 
 MOST_COUNTED = 4 << 20
 """Elements whose runs are counted one by one, in about a second and 100 MB."""

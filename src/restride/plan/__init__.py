@@ -18,7 +18,7 @@ from restride.plan.general import general_kernels
 from restride.plan.passes import passes
 from restride.plan.places import Place
 from restride.plan.regions import Region, walks
-from restride.plan.resample import MOST_SLOTS, Tables, is_index, plan_resample
+from restride.plan.resample import MOST_SLOTS, Tables, is_index, plan_resample, planned_invocations
 from restride.plan.tables import Table
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "copy_kernels",
     "copy_problems",
     "is_index",
+    "is_made_by_elements",
     "is_resampled_by_walks",
     "padding_kernels",
     "passes",
@@ -114,6 +115,12 @@ def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
     strides = src.strides or [src.address.stride(axis) for axis in range(src.rank)]
     apart = sum((table.taps - 1) * abs(strides[axis]) for axis, table in tables) * src.dtype.itemsize
     return apart <= limits.max_buffer_range - limits.max_buffer_range // 16
+
+
+@lru_cache(maxsize=1024)
+def is_made_by_elements(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> bool:
+    """True where each invocation of a resampling would make one element, or the elements of one word."""
+    return any(work.shader == "resample" for work in planned_invocations(src, dst, tables, limits))
 
 
 def resample_kernels(

@@ -95,7 +95,7 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
 def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     """Eight rows of one pixel each, four taps at a load: along the source's innermost axis, to elements of a word.
 
-    A pixel is one element, or up to four channels that lie side by side.
+    A pixel is one element, or up to four channels that lie side by side. Rows of other than whole fours take longer.
 
     u8[3,1080,1920] to f32[3,1080,224], 18 taps, in five fours of every row: axis 0 has 224 elements, axis 1, planes and
     rows, 405 blocks: 90,720 invocations.
@@ -106,16 +106,19 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     position, channels = pixel.position, pixel.channels
     axis = problem.axes[position]
     rows = [place for place, other in enumerate(problem.axes) if other.is_plain and place not in pixel.axes]
-    if axis.table is None or not rows or not _reads_fours(problem, pixel.axes):
+    if axis.table is None or not rows:
         return None
-    in_fours = replace(axis, table=axis.table.in_fours())
+    aligned = axis.table.extent % 4 == 0 and _reads_fours(problem, pixel.axes)
+    in_fours = replace(axis, table=axis.table.in_fours(aligned))
+    if in_fours.table is None or in_fours.table.taps > axis.table.extent:
+        return None
     padded = replace(problem, axes=(*problem.axes[:position], in_fours, *problem.axes[position + 1 :]))
     if bind(padded, limits).windows[0].nbytes > limits.max_buffer_range:
         return None
     row = max(rows, key=lambda place: problem.axes[place].size)
     blocks = -(-problem.axes[row].size // ROWS)
     total = problem.count // channels // problem.axes[row].size * blocks
-    axes = (position, _unrolled(in_fours) // channels, row, channels, pixel.axes[-1])
+    axes = (position, _unrolled(in_fours) // channels, int(aligned), row, channels, pixel.axes[-1])
     return Invocations("resample_along", padded, total, axis.size, blocks, 0, axes)
 
 
@@ -128,10 +131,10 @@ class _Pixel(NamedTuple):
 
 
 def _pixel(problem: Problem) -> _Pixel | None:
-    """What a tap is, where sums go along the source's innermost pixels by whole fours; else None."""
+    """What a tap is, where sums go along the source's innermost pixels; else None."""
     tabled = [position for position, axis in enumerate(problem.axes) if axis.table is not None]
     axis = problem.axes[tabled[0]]
-    if len(tabled) > 1 or axis.table is None or axis.table.is_index or axis.table.extent % 4:
+    if len(tabled) > 1 or axis.table is None or axis.table.is_index:
         return None
     if problem.itemsize != 4 or problem.src_itemsize > 4 or not 0 < axis.src <= _MOST_CHANNELS:
         return None
@@ -144,7 +147,7 @@ def _pixel(problem: Problem) -> _Pixel | None:
 
 
 def by_neighbours(problem: Problem) -> Invocations | None:
-    """Four neighbours each, whole words: along an axis that is innermost on both sides and has no table.
+    """Four neighbours each: along an axis that is innermost on both sides and has no table; whole words.
 
     f32[3,1080,224] to u8[3,224,224]: axis 0 is 56 fours; with 224 rows and 3 planes, 37,632 invocations.
     """
@@ -153,13 +156,15 @@ def by_neighbours(problem: Problem) -> Invocations | None:
     table = problem.axes[tabled[0]].table
     if len(tabled) > 1 or table is None or table.is_index or max(problem.itemsize, problem.src_itemsize) > 4:
         return None
-    if not first.is_plain or first.src != 1 or first.dst != 1 or first.size % 4:
+    if not first.is_plain or first.src != 1 or first.dst != 1 or first.size < 4:
         return None
-    if not _reads_fours(problem, (0,)) or not _is_aligned(problem, others, 4):
+    whole_words = first.size % 4 == 0 and _is_aligned(problem, others, 4)
+    if not whole_words and problem.itemsize < 4:
         return None
-    return Invocations(
-        "resample_across", problem, problem.count // 4, 0, 0, 0, (tabled[0], _unrolled(problem.axes[tabled[0]]))
-    )
+    aligned = whole_words and _reads_fours(problem, (0,))
+    pieces = -(-first.size // 4)
+    axes = (tabled[0], _unrolled(problem.axes[tabled[0]]), int(aligned))
+    return Invocations("resample_across", problem, problem.count // first.size * pieces, pieces, 1, 0, axes)
 
 
 def _group(problem: Problem, limits: Limits) -> int:

@@ -19,6 +19,9 @@ from restride.sampling import MOST_TAPS, Resizing, Sampling, steps
 _ELEMENT_COST = 8
 """What writing an element, and reading it again, costs, in taps."""
 
+_PRODUCT_COST = 4
+"""What a tap of several axes costs, in taps of one axis, which are loaded by fours."""
+
 _FEW_TAPS = 16
 """Of all axes together: one dispatch is best, whatever the sizes."""
 
@@ -72,5 +75,6 @@ def _cost(grouping: Sequence[Tables], sizes: Sequence[int]) -> int:
     for group in grouping:
         for axis, table in group:
             left[axis] = table.count
-        cost += math.prod(left) * (math.prod(table.taps for _, table in group) + _ELEMENT_COST)
+        tap_cost = _PRODUCT_COST if len(group) > 1 else 1
+        cost += math.prod(left) * (tap_cost * math.prod(table.taps for _, table in group) + _ELEMENT_COST)
     return cost

@@ -48,6 +48,14 @@ def plan_resample(
                 yield _resample(work, tables, conversion, limits)
 
 
+def planned_invocations(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> Iterator[Invocations]:
+    """Who makes what of each dispatch of such a plan, were there neither moves of 64 bits nor scales."""
+    region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst))
+    for walk in walks(region, {axis: src.sizes[axis] for axis, _ in tables}) or ():
+        problem = _with_tables(walk, tables, src.sizes).problem(dst.dtype.itemsize, src.dtype.itemsize)
+        yield from (invocations(box, limits) for box in boxes(problem, limits))
+
+
 def _is_move(conversion: Conversion, tables: Tables) -> bool:
     """True when every output element is an element of the source as it is."""
     return conversion.src == conversion.dst and conversion.arithmetic == NO_ARITHMETIC and is_index(tables)

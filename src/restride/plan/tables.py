@@ -25,7 +25,7 @@ class Table:
     A value, not an array: rows are computed for the part that a dispatch is given.
 
     origin: the source index that is index 0 of what is bound.
-    extent: how many there are. fours: rows read so many whole fours of them; see ``in_fours``.
+    extent: how many there are. fours, aligned: rows read so many whole fours of them; see ``in_fours``.
     """
 
     rows: Rows
@@ -35,6 +35,7 @@ class Table:
     descending: bool = False
     extent: int = 0
     fours: int = 0
+    aligned: bool = False
 
     @property
     def taps(self) -> int:
@@ -60,17 +61,18 @@ class Table:
         """Rows ``start`` to ``start + count``."""
         return replace(self, start=self.start + (-start if self.descending else start), count=count)
 
-    def in_fours(self) -> Table:
-        """The table whose rows begin at a multiple of four and have whole fours of taps, those outside with no weight.
+    def in_fours(self, aligned: bool) -> Table:
+        """The table whose rows have whole fours of taps, which begin at a multiple of four if ``aligned``.
 
-        ``extent`` is a multiple of four. Taps 6, 7, 8 of 12 become 4 to 11, with weights 0, 0, w, w, w, 0, 0, 0: a tap
-        without weight adds nothing. As few fours as the widest row needs.
+        ``extent`` is a multiple of four then. Taps 6, 7, 8 of 12 become 4 to 7 and 8 to 11, with weights 0, 0, w, w, w,
+        0, 0, 0, or 6 to 9 with w, w, w, 0: a tap without weight adds nothing. As few fours as the widest row needs.
         """
         index = self._index()
         has_weight = self.rows.weights(index) != 0
-        used = self.rows.taps - np.argmax(has_weight[:, ::-1], axis=1)
-        needed = (self.rows.first(index) - self.origin) % 4 + used
-        return replace(self, fours=-(-int(needed.max()) // 4))
+        needed = self.rows.taps - np.argmax(has_weight[:, ::-1], axis=1)
+        if aligned:
+            needed += (self.rows.first(index) - self.origin) % 4
+        return replace(self, fours=-(-int(needed.max()) // 4), aligned=aligned)
 
     def reads(self) -> tuple[int, int]:
         """The lowest and the highest source index that any row reads, counted from ``origin``."""
@@ -103,7 +105,9 @@ class Table:
 
     def _first(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         first = self.rows.first(index) - self.origin
-        return np.minimum(first - first % 4, self.extent - self.taps) if self.fours else first
+        if not self.fours:
+            return first
+        return np.minimum(first - first % 4 if self.aligned else first, self.extent - self.taps)
 
     def _index(self) -> npt.NDArray[Any]:
         step = -1 if self.descending else 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -138,6 +139,9 @@ class Runtime(Protocol):
         Raises:
             DescriptorError: the bytes leave a memory, or both are the same memory.
         """
+
+    def batch(self) -> AbstractContextManager[None]:
+        """A context: what is submitted and copied meanwhile may go to the device together, at its end at the latest."""
 
     def wait(self) -> None:
         """Return when everything submitted so far is finished.

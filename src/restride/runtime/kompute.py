@@ -9,7 +9,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 from restride.errors import DescriptorError, DeviceLost, UnsupportedError
@@ -72,10 +72,10 @@ class KomputeRuntime:
         if in_place is None:
             in_place = info.kind in ("cpu", "integrated")
         heaps = heaps_of(physical, in_place=in_place) if budget is None else [(HeapBudget(budget), budget)]
-        self._info = info
+        self.info = info
         self._timeout = timeout
         asked = limits or info.limits
-        self._limits = replace(asked, offset_alignment=0, max_buffer_range=min(asked.max_buffer_range, LARGEST_TENSOR))
+        self.limits = replace(asked, offset_alignment=0, max_buffer_range=min(asked.max_buffer_range, LARGEST_TENSOR))
         self._largest_memory = min(LARGEST_TENSOR, physical.max_allocation_bytes)
         self._device = KomputeDevice(physical, index, in_place=in_place)
         self._programs = ProgramCache(self._device, module_source)
@@ -93,16 +93,6 @@ class KomputeRuntime:
         for heap, _ in heaps:
             heap.join(self)
         _open_runtimes.add(self)
-
-    @property
-    def info(self) -> DeviceInfo:
-        """The device."""
-        return self._info
-
-    @property
-    def limits(self) -> Limits:
-        """What a plan must respect."""
-        return self._limits
 
     def allocate(self, nbytes: int) -> KomputeMemory:
         """Memory of ``nbytes`` >= 0 bytes, its contents undefined.
@@ -151,7 +141,7 @@ class KomputeRuntime:
             seconds = time.perf_counter() - started
         if seconds > self._timeout:
             warnings.warn(
-                f"{len(kernels)} kernels took {seconds:.1f} s on {self._info.name}, past the time limit of "
+                f"{len(kernels)} kernels took {seconds:.1f} s on {self.info.name}, past the time limit of "
                 f"{self._timeout} s, which the runtime 'kompute' cannot enforce; the result is complete",
                 RuntimeWarning,
                 stacklevel=2,
@@ -162,6 +152,10 @@ class KomputeRuntime:
         with self._opened():
             require_copy(src, dst, nbytes)
             self._held(dst).copy_from(self._held(src), nbytes, whole=nbytes == src.nbytes == dst.nbytes)
+
+    def batch(self) -> AbstractContextManager[None]:
+        """See ``Runtime.batch``: each submission goes at once."""
+        return nullcontext()
 
     def wait(self) -> None:
         """Everything submitted is finished already."""
@@ -188,7 +182,7 @@ class KomputeRuntime:
         if self._closed:
             return
         with self._lock:
-            self._closed = f"{self._info.name} (kompute) was closed; make a new Device"
+            self._closed = f"{self.info.name} (kompute) was closed; make a new Device"
             _open_runtimes.discard(self)
             self._programs.clear()
             self._pool.destroy()
@@ -216,7 +210,7 @@ class KomputeRuntime:
 
     def _held(self, memory: Memory) -> Buffer:
         if not isinstance(memory, KomputeMemory) or memory.pool is not self._pool:
-            raise DescriptorError(f"{memory!r} is not a memory of this device, {self._info.name} (kompute)")
+            raise DescriptorError(f"{memory!r} is not a memory of this device, {self.info.name} (kompute)")
         buffer = memory.buffer
         if buffer is None:
             raise DescriptorError(f"a memory of {memory.nbytes:,} bytes was used after it was freed")
@@ -233,9 +227,9 @@ class KomputeRuntime:
             raise DescriptorError(f"{spec.shader}: {len(spec.bindings)} bindings for {len(buffers)} memories")
         if len(spec.push) > _MOST_PUSH_WORDS:
             raise DescriptorError(f"{spec.shader}: {len(spec.push)} push constants; {_MOST_PUSH_WORDS} words is most")
-        if any(not 1 <= count <= most for count, most in zip(spec.groups, self._limits.max_group_count, strict=True)):
+        if any(not 1 <= count <= most for count, most in zip(spec.groups, self.limits.max_group_count, strict=True)):
             raise UnsupportedError(
-                f"{spec.shader}: group counts {spec.groups} are not from 1 to {self._limits.max_group_count}"
+                f"{spec.shader}: group counts {spec.groups} are not from 1 to {self.limits.max_group_count}"
             )
         for number, (binding, buffer) in enumerate(zip(spec.bindings, buffers, strict=False)):
             if binding.offset or not 0 < binding.nbytes <= buffer.nbytes:
@@ -249,10 +243,10 @@ class KomputeRuntime:
             self._require_range(spec, len(spec.bindings), slot_bytes(len(spec.parameters)))
 
     def _require_range(self, spec: KernelSpec, number: int, nbytes: int) -> None:
-        if nbytes > self._limits.max_buffer_range:
+        if nbytes > self.limits.max_buffer_range:
             raise UnsupportedError(
                 f"{spec.shader}: binding {number} is a memory of {nbytes:,} bytes, more than the "
-                f"{self._limits.max_buffer_range:,} that {self._info.name} binds at once, and kompute binds whole "
+                f"{self.limits.max_buffer_range:,} that {self.info.name} binds at once, and kompute binds whole "
                 "memories: use the runtime 'vulkan', or smaller tensors"
             )
 
@@ -272,7 +266,7 @@ class KomputeRuntime:
     def _abandon(self) -> None:
         """In a child made by fork: the driver's threads are not here, and a call into it may wait for them for ever."""
         self._closed = (
-            f"{self._info.name} (kompute) was opened before this process was forked, and drivers do not survive fork: "
+            f"{self.info.name} (kompute) was opened before this process was forked, and drivers do not survive fork: "
             "start the process with multiprocessing's 'spawn' method, or open the device after the fork"
         )
         self._lock = threading.RLock()

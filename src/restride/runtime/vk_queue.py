@@ -12,6 +12,10 @@ from restride.runtime.vk_device import LogicalDevice
 from restride.runtime.vk_hazards import Hazards, Use
 
 MOST_PENDING = 64
+
+MOST_RECORDED = 256
+"""Recordings of a batch in one command buffer: then the device gets it, and works while the next is recorded."""
+
 _LONGEST_SECONDS = 1e9
 _SLICE_SECONDS = 0.2
 """A wait returns to Python this often, so that an interrupt is heard."""
@@ -37,6 +41,8 @@ class Queue:
     """Submissions in order, numbered from 1 by their tickets. The caller holds the runtime's lock, but not in ``wait``.
 
     ``completed`` is the last ticket known to be finished: fences signal in submission order.
+
+    In a batch one command buffer stays open for recording after recording, until somebody waits for it.
     """
 
     def __init__(self, device: LogicalDevice) -> None:
@@ -65,6 +71,9 @@ class Queue:
             "VkMemoryBarrier", srcAccessMask=written, dstAccessMask=vulkan.VK_ACCESS_HOST_READ_BIT
         )
         self.hazards = Hazards()
+        self._batches = 0
+        self._open: Slot | None = None
+        self._recorded: list[Sequence[Use]] = []
         self.submitted = 0
         self.completed = 0
         self.barriers = 0
@@ -76,6 +85,8 @@ class Queue:
 
     def begin(self) -> Slot:
         """A slot whose command buffer records."""
+        if self._open is not None:
+            return self._open
         slot = self._free.pop() if self._free else self._new_slot()
         try:
             self._vk.vkBeginCommandBuffer(slot.command, self._begin_info)
@@ -90,11 +101,50 @@ class Queue:
         self._vk.vkCmdPipelineBarrier(slot.command, self._stages, self._stages, 0, 1, self._barrier, 0, null, 0, null)
         self.barriers += 1
 
+    @property
+    def last(self) -> int:
+        """The last ticket: of the last submission, or of the one that a batch records."""
+        return self.submitted + (self._open is not None)
+
+    def enter_batch(self) -> None:
+        """Recordings stay in one command buffer from here on."""
+        self._batches += 1
+
+    def leave_batch(self) -> None:
+        """The last of nested batches hands over what is recorded."""
+        self._batches -= 1
+        if not self._batches and not self._device.dead:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand what a batch has recorded to the device."""
+        if self._open is not None:
+            slot, uses = self._open, [use for recorded in self._recorded for use in recorded]
+            self._open = None
+            self._recorded = []
+            try:
+                self._submit(slot, uses)
+            except BaseException:
+                self.abandon(slot)
+                raise
+
     def finish(self, slot: Slot, uses: Sequence[Use]) -> int:
-        """End the recording, make what it writes visible to the host, hand it to the device; the ticket.
+        """The recording is over: hand it to the device, or in a batch leave that for later; its ticket.
 
         ``uses``: every block that the commands use, which is marked with the ticket.
         """
+        if not self._batches:
+            return self._submit(slot, uses)
+        self._open = slot
+        self._recorded.append(uses)
+        ticket = self.last
+        _mark(uses, ticket)
+        if len(self._recorded) >= MOST_RECORDED:
+            self.flush()
+        return ticket
+
+    def _submit(self, slot: Slot, uses: Sequence[Use]) -> int:
+        """End the recording, make what it writes visible to the host, and hand it to the device."""
         null = self._device.null
         vk = self._vk
         vk.vkCmdPipelineBarrier(
@@ -116,10 +166,12 @@ class Queue:
         return ticket
 
     def abandon(self, slot: Slot) -> None:
-        """Throw a recording away, unless the device has it already."""
+        """Throw a recording away, unless the device has it already. What a batch recorded before it stays."""
         if not slot.retired:
             return
         self.hazards.abandon()
+        if slot is self._open:
+            return
         self._free.append(slot)
         if not self._device.dead:
             self._vk.vkResetCommandBuffer(slot.command, 0)
@@ -139,6 +191,8 @@ class Queue:
         """The slot to wait for, which is kept until ``leave_wait``; None: the ticket is finished."""
         if ticket <= self.completed or ticket <= self.poll():
             return None
+        if ticket > self.submitted:
+            self.flush()
         # Tickets are consecutive and so are pending slots.
         slot = self._pending[ticket - self._pending[0].ticket]
         slot.waiters += 1
@@ -173,6 +227,7 @@ class Queue:
     def drain(self, timeout: float) -> bool:
         """Wait for everything pending, at most ``timeout`` seconds each; True: nothing is pending."""
         nanoseconds = int(min(timeout, _LONGEST_SECONDS) * 1e9)
+        self.flush()
         while self._pending:
             oldest = self._pending[0]
             self._vk.vkWaitForFences(self._device.handle, 1, oldest.fences, 1, nanoseconds)

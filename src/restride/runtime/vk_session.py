@@ -225,6 +225,21 @@ class Session:
                 ticket = self.queue.completed + 1
             self.wait_for(ticket)
 
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """What is submitted meanwhile goes to the device together."""
+        entered = False
+        try:
+            with self.lock:
+                self.enter()
+                self.queue.enter_batch()
+                entered = True
+            yield
+        finally:
+            if entered:
+                with self._lock:
+                    self.queue.leave_batch()
+
     def close(self) -> None:
         """Wait, then destroy everything. Work that outlasts the wait keeps its memory, as Vulkan demands."""
         if self._closed or self.device.inherited:

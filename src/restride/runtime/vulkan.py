@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from restride.errors import DescriptorError, DeviceNotFound, OutOfDeviceMemory
@@ -152,7 +153,11 @@ class VulkanRuntime:
 
     def wait(self) -> None:
         """See ``Runtime.wait``."""
-        self._session.wait_for(self._session.queue.submitted)
+        self._session.wait_for(self._session.queue.last)
+
+    def batch(self) -> AbstractContextManager[None]:
+        """See ``Runtime.batch``. Barriers stand only where there is a dependence, as always."""
+        return self._session.batch()
 
     def counters(self) -> Counters:
         """See ``Runtime.counters``."""
@@ -194,7 +199,7 @@ class VulkanRuntime:
                     raise
                 self._dispatches += len(dispatches)
             finally:
-                session.parameters.settle(queue.submitted, queue.completed)
+                session.parameters.settle(queue.last, queue.completed)
 
     def _block_of(self, memory: Memory) -> Block:
         if not isinstance(memory, VulkanMemory) or memory.session is not self._session:

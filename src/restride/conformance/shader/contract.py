@@ -71,8 +71,8 @@ INTERFACES = {
     "resample_nearest": Interface(_LINE, 3, 5, 2),
     "resample": Interface(_LINE, 3, 18, 7),
     "resample_rows": Interface(_LINE, 3, 18, 15),
-    "resample_along": Interface(_LINE, 3, 18, 12),
-    "resample_across": Interface(_LINE, 3, 18, 9),
+    "resample_along": Interface(_LINE, 3, 18, 13),
+    "resample_across": Interface(_LINE, 3, 18, 10),
 }
 """Every module of the contract."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from zlib import crc32
 
@@ -105,6 +106,9 @@ class RuntimeUnderTest:
 
     def copy(self, src: Memory, dst: Memory, nbytes: int) -> None:
         self._runtime.copy(src, dst, nbytes)
+
+    def batch(self) -> AbstractContextManager[None]:
+        return self._runtime.batch()
 
     def wait(self) -> None:
         self._runtime.wait()

@@ -1,0 +1,104 @@
+"""Plans of the operations, for hot loops: made of descriptors, before there is a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+from restride.desc import TensorDesc
+from restride.destination import Given
+from restride.device import Device
+from restride.errors import DescriptorError
+from restride.ops import reorder, reorder_plan
+from restride.planned import Plan, Planner
+from restride.remembered import remembered
+from restride.resampling import backward_plan, resample, resample_backward, resample_plan
+from restride.tensor import as_desc, as_device
+
+
+def plan_reorder(
+    src: TensorDesc | str,
+    dst: TensorDesc | str | None = None,
+    *arguments: Any,
+    device: Device | None = None,
+    **named: Any,
+) -> Plan:
+    """What ``rs.reorder(x, *arguments, **named)`` does to an ``x`` laid out as ``src``, as a plan.
+
+    Args:
+        src: layout of the source; may be its text.
+        dst: layout of the result, as that of an ``out``; default: what ``reorder`` makes.
+        arguments: of ``reorder``, from ``layout`` on.
+        device: whose limits the plan respects; default: ``rs.default_device()``.
+        named: of ``reorder``, but ``out``.
+
+    Raises:
+        DescriptorError, UnsupportedError: as ``reorder`` does.
+    """
+    return _planned(reorder, reorder_plan, src, dst, device, arguments, named)
+
+
+def plan_resample(
+    src: TensorDesc | str,
+    dst: TensorDesc | str | None = None,
+    *arguments: Any,
+    device: Device | None = None,
+    **named: Any,
+) -> Plan:
+    """What ``rs.resample(x, *arguments, **named)`` does to an ``x`` laid out as ``src``, as a plan.
+
+    ``plan = rs.plan_resample("u8[1080,1920,3]", None, (224, 224), axes=(0, 1))`` and ``plan(image)``, image by image.
+
+    Args:
+        src: layout of the source; may be its text.
+        dst: layout of the result, as that of an ``out``; default: what ``resample`` makes.
+        arguments: of ``resample``, from ``sizes`` on.
+        device: whose limits the plan respects; default: ``rs.default_device()``.
+        named: of ``resample``, but ``out``.
+
+    Raises:
+        DescriptorError, UnsupportedError: as ``resample`` does.
+    """
+    return _planned(resample, resample_plan, src, dst, device, arguments, named)
+
+
+def plan_resample_backward(
+    grad: TensorDesc | str,
+    dst: TensorDesc | str | None = None,
+    *arguments: Any,
+    device: Device | None = None,
+    **named: Any,
+) -> Plan:
+    """What ``rs.resample_backward(grad, *arguments, **named)`` does to a ``grad`` laid out so, as a plan.
+
+    Args:
+        grad: layout of the gradient that is given; may be its text.
+        dst: layout of the result, as that of an ``out``; default: what ``resample_backward`` makes.
+        arguments: of ``resample_backward``, from ``input_sizes`` on.
+        device: whose limits the plan respects; default: ``rs.default_device()``.
+        named: of ``resample_backward``, but ``out``.
+
+    Raises:
+        DescriptorError, UnsupportedError: as ``resample_backward`` does.
+    """
+    return _planned(resample_backward, backward_plan, grad, dst, device, arguments, named)
+
+
+def _planned(
+    operation: Callable[..., Any],
+    planner: Planner,
+    src: TensorDesc | str,
+    dst: TensorDesc | str | None,
+    device: Device | None,
+    arguments: tuple[Any, ...],
+    named: dict[str, Any],
+) -> Plan:
+    call = signature(operation).bind(src, *arguments, **named)
+    call.apply_defaults()
+    (_, first), *others = call.arguments.items()
+    its_arguments = dict(others)
+    if its_arguments.pop("out") is not None:
+        raise DescriptorError(f"a plan has no out, for {first}: dst is the layout of it")
+    out = None if dst is None else Given(as_desc(dst), is_shared=False)
+    return remembered(planner, src=as_desc(src), out=out, limits=as_device(device).limits, **its_arguments)

@@ -1,0 +1,88 @@
+"""Remembered: what a call made is found again by the values of its arguments, where these are plain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from restride.desc import TensorDesc
+from restride.dtypes import DType
+from restride.kernel import Limits
+
+Made = TypeVar("Made")
+
+MOST_REMEMBERED = 512
+
+_MOST_ARRAY_BYTES = 1 << 10
+
+_IMMUTABLE = (bool, int, Fraction, DType)
+
+
+class _Call:
+    """A call that compares by its key."""
+
+    __slots__ = ("_hash", "key", "make")
+
+    def __init__(self, key: tuple[Any, ...], make: Callable[[], Any]) -> None:
+        self.key = key
+        self.make = make
+        self._hash = hash(key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Call) and self.key == other.key
+
+
+class _NotPlainError(Exception):
+    """An argument whose value may change, or is used up."""
+
+
+def remembered(make: Callable[..., Made], **arguments: Any) -> Made:
+    """``make(**arguments)``, from the last 512 calls if it was made then. Errors are not remembered."""
+    try:
+        key = (make, *[plain(value) for value in arguments.values()])
+    except _NotPlainError:
+        return make(**arguments)
+    return _made(_Call(key, lambda: make(**arguments)))  # type: ignore[no-any-return] # lru_cache forgets the type
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def _made(call: _Call) -> Any:
+    return call.make()
+
+
+def plain(value: Any) -> Any:
+    """A hashable that is equal for equal calls only: 1, 1.0 and True differ, and so do 0.0 and -0.0.
+
+    Raises:
+        _NotPlainError: for an iterator, a Tensor, a large array, or a type of the caller's.
+    """
+    kind = type(value)
+    if value is None or kind is str:
+        return value
+    key: Any
+    if kind is float:
+        key = value.hex()
+    elif kind in _IMMUTABLE or isinstance(value, type | np.dtype | Limits):
+        key = value
+    elif kind is TensorDesc:
+        key = value, value.spelling
+    elif isinstance(value, tuple | list):
+        key = tuple(map(plain, value))
+    elif kind is slice:
+        key = plain((value.start, value.stop, value.step))
+    elif (isinstance(value, np.generic) or kind is np.ndarray) and _is_small(value):
+        key = value.dtype, value.shape, value.tobytes()
+    else:
+        raise _NotPlainError
+    return kind, key
+
+
+def _is_small(array: np.generic | np.ndarray[Any, Any]) -> bool:
+    return array.nbytes <= _MOST_ARRAY_BYTES and not array.dtype.hasobject
