@@ -67,8 +67,9 @@ LAYERS = (
     ("arrays",),
     ("planned",),
     ("ops", "interpolation"),
+    ("resample_plans",),
     ("resampling",),
-    ("quantization",),
+    ("quantization", "plans"),
     ("drawing",),
 )
 

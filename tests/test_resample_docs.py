@@ -14,7 +14,7 @@ from restride.cli import main
 from restride.cli.files import write_array
 from restride.drawing.resampling import draw_resampling
 from restride.interpolation import INTERPOLATED_TYPES
-from restride.resampling import GRADIENT_TYPES
+from restride.resample_plans import GRADIENT_TYPES
 from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "resample.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""restride: any tensor layout to any other, any size to any other, in one dispatch, on any Vulkan device."""
+"""restride: any tensor layout to any other, any size to any other, on any Vulkan device."""
 
 __version__ = "0.1.0"
 

@@ -13,7 +13,8 @@ from restride.errors import DescriptorError
 from restride.ops import reorder, reorder_plan
 from restride.planned import Plan, Planner
 from restride.remembered import remembered
-from restride.resampling import backward_plan, resample, resample_backward, resample_plan
+from restride.resample_plans import backward_plan, resample_plan
+from restride.resampling import resample, resample_backward
 from restride.tensor import as_desc, as_device
 
 

@@ -1,0 +1,92 @@
+"""Plans of resamplings and of their gradients, from the arguments of ``rs.resample`` and ``rs.resample_backward``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, SupportsIndex
+
+from restride.desc import TensorDesc
+from restride.destination import Given, element_type
+from restride.errors import DescriptorError, UnsupportedError
+from restride.integers import integers
+from restride.interpolation import plan_of
+from restride.kernel import Limits
+from restride.layout import Layout, family
+from restride.planned import Plan
+from restride.sampling import Choice, Resizing, outside_value, resized_axes, resizing
+
+GRADIENT_TYPES = ("f32", "f16", "bf16")
+
+
+def resample_plan(
+    src: TensorDesc,
+    out: Given | None,
+    limits: Limits,
+    *,
+    sizes: Any,
+    scales: Any,
+    axes: Any,
+    extrapolation_value: float,
+    window: Any,
+    source_sizes: Any,
+    layout: Layout,
+    dtype: Any,
+    **others: Any,
+) -> Plan:
+    """The plan of ``resample``. others: fields of ``Choice``, and arguments of ``restride.arithmetic.arithmetic``."""
+    choice = _choice(others)
+    whole_sizes = src.sizes if source_sizes is None else _whole_sizes(source_sizes, src)
+    resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.__str__)
+    outside = outside_value(extrapolation_value, choice, src.__str__)
+    if source_sizes is not None and src.sizes != resized.read_sizes:
+        raise DescriptorError(
+            f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
+            f"source_sizes {resized.source_sizes}"
+        )
+    return plan_of(src, resized, layout, dtype, out, outside, others, limits)
+
+
+def _choice(others: dict[str, Any]) -> Choice:
+    """What of ``others`` is a choice, taken out of them."""
+    return Choice(**{name: others.pop(name) for name in Choice._fields if name in others})
+
+
+def backward_plan(
+    src: TensorDesc,
+    out: Given | None,
+    limits: Limits,
+    *,
+    input_sizes: Any,
+    scales: Any,
+    axes: Any,
+    layout: Layout,
+    dtype: Any,
+    **others: Any,
+) -> Plan:
+    """The plan of ``resample_backward``. others: fields of ``Choice``."""
+    forward = _forward(src, input_sizes, scales, axes, _choice(others))
+    result = family(src, forward.source_sizes)
+    for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
+        if type_.name not in GRADIENT_TYPES:
+            raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}, for {src}")
+    return plan_of(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False}, limits)
+
+
+def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tuple[int, ...]:
+    sizes = integers("source_sizes", source_sizes, part.__str__)
+    if len(sizes) != part.rank:
+        raise DescriptorError(f"source_sizes {sizes} must be as many as the axes of its part, {part}")
+    return sizes
+
+
+def _forward(
+    grad: TensorDesc, input_sizes: Iterable[SupportsIndex], scales: Any, axes: Any, choice: Choice
+) -> Resizing:
+    """The resampling that made what ``grad`` is the gradient of."""
+    given = integers("input_sizes", input_sizes, grad.__str__)
+    its_axes = resized_axes(axes, {"input_sizes": given}, grad.rank, grad.__str__)
+    sizes = list(grad.sizes)
+    for axis, size in zip(its_axes, given, strict=True):
+        sizes[axis] = size
+    made = [grad.sizes[axis] for axis in its_axes]
+    return resizing(sizes, made, scales, its_axes, None, choice, grad.__str__)
