@@ -21,9 +21,9 @@ test-full: ## the same with every test under every validation profile, and all c
 	@RESTRIDE_TEST_FULL=1 $(MAKE) --no-print-directory test
 	@bash tools/conformance.sh full
 
-bench: ## measure speed and memory against numpy, validation off
+bench: ## measure speed beside every other library that is installed (BENCH='-k transpose' for its options)
 	@$(SETUP) demo
-	$(PYTHON_BIN) tools/measure.py
+	$(PYTHON_BIN) -m restride bench $(BENCH)
 
 lint: ## ruff and mypy --strict
 	@$(SETUP) test

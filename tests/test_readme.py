@@ -52,6 +52,7 @@ def test_signatures_are_the_real_ones(signature):
         "README.md",
         "CONTRIBUTING.md",
         "shaders/README.md",
+        "docs/benchmarks/README.md",
         "docs/conformance.md",
         "docs/layouts.md",
         "docs/own_shader.md",

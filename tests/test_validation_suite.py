@@ -20,6 +20,8 @@ from conftest import open_device
 from validated_process import messages
 
 import restride as rs
+from restride.benchmark.catalogue import catalogue
+from restride.benchmark.peers import open_peers
 from restride.conformance.run.validation import PROFILES
 from restride.runtime import DeviceInfo, Runtime, choose, list_devices
 from restride.runtime.kompute import KomputeRuntime
@@ -86,6 +88,16 @@ def dependent_chain(device: rs.Device) -> None:
     check(one, x)
 
 
+def measured(device: rs.Device) -> None:
+    """The benchmark's kernels written by hand, and the device's clock."""
+    (by_hand,), _ = open_peers(("by-hand",), device)
+    for workload in catalogue(is_small=True):
+        offer = by_hand.offer(workload, workload.source())
+        if offer is not None:
+            offer.resident()
+            assert offer.kernel is None or offer.kernel() > 0
+
+
 def work(mode: str, *, barriers: bool = True) -> None:
     with open_mode(mode) as device:
         if not barriers:
@@ -94,6 +106,8 @@ def work(mode: str, *, barriers: bool = True) -> None:
             return
         every_kernel(device)
         dependent_chain(device)
+        if mode == "vulkan":
+            measured(device)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -127,5 +127,14 @@ def test_installed_wheel_runs_an_operation_without_a_compiler(clean_python, tmp_
     assert clean_python.parent.parent in Path(lines[-1]).parents, f"restride came from {lines[-1]}"
 
 
+def test_installed_command_measures_without_a_compiler(clean_python, tmp_path):
+    row = ("-k", "NCHW->NHWC f32 1x3x8x8", "--peers", "by-hand")
+    arguments = ("--small", "--repeat", "1", *row, "--json", "here.json")
+    environment = {**os.environ, "PATH": str(tmp_path)}  # empty: no glslang
+    run(clean_python.with_name("restride"), "bench", *arguments, cwd=tmp_path, env=environment)
+    (result,) = json.loads((tmp_path / "here.json").read_text())["results"]
+    assert set(result["measures"]["resident"]) == {"restride", "copy", "by-hand"}
+
+
 def test_installed_command_says_its_devices(clean_python, tmp_path):
     assert run(clean_python.with_name("restride"), "devices", cwd=tmp_path)

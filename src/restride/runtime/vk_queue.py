@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
+from typing import Protocol
 
 from restride.errors import DeviceError, DeviceTimeout
 from restride.runtime.loader import TIMEOUT, Handle, array, package, struct
@@ -35,6 +36,14 @@ class Slot:
         self.ticket = 0
         self.waiters = 0
         self.retired = True
+
+
+class Stamps(Protocol):
+    """What is told of every command buffer while it is set as ``Queue.clock``: ``vk_clock.Clock``."""
+
+    def start(self, command: Handle) -> None: ...
+
+    def stop(self, command: Handle) -> None: ...
 
 
 class Queue:
@@ -74,6 +83,7 @@ class Queue:
         self._batches = 0
         self._open: Slot | None = None
         self._recorded: list[Sequence[Use]] = []
+        self.clock: Stamps | None = None
         self.submitted = 0
         self.completed = 0
         self.barriers = 0
@@ -93,6 +103,8 @@ class Queue:
         except BaseException:
             self._free.append(slot)
             raise
+        if self.clock is not None:
+            self.clock.start(slot.command)
         return slot
 
     def barrier(self, slot: Slot) -> None:
@@ -147,6 +159,8 @@ class Queue:
         """End the recording, make what it writes visible to the host, and hand it to the device."""
         null = self._device.null
         vk = self._vk
+        if self.clock is not None:
+            self.clock.stop(slot.command)
         vk.vkCmdPipelineBarrier(
             slot.command, self._stages, self._host_stage, 0, 1, self._host_barrier, 0, null, 0, null
         )

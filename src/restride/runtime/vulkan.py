@@ -12,6 +12,7 @@ from restride.runtime.host_bytes import as_bytes, copy_bytes, require_copy, requ
 from restride.runtime.instance import physical_devices
 from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, rounded
 from restride.runtime.modules import load_module
+from restride.runtime.vk_clock import Clock, timed
 from restride.runtime.vk_copy import start_copy
 from restride.runtime.vk_memory import Block
 from restride.runtime.vk_placement import place
@@ -158,6 +159,16 @@ class VulkanRuntime:
     def batch(self) -> AbstractContextManager[None]:
         """See ``Runtime.batch``. Barriers stand only where there is a dependence, as always."""
         return self._session.batch()
+
+    def timed(self) -> AbstractContextManager[Clock]:
+        """The device's own clock: ``with runtime.timed() as clock: op(); runtime.wait()``, then ``clock.seconds``.
+
+        The sum over the submissions that were begun inside; the block waits for them at its end.
+
+        Raises:
+            UnsupportedError: the queue has no timestamps.
+        """
+        return timed(self._session)
 
     def counters(self) -> Counters:
         """See ``Runtime.counters``."""

@@ -1,0 +1,180 @@
+"""Tasks: what a workload computes, as plain values that restride and every other library can read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.desc import TensorDesc
+from restride.dtypes import as_dtype
+
+Array = npt.NDArray[Any]
+Sizes: TypeAlias = tuple[int, ...]
+
+MEAN = (123.675, 116.28, 103.53)
+STD = (58.395, 57.12, 57.375)
+"""ImageNet's, of pixels from 0 to 255."""
+
+SHAPES = 499
+"""How many sizes ``NewShapes`` goes through before it begins anew: a prime, and more than a run makes calls."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """``x[steps].transpose(axes)``, row-major: copies, slices, flips and permutations.
+
+    axes: where each axis of the result comes from.
+    steps: the step along each axis of the source; a negative one begins at its end. Empty: all 1.
+    """
+
+    axes: tuple[int, ...]
+    steps: tuple[int, ...] = ()
+
+    def index(self) -> tuple[slice, ...]:
+        """The slices of ``steps``."""
+        return tuple(slice(None, None, step) for step in self.steps)
+
+    @property
+    def is_a_view(self) -> bool:
+        """True unless it is a plain copy."""
+        return self.axes != tuple(range(len(self.axes))) or any(step != 1 for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Relayout:
+    """The same elements in another layout, ``layout`` as ``TensorDesc.parse`` reads it."""
+
+    layout: str
+
+
+@dataclass(frozen=True)
+class Convert:
+    """The same elements as another type.
+
+    scale: what they are multiplied with first; integers are rounded to even and saturated.
+    per_channel: a scale for each index of axis 1 instead, ``channel_scales``.
+    """
+
+    dtype: str
+    scale: float | None = None
+    per_channel: bool = False
+
+
+@dataclass(frozen=True)
+class Normalize:
+    """Pixels u8[n,h,w,3] to planes f32[n,3,h,w], ``(x - MEAN) / STD``.
+
+    divides: the quotient is exact; otherwise ``1 / STD`` is multiplied with, as most do.
+    """
+
+    divides: bool = False
+
+
+@dataclass(frozen=True)
+class Resize:
+    """The last axes to other sizes, half-pixel centres.
+
+    antialias: shrinking reads all elements, and weights outside of the source are left out.
+    pixels: the axes before the last, which is the channels.
+    """
+
+    sizes: tuple[int, ...]
+    mode: str = "linear"
+    antialias: bool = False
+    pixels: bool = False
+
+    def axes(self, rank: int) -> tuple[int, ...]:
+        """Of a source with so many axes, those that get other sizes."""
+        end = rank - self.pixels
+        return tuple(range(end - len(self.sizes), end))
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The gradient of a linear resize of the last axes from ``sizes``; the source is the gradient of its result."""
+
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class NewShapes:
+    """A transpose of a corner of a matrix, of other sizes at every call: ``crop`` says which."""
+
+    def crop(self, sizes: Sizes, call: int) -> Sizes:
+        """The sizes of call number ``call``, from 0 on."""
+        rows, columns = sizes
+        number = call % min(SHAPES, rows, columns)
+        return rows - number, columns - number
+
+
+Task: TypeAlias = Move | Relayout | Convert | Normalize | Resize | Gradient | NewShapes
+
+
+def channel_scales(channels: int) -> npt.NDArray[np.float32]:
+    """A scale for each channel, from 0.5 on to 1.5."""
+    return (0.5 + np.arange(channels) / channels).astype(np.float32)
+
+
+def result_sizes(task: Task, sizes: Sizes) -> Sizes:
+    """The sizes of what a task makes of a source; of the first call, where they change."""
+    match task:
+        case Move(axes, steps):
+            left = tuple(-(-size // abs(step)) for size, step in zip(sizes, steps or (1,) * len(sizes), strict=True))
+            return tuple(left[axis] for axis in axes)
+        case Normalize():
+            return sizes[0], sizes[3], sizes[1], sizes[2]
+        case Resize():
+            return _replaced(sizes, task.axes(len(sizes)), task.sizes)
+        case Gradient(inputs):
+            return (*sizes[: len(sizes) - len(inputs)], *inputs)
+        case NewShapes():
+            rows, columns = task.crop(sizes, 0)
+            return columns, rows
+        case Relayout() | Convert():
+            return sizes
+
+
+def result_dtype(task: Task, dtype: str) -> str:
+    """The element type of what a task makes of a source."""
+    match task:
+        case Convert(name):
+            return name
+        case Normalize():
+            return "f32"
+        case _:
+            return dtype
+
+
+def useful_bytes(task: Task, src: TensorDesc) -> int:
+    """Bytes of the elements that must be read and written, each counted once, wherever they lie.
+
+    A resize that is not antialiased reads at most two elements an axis for each that it writes (nearest: one), so
+    1080 rows to 224 are 448 rows read. A gradient reads all of its source.
+    """
+    written = math.prod(result_sizes(task, src.sizes))
+    read = src.numel
+    match task:
+        case Move() | NewShapes():
+            read = written
+        case Resize(sizes, mode, antialias):
+            taps = {"nearest": 1, "linear": 2, "cubic": 4}[mode]
+            reached = list(src.sizes)
+            for axis, size in zip(task.axes(src.rank), sizes, strict=True):
+                reached[axis] = reached[axis] if antialias else min(reached[axis], taps * size)
+            read = math.prod(reached)
+        case _:
+            pass
+    itemsize = as_dtype(result_dtype(task, src.dtype.name)).itemsize
+    return read * src.dtype.itemsize + written * itemsize
+
+
+def _replaced(sizes: Sizes, axes: Sequence[int], others: Sequence[int]) -> Sizes:
+    made = list(sizes)
+    for axis, size in zip(axes, others, strict=True):
+        made[axis] = size
+    return tuple(made)

@@ -1,0 +1,272 @@
+"""`restride bench`: the table, the JSON and the chart of made-up times, and a run of small workloads."""
+
+import json
+import os
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from conftest import open_device
+
+from restride.benchmark import peers, surroundings
+from restride.benchmark.agreement import Disagreement
+from restride.benchmark.chart import draw
+from restride.benchmark.offer import Absent, Offer
+from restride.benchmark.report import FORMAT, Report
+from restride.benchmark.run import WARM_UP, Columns, Result, timed_rounds
+from restride.benchmark.table import text
+from restride.benchmark.tasks import Move
+from restride.benchmark.workload import Goal, Rival, Workload
+from restride.cli import main
+from restride.drawing.png import write_png
+from restride.drawing.svg import write_svg
+from restride.runtime import RUNTIMES
+
+COPY = Workload("copy f32 1000", "copies", "f32[1000]", Move((0,)), (Goal("numpy", 2.0),))
+TURN = Workload(
+    "transpose f32 10x20",
+    "turns",
+    "f32[10,20]",
+    Move((1, 0)),
+    (Goal("own copy", 1.5), Goal(seconds=400e-6), Goal("pillow")),
+    (Rival("own copy", "f32[200]", Move((0,))),),
+)
+
+
+def report(**changes):
+    """Two workloads, one peer that is there and one that is not."""
+    copied = {"restride": (2e-3, 1e-3, 3e-3), "copy": (1e-3,) * 3, "numpy": (4e-3, 0.5e-3, 0.4e-3)}
+    turned = {"restride": (300e-6,), "copy": (30e-6,), "own copy": (200e-6,)}
+    return replace(
+        Report(
+            started=datetime(2026, 1, 2, tzinfo=UTC),
+            command="restride bench",
+            device={"name": "A device", "driver": "drv", "driver_version": "1.2"},
+            runtime="vulkan",
+            platform="somewhere",
+            versions={"restride": "0.1"},
+            warnings=("too busy",),
+            measures=("resident", "kernel"),
+            notes=(),
+            repeat=3,
+            is_small=False,
+            peers={"numpy": "2.0"},
+            absent={"torch": "not installed: pip install torch"},
+            results=(
+                Result(COPY, {"resident": copied, "kernel": {"restride": (1e-3,), "copy": (0.5e-3,)}}),
+                Result(TURN, {"resident": turned, "kernel": {}}),
+            ),
+            memory_beside=2048,
+        ),
+        **changes,
+    )
+
+
+def cells(line):
+    return re.split(r"  +", line.strip())
+
+
+def test_the_table_has_medians_speeds_shares_ratios_and_goals():
+    resident, kernel = text(report()).split("\n\n")[1:3]
+    lines = resident.splitlines()
+    assert lines[0].startswith("resident: ")
+    assert lines[0].endswith("medians of 3 rounds")
+    assert cells(lines[2]) == ["workload", "ms", "GB/s", "of copy", "/own", "/numpy", "goals"]
+    assert lines[3] == "copies"
+    copied = ["copy f32 1000", "2.000", "0.00", "0.50", "-", "4.00", "at most 2x numpy: MISSED"]
+    assert cells(lines[4]) == copied
+    assert lines[5] == "turns"
+    assert cells(lines[6])[:6] == ["transpose f32 10x20", "0.300", "0.01", "0.10", "1.50", "-"]
+    assert cells(lines[6])[6] == "at most 1.5x own copy: met; under 400 us: met"
+    ends = {re.search(r"2\.000|0\.300", line).end() for line in (lines[4], lines[6])}
+    assert len(ends) == 1, "columns are aligned"
+    assert cells(kernel.splitlines()[2]) == ["workload", "ms", "GB/s", "of copy"]
+    assert "transpose" not in kernel
+
+
+def test_the_summary_names_what_is_missed_wrong_and_absent():
+    wrong = Disagreement(COPY.name, "torch", 2.0, 1.0)
+    made = report(broken_off="interrupted")
+    results = (replace(made.results[0], disagreements=(wrong,)), Result(TURN, {}, skipped="no room"))
+    summary = text(replace(made, results=results)).split("\n\n")[-1].splitlines()
+    assert summary == [
+        "goals: 0 of 1 met",
+        "missed: copy f32 1000: 4.00x numpy, goal at most 2x numpy",
+        "WRONG: torch does not compute 'copy f32 1000': differs by 2, and 1 is allowed",
+        "skipped: transpose f32 10x20: no room",
+        "peers: numpy 2.0",
+        "absent: torch: not installed: pip install torch",
+        "device memory of a resample to 3x1200x2000 f32, beside its destination: 2 KiB",
+        "broken off: interrupted",
+    ]
+
+
+def test_goals_are_met_or_missed():
+    assert Goal("numpy", 2.0).is_met(2.0, 1.0)
+    assert not Goal("numpy", 2.0).is_met(2.1, 1.0)
+    assert Goal(seconds=400e-6).is_met(399e-6, None)
+    assert not Goal(seconds=400e-6).is_met(400e-6, None)
+
+
+def test_a_goal_against_an_absent_peer_is_not_judged():
+    assert [verdict.goal.against for verdict in report().verdicts] == ["numpy", "own copy", ""]
+
+
+def test_the_record_has_every_time_and_survives_json():
+    record = json.loads(json.dumps(report().record(), allow_nan=False))
+    assert (record["format"], record["version"]) == (FORMAT, 1)
+    first, second = record["results"]
+    assert first["measures"]["resident"]["numpy"] == {"median": 0.5e-3, "seconds": [4e-3, 0.5e-3, 0.4e-3]}
+    assert (first["useful_bytes"], first["tolerance"]) == (8000, 0.0)
+    assert first["task"] == {"kind": "Move", "axes": [0], "steps": []}
+    assert [goal["met"] for goal in first["goals"] + second["goals"]] == [False, True, True]
+    assert record["absent"] == {"torch": "not installed: pip install torch"}
+    assert record["warnings"] == ["too busy"]
+
+
+def test_the_chart_has_a_bar_for_each_column():
+    figure = draw(report(), "resident")
+    root = ET.fromstring(write_svg(figure))
+    space = "{http://www.w3.org/2000/svg}"
+    bars = [float(rect.get("width")) for rect in root.iter(f"{space}rect")][1:]  # the first is the paper
+    assert len(bars) == 6
+    assert bars[0] / bars[2] == pytest.approx(0.25, rel=0.01), "numpy is four times as fast, and the longest"
+    labels = {label.get("data-column"): label.text for label in root.iter(f"{space}text") if label.get("data-column")}
+    assert labels["numpy"] == "0.500 ms, 0.02 GB/s"
+    assert "warning: too busy" in [label.text for label in root.iter(f"{space}text")]
+    pytest.importorskip("PIL")
+    assert write_png(figure)[:4] == b"\x89PNG"
+
+
+def test_every_round_runs_all_columns_and_warm_up_does_not_count():
+    order = []
+
+    def offer(name):
+        return Offer(resident=lambda: order.append(name), kernel=lambda: 7.0 if name == "a" else 8.0)
+
+    columns = Columns({"a": offer("a"), "b": offer("b"), "c": Offer(numpy=lambda: np.zeros(1))})
+    found = timed_rounds(columns, ("resident", "kernel", "numpy"), repeat=2)
+    assert order == ["a", "b"] * (WARM_UP + 2)
+    assert found["kernel"] == {"a": (7.0, 7.0), "b": (8.0, 8.0)}
+    assert {name: len(times) for name, times in found["resident"].items()} == {"a": 2, "b": 2}
+    assert list(found["numpy"]) == ["c"]
+
+
+@pytest.mark.parametrize(("average", "warns"), [(0.9, False), (1.1, True)])
+def test_a_busy_machine_is_named(monkeypatch, average, warns):
+    monkeypatch.setattr(os, "getloadavg", lambda: (average, 0.0, 0.0), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    assert bool(surroundings.warnings({})) == warns
+
+
+def test_layers_are_named(monkeypatch):
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0), raising=False)
+    (line,) = surroundings.warnings({"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation"})
+    assert line.startswith("VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation: ")
+
+
+@pytest.fixture
+def chosen_peers(monkeypatch):
+    """A registry that a test may change."""
+    made = dict(peers.PEERS)
+    monkeypatch.setattr(peers, "PEERS", made)
+    return made
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_small_run_and_its_files(runtime, tmp_path, capsys):
+    with open_device(runtime) as device:
+        name = device.info.name
+    record, chart = tmp_path / "here.json", tmp_path / "here.svg"
+    options = ("--small", "--repeat", "1", "-k", "NCHW->NHWC f32 1x3x8x8", "--peers", "by-hand,numpy")
+    files = ("--json", str(record), "--chart", str(chart), "--measure", "kernel,resident,numpy", "--runtime", runtime)
+    assert main(["bench", *options, *files]) == 0
+    out, err = capsys.readouterr()
+    assert name in out
+    assert "NCHW->NHWC f32 1x3x8x8" in out
+    assert ("kernel is left out: the runtime kompute has no clock" in err) == (runtime == "kompute")
+    made = json.loads(record.read_text())
+    (result,) = made["results"]
+    measures = ["resident", "numpy"] if runtime == "kompute" else ["resident", "kernel", "numpy"]
+    assert made["measures"] == measures
+    assert set(result["measures"]["resident"]) == {"restride", "copy", "by-hand", "numpy"}
+    assert set(result["measures"]["numpy"]) == {"restride", "by-hand", "numpy"}
+    assert all(len(column["seconds"]) == 1 for column in result["measures"]["resident"].values())
+    assert result["useful_bytes"] == 2 * 4 * 192
+    assert made["device"]["name"] == name
+    assert list(made["peers"]) == ["by-hand", "numpy"]
+    assert ET.parse(chart).getroot().tag.endswith("svg")
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_peer_that_computes_something_else_is_an_error_and_one_that_is_absent_is_named(chosen_peers, capsys):
+    class Wrong:
+        name, version, lingers = "numpy", "0", False
+
+        def offer(self, _, source):
+            return Offer(resident=lambda: None, result=lambda: source + 1)
+
+    class Raises(Wrong):
+        name = "opencv"
+
+        def offer(self, *_):
+            raise RuntimeError("no such thing")
+
+    def absent(_):
+        raise Absent("not installed: pip install torch")
+
+    chosen_peers.update(numpy=lambda _: Wrong(), opencv=lambda _: Raises(), torch=absent)
+    arguments = ["bench", "--small", "--repeat", "1", "-k", "copy f32 16", "--measure", "resident"]
+    assert main([*arguments, "--peers", "numpy,opencv,torch"]) == 1
+    out = capsys.readouterr().out
+    assert "WRONG: numpy does not compute 'copy f32 16': differs by 1, and 0 is allowed" in out
+    assert "WRONG: opencv does not compute 'copy f32 16': RuntimeError: no such thing" in out
+    assert "absent: torch: not installed: pip install torch" in out
+    assert "/numpy" not in out
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_run_that_is_broken_off_says_so_and_writes_what_it_has(chosen_peers, capsys, tmp_path):
+    class Interrupts:
+        name, version, lingers = "numpy", "0", False
+
+        def offer(self, workload, _):
+            if workload.name != "copy f32 16":
+                raise KeyboardInterrupt
+
+    chosen_peers["numpy"] = lambda _: Interrupts()
+    arguments = ["bench", "--small", "--repeat", "1", "-k", "small calls", "--measure", "resident", "--peers", "numpy"]
+    assert main([*arguments, "--json", str(tmp_path / "part.json")]) == 130
+    made = json.loads((tmp_path / "part.json").read_text())
+    assert made["broken_off"] == "interrupted"
+    assert [result["name"] for result in made["results"]] == ["copy f32 16"]
+    assert capsys.readouterr().out.endswith("broken off: interrupted\n")
+
+
+def test_the_list_needs_no_device(capsys, monkeypatch):
+    monkeypatch.setenv("VK_DRIVER_FILES", "/nowhere/none.json")
+    assert main(["bench", "--list", "-k", "transpose F32 4096"]) == 0
+    assert re.fullmatch(
+        r"permutations: +transpose f32 4096x4096 +f32\[4096,4096\] +at most 1x numpy\n", capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("-k", "no such"), 5, "no workload has 'no such'"),
+        (("--peers", "numpy,abacus"), 2, "'abacus' is none of by-hand, numpy, torch"),
+        (("--measure", "speed"), 2, "'speed' is none of resident, kernel, numpy"),
+        (("--repeat", "0"), 2, "'0' is no number of rounds"),
+        (("--chart", "here.pdf"), 2, "a chart is .svg or .png"),
+        (("--json", "/nowhere/at/all.json"), 2, "no such folder"),
+        (("--json", "a.svg", "--chart", "a.svg"), 2, "a file each"),
+        (("--device", "no such device", "-k", "copy f32 16"), 4, "no such device"),
+    ],
+)
+def test_bad_arguments(capsys, arguments, code, words):
+    assert main(["bench", *arguments]) == code
+    assert words in capsys.readouterr().err
