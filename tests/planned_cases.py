@@ -10,6 +10,7 @@ from restride.conformance import Case
 from restride.conformance.operations import OPERATIONS, makes_destination
 from restride.conformance.room import buffer_bytes
 from restride.conformance.setting import guards
+from restride.conformance.shader.part import SteeredLimits
 from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
@@ -20,7 +21,7 @@ class PlanRuntime:
     """A ``Runtime`` without a device. ``kernels`` are those submitted."""
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or SteeredLimits()  # runs are kernels, as on kompute
         self.info = SimpleNamespace(limits=self.limits)
         self.kernels: list[KernelSpec] = []
 
@@ -33,7 +34,7 @@ class PlanRuntime:
     def read(self, _memory: Memory, _offset: int, _out: memoryview) -> None:
         pass
 
-    def copy(self, _src: Memory, _dst: Memory, _nbytes: int) -> None:
+    def copy(self, *_: object) -> None:
         pass
 
     def submit(self, kernels: Sequence[KernelSpec], _memories: Sequence[Memory]) -> None:

@@ -120,8 +120,12 @@ class Device:
             for site in sites:
                 if site.buffer not in memories:
                     memories[site.buffer] = self._between(steps.between[site.buffer - RESULT - 1])
+            source, target = (memories[site.buffer] for site in sites)
             try:
-                self._submit(step.kernels(), tuple(memories[site.buffer] for site in sites))
+                if step.run is not None:
+                    self.runtime.copy(source, target, step.run.nbytes, step.run.src_offset, step.run.dst_offset)
+                else:
+                    self._submit(step.kernels(), (source, target))
             except UnsupportedError as error:
                 raise UnsupportedError(f"{error}; asked for {step.src.desc} to {step.dst.desc}") from error
             for site in sites:

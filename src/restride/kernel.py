@@ -1,8 +1,9 @@
-"""KernelSpec: one dispatch as a plain value, and the device limits a plan must respect."""
+"""KernelSpec and Run: one dispatch or copy as a plain value, and the device limits a plan must respect."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Limits:
         ``strided_copy`` can do all that they do, slower.
         """
         return True
+
+    @property
+    def copies_runs(self) -> bool:
+        """A run of bytes goes through the device's own copy. Kompute's copies whole memories only."""
+        return self.offset_alignment > 0
 
     @property
     def elements_per_dispatch(self) -> int:
@@ -78,3 +84,11 @@ class KernelSpec:
     parameters: bytes
     groups: tuple[int, int, int]
     bindings: tuple[Binding, ...]
+
+
+class Run(NamedTuple):
+    """Bytes of memory 0 that the device's own copy brings to memory 1. Any offset and any size."""
+
+    src_offset: int
+    dst_offset: int
+    nbytes: int

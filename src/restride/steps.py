@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.desc import TensorDesc
-from restride.kernel import KernelSpec, Limits
-from restride.plan import convert_kernels, copy_kernels, padding_kernels
+from restride.kernel import KernelSpec, Limits, Run
+from restride.plan import convert_kernels, copy_kernels, padding_kernels, run_copied
 
 SOURCE = 0
 RESULT = 1
@@ -27,13 +27,19 @@ class Site(NamedTuple):
 
 
 class Step:
-    """What one submission does: its kernels read the buffer of ``src`` and write that of ``dst``."""
+    """What one submission does: its kernels read the buffer of ``src`` and write that of ``dst``.
 
-    __slots__ = ("_kept", "_make", "dst", "src")
+    run: bytes to copy; then there are no kernels.
+    """
 
-    def __init__(self, src: Site, dst: Site, make: Callable[[], Iterable[KernelSpec]]) -> None:
+    __slots__ = ("_kept", "_make", "dst", "run", "src")
+
+    def __init__(
+        self, src: Site, dst: Site, make: Callable[[], Iterable[KernelSpec]] = tuple, run: Run | None = None
+    ) -> None:
         self.src = src
         self.dst = dst
+        self.run = run
         self._make = make
         self._kept: tuple[KernelSpec, ...] | None = None
 
@@ -87,6 +93,12 @@ class Steps:
         if (not src.desc.numel and not padded.is_whole) or (in_place and is_copy):
             return
         keeps_padding = in_place or arithmetic.sum_scale is not None
+        run = run_copied(src.desc, dst.desc) if is_copy and src.buffer != dst.buffer else None
+        if run is not None and self.limits.copies_runs:
+            if padded.is_whole and padded.is_padded:
+                self.add(src, dst, lambda: padding_kernels(padded, self.limits))
+            self.steps.append(Step(src, dst, run=run))
+            return
 
         def make() -> Iterable[KernelSpec]:
             padding = () if keeps_padding else padding_kernels(padded, self.limits)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from restride.arithmetic import Arithmetic
 from restride.desc import TensorDesc
-from restride.kernel import KernelSpec, Limits
+from restride.kernel import KernelSpec, Limits, Run
 from restride.plan.axes import Axis, Problem, simplify
 from restride.plan.boxes import MAX_TABLE_BYTES
 from restride.plan.conversion import Conversion
@@ -37,6 +37,7 @@ __all__ = [
     "padding_kernels",
     "passes",
     "resample_kernels",
+    "run_copied",
     "taps_fit",
 ]
 
@@ -67,6 +68,18 @@ def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | Non
     if found is None:
         return None
     return tuple(walk.problem(src.dtype.itemsize) for walk in found)
+
+
+def run_copied(src: TensorDesc, dst: TensorDesc) -> Run | None:
+    """The bytes that a copy of every element moves, if they lie in one run on both sides, in the same order."""
+    problems = copy_problems(src, dst)
+    if problems is None or len(problems) != 1:
+        return None
+    (problem,) = problems
+    if len(problem.axes) > 1 or any((axis.src, axis.dst) != (1, 1) for axis in problem.axes):
+        return None
+    width = problem.itemsize
+    return Run(problem.src_offset * width, problem.dst_offset * width, problem.count * width)
 
 
 def convert_kernels(src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, limits: Limits) -> Iterable[KernelSpec]:

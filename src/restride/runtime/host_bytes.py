@@ -42,14 +42,14 @@ def require_inside(memory: Memory, offset: int, nbytes: int) -> None:
         raise DescriptorError(f"bytes [{offset}, {offset + nbytes}) leave a memory of {memory.nbytes} bytes")
 
 
-def require_copy(src: Memory, dst: Memory, nbytes: int) -> None:
-    """Raise DescriptorError unless the first bytes of one memory can be copied into another."""
+def require_copy(src: Memory, dst: Memory, nbytes: int, src_offset: int, dst_offset: int) -> None:
+    """Raise DescriptorError unless bytes of one memory can be copied into another."""
     if src is dst:
         raise DescriptorError(f"source and destination of a copy are the same memory of {src.nbytes} bytes")
     if nbytes < 0:
         raise DescriptorError(f"a copy has 0 bytes or more, nbytes is {nbytes}")
-    require_inside(src, 0, nbytes)
-    require_inside(dst, 0, nbytes)
+    require_inside(src, src_offset, nbytes)
+    require_inside(dst, dst_offset, nbytes)
 
 
 def copy_bytes(target: memoryview, source: memoryview) -> None:

@@ -133,8 +133,8 @@ class Runtime(Protocol):
             DeviceError: the module is damaged, or the driver refused it.
         """
 
-    def copy(self, src: Memory, dst: Memory, nbytes: int) -> None:
-        """Start the device's own copy of the first ``nbytes`` bytes, any number of them, in order with the kernels.
+    def copy(self, src: Memory, dst: Memory, nbytes: int, src_offset: int = 0, dst_offset: int = 0) -> None:
+        """Start the device's own copy of ``nbytes`` bytes, any number of them, in order with the kernels.
 
         Raises:
             DescriptorError: the bytes leave a memory, or both are the same memory.

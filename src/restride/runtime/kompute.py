@@ -147,11 +147,14 @@ class KomputeRuntime:
                 stacklevel=2,
             )
 
-    def copy(self, src: Memory, dst: Memory, nbytes: int) -> None:
-        """Copy, and return when it is done; ``Buffer.copy_from`` says how."""
+    def copy(self, src: Memory, dst: Memory, nbytes: int, src_offset: int = 0, dst_offset: int = 0) -> None:
+        """Copy, and return when it is done; ``Buffer`` says how."""
         with self._opened():
-            require_copy(src, dst, nbytes)
-            self._held(dst).copy_from(self._held(src), nbytes, whole=nbytes == src.nbytes == dst.nbytes)
+            require_copy(src, dst, nbytes, src_offset, dst_offset)
+            if nbytes == src.nbytes == dst.nbytes:
+                self._held(dst).copy_whole(self._held(src))
+            else:
+                self._held(dst).copy_part(self._held(src), nbytes, src_offset, dst_offset)
 
     def batch(self) -> AbstractContextManager[None]:
         """See ``Runtime.batch``: each submission goes at once."""

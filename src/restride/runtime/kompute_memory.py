@@ -60,17 +60,17 @@ class Buffer:
         """After a kernel wrote it."""
         self._device_is_newer = not self._device.in_place
 
-    def copy_from(self, source: Buffer, nbytes: int, *, whole: bool) -> None:
-        """Copy the first bytes of another buffer, on the device where they are the whole of two of the same size.
+    def copy_part(self, source: Buffer, nbytes: int, src_offset: int, dst_offset: int) -> None:
+        """Copy bytes of another buffer, through the host."""
+        part = memoryview(bytearray(nbytes))
+        source.get(src_offset, part)
+        self.put(dst_offset, part)
+
+    def copy_whole(self, source: Buffer) -> None:
+        """Copy another buffer of the same size, on the device.
 
         kp copies whole tensors only, and then once more the bytes that the host sees, which takes the host's time too.
-        Any other part goes through the host.
         """
-        if not whole:
-            part = memoryview(bytearray(nbytes))
-            source.get(0, part)
-            self.put(0, part)
-            return
         source.to_device()
         if self._copied != source.serial:
             self._copy, self._copied = self._device.record_copy(source.tensor, self.tensor), source.serial

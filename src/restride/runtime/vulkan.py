@@ -145,12 +145,12 @@ class VulkanRuntime:
                 raise
             self._submit(kernels, memories)
 
-    def copy(self, src: Memory, dst: Memory, nbytes: int) -> None:
+    def copy(self, src: Memory, dst: Memory, nbytes: int, src_offset: int = 0, dst_offset: int = 0) -> None:
         """See ``Runtime.copy``."""
         source, target = self._block_of(src), self._block_of(dst)
-        require_copy(src, dst, nbytes)
+        require_copy(src, dst, nbytes, src_offset, dst_offset)
         if nbytes:
-            start_copy(self._session, source, 0, target, 0, nbytes)
+            start_copy(self._session, source, src_offset, target, dst_offset, nbytes)
 
     def wait(self) -> None:
         """See ``Runtime.wait``."""

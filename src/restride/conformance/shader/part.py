@@ -19,6 +19,7 @@ class SteeredLimits(Limits):
     widest_element: int = 16
     shortcuts: bool = True
     elements_per_dispatch: int = 2048
+    copies_runs: bool = False
 
 
 _STEERED = {
@@ -104,8 +105,8 @@ class RuntimeUnderTest:
         )
         return replace(kernel, bindings=bindings)
 
-    def copy(self, src: Memory, dst: Memory, nbytes: int) -> None:
-        self._runtime.copy(src, dst, nbytes)
+    def copy(self, src: Memory, dst: Memory, nbytes: int, src_offset: int = 0, dst_offset: int = 0) -> None:
+        self._runtime.copy(src, dst, nbytes, src_offset, dst_offset)
 
     def batch(self) -> AbstractContextManager[None]:
         return self._runtime.batch()

@@ -1,0 +1,69 @@
+"""Runs: elements that lie in one run on both sides go through the device's own copy, any number of bytes, anywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import restride as rs
+
+RUNS = [
+    ("f32[4,6]", "f32[4,6]"),
+    ("u8[13]", "u8[13]{strides=(1),offset=3}"),
+    ("u8[16777213]", "u8[16777213]"),
+    ("f16[5,7]{0,1}", "f16[5,7]{0,1}"),
+    ("s64[3]{strides=(1),offset=2}", "s64[3]"),
+    ("u8[2,4]{1,0:T(2,2)}", "u8[2,4]{1,0:T(2,2)}"),
+    ("f32[3,5]", "f32[3,5]{1,0:pad(4,5)=7}"),  # and padding after it
+]
+
+
+@pytest.mark.parametrize(("src", "dst"), RUNS)
+def test_a_run_is_copied_without_a_kernel(vulkan_device: rs.Device, src: str, dst: str) -> None:
+    source, target = rs.TensorDesc.parse(src), rs.TensorDesc.parse(dst)
+    noise = np.random.default_rng(0).integers(0, 256, source.nbytes, np.uint8)
+    x = rs.from_buffer(noise, source, vulkan_device)
+    out = rs.from_buffer(np.full(target.nbytes, 0xA5, np.uint8), target, vulkan_device)
+    vulkan_device.wait()
+    before = vulkan_device.counters()
+    rs.reorder(x, out=out)
+    after = vulkan_device.counters()
+    pads = target.is_whole and target.is_padded
+    assert after.submissions - before.submissions == 1 + pads
+    assert after.dispatches - before.dispatches == pads
+    np.testing.assert_array_equal(out.numpy(), x.numpy())
+    if not target.is_whole:
+        start, stop = target.lowest * target.dtype.itemsize, (target.highest + 1) * target.dtype.itemsize
+        outside = np.delete(out.buffer(), slice(start, stop))
+        assert (outside == 0xA5).all()
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("f32[4,6]", "f32[4,6]{0,1}"),
+        ("f32[4,6]", "f32[4,6]{strides=(7,1)}"),
+        ("f32[4]{strides=(-1),offset=3}", "f32[4]"),
+        ("f32[4]{strides=(0)}", "f32[4]"),
+    ],
+)
+def test_what_is_no_run_goes_through_a_kernel(vulkan_device: rs.Device, src: str, dst: str) -> None:
+    x, out = (rs.from_buffer(bytes(120), text, vulkan_device) for text in (src, dst))
+    before = vulkan_device.counters().dispatches
+    rs.reorder(x, out=out)
+    assert vulkan_device.counters().dispatches == before + 1
+
+
+def test_a_run_into_the_same_buffer_goes_through_a_kernel(vulkan_device: rs.Device) -> None:
+    x = rs.asarray(np.arange(8, dtype=np.float32), device=vulkan_device)
+    rs.reorder(x[:4], out=x[4:])
+    np.testing.assert_array_equal(x.numpy(), [0, 1, 2, 3, 0, 1, 2, 3])
+
+
+def test_copies_and_kernels_wait_for_each_other(vulkan_device: rs.Device) -> None:
+    array = np.random.default_rng(0).random((64, 64), np.float32)
+    x = rs.asarray(array, device=vulkan_device)
+    with vulkan_device.batch():
+        for _ in range(20):
+            x = rs.reorder(rs.reorder(x, "AB->BA"))
+    np.testing.assert_array_equal(x.numpy(), array)
