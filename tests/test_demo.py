@@ -23,8 +23,9 @@ def test_every_step_is_right_and_few_dispatches(device):
     for step in tour.steps:
         before = device.counters().dispatches
         step.run()
-        # Filters that are widened along two axes may take a pass each.
-        assert device.counters().dispatches - before in ((1, 2) if "antialiased" in step.name else (1,)), step.name
+        # Wide filters take a pass an axis; bytes in rows that begin inside words are packed afterwards, in one or two.
+        most = 3 if step.dst.dtype.itemsize == 1 or "antialiased" in step.name else 1
+        assert 1 <= device.counters().dispatches - before <= most, step.name
         comparison = step.check(step.dst.numpy())
         assert comparison.passed, f"{step.name}: {comparison}"
     for step in tour.unfused:

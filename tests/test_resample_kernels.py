@@ -237,7 +237,7 @@ def test_destinations_from_the_other_end(device, monkeypatch):
         ((9, 32), (9, 16), (1,), "resample_along"),
         ((32, 8), (16, 8), (0,), "resample_across"),
         ((8, 8), (20, 20), (0, 1), "resample_rows"),  # some elements are read by none
-        ((20, 20), (7, 9), (0, 1), "resample"),
+        ((20, 9), (9, 20), (0, 1), "resample"),
     ],
 )
 def test_sums_of_a_gradient_are_never_minus_zero(sizes, its_sizes, axes, shader, device, monkeypatch):
