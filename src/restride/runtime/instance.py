@@ -37,6 +37,7 @@ class PhysicalDevice:
     family: the queue family for compute; -1 when there is none.
     max_allocations: driver allocations alive at one time.
     max_allocation_bytes: the largest single allocation and buffer.
+    pipeline_cache_id: equal where compiled pipelines are: vendor, device, driver and the driver's own 16 bytes.
     """
 
     handle: Handle
@@ -48,6 +49,7 @@ class PhysicalDevice:
     heap_sizes: tuple[int, ...]
     max_allocations: int
     max_allocation_bytes: int
+    pipeline_cache_id: str
 
 
 class Instance:
@@ -204,6 +206,14 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         heap_sizes=tuple(heap.size for heap in heaps),
         max_allocations=base.limits.maxMemoryAllocationCount,
         max_allocation_bytes=min(largest, default=1 << 62),
+        pipeline_cache_id="-".join(
+            (
+                f"{base.vendorID:08x}",
+                f"{base.deviceID:08x}",
+                f"{base.driverVersion:08x}",
+                bytes(base.pipelineCacheUUID).hex(),
+            )
+        ),
     )
 
 

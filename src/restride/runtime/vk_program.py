@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from restride.runtime.loader import Handle, array, package, struct
 from restride.runtime.vk_device import LogicalDevice
+from restride.runtime.vk_pipeline_cache import PipelineCache
 
 MOST_PIPELINES = 512
 PUSH_BYTES = 128
@@ -84,7 +85,7 @@ class Pipelines:
         self._modules: dict[str, Handle] = {}
         self._layouts: dict[int, BindingLayout] = {}
         self._pipelines: OrderedDict[PipelineKey, Pipeline] = OrderedDict()
-        self._cache = device.create("vkCreatePipelineCache", "VkPipelineCache", struct("VkPipelineCacheCreateInfo"))
+        self._cache = PipelineCache(device)
         self.created = 0
 
     def __len__(self) -> int:
@@ -116,7 +117,7 @@ class Pipelines:
             layout.destroy(self._device)
         for module in self._modules.values():
             vk.vkDestroyShaderModule(handle, module, null)
-        vk.vkDestroyPipelineCache(handle, self._cache, null)
+        self._cache.destroy()
         self._pipelines.clear()
         self._layouts.clear()
         self._modules.clear()
@@ -166,5 +167,5 @@ class Pipelines:
             basePipelineIndex=-1,
         )
         made = device.ffi.new("VkPipeline *")
-        device.vk.vkCreateComputePipelines(device.handle, self._cache, 1, create, device.null, made)
+        device.vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, create, device.null, made)
         return made[0]
