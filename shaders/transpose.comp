@@ -1,7 +1,7 @@
-// Transpose of 32-bit words through registers: the copy whose innermost axes differ between source and destination.
+// Transpose of elements of 8, 16 or 32 bits (WIDTH) through registers: the innermost axes of source and destination differ.
 //
 // Axis a is contiguous in the destination, axis b in the source. An invocation reads 4 runs of 4 along b and writes 4 runs
-// of 4 along a, so both sides move 128 bits at a time. The axes left over are the axes of axes.glsl, one box of them
+// of 4 along a, so both sides move four elements at a time. The axes left over are the axes of axes.glsl, one box of them
 // along z. ALIGNED: every size, stride and base is a multiple of 4; else word by word with a bounds check.
 //   4x4 of a 4096x4096 transpose: reads src[4096 * a + b .. b + 3] for a..a+3, writes dst[4096 * b + a .. a + 3] for b..b+3.
 #version 450
@@ -12,8 +12,15 @@
 layout(local_size_x = 2, local_size_y = 32) in;
 
 #ifdef ALIGNED
-layout(std430, binding = 0) readonly buffer Src { uvec4 src[]; };
-layout(std430, binding = 1) writeonly buffer Dst { uvec4 dst[]; };
+#if WIDTH == 8
+#define FOUR uint
+#elif WIDTH == 16
+#define FOUR uvec2
+#else
+#define FOUR uvec4
+#endif
+layout(std430, binding = 0) readonly buffer Src { FOUR src[]; };
+layout(std430, binding = 1) writeonly buffer Dst { FOUR dst[]; };
 #else
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
@@ -35,18 +42,28 @@ layout(push_constant) uniform Dispatch {
 
 #ifdef ALIGNED
 
+// Element n of each of four runs, side by side.
+FOUR column(FOUR runs[4], uint n) {
+#if WIDTH == 8
+    uvec4 bytes = uvec4(runs[0], runs[1], runs[2], runs[3]) >> 8u * n & 0xFFu;
+    return bytes.x | bytes.y << 8 | bytes.z << 16 | bytes.w << 24;
+#elif WIDTH == 16
+    uvec4 halves = uvec4(runs[0][n / 2u], runs[1][n / 2u], runs[2][n / 2u], runs[3][n / 2u]) >> 16u * (n % 2u) & 0xFFFFu;
+    return uvec2(halves.x | halves.y << 16, halves.z | halves.w << 16);
+#else
+    return uvec4(runs[0][n], runs[1][n], runs[2][n], runs[3][n]);
+#endif
+}
+
 void copy_block(uint src_offset, uint dst_offset) {
-    // Words first, rows of four after: a_src may be negative, and a wrapped sum divides right where a wrapped stride does not.
-    uvec4 row0 = src[src_offset / 4];
-    uvec4 row1 = src[(src_offset + dispatch.a_src) / 4];
-    uvec4 row2 = src[(src_offset + 2 * dispatch.a_src) / 4];
-    uvec4 row3 = src[(src_offset + 3 * dispatch.a_src) / 4];
-    uint to = dst_offset / 4;
-    uint next_b = dispatch.b_dst / 4;
-    dst[to] = uvec4(row0.x, row1.x, row2.x, row3.x);
-    dst[to + next_b] = uvec4(row0.y, row1.y, row2.y, row3.y);
-    dst[to + 2 * next_b] = uvec4(row0.z, row1.z, row2.z, row3.z);
-    dst[to + 3 * next_b] = uvec4(row0.w, row1.w, row2.w, row3.w);
+    FOUR runs[4];
+    [[unroll]] for (uint a = 0u; a < 4u; ++a) {
+        // a_src may be negative, and a wrapped sum divides right where a wrapped stride does not.
+        runs[a] = src[(src_offset + a * dispatch.a_src) / 4u];
+    }
+    [[unroll]] for (uint b = 0u; b < 4u; ++b) {
+        dst[(dst_offset + b * dispatch.b_dst) / 4u] = column(runs, b);
+    }
 }
 
 #else

@@ -67,7 +67,7 @@ def _write_back(kernel: KernelSpec, windows: list[np.ndarray], dst: np.ndarray) 
 def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     name = kernel.shader
     if name.startswith("transpose"):
-        _transpose(kernel, axes, windows, aligned=name.endswith("aligned"))
+        _transpose(kernel, axes, windows)
     elif name.startswith("strided"):
         _strided(kernel, axes, windows, name)
     elif name in ("convert_fours", "convert_planes"):
@@ -100,7 +100,7 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.n
         put(out, dst_base + dst, at(wide_src, signed(src_base) + src))
 
 
-def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray], aligned: bool) -> None:
+def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray]) -> None:
     src_base, dst_base, a_size, b_size, a_src, b_src, b_dst = kernel.push
     b_src = signed(b_src)
     assert kernel.groups[0] * 8 >= a_size
@@ -109,11 +109,13 @@ def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarr
     a, b = np.meshgrid(np.arange(a_size), np.arange(b_size))
     src = (src_base + outer_src[:, None, None] + a * a_src + b * b_src) % (1 << 32)
     dst = dst_base + outer_dst[:, None, None] + a + b * b_dst
+    _, bits, *aligned = kernel.shader.split("_")
     if aligned:
         steps = [a_size, b_size, a_src, b_dst, *outer_src, *outer_dst, src_base, dst_base]
         assert not any(int(step) % 4 for step in steps)
         assert b_src == 1
-    put(windows[1].view(np.uint32), dst.ravel(), at(windows[0].view(np.uint32), src.ravel()))
+    source, target = (window.view(f"u{int(bits) // 8}") for window in windows)
+    put(target, dst.ravel(), at(source, src.ravel()))
 
 
 def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:

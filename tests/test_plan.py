@@ -142,6 +142,22 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
     assert names(SteeredLimits(widest_element=4, shortcuts=False)) == {"strided_copy_32"}
 
 
+@pytest.mark.parametrize(
+    ("src", "dst", "shader"),
+    [
+        ("u8[64,128]{1,0}", "u8[64,128]{0,1}", "transpose_8_aligned"),
+        ("bf16[3,64,128]{2,1,0}", "bf16[3,64,128]{1,2,0}", "transpose_16_aligned"),
+        ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "transpose_8_aligned"),  # RGBA
+        ("u8[64,127]{1,0}", "u8[64,127]{0,1}", "element_copy"),
+        ("u8[64,128]{strides=(-128,1),offset=8064}", "u8[64,128]{0,1}", "transpose_8_aligned"),
+        ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "element_copy"),
+    ],
+)
+def test_narrow_elements_are_transposed_in_whole_aligned_fours(src, dst, shader):
+    (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
+    assert kernel.shader == shader
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.data(), st.sampled_from([ROOMY, CRAMPED, WHOLE]))
 def test_nearest_takes_the_element_that_brute_force_takes(data, limits):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 from restride.kernel import KernelSpec, Limits
@@ -27,16 +28,23 @@ _LEAST_FILLED = 0.5
 def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that copy ``problem``, every element bit for bit, from memory 0 to memory 1."""
     problem = widen(problem, limits.widest_element)
-    if problem.itemsize < 4:
-        return tuple(plan_elements(problem, limits, "element_copy"))
-    return tuple(_copy_words(box, limits) for box in boxes(problem, limits, _axis_with_too_many_groups))
+    return tuple(
+        kernel for box in boxes(problem, limits, _axis_with_too_many_groups) for kernel in _copy_box(box, limits)
+    )
+
+
+def _copy_box(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
+    pair = _transposed_axes(problem, limits)
+    if pair is not None:
+        yield _transpose(problem, pair, bind(problem, limits))
+    elif problem.itemsize < 4:
+        yield from plan_elements(problem, limits, "element_copy")
+    else:
+        yield _copy_words(problem, limits)
 
 
 def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
     bound = bind(problem, limits)
-    pair = _transposed_axes(problem, limits)
-    if pair is not None:
-        return _transpose(problem, pair, bound)
     # Specialization constant of strided_copy.comp: an invocation's elements are neighbours.
     kernel: tuple[int, ...] = (int(limits.is_cpu),)
     bits = problem.itemsize * 8
@@ -104,7 +112,7 @@ def _transposed_axes(problem: Problem, limits: Limits) -> tuple[int, int] | None
     """Positions of axes a and b, contiguous in the destination and in the source, where a transpose kernel pays."""
     if not limits.shortcuts:
         return None
-    if problem.itemsize != 4 or not problem.axes or problem.axes[0].dst != 1 or abs(problem.axes[0].src) <= 1:
+    if problem.itemsize == 8 or not problem.axes or problem.axes[0].dst != 1 or abs(problem.axes[0].src) <= 1:
         return None
     contiguous = [position for position, axis in enumerate(problem.axes) if abs(axis.src) == 1]
     if not contiguous:
@@ -113,18 +121,27 @@ def _transposed_axes(problem: Problem, limits: Limits) -> tuple[int, int] | None
     for position, group in zip((0, contiguous[0]), TRANSPOSE_GROUP, strict=True):
         size = problem.axes[position].size
         filled *= size / (-(-size // group) * group)
-    return (0, contiguous[0]) if filled >= _LEAST_FILLED else None
+    pair = (0, contiguous[0])
+    if problem.itemsize < 4 and not _is_aligned(problem, pair):
+        return None
+    return pair if filled >= _LEAST_FILLED else None
+
+
+def _is_aligned(problem: Problem, pair: tuple[int, int]) -> bool:
+    """True when a transpose moves whole aligned fours on both sides."""
+    a, b = (problem.axes[position] for position in pair)
+    outer = _outer(problem, pair)
+    strides = [a.src, b.dst, *(axis.src for axis in outer), *(axis.dst for axis in outer)]
+    values = (*strides, problem.src_offset, problem.dst_offset, a.size, b.size)
+    return b.src == 1 and not any(value % 4 for value in values)
 
 
 def _transpose(problem: Problem, pair: tuple[int, int], bound: Bound) -> KernelSpec:
     a, b = (problem.axes[position] for position in pair)
     outer = _outer(problem, pair)
-    strides = [a.src, b.dst, *(axis.src for axis in outer), *(axis.dst for axis in outer)]
-    values = (*strides, bound.src_base, bound.dst_base, a.size, b.size)
-    aligned = b.src == 1 and not any(value % 4 for value in values)
     parameters = pack_parameters(outer)
     return KernelSpec(
-        shader="transpose_32_aligned" if aligned else "transpose_32",
+        shader=f"transpose_{8 * problem.itemsize}" + "_aligned" * _is_aligned(problem, pair),
         constants=constants_for(outer, ()),
         push=(bound.src_base, bound.dst_base, a.size, b.size, word(a.src), word(b.src), b.dst),
         parameters=parameters,

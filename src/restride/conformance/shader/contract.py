@@ -60,6 +60,8 @@ INTERFACES = {
     "strided_fill_32": Interface(_LINE, 3, 5, 1),
     "strided_fill_128": Interface(_LINE, 3, 5, 1),
     "transpose_32": Interface(_BLOCKS, 3, 7, 0),
+    "transpose_8_aligned": Interface(_BLOCKS, 3, 7, 0),
+    "transpose_16_aligned": Interface(_BLOCKS, 3, 7, 0),
     "transpose_32_aligned": Interface(_BLOCKS, 3, 7, 0),
     "element_copy": Interface(_LINE, 3, 5, 2),
     "element_fill": Interface(_LINE, 3, 5, 2),

@@ -30,6 +30,8 @@ _STEERED = {
     "strided_gather_128": (4, True),
     "strided_scatter_128": (4, True),
     "transpose_32": (4, True),
+    "transpose_8_aligned": (1, True),
+    "transpose_16_aligned": (2, True),
     "transpose_32_aligned": (4, True),
     "element_copy": (1, True),
 }
