@@ -70,6 +70,8 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
         _transpose(kernel, axes, windows)
     elif name.startswith("strided"):
         _strided(kernel, axes, windows, name)
+    elif name in ("pixels_to_planes", "planes_to_pixels"):
+        _pixels(kernel, axes, windows)
     elif name in ("convert_fours", "convert_planes"):
         _fours(kernel, axes, windows)
     elif name in ("resample", "resample_rows", "resample_along", "resample_across"):
@@ -116,6 +118,22 @@ def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarr
         assert b_src == 1
     source, target = (window.view(f"u{int(bits) // 8}") for window in windows)
     put(target, dst.ravel(), at(source, src.ravel()))
+
+
+def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
+    """pixels.comp: fours of a run on one side, a four in each plane on the other, all of them whole and aligned."""
+    bits, channels = kernel.constants[:2]
+    src_base, dst_base, _, _, plane_stride = kernel.push
+    assert 2 <= channels <= 4
+    src, dst, _ = walk(pieces(kernel, 128), axes)
+    pixel, channel = np.meshgrid(np.arange(4), np.arange(channels))
+    run, planes = pixel * channels + channel, channel * signed(plane_stride) + pixel
+    steps = (run, planes) if kernel.shader == "pixels_to_planes" else (planes, run)
+    starts = (signed(src_base) + src, dst_base + dst)
+    assert not any((start % 4).any() for start in (*starts, np.array([plane_stride])))
+    read, written = (start[:, None, None] + step for start, step in zip(starts, steps, strict=True))
+    source, target = (window.view(f"u{bits // 8}") for window in windows)
+    put(target, written.ravel(), at(source, read.ravel()))
 
 
 def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:

@@ -125,7 +125,7 @@ def test_fewer_kernels_to_choose_from_move_the_same_bytes(problem, widest, short
         ("f32[7]{0}", "f32[7]{0}", "run_copy_32"),
         ("f32[64,128]{1,0}", "f32[64,128]{0,1}", "transpose_32_aligned"),
         ("f32[64,127]{1,0}", "f32[64,127]{0,1}", "transpose_32"),
-        ("f32[2,3,8]{1,2,0}", "f32[2,3,8]{2,1,0}", "strided_gather_128"),
+        ("f32[2,5,8]{1,2,0}", "f32[2,5,8]{2,1,0}", "strided_gather_128"),
         ("f32[3,5,2]{2,1,0}", "f32[3,5,2]{2,0,1}", "strided_copy_64"),
         ("f32[3,5,4]{2,1,0}", "f32[3,5,4]{2,0,1}", "strided_copy_128"),
         ("f32[3,5,3]{2,1,0}", "f32[3,5,3]{2,0,1}", "strided_copy_32"),
@@ -147,13 +147,16 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
     [
         ("u8[64,128]{1,0}", "u8[64,128]{0,1}", "transpose_8_aligned"),
         ("bf16[3,64,128]{2,1,0}", "bf16[3,64,128]{1,2,0}", "transpose_16_aligned"),
-        ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "transpose_8_aligned"),  # RGBA
+        ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "planes_to_pixels"),  # RGBA
+        ("f16[2,3,32,32]{1,3,2,0}", "f16[2,3,32,32]{3,2,1,0}", "pixels_to_planes"),
+        ("u8[2,8,32,32]{3,2,1,0}", "u8[2,8,32,32]{1,3,2,0}", "transpose_8_aligned"),
+        ("u8[3,31,31]", "u8[3,31,31]{0,2,1}", "element_copy"),  # planes of 961 bytes
         ("u8[64,127]{1,0}", "u8[64,127]{0,1}", "element_copy"),
         ("u8[64,128]{strides=(-128,1),offset=8064}", "u8[64,128]{0,1}", "transpose_8_aligned"),
         ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "element_copy"),
     ],
 )
-def test_narrow_elements_are_transposed_in_whole_aligned_fours(src, dst, shader):
+def test_narrow_elements_go_in_whole_aligned_fours_where_they_can(src, dst, shader):
     (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
     assert kernel.shader == shader
 

@@ -16,7 +16,7 @@ from restride.conformance.shader.interface import require_interface
 from restride.conformance.shader.part import SteeredLimits
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.plan import copy_kernels, invocations, resample
+from restride.plan import copy_kernels, invocations, pixels, resample
 from restride.plan.axes import MAX_AXES, Axis
 from restride.plan.conversion import ELEMENT_TYPES, PAIRS_ALONG_FOUR, Conversion, ScaledPush
 from restride.plan.convert import FOURS_PER_INVOCATION
@@ -161,6 +161,7 @@ def test_work_of_an_invocation_that_resamples():
     assert number(r"const uint MOST_TAPS = (\d+);", "resample_rows.comp") == invocations._MOST_TAPS
     assert number(r"const uint MOST_UNROLLED = (\d+);", "resample_fours.comp") == invocations._MOST_UNROLLED
     assert number(r"const uint MOST_CHANNELS = (\d+);", "resample_fours.comp") == invocations._MOST_CHANNELS
+    assert number(r"const uint MOST_CHANNELS = (\d+);", "pixels.comp") == pixels._MOST_CHANNELS
     assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
 
 

@@ -11,6 +11,7 @@ from restride.plan.axes import Axis, Problem, widen
 from restride.plan.boxes import Bound, bind, boxes, rows_of_groups
 from restride.plan.elements import GROUP_SIZE, plan_elements
 from restride.plan.parameters import Push, constants_for, pack_parameters, word
+from restride.plan.pixels import copy_pixels, pixels_of
 
 ELEMENTS_PER_INVOCATION = 4
 """Elements that an invocation of strided_copy.comp moves."""
@@ -34,8 +35,11 @@ def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
 
 
 def _copy_box(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
+    pixels = pixels_of(problem) if limits.shortcuts else None
     pair = _transposed_axes(problem, limits)
-    if pair is not None:
+    if pixels is not None:
+        yield copy_pixels(problem, pixels, limits)
+    elif pair is not None:
         yield _transpose(problem, pair, bind(problem, limits))
     elif problem.itemsize < 4:
         yield from plan_elements(problem, limits, "element_copy")

@@ -63,6 +63,8 @@ INTERFACES = {
     "transpose_8_aligned": Interface(_BLOCKS, 3, 7, 0),
     "transpose_16_aligned": Interface(_BLOCKS, 3, 7, 0),
     "transpose_32_aligned": Interface(_BLOCKS, 3, 7, 0),
+    "pixels_to_planes": Interface(_LINE, 3, 5, 2),
+    "planes_to_pixels": Interface(_LINE, 3, 5, 2),
     "element_copy": Interface(_LINE, 3, 5, 2),
     "element_fill": Interface(_LINE, 3, 5, 2),
     "digit_copy": Interface(_LINE, 3, 5, 4, walks_axes=False),
