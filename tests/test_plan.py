@@ -272,7 +272,7 @@ def test_parts_and_reversals_of_a_table_are_rows_of_the_whole():
     assert whole.part(4, 6).words(3).tolist() == rows[4:10]
     assert whole.reversed().part(4, 6).words(3).tolist() == rows[::-1][4:10]
     assert whole.part(4, 6).reversed().part(1, 2).words(3).tolist() == rows[4:10][::-1][1:3]
-    assert whole.part(4, 6).reads() == (1, 4)
+    assert whole.part(4, 6).reads == (1, 4)
 
 
 def test_tables_of_sizes_that_overflow_64_bits_are_exact():

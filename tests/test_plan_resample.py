@@ -305,8 +305,8 @@ def in_fours_and_not(table: Table, aligned: bool) -> tuple[dict[int, list[tuple[
         first = words[:, each.taps].astype(np.int64)
         assert first.min() >= 0
         assert (first + each.taps).max() <= each.extent, "a row reads past the axis"
-        assert each.reads()[0] <= first.min()
-        assert (first + each.taps - 1).max() <= each.reads()[1]
+        assert each.reads[0] <= first.min()
+        assert (first + each.taps - 1).max() <= each.reads[1]
         assert not words[:, each.taps + 1 :].any()
         weights = words[:, : each.taps].copy().view(np.float32)
         found.append(

@@ -207,7 +207,7 @@ def test_a_window_of_the_source_is_what_its_rows_read():
             used = np.flatnonzero(matrix(sampling)[start:stop].any(axis=0))
             assert not len(used) or (read.start <= used[0] and used[-1] < read.stop)
             table = Table(sampling, start, stop - start, read.start) if made else None
-            assert table is None or table.reads() == (0, len(read) - 1)
+            assert table is None or table.reads == (0, len(read) - 1)
 
 
 def test_huge_axes_are_exact():

@@ -47,7 +47,7 @@ class Axis:
 
     def reads(self) -> tuple[int, int]:
         """The lowest and the highest source index."""
-        return (0, self.size - 1) if self.table is None else self.table.reads()
+        return (0, self.size - 1) if self.table is None else self.table.reads
 
 
 @dataclass(frozen=True)

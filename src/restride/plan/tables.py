@@ -7,6 +7,7 @@ Worked example, linear, half_pixel, 2 -> 3, source stride 4: three rows of two w
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ class Table:
             needed += (self.rows.first(index) - self.origin) % 4
         return replace(self, fours=-(-int(needed.max()) // 4), aligned=aligned)
 
+    @cached_property
     def reads(self) -> tuple[int, int]:
         """The lowest and the highest source index that any row reads, counted from ``origin``."""
         # Rows read ever higher, or ever lower, but for parts of rows.

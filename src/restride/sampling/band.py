@@ -75,12 +75,28 @@ class Sampling:
         """Indices of the side that is made."""
         return self.source_size if self.is_transposed else self.size
 
-    @property
+    @cached_property
     def taps(self) -> int:
         """Indices that a row reads, at most."""
         if self.is_transposed:
             return _transposed(self.transposed()).taps
-        return min(_reach(self), self.source_size)
+        return min(self.reach, self.source_size)
+
+    @cached_property
+    def reach(self) -> int:
+        """Indices that the filter of one row can reach, the axis without end."""
+        if self.mode == "nearest":
+            return 1
+        if self.mode == "area":
+            # ceil((o + 1) I / O) - floor(o I / O), where o I / O is most of an element past a whole one: 5 -> 3 has 3.
+            common = math.gcd(self.source_size, self.size)
+            return 1 - (common - self.source_size) // self.size
+        return math.ceil(2 * self.radius)  # integers that an open interval of that width can hold
+
+    @cached_property
+    def radius(self) -> Fraction:
+        """How far the filter reaches to each side, in source elements."""
+        return _RADIUS[self.mode] / self.shrink
 
     def transposed(self) -> Sampling:
         """The axis the other way."""
@@ -123,28 +139,12 @@ class Sampling:
         return range(start, max(min(ends[1].numerator // ends[1].denominator + 1, self.size), start))
 
 
-def _reach(sampling: Sampling) -> int:
-    """Indices that the filter of one row can reach, the axis without end."""
-    if sampling.mode == "nearest":
-        return 1
-    if sampling.mode == "area":
-        # ceil((o + 1) I / O) - floor(o I / O), where o I / O is most of an element past a whole one: 5 -> 3 has 3.
-        common = math.gcd(sampling.source_size, sampling.size)
-        return 1 - (common - sampling.source_size) // sampling.size
-    width = 2 * _radius(sampling)
-    return math.ceil(width)  # integers that an open interval of that width can hold
-
-
-def _radius(sampling: Sampling) -> Fraction:
-    return _RADIUS[sampling.mode] / sampling.shrink
-
-
 def _positions(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """Numerators of where these rows read; no further beyond an edge than where all taps are folded onto it.
 
     Python's integers where 64 bits might not hold what is computed of them.
     """
-    beyond = (_reach(sampling) + 1) * sampling.line.denominator
+    beyond = (sampling.reach + 1) * sampling.line.denominator
     last = (sampling.source_size - 1) * sampling.line.denominator
     factor = 8 * max(sampling.shrink.numerator, sampling.shrink.denominator)
     is_wide = (last + beyond) * factor >= 1 << 63
@@ -163,7 +163,7 @@ def _lowest(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[np.
         lowest = _nearest(sampling.nearest, positions, denominator)
     else:
         # The first integer above s - radius.
-        radius = _radius(sampling)
+        radius = sampling.radius
         positions = positions * radius.denominator - radius.numerator * denominator
         lowest = positions // (denominator * radius.denominator) + 1
     return lowest.astype(np.int64)
@@ -185,7 +185,7 @@ def _filtered(
     """Weights by the distance of each tap from s, which counts in output elements where the filter is widened."""
     denominator, shrink = sampling.line.denominator, sampling.shrink
     positions = _positions(sampling, index)
-    indices = lowest[:, np.newaxis] + np.arange(_reach(sampling))
+    indices = lowest[:, np.newaxis] + np.arange(sampling.reach)
     distance = abs(indices.astype(positions.dtype) * denominator - positions[:, np.newaxis]) * shrink.numerator
     one = denominator * shrink.denominator
     weights = _triangle(distance, one) if sampling.mode == "linear" else _keys(distance, one, sampling.cubic_a)
@@ -215,7 +215,7 @@ def _keys(distance: npt.NDArray[Any], one: int, a: float) -> npt.NDArray[np.floa
 def _area(sampling: Sampling, index: npt.NDArray[np.int64], lowest: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Equal weights for all elements that the output element covers a part of."""
     covered = -(-_edges(sampling, index + 1) // sampling.size) - lowest
-    taps = np.arange(_reach(sampling))
+    taps = np.arange(sampling.reach)
     return np.where(taps < covered[:, np.newaxis], 1 / covered[:, np.newaxis], 0.0)
 
 
