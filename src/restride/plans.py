@@ -50,16 +50,7 @@ def plan_resample(
     """What ``rs.resample(x, *arguments, **named)`` does to an ``x`` laid out as ``src``, as a plan.
 
     ``plan = rs.plan_resample("u8[1080,1920,3]", None, (224, 224), axes=(0, 1))`` and ``plan(image)``, image by image.
-
-    Args:
-        src: layout of the source; may be its text.
-        dst: layout of the result, as that of an ``out``; default: what ``resample`` makes.
-        arguments: of ``resample``, from ``sizes`` on.
-        device: whose limits the plan respects; default: ``rs.default_device()``.
-        named: of ``resample``, but ``out``.
-
-    Raises:
-        DescriptorError, UnsupportedError: as ``resample`` does.
+    The rest as in ``plan_reorder``; ``arguments`` are those of ``resample`` from ``sizes`` on.
     """
     return _planned(resample, resample_plan, src, dst, device, arguments, named)
 
@@ -73,15 +64,7 @@ def plan_resample_backward(
 ) -> Plan:
     """What ``rs.resample_backward(grad, *arguments, **named)`` does to a ``grad`` laid out so, as a plan.
 
-    Args:
-        grad: layout of the gradient that is given; may be its text.
-        dst: layout of the result, as that of an ``out``; default: what ``resample_backward`` makes.
-        arguments: of ``resample_backward``, from ``input_sizes`` on.
-        device: whose limits the plan respects; default: ``rs.default_device()``.
-        named: of ``resample_backward``, but ``out``.
-
-    Raises:
-        DescriptorError, UnsupportedError: as ``resample_backward`` does.
+    The rest as in ``plan_reorder``; ``arguments`` are those of ``resample_backward`` from ``input_sizes`` on.
     """
     return _planned(resample_backward, backward_plan, grad, dst, device, arguments, named)
 
