@@ -288,11 +288,9 @@ class DescFacts:
         return self.sizes, self.strides
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
         if not isinstance(other, DescFacts):
             return NotImplemented
-        return self._hash == other._hash and self._key == other._key
+        return self is other or (self._hash == other._hash and self._key == other._key)
 
     def __hash__(self) -> int:
         return self._hash
