@@ -10,18 +10,23 @@ from restride.conformance import Case
 from restride.conformance.operations import OPERATIONS, makes_destination
 from restride.conformance.room import buffer_bytes
 from restride.conformance.setting import guards
-from restride.conformance.shader.part import SteeredLimits
 from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime import Counters, Memory, Runtime
 
 
+class KernelsAlone(Limits):
+    """Runs are kernels, as on kompute."""
+
+    copies_runs = False
+
+
 class PlanRuntime:
     """A ``Runtime`` without a device. ``kernels`` are those submitted."""
 
     def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or SteeredLimits()  # runs are kernels, as on kompute
+        self.limits = limits or KernelsAlone()
         self.info = SimpleNamespace(limits=self.limits)
         self.kernels: list[KernelSpec] = []
 
