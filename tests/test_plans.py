@@ -98,6 +98,8 @@ DIFFERENT = [
     0,
     0.0,
     -0.0,
+    float("nan"),
+    -float("nan"),
     False,
     1,
     1.0,
@@ -143,6 +145,27 @@ def test_what_may_change_or_is_used_up_is_asked_again(vulkan_device: rs.Device) 
     sizes[0] = 9
     assert remembered(make, value=sizes) == 3
     for value in (iter((2, 3)), rs.empty("f32[2]", vulkan_device), np.zeros(1000), object()):
+        assert remembered(make, value=value) + 1 == remembered(make, value=value)
+
+
+def test_names_of_arguments_count() -> None:
+    def make(**named: Any) -> dict[str, Any]:
+        return named
+
+    assert remembered(make, src_scale=2) == {"src_scale": 2}
+    assert remembered(make, dst_scale=2) == {"dst_scale": 2}
+
+
+def test_large_and_deep_lists_are_asked_again() -> None:
+    calls = []
+
+    def make(value: Any) -> int:
+        calls.append(value)
+        return len(calls)
+
+    endless: list[Any] = []
+    endless.append(endless)
+    for value in ([1] * 65, [[[[[1]]]]], endless):
         assert remembered(make, value=value) + 1 == remembered(make, value=value)
 
 

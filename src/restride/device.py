@@ -13,7 +13,7 @@ from restride.desc import TensorDesc
 from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime, list_devices, open_runtime
-from restride.steps import RESULT, SOURCE, Between, Steps
+from restride.steps import RESULT, SOURCE, Between, Step, Steps
 
 MOST_PARAMETER_BYTES = 1 << 20
 """Parameters in flight for one operation. Past it the operation waits for its own first part: an axis of millions."""
@@ -120,17 +120,19 @@ class Device:
             for site in sites:
                 if site.buffer not in memories:
                     memories[site.buffer] = self._between(steps.between[site.buffer - RESULT - 1])
-            source, target = (memories[site.buffer] for site in sites)
-            try:
-                if step.run is not None:
-                    self.runtime.copy(source, target, step.run.nbytes, step.run.src_offset, step.run.dst_offset)
-                else:
-                    self._submit(step.kernels(), (source, target))
-            except UnsupportedError as error:
-                raise UnsupportedError(f"{error}; asked for {step.src.desc} to {step.dst.desc}") from error
+            self._start(step, *(memories[site.buffer] for site in sites))
             for site in sites:
                 if last[site.buffer] is step:
                     memories.pop(site.buffer, None)
+
+    def _start(self, step: Step, src: Memory, dst: Memory) -> None:
+        try:
+            if step.run is not None:
+                self.runtime.copy(src, dst, step.run.nbytes, step.run.src_offset, step.run.dst_offset)
+            else:
+                self._submit(step.kernels(), (src, dst))
+        except UnsupportedError as error:
+            raise UnsupportedError(f"{error}; asked for {step.src.desc} to {step.dst.desc}") from error
 
     def _between(self, buffer: Between) -> Memory:
         memory = self.allocate(buffer.desc)

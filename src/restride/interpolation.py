@@ -35,6 +35,9 @@ INTERPOLATED_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32", "s16", "u16", "u3
 _MANY = 1 << 12
 """Elements for which a dispatch more is worth it."""
 
+_MOST_PACKED_BYTES = 1 << 28
+"""Of memory that it may take meanwhile."""
+
 
 def part_read(resized: Resizing) -> tuple[slice, ...]:
     """The part of the source that is read, a slice for each of its axes."""
@@ -159,6 +162,7 @@ def _is_better_packed(src: TensorDesc, made: TensorDesc, packed: TensorDesc, tab
     return (
         made.dtype.itemsize < packed.dtype.itemsize <= 4
         and made.numel >= _MANY
+        and packed.nbytes <= min(limits.max_buffer_range, _MOST_PACKED_BYTES)
         and is_made_by_elements(src, made, tables, limits)
         and not is_made_by_elements(src, packed, tables, limits)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -18,6 +19,7 @@ Made = TypeVar("Made")
 MOST_REMEMBERED = 512
 
 _MOST_ARRAY_BYTES = 1 << 10
+_MOST_MEMBERS = 64
 
 _IMMUTABLE = (bool, int, Fraction, DType)
 
@@ -46,7 +48,7 @@ class _NotPlainError(Exception):
 def remembered(make: Callable[..., Made], **arguments: Any) -> Made:
     """``make(**arguments)``, from the last 512 calls if it was made then. Errors are not remembered."""
     try:
-        key = (make, *[plain(value) for value in arguments.values()])
+        key = (make, *arguments, *[plain(value) for value in arguments.values()])
     except _NotPlainError:
         return make(**arguments)
     return _made(_Call(key, lambda: make(**arguments)))  # type: ignore[no-any-return] # lru_cache forgets the type
@@ -57,24 +59,26 @@ def _made(call: _Call) -> Any:
     return call.make()
 
 
-def plain(value: Any) -> Any:
-    """A hashable that is equal for equal calls only: 1, 1.0 and True differ, and so do 0.0 and -0.0.
+def plain(value: Any, levels: int = 4) -> Any:
+    """A hashable that is equal for equal calls only: 1, 1.0 and True differ, and so do 0.0 and -0.0, NaN and -NaN.
+
+    levels: lists in lists that it may have.
 
     Raises:
-        _NotPlainError: for an iterator, a Tensor, a large array, or a type of the caller's.
+        _NotPlainError: for an iterator, a Tensor, a large array or list, or a type of the caller's.
     """
     kind = type(value)
     if value is None or kind is str:
         return value
     key: Any
     if kind is float:
-        key = value.hex()
+        key = struct.pack("d", value)
     elif kind in _IMMUTABLE or isinstance(value, type | np.dtype | Limits):
         key = value
     elif kind is TensorDesc:
         key = value, value.spelling
-    elif isinstance(value, tuple | list):
-        key = tuple(map(plain, value))
+    elif isinstance(value, tuple | list) and len(value) <= _MOST_MEMBERS and levels:
+        key = tuple(plain(member, levels - 1) for member in value)
     elif kind is slice:
         key = plain((value.start, value.stop, value.step))
     elif (isinstance(value, np.generic) or kind is np.ndarray) and _is_small(value):

@@ -123,8 +123,10 @@ def timed(session: Session) -> Iterator[Clock]:
     try:
         yield clock
     finally:
-        with session.lock:
-            session.queue.flush()  # what a batch has begun inside ends inside
+        try:
+            with session.lock:
+                session.queue.flush()  # what a batch has begun inside ends inside
+        finally:
             session.queue.clock = None
         # Raises where the device is gone or busy: then the queries stay, for they may be in use.
         session.wait_for(session.queue.submitted)

@@ -23,7 +23,7 @@ def start_copy(
     )
     with session.room():
         queue = session.queue
-        slot = queue.begin()
+        slot = queue.begin(uses)
         try:
             if queue.hazards.conflict(uses):
                 queue.barrier(slot)

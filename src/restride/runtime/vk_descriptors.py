@@ -75,10 +75,10 @@ class DescriptorSets:
         self._spare.clear()
 
     def _recycle(self, completed: int) -> None:
-        # A few past the limit while all are in use: better than to wait here.
-        idle = next((windows for windows, entry in self._sets.items() if entry.used <= completed), None)
-        if idle is not None:
-            self._spare.setdefault(len(idle), []).append(self._remove(idle))
+        # Past the limit while the oldest is in use, and so are all: better than to wait here.
+        oldest = next(iter(self._sets))
+        if self._sets[oldest].used <= completed:
+            self._spare.setdefault(len(oldest), []).append(self._remove(oldest))
 
     def _remove(self, windows: tuple[Window, ...]) -> DescriptorSet:
         for serial, _, _ in windows:

@@ -58,8 +58,9 @@ def _path(identity: str) -> Path | None:
     folder = os.environ.get(FOLDER_VARIABLE)
     if folder is not None:
         return Path(folder) / f"{identity}.bin" if folder else None
-    usual = os.path.expanduser("~/.cache")  # noqa: PTH111 - Path's own raises where a user has no home
-    return Path(os.environ.get("XDG_CACHE_HOME") or usual) / "restride" / "pipelines" / f"{identity}.bin"
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - Path's own raises
+    # A user without a home keeps nothing.
+    return None if caches.startswith("~") else Path(caches) / "restride" / "pipelines" / f"{identity}.bin"
 
 
 def read(path: Path) -> bytes:

@@ -123,10 +123,10 @@ class Pipelines:
         self._modules.clear()
 
     def _evict(self, completed: int) -> None:
-        # A few past the limit while all are in use: better than to wait here.
-        idle = next((key for key, pipeline in self._pipelines.items() if pipeline.used <= completed), None)
-        if idle is not None:
-            pipeline = self._pipelines.pop(idle)
+        # Past the limit while the oldest is in use, and so are all: better than to wait here.
+        oldest = next(iter(self._pipelines))
+        if self._pipelines[oldest].used <= completed:
+            pipeline = self._pipelines.pop(oldest)
             self._device.vk.vkDestroyPipeline(self._device.handle, pipeline.handle, self._device.null)
 
     def _module(self, shader: str) -> Handle:

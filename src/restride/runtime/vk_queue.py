@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from restride.errors import DeviceError, DeviceTimeout
@@ -14,8 +15,8 @@ from restride.runtime.vk_hazards import Hazards, Use
 
 MOST_PENDING = 64
 
-MOST_RECORDED = 256
-"""Recordings of a batch in one command buffer: then the device gets it, and works while the next is recorded."""
+MOST_USES = 1024
+"""Of blocks, two a dispatch, by what a batch records: then the device gets it, and works while more is recorded."""
 
 _LONGEST_SECONDS = 1e9
 _SLICE_SECONDS = 0.2
@@ -23,9 +24,12 @@ _SLICE_SECONDS = 0.2
 
 
 class Slot:
-    """A command buffer with its fence, used again and again. ``retired``: the device does not have it."""
+    """A command buffer with its fence, used again and again.
 
-    __slots__ = ("command", "fence", "fences", "retired", "submit", "ticket", "waiters")
+    retired: the device does not have it. recording: it was begun, and neither submitted nor thrown away.
+    """
+
+    __slots__ = ("command", "fence", "fences", "recording", "retired", "submit", "ticket", "waiters")
 
     def __init__(self, command: Handle, fence: Handle) -> None:
         self.command = command
@@ -36,6 +40,7 @@ class Slot:
         self.ticket = 0
         self.waiters = 0
         self.retired = True
+        self.recording = False
 
 
 class Stamps(Protocol):
@@ -80,9 +85,9 @@ class Queue:
             "VkMemoryBarrier", srcAccessMask=written, dstAccessMask=vulkan.VK_ACCESS_HOST_READ_BIT
         )
         self.hazards = Hazards()
-        self._batches = 0
+        self.batches = 0  # in a batch, recordings stay in one command buffer
         self._open: Slot | None = None
-        self._recorded: list[Sequence[Use]] = []
+        self._recorded: list[Use] = []
         self.clock: Stamps | None = None
         self.submitted = 0
         self.completed = 0
@@ -93,16 +98,24 @@ class Queue:
         """True when one more submission must wait for the oldest, ``completed + 1``."""
         return len(self._pending) >= MOST_PENDING
 
-    def begin(self) -> Slot:
-        """A slot whose command buffer records."""
-        if self._open is not None:
-            return self._open
+    def begin(self, uses: Sequence[Use]) -> Slot:
+        """A slot whose command buffer records commands that use these blocks."""
+        slot = self._open or self._begun()
+        if self.batches:
+            # Noted before the commands: those that an interrupt leaves in the buffer run all the same.
+            self._open = slot
+            self._recorded += uses
+            _mark(uses, self.submitted + 1)
+        return slot
+
+    def _begun(self) -> Slot:
         slot = self._free.pop() if self._free else self._new_slot()
         try:
             self._vk.vkBeginCommandBuffer(slot.command, self._begin_info)
         except BaseException:
             self._free.append(slot)
             raise
+        slot.recording = True
         if self.clock is not None:
             self.clock.start(slot.command)
         return slot
@@ -118,40 +131,35 @@ class Queue:
         """The last ticket: of the last submission, or of the one that a batch records."""
         return self.submitted + (self._open is not None)
 
-    def enter_batch(self) -> None:
-        """Recordings stay in one command buffer from here on."""
-        self._batches += 1
-
     def leave_batch(self) -> None:
-        """The last of nested batches hands over what is recorded."""
-        self._batches -= 1
-        if not self._batches and not self._device.dead:
+        """One of ``batches`` ends; the last hands over what is recorded."""
+        self.batches -= 1
+        if not self.batches and not self._device.dead:
             self.flush()
 
     def flush(self) -> None:
-        """Hand what a batch has recorded to the device."""
-        if self._open is not None:
-            slot, uses = self._open, [use for recorded in self._recorded for use in recorded]
-            self._open = None
-            self._recorded = []
-            try:
-                self._submit(slot, uses)
-            except BaseException:
-                self.abandon(slot)
-                raise
+        """Hand what a batch has recorded to the device. An error is about all of it."""
+        slot, uses = self._open, self._recorded
+        if slot is None:
+            return
+        self._open, self._recorded = None, []
+        try:
+            self._submit(slot, uses)
+        except BaseException:
+            self.abandon(slot)
+            if slot.retired:
+                _mark(uses, self.submitted)
+            raise
 
     def finish(self, slot: Slot, uses: Sequence[Use]) -> int:
         """The recording is over: hand it to the device, or in a batch leave that for later; its ticket.
 
-        ``uses``: every block that the commands use, which is marked with the ticket.
+        ``uses``: every block that the commands use, as in ``begin``; all are marked with the ticket.
         """
-        if not self._batches:
+        if slot is not self._open:
             return self._submit(slot, uses)
-        self._open = slot
-        self._recorded.append(uses)
         ticket = self.last
-        _mark(uses, ticket)
-        if len(self._recorded) >= MOST_RECORDED:
+        if len(self._recorded) >= MOST_USES:
             self.flush()
         return ticket
 
@@ -171,7 +179,7 @@ class Queue:
             _mark(uses, ticket)
             self._pending.append(slot)
             self.submitted = ticket
-            slot.retired = False
+            slot.retired = slot.recording = False
             vk.vkQueueSubmit(self._device.queue, 1, slot.submit, slot.fence)
         except BaseException as error:
             if slot.retired or isinstance(error, DeviceError):
@@ -181,11 +189,12 @@ class Queue:
 
     def abandon(self, slot: Slot) -> None:
         """Throw a recording away, unless the device has it already. What a batch recorded before it stays."""
-        if not slot.retired:
+        if not (slot.retired and slot.recording):
             return
         self.hazards.abandon()
         if slot is self._open:
             return
+        slot.recording = False
         self._free.append(slot)
         if not self._device.dead:
             self._vk.vkResetCommandBuffer(slot.command, 0)
@@ -241,7 +250,8 @@ class Queue:
     def drain(self, timeout: float) -> bool:
         """Wait for everything pending, at most ``timeout`` seconds each; True: nothing is pending."""
         nanoseconds = int(min(timeout, _LONGEST_SECONDS) * 1e9)
-        self.flush()
+        with suppress(DeviceError):  # nobody is left to hear of it
+            self.flush()
         while self._pending:
             oldest = self._pending[0]
             self._vk.vkWaitForFences(self._device.handle, 1, oldest.fences, 1, nanoseconds)
@@ -262,7 +272,7 @@ class Queue:
 
     def _undo(self, slot: Slot, uses: Sequence[Use]) -> None:
         """The device did not get the slot, which would have been the last."""
-        slot.retired = True
+        slot.retired = slot.recording = True
         if self._pending and self._pending[-1] is slot:
             self._pending.pop()
         self.submitted = slot.ticket - 1

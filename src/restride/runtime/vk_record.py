@@ -97,12 +97,11 @@ class Recorder:
             dispatches.append(Dispatch(spec, pipeline, descriptors, uses))
         return dispatches
 
-    def record(self, slot: Slot, dispatches: Sequence[Dispatch]) -> list[Use]:
-        """Write the commands, with a barrier before each dispatch that depends on an earlier one; all that they use."""
+    def record(self, slot: Slot, dispatches: Sequence[Dispatch]) -> None:
+        """Write the commands, with a barrier before each dispatch that depends on an earlier one."""
         vk, command, null, push = self._vk, slot.command, self._null, self._push
         hazards = self._queue.hazards
         bound: Pipeline | None = None
-        uses: list[Use] = []
         for dispatch in dispatches:
             spec, pipeline = dispatch.spec, dispatch.pipeline
             if hazards.conflict(dispatch.uses):
@@ -119,8 +118,6 @@ class Recorder:
                 push[0:words] = spec.push
                 vk.vkCmdPushConstants(command, layout, self._compute_stage, 0, 4 * words, push)
             vk.vkCmdDispatch(command, *spec.groups)
-            uses += dispatch.uses
-        return uses
 
     def _check(self, spec: KernelSpec, memories: int) -> None:
         if len(spec.bindings) > memories:

@@ -232,11 +232,11 @@ class Session:
         try:
             with self.lock:
                 self.enter()
-                self.queue.enter_batch()
+                self.queue.batches += 1
                 entered = True
             yield
         finally:
-            if entered:
+            if entered and not self.device.inherited:
                 with self._lock:
                     self.queue.leave_batch()
 

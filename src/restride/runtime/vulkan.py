@@ -202,9 +202,11 @@ class VulkanRuntime:
                 dispatches = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
                 if not dispatches:
                     return
-                slot = queue.begin()
+                uses = [use for dispatch in dispatches for use in dispatch.uses]
+                slot = queue.begin(uses)
                 try:
-                    queue.finish(slot, session.recorder.record(slot, dispatches))
+                    session.recorder.record(slot, dispatches)
+                    queue.finish(slot, uses)
                 except BaseException:
                     queue.abandon(slot)
                     raise
