@@ -36,9 +36,9 @@ test)
     cases "${copies[@]}" --runtime kompute
     cases "${conversions[@]}" --runtime kompute --shard 1/6
     if has_swiftshader; then
-        cases "${copies[@]}" --driver swiftshader --shard 1/3
-        cases "${conversions[@]}" --driver swiftshader --shard 1/16
-        cases smoke --driver swiftshader
+        cases "${copies[@]}" --driver swiftshader --shard 1/6
+        cases "${conversions[@]}" --driver swiftshader --shard 1/48
+        cases smoke --driver swiftshader --shard 1/2
     fi
     cases ci --validate sync --shard 1/5
     cases smoke --validate sync
