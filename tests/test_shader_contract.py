@@ -20,7 +20,7 @@ from restride.plan import copy_kernels, invocations, pixels, resample
 from restride.plan.axes import MAX_AXES, Axis
 from restride.plan.conversion import ELEMENT_TYPES, PAIRS_ALONG_FOUR, Conversion, ScaledPush
 from restride.plan.convert import FOURS_PER_INVOCATION
-from restride.plan.copy import ELEMENTS_PER_INVOCATION, TRANSPOSE_GROUP
+from restride.plan.copy import ELEMENTS_PER_INVOCATION
 from restride.plan.elements import GROUP_SIZE
 from restride.plan.parameters import (
     AXIS_ROWS,
@@ -30,6 +30,7 @@ from restride.plan.parameters import (
     constants_for,
     multiply_shift,
 )
+from restride.plan.transpose import TRANSPOSE_GROUP
 from restride.runtime.modules import load_module, manifest
 
 SHADERS = Path(__file__).parent.parent / "shaders"

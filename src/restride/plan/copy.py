@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem, widen
-from restride.plan.boxes import Bound, bind, boxes, rows_of_groups
+from restride.plan.boxes import bind, boxes, rows_of_groups
 from restride.plan.elements import GROUP_SIZE, plan_elements
 from restride.plan.parameters import Push, constants_for, pack_parameters, word
 from restride.plan.pixels import copy_pixels, pixels_of
+from restride.plan.transpose import axis_with_too_many_groups, transpose, transposed_axes
 
 ELEMENTS_PER_INVOCATION = 4
 """Elements that an invocation of strided_copy.comp moves."""
@@ -19,28 +19,22 @@ ELEMENTS_PER_INVOCATION = 4
 RUN_WIDTHS = (32, 128)
 """Bits of the elements that run_copy modules move."""
 
-TRANSPOSE_GROUP = (8, 128)
-"""Elements along axes a and b that a group of transpose.comp moves: (2, 32) blocks of 4x4."""
-
-_LEAST_FILLED = 0.5
-"""Share of a transpose's groups that must have work: a batch of 3 x 3 is better copied element by element."""
-
 
 def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that copy ``problem``, every element bit for bit, from memory 0 to memory 1."""
     problem = widen(problem, limits.widest_element)
     return tuple(
-        kernel for box in boxes(problem, limits, _axis_with_too_many_groups) for kernel in _copy_box(box, limits)
+        kernel for box in boxes(problem, limits, axis_with_too_many_groups) for kernel in _copy_box(box, limits)
     )
 
 
 def _copy_box(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
     pixels = pixels_of(problem) if limits.shortcuts else None
-    pair = _transposed_axes(problem, limits)
+    pair = transposed_axes(problem, limits)
     if pixels is not None:
         yield copy_pixels(problem, pixels, limits)
     elif pair is not None:
-        yield _transpose(problem, pair, bind(problem, limits))
+        yield transpose(problem, pair, limits)
     elif problem.itemsize < 4:
         yield from plan_elements(problem, limits, "element_copy")
     else:
@@ -110,68 +104,3 @@ def _scattered(axes: tuple[Axis, ...], position: int) -> tuple[Axis, ...]:
     fours = [Axis(inner.size // 4, 1, inner.dst * 4)] if inner.size > 4 else []
     outer = [replace(axis, src=axis.src // 4) for place, axis in enumerate(axes) if place != position]
     return tuple(sorted((*fours, *outer), key=lambda axis: axis.dst))
-
-
-def _transposed_axes(problem: Problem, limits: Limits) -> tuple[int, int] | None:
-    """Positions of axes a and b, contiguous in the destination and in the source, where a transpose kernel pays."""
-    if not limits.shortcuts:
-        return None
-    if problem.itemsize == 8 or not problem.axes or problem.axes[0].dst != 1 or abs(problem.axes[0].src) <= 1:
-        return None
-    contiguous = [position for position, axis in enumerate(problem.axes) if abs(axis.src) == 1]
-    if not contiguous:
-        return None
-    filled = 1.0
-    for position, group in zip((0, contiguous[0]), TRANSPOSE_GROUP, strict=True):
-        size = problem.axes[position].size
-        filled *= size / (-(-size // group) * group)
-    pair = (0, contiguous[0])
-    if problem.itemsize < 4 and not _is_aligned(problem, pair):
-        return None
-    return pair if filled >= _LEAST_FILLED else None
-
-
-def _is_aligned(problem: Problem, pair: tuple[int, int]) -> bool:
-    """True when a transpose moves whole aligned fours on both sides."""
-    a, b = (problem.axes[position] for position in pair)
-    outer = _outer(problem, pair)
-    strides = [a.src, b.dst, *(axis.src for axis in outer), *(axis.dst for axis in outer)]
-    values = (*strides, problem.src_offset, problem.dst_offset, a.size, b.size)
-    return b.src == 1 and not any(value % 4 for value in values)
-
-
-def _transpose(problem: Problem, pair: tuple[int, int], bound: Bound) -> KernelSpec:
-    a, b = (problem.axes[position] for position in pair)
-    outer = _outer(problem, pair)
-    parameters = pack_parameters(outer)
-    return KernelSpec(
-        shader=f"transpose_{8 * problem.itemsize}" + "_aligned" * _is_aligned(problem, pair),
-        constants=constants_for(outer, ()),
-        push=(bound.src_base, bound.dst_base, a.size, b.size, word(a.src), word(b.src), b.dst),
-        parameters=parameters,
-        groups=_transpose_groups(a, b, outer),
-        bindings=bound.windows,
-    )
-
-
-def _outer(problem: Problem, pair: tuple[int, int]) -> tuple[Axis, ...]:
-    return tuple(axis for position, axis in enumerate(problem.axes) if position not in pair)
-
-
-def _transpose_groups(a: Axis, b: Axis, outer: tuple[Axis, ...]) -> tuple[int, int, int]:
-    along_a, along_b = TRANSPOSE_GROUP
-    return -(-a.size // along_a), -(-b.size // along_b), math.prod(axis.size for axis in outer)
-
-
-def _axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:
-    """A transpose has one group an element of the outer axes, along z; of these the longest is cut."""
-    pair = _transposed_axes(problem, limits)
-    if pair is None:
-        return None
-    outer = [position for position in range(len(problem.axes)) if position not in pair]
-    a, b = (problem.axes[position] for position in pair)
-    groups = _transpose_groups(a, b, _outer(problem, pair))
-    for count, most, positions in zip(groups, limits.max_group_count, ([pair[0]], [pair[1]], outer), strict=True):
-        if count > most:
-            return max(positions, key=lambda position: problem.axes[position].size)
-    return None
