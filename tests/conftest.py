@@ -24,6 +24,10 @@ if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+# The user's own tuning is no matter of the tests; those about it name a folder.
+os.environ["RESTRIDE_CHOICES"] = ""
+
+
 def open_device(runtime: str, **arguments: object) -> rs.Device:
     """A device, or a skip that says why there is none; a failure where the runtime is required."""
     try:

@@ -7,6 +7,8 @@ range of float64, rounded to nearest even and saturated.
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from resample_twin import put_moved, run_resample
 from twin_axes import (
@@ -66,7 +68,9 @@ def _write_back(kernel: KernelSpec, windows: list[np.ndarray], dst: np.ndarray) 
 
 def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     name = kernel.shader
-    if name.startswith("transpose"):
+    if name.startswith("transpose_shared"):
+        _transpose_shared(kernel, axes, windows)
+    elif name.startswith("transpose"):
         _transpose(kernel, axes, windows)
     elif name.startswith("strided"):
         _strided(kernel, axes, windows, name)
@@ -118,6 +122,28 @@ def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarr
         assert b_src == 1
     source, target = (window.view(f"u{int(bits) // 8}") for window in windows)
     put(target, dst.ravel(), at(source, src.ravel()))
+
+
+def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray]) -> None:
+    """transpose_shared.comp: tile by tile, by rows of whole words on both sides."""
+    src_base, dst_base, a_size, b_size, a_src, b_src, b_dst = kernel.push
+    bits = int(kernel.shader.rsplit("_", 1)[1])
+    edge, lanes = (64, 32 // bits) if bits < 32 else (32, 1)
+    assert signed(b_src) == 1 or (lanes == 1 and signed(b_src) == -1)
+    outer_src, outer_dst, _ = walk(np.arange(kernel.groups[2], dtype=np.int64), outer)
+    steps = [a_size, b_size, a_src, b_dst, src_base, dst_base, *outer_src, *outer_dst]
+    assert not any(int(step) % lanes for step in steps)
+    source, target = (window[: len(window) // (bits // 8) * (bits // 8)].view(f"u{bits // 8}") for window in windows)
+    for first_a, first_b in product(range(kernel.groups[0]), range(kernel.groups[1])):
+        a, b = (
+            np.arange(first * edge, min(first * edge + edge, size))
+            for first, size in ((first_a, a_size), (first_b, b_size))
+        )
+        assert min(len(a), len(b)) > 0
+        a, b = np.meshgrid(a, b)
+        src = (src_base + outer_src[:, None, None] + a * a_src + b * signed(b_src)) % (1 << 32)
+        dst = dst_base + outer_dst[:, None, None] + a + b * b_dst
+        put(target, dst.ravel(), at(source, src.ravel()))
 
 
 def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:

@@ -29,7 +29,7 @@ DEVICE = {
         "max_buffer_range": 128 << 20,
         "offset_alignment": 16,
         "max_group_count": [65535, 65535, 65535],
-        "is_cpu": True,
+        "choices": {"elements": "neighbours", "transpose": "registers"},
     },
 }
 PICTURE = Case.parse("resample u8[2,19,30]{2,1,0} -> u8[3,45,60]{2,1,0} mode=linear axes=(1,2)")

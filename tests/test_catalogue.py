@@ -12,9 +12,10 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from planned_cases import kernels_of
+from planned_cases import KernelsAlone, kernels_of
 
 from restride.arithmetic import ROUNDINGS
+from restride.choices import Choices
 from restride.conformance import CATALOGUES, Case, catalogue, read_cases
 from restride.conformance.catalogue import NESTED
 from restride.conformance.family import FAMILIES, STRIDED, WHOLE, family
@@ -423,8 +424,9 @@ def test_every_shader_module_is_reached(name: str) -> None:
     lines = VARIANTS.read_text(encoding="utf-8").splitlines()
     known = {line.split(":")[0] for line in lines if line.strip() and not line.startswith(("#", "bare_"))}
     missing = set(known)
+    every = [KernelsAlone(choices=Choices.usual(kind)) for kind in ("cpu", "discrete")]
     for case in CASES[name]:
-        reached = {kernel.shader for kernel in kernels_of(case)}
+        reached = {kernel.shader for limits in every for kernel in kernels_of(case, limits)}
         assert reached <= known
         missing -= reached
         if not missing:

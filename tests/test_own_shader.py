@@ -88,14 +88,14 @@ class Walk:
         return found[:count]
 
 
-WALKS: dict[tuple[str, int, bool], Walk] = {}
+WALKS: dict[tuple[str, int, bool, str], Walk] = {}
 """By what modules that may share one have in common."""
 
 
 def reaching(module: str, count: int) -> list[Case]:
     """Cases that have ``module`` among their kernels while it is under test, as their plans say."""
     limits = put_to_test(PlanRuntime(), ShaderUnderTest("", module, "")).limits
-    key = (kind_of(module), limits.widest_element, limits.shortcuts)
+    key = (kind_of(module), limits.widest_element, limits.shortcuts, limits.choices.transpose)
     return WALKS.setdefault(key, Walk(module)).reaching(module, count)
 
 
@@ -348,7 +348,7 @@ def test_both_forms_of_the_kernels_are_met_and_a_line_always_meets_the_same(test
     def forms():
         for line in lines:
             runtime.begin(line)
-            yield runtime.limits.is_cpu
+            yield runtime.limits.choices.elements == "neighbours"
 
     first = list(forms())
     assert 60 < sum(first) < 140
@@ -374,7 +374,7 @@ def test_what_is_written_is_bound_to_the_end_of_its_memory(tested):
 
 
 def test_what_steers_the_plans_is_no_limit_of_the_device(tmp_path):
-    assert set(asdict(Limits())) == {"max_buffer_range", "offset_alignment", "max_group_count", "is_cpu"}
+    assert set(asdict(Limits())) == {"max_buffer_range", "offset_alignment", "max_group_count", "choices"}
     with device_under_test(shipped(tmp_path, "strided_copy_32")) as device:
         assert (device.limits.widest_element, device.limits.shortcuts) == (4, False)
         assert asdict(device.info.limits).keys() == asdict(Limits()).keys()

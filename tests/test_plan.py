@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from kernel_twin import run
 
 from restride.arithmetic import NO_ARITHMETIC
+from restride.choices import CANDIDATES, Choices
 from restride.conformance.shader.part import SteeredLimits
 from restride.desc import TensorDesc
 from restride.equation import shared_offset
@@ -107,7 +109,7 @@ def test_fewer_kernels_to_choose_from_move_the_same_bytes(problem, widest, short
     chosen, steered = np.zeros((2, dst.nbytes), np.uint8)
     run(copy_kernels(src, dst, ROOMY), source, chosen)
     usual = CRAMPED if cramped else ROOMY
-    limits = SteeredLimits(**asdict(usual), widest_element=widest, shortcuts=shortcuts)
+    limits = SteeredLimits(**vars(usual), widest_element=widest, shortcuts=shortcuts)
     kernels = copy_kernels(src, dst, limits)
     run(kernels, source, steered)
     np.testing.assert_array_equal(steered, chosen)
@@ -159,6 +161,71 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
 def test_narrow_elements_go_in_whole_aligned_fours_where_they_can(src, dst, shader):
     (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
     assert kernel.shader == shader
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "shader"),
+    [
+        ("f32[64,127]{1,0}", "f32[64,127]{0,1}", "transpose_shared_32"),
+        ("f32[2,40,33]{strides=(1320,-33,-1),offset=1319}", "f32[2,40,33]{1,2,0}", "transpose_shared_32"),
+        ("f64[64,127]{1,0}", "f64[64,127]{0,1}", "transpose_shared_64"),
+        ("u8[64,128]{1,0}", "u8[64,128]{0,1}", "transpose_shared_8"),
+        ("u8[3,68,36]{strides=(2448,-36,1),offset=2412}", "u8[3,68,36]{1,2,0}", "transpose_shared_8"),
+        ("bf16[3,66,130]{2,1,0}", "bf16[3,66,130]{1,2,0}", "transpose_shared_16"),  # pairs are enough for 16 bits
+        ("bf16[3,65,130]{2,1,0}", "bf16[3,65,130]{1,2,0}", "element_copy"),
+        ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "element_copy"),
+        ("f32[7,4096]{1,0}", "f32[7,4096]{0,1}", "transpose_32"),  # a tile would be filled to 7 / 32
+        ("f32[8,4096]{1,0}", "f32[8,4096]{0,1}", "transpose_shared_32"),
+        ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "planes_to_pixels"),
+        ("f32[3,5,4]{2,1,0}", "f32[3,5,4]{2,0,1}", "strided_copy_128"),
+    ],
+)
+def test_transposes_through_shared_memory_where_that_is_the_choice(src, dst, shader):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    (kernel,) = copy_kernels(src, dst, Limits(choices=Choices("apart", "shared")))
+    assert kernel.shader == shader
+    assert not {each.shader for each in copy_kernels(src, dst, ROOMY)} & {
+        f"transpose_shared_{n}" for n in (8, 16, 32, 64)
+    }
+
+
+@pytest.mark.parametrize(
+    "limits", [ROOMY, CRAMPED, WHOLE, Limits(max_buffer_range=1 << 14, max_group_count=(2, 65535, 2))]
+)
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("f32[70,33]{1,0}", "f32[70,33]{0,1}"),
+        ("f64[3,2,33,65]{3,2,1,0}", "f64[3,2,33,65]{2,3,0,1}"),
+        ("f32[5,40,36]{strides=(1440,-36,-1),offset=1439}", "f32[5,40,36]{1,2,0}"),
+        ("u8[128,68]{strides=(-72,1),offset=9148}", "u8[128,68]{strides=(1,132),offset=4}"),
+        ("u16[3,66,130]{2,1,0}", "u16[3,66,130]{1,2,0}"),
+    ],
+)
+def test_no_choice_changes_a_byte(src, dst, limits):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
+    results = {}
+    for elements, transpose in product(*CANDIDATES.values()):
+        chosen = replace(limits, choices=Choices(elements, transpose))
+        kernels = copy_kernels(src, dst, chosen)
+        assert any("shared" in kernel.shader for kernel in kernels) <= (transpose == "shared")
+        results[elements, transpose] = np.full(dst.nbytes, 171, np.uint8)
+        run(kernels, source, results[elements, transpose])
+    expected = results["neighbours", "registers"]
+    at = element_offsets(dst)[..., None] + np.arange(dst.dtype.itemsize)
+    np.testing.assert_array_equal(expected[at], bytes_at(source, src))
+    for result in results.values():
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("most", [(1, 3, 3), (3, 1, 3), (3, 3, 1)])
+def test_tiles_are_no_more_than_groups_may_be(most):
+    src, dst = TensorDesc.parse("f32[3,96,96]{2,1,0}"), TensorDesc.parse("f32[3,96,96]{1,2,0}")
+    kernels = copy_kernels(src, dst, Limits(max_group_count=most, choices=Choices("apart", "shared")))
+    assert {kernel.shader for kernel in kernels} == {"transpose_shared_32"}
+    assert len(kernels) >= 3
+    assert all(count <= limit for kernel in kernels for count, limit in zip(kernel.groups, most, strict=True))
 
 
 @settings(max_examples=200, deadline=None)

@@ -13,6 +13,7 @@ from test_plan_tiles import random_view
 
 from restride import views
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic, arithmetic
+from restride.choices import Choices
 from restride.conformance.shader.part import SteeredLimits
 from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
@@ -23,7 +24,7 @@ from restride.plan.conversion import MOST_PAIR_BYTES, PAIR_BYTES, ScaledPush
 from restride.reference import from_buffer, reorder, to_buffer
 
 ROOMY = Limits()
-GPU = Limits(is_cpu=False)
+GPU = Limits(choices=Choices("apart"))
 WHOLE = Limits(offset_alignment=0)
 ALWAYS_WALK = SteeredLimits(elements_per_dispatch=0)
 CRAMPED = SteeredLimits(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from restride.choices import Choices
 from restride.errors import DescriptorError, DeviceError, DeviceNotFound, UnsupportedError
 from restride.runtime import choose, instance, list_devices, open_runtime
 from restride.runtime.instance import MemoryType, physical_devices
@@ -89,7 +90,8 @@ def test_devices_describe_themselves():
         assert info.heap_bytes > 0
         assert info.limits.max_buffer_range % 4 == 0
         assert info.limits.offset_alignment >= 4
-        assert info.limits.is_cpu == (info.kind == "cpu")
+        assert info.limits.choices == Choices.usual(info.kind)
+        assert not info.is_tuned
 
 
 def physical(kind, types, heaps):

@@ -31,6 +31,7 @@ from restride.plan.parameters import (
     multiply_shift,
 )
 from restride.plan.transpose import TRANSPOSE_GROUP
+from restride.plan.transpose_shared import shared_edge
 from restride.runtime.modules import load_module, manifest
 
 SHADERS = Path(__file__).parent.parent / "shaders"
@@ -156,6 +157,16 @@ def test_work_of_an_invocation():
     assert tuple(4 * blocks_along for blocks_along in blocks) == TRANSPOSE_GROUP
 
 
+def test_tiles_of_a_transpose_through_shared_memory():
+    text = (SHADERS / "transpose_shared.comp").read_text(encoding="utf-8")
+    narrow, wide = re.search(
+        r"#if WIDTH < 32\n.*\nconst uint EDGE = (\d+);\n#else\n.*\nconst uint EDGE = (\d+);", text
+    ).groups()
+    assert [shared_edge(itemsize) for itemsize in (1, 2, 4, 8)] == [int(narrow)] * 2 + [int(wide)] * 2
+    assert number(r"local_size_x = (\d+)\)", "transpose_shared.comp") == GROUP_SIZE
+    assert set(re.findall(r"(\d+)u \+ gl_LocalInvocationID", text)) == {str(GROUP_SIZE)}
+
+
 def test_work_of_an_invocation_that_resamples():
     for file in ("resample_rows.comp", "resample_fours.comp"):
         assert number(r"const uint ROWS = (\d+);", file) == invocations.ROWS
@@ -226,6 +237,7 @@ def test_a_module_may_be_named_without_its_width():
     assert module_named("strided_copy") == "strided_copy_32"
     assert module_named("run_copy") == "run_copy_32"
     assert module_named("transpose") == "transpose_32"
+    assert module_named("transpose_shared") == "transpose_shared_8"
     assert module_named("strided_gather") == "strided_gather_128"
     assert [module_named(name) for name in INTERFACES] == list(INTERFACES)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from restride.choices import Choices
 
 
 @dataclass(frozen=True)
@@ -14,16 +16,16 @@ class Limits:
     offset_alignment: what a binding's offset must be a multiple of; a power of two. 0: a binding always covers the
         whole memory (Kompute).
     max_group_count: work groups per axis of a dispatch, x, y and z.
-    is_cpu: a software implementation, where registers beat shared memory.
+    choices: which of several kernels, where the better one differs from device to device.
 
-    The properties are choices of the plans, which change no result. They are no fields, for reports list the fields as
-    facts of the device; ``SteeredLimits`` makes other choices.
+    The properties are choices of the plans too, the same on every device, and no fields, for reports list the fields as
+    facts of the device; ``SteeredLimits`` makes other choices. None of them changes a result.
     """
 
     max_buffer_range: int = 128 << 20
     offset_alignment: int = 16
     max_group_count: tuple[int, int, int] = (65535, 65535, 65535)
-    is_cpu: bool = True
+    choices: Choices = field(default_factory=Choices)
 
     @property
     def widest_element(self) -> int:

@@ -14,7 +14,8 @@ from restride.runtime import DeviceInfo, choose, list_devices
 
 _DESCRIPTION = """\
 The Vulkan devices of this machine. The one marked * is used when none is named: RESTRIDE_DEVICE (index or part
-of a name), else the best of discrete, integrated, virtual and CPU devices."""
+of a name), else the best of discrete, integrated, virtual and CPU devices. Kernels are the usual ones for the kind
+of device, or those that `restride tune` found to be faster."""
 
 
 def add_commands(commands: Commands) -> None:
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([{**asdict(info), "default": info.index == chosen} for info in devices], indent=2))
         return Exit.OK
-    rows = [("", "index", "name", "kind", "driver", "Vulkan", "memory")]
+    rows = [("", "index", "name", "kind", "driver", "Vulkan", "memory", "kernels")]
     rows += [
         (
             "*" if info.index == chosen else "",
@@ -41,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"{info.driver} {info.driver_version}",
             info.api_version,
             f"{info.heap_bytes / 2**30:.1f} GiB",
+            "tuned" if info.is_tuned else "usual",
         )
         for info in devices
     ]

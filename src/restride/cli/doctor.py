@@ -179,7 +179,8 @@ def _devices() -> Iterator[Finding]:
             f"device {info.index}",
             f"{info.name} ({info.kind}), {info.driver} {info.driver_version}, Vulkan {info.api_version}; "
             f"heap {info.heap_bytes >> 20} MiB, buffer range {limits.max_buffer_range >> 20} MiB, offset alignment "
-            f"{limits.offset_alignment}, groups {' x '.join(map(str, limits.max_group_count))}",
+            f"{limits.offset_alignment}, groups {' x '.join(map(str, limits.max_group_count))}, "
+            f"{limits.choices} ({'as restride tune found' if info.is_tuned else 'usual'})",
         )
 
 

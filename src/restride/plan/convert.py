@@ -73,7 +73,7 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
         push = Push(bound.src_base, bound.dst_base, work.pieces, work.first)
     else:
         shader = "convert_fours" if fours.plane.size == 1 else "convert_planes"
-        constants = (bits, int(limits.is_cpu), *fours.constants(conversion))
+        constants = (bits, int(limits.choices.neighbours), *fours.constants(conversion))
         count = problem.count // (4 * fours.plane.size)
         groups = -(-count // (GROUP_SIZE * FOURS_PER_INVOCATION))
         push = Push(bound.src_base, bound.dst_base, count, 0, word(fours.lane.src))

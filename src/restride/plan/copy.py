@@ -12,6 +12,7 @@ from restride.plan.elements import GROUP_SIZE, plan_elements
 from restride.plan.parameters import Push, constants_for, pack_parameters, word
 from restride.plan.pixels import copy_pixels, pixels_of
 from restride.plan.transpose import axis_with_too_many_groups, transpose, transposed_axes
+from restride.plan.transpose_shared import axis_with_too_many_tiles, shared_axes, transpose_shared
 
 ELEMENTS_PER_INVOCATION = 4
 """Elements that an invocation of strided_copy.comp moves."""
@@ -23,16 +24,24 @@ RUN_WIDTHS = (32, 128)
 def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that copy ``problem``, every element bit for bit, from memory 0 to memory 1."""
     problem = widen(problem, limits.widest_element)
-    return tuple(
-        kernel for box in boxes(problem, limits, axis_with_too_many_groups) for kernel in _copy_box(box, limits)
-    )
+    return tuple(kernel for box in boxes(problem, limits, _axis_to_cut) for kernel in _copy_box(box, limits))
+
+
+def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
+    shared = shared_axes(problem, limits)
+    if shared is not None:
+        return axis_with_too_many_tiles(problem, shared, limits)
+    return axis_with_too_many_groups(problem, limits)
 
 
 def _copy_box(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
     pixels = pixels_of(problem) if limits.shortcuts else None
+    shared = shared_axes(problem, limits)
     pair = transposed_axes(problem, limits)
     if pixels is not None:
         yield copy_pixels(problem, pixels, limits)
+    elif shared is not None:
+        yield transpose_shared(problem, shared, limits)
     elif pair is not None:
         yield transpose(problem, pair, limits)
     elif problem.itemsize < 4:
@@ -44,7 +53,7 @@ def _copy_box(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
 def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
     bound = bind(problem, limits)
     # Specialization constant of strided_copy.comp: an invocation's elements are neighbours.
-    kernel: tuple[int, ...] = (int(limits.is_cpu),)
+    kernel: tuple[int, ...] = (int(limits.choices.neighbours),)
     bits = problem.itemsize * 8
     axes = problem.axes
     push = Push(bound.src_base, bound.dst_base, problem.count)

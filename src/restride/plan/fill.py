@@ -105,7 +105,7 @@ def _fill_words(problem: Problem, words: int, limits: Limits) -> Iterator[Kernel
         parameters = pack_parameters(box.axes)
         yield KernelSpec(
             f"strided_fill_{8 * box.itemsize}",
-            constants_for(box.axes, (int(limits.is_cpu),)),
+            constants_for(box.axes, (int(limits.choices.neighbours),)),
             Push(words & 0xFFFFFFFF, bound.dst_base, box.count, lane_stride=words >> 32),
             parameters,
             rows_of_groups(-(-box.count // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits),

@@ -9,8 +9,10 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from restride.choices import Choices
 from restride.errors import DeviceError, DeviceLost, DeviceNotFound
 from restride.kernel import Limits
+from restride.runtime.choices_file import read_choices
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.loader import INCOMPLETE, Functions, Handle, array, how_to_get_a_driver, package, struct
 
@@ -180,6 +182,9 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
     heaps = [memory.memoryHeaps[i] for i in range(memory.memoryHeapCount)]
     local = [heap.size for heap in heaps if heap.flags & vulkan.VK_MEMORY_HEAP_DEVICE_LOCAL_BIT]
     kind = _KINDS.get(base.deviceType, "other")
+    numbers = (base.vendorID, base.deviceID, base.driverVersion)
+    identity_of_pipelines = "-".join((*(f"{number:08x}" for number in numbers), bytes(base.pipelineCacheUUID).hex()))
+    choices = read_choices(identity_of_pipelines)
     info = DeviceInfo(
         index=index,
         name=ffi.string(base.deviceName).decode(errors="replace"),
@@ -191,7 +196,8 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         api_version=_version_text(version),
         uuid=bytes(identity.deviceUUID).hex(),
         heap_bytes=max(local or [heap.size for heap in heaps]),
-        limits=_limits(base.limits, is_cpu=kind == "cpu"),
+        limits=_limits(base.limits, choices or Choices.usual(kind)),
+        is_tuned=choices is not None,
     )
     # 0: the driver does not say.
     largest = [size for size in (sizes.maxMemoryAllocationSize, largest_buffer.maxBufferSize) if size]
@@ -206,18 +212,11 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         heap_sizes=tuple(heap.size for heap in heaps),
         max_allocations=base.limits.maxMemoryAllocationCount,
         max_allocation_bytes=min(largest, default=1 << 62),
-        pipeline_cache_id="-".join(
-            (
-                f"{base.vendorID:08x}",
-                f"{base.deviceID:08x}",
-                f"{base.driverVersion:08x}",
-                bytes(base.pipelineCacheUUID).hex(),
-            )
-        ),
+        pipeline_cache_id=identity_of_pipelines,
     )
 
 
-def _limits(raw: Handle, *, is_cpu: bool) -> Limits:
+def _limits(raw: Handle, choices: Choices) -> Limits:
     return Limits(
         max_buffer_range=min(raw.maxStorageBufferRange, _LARGEST_RANGE) & ~3,
         offset_alignment=max(4, raw.minStorageBufferOffsetAlignment),
@@ -226,7 +225,7 @@ def _limits(raw: Handle, *, is_cpu: bool) -> Limits:
             raw.maxComputeWorkGroupCount[1],
             raw.maxComputeWorkGroupCount[2],
         ),
-        is_cpu=is_cpu,
+        choices=choices,
     )
 
 

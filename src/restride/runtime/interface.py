@@ -33,6 +33,7 @@ class DeviceInfo:
     uuid: 32 hexadecimal digits, equal for the same device and driver in every process.
     heap_bytes: the largest device-local heap.
     limits: what a plan for this device must respect.
+    is_tuned: the choices among the limits are those that ``restride tune`` found; else those of the kind.
     """
 
     index: int
@@ -46,6 +47,7 @@ class DeviceInfo:
     uuid: str
     heap_bytes: int
     limits: Limits = field(default_factory=Limits)
+    is_tuned: bool = False
 
 
 @dataclass(frozen=True)

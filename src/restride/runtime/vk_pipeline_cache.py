@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import warnings
 from contextlib import suppress
 from pathlib import Path
 
 from restride.errors import DeviceError
+from restride.runtime.kept import is_of_another, place, write_kept
 from restride.runtime.loader import Handle, array, struct
 from restride.runtime.vk_device import LogicalDevice
 
@@ -29,7 +29,7 @@ class PipelineCache:
 
     def __init__(self, device: LogicalDevice) -> None:
         self._device = device
-        self._path = _path(device.physical.pipeline_cache_id)
+        self._path = place(FOLDER_VARIABLE, "pipelines", f"{device.physical.pipeline_cache_id}.bin")
         self._kept = b"" if self._path is None else read(self._path)
         data = array("char", self._kept)
         info = struct("VkPipelineCacheCreateInfo", initialDataSize=len(self._kept), pInitialData=data)
@@ -54,19 +54,10 @@ class PipelineCache:
         return bytes(device.ffi.buffer(data, size[0]))
 
 
-def _path(identity: str) -> Path | None:
-    folder = os.environ.get(FOLDER_VARIABLE)
-    if folder is not None:
-        return Path(folder) / f"{identity}.bin" if folder else None
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - Path's own raises
-    # A user without a home keeps nothing.
-    return None if caches.startswith("~") else Path(caches) / "restride" / "pipelines" / f"{identity}.bin"
-
-
 def read(path: Path) -> bytes:
     """What ``write`` put there; nothing if there is no such file, it is damaged (a warning), or another user's."""
     try:
-        if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
+        if is_of_another(path):
             return b""
         content = path.read_bytes()
     except OSError:
@@ -81,12 +72,4 @@ def read(path: Path) -> bytes:
 
 def write(path: Path, data: bytes) -> None:
     """Put ``data`` and its digest there in one step, for this user alone."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - of a descriptor
-            file.write(hashlib.sha256(data).digest() + data)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_kept(path, hashlib.sha256(data).digest() + data)

@@ -102,6 +102,8 @@ def _facts(report: Report) -> dict[str, str]:
 def _limit(value: Any) -> str:
     if isinstance(value, list | tuple):
         return " x ".join(map(_limit, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_limit(each)}" for name, each in value.items())
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return str(value)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from restride.choices import Choices
 from restride.kernel import Limits
 
 
@@ -26,7 +27,9 @@ class Host:
     @classmethod
     def from_hello(cls, hello: Mapping[str, Any]) -> Self:
         """What the first answer of a worker says."""
-        limits = Limits(**{**hello["limits"], "max_group_count": tuple(hello["limits"]["max_group_count"])})
+        said = hello["limits"]
+        counts, choices = tuple(said["max_group_count"]), Choices.parse(said["choices"])
+        limits = Limits(**{**said, "max_group_count": counts, "choices": choices})
         return cls(hello["device"], limits, hello["runtime"], hello["versions"])
 
     def __str__(self) -> str:

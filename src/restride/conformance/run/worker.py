@@ -183,7 +183,8 @@ def _target(record: dict[str, Any]) -> Target:
 
 
 def _hello(device: Device, target: Target) -> dict[str, Any]:
-    limits = {field.name: getattr(device.limits, field.name) for field in fields(Limits)}
+    every = asdict(device.limits)
+    limits = {field.name: every[field.name] for field in fields(Limits)}
     return {"device": asdict(device.info), "limits": limits, "runtime": target.runtime, "versions": _versions()}
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from zlib import crc32
 
+from restride.choices import Elements, Transpose
 from restride.conformance.target import ShaderUnderTest
 from restride.kernel import KernelSpec, Limits
 from restride.runtime import Counters, DeviceInfo, Memory, Runtime
@@ -33,6 +34,10 @@ _STEERED = {
     "transpose_8_aligned": (1, True),
     "transpose_16_aligned": (2, True),
     "transpose_32_aligned": (4, True),
+    "transpose_shared_8": (1, True),
+    "transpose_shared_16": (2, True),
+    "transpose_shared_32": (4, True),
+    "transpose_shared_64": (8, True),
     "element_copy": (1, True),
 }
 """``widest_element`` and ``shortcuts`` with which most problems reach a module; absent: any."""
@@ -58,7 +63,9 @@ class RuntimeUnderTest:
         self._runtime = runtime
         self._module = module
         widest_element, shortcuts = _STEERED.get(module, (16, True))
-        self._limits = SteeredLimits(**asdict(runtime.limits), widest_element=widest_element, shortcuts=shortcuts)
+        limits = SteeredLimits(**vars(runtime.limits), widest_element=widest_element, shortcuts=shortcuts)
+        transpose: Transpose = "shared" if module.startswith("transpose_shared") else "registers"
+        self._limits = replace(limits, choices=replace(limits.choices, transpose=transpose))
         self._takes_part = False
         self._held: list[tuple[Sequence[KernelSpec], Sequence[Memory]]] = []
 
@@ -66,7 +73,8 @@ class RuntimeUnderTest:
         """Forget the problem before. Half of all lines, always the same, meet the form of kernels that CPUs get."""
         self._held.clear()
         self._takes_part = False
-        self._limits = replace(self._limits, is_cpu=crc32(line.encode()) % 2 == 0)
+        elements: Elements = "apart" if crc32(line.encode()) % 2 else "neighbours"
+        self._limits = replace(self._limits, choices=replace(self._limits.choices, elements=elements))
 
     @property
     def info(self) -> DeviceInfo:

@@ -1,0 +1,266 @@
+"""Choices: what is kept of them is read by the next device, and `restride tune` measures and keeps them."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import warnings
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import open_device
+
+import restride as rs
+from restride.benchmark import tuning
+from restride.benchmark.tuning import Tuning, tune
+from restride.choices import CANDIDATES, Choices
+from restride.cli import main
+from restride.errors import DescriptorError, DeviceError, UnsupportedError
+from restride.runtime.choices_file import FOLDER_VARIABLE, MOST_BYTES, choices_path, read_choices, write_choices
+from restride.runtime.instance import physical_devices
+
+OTHER = Choices("apart", "shared")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where choices are kept."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+def test_a_cpu_has_other_choices_than_the_rest() -> None:
+    assert Choices.usual("cpu") == Choices("neighbours", "registers") == Choices()
+    assert {Choices.usual(kind) for kind in ("discrete", "integrated", "virtual", "other")} == {OTHER}
+    assert str(OTHER) == "elements apart, transpose shared"
+    assert all(getattr(OTHER, name) in candidates for name, candidates in CANDIDATES.items())
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({}, "the choices are elements, transpose, not "),
+        ({"elements": "apart"}, "not 'elements'"),
+        (asdict(OTHER) | {"group": 1}, "not 'elements', 'transpose', 'group'"),
+        (asdict(OTHER) | {"elements": "far"}, "elements is one of neighbours, apart, not 'far'"),
+        (asdict(OTHER) | {"transpose": ["shared"]}, r"transpose is one of registers, shared, not \['shared'\]"),
+    ],
+)
+def test_what_are_no_choices_is_refused(record: dict[str, object], message: str) -> None:
+    with pytest.raises(DescriptorError, match=message):
+        Choices.parse(record)
+    assert Choices.parse(asdict(OTHER)) == OTHER
+
+
+def test_what_was_kept_is_read_and_is_this_user_s_alone(folder: Path) -> None:
+    path = choices_path("a-device")
+    assert path == folder / "a-device.json"
+    assert read_choices("a-device") is None
+    for choices in (OTHER, Choices()):
+        write_choices(path, "A device", choices)
+        assert read_choices("a-device") == choices
+    assert read_choices("another") is None
+    assert [each.name for each in folder.iterdir()] == ["a-device.json"]
+    if os.name == "posix":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff\xfe",
+        b"null",
+        b'{"choices": []}',
+        b'{"choices": {"elements": "far", "transpose": "shared"}}',
+        b'{"choices": {"elements": "apart"}}',
+        b"[" * 50_000,
+        b'{"a": ' + b"1" * 5000 + b"}",
+        b" " * (2 * MOST_BYTES) + b'{"choices": {"elements": "apart", "transpose": "shared"}}',
+    ],
+)
+def test_a_damaged_file_is_left_out_with_a_warning(folder: Path, content: bytes) -> None:
+    folder.mkdir()
+    (folder / "a-device.json").write_bytes(content)
+    with pytest.warns(RuntimeWarning, match=r"a-device.json is left out \(.*`restride tune` writes it anew"):
+        assert read_choices("a-device") is None
+
+
+def test_another_user_s_file_is_left_out_with_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_choices(folder / "a-device.json", "A device", OTHER)
+    monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1, raising=False)
+    with pytest.warns(RuntimeWarning, match="another user's"):
+        assert read_choices("a-device") is None
+
+
+def test_where_choices_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv(FOLDER_VARIABLE, "")
+    assert choices_path("x") is None
+    assert read_choices("x") is None
+    monkeypatch.delenv(FOLDER_VARIABLE)
+    assert choices_path("x") == tmp_path / "restride" / "choices" / "x.json"
+
+
+def keep(choices: Choices) -> None:
+    """For every device of this machine."""
+    for physical in physical_devices():
+        path = choices_path(physical.pipeline_cache_id)
+        assert path is not None
+        write_choices(path, physical.info.name, choices)
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("runtime", ["vulkan", "kompute"])
+def test_a_device_has_the_choices_that_were_kept_and_the_same_results(runtime: str) -> None:
+    x = np.random.default_rng(3).integers(0, 256, (5, 68, 132), np.uint8)
+    results = []
+    for choices in (None, Choices(), OTHER):
+        if choices is not None:
+            keep(choices)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            device = open_device(runtime)
+        with device:
+            assert device.limits.choices == device.info.limits.choices == (choices or Choices.usual(device.info.kind))
+            assert device.info.is_tuned == (choices is not None)
+            results.append(rs.reorder(rs.asarray(x, device=device).permute(0, 2, 1)).numpy())
+    assert all(np.array_equal(result, x.transpose(0, 2, 1)) for result in results)
+
+
+def made_up(**milliseconds: float) -> Tuning:
+    """Times by candidate."""
+    seconds = {
+        choice: {candidate: {"work": milliseconds[candidate] / 1e3} for candidate in candidates}
+        for choice, candidates in CANDIDATES.items()
+    }
+    return Tuning(seconds, Choices(), by_device=True)
+
+
+def test_the_faster_is_chosen_and_the_usual_one_where_it_may_be_chance() -> None:
+    assert made_up(neighbours=10, apart=9, registers=10, shared=11).choices == Choices("apart", "registers")
+    assert made_up(neighbours=10, apart=9.6, registers=10, shared=9).choices == Choices("neighbours", "shared")
+    usual = replace(made_up(neighbours=9.6, apart=10, registers=9, shared=10), usual=OTHER)
+    assert usual.choices == Choices("apart", "registers")
+
+
+def test_every_candidate_is_measured_and_the_device_is_as_before(
+    vulkan_device: rs.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits, met = vulkan_device.limits, set()
+    submit = vulkan_device.runtime.submit
+
+    def submit_and_note(kernels, memories) -> None:
+        met.update((kernel.shader, kernel.constants[:2]) for kernel in kernels)
+        submit(kernels, memories)
+
+    monkeypatch.setattr(vulkan_device.runtime, "submit", submit_and_note)
+    found = tune(vulkan_device, edge=64, rounds=1)
+    assert vulkan_device.limits is limits
+    for choice, candidates in CANDIDATES.items():
+        assert set(found.seconds[choice]) == set(candidates)
+        for each in found.seconds[choice].values():
+            assert set(each) == set(tuning.WORK[choice])
+            assert all(seconds > 0 for seconds in each.values())
+    assert found.usual == Choices.usual(vulkan_device.info.kind)
+    assert {name.removesuffix("_aligned") for name, _ in met if name.startswith("transpose")} == {
+        f"transpose_{way}{bits}" for way in ("", "shared_") for bits in (8, 16, 32)
+    }
+    assert {constants[0] for name, constants in met if name == "strided_gather_128"} == {0, 1}
+    assert {constants[1] for name, constants in met if name == "convert_fours"} == {0, 1}
+
+
+def test_without_a_clock_of_the_device_the_host_s_is_read(
+    vulkan_device: rs.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "has_clock", lambda _: False)
+    found = tune(vulkan_device, edge=32, rounds=1)
+    assert not found.by_device
+    assert found.total("transpose", "shared") > 0
+
+
+def test_candidates_with_different_results_are_an_error(
+    vulkan_device: rs.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = vulkan_device.limits
+
+    def wrong(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+        return rs.reorder(x if x.device.limits.choices.transpose == "shared" else x.permute(1, 0), out=out)
+
+    monkeypatch.setattr(tuning, "WORK", {**tuning.WORK, "transpose": {"f32": ("f32", wrong)}})
+    with pytest.raises(DeviceError, match="registers and shared have different results on"):
+        tune(vulkan_device, edge=32, rounds=1)
+    assert vulkan_device.limits is limits
+
+
+def test_another_runtime_is_refused() -> None:
+    with open_device("kompute") as device, pytest.raises(UnsupportedError, match="on the runtime vulkan"):
+        tune(device)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small squares, one round."""
+    monkeypatch.setattr("restride.cli.tune.tune", partial(tune, edge=32, rounds=1))
+
+
+@pytest.mark.usefixtures("quick", "vulkan_device")
+def test_the_command_keeps_what_it_prints(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices"]) == 0
+    assert "usual" in capsys.readouterr().out
+    assert main(["tune", "--json"]) == 0
+    out, err = capsys.readouterr()
+    said = json.loads(out)
+    (file,) = folder.iterdir()
+    assert said["file"] == str(file)
+    assert f"restride: wrote {file}\n" in err
+    assert json.loads(file.read_text())["choices"] == said["choices"]
+    assert main(["devices", "--json"]) == 0
+    (tuned,) = (info for info in json.loads(capsys.readouterr().out) if info["is_tuned"])
+    assert tuned["name"] == said["device"]
+    assert tuned["limits"]["choices"] == said["choices"]
+    assert main(["devices"]) == 0
+    assert "tuned" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_the_table_says_what_was_chosen(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("restride.cli.tune.tune", lambda _: made_up(neighbours=12.345, apart=1, registers=2, shared=3))
+    assert main(["tune"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert lines == [
+        ["choice", "candidate", "ms"],
+        ["elements", "neighbours", "12.3", "usual", "work", "12.3"],
+        ["elements", "apart", "1", "chosen", "work", "1"],
+        ["transpose", "registers", "2", "chosen,", "usual", "work", "2"],
+        ["transpose", "shared", "3", "work", "3"],
+    ]
+    (file,) = folder.iterdir()
+    assert read_choices(file.stem) == Choices("apart", "registers")
+
+
+@pytest.mark.usefixtures("quick", "vulkan_device")
+def test_what_cannot_be_kept_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, "")
+    assert main(["tune"]) == 0
+    assert "nothing is kept: RESTRIDE_CHOICES is empty" in capsys.readouterr().err
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "file" / "kept"))
+    assert main(["tune"]) == 2
+    assert "cannot write" in capsys.readouterr().err
+
+
+def test_tuning_a_device_that_is_absent_exits_4(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "--device", "no such card"]) == 4
+    assert "no such card" in capsys.readouterr().err
