@@ -4,16 +4,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import open_device
 
 import restride as rs
 from restride.benchmark import own
 from restride.benchmark.agreement import compare, tolerance
 from restride.benchmark.catalogue import catalogue
+from restride.benchmark.growth import BY_AXES, bytes_text, growth, result_bytes
+from restride.benchmark.offer import Absent
 from restride.benchmark.peers import PEERS, open_peers
+from restride.benchmark.peers.raw import Raw
 from restride.benchmark.run import columns_of, timed_rounds
 from restride.benchmark.tasks import (
+    Calls,
     Gradient,
     Move,
+    NewImages,
     NewShapes,
     Normalize,
     Resize,
@@ -129,6 +135,8 @@ def test_random_elements_are_random_and_the_same_again():
         (Resize((200,), "nearest"), "u8[3,100]", 300 + 600),
         (Normalize(), "u8[1,4,5,3]", 5 * 60),
         (Gradient((10,)), "f32[3,100]", 4 * (300 + 30)),
+        (Calls(Move((1, 0)), 7, in_batch=True, by_plan=False), "f32[3,5]", 7 * 2 * 4 * 15),
+        (NewImages((4, 5)), "u8[100,100,3]", 3 * (8 * 10 + 4 * 5)),
     ],
 )
 def test_useful_bytes(task, src, nbytes):
@@ -139,6 +147,9 @@ def test_new_shapes_are_new():
     task = NewShapes()
     assert len({task.crop((1024, 768), call) for call in range(300)}) == 300
     assert all(min(task.crop((64, 48), call)) > 0 for call in range(1000))
+    images = {NewImages((224, 224)).crop((1080, 1920, 3), call) for call in range(1000)}
+    assert len(images) == 1000
+    assert {channels for _, _, channels in images} == {3}
 
 
 def test_what_moves_has_no_tolerance_and_what_sums_has_a_small_one():
@@ -156,3 +167,39 @@ def test_a_difference_of_one_bit_is_found():
     assert compare(workload, "x", right.copy(), right) is None
     assert compare(workload, "x", -right, right) is not None, "another sign of zero is another bit"
     assert compare(workload, "x", right.astype(np.float64), right) is not None
+
+
+def test_raw_does_the_same_work_in_one_submission(vulkan_device):
+    raw = Raw(vulkan_device)
+    (workload,) = (each for each in FULL if each.name == "100 in a batch, NCHW->NHWC 1x3x8x8")
+    source = workload.source()
+    offer = raw.offer(workload, source)
+    before = vulkan_device.counters()
+    offer.resident()
+    assert vulkan_device.counters() == before, "the runtime knows nothing of it"
+    np.testing.assert_array_equal(offer.result(), source.transpose(0, 2, 3, 1))
+
+
+def test_raw_leaves_out_copies_and_what_is_large_or_new(vulkan_device):
+    raw = Raw(vulkan_device)
+    measured = {each.name for each in FULL if each.group == "small calls" and raw.offer(each, each.source())}
+    assert measured == {each.name for each in FULL if each.group == "small calls" and "1x3x" in each.name}
+    large = next(each for each in FULL if each.name == "NCHW->NHWC f32 8x64x56x56")
+    assert raw.offer(large, large.source()) is None
+
+
+def test_raw_needs_command_buffers():
+    with open_device("kompute") as device, pytest.raises(Absent, match="only the runtime vulkan"):
+        Raw(device)
+
+
+def test_growth_has_every_power_of_two_and_every_rank():
+    by_bytes = [each for each in growth() if each.group != BY_AXES]
+    assert {result_bytes(each) for each in by_bytes} == {1 << exponent for exponent in range(10, 31)}
+    for workload in by_bytes:
+        assert workload.name == f"{workload.group}, {bytes_text(result_bytes(workload))}"
+    by_axes = [each for each in growth() if each.group == BY_AXES]
+    assert [each.desc.rank for each in by_axes] == list(range(1, 9))
+    assert all(15e6 < result_bytes(each) < 17e6 for each in by_axes)
+    assert {each.name for each in growth(is_small=True)} <= {each.name for each in growth()}
+    assert [bytes_text(each) for each in (512, 1 << 10, 1 << 27, 1 << 30)] == ["512 B", "1 KiB", "128 MiB", "1 GiB"]

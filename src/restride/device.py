@@ -84,7 +84,7 @@ class Device:
         self.runtime.wait()
 
     def batch(self) -> AbstractContextManager[None]:
-        """A context in which operations are recorded and handed to the device together, which costs less for each.
+        """A context in which operations are recorded and handed to the device many at a time: each costs less.
 
         Their order stays, and so do results. Reading one of them inside hands over what is recorded so far. The kompute
         runtime hands over each at once.
@@ -113,7 +113,14 @@ class Device:
         Raises:
             UnsupportedError: the runtime cannot bind such buffers.
         """
-        memories = {SOURCE: src, RESULT: dst}
+        if steps.between:
+            self._run_through(steps, {SOURCE: src, RESULT: dst})
+            return
+        ends = src, dst
+        for step in steps.steps:
+            self._start(step, ends[step.src.buffer], ends[step.dst.buffer])
+
+    def _run_through(self, steps: Steps, memories: dict[int, Memory]) -> None:
         last = {site.buffer: step for step in steps.steps for site in (step.src, step.dst)}
         for step in steps.steps:
             sites = (step.src, step.dst)
@@ -129,6 +136,8 @@ class Device:
         try:
             if step.run is not None:
                 self.runtime.copy(src, dst, step.run.nbytes, step.run.src_offset, step.run.dst_offset)
+            elif step.kept is not None:
+                self.runtime.submit(step.kept, (src, dst))
             else:
                 self._submit(step.kernels(), (src, dst))
         except UnsupportedError as error:

@@ -21,7 +21,12 @@ MOST_REMEMBERED = 512
 _MOST_ARRAY_BYTES = 1 << 10
 _MOST_MEMBERS = 64
 
-_IMMUTABLE = (bool, int, Fraction, DType)
+_PLAIN = frozenset((type(None), str, bool))
+"""Equal where calls are equal, as they are: an int has its type beside it, so that True is not 1."""
+
+_IMMUTABLE = frozenset((int, Fraction, DType, Limits))
+_IMMUTABLE_BASES = (type, np.dtype, Limits)
+_LISTS = (tuple, list)
 
 
 class _Call:
@@ -48,10 +53,19 @@ class _NotPlainError(Exception):
 def remembered(make: Callable[..., Made], **arguments: Any) -> Made:
     """``make(**arguments)``, from the last 512 calls if it was made then. Errors are not remembered."""
     try:
-        key = (make, *arguments, *[plain(value) for value in arguments.values()])
+        values = list(arguments.values())
+        for place in _unplain(tuple(map(type, values))):
+            values[place] = plain(values[place])
+        key = (make, *arguments, *values)
     except _NotPlainError:
         return make(**arguments)
     return _made(_Call(key, lambda: make(**arguments)))  # type: ignore[no-any-return] # lru_cache forgets the type
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def _unplain(kinds: tuple[type, ...]) -> tuple[int, ...]:
+    """Places of the arguments that are not their own key: of twenty that an operation takes, a few."""
+    return tuple(place for place, kind in enumerate(kinds) if kind not in _PLAIN)
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)
@@ -68,17 +82,17 @@ def plain(value: Any, levels: int = 4) -> Any:
         _NotPlainError: for an iterator, a Tensor, a large array or list, or a type of the caller's.
     """
     kind = type(value)
-    if value is None or kind is str:
+    if kind in _PLAIN:
         return value
     key: Any
     if kind is float:
         key = struct.pack("d", value)
-    elif kind in _IMMUTABLE or isinstance(value, type | np.dtype | Limits):
+    elif kind in _IMMUTABLE or isinstance(value, _IMMUTABLE_BASES):
         key = value
     elif kind is TensorDesc:
         key = value, value.spelling
-    elif isinstance(value, tuple | list) and len(value) <= _MOST_MEMBERS and levels:
-        key = tuple(plain(member, levels - 1) for member in value)
+    elif isinstance(value, _LISTS) and len(value) <= _MOST_MEMBERS and levels:
+        key = tuple([plain(member, levels - 1) for member in value])
     elif kind is slice:
         key = plain((value.start, value.stop, value.step))
     elif (isinstance(value, np.generic) or kind is np.ndarray) and _is_small(value):

@@ -30,9 +30,10 @@ class Step:
     """What one submission does: its kernels read the buffer of ``src`` and write that of ``dst``.
 
     run: bytes to copy; then there are no kernels.
+    kept: its kernels, once ``kernels`` made them, if they are small.
     """
 
-    __slots__ = ("_kept", "_make", "dst", "run", "src")
+    __slots__ = ("_make", "dst", "kept", "run", "src")
 
     def __init__(
         self, src: Site, dst: Site, make: Callable[[], Iterable[KernelSpec]] = tuple, run: Run | None = None
@@ -41,15 +42,15 @@ class Step:
         self.dst = dst
         self.run = run
         self._make = make
-        self._kept: tuple[KernelSpec, ...] | None = None
+        self.kept: tuple[KernelSpec, ...] | None = None
 
     def kernels(self) -> Iterable[KernelSpec]:
         """The kernels, kept from the first time on where they are small, else made again."""
-        if self._kept is not None:
-            return self._kept
+        if self.kept is not None:
+            return self.kept
         made = self._make()
         if isinstance(made, tuple) and sum(len(kernel.parameters) for kernel in made) <= _MOST_KEPT_BYTES:
-            self._kept = made
+            self.kept = made
         return made
 
 

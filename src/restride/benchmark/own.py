@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import count
 from typing import TypeAlias
 
@@ -14,9 +15,11 @@ from restride.benchmark.tasks import (
     MEAN,
     STD,
     Array,
+    Calls,
     Convert,
     Gradient,
     Move,
+    NewImages,
     NewShapes,
     Normalize,
     Relayout,
@@ -98,6 +101,8 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device, *, c
 
 def viewed(task: Task, x: rs.Tensor) -> rs.Tensor:
     """What of the task is a view, and costs nothing."""
+    if isinstance(task, Calls):
+        return viewed(task.move, x)
     if isinstance(task, Move):
         return x[task.index()].permute(*task.axes) if task.is_a_view else x
     return x
@@ -129,6 +134,10 @@ def operation_of(task: Task) -> Operation:  # noqa: PLR0911 - one for each kind 
             return lambda x, out: rs.resample_backward(x, sizes, out=out)
         case NewShapes():
             return _new_shapes(task)
+        case NewImages():
+            return _new_images(task)
+        case Calls():
+            return _calls(task)
 
 
 def _convert(task: Convert) -> Operation:
@@ -158,5 +167,32 @@ def _new_shapes(task: NewShapes) -> Operation:
         rows, columns = task.crop(x.sizes, next(numbers))
         corner = x[:rows, :columns].permute(1, 0)
         return rs.reorder(corner, out=None if out is None else out[:columns, :rows])
+
+    return operation
+
+
+def _new_images(task: NewImages) -> Operation:
+    numbers = count()
+
+    def operation(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+        desc = rs.TensorDesc(x.dtype, task.crop(x.sizes, next(numbers)))
+        return rs.resample(rs.Tensor(x.memory, desc, x.device), task.sizes, axes=(0, 1), out=out)
+
+    return operation
+
+
+def _calls(task: Calls) -> Operation:
+    move = operation_of(task.move)
+    plans: list[rs.Plan] = []
+
+    def operation(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+        made = move(x, None) if out is None else out
+        if not plans:
+            plans.append(rs.plan_reorder(x.desc, made.desc, device=x.device))
+        call = plans[0] if task.by_plan else move
+        with x.device.batch() if task.in_batch else nullcontext():
+            for _ in range(task.count):
+                call(x, made)
+        return made
 
     return operation

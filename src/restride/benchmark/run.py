@@ -42,6 +42,10 @@ class Result:
         times = self.seconds.get(measure, {}).get(column)
         return statistics.median(times) if times else None
 
+    def fastest(self, measure: Measure, column: str = OURS) -> float | None:
+        """Of the seconds; None where it was not measured."""
+        return min(self.seconds.get(measure, {}).get(column, ()), default=None)
+
     def ratio(self, measure: Measure, column: str) -> float | None:
         """How many times as long as ``column`` restride takes."""
         ours, theirs = self.median(measure), self.median(measure, column)

@@ -20,8 +20,8 @@ MEAN = (123.675, 116.28, 103.53)
 STD = (58.395, 57.12, 57.375)
 """ImageNet's, of pixels from 0 to 255."""
 
-SHAPES = 499
-"""How many sizes ``NewShapes`` goes through before it begins anew: a prime, and more than a run makes calls."""
+SHAPES = 1009
+"""Sizes that are new before they begin anew: a prime, and more than restride remembers plans."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,42 @@ class NewShapes:
 
     def crop(self, sizes: Sizes, call: int) -> Sizes:
         """The sizes of call number ``call``, from 0 on."""
-        rows, columns = sizes
-        number = call % min(SHAPES, rows, columns)
-        return rows - number, columns - number
+        return smaller(sizes, call)
 
 
-Task: TypeAlias = Move | Relayout | Convert | Normalize | Resize | Gradient | NewShapes
+@dataclass(frozen=True)
+class NewImages:
+    """A linear resize of pixels ``[h,w,c]`` to ``sizes``, of packed images that are smaller at every call."""
+
+    sizes: tuple[int, int]
+
+    def crop(self, sizes: Sizes, call: int) -> Sizes:
+        """The sizes of image number ``call``, from 0 on."""
+        return *smaller(sizes[:2], call), *sizes[2:]
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A move so small that the call is what takes time, again and again, of the same tensors.
+
+    in_batch: recorded into a batch; else each is a submission, and the wait is for the last.
+    by_plan: a plan is called, made beforehand, and not the operation.
+    """
+
+    move: Move
+    count: int
+    in_batch: bool
+    by_plan: bool
+
+
+Task: TypeAlias = Move | Relayout | Convert | Normalize | Resize | Gradient | NewShapes | NewImages | Calls
+
+
+def smaller(sizes: Sizes, call: int) -> tuple[int, int]:
+    """``call`` rows and columns less, from 0 on: (1024, 768), (1023, 767), ..."""
+    rows, columns = sizes
+    number = call % min(SHAPES, rows, columns)
+    return rows - number, columns - number
 
 
 def channel_scales(channels: int) -> npt.NDArray[np.float32]:
@@ -120,7 +150,7 @@ def channel_scales(channels: int) -> npt.NDArray[np.float32]:
     return (0.5 + np.arange(channels) / channels).astype(np.float32)
 
 
-def result_sizes(task: Task, sizes: Sizes) -> Sizes:
+def result_sizes(task: Task, sizes: Sizes) -> Sizes:  # noqa: PLR0911 - one for each kind of task
     """The sizes of what a task makes of a source; of the first call, where they change."""
     match task:
         case Move(axes, steps):
@@ -135,6 +165,10 @@ def result_sizes(task: Task, sizes: Sizes) -> Sizes:
         case NewShapes():
             rows, columns = task.crop(sizes, 0)
             return columns, rows
+        case NewImages(images):
+            return *images, *sizes[2:]
+        case Calls(move):
+            return result_sizes(move, sizes)
         case Relayout() | Convert():
             return sizes
 
@@ -159,6 +193,10 @@ def useful_bytes(task: Task, src: TensorDesc) -> int:
     written = math.prod(result_sizes(task, src.sizes))
     read = src.numel
     match task:
+        case Calls(move, count):
+            return count * useful_bytes(move, src)
+        case NewImages(sizes):
+            return useful_bytes(Resize(sizes, pixels=True), src)
         case Move() | NewShapes():
             read = written
         case Resize(sizes, mode, antialias):

@@ -18,6 +18,8 @@ import numpy as np
 import restride
 from restride.benchmark.catalogue import catalogue
 from restride.benchmark.chart import draw
+from restride.benchmark.growth import growth
+from restride.benchmark.growth_chart import draw_growth
 from restride.benchmark.offer import MEASURES, Measure
 from restride.benchmark.own import has_clock
 from restride.benchmark.peers import PEERS, open_peers
@@ -54,6 +56,7 @@ examples:
   restride bench -k transpose --peers numpy,torch
   restride bench --measure numpy --json here.json --chart here.svg
   restride bench --small --repeat 1                     does it all work? (times mean nothing)
+  restride bench --growth here.svg --json here.json     how time grows with bytes and with axes
 
 {EXPLAINED}"""
 
@@ -83,13 +86,20 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument("--small", action="store_true", help="small sizes: see whether all works, in a moment")
     parser.add_argument("--json", metavar="FILE", type=Path, help="every time of every round")
     parser.add_argument("--chart", metavar="FILE", type=Path, help="bars, as .svg or .png")
+    parser.add_argument(
+        "--growth",
+        metavar="FILE",
+        type=Path,
+        help="measure a few tasks from 1 KiB to 1 GiB and along 1 to 8 axes instead, without peers, and draw lines",
+    )
     add_device_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the table, write the files. A goal that is missed is no failure; a peer that is wrong is one."""
-    chosen = [each for each in catalogue(arguments.small) if _is_meant(each, arguments.keyword)]
+    everything = catalogue if arguments.growth is None else growth
+    chosen = [each for each in everything(arguments.small) if _is_meant(each, arguments.keyword)]
     _require_files(arguments)
     if not chosen:
         print(f"restride: no workload has {arguments.keyword!r} in its name or group", file=sys.stderr)
@@ -112,7 +122,7 @@ def _measured(
     """The report of what was measured, and what broke it off."""
     started, found = datetime.now(UTC), warnings()
     measures, notes = _possible(arguments.measure, device)
-    peers, absent = open_peers(arguments.peers, device)
+    peers, absent = open_peers(arguments.peers if arguments.growth is None else (), device)
     for line in (*(f"warning: {warning}" for warning in found), *notes):
         print(f"restride: {line}", file=sys.stderr)
     results: list[Result] = []
@@ -126,7 +136,8 @@ def _measured(
 
     try:
         run_workloads(chosen, device, peers, measures, arguments.repeat, finished)
-        memory = None if arguments.keyword or arguments.small else memory_beside(device)
+        is_part = arguments.keyword or arguments.small or arguments.growth is not None
+        memory = None if is_part else memory_beside(device)
     except BaseException as error:  # noqa: BLE001 - raised once the report is written
         broken_off = error
     finally:
@@ -171,10 +182,10 @@ def _possible(wanted: Sequence[Measure], device: Device) -> tuple[tuple[Measure,
 def _write(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.json is not None:
         _put(arguments.json, (json.dumps(report.record(), indent=1, allow_nan=False) + "\n").encode())
-    if arguments.chart is not None and report.measures:
-        measure = JUDGED if JUDGED in report.measures else report.measures[0]
-        figure = draw(report, measure)
-        _put(arguments.chart, write_png(figure) if _is_png(arguments.chart) else write_svg(figure).encode())
+    for path, drawn in ((arguments.chart, draw), (arguments.growth, draw_growth)):
+        if path is not None and report.measures:
+            figure = drawn(report, JUDGED if JUDGED in report.measures else report.measures[0])
+            _put(path, write_png(figure) if _is_png(path) else write_svg(figure).encode())
 
 
 def _put(path: Path, data: bytes) -> None:
@@ -187,13 +198,15 @@ def _put(path: Path, data: bytes) -> None:
 
 def _require_files(arguments: argparse.Namespace) -> None:
     """What cannot be written is better known before the run than after."""
-    if arguments.chart is not None and arguments.chart.suffix.lower() not in _CHARTS:
-        raise UsageError(f"a chart is .svg or .png, not {str(arguments.chart)!r}")
-    files = [path for path in (arguments.json, arguments.chart) if path is not None]
+    charts = [path for path in (arguments.chart, arguments.growth) if path is not None]
+    for path in charts:
+        if path.suffix.lower() not in _CHARTS:
+            raise UsageError(f"a chart is .svg or .png, not {str(path)!r}")
+    files = [*charts, *([arguments.json] if arguments.json is not None else [])]
     for path in files:
         require_writable(path)
     if len({path.resolve() for path in files}) < len(files):
-        raise UsageError("--json and --chart need a file each")
+        raise UsageError("--json, --chart and --growth need a file each")
 
 
 def _is_png(path: Path) -> bool:

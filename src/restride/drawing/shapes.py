@@ -23,7 +23,7 @@ class Rect:
 
 @dataclass(frozen=True)
 class Line:
-    """A line, horizontal or vertical."""
+    """A straight line."""
 
     x: float
     y: float

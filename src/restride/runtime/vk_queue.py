@@ -15,8 +15,10 @@ from restride.runtime.vk_hazards import Hazards, Use
 
 MOST_PENDING = 64
 
-MOST_USES = 1024
-"""Of blocks, two a dispatch, by what a batch records: then the device gets it, and works while more is recorded."""
+MOST_USES = 32
+"""Of blocks, two a dispatch, that a batch records before the device gets it, and works while more is recorded. On
+llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 16 take two thirds of the time.
+"""
 
 _LONGEST_SECONDS = 1e9
 _SLICE_SECONDS = 0.2
@@ -79,19 +81,15 @@ class Queue:
         self._stages = vulkan.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | vulkan.VK_PIPELINE_STAGE_TRANSFER_BIT
         written = vulkan.VK_ACCESS_SHADER_WRITE_BIT | vulkan.VK_ACCESS_TRANSFER_WRITE_BIT
         touched = vulkan.VK_ACCESS_SHADER_READ_BIT | vulkan.VK_ACCESS_TRANSFER_READ_BIT
-        self._host_stage = vulkan.VK_PIPELINE_STAGE_HOST_BIT
+        self._host_stage, host_read = vulkan.VK_PIPELINE_STAGE_HOST_BIT, vulkan.VK_ACCESS_HOST_READ_BIT
         self._barrier = struct("VkMemoryBarrier", srcAccessMask=written, dstAccessMask=touched | written)
-        self._host_barrier = struct(
-            "VkMemoryBarrier", srcAccessMask=written, dstAccessMask=vulkan.VK_ACCESS_HOST_READ_BIT
-        )
+        self._host_barrier = struct("VkMemoryBarrier", srcAccessMask=written, dstAccessMask=host_read)
         self.hazards = Hazards()
         self.batches = 0  # in a batch, recordings stay in one command buffer
         self._open: Slot | None = None
         self._recorded: list[Use] = []
         self.clock: Stamps | None = None
-        self.submitted = 0
-        self.completed = 0
-        self.barriers = 0
+        self.submitted = self.completed = self.barriers = 0
 
     @property
     def is_full(self) -> bool:
@@ -109,7 +107,7 @@ class Queue:
         return slot
 
     def _begun(self) -> Slot:
-        slot = self._free.pop() if self._free else self._new_slot()
+        slot = self._free.pop() if self._free else self.new_slot()
         try:
             self._vk.vkBeginCommandBuffer(slot.command, self._begin_info)
         except BaseException:
@@ -163,16 +161,19 @@ class Queue:
             self.flush()
         return ticket
 
+    def end(self, slot: Slot) -> None:
+        """End the recording, and make what it writes visible to the host."""
+        command, null = slot.command, self._device.null
+        self._vk.vkCmdPipelineBarrier(
+            command, self._stages, self._host_stage, 0, 1, self._host_barrier, 0, null, 0, null
+        )
+        self._vk.vkEndCommandBuffer(command)
+
     def _submit(self, slot: Slot, uses: Sequence[Use]) -> int:
-        """End the recording, make what it writes visible to the host, and hand it to the device."""
-        null = self._device.null
-        vk = self._vk
+        """End the recording and hand it to the device."""
         if self.clock is not None:
             self.clock.stop(slot.command)
-        vk.vkCmdPipelineBarrier(
-            slot.command, self._stages, self._host_stage, 0, 1, self._host_barrier, 0, null, 0, null
-        )
-        vk.vkEndCommandBuffer(slot.command)
+        self.end(slot)
         ticket = slot.ticket = self.submitted + 1
         # All notes before the call: an interrupt, which Python hears when the call returns, finds them made.
         try:
@@ -180,7 +181,7 @@ class Queue:
             self._pending.append(slot)
             self.submitted = ticket
             slot.retired = slot.recording = False
-            vk.vkQueueSubmit(self._device.queue, 1, slot.submit, slot.fence)
+            self._vk.vkQueueSubmit(self._device.queue, 1, slot.submit, slot.fence)
         except BaseException as error:
             if slot.retired or isinstance(error, DeviceError):
                 self._undo(slot, uses)
@@ -235,8 +236,7 @@ class Queue:
         Raises:
             DeviceTimeout: it took longer than ``timeout`` seconds.
         """
-        deadline = time.monotonic() + timeout
-        remaining = timeout
+        deadline, remaining = time.monotonic() + timeout, timeout
         wait_for_fences, handle = self._vk.vkWaitForFences, self._device.handle
         while wait_for_fences(handle, 1, slot.fences, 1, int(min(remaining, _SLICE_SECONDS) * 1e9)) == TIMEOUT:
             self._device.require_alive()
@@ -266,9 +266,8 @@ class Queue:
         for slot in self._slots:
             self._vk.vkDestroyFence(device.handle, slot.fence, device.null)
         self._vk.vkDestroyCommandPool(device.handle, self._pool, device.null)
-        self._slots.clear()
-        self._free.clear()
-        self._pending.clear()
+        for slots in (self._slots, self._free, self._pending):
+            slots.clear()
 
     def _undo(self, slot: Slot, uses: Sequence[Use]) -> None:
         """The device did not get the slot, which would have been the last."""
@@ -282,7 +281,8 @@ class Queue:
         self._vk.vkResetFences(self._device.handle, 1, slot.fences)
         self._free.append(slot)
 
-    def _new_slot(self) -> Slot:
+    def new_slot(self) -> Slot:
+        """One more, which lives as long as the queue."""
         device = self._device
         request = struct("VkCommandBufferAllocateInfo", commandPool=self._pool, level=0, commandBufferCount=1)
         command = device.ffi.new("VkCommandBuffer *")

@@ -11,11 +11,13 @@ from restride.benchmark.peers.onnx_runtime import OnnxRuntime
 from restride.benchmark.peers.opencv import OpenCV
 from restride.benchmark.peers.pillow import Pillow
 from restride.benchmark.peers.pytorch import Torch
+from restride.benchmark.peers.raw import Raw
 from restride.benchmark.peers.webgpu import Wgpu
 from restride.device import Device
 
 PEERS: dict[str, Callable[[Device], Peer]] = {
     "by-hand": ByHand,
+    "raw": Raw,
     "numpy": lambda _: Numpy(),
     "torch": lambda _: Torch("cpu"),
     "torch-cuda": lambda _: Torch("cuda"),

@@ -1,0 +1,215 @@
+"""What operations cost, counted: dispatches, submissions, barriers, bytes, pipelines, instructions of Python."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import restride as rs
+from restride import remembered
+
+MOST_BESIDE = 2 << 20
+"""Bytes that an operation takes beside source and destination, but for what lies between several passes."""
+
+BATCH = 100
+
+Operation = Callable[[rs.Tensor, rs.Tensor | None], rs.Tensor]
+
+
+class Cost(NamedTuple):
+    """Of the third call and every later one, which write where the one before wrote, so that there is a barrier.
+
+    between: bytes of buffers that lie between its passes.
+    """
+
+    dispatches: int = 1
+    submissions: int = 1
+    barriers: int = 1
+    between: int = 0
+
+
+class Row(NamedTuple):
+    """An operation: its source, the pipelines of its first call, and the cost of every one that follows."""
+
+    name: str
+    src: str
+    call: Operation
+    pipelines: int = 1
+    cost: Cost = Cost()
+
+
+def resample(*sizes: int, **how: Any) -> Operation:
+    return lambda x, out: rs.resample(x, sizes, out=out, **how)
+
+
+def backward(*sizes: int) -> Operation:
+    return lambda x, out: rs.resample_backward(x, sizes, out=out)
+
+
+def batch(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+    if out is None:
+        return rs.reorder(x, "NCHW->NHWC")
+    with x.device.batch():
+        for _ in range(BATCH):
+            rs.reorder(x, "NCHW->NHWC", out=out)
+    return out
+
+
+SCALES = np.linspace(0.5, 1.5, 64, dtype=np.float32).reshape(64, 1, 1)
+PHOTO, MAPS, PIXELS = "f32[1,3,270,480]", "f32[2,64,28,28]", "u8[270,480,3]"
+COPIED = {"pipelines": 0, "cost": Cost(dispatches=0)}
+"""By the device's own copy."""
+TWO_PASSES = {"pipelines": 2, "cost": Cost(dispatches=2, submissions=2, between=4 * 3 * 270 * 100)}
+"""All 270 rows with 100 columns first, in f32. The second pass waits for the first, and for nothing else."""
+
+ROWS = (
+    Row("copy", "f32[256,256]", lambda x, out: rs.reorder(x, out=out), **COPIED),
+    Row("copy of odd bytes", "u8[1000003]", lambda x, out: rs.reorder(x, out=out), **COPIED),
+    Row("slice", PHOTO, lambda x, out: rs.reorder(x[..., ::2, ::-2], out=out)),
+    Row("transpose", "f32[512,512]", lambda x, out: rs.reorder(x, "AB->BA", out=out)),
+    Row("transpose of odd bytes", "u8[511,513]", lambda x, out: rs.reorder(x, "AB->BA", out=out)),
+    Row("planes to pixels", PHOTO, lambda x, out: rs.reorder(x, "NCHW->NHWC", out=out)),
+    Row("to tiles", "f32[256,512]", lambda x, out: rs.reorder(x, "{1,0:T(8,128)}", out=out)),
+    Row("from tiles", "f32[256,512]{1,0:T(8,128)}", lambda x, out: rs.reorder(x, out=out)),
+    # Whole tiles, the last row of them, the last column, the corner; and the padding of the last three.
+    Row(
+        "to partial tiles",
+        "f32[251,509]",
+        lambda x, out: rs.reorder(x, "{1,0:T(8,128)}", out=out),
+        pipelines=7,
+        cost=Cost(dispatches=7, barriers=3),
+    ),
+    Row("to blocks", MAPS, lambda x, out: rs.reorder(x, "nChw16c", out=out)),
+    Row("quantize", MAPS, lambda x, out: rs.quantize(x, 0.02, np.uint8(128), out=out)),
+    Row("scales of channels", "s8[2,64,28,28]", lambda x, out: rs.reorder(x, dtype="f32", src_scale=SCALES, out=out)),
+    Row("nearest", PHOTO, resample(540, 960, mode="nearest")),
+    Row("linear, larger", PHOTO, resample(540, 960)),
+    Row("linear, smaller", PHOTO, resample(224, 224)),
+    Row("linear of bytes", PIXELS, resample(224, 224, axes=(0, 1))),
+    Row("linear of volumes", "f32[4,16,28,28]", resample(32, 56, 56)),
+    Row("cubic", PHOTO, resample(540, 960, mode="cubic")),
+    Row("area", PHOTO, resample(100, 100, mode="area"), **TWO_PASSES),
+    Row("antialiased", PHOTO, resample(100, 100, antialias=True), **TWO_PASSES),
+    Row("antialiased bytes", PIXELS, resample(100, 100, axes=(0, 1), antialias=True), **TWO_PASSES),
+    Row("gradient of a smaller one", "f32[1,3,100,100]", backward(270, 480)),
+    Row("gradient of a larger one", PHOTO, backward(100, 100), **TWO_PASSES),
+    # In parts of 16 dispatches: six, and the last four.
+    Row("a batch of 100", "f32[1,3,8,8]", batch, cost=Cost(dispatches=BATCH, submissions=7, barriers=BATCH)),
+)
+
+
+def source(device: rs.Device, text: str) -> rs.Tensor:
+    """Zeros: what they are changes no count, and this costs no dispatch."""
+    desc = rs.TensorDesc.parse(text)
+    return rs.from_buffer(bytes(desc.nbytes), desc, device)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_a_steady_loop_costs_what_is_written_here(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    with rs.Device(runtime="vulkan") as device:
+        x = source(device, row.src)
+        out = row.call(x, None)
+        device.wait()
+        pipelines = device.counters().pipelines
+        row.call(x, out)
+        device.wait()
+        runtime, before = device.runtime, device.counters()
+        between, parameters = [], {}
+        allocate, submit = runtime.allocate, runtime.submit
+
+        def noted_allocate(nbytes: int) -> Any:
+            between.append(nbytes)
+            return allocate(nbytes)
+
+        def noted_submit(kernels: Any, memories: Any) -> None:
+            parameters.update({kernel.parameters: len(kernel.parameters) for kernel in kernels})
+            submit(kernels, memories)
+
+        monkeypatch.setattr(runtime, "allocate", noted_allocate)
+        monkeypatch.setattr(runtime, "submit", noted_submit)
+        row.call(x, out)
+        device.wait()
+        after = device.counters()
+        spent = {name: getattr(after, name) - getattr(before, name) for name in vars(after)}
+        counted = Cost(spent["dispatches"], spent["submissions"], spent["barriers"], sum(between))
+        assert (pipelines, counted) == (row.pipelines, row.cost)
+        assert {name: spent[name] for name in ("pipelines", "allocations", "bytes_allocated", "bytes_in_use")} == {
+            "pipelines": 0,
+            "allocations": 0,
+            "bytes_allocated": 0,
+            "bytes_in_use": 0,
+        }
+        assert (spent["uploaded"], spent["downloaded"]) == (0, 0)
+        assert sum(between) + sum(parameters.values()) <= MOST_BESIDE
+
+
+# Instructions of Python's bytecode, counted: the same in every run, on any machine. Each number is what Python 3.11
+# executes, and a tenth; later versions execute fewer. Where a call became cheaper, or dearer for a reason, set them to
+# 1.1 times what the failing test says, or what `pytest -rP` prints.
+MOST_INSTRUCTIONS = {"reorder": 2270, "resample": 2550, "plan": 1890, "plan in a batch": 1750}
+
+
+def instructions(call: Callable[[], object]) -> int:
+    """How many the call executes, in every function that it calls."""
+    count = 0
+
+    def local(_: FrameType, event: str, __: Any) -> Any:
+        nonlocal count
+        count += event == "opcode"
+        return local
+
+    def trace(frame: FrameType, *_: Any) -> Any:
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return local
+
+    tracing = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(tracing)
+    return count
+
+
+@pytest.mark.parametrize("name", MOST_INSTRUCTIONS)
+def test_a_call_that_was_made_before_executes_at_most_so_many_instructions(name: str, vulkan_device: rs.Device) -> None:
+    device = vulkan_device
+    x = source(device, "f32[1,3,8,8]")
+    turned, small = rs.reorder(x, "NCHW->NHWC"), rs.resample(x, (4, 4))
+    plan = rs.plan_reorder(x.desc, turned.desc, "NCHW->NHWC", device=device)
+    calls: dict[str, Callable[[], rs.Tensor]] = {
+        "reorder": lambda: rs.reorder(x, "NCHW->NHWC", out=turned),
+        "resample": lambda: rs.resample(x, (4, 4), out=small),
+        "plan": lambda: plan(x, out=turned),
+    }
+    call = calls[name.split(maxsplit=1)[0]]
+    counts = []
+    gc.disable()  # it runs what others left to be freed
+    try:
+        for _ in range(5):
+            device.wait()
+            if name.endswith("in a batch"):
+                with device.batch():
+                    call()
+                    counts.append(instructions(call))
+            else:
+                counts.append(instructions(call))
+    finally:
+        gc.enable()
+    print(f"{name}: {min(counts)} instructions")
+    assert min(counts) <= MOST_INSTRUCTIONS[name]
+    assert min(counts) > MOST_INSTRUCTIONS[name] / 2, "the bound is too far above to hold anything"
+
+
+def test_a_plan_that_is_forgotten_is_noticed(vulkan_device: rs.Device) -> None:
+    """The count sees what it is there for: planning again takes many times the instructions."""
+    x = source(vulkan_device, "f32[1,3,8,8]")
+    small = rs.resample(x, (4, 4))
+    remembered._made.cache_clear()
+    assert instructions(lambda: rs.resample(x, (4, 4), out=small)) > 2 * MOST_INSTRUCTIONS["resample"]
