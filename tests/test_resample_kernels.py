@@ -34,6 +34,7 @@ def elements(dtype: str, sizes: tuple[int, ...]) -> Array:
 
 def forget() -> None:
     plan._remembered_resample.cache_clear()
+    plan._remembered_invocations.cache_clear()
     remembered._made.cache_clear()
 
 

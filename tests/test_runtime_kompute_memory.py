@@ -14,6 +14,7 @@ from restride.runtime import heap
 from restride.runtime.instance import physical_devices
 from restride.runtime.interface import Counters
 from restride.runtime.kompute import KomputeRuntime
+from restride.runtime.kompute_program import MOST_PROGRAMS, MOST_RECORDINGS
 from restride.runtime.vulkan import VulkanRuntime
 
 modules, device, make, runtime = kompute_kernels.FIXTURES
@@ -52,6 +53,20 @@ def test_kernels_of_destroyed_buffers_are_forgotten(runtime):
             assert (download(runtime, b) == turn + n).all()
     used = {serial for key in runtime._programs._programs for serial in key.buffers}
     assert used <= set(runtime._pool._alive)
+
+
+def test_programs_and_their_recordings_are_bounded(runtime):
+    words = 64 * (MOST_PROGRAMS + 10)
+    a, b = upload(runtime, np.arange(words)), runtime.allocate(4 * words)
+    for turn in range(2):
+        for groups in range(1, MOST_PROGRAMS + 11):
+            runtime.submit([affine(4 * words, 64 * groups, k=turn)], [a, b])
+    assert (download(runtime, b) == np.arange(words) + 1).all()
+    programs = runtime._programs._programs
+    assert len(programs) == MOST_PROGRAMS
+    for k in range(2 * MOST_RECORDINGS):
+        runtime.submit([affine(4 * words, words, k=k)], [a, b])
+    assert max(len(program.recordings) for program in programs.values()) == MOST_RECORDINGS
 
 
 def test_a_memory_from_the_pool_copies_nothing_of_its_past(make):

@@ -194,6 +194,23 @@ def test_pipelines_and_sets_are_bounded(in_place):
     assert len(session.recorder._sets._pools) == 1
 
 
+def test_pipelines_of_pending_work_stay_and_leave_after_it(in_place):
+    pipelines = in_place._session.pipelines
+    pipelines._most = 4
+    source = np.arange(64, dtype=np.uint32)
+    a, busy = upload(in_place, source), in_place.allocate(4 * 8192)
+    made = [in_place.allocate(256) for _ in range(12)]
+    with in_place.batch():
+        in_place.submit([slow(8192)], [busy])
+        for mul, b in enumerate(made):
+            in_place.submit([affine(64, mul)], [a, b])
+        assert len(pipelines) == 13
+    for mul, b in enumerate(made):
+        assert np.array_equal(download(in_place, b, 64), source * np.uint32(mul))
+    in_place.submit([affine(64, 99)], [a, made[0]])
+    assert len(pipelines) == 4
+
+
 def test_parameters_count_while_they_are_used(runtime):
     memory = runtime.allocate(4 * 8192)
     counted = [runtime.counters().bytes_in_use]

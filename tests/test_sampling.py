@@ -220,6 +220,17 @@ def test_huge_axes_are_exact():
         assert weights == [np.float32(1 - (s - math.floor(s))), np.float32(s - math.floor(s))]
 
 
+def test_the_mean_of_huge_axes_is_exact():
+    i, n = 3 * (1 << 60) + 1, 1 << 61
+    sampling = one_axis(i, n, mode="area")
+    for o in (0, 1, 12345, n // 3, n - 1):
+        first, last = o * i // n, -(-(o + 1) * i // n)
+        begins, weights = sampling.first(np.array([o]))[0], sampling.weights(np.array([o]))[0]
+        assert begins <= first < last <= begins + sampling.taps
+        mean = np.float32(1 / (last - first))
+        assert weights.tolist() == [mean if first <= begins + tap < last else 0 for tap in range(sampling.taps)]
+
+
 def test_refusals_name_the_argument():
     with pytest.raises(DescriptorError, match=r"scales\[0\] must be a number, got True"):
         one_axis(5, scale=True)

@@ -67,7 +67,9 @@ def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Given | None)
             return as_dtype(dtype)
         except DescriptorError as error:
             raise DescriptorError(f"dtype: {error}, for {src}") from error
-    return out.desc.dtype if out is not None else laid_out(src, layout).dtype
+    if out is not None:
+        return out.desc.dtype
+    return src.dtype if layout is None else laid_out(src, layout).dtype
 
 
 def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Given | None) -> None:

@@ -60,6 +60,19 @@ def integers(argument: str, values: Any, where: Callable[[], str] | None = None)
     )
 
 
+def counts(argument: str, values: Any, where: Callable[[], str] | None = None) -> tuple[int, ...]:
+    """``integers`` of which none is negative.
+
+    Raises:
+        DescriptorError: as ``integers`` does, or one is negative.
+    """
+    made = integers(argument, values, where)
+    if min(made, default=0) < 0:
+        suffix = f" in {where()}" if where else ""
+        raise DescriptorError(f"{argument} {made} must each be 0 or more{suffix}")
+    return made
+
+
 def permutation(argument: str, axes: Any, rank: int, where: Callable[[], str]) -> tuple[int, ...]:
     """``axes`` as a permutation of 0 .. rank-1; negative ones count from the end.
 

@@ -145,8 +145,10 @@ def _one_pass(steps: Steps, src: Site, tables: Tables, target: _Target | None, d
         # A copy whose fastest axes are the resampled ones, small ones first, so that neighbours are near each other.
         inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.desc.sizes[axis]))
         src = _copied(steps, src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
-    if _is_better_packed(src.desc, made, _between(src.desc, tables, dtype), tables, steps.limits):
-        made = _between(src.desc, tables, dtype)
+    if made.dtype.itemsize < dtype.itemsize <= 4 and made.numel >= _MANY:
+        packed = _between(src.desc, tables, dtype)
+        if _is_better_packed(src.desc, made, packed, tables, steps.limits):
+            made = packed
     if target is not None and made is target.site.desc:
         _add(steps, src, target.site, tables, target.arithmetic, target.whole)
         return target.site
@@ -160,9 +162,7 @@ def _one_pass(steps: Steps, src: Site, tables: Tables, target: _Target | None, d
 def _is_better_packed(src: TensorDesc, made: TensorDesc, packed: TensorDesc, tables: Tables, limits: Limits) -> bool:
     """True where words are better put together afterwards: rows of u8[750,1050] begin inside words."""
     return (
-        made.dtype.itemsize < packed.dtype.itemsize <= 4
-        and made.numel >= _MANY
-        and packed.nbytes <= min(limits.max_buffer_range, _MOST_PACKED_BYTES)
+        packed.nbytes <= min(limits.max_buffer_range, _MOST_PACKED_BYTES)
         and is_made_by_elements(src, made, tables, limits)
         and not is_made_by_elements(src, packed, tables, limits)
     )

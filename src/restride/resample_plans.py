@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 from restride.desc import TensorDesc
 from restride.destination import Given, element_type
 from restride.errors import DescriptorError, UnsupportedError
-from restride.integers import integers
+from restride.integers import counts, integers
 from restride.interpolation import plan_of
 from restride.kernel import Limits
 from restride.layout import Layout, family
@@ -73,7 +73,7 @@ def backward_plan(
 
 
 def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tuple[int, ...]:
-    sizes = integers("source_sizes", source_sizes, part.__str__)
+    sizes = counts("source_sizes", source_sizes, part.__str__)
     if len(sizes) != part.rank:
         raise DescriptorError(f"source_sizes {sizes} must be as many as the axes of its part, {part}")
     return sizes

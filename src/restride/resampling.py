@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
-from restride.integers import integers
+from restride.integers import counts
 from restride.interpolation import part_read
 from restride.layout import Layout
 from restride.planned import perform
@@ -250,7 +250,7 @@ def source_window(
     Raises:
         DescriptorError, UnsupportedError: as ``resample`` does.
     """
-    its_sizes = integers("source_sizes", source_sizes)
+    its_sizes = counts("source_sizes", source_sizes)
     where = f"source_sizes {its_sizes}".__str__
     choice = Choice(
         mode=mode,

@@ -111,10 +111,14 @@ class Linear:
 
     def times(self, factor: int) -> Linear:
         """``factor`` times this."""
+        if factor == 1:
+            return self
         return _sum(self.const * factor, ((c * factor, atom) for c, atom in self.terms))
 
     def plus(self, other: Linear) -> Linear:
         """The sum of both."""
+        if not self.terms or not other.terms:
+            return Linear(self.const + other.const, self.terms or other.terms)
         return _sum(self.const + other.const, (*self.terms, *other.terms))
 
     def __str__(self) -> str:
@@ -244,17 +248,17 @@ def _sum(const: int, terms: Iterable[tuple[int, Atom]]) -> Linear:
     for coefficient, atom in terms:
         coefficients[atom] = coefficients.get(atom, 0) + coefficient
     kept = [(coefficient, atom) for atom, coefficient in coefficients.items() if coefficient]
-    for high_coefficient, high in kept:
-        for low_coefficient, low in kept:
-            if (
-                isinstance(high, Digit)
-                and isinstance(low, Digit)
-                and _adjoin(high_coefficient, high, low_coefficient, low)
-            ):
+    digits = [(coefficient, atom) for coefficient, atom in kept if isinstance(atom, Digit)]
+    for high_coefficient, high in digits:
+        for low_coefficient, low in digits:
+            if _adjoin(high_coefficient, high, low_coefficient, low):
                 rest = [(c, atom) for c, atom in kept if atom not in (high, low)]
                 joined = digit(high.of, high.modulus, low.divisor)
                 return _sum(const + low_coefficient * joined.const, [*rest, *joined.times(low_coefficient).terms])
-    return Linear(const, tuple(sorted(kept, key=lambda term: (-term[0], str(term[1])))))
+    if len({coefficient for coefficient, _ in kept}) < len(kept):
+        kept.sort(key=lambda term: str(term[1]))  # as text only where it decides: it takes long
+    kept.sort(key=lambda term: -term[0])
+    return Linear(const, tuple(kept))
 
 
 def _adjoin(high_coefficient: int, high: Digit, low_coefficient: int, low: Digit) -> bool:

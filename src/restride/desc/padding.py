@@ -21,6 +21,8 @@ def padding_number(value: Any, dtype: DType, where: Callable[[], str]) -> int | 
     Raises:
         DescriptorError: not a number, or out of the element type's range.
     """
+    if type(value) is int and value == 0:
+        return 0.0 if dtype.is_float else 0
     number = _as_number(value)
     if number is None:
         raise DescriptorError(f"padding_value must be a number, got {value!r} in {where()}")

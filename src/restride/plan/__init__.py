@@ -15,9 +15,10 @@ from restride.plan.convert import conversion_kernels
 from restride.plan.copy import plan_copy
 from restride.plan.fill import padding_kernels
 from restride.plan.general import general_kernels
+from restride.plan.invocations import Invocations
 from restride.plan.passes import passes
 from restride.plan.places import Place
-from restride.plan.regions import Region, walks
+from restride.plan.regions import Pairs, Region, walks
 from restride.plan.resample import MOST_SLOTS, Tables, is_index, plan_resample, planned_invocations
 from restride.plan.tables import Table
 
@@ -130,10 +131,16 @@ def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
     return apart <= limits.max_buffer_range - limits.max_buffer_range // 16
 
 
-@lru_cache(maxsize=1024)
 def is_made_by_elements(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> bool:
-    """True where each invocation of a resampling would make one element, or the elements of one word."""
-    return any(work.shader == "resample" for work in planned_invocations(src, dst, tables, limits))
+    """True where each invocation of a resampling without scales would make one element, or the elements of one word."""
+    return any(work.shader == "resample" for work in _remembered_invocations(src, dst, tables, (None, None), limits))
+
+
+@lru_cache(maxsize=64)
+def _remembered_invocations(
+    src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs, limits: Limits
+) -> tuple[Invocations, ...]:
+    return tuple(planned_invocations(src, dst, tables, pairs, limits))
 
 
 def resample_kernels(
@@ -156,4 +163,4 @@ def resample_kernels(
 def _remembered_resample(
     src: TensorDesc, dst: TensorDesc, tables: Tables, conversion: Conversion, limits: Limits
 ) -> tuple[KernelSpec, ...]:
-    return tuple(plan_resample(src, dst, tables, conversion, limits))
+    return tuple(plan_resample(src, dst, tables, conversion, limits, _remembered_invocations))

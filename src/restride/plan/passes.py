@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import combinations, pairwise
 
 from restride.plan.resample import MOST_SLOTS, Tables, is_index
@@ -26,7 +25,6 @@ _FEW_TAPS = 16
 """Of all axes together: one dispatch is best, whatever the sizes."""
 
 
-@lru_cache(maxsize=256)
 def passes(resized: Resizing) -> tuple[Tables, ...]:
     """The tables of each pass; axes that stay as they are have none."""
     stepped: list[tuple[int, Table]] = []

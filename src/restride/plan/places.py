@@ -38,6 +38,11 @@ class Place:
         """The source of a fill: it is not read."""
         return cls((0,), ((0,),) * rank, None)
 
+    @property
+    def strides(self) -> tuple[int, ...] | None:
+        """Elements that a step along each axis moves; None where blocks or tiles lie between."""
+        return tuple(step[0] for step in self.steps) if self.blocking is None else None
+
     def address(self, index: Sequence[Linear]) -> Linear:
         """The element offset of an index, whose numbers may be expressions in other axes."""
         coordinates = []

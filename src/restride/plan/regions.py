@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import mul
 from types import MappingProxyType
 
 from restride.desc import TensorDesc
@@ -75,6 +76,9 @@ def walks(region: Region, resampled: Mapping[int, int] = MappingProxyType({})) -
 
     resampled: axes that must stay whole, with their size in the source; the region has that in the destination.
     """
+    strided = _strided(region, resampled)
+    if strided is not None:
+        return (strided,) if region.count else ()
     runs: list[list[Run]] = []
     for axis, size in enumerate(region.sizes):
         cuts = _cuts(region, axis)
@@ -86,6 +90,24 @@ def walks(region: Region, resampled: Mapping[int, int] = MappingProxyType({})) -
     found = [_walk(region, chosen, resampled) for chosen in product(*runs)]
     certain = tuple(walk for walk in found if walk is not None)
     return certain if len(certain) == len(found) else None
+
+
+def _strided(region: Region, resampled: Mapping[int, int]) -> Walk | None:
+    """The one walk of strides on both sides, where nothing is cut: also no neighbours share a scale."""
+    if any(place.strides is None for place in (region.src, region.dst)):
+        return None
+    if any(place is not None and max(place.groups, default=1) > 1 for place in region.pairs):
+        return None
+    still = (0,) * len(region.sizes)
+    sides = [still if place is None else place.strides or still for place in (region.src, *region.pairs, region.dst)]
+    begins = [sum(map(mul, strides, region.starts)) for strides in sides]
+    axes = []
+    for axis, (size, src, of_src, of_dst, dst) in enumerate(zip(region.sizes, *sides, strict=True)):
+        moves = size > 1
+        src_moves = resampled.get(axis, size) > 1
+        axes.append(Axis(size, src * src_moves, dst * moves, pairs=(of_src * moves, of_dst * moves)))
+    src_offset, dst_offset = region.src.starts[0] + begins[0], region.dst.starts[0] + begins[3]
+    return Walk(tuple(axes), tuple(range(len(axes))), src_offset, dst_offset, (begins[1], begins[2]))
 
 
 def complement(outer: Sequence[int], inner: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -119,12 +141,9 @@ def _walk(region: Region, runs: Sequence[Run], resampled: Mapping[int, int]) -> 
         first = len(sizes)
         sizes += [(axis, count) for count, _ in run.digits]
         for index, others in ((src_index, resampled), (dst_index, {})):
-            number = Linear(start + run.start)
-            for place, (count, weight) in enumerate(run.digits, first):
-                size = others.get(axis, count)
-                if size > 1:
-                    number = number.plus(Linear(0, ((weight, Index(place, size)),)))
-            index.append(number)
+            sizes_of_digits = [(weight, others.get(axis, count)) for count, weight in run.digits]
+            terms = [(weight, Index(n, size)) for n, (weight, size) in enumerate(sizes_of_digits, first) if size > 1]
+            index.append(Linear(start + run.start, tuple(reversed(terms))))
     addresses = region.src.address(src_index), region.dst.address(dst_index)
     # Scales of a resampling are those of what it makes, on both sides.
     pairs = [Linear(0) if place is None else place.address(dst_index) for place in region.pairs]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from restride.arithmetic import NO_ARITHMETIC
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import in_words
+from restride.plan.axes import Problem, in_words
 from restride.plan.boxes import bind, boxes, rows_of_groups
 from restride.plan.conversion import Conversion, axis_with_too_many_pairs, pair_ranges
 from restride.plan.elements import GROUP_SIZE, plan_elements
 from restride.plan.invocations import Invocations, invocations
 from restride.plan.parameters import Push, constants_for, pack_parameters
 from restride.plan.places import Place
-from restride.plan.regions import Region, Walk, walks
+from restride.plan.regions import Pairs, Region, Walk, walks
 from restride.plan.tables import Table
 
 MOST_SLOTS = 3
@@ -27,33 +27,43 @@ Tables = tuple[tuple[int, Table], ...]
 """Resampled axes and their tables, the last logical axis first."""
 
 
+def planned_invocations(
+    src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs, limits: Limits
+) -> Iterable[Invocations]:
+    """Who makes ``dst`` of what ``tables`` read of ``src``, whose other axes have equal sizes; an item a dispatch."""
+    for problem in _problems(src, dst, tables, pairs):
+        for box in boxes(problem, limits, axis_with_too_many_pairs):
+            yield invocations(box, limits)
+
+
 def plan_resample(
-    src: TensorDesc, dst: TensorDesc, tables: Tables, conversion: Conversion, limits: Limits
+    src: TensorDesc,
+    dst: TensorDesc,
+    tables: Tables,
+    conversion: Conversion,
+    limits: Limits,
+    planned: Callable[..., Iterable[Invocations]] = planned_invocations,
 ) -> Iterator[KernelSpec]:
-    """Dispatches that make ``dst`` of what ``tables`` read of ``src``, whose other axes have equal sizes."""
-    region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst), conversion.places)
+    """Dispatches that make ``dst``. planned: ``planned_invocations``, or what remembers it."""
+    moves = _is_move(conversion, tables)
+    if moves and dst.dtype.itemsize == 8:
+        for problem in _problems(src, dst, tables, conversion.places):
+            yield from plan_elements(in_words(problem), limits, "resample_nearest")
+        return
+    for work in planned(src, dst, tables, conversion.places, limits):
+        if moves and work.shader == "resample":
+            yield from plan_elements(work.problem, limits, "resample_nearest")
+        else:
+            yield _resample(work, tables, conversion, limits)
+
+
+def _problems(src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs) -> Iterator[Problem]:
+    region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst), pairs)
     found = walks(region, {axis: src.sizes[axis] for axis, _ in tables})
     if found is None:
         raise AssertionError(f"resampling {src} to {dst} along {[axis for axis, _ in tables]} is not strided")
     for walk in found:
-        problem = _with_tables(walk, tables, src.sizes).problem(dst.dtype.itemsize, src.dtype.itemsize)
-        if _is_move(conversion, tables) and problem.itemsize == 8:
-            yield from plan_elements(in_words(problem), limits, "resample_nearest")
-            continue
-        for box in boxes(problem, limits, axis_with_too_many_pairs):
-            work = invocations(box, limits)
-            if work.shader == "resample" and _is_move(conversion, tables):
-                yield from plan_elements(box, limits, "resample_nearest")
-            else:
-                yield _resample(work, tables, conversion, limits)
-
-
-def planned_invocations(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> Iterator[Invocations]:
-    """Who makes what of each dispatch of such a plan, were there neither moves of 64 bits nor scales."""
-    region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst))
-    for walk in walks(region, {axis: src.sizes[axis] for axis, _ in tables}) or ():
-        problem = _with_tables(walk, tables, src.sizes).problem(dst.dtype.itemsize, src.dtype.itemsize)
-        yield from (invocations(box, limits) for box in boxes(problem, limits))
+        yield _with_tables(walk, tables, src.sizes).problem(dst.dtype.itemsize, src.dtype.itemsize)
 
 
 def _is_move(conversion: Conversion, tables: Tables) -> bool:

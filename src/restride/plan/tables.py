@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -81,8 +80,8 @@ class Table:
         # Rows read ever higher, or ever lower, but for parts of rows.
         last = self.start + (1 - self.count if self.descending else self.count - 1)
         index = self._index() if isinstance(self.rows, Parts) else np.array([self.start, last], np.int64)
-        first = self._first(index)
-        return int(first.min()), int(first.max()) + self.taps - 1
+        first = self._first(index).tolist()
+        return min(first), max(first) + self.taps - 1
 
     def words(self, stride: int) -> npt.NDArray[np.uint32]:
         """A row an output index: the f32 weights of its taps and the source offset of the first, modulo 2^32.
@@ -92,17 +91,18 @@ class Table:
         index = self._index()
         first = self._first(index)
         # 64 bits may wrap here: a product modulo 2^64 is still right modulo 2^32.
-        offsets = (first * (stride % (1 << 32)) % (1 << 32)).astype(np.uint32)[:, np.newaxis]
+        offsets = (first * (stride % (1 << 32)) % (1 << 32)).astype(np.uint32)
         if self.is_index:
-            return offsets
+            return offsets[:, np.newaxis]
         rows = np.zeros((self.count, _row_words(self.taps)), np.uint32)
-        # Rows of fours begin earlier, and what does not fit behind has no weight.
-        early = (self.rows.first(index) - self.origin - first)[:, np.newaxis]
-        wide = np.zeros((self.count, self.rows.taps + int(early.max())), np.float32)
-        np.put_along_axis(wide, early + np.arange(self.rows.taps), self.rows.weights(index), axis=1)
-        kept = min(self.taps, wide.shape[1])
-        rows[:, :kept] = wide[:, :kept].view(np.uint32)
-        rows[:, self.taps] = offsets[:, 0]
+        weights = self.rows.weights(index)
+        if self.fours:
+            # Rows of fours begin earlier, and what does not fit behind has no weight.
+            early = self.rows.first(index) - self.origin - first
+            weights = _moved(weights, early)
+        kept = min(self.taps, weights.shape[1])
+        rows[:, :kept] = weights[:, :kept].view(np.uint32)
+        rows[:, self.taps] = offsets
         return rows
 
     def _first(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -111,9 +111,17 @@ class Table:
             return first
         return np.minimum(first - first % 4 if self.aligned else first, self.extent - self.taps)
 
-    def _index(self) -> npt.NDArray[Any]:
+    def _index(self) -> npt.NDArray[np.int64]:
         step = -1 if self.descending else 1
-        return self.start + step * np.arange(self.count, dtype=np.int64)
+        return np.arange(self.start, self.start + step * self.count, step, dtype=np.int64)
+
+
+def _moved(rows: npt.NDArray[np.float32], places: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    """Each row with so many zeros before it, and as many behind as the others need."""
+    count, taps = rows.shape
+    wide = np.zeros((count, taps + int(places.max())), np.float32)
+    wide[np.arange(count)[:, np.newaxis], places[:, np.newaxis] + np.arange(taps)] = rows
+    return wide
 
 
 def _row_words(taps: int) -> int:

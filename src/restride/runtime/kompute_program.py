@@ -10,8 +10,8 @@ from restride.kernel import KernelSpec
 from restride.runtime.kompute_device import KomputeDevice
 from restride.runtime.kompute_memory import Buffer
 
-_PROGRAMS_KEPT = 128
-_RECORDINGS_KEPT = 8
+MOST_PROGRAMS = 128
+MOST_RECORDINGS = 8
 
 
 class _Key(NamedTuple):
@@ -51,7 +51,7 @@ class ProgramCache:
         if recording is None:
             recording = self._device.record_dispatch(program.algorithm, spec.push)
             program.recordings[spec.push] = recording
-            if len(program.recordings) > _RECORDINGS_KEPT:
+            if len(program.recordings) > MOST_RECORDINGS:
                 program.recordings.popitem(last=False)
         return recording
 
@@ -67,7 +67,7 @@ class ProgramCache:
         program = _Program(self._device.algorithm(tensors, spirv, spec.groups, spec.constants, spec.push))
         self.pipelines += 1
         self._programs[key] = program
-        if len(self._programs) > _PROGRAMS_KEPT:
+        if len(self._programs) > MOST_PROGRAMS:
             self._programs.popitem(last=False)
         return program
 

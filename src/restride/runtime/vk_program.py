@@ -92,13 +92,12 @@ class Pipelines:
         return len(self._pipelines)
 
     def get(self, key: PipelineKey, completed: int) -> Pipeline:
-        """The pipeline, made at its first use; may destroy one that no submission after ``completed`` uses."""
+        """The pipeline, made at its first use; may destroy some that no submission after ``completed`` uses."""
         found = self._pipelines.get(key)
         if found is not None:
             self._pipelines.move_to_end(key)
             return found
-        if len(self._pipelines) >= self._most:
-            self._evict(completed)
+        self._evict(completed)
         shader, constants, count = key
         layout = self._layouts.get(count)
         if layout is None:
@@ -123,10 +122,11 @@ class Pipelines:
         self._modules.clear()
 
     def _evict(self, completed: int) -> None:
-        # Past the limit while the oldest is in use, and so are all: better than to wait here.
-        oldest = next(iter(self._pipelines))
-        if self._pipelines[oldest].used <= completed:
-            pipeline = self._pipelines.pop(oldest)
+        while len(self._pipelines) >= self._most:
+            oldest, pipeline = next(iter(self._pipelines.items()))
+            if pipeline.used > completed:
+                return  # past the limit while the oldest is in use, and so are all: better than to wait here
+            del self._pipelines[oldest]
             self._device.vk.vkDestroyPipeline(self._device.handle, pipeline.handle, self._device.null)
 
     def _module(self, shader: str) -> Handle:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from restride.sampling.band import MODES, NEAREST_RULES, Sampling
+from restride.sampling.band import MODES, Sampling
 from restride.sampling.choice import POLICIES, Choice, outside_value, word_elsewhere
 from restride.sampling.chunks import MOST_TAPS, Parts, Rows, Sums, steps
 from restride.sampling.coordinates import COORDINATES
+from restride.sampling.filters import NEAREST_RULES
 from restride.sampling.resizing import Resizing, resized_axes, resizing
 
 __all__ = [

@@ -23,9 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.sampling.coordinates import Line
+from restride.sampling.filters import keys, nearest, triangle
 
-NEAREST_RULES = ("half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 MODES = ("nearest", "linear", "cubic", "area")
+
+_MOST_REMEMBERED = 1 << 13
+"""Weights of an axis that are computed at once and kept: 512 axes are 48 MB at most, and 5 MB of 224 rows each."""
 
 _RADIUS = {"linear": 1, "cubic": 2}
 """How far a filter reaches, in source elements, or in output elements where it is antialiased."""
@@ -52,6 +55,10 @@ class Sampling:
     exclude_outside: bool = False
     extrapolates: bool = False
     is_transposed: bool = False
+
+    def __hash__(self) -> int:
+        """Of what mostly tells them apart: fractions take long to hash."""
+        return hash((self.mode, self.source_size, self.size, self.line, self.is_transposed))
 
     @property
     def is_identity(self) -> bool:
@@ -91,12 +98,8 @@ class Sampling:
             # ceil((o + 1) I / O) - floor(o I / O), where o I / O is most of an element past a whole one: 5 -> 3 has 3.
             common = math.gcd(self.source_size, self.size)
             return 1 - (common - self.source_size) // self.size
-        return math.ceil(2 * self.radius)  # integers that an open interval of that width can hold
-
-    @cached_property
-    def radius(self) -> Fraction:
-        """How far the filter reaches to each side, in source elements."""
-        return _RADIUS[self.mode] / self.shrink
+        # Integers that an open interval of twice the radius can hold, which is _RADIUS / shrink.
+        return -(-2 * _RADIUS[self.mode] * self.shrink.denominator // self.shrink.numerator)
 
     def transposed(self) -> Sampling:
         """The axis the other way."""
@@ -104,19 +107,19 @@ class Sampling:
 
     def first(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The lowest index that each of these rows reads; all of its ``taps`` lie on the axis."""
+        if self._is_short:
+            return _band(self).first[index]
         if self.is_transposed:
             return _transposed(self.transposed()).first[index]
-        return np.clip(_lowest(self, index), 0, self.source_size - self.taps)
+        return _first(self, _read(self, index).lowest)
 
     def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The weights of these rows, ``taps`` each."""
-        if self.is_transposed:
-            return _transposed(self.transposed()).weights(index)
-        if self.mode == "nearest":
-            return np.ones((len(index), 1), np.float32)
-        lowest = _lowest(self, index)
-        unfolded = _area(self, index, lowest) if self.mode == "area" else _filtered(self, index, lowest)
-        return _folded(self, lowest, self.first(index), unfolded).astype(np.float32)
+        return _band(self).weights[index] if self._is_short else _rows(self, index).weights
+
+    @cached_property
+    def _is_short(self) -> bool:
+        return self.makes * self.taps <= _MOST_REMEMBERED
 
     def span(self, made: range) -> range:
         """The indices that these rows read; they read ever further along the axis, or ever less far."""
@@ -124,8 +127,8 @@ class Sampling:
             return range(0)
         if self.is_identity:
             return made
-        ends = self.first(np.array([made.start, made.stop - 1]))
-        return range(int(ends.min()), int(ends.max()) + self.taps)
+        lowest, highest = sorted(self.first(np.array([made.start, made.stop - 1])).tolist())
+        return range(lowest, highest + self.taps)
 
     @cached_property
     def inside(self) -> range:
@@ -139,6 +142,58 @@ class Sampling:
         return range(start, max(min(ends[1].numerator // ends[1].denominator + 1, self.size), start))
 
 
+class _Rows(NamedTuple):
+    """Rows of a band."""
+
+    first: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float32]
+
+
+@lru_cache(maxsize=512)
+def _band(sampling: Sampling) -> _Rows:
+    """All rows of a short axis, which plans ask for again and again, and images of other sizes too."""
+    return _rows(sampling, np.arange(sampling.makes, dtype=np.int64))
+
+
+def _rows(sampling: Sampling, index: npt.NDArray[np.int64]) -> _Rows:
+    if sampling.is_transposed:
+        transposed = _transposed(sampling.transposed())
+        return _Rows(transposed.first[index], transposed.weights(index))
+    read = _read(sampling, index)
+    first = _first(sampling, read.lowest)
+    if sampling.mode == "nearest":
+        return _Rows(first, np.ones((len(index), 1), np.float32))
+    unfolded = _area(sampling, index, read.lowest) if sampling.mode == "area" else _filtered(sampling, read)
+    return _Rows(first, _folded(sampling, read.lowest, first, unfolded).astype(np.float32))
+
+
+def _first(sampling: Sampling, lowest: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    first: npt.NDArray[np.int64] = np.minimum(np.maximum(lowest, 0), sampling.source_size - sampling.taps)
+    return first
+
+
+class _Read(NamedTuple):
+    """Numerators of where rows read, and the lowest index that the filter of each reaches, maybe before the axis."""
+
+    positions: npt.NDArray[Any]
+    lowest: npt.NDArray[np.int64]
+
+
+def _read(sampling: Sampling, index: npt.NDArray[np.int64]) -> _Read:
+    if sampling.mode == "area":
+        edges = _edges(sampling, index)
+        return _Read(edges, (edges // sampling.size).astype(np.int64))
+    positions, denominator = _positions(sampling, index), sampling.line.denominator
+    if sampling.mode == "nearest":
+        lowest = nearest(sampling.nearest, positions, denominator)
+    else:
+        # The first integer above s - _RADIUS / shrink.
+        shrink = sampling.shrink
+        begins = positions * shrink.numerator - _RADIUS[sampling.mode] * shrink.denominator * denominator
+        lowest = begins // (denominator * shrink.numerator) + 1
+    return _Read(positions, lowest.astype(np.int64))
+
+
 def _positions(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """Numerators of where these rows read; no further beyond an edge than where all taps are folded onto it.
 
@@ -148,73 +203,33 @@ def _positions(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[
     last = (sampling.source_size - 1) * sampling.line.denominator
     factor = 8 * max(sampling.shrink.numerator, sampling.shrink.denominator)
     is_wide = (last + beyond) * factor >= 1 << 63
-    numerators = sampling.line.numerators(index)
-    clipped = np.clip(numerators.astype(object) if is_wide else numerators, -beyond, last + beyond)
-    held: npt.NDArray[Any] = clipped if is_wide else clipped.astype(np.int64)
+    numerators = sampling.line.numerators(index, sampling.size)
+    within = np.minimum(np.maximum(numerators.astype(object) if is_wide else numerators, -beyond), last + beyond)
+    held: npt.NDArray[Any] = within if is_wide else within.astype(np.int64)
     return held
 
 
-def _lowest(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The lowest index that each row's filter reaches, which may lie before the axis."""
-    if sampling.mode == "area":
-        return (_edges(sampling, index) // sampling.size).astype(np.int64)
-    positions, denominator = _positions(sampling, index), sampling.line.denominator
-    if sampling.mode == "nearest":
-        lowest = _nearest(sampling.nearest, positions, denominator)
-    else:
-        # The first integer above s - radius.
-        radius = sampling.radius
-        positions = positions * radius.denominator - radius.numerator * denominator
-        lowest = positions // (denominator * radius.denominator) + 1
-    return lowest.astype(np.int64)
-
-
-def _nearest(rule: str, numerators: npt.NDArray[Any], denominator: int) -> npt.NDArray[Any]:
-    if rule == "floor":
-        return numerators // denominator
-    if rule == "ceil":
-        return -(-numerators // denominator)
-    if rule == "round_prefer_floor":
-        return -((denominator - 2 * numerators) // (2 * denominator))
-    return (2 * numerators + denominator) // (2 * denominator)  # half up; what is below index 0 reads it in any case
-
-
-def _filtered(
-    sampling: Sampling, index: npt.NDArray[np.int64], lowest: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
+def _filtered(sampling: Sampling, read: _Read) -> npt.NDArray[np.float64]:
     """Weights by the distance of each tap from s, which counts in output elements where the filter is widened."""
     denominator, shrink = sampling.line.denominator, sampling.shrink
-    positions = _positions(sampling, index)
-    indices = lowest[:, np.newaxis] + np.arange(sampling.reach)
-    distance = abs(indices.astype(positions.dtype) * denominator - positions[:, np.newaxis]) * shrink.numerator
+    taps = np.arange(sampling.reach)
+    to_lowest = read.lowest.astype(read.positions.dtype) * denominator - read.positions
+    distance = abs(to_lowest[:, np.newaxis] + taps.astype(read.positions.dtype) * denominator) * shrink.numerator
     one = denominator * shrink.denominator
-    weights = _triangle(distance, one) if sampling.mode == "linear" else _keys(distance, one, sampling.cubic_a)
+    weights = triangle(distance, one) if sampling.mode == "linear" else keys(distance, one, sampling.cubic_a)
     if shrink != 1:
         weights /= weights.sum(axis=1, keepdims=True)
     if sampling.exclude_outside:
+        indices = read.lowest[:, np.newaxis] + taps
         kept = np.where((indices >= 0) & (indices < sampling.source_size), weights, 0.0)
         total = kept.sum(axis=1, keepdims=True)
         weights = np.divide(kept, total, out=weights, where=total != 0)  # what reads nothing inside reads the edge
     return weights
 
 
-def _triangle(distance: npt.NDArray[Any], one: int) -> npt.NDArray[np.float64]:
-    weights: npt.NDArray[np.float64] = (np.maximum(one - distance, 0) / one).astype(np.float64)
-    return weights
-
-
-def _keys(distance: npt.NDArray[Any], one: int, a: float) -> npt.NDArray[np.float64]:
-    """The cubic of Keys (1981), factored at its zeros 1 and 2, near which the differences are taken exactly."""
-    x = (distance / one).astype(np.float64)
-    x_1, x_2 = (((distance - n * one) / one).astype(np.float64) for n in (1, 2))
-    inner = x_1 * ((a + 2) * x * x - x - 1)  # (a + 2) x^3 - (a + 3) x^2 + 1
-    outer = a * x_1 * x_2 * x_2  # a x^3 - 5a x^2 + 8a x - 4a
-    return np.where(x < 1, inner, np.where(x < 2, outer, 0.0))
-
-
 def _area(sampling: Sampling, index: npt.NDArray[np.int64], lowest: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """Equal weights for all elements that the output element covers a part of."""
-    covered = -(-_edges(sampling, index + 1) // sampling.size) - lowest
+    covered = (-(-_edges(sampling, index + 1) // sampling.size) - lowest).astype(np.int64)
     taps = np.arange(sampling.reach)
     return np.where(taps < covered[:, np.newaxis], 1 / covered[:, np.newaxis], 0.0)
 
@@ -229,7 +244,19 @@ def _folded(
     sampling: Sampling, lowest: npt.NDArray[np.int64], first: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """The weights of the taps from ``first`` on, those beyond an edge added to the edge's."""
-    taps = np.clip(lowest[:, np.newaxis] + np.arange(weights.shape[1]), 0, sampling.source_size - 1)
+    if weights.shape[1] > sampling.taps:
+        return _added(sampling, lowest, first, weights)
+    at_edges = np.flatnonzero(lowest != first)
+    weights += 0.0  # as if added to 0.0: no weight is -0.0
+    weights[at_edges] = _added(sampling, lowest[at_edges], first[at_edges], weights[at_edges])
+    return weights
+
+
+def _added(
+    sampling: Sampling, lowest: npt.NDArray[np.int64], first: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    unfolded = lowest[:, np.newaxis] + np.arange(weights.shape[1])
+    taps = np.minimum(np.maximum(unfolded, 0), sampling.source_size - 1)
     places = taps - first[:, np.newaxis] + np.arange(len(first))[:, np.newaxis] * sampling.taps
     folded: npt.NDArray[Any] = np.bincount(places.ravel(), weights.ravel(), len(first) * sampling.taps)
     return folded.reshape(-1, sampling.taps)

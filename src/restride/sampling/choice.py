@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restride.errors import DescriptorError, UnsupportedError
-from restride.sampling.band import MODES, NEAREST_RULES
+from restride.sampling.band import MODES
 from restride.sampling.coordinates import COORDINATES
 from restride.sampling.factors import fraction, real
+from restride.sampling.filters import NEAREST_RULES
 
 POLICIES = ("stretch", "not_larger", "not_smaller")
 

@@ -34,7 +34,8 @@ class Line:
     def through(cls, slope: Fraction, intercept: Fraction) -> Line:
         """The line of a slope and an intercept, over their common denominator."""
         denominator = math.lcm(slope.denominator, intercept.denominator)
-        return cls(int(slope * denominator), int(intercept * denominator), denominator)
+        step, start = (each.numerator * (denominator // each.denominator) for each in (slope, intercept))
+        return cls(step, start, denominator)
 
     @property
     def is_identity(self) -> bool:
@@ -45,10 +46,10 @@ class Line:
         """Where one output index reads."""
         return Fraction(self.step * index + self.start, self.denominator)
 
-    def numerators(self, index: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """``step * o + start`` of each output index; Python integers where 64 bits might wrap."""
-        largest = (int(np.abs(index).max(initial=0)) + 1) * abs(self.step) + abs(self.start)
-        wide = index.astype(object) if largest >= 1 << 62 else index.astype(np.int64)
+    def numerators(self, index: npt.NDArray[np.int64], size: int) -> npt.NDArray[Any]:
+        """``step * o + start`` of output indices up to ``size``; Python integers where 64 bits might wrap."""
+        largest = (size + 1) * abs(self.step) + abs(self.start)
+        wide: npt.NDArray[Any] = index.astype(object) if largest >= 1 << 62 else index.astype(np.int64)
         return wide * self.step + self.start
 
 

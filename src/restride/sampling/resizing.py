@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from numbers import Integral
 from typing import Any, SupportsIndex
 
@@ -55,7 +55,7 @@ class Resizing:
         """The way back: of a gradient with all sizes of the result, one with those of the source."""
         samplings = tuple(sampling.transposed() for sampling in self.samplings)
         window = tuple(range(sampling.makes) for sampling in samplings)
-        return _shared(Resizing(self.axes, samplings, window, self.sizes))
+        return Resizing(self.axes, samplings, window, self.sizes)
 
     def _with(self, parts: Sequence[range]) -> tuple[int, ...]:
         sizes = list(self.source_sizes)
@@ -132,13 +132,7 @@ def resizing(
         )
         for before, size, its_line, factor in zip(old, new_sizes, lines, factors, strict=True)
     )
-    return _shared(Resizing(its_axes, samplings, _window(window, new_sizes, where), tuple(source_sizes)))
-
-
-@lru_cache(maxsize=256)
-def _shared(resized: Resizing) -> Resizing:
-    """Of equal ones the first, which remembers what it reads."""
-    return resized
+    return Resizing(its_axes, samplings, _window(window, new_sizes, where), tuple(source_sizes))
 
 
 def resized_axes(

@@ -1,0 +1,150 @@
+"""Sizes never seen before: what is computed once for them, how many pipelines they take, and how much of it is kept."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import restride as rs
+from restride.plan import resample as plan_of_resampling
+from restride.sampling import Choice, Sampling, band, resizing
+
+IMAGES = 200
+
+Planned = Callable[[rs.Device, int, int], rs.Plan]
+
+
+def resampled(src: str, sizes: str, *axes: int, **choice: Any) -> Planned:
+    def made(device: rs.Device, height: int, width: int) -> rs.Plan:
+        new_sizes = tuple(int(size) for size in sizes.format(h=height, w=width).split())
+        return rs.plan_resample(src.format(h=height, w=width), None, new_sizes, None, axes, device=device, **choice)
+
+    return made
+
+
+def reordered(src: str, layout: str, **named: Any) -> Planned:
+    return lambda device, height, width: rs.plan_reorder(
+        src.format(h=height, w=width), None, layout, device=device, **named
+    )
+
+
+CHOICES: dict[str, dict[str, Any]] = {
+    "linear": {},
+    "antialiased": {"antialias": True},
+    "nearest": {"mode": "nearest"},
+    "cubic": {"mode": "cubic"},
+    "antialiased cubic": {"mode": "cubic", "antialias": True},
+    "area": {"mode": "area"},
+}
+MOST = {"linear": 6, "nearest": 6, "cubic": 6, "antialiased": 24, "area": 24}
+WORKLOADS: dict[str, tuple[Planned, int]] = {
+    "f32 NCHW to NHWC": (reordered("f32[1,3,{h},{w}]", "NCHW->NHWC"), 3),
+    "u8 NHWC to f32 NCHW": (reordered("u8[1,{h},{w},3]", "NHWC->NCHW", dtype="f32"), 3),
+    "f32 transpose": (reordered("f32[{h},{w}]", "AB->BA"), 3),
+}
+for name, choice in CHOICES.items():
+    most = MOST.get(name, 16)
+    WORKLOADS[f"u8 NHWC down, {name}"] = resampled("u8[{h},{w},3]", "224 224", 0, 1, **choice), most
+    WORKLOADS[f"u8 NHWC up, {name}"] = resampled("u8[224,224,3]", "{h} {w}", 0, 1, **choice), most
+    WORKLOADS[f"f32 NCHW down, {name}"] = resampled("f32[1,3,{h},{w}]", "224 224", 2, 3, **choice), most
+    WORKLOADS[f"f32 NCHW up, {name}"] = resampled("f32[1,3,224,224]", "{h} {w}", 2, 3, **choice), most
+
+
+def random_sizes(seed: int) -> list[tuple[int, int]]:
+    rng = random.Random(seed)
+    return [(rng.randint(200, 800), rng.randint(200, 800)) for _ in range(IMAGES)]
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[Any]:
+    """The arguments of each call of a function from now on."""
+    calls: list[Any] = []
+    function = getattr(module, name)
+
+    def called(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return function(*arguments)
+
+    monkeypatch.setattr(module, name, called)
+    return calls
+
+
+def made_kernels(plan: rs.Plan) -> list[rs.kernel.KernelSpec]:
+    return [kernel for step in plan._steps.steps for kernel in step.kernels()]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_random_sizes_share_a_few_pipelines(workload: str, vulkan_device: rs.Device) -> None:
+    planned, most = WORKLOADS[workload]
+    made = {
+        (kernel.shader, kernel.constants)
+        for height, width in random_sizes(1)
+        for kernel in made_kernels(planned(vulkan_device, height, width))
+    }
+    assert len(made) <= most, sorted(made)
+
+
+@pytest.mark.parametrize("choice", [name for name in CHOICES if name != "nearest"])
+def test_rows_of_an_axis_are_computed_once(
+    choice: str, vulkan_device: rs.Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    band._band.cache_clear()
+    computed = counted(monkeypatch, band, "_read")
+    planned, _ = WORKLOADS[f"f32 NCHW down, {choice}"]
+    some = random_sizes(2)
+    for height, width in some:
+        made_kernels(planned(vulkan_device, height, width))
+    lengths = {size for sizes in some for size in sizes if size != 224}
+    assert len(computed) <= len(lengths) < 2 * IMAGES, "an axis of equal length has the same rows in every image"
+
+
+def test_a_pass_is_planned_once(vulkan_device: rs.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    walked = counted(monkeypatch, plan_of_resampling, "walks")
+    planned, _ = WORKLOADS["u8 NHWC down, linear"]
+    dispatches = sum(len(made_kernels(planned(vulkan_device, *sizes))) for sizes in random_sizes(3))
+    assert len(walked) == dispatches == IMAGES, "also where the plan asks first who would make the result"
+
+
+def axis(source_size: int, size: int, choice: Choice) -> Sampling:
+    (sampling,) = resizing((source_size,), (size,), None, None, None, choice, lambda: "x").samplings
+    return sampling
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic", "area"])
+def test_rows_that_are_kept_are_those_computed_one_by_one(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(4)
+    for _ in range(60):
+        sizes = rng.randint(1, 90), rng.randint(1, 90)
+        is_filter = mode in ("linear", "cubic")
+        choice = Choice(
+            mode, antialias=is_filter and rng.random() < 0.5, exclude_outside=is_filter and rng.random() < 0.5
+        )
+        for kept in (axis(*sizes, choice), axis(*sizes, choice).transposed()):
+            alone = replace(kept)
+            index = np.array(sorted(rng.sample(range(kept.makes), rng.randint(1, kept.makes))))
+            rows = kept.first(index), kept.weights(index)
+            assert not np.signbit(rows[1][rows[1] == 0]).any()
+            with monkeypatch.context() as patched:
+                patched.setattr(band, "_MOST_REMEMBERED", 0)
+                assert np.array_equal(alone.first(index), rows[0])
+                assert alone.weights(index).tobytes() == rows[1].tobytes()
+                one = alone.weights(index[:1])
+            assert one.tobytes() == rows[1][:1].tobytes(), "whatever rows are computed with it"
+
+
+def test_long_axes_are_not_kept() -> None:
+    longest = axis(100, band._MOST_REMEMBERED // 2, Choice())
+    rows = band._band(longest)
+    assert sum(array.nbytes for array in rows) <= 96 << 10
+    before = band._band.cache_info()
+    assert before.maxsize == 512, "48 MB"
+    longer = axis(100, band._MOST_REMEMBERED // 2 + 1, Choice())
+    assert longer.weights(np.arange(3)).shape == (3, 2)
+    after = band._band.cache_info()
+    assert (after.currsize, after.misses, after.hits) == (before.currsize, before.misses, before.hits)
+    longest.first(np.arange(3))
+    assert band._band.cache_info().hits == before.hits + 1
