@@ -31,7 +31,7 @@ class PlanRuntime:
         self.kernels: list[KernelSpec] = []
 
     def allocate(self, nbytes: int) -> Memory:
-        return SimpleNamespace(nbytes=nbytes, free=lambda: None)
+        return SimpleNamespace(nbytes=nbytes, readonly=False, free=lambda: None)
 
     def write(self, _memory: Memory, _offset: int, _data: memoryview) -> None:
         pass

@@ -73,7 +73,8 @@ def test_a_fork_while_other_threads_hold_every_lock(kernels, staging):
         device = open_device(staging={staging})
         memory, other = device.allocate(4 * 8192), device.allocate(16)
         session = device._session
-        held = [session._lock, session.pool.chunks.budget._lock, session.host_pool.chunks.budget._lock, instance._lock]
+        budgets = [pool.chunks.budget._lock for pool in session.blocks.pools]
+        held = [session._lock, *budgets, instance._lock]
         if device._staging:
             held.append(device._staging._turn)
         held = list({{id(lock): lock for lock in held}}.values())

@@ -195,7 +195,7 @@ def test_runtimes_of_both_kinds_share_the_budget_of_their_heap(small_heaps, make
     first, second = make(in_place=True), make(in_place=True)
     direct = VulkanRuntime(device, module_source=modules.__getitem__)
     ((budget, most),) = first._pool.heaps
-    assert direct._session.pool.chunks.budget is budget
+    assert direct._session.blocks.pool.chunks.budget is budget
     assert most == 56 << 20
     memories = [first.allocate(28 << 20), direct.allocate(28 << 20)]
     assert budget.used == most

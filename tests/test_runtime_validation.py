@@ -71,7 +71,7 @@ for index in range(20):
     if index % 4 == 0:
         runtime.wait()
 runtime.wait()
-session.pool.trim()
+session.blocks.pool.trim()
 runtime.close()
 """
 

@@ -71,13 +71,13 @@ def test_many_sizes_stay_within_bounds(in_place):
     live.clear()
     gc.collect()
     assert in_place.counters().bytes_in_use == 0
-    in_place._session.pool.trim()
+    in_place._session.blocks.pool.trim()
     assert in_place.counters().bytes_allocated <= 2 * MIB
 
 
 def test_devices_share_the_budget_of_their_heap(modules):
     first, second = VulkanRuntime(0, module_source=modules), VulkanRuntime(0, module_source=modules)
-    budget = first._session.pool.chunks.budget
+    budget = first._session.blocks.pool.chunks.budget
     budget.make_room()
     heap, others = budget.heap_bytes, budget.used  # of devices that other tests have open
     kept = first.allocate(MIB)
@@ -242,9 +242,9 @@ def test_the_budget_counts_what_the_driver_allocates(modules, monkeypatch):
         runtime.allocate(2 * MIB)
     runtime.allocate(MIB)
     memories.clear()
-    runtime._session.pool.chunks.budget.make_room()
+    runtime._session.blocks.pool.chunks.budget.make_room()
     runtime.close()
-    assert runtime._session.pool.chunks.budget.used == 0
+    assert runtime._session.blocks.pool.chunks.budget.used == 0
 
 
 def test_another_device_that_is_lost_does_not_spoil_this_one(modules, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from spirv_kernels import compile_kernels
 
 from restride.kernel import Binding, KernelSpec
-from restride.runtime.vk_session import SEPARATE_BUFFERS_VARIABLE
+from restride.runtime.vk_blocks import SEPARATE_BUFFERS_VARIABLE
 from restride.runtime.vulkan import VulkanRuntime
 
 MIB = 1 << 20

@@ -9,12 +9,12 @@ import numpy.typing as npt
 from restride.desc import TensorDesc
 from restride.desc.checks import packed_strides
 from restride.device import Device
-from restride.errors import DescriptorError
-from restride.host import host_array, host_bytes, raw_view
+from restride.errors import DescriptorError, UnsupportedError
+from restride.host import host_array, host_bytes, host_span, raw_view, require_own_memory
 from restride.injective import require_injective, require_like
 from restride.plan import Axis, byte_copy_kernels
 from restride.steps import RESULT, SOURCE, Site, Steps
-from restride.tensor import Tensor, as_desc, as_device, copy_elements, empty, require_copy
+from restride.tensor import Tensor, as_desc, as_device, copy_elements, empty
 
 
 def from_buffer(raw_bytes: Any, desc: TensorDesc | str, device: Device | None = None) -> Tensor:
@@ -35,42 +35,57 @@ def from_buffer(raw_bytes: Any, desc: TensorDesc | str, device: Device | None = 
 
 
 def asarray(
-    array: Any, desc: TensorDesc | str | None = None, device: Device | None = None, copy: bool = True
+    array: Any, desc: TensorDesc | str | None = None, device: Device | None = None, copy: bool | None = True
 ) -> Tensor:
-    """A tensor with the elements of ``array``, copied to the device.
+    """A tensor with the elements of ``array``.
 
     Args:
         array: a numpy array of any strides, whatever numpy makes one of, an object with ``__dlpack__`` on the CPU, or a
             Tensor, which is returned as it is.
         desc: layout on the device, of the array's sizes and element type; default: the array's own strides, or packed.
         device: where to; default: ``rs.default_device()``.
-        copy: True; this version always copies.
+        copy: True: to memory of the device, and the array may change at once. False: never; the device reads the
+            array's own memory, which it keeps alive. Nobody may write there until the operations that read it are
+            finished, and it is no ``out``. None: a copy only where one is needed; as False, where none is.
 
     Raises:
         DescriptorError: an element type that restride does not know or a byte-swapped one, more than 8 axes, or a
             ``desc`` that does not fit or overlaps itself.
-        UnsupportedError: ``copy`` is False, or ``desc`` has another element type.
+        UnsupportedError: ``desc`` has another element type, or ``copy`` is False and the device has memory of its own
+            or cannot import that of the host (the runtime kompute never does), elements do not lie at multiples of
+            their size, ``array`` is neither a numpy array nor of DLPack, or ``desc`` is another layout than it has.
     """
-    require_copy(copy)
     if isinstance(array, Tensor):
         if device is not None and as_device(device) is not array.device:
             raise DescriptorError(
                 f"{array!r} lies on another device than {device!r}; pass tensor.numpy() to copy it there"
             )
-        return array if desc is None else _laid_out(array, as_desc(desc))
+        return array if desc is None else _laid_out(array, as_desc(desc), copy)
     host = host_array(array)
     packed = _packed(host)
-    if desc is None:
-        return _upload(host, packed, as_device(device))
-    require_like(as_desc(desc), "desc", packed)  # before anything is uploaded
-    return _laid_out(_upload(host, packed, as_device(device)), as_desc(desc))
+    if desc is not None:
+        require_like(as_desc(desc), "desc", packed)  # before anything is uploaded
+    its_device = as_device(device)
+    try:
+        if copy:
+            tensor = _upload(host, packed, its_device)
+        else:
+            require_own_memory(array)
+            tensor = _imported(host, packed, its_device)
+    except UnsupportedError:
+        if copy is not None:
+            raise
+        tensor = _upload(host, packed, its_device)
+    return tensor if desc is None else _laid_out(tensor, as_desc(desc), copy)
 
 
-def _laid_out(tensor: Tensor, desc: TensorDesc) -> Tensor:
+def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
     if desc == tensor.desc and desc.nbytes == tensor.memory.nbytes:
         return Tensor(tensor.memory, desc, tensor.device)
     require_like(desc, "desc", tensor.desc)
     require_injective(desc, "desc")
+    if copy is False:
+        raise UnsupportedError(f"copy=False: elements that lie as {tensor.desc} are copied to lie as desc, {desc}")
     laid_out = empty(desc, tensor.device)
     copy_elements(tensor, laid_out)
     return laid_out
@@ -83,6 +98,37 @@ def _packed(array: npt.NDArray[Any]) -> TensorDesc:
         raise DescriptorError(f"array of shape {array.shape} cannot become a tensor: {error}") from error
 
 
+def _imported(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tensor:
+    """The tensor over the memory that the array lies in.
+
+    The device's memory begins a little before the array's where that is not aligned as bindings must be: f32 at address
+    0x1008, aligned to 16 bytes, is element 2 of a memory that begins at 0x1000.
+    """
+    if not packed.numel:
+        return empty(packed, device)
+    host = host_span(array)
+    try:
+        memory, start = device.runtime.import_bytes(host.data.data)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"copy=False: {error}; asked for {packed}") from error
+    strided = _strided(packed, start + host.offset, host.strides)
+    if strided is None:
+        raise UnsupportedError(
+            f"copy=False: elements of {packed} must lie at multiples of their {packed.dtype.itemsize} bytes; these lie "
+            f"at address {array.ctypes.data:#x}, with strides of {array.strides} bytes"
+        )
+    return Tensor(memory, strided, device)
+
+
+def _strided(packed: TensorDesc, offset: int, strides: tuple[int, ...]) -> TensorDesc | None:
+    """The descriptor of elements at these byte offsets; None: they lie between the multiples of their size."""
+    itemsize = packed.dtype.itemsize
+    if any(value % itemsize for value in (offset, *strides)):
+        return None
+    found = TensorDesc(packed.dtype, packed.sizes, [stride // itemsize for stride in strides], offset // itemsize)
+    return packed if found == packed else found
+
+
 def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tensor:
     if not packed.numel:
         return empty(packed, device)
@@ -90,10 +136,9 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
     host = host_bytes(array)
     memory = device.allocate(packed, host.data.nbytes)
     device.runtime.write(memory, 0, host.data.data)
-    if not any(value % dtype.itemsize for value in (host.offset, *host.strides)):
-        strides = [stride // dtype.itemsize for stride in host.strides]
-        strided = TensorDesc(dtype, array.shape, strides, host.offset // dtype.itemsize)
-        return Tensor(memory, packed if strided == packed else strided, device)
+    strided = _strided(packed, host.offset, host.strides)
+    if strided is not None:
+        return Tensor(memory, strided, device)
     # Strides that split elements, as a field of a packed record has them: gathered byte by byte, on the device.
     laid_out = empty(packed, device)
     axes = (

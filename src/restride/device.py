@@ -92,7 +92,10 @@ class Device:
         return self.runtime.batch()
 
     def close(self) -> None:
-        """Wait, then free everything; tensors on the device raise ``DeviceLost`` from then on."""
+        """Wait, then free everything; tensors on the device raise ``DeviceLost`` from then on.
+
+        What arrays of ``tensor.numpy(copy=False)`` lie over stays, and is freed with the last of them.
+        """
         self._closed = True
         self.runtime.close()
 

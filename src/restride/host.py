@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from restride.desc import TensorDesc
 from restride.dlpack import array_from_dlpack
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, UnsupportedError
 
 _WIDEST_GAP = 16
 """Bytes between two runs that are uploaded with them; a wider gap costs more than it costs numpy to start a run."""
@@ -38,6 +38,18 @@ def host_array(value: Any) -> npt.NDArray[Any]:
         return np.asarray(value)
     except ValueError as error:
         raise DescriptorError(f"array: numpy makes none of this {type(value).__name__}: {error}") from error
+
+
+def require_own_memory(value: Any) -> None:
+    """Refuse what ``host_array`` makes a copy of, as of a list.
+
+    Raises:
+        UnsupportedError: it is neither a numpy array nor a DLPack tensor.
+    """
+    if not isinstance(value, np.ndarray) and not hasattr(value, "__dlpack__"):
+        raise UnsupportedError(
+            f"copy=False takes a numpy array or a DLPack tensor; numpy would copy this {type(value).__name__}"
+        )
 
 
 def raw_view(raw_bytes: Any, desc: TensorDesc) -> memoryview:
@@ -66,6 +78,19 @@ class HostBytes:
     strides: tuple[int, ...]
 
 
+def host_span(array: npt.NDArray[Any]) -> HostBytes:
+    """The memory that ``array``, of any strides and at least one element, lies in: nothing is copied.
+
+    Example: ``np.arange(6, dtype=np.uint16)[::-2]`` lies in bytes 2 to 12 of its base: data of 10 bytes, offset 8,
+    stride -4.
+    """
+    strides = tuple(stride if size > 1 else 0 for size, stride in zip(array.shape, array.strides, strict=True))
+    reaches = [(size - 1) * stride for size, stride in zip(array.shape, strides, strict=True)]
+    nbytes = array.itemsize + sum(abs(reach) for reach in reaches)
+    data = np.lib.stride_tricks.as_strided(_lowest(array), (nbytes,), (1,), writeable=False)
+    return HostBytes(data, -sum(min(reach, 0) for reach in reaches), strides)
+
+
 @dataclass(frozen=True)
 class _Walk:
     """One axis, walked upwards in memory."""
@@ -90,9 +115,8 @@ def host_bytes(array: npt.NDArray[Any]) -> HostBytes:
     run, outer = _run_and_outer_axes(walks, array.itemsize)
     if _span(run, outer) <= run * math.prod(walk.size for walk in outer):
         run, outer = _span(run, outer), []  # windows that overlap are fewer bytes as they lie
-    lowest = array[tuple(slice(-1, None) if stride < 0 else slice(0, 1) for stride in array.strides)]
     runs = np.lib.stride_tricks.as_strided(
-        lowest.reshape(1).view(np.uint8),
+        _lowest(array),
         shape=(*(walk.size for walk in reversed(outer)), run),
         strides=(*(walk.stride for walk in reversed(outer)), 1),
         writeable=False,
@@ -108,6 +132,12 @@ def host_bytes(array: npt.NDArray[Any]) -> HostBytes:
     )
     offset = -sum((size - 1) * stride for size, stride in zip(array.shape, signed, strict=True) if stride < 0)
     return HostBytes(np.ascontiguousarray(runs).reshape(-1), offset, signed)
+
+
+def _lowest(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """The bytes of the element that lies lowest in memory. The dots keep an array without axes one."""
+    lowest = (slice(-1, None) if stride < 0 else slice(0, 1) for stride in array.strides)
+    return array[*lowest, ...].reshape(1).view(np.uint8)
 
 
 def _run_and_outer_axes(walks: list[_Walk], itemsize: int) -> tuple[int, list[_Walk]]:

@@ -83,6 +83,10 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
             f"out must lie on the device of x, but out {out.desc} is on {out.device!r} and x {x.desc} on {x.device!r}, "
             f"opened separately; x.numpy() copies"
         )
+    if out.memory.readonly:
+        raise DescriptorError(
+            f"out {out.desc} lies in memory that asarray imported from the host with copy=False, which is only read"
+        )
     return asarray(x, device=out.device)
 
 

@@ -21,7 +21,8 @@ class Tensor:
     """Elements in a device buffer. Made by ``rs.asarray``, ``rs.from_buffer``, ``rs.empty`` and the operations.
 
     Indexing, ``permute``, ``broadcast_to`` and ``reshape`` give views: another descriptor over the same buffer. Reading
-    (``numpy``, ``np.asarray``, ``buffer``, DLPack) waits for the operations that write it, and copies to the host.
+    (``numpy``, ``np.asarray``, ``buffer``, DLPack) waits for the operations that write it, and copies to the host
+    unless it is told not to.
     """
 
     __slots__ = ("__weakref__", "_desc", "_device", "_memory")
@@ -81,12 +82,20 @@ class Tensor:
         return self._view(views.reshape(self.desc, _unpacked(sizes)))
 
     def numpy(self, copy: bool = True) -> npt.NDArray[Any]:
-        """The elements as a new row-major numpy array. A view that is not row-major is laid out on the device first.
+        """The elements as a numpy array.
+
+        Args:
+            copy: True: a new row-major array; a view that is not row-major is laid out on the device first. False: a
+                read-only array over the tensor's own memory, with its strides, which shows what later operations write
+                there. It stays valid after the tensor is dropped and the device closed: its memory, and a closed device
+                with it, is freed after the last array. Not for use in a child made by ``fork``.
 
         Raises:
-            UnsupportedError: ``copy`` is False; this version always copies.
+            UnsupportedError: ``copy`` is False and the host does not see the device's memory, or the layout has tiles
+                or blocks, which no strides can say.
         """
-        require_copy(copy)
+        if not copy:
+            return self._mapped()
         desc = self.desc
         if desc.numel and not desc.is_row_major:
             packed = empty(TensorDesc(desc.dtype, desc.sizes), self.device)
@@ -97,6 +106,22 @@ class Tensor:
             self.device.runtime.read(self.memory, desc.offset * desc.dtype.itemsize, data.data)
         return data.view(desc.dtype.dtype).reshape(desc.sizes)
 
+    def _mapped(self) -> npt.NDArray[Any]:
+        desc = self.desc
+        if desc.strides is None:
+            raise UnsupportedError(f"copy=False needs strides, and {desc} has none: rs.reorder it to a strided layout")
+        itemsize = desc.dtype.itemsize
+        if not desc.numel:
+            array = np.empty(desc.sizes, desc.dtype.dtype)
+            array.flags.writeable = False
+            return array
+        try:
+            data = self.device.runtime.mapped_bytes(self.memory)
+        except UnsupportedError as error:
+            raise UnsupportedError(f"copy=False: {error}; asked for {desc}") from error
+        strides = [stride * itemsize for stride in desc.strides]
+        return np.ndarray(desc.sizes, desc.dtype.dtype, data, desc.offset * itemsize, strides)
+
     def buffer(self) -> npt.NDArray[np.uint8]:
         """The bytes of the whole buffer that this tensor is a view of, padding included, as a new array."""
         data = np.empty(self.memory.nbytes, np.uint8)
@@ -104,10 +129,15 @@ class Tensor:
         return data
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        if copy is False:
-            raise ValueError(f"{self!r} lies on a device; a numpy array of it is always a copy")
-        array = self.numpy()
-        return array if dtype is None else array.astype(dtype, copy=False)
+        if copy is not False:
+            array = self.numpy()
+            return array if dtype is None else array.astype(dtype, copy=False)
+        if dtype is not None and np.dtype(dtype) != self.dtype.dtype:
+            raise ValueError(f"copy=False: {self.desc} as {np.dtype(dtype)} is a copy")
+        try:
+            return self.numpy(copy=False)
+        except UnsupportedError as error:
+            raise ValueError(f"{error}") from error
 
     def __dlpack__(
         self,
@@ -117,18 +147,21 @@ class Tensor:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A DLPack capsule over a copy on the host: ``torch.from_dlpack(tensor)`` never shares device memory.
+        """A DLPack capsule over a copy on the host, or with ``copy=False`` over ``numpy(copy=False)``.
 
         Raises:
-            BufferError: another device is asked for, or that nothing be copied, or the element type is bf16 or an
-                8-bit float, which numpy does not hand out.
+            BufferError: another device is asked for, the element type is bf16 or an 8-bit float, which numpy does not
+                hand out, or ``copy`` is False and a copy is needed, or the consumer does not say that it knows DLPack
+                1.0, which first could tell that memory is read-only.
         """
-        # The capsule is of the unversioned kind that every consumer takes, whatever max_version allows.
-        if copy is False or dl_device not in (None, self.__dlpack_device__()) or stream is not None:
-            raise BufferError(f"{self!r} hands out copies on the host only, without a stream")
+        if dl_device not in (None, self.__dlpack_device__()) or stream is not None:
+            raise BufferError(f"{self!r} hands out memory of the host only, without a stream")
         try:
-            return self.numpy().__dlpack__()
-        except BufferError as error:
+            # A copy's capsule is of the unversioned kind that every consumer takes, whatever max_version allows.
+            if copy is not False:
+                return self.numpy().__dlpack__()
+            return self.numpy(copy=False).__dlpack__(max_version=max_version)
+        except (BufferError, UnsupportedError, TypeError) as error:  # TypeError: numpy before 2.1 knows no max_version
             raise BufferError(f"numpy cannot hand {self.desc} to DLPack: {error}") from error
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -176,12 +209,6 @@ def empty(desc: TensorDesc | str, device: Device | None = None) -> Tensor:
     its_desc = as_desc(desc)
     its_device = as_device(device)
     return Tensor(its_device.allocate(its_desc), its_desc, its_device)
-
-
-def require_copy(copy: bool) -> None:
-    """Refuse ``copy=False``: this version does not share memory between host and device."""
-    if not copy:
-        raise UnsupportedError(f"copy={copy!r} would share memory between host and device; this version copies")
 
 
 def as_desc(desc: TensorDesc | str) -> TensorDesc:

@@ -42,6 +42,12 @@ def require_inside(memory: Memory, offset: int, nbytes: int) -> None:
         raise DescriptorError(f"bytes [{offset}, {offset + nbytes}) leave a memory of {memory.nbytes} bytes")
 
 
+def require_writable(memory: Memory) -> None:
+    """Raise DescriptorError if the memory was imported: the pages that it lies in belong to others too."""
+    if memory.readonly:
+        raise DescriptorError(f"a memory of {memory.nbytes} bytes was imported from the host, and is only read")
+
+
 def require_copy(src: Memory, dst: Memory, nbytes: int, src_offset: int, dst_offset: int) -> None:
     """Raise DescriptorError unless bytes of one memory can be copied into another."""
     if src is dst:

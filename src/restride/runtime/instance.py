@@ -21,6 +21,9 @@ API_VERSION = (1 << 22) | (1 << 12)
 
 _KINDS = {0: "other", 1: "integrated", 2: "discrete", 3: "virtual", 4: "cpu"}
 _PORTABILITY = "VK_KHR_portability_enumeration"
+HOST_IMPORT = "VK_EXT_external_memory_host"
+"""The device extension that makes device memory of pages of the host."""
+
 _LARGEST_RANGE = (1 << 32) - 4
 
 
@@ -39,6 +42,7 @@ class PhysicalDevice:
     family: the queue family for compute; -1 when there is none.
     max_allocations: driver allocations alive at one time.
     max_allocation_bytes: the largest single allocation and buffer.
+    import_alignment: what an import of host memory begins and ends at a multiple of; 0: there is none.
     pipeline_cache_id: equal where compiled pipelines are: vendor, device, driver and the driver's own 16 bytes.
     """
 
@@ -51,6 +55,7 @@ class PhysicalDevice:
     heap_sizes: tuple[int, ...]
     max_allocations: int
     max_allocation_bytes: int
+    import_alignment: int
     pipeline_cache_id: str
 
 
@@ -167,6 +172,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
     identity, sizes = struct("VkPhysicalDeviceIDProperties"), struct("VkPhysicalDeviceMaintenance3Properties")
     driver = struct("VkPhysicalDeviceDriverProperties")
     largest_buffer = struct("VkPhysicalDeviceMaintenance4Properties")
+    imports = struct("VkPhysicalDeviceExternalMemoryHostPropertiesEXT")
     chain = ffi.NULL
     if supports_1_1:
         wanted = [identity, sizes]
@@ -174,6 +180,8 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
             wanted.append(driver)
         if version >= API_VERSION + (2 << 12) or "VK_KHR_maintenance4" in extensions:
             wanted.append(largest_buffer)
+        if HOST_IMPORT in extensions:
+            wanted.append(imports)
         for extra in wanted:
             extra.pNext, chain = chain, ffi.cast("void *", extra)
         vk.vkGetPhysicalDeviceProperties2(handle, struct("VkPhysicalDeviceProperties2", pNext=chain))
@@ -212,6 +220,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         heap_sizes=tuple(heap.size for heap in heaps),
         max_allocations=base.limits.maxMemoryAllocationCount,
         max_allocation_bytes=min(largest, default=1 << 62),
+        import_alignment=imports.minImportedHostPointerAlignment,
         pipeline_cache_id=identity_of_pipelines,
     )
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NoReturn, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
+from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
 
 DEFAULT_TIMEOUT = 30.0
@@ -82,6 +86,10 @@ class Memory(Protocol):
     def nbytes(self) -> int:
         """Bytes as asked for; the device has them rounded up to a multiple of 16."""
 
+    @property
+    def readonly(self) -> bool:
+        """True if the bytes are the host's own, which the device only reads."""
+
     def free(self) -> None:
         """Give the memory back, once the device no longer uses it. A second call does nothing."""
 
@@ -107,11 +115,32 @@ class Runtime(Protocol):
             OutOfDeviceMemory: it does not fit the budget or the driver refused; names asked, in use and heap.
         """
 
+    def import_bytes(self, data: memoryview) -> tuple[Memory, int]:
+        """The host's own bytes, one or more, as memory that is only read, and at which byte of it they begin.
+
+        Nothing is copied. The memory keeps ``data`` alive until it is freed and the device no longer uses it; the bytes
+        must not change while work that reads them is pending. They count as no memory of the device.
+
+        Raises:
+            UnsupportedError: the device has memory of its own, or imports none of the host's, or not this.
+        """
+
+    def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
+        """The bytes of ``memory`` where they lie, after pending work that writes it, as a read-only array.
+
+        They show what later work writes. The array keeps them alive, also past ``free`` and ``close``: the device that
+        they lie on is destroyed after the last such array.
+
+        Raises:
+            UnsupportedError: the host does not see the memory.
+            DeviceTimeout: pending work outlasted the time limit.
+        """
+
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
         """Put ``data`` at byte ``offset``, after pending work that uses ``memory``.
 
         Raises:
-            DescriptorError: the bytes leave the memory.
+            DescriptorError: the bytes leave the memory, or it was imported.
             DeviceTimeout: pending work outlasted the time limit; nothing was written.
         """
 
@@ -131,7 +160,8 @@ class Runtime(Protocol):
         read and write after write of the same bytes, where every byte that a binding covers counts.
 
         Raises:
-            DescriptorError: a binding leaves its memory, or breaks the alignment or range of ``limits``.
+            DescriptorError: a binding leaves its memory, breaks the alignment or range of ``limits``, or writes to
+                memory that was imported.
             DeviceError: the module is damaged, or the driver refused it.
         """
 
@@ -139,7 +169,7 @@ class Runtime(Protocol):
         """Start the device's own copy of ``nbytes`` bytes, any number of them, in order with the kernels.
 
         Raises:
-            DescriptorError: the bytes leave a memory, or both are the same memory.
+            DescriptorError: the bytes leave a memory, both are the same memory, or ``dst`` was imported.
         """
 
     def batch(self) -> AbstractContextManager[None]:
@@ -156,4 +186,21 @@ class Runtime(Protocol):
         """What happened so far."""
 
     def close(self) -> None:
-        """Wait, then free everything; a second call does nothing. Memories freed later are harmless."""
+        """Wait, then free everything; a second call does nothing. Memories freed later are harmless.
+
+        What arrays of ``mapped_bytes`` lie over is freed with the last of them.
+        """
+
+
+class SharesNothing:
+    """The part of a ``Runtime`` that shares no memory with the host."""
+
+    def import_bytes(self, data: memoryview) -> NoReturn:
+        """See ``Runtime.import_bytes``."""
+        raise UnsupportedError(f"{type(self).__name__} imports no memory of the host, nor these {data.nbytes} bytes")
+
+    def mapped_bytes(self, memory: Memory) -> NoReturn:
+        """See ``Runtime.mapped_bytes``."""
+        raise UnsupportedError(
+            f"{type(self).__name__} hands out copies only, of this memory of {memory.nbytes} bytes too"
+        )

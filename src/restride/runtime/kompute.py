@@ -16,7 +16,7 @@ from restride.errors import DescriptorError, DeviceLost, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime.heap import HeapBudget
 from restride.runtime.host_bytes import as_bytes, require_copy, require_inside, writable_bytes
-from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory
+from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, SharesNothing
 from restride.runtime.kompute_device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
 from restride.runtime.kompute_memory import Buffer, BufferPool, KomputeMemory, require_size
 from restride.runtime.kompute_parameters import ParameterSlots, slot_bytes
@@ -27,7 +27,7 @@ from restride.runtime.modules import load_module
 _MOST_PUSH_WORDS = 32
 
 
-class KomputeRuntime:
+class KomputeRuntime(SharesNothing):
     """A ``Runtime`` on Kompute's package ``kp`` 0.9.0.
 
     It differs from the direct one where kp leaves no choice:

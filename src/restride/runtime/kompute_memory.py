@@ -99,6 +99,8 @@ class Buffer:
 class KomputeMemory:
     """A ``Memory``: a buffer of the pool until it is freed."""
 
+    readonly = False
+
     def __init__(self, pool: BufferPool, nbytes: int) -> None:
         self.pool = pool
         self._nbytes = nbytes

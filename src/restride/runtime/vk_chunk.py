@@ -18,9 +18,10 @@ class Chunk:
     """One driver allocation with the one buffer that covers it; mapped for its whole life where the host sees it.
 
     nbytes: of the buffer. allocated: of the allocation, which may be larger.
+    owner: the host's bytes that it was imported from, kept alive here, which the device only reads; else None.
     """
 
-    __slots__ = ("allocated", "buffer", "generation", "live", "memory", "nbytes", "serial", "top", "view")
+    __slots__ = ("allocated", "buffer", "generation", "live", "memory", "nbytes", "owner", "serial", "top", "view")
 
     def __init__(self, nbytes: int, allocated: int, buffer: Handle, memory: Handle) -> None:
         self.serial = next(_serials)
@@ -29,6 +30,7 @@ class Chunk:
         self.buffer = buffer
         self.memory = memory
         self.view: memoryview | None = None
+        self.owner: memoryview | None = None
         self.top = 0  # bytes handed out so far
         self.live = 0  # blocks in use
         self.generation = 0  # how often a slab started over

@@ -6,11 +6,12 @@ import os
 import sys
 
 from restride.errors import DeviceLost, UnsupportedError
-from restride.runtime.instance import PhysicalDevice, instance, open_devices
+from restride.runtime.instance import HOST_IMPORT, PhysicalDevice, instance, open_devices
 from restride.runtime.living import Living
 from restride.runtime.loader import Functions, Handle, array, package, struct
 
-_PORTABILITY_SUBSET = "VK_KHR_portability_subset"
+_EXTENSIONS = ("VK_KHR_portability_subset", HOST_IMPORT)
+"""Enabled where they exist; of the first, which is MoltenVK's, Vulkan demands it."""
 
 
 class LogicalDevice:
@@ -43,8 +44,7 @@ class LogicalDevice:
             queueCount=1,
             pQueuePriorities=array("float", [1.0]),
         )
-        # Vulkan wants it enabled wherever it exists (MoltenVK).
-        names = [array("char", _PORTABILITY_SUBSET.encode())] if _PORTABILITY_SUBSET in physical.extensions else []
+        names = [array("char", name.encode()) for name in _EXTENSIONS if name in physical.extensions]
         extensions = array("char *", names)
         create = struct(
             "VkDeviceCreateInfo",

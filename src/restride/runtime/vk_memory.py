@@ -20,9 +20,12 @@ class Block:
     used, written: the last submission that touches it, and that writes it; 0: none since it was handed out.
     epoch, reads, writes: for barriers, see ``vk_hazards``.
     pins: host copies under way.
+    is_lent: an array of the host's may lie over it, until it is taken back.
     """
 
-    __slots__ = ("chunk", "epoch", "generation", "nbytes", "offset", "pins", "reads", "used", "writes", "written")
+    __slots__ = (
+        "chunk", "epoch", "generation", "is_lent", "nbytes", "offset", "pins", "reads", "used", "writes", "written"
+    )  # fmt: skip
 
     def __init__(self, chunk: Chunk, offset: int, nbytes: int) -> None:
         self.chunk = chunk
@@ -30,6 +33,7 @@ class Block:
         self.nbytes = nbytes
         self.generation = chunk.generation
         self.pins = 0
+        self.is_lent = False
         self.reads: list[tuple[int, int]] = []
         self.writes: list[tuple[int, int]] = []
         self.renew()

@@ -38,7 +38,19 @@ def place(physical: PhysicalDevice, *, staging: bool | None) -> Placement:
     return Placement(device, host, staging)
 
 
-def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[bool, ...]]) -> int:
+def place_import(physical: PhysicalDevice, allowed: int) -> int:
+    """The memory type for pages of the host, of the set of types that the driver allows for them.
+
+    Raises:
+        UnsupportedError: the host and the device would not see each other's writes in any of them.
+    """
+    vulkan = package()
+    cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+    visible = vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+    return _best(physical, visible, lambda flags: (bool(flags & cached),), allowed)
+
+
+def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[bool, ...]], allowed: int = ~0) -> int:
     vulkan = package()
     plain = (
         vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
@@ -50,9 +62,11 @@ def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[b
     able = [
         (*rank(kind.flags), physical.heap_sizes[kind.heap], -index)
         for index, kind in enumerate(physical.memory_types)
-        if kind.flags & required == required and not kind.flags & ~plain
+        if kind.flags & required == required and not kind.flags & ~plain and allowed >> index & 1
     ]
     if not able:
         flags = [hex(kind.flags) for kind in physical.memory_types]
-        raise UnsupportedError(f"{physical.info.name} has no memory with properties {required:#x}, only {flags}")
+        raise UnsupportedError(
+            f"{physical.info.name} has no memory with properties {required:#x}, only {flags}, of which {allowed:#x}"
+        )
     return -int(max(able)[-1])

@@ -83,6 +83,11 @@ class Recorder:
                     or offset % self._limits.offset_alignment
                 ):
                     raise self._refused(spec, number, sizes[number])
+                if binding.writes and block.chunk.owner is not None:
+                    raise DescriptorError(
+                        f"binding {number} of kernel {spec.shader!r} writes to memory imported from the host, which is "
+                        f"only read"
+                    )
                 windows.append((block.chunk.serial, block.offset + offset, nbytes))
                 bound.append(block)
                 uses.append((block, offset, offset + nbytes, binding.writes))

@@ -3,47 +3,39 @@
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 
-from restride.errors import DeviceLost, OutOfDeviceMemory
+from restride.errors import DeviceLost
 from restride.kernel import Limits
-from restride.runtime.heap import HeapBudget, shared_budget
 from restride.runtime.instance import PhysicalDevice
 from restride.runtime.living import Living
-from restride.runtime.vk_chunk import Chunks
+from restride.runtime.vk_blocks import Blocks
 from restride.runtime.vk_descriptors import DescriptorSets
 from restride.runtime.vk_device import LogicalDevice
-from restride.runtime.vk_memory import Block, Pool
+from restride.runtime.vk_memory import Block
 from restride.runtime.vk_parameters import Parameters
 from restride.runtime.vk_placement import Placement
 from restride.runtime.vk_program import Pipelines
 from restride.runtime.vk_queue import Queue
 from restride.runtime.vk_record import Recorder
 
-SEPARATE_BUFFERS_VARIABLE = "RESTRIDE_SEPARATE_BUFFERS"
-"""Set: every memory has a buffer of its own, of its own size, for GPU-assisted validation. Slower."""
-
 _LEAST_TO_CLOSE = 5.0
 """Seconds that closing waits, however short the time limit: llvmpipe aborts the process that ends while it compiles."""
-
-_MOST_LEAVING_BYTES = 1 << 28
-"""Freed, but in use by the device: past this, an allocation waits for it instead of asking the driver for more."""
 
 
 class Session:
     """The parts of a runtime and the lock around them.
 
-    A memory that is freed, perhaps by the garbage collector in the middle of anything, only joins ``_freed``, which
-    needs no lock; whoever holds the lock next returns it to its pool.
+    A device that is closed while arrays lie over some of its memory is destroyed by the last of them.
     """
 
     _closed = True  # __del__ runs even if opening fails, or copying
+    _idle = False  # closed, and nothing is pending
+    at_exit = False
 
     def __init__(
         self,
@@ -58,33 +50,20 @@ class Session:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._guests = 0  # threads that wait or copy outside the lock
-        self._freed: deque[tuple[int, Block]] = deque()
-        self.in_use = 0  # bytes of live memories
         self.uploaded = self.downloaded = 0
         self.device = LogicalDevice(physical)
         with ExitStack() as parts:
             parts.callback(self.device.destroy)
             sets = DescriptorSets(self.device)
             parts.callback(sets.destroy)
-            heaps = [physical.memory_types[kind].heap for kind in (placement.device, placement.host)]
-            budget = HeapBudget(heap_bytes) if heap_bytes else shared_budget(physical, heaps[0])
-            budget.join(self)
-            separate = bool(os.environ.get(SEPARATE_BUFFERS_VARIABLE))
-            alignment = limits.offset_alignment
-            chunks = Chunks(self.device, placement.device, budget, sets.forget)
-            parts.callback(chunks.destroy_all)
-            self.pool = self.host_pool = Pool(chunks, alignment, budget.heap_bytes, separate=separate)
-            if placement.host != placement.device:
-                budget = shared_budget(physical, heaps[1])
-                budget.join(self)
-                chunks = Chunks(self.device, placement.host, budget, sets.forget)
-                parts.callback(chunks.destroy_all)
-                self.host_pool = Pool(chunks, alignment, budget.heap_bytes, separate=separate)
+            self.blocks = Blocks(self.device, placement, limits, heap_bytes, sets.forget)
+            self.blocks.join_budgets(self)
+            parts.callback(self.blocks.destroy_all)
             self.queue = Queue(self.device)
             parts.callback(self.queue.destroy)
             self.pipelines = Pipelines(self.device, module_source)
             parts.callback(self.pipelines.destroy)
-            self.parameters = Parameters(self.host_pool)
+            self.parameters = Parameters(self.blocks.host_pool)
             self.recorder = Recorder(self.device, limits, self.queue, self.pipelines, sets, self.parameters)
             self._parts = parts.pop_all()
         self._closed = False
@@ -100,17 +79,15 @@ class Session:
         """
         if self.device.dead:
             self.device.require_alive()
+        self.blocks.imports.let_go()
         return self._lock
 
     def enter(self) -> None:
         """First thing under the lock: raise if the device is gone, then take back what is finished and freed."""
         if self.device.dead:
             self.device.require_alive()
-        self._drain()
-        completed = self.queue.poll()
-        self.pool.collect(completed)
-        if self.host_pool is not self.pool:
-            self.host_pool.collect(completed)
+        self.blocks.drain()
+        self.blocks.collect(self.queue.poll())
 
     def allocate(self, nbytes: int) -> Block:
         """A block of the device's pool; waits for freed ones when the device's memory is short.
@@ -122,32 +99,45 @@ class Session:
         while True:
             with self.lock:
                 self.enter()
-                block = self.pool.reuse(nbytes)
-                if block is None and self.pool.leaving_bytes <= _MOST_LEAVING_BYTES:
-                    try:
-                        block = self.pool.grow(nbytes)
-                    except OutOfDeviceMemory:
-                        if not self.pool.leaving_bytes:
-                            raise
+                block = self.blocks.allocate(nbytes)
                 if block is not None:
-                    self.in_use += nbytes
                     return block
-                ticket = self.pool.last_use_of_leaving()
+                ticket = self.blocks.pool.last_use_of_leaving()
                 host_copies = ticket <= self.queue.completed
             if host_copies:
                 time.sleep(0.001)
             self.wait_for(ticket)
 
+    def import_bytes(self, data: memoryview) -> tuple[Block, int]:
+        """See ``Imports.make``."""
+        with self.lock:
+            self.enter()
+            return self.blocks.imports.make(data)
+
+    def lend(self, block: Block) -> None:
+        """An array is about to lie over the block: until it is taken back, closing does not free it."""
+        with self.lock:
+            self.enter()
+            self.blocks.lend(block)
+
     def take_back(self, nbytes: int, block: Block) -> None:
         """A memory was freed. Called from anywhere, finalizers included, so it never waits for the lock."""
-        if self.device.dead:
+        if self.at_exit or self.device.inherited or (self.device.dead and not block.is_lent):
             return
-        self._freed.append((nbytes, block))
-        if self._lock.acquire(blocking=False):
+        self.blocks.hand_back(nbytes, block)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        # Once more if something was freed just before the lock was: on a closed device nobody else comes.
+        while self.blocks.are_handed_back and self._lock.acquire(blocking=False):
             try:
-                self._drain()
+                self.blocks.drain()
+                self.blocks.imports.collect(self.queue.completed)
+                if self._idle:
+                    self._destroy_idle()
             finally:
                 self._lock.release()
+            self.blocks.imports.let_go()
 
     @contextmanager
     def pinned(self, block: Block, uploads: int = 0, downloads: int = 0) -> Iterator[None]:
@@ -180,12 +170,13 @@ class Session:
         self.device.require_alive()
         while ticket > self.queue.completed:
             self._wait_for_one(self.queue.completed + 1)
+        self.blocks.imports.let_go()
 
     def _wait_for_one(self, ticket: int) -> None:
         slot = None
         try:
             with self.lock:
-                self.device.require_alive()
+                self.enter()
                 slot = self.queue.enter_wait(ticket)
                 if slot is None:
                     return
@@ -196,13 +187,13 @@ class Session:
                 with self._lock:
                     self._leave()
                     self.queue.leave_wait(slot)
+                    self.blocks.imports.collect(self.queue.completed)
 
     def wait_for_freed(self) -> bool:
         """Wait until what was freed can be reused; True: something was."""
         with self.lock:
             self.enter()
-            freed = self.pool.leaving_bytes + self.host_pool.leaving_bytes
-            ticket = max(self.pool.last_use_of_leaving(), self.host_pool.last_use_of_leaving())
+            freed, ticket = self.blocks.leaving()
         if freed:
             self.wait_for(ticket)
         return freed > 0
@@ -211,7 +202,8 @@ class Session:
         """A block that the host sees, for the session's life."""
         with self.lock:
             self.enter()
-            return self.host_pool.reuse(nbytes) or self.host_pool.grow(nbytes)
+            pool = self.blocks.host_pool
+            return pool.reuse(nbytes) or pool.grow(nbytes)
 
     @contextmanager
     def room(self) -> Iterator[None]:
@@ -254,7 +246,21 @@ class Session:
             # Others see that it is dead, and leave.
             left = self._changed.wait_for(lambda: not self._guests, min(wait + 1, threading.TIMEOUT_MAX))
             if left and (was_lost or self.queue.drain(wait)):
-                self._parts.close()
+                self._idle = True
+                self._destroy_idle()
+            else:
+                self.blocks.imports.leave_to_driver()
+        self.blocks.imports.let_go()
+        self._tidy()
+
+    def _destroy_idle(self) -> None:
+        """Destroy everything, or while arrays lie over some of it, what is idle."""
+        self.blocks.drain()
+        if self.blocks.lent:
+            self.blocks.destroy_idle(self.queue.submitted)
+        else:
+            self._idle = False
+            self._parts.close()
 
     def trim_if_free(self) -> None:
         """Give idle memory back to the driver, unless a thread is busy here."""
@@ -262,8 +268,7 @@ class Session:
             return
         try:
             self.enter()
-            self.pool.trim()
-            self.host_pool.trim()
+            self.blocks.trim()
         except DeviceLost:
             # This device's, and another one asked: the next call here raises it.
             return
@@ -278,12 +283,6 @@ class Session:
         if self._closed:
             self._changed.notify_all()
 
-    def _drain(self) -> None:
-        while self._freed:
-            nbytes, block = self._freed.popleft()
-            self.in_use -= nbytes
-            self.pool.free(block)
-
 
 _open: Living[Session] = Living()
 
@@ -297,3 +296,5 @@ def _close_at_exit() -> None:
 def _close_all() -> None:
     for session in _open:
         session.close()
+        # Arrays that live on go with the process: too late for calls into the driver.
+        session.at_exit = True

@@ -6,54 +6,29 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from restride.errors import DescriptorError, DeviceNotFound, OutOfDeviceMemory
+import numpy as np
+import numpy.typing as npt
+
+from restride.errors import DescriptorError, DeviceNotFound, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import KernelSpec
-from restride.runtime.host_bytes import as_bytes, copy_bytes, require_copy, require_inside, writable_bytes
+from restride.runtime.host_bytes import (
+    as_bytes,
+    copy_bytes,
+    require_copy,
+    require_inside,
+    require_writable,
+    writable_bytes,
+)
 from restride.runtime.instance import physical_devices
 from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, rounded
 from restride.runtime.modules import load_module
 from restride.runtime.vk_clock import Clock, timed
 from restride.runtime.vk_copy import start_copy
+from restride.runtime.vk_hold import Hold, VulkanMemory, bytes_over
 from restride.runtime.vk_memory import Block
 from restride.runtime.vk_placement import place
 from restride.runtime.vk_session import Session
 from restride.runtime.vk_staging import Staging
-
-
-class VulkanMemory:
-    """Bytes on the device of one runtime."""
-
-    __slots__ = ("__weakref__", "_held", "_rounded", "nbytes", "session")
-
-    def __init__(self, session: Session, nbytes: int, rounded: int, block: Block) -> None:
-        self.session = session
-        self.nbytes = nbytes
-        self._rounded = rounded
-        self._held = [block]
-
-    @property
-    def block(self) -> Block:
-        """Where the bytes are.
-
-        Raises:
-            DescriptorError: the memory was freed.
-        """
-        try:
-            return self._held[0]
-        except IndexError:
-            raise DescriptorError(f"this memory of {self.nbytes} bytes was freed") from None
-
-    def free(self) -> None:
-        """Give the bytes back, once the device no longer uses them. A second call does nothing."""
-        # pop is atomic: of two threads one gets the block. A copy that failed half-way holds nothing at all.
-        try:
-            block = self._held.pop()
-        except (IndexError, AttributeError):
-            return
-        self.session.take_back(self._rounded, block)
-
-    def __del__(self) -> None:
-        self.free()
 
 
 class VulkanRuntime:
@@ -109,12 +84,30 @@ class VulkanRuntime:
         if nbytes < 0:
             raise DescriptorError(f"a memory has 0 bytes or more, nbytes is {nbytes}")
         size = rounded(nbytes)
-        return VulkanMemory(self._session, nbytes, size, self._session.allocate(size))
+        return VulkanMemory(Hold(self._session, self._session.allocate(size), size), nbytes)
+
+    def import_bytes(self, data: memoryview) -> tuple[VulkanMemory, int]:
+        """See ``Runtime.import_bytes``. Of no use to a device with memory of its own: it would read over the bus."""
+        self._require_in_place()
+        data = as_bytes(data)
+        if not data:
+            raise DescriptorError("there is nothing to import in 0 bytes")
+        block, offset = self._session.import_bytes(data)
+        return VulkanMemory(Hold(self._session, block, 0), offset + len(data)), offset
+
+    def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
+        """See ``Runtime.mapped_bytes``."""
+        self._require_in_place()
+        # Held from here on, whoever frees the memory meanwhile.
+        hold = self._hold_of(memory)
+        self._session.wait_for(hold.block.written)
+        return bytes_over(hold, memory.nbytes)
 
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
         """See ``Runtime.write``."""
         block = self._block_of(memory)
         data = as_bytes(data)
+        require_writable(memory)
         require_inside(memory, offset, len(data))
         with self._session.pinned(block, uploads=len(data)):
             self._session.wait_for(block.used)
@@ -149,6 +142,7 @@ class VulkanRuntime:
         """See ``Runtime.copy``."""
         source, target = self._block_of(src), self._block_of(dst)
         require_copy(src, dst, nbytes, src_offset, dst_offset)
+        require_writable(dst)
         if nbytes:
             start_copy(self._session, source, src_offset, target, dst_offset, nbytes)
 
@@ -175,15 +169,15 @@ class VulkanRuntime:
         session = self._session
         with session.lock:
             session.enter()
-            pools = {session.pool, session.host_pool}
+            blocks = session.blocks
             return Counters(
                 dispatches=self._dispatches,
                 pipelines=session.pipelines.created,
                 submissions=session.queue.submitted,
                 barriers=session.queue.barriers,
-                allocations=sum(pool.chunks.made for pool in pools),
-                bytes_allocated=sum(pool.chunks.nbytes for pool in pools),
-                bytes_in_use=session.in_use + session.parameters.bytes_in_use(session.queue.completed),
+                allocations=sum(pool.chunks.made for pool in blocks.pools),
+                bytes_allocated=sum(pool.chunks.nbytes for pool in blocks.pools),
+                bytes_in_use=blocks.in_use + session.parameters.bytes_in_use(session.queue.completed),
                 uploaded=session.uploaded,
                 downloaded=session.downloaded,
             )
@@ -214,7 +208,16 @@ class VulkanRuntime:
             finally:
                 session.parameters.settle(queue.last, queue.completed)
 
-    def _block_of(self, memory: Memory) -> Block:
+    def _require_in_place(self) -> None:
+        if self._staging is not None:
+            raise UnsupportedError(
+                f"{self.info.name} ({self.info.kind}) has memory of its own, which the host copies to"
+            )
+
+    def _hold_of(self, memory: Memory) -> Hold:
         if not isinstance(memory, VulkanMemory) or memory.session is not self._session:
             raise DescriptorError(f"a memory of {memory.nbytes} bytes belongs to another device")
-        return memory.block
+        return memory.hold
+
+    def _block_of(self, memory: Memory) -> Block:
+        return self._hold_of(memory).block

@@ -14,7 +14,8 @@ from restride.kernel import KernelSpec
 from restride.runtime import Memory, Runtime
 from restride.runtime.interface import rounded
 from restride.runtime.loader import struct
-from restride.runtime.vulkan import VulkanMemory, VulkanRuntime
+from restride.runtime.vk_hold import VulkanMemory
+from restride.runtime.vulkan import VulkanRuntime
 
 _MOST_BYTES = 1 << 18
 """Useful bytes. Of what does more, the call is a small part, and the kernels are restride's own."""

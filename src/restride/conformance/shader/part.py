@@ -7,6 +7,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from zlib import crc32
 
+import numpy as np
+import numpy.typing as npt
+
 from restride.choices import Elements, Transpose
 from restride.conformance.target import ShaderUnderTest
 from restride.kernel import KernelSpec, Limits
@@ -95,6 +98,14 @@ class RuntimeUnderTest:
         if not self._takes_part:
             raise TakesNoPart(f"{self._module} takes no part in it")
         self._runtime.read(memory, offset, out)
+
+    def import_bytes(self, data: memoryview) -> tuple[Memory, int]:
+        return self._runtime.import_bytes(data)
+
+    def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
+        if not self._takes_part:
+            raise TakesNoPart(f"{self._module} takes no part in it")
+        return self._runtime.mapped_bytes(memory)
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
         self._takes_part |= any(kernel.shader == self._module for kernel in kernels)
