@@ -58,6 +58,21 @@ layout(constant_id = 1) const bool NEIGHBOURS = false;
 
 const uint MOST_PLANES = 4;
 
+// The pairs are the same for every index, and differ from plane to plane, or along a four, at most: those of the planes are
+// loaded once for all invocations.
+layout(constant_id = 8) const bool PAIRS_OF_PLANES = false;
+vec2 src_pair_of[MOST_PLANES];
+vec2 dst_pair_of[MOST_PLANES];
+
+void load_pairs() {
+    [[unroll]] for (uint n = 0u; n < MOST_PLANES; ++n) {
+        if (PAIRS_OF_PLANES && n < PLANES) {
+            src_pair_of[n] = src_pair_at(dispatch.src_pairs + n * dispatch.src_pair_plane);
+            dst_pair_of[n] = dst_pair_at(dispatch.dst_pairs + n * dispatch.dst_pair_plane);
+        }
+    }
+}
+
 // A run of the source in words: up to 16 elements of 32 bits, or 4 of 64.
 uint run[4 * MOST_PLANES];
 
@@ -90,7 +105,7 @@ void load_run(uint offset) {
 }
 
 #ifdef IN_PLANES
-// Drops the first element, so that those of the next plane come to the places of this one's.
+// Brings the elements of the next plane to the places of this one's: the first one of all is dropped.
 void shift_run() {
     uint words = PLANES * SRC_WIDTH / 8u;
     [[unroll]] for (uint n = 0u; n < 4u * MOST_PLANES; ++n) {
@@ -112,7 +127,21 @@ uvec2 of_run(uint element) {
 
 uint old_word(uint word) { return dst[word]; }
 
+// Fours of the destination begin at multiples of four; those of 32 and 64 bits may begin anywhere.
+layout(constant_id = 9) const bool WHOLE_STORES = true;
+
 void store_four(uint offset, uvec2 four[4]) {
+    if (!WHOLE_STORES) {
+        [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+            if (DST_WIDTH == 64u) {
+                dst[2u * (offset + n)] = four[n].x;
+                dst[2u * (offset + n) + 1u] = four[n].y;
+            } else {
+                dst[offset + n] = four[n].x;
+            }
+        }
+        return;
+    }
     if (DST_WIDTH == 8u) {
         dst[offset / 4u] = four[0].x | four[1].x << 8 | four[2].x << 16 | four[3].x << 24;
     } else if (DST_WIDTH == 16u) {
@@ -125,10 +154,8 @@ void store_four(uint offset, uvec2 four[4]) {
     }
 }
 
-void make_four(uint offset) {
+void make_four(uint offset, vec2 src_pair, vec2 dst_pair) {
     uvec2 four[4];
-    vec2 src_pair = src_pair_at(pair_offset.x);
-    vec2 dst_pair = dst_pair_at(pair_offset.y);
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
         uvec2 bits = WIDE ? of_run(lane * PLANES) : load_src(src_offset + lane * dispatch.lane_stride);
         if (lane != 0u && has(SRC_PAIRS_ALONG_FOUR)) {
@@ -151,18 +178,29 @@ void make_fours(uint index) {
     }
 #ifdef IN_PLANES
     // A loop that stays one: a conversion is long, and compiled once for each element of a four as it is.
+    vec2 src_pairs[MOST_PLANES] = src_pair_of;
+    vec2 dst_pairs[MOST_PLANES] = dst_pair_of;
     [[dont_unroll]] for (uint plane = 0u; plane < PLANES; ++plane) {
-        make_four(dst_offset + plane * dispatch.plane_stride);
+        vec2 src_pair = PAIRS_OF_PLANES ? src_pairs[0] : src_pair_at(pair_offset.x);
+        vec2 dst_pair = PAIRS_OF_PLANES ? dst_pairs[0] : dst_pair_at(pair_offset.y);
+        make_four(dst_offset + plane * dispatch.plane_stride, src_pair, dst_pair);
         pair_offset += uvec2(dispatch.src_pair_plane, dispatch.dst_pair_plane);
         shift_run();
+        [[unroll]] for (uint n = 1u; n < MOST_PLANES; ++n) {
+            src_pairs[n - 1u] = src_pairs[n];
+            dst_pairs[n - 1u] = dst_pairs[n];
+        }
     }
 #else
-    make_four(dst_offset);
+    vec2 src_pair = PAIRS_OF_PLANES ? src_pair_of[0] : src_pair_at(pair_offset.x);
+    vec2 dst_pair = PAIRS_OF_PLANES ? dst_pair_of[0] : dst_pair_at(pair_offset.y);
+    make_four(dst_offset, src_pair, dst_pair);
 #endif
 }
 
 void main() {
     load_axes();
+    load_pairs();
     uint start = group_number() * gl_WorkGroupSize.x * FOURS_PER_INVOCATION;
     start += gl_LocalInvocationID.x * (NEIGHBOURS ? FOURS_PER_INVOCATION : 1u);
     uint step = NEIGHBOURS ? 1u : gl_WorkGroupSize.x;

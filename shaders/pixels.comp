@@ -1,8 +1,14 @@
-// Copy between pixels, CHANNELS elements side by side, and planes, of 8, 16 or 32 bits: four pixels an invocation, in whole fours.
+// Copy between rows of pixels, CHANNELS elements side by side, and rows of planes, of 8, 16 or 32 bits, wherever they begin.
 //
-// TO_PLANES: a run of the source becomes a four in each of CHANNELS planes, lane_stride apart in the destination. u8, three
-//   channels: 12 bytes rgbrgbrgbrgb become rrrr, gggg and bbbb. Otherwise the other way, lane_stride apart in the source.
-// What an index counts is fours of pixels; the axis of the channels is none of those walked.
+// Four groups of pixels an invocation, a group being as many pixels as a word has elements, so that it is CHANNELS words: one
+// of each plane. Where a row of the destination begins in the middle of a word, every word of it has elements of two groups.
+// So the group before those four is loaded too, and what is stored are these words, moved up by the elements before the row.
+// u8, three channels, a plane at offset 2: its first word is two bytes that are not its own and bytes 0 and 1 of the plane.
+//
+// TO_PLANES: a run of the source becomes a run in each of CHANNELS planes, lane_stride apart in the destination. Otherwise the
+//   other way, lane_stride apart in the source.
+// What axis 0 counts is chunks of four groups; dispatch.first is the pixels of a row.
+// WHOLE_LOADS, WHOLE_STORES: rows are whole chunks, and begin at a multiple of four words.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -10,57 +16,146 @@
 layout(local_size_x = 128) in;
 
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 0) readonly buffer Src2 { uvec2 src2[]; };
 layout(std430, binding = 0) readonly buffer Src4 { uvec4 src4[]; };
-layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
-layout(std430, binding = 1) writeonly buffer Dst2 { uvec2 dst2[]; };
-layout(std430, binding = 1) writeonly buffer Dst4 { uvec4 dst4[]; };
+layout(std430, binding = 1) buffer Dst { uint dst[]; };
+layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 
-layout(constant_id = 0) const uint WIDTH = 8;
 layout(constant_id = 1) const uint CHANNELS = 3;  // 2 to 4
+layout(constant_id = 2) const bool WHOLE_LOADS = false;
+layout(constant_id = 3) const bool WHOLE_STORES = false;
 
 const uint MOST_CHANNELS = 4;
-const uint LANES = 32u / WIDTH;
-const uint FOUR_WORDS = WIDTH / 8u;
+const uint GROUPS = 5;  // the first of them before those that are the invocation's own
+#define MOST_LOADED 24  // 4 * (5 + 1)
+#define MOST_MADE 17  // 4 * 4 + 1
 
 #include "dispatch.glsl"
+#include "elements.glsl"
+#include "rows.glsl"
 
-uint src_offset;
+const uint FOUR = 4u * LANES;  // elements of four words, and pixels of a chunk
 
-#define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
+uint src_offset, dst_offset, chunk;
+
+#define VISIT_AXIS(k) \
+    src_offset += coordinate * SRC(k); \
+    if (k == 0) { \
+        chunk = coordinate; \
+    }
 #include "axes.glsl"
 
-uint words[4 * MOST_CHANNELS];  // fours, one after the other
+// Words of a whole row. The chunk that a row of the destination may have behind the last one loads that instead, for nothing.
+void load_four(uint place, uint offset, bool is_behind) {
+    uvec4 four = src4[offset / FOUR - uint(is_behind)];
+    [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+        loaded[min(place + n, MOST_LOADED - 1u)] = four[n];
+    }
+}
 
-void load_four(uint place, uint offset) {
-    if (WIDTH == 8u) {
-        words[place] = src[offset / 4u];
-    } else if (WIDTH == 16u) {
-        uvec2 four = src2[offset / 4u];
-        words[2u * place] = four.x;
-        words[2u * place + 1u] = four.y;
-    } else {
-        uvec4 four = src4[offset / 4u];
-        [[unroll]] for (uint n = 0u; n < 4u; ++n) {
-            words[4u * place + n] = four[n];
+// Words 1 to `count`, with so many elements of the word before each in front of its own; they begin at 0 then.
+void move_up(uint count, uint elements) {
+    uint shift = elements * BITS;
+    [[unroll]] for (uint n = 0u; n + 1u < MOST_MADE; ++n) {
+        if (n < count) {
+            made[n] = LANES == 1u ? made[n + 1u] : made[n] >> 1 >> (31u - shift) | made[n + 1u] << shift;
         }
     }
 }
 
-uint element(uint index) {
-    return words[index / LANES] >> (index % LANES * WIDTH) & 0xFFFFFFFFu >> (32u - WIDTH);
-}
-
-void store_four(uint offset, uint four[4]) {
-    if (WIDTH == 8u) {
-        dst[offset / 4u] = four[0] | four[1] << 8 | four[2] << 16 | four[3] << 24;
-    } else if (WIDTH == 16u) {
-        dst2[offset / 4u] = uvec2(four[0] | four[1] << 16, four[2] | four[3] << 16);
+void store(uint count, uint offset, int low, int high) {
+    if (WHOLE_STORES) {
+        [[unroll]] for (uint n = 0u; n < MOST_CHANNELS; ++n) {
+            if (4u * n < count) {
+                uint first = 4u * n + 1u;
+                dst4[offset / FOUR + n] = uvec4(made[first], made[first + 1u], made[first + 2u], made[first + 3u]);
+            }
+        }
     } else {
-        dst4[offset / 4u] = uvec4(four[0], four[1], four[2], four[3]);
+        move_up(count, offset % LANES);
+        store_words(0u, count, offset / LANES, low, high);
     }
 }
+
+#ifdef TO_PLANES
+
+void load(int first, int pixels, int bottom, int top) {
+    int channels = int(CHANNELS);
+    if (!WHOLE_LOADS) {
+        load_words(0u, GROUPS * CHANNELS, src_offset - LANES * CHANNELS, src_offset + uint(bottom * channels),
+            src_offset + uint(top * channels + channels - 1));
+        return;
+    }
+    [[unroll]] for (uint n = 0u; n < MOST_CHANNELS; ++n) {
+        if (n < CHANNELS) {
+            load_four(CHANNELS + 4u * n, src_offset + (first < pixels ? n * FOUR : 0u), first >= pixels);
+        }
+    }
+    uvec4 before = src4[src_offset / FOUR - uint(chunk != 0u)];
+    [[unroll]] for (uint n = 0u; n < MOST_CHANNELS; ++n) {
+        if (n < CHANNELS) {
+            loaded[n] = before[4u - CHANNELS + n];
+        }
+    }
+}
+
+void make(int first, int pixels) {
+    [[unroll]] for (uint plane = 0u; plane < MOST_CHANNELS; ++plane) {
+        if (plane < CHANNELS) {
+            [[unroll]] for (uint group = 0u; group < GROUPS; ++group) {
+                made[group] = 0u;
+                [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+                    if (lane < LANES) {
+                        uint element = (group * LANES + lane) * CHANNELS + plane;
+                        made[group] |= in_lane(loaded_element(0u, element), lane);
+                    }
+                }
+            }
+            uint offset = dst_offset + plane * dispatch.lane_stride;
+            int outside = int(offset % LANES);
+            store(4u, offset, max(outside - first, 0), min(pixels - first + outside, int(FOUR)));
+        }
+    }
+}
+
+#else
+
+void load(int first, int pixels, int bottom, int top) {
+    [[unroll]] for (uint plane = 0u; plane < MOST_CHANNELS; ++plane) {
+        if (plane < CHANNELS) {
+            uint offset = src_offset + plane * dispatch.lane_stride;
+            uint place = plane * (GROUPS + 1u);
+            if (WHOLE_LOADS) {
+                load_four(place + 1u, offset, first >= pixels);
+                loaded[place] = src[offset / LANES - uint(chunk != 0u)];
+            } else {
+                load_words(place, GROUPS, offset - LANES, offset + uint(bottom), offset + uint(top));
+            }
+        }
+    }
+}
+
+void make(int first, int pixels) {
+    // Of the group before, the last word.
+    [[unroll]] for (uint word = 0u; word < MOST_MADE; ++word) {
+        if (word <= 4u * CHANNELS) {
+            made[word] = 0u;
+            [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+                if (lane < LANES) {
+                    uint element = (word + CHANNELS - 1u) * LANES + lane;
+                    uint bits = loaded_element(element % CHANNELS * (GROUPS + 1u), element / CHANNELS);
+                    made[word] |= in_lane(bits, lane);
+                }
+            }
+        }
+    }
+    int channels = int(CHANNELS);
+    int outside = int(dst_offset % LANES);
+    int high = min((pixels - first) * channels + outside, int(FOUR) * channels);
+    store(4u * CHANNELS, dst_offset, max(outside - first * channels, 0), high);
+}
+
+#endif
 
 void main() {
     load_axes();
@@ -69,33 +164,11 @@ void main() {
         return;
     }
     src_offset = dispatch.src_base;
-    uint dst_offset = dispatch.dst_base;
+    dst_offset = dispatch.dst_base;
     FOR_COORDINATES_OF_INDEX
-    [[unroll]] for (uint n = 0u; n < MOST_CHANNELS; ++n) {
-        if (n < CHANNELS) {
-#ifdef TO_PLANES
-            load_four(n, src_offset + 4u * n);
-#else
-            load_four(n, src_offset + n * dispatch.lane_stride);
-#endif
-        }
-    }
-    [[unroll]] for (uint n = 0u; n < MOST_CHANNELS; ++n) {
-        if (n < CHANNELS) {
-            uint four[4];
-            [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-#ifdef TO_PLANES
-                four[lane] = element(lane * CHANNELS + n);
-#else
-                uint place = 4u * n + lane;  // in the run
-                four[lane] = element(place % CHANNELS * 4u + place / CHANNELS);
-#endif
-            }
-#ifdef TO_PLANES
-            store_four(dst_offset + n * dispatch.lane_stride, four);
-#else
-            store_four(dst_offset + 4u * n, four);
-#endif
-        }
-    }
+    int first = int(chunk * FOUR);  // pixel of the row
+    int pixels = int(dispatch.first);
+    // Pixels of the row among those loaded, counted from `first` on: from -1 group to 4 groups.
+    load(first, pixels, max(-int(LANES), -first), min(int(FOUR), pixels - first) - 1);
+    make(first, pixels);
 }

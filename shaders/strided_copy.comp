@@ -24,6 +24,7 @@ layout(local_size_x = 128) in;
 
 #ifdef GATHER
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 0) readonly buffer Src4 { uvec4 src4[]; };
 #else
 layout(std430, binding = 0) readonly buffer Src { ELEMENT src[]; };
 #endif
@@ -49,12 +50,20 @@ const uint ELEMENTS_PER_INVOCATION = 4;
 // neighbouring invocations share a memory transaction.
 layout(constant_id = 0) const bool NEIGHBOURS = false;
 
+#ifdef GATHER
+// A flip, whose words are one 128-bit load, the last one first.
+layout(constant_id = 1) const bool REVERSED = false;
+#endif
+
 ELEMENT load(uint offset) {
 #if defined(FILL) && WORDS == 4
     return uvec2(dispatch.src_base, dispatch.lane_stride).xyxy;
 #elif defined(FILL)
     return dispatch.src_base;
 #elif defined(GATHER)
+    if (REVERSED) {
+        return src4[offset / 4].wzyx;
+    }
     uint stride = dispatch.lane_stride;
     return uvec4(src[offset], src[offset + stride], src[offset + 2 * stride], src[offset + 3 * stride]);
 #else

@@ -76,6 +76,8 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
         _strided(kernel, axes, windows, name)
     elif name in ("pixels_to_planes", "planes_to_pixels"):
         _pixels(kernel, axes, windows)
+    elif name == "element_rows":
+        _rows(kernel, axes, windows)
     elif name in ("convert_fours", "convert_planes"):
         _fours(kernel, axes, windows)
     elif name in ("resample", "resample_rows", "resample_along", "resample_across"):
@@ -100,6 +102,7 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.n
         put(windows[1].view(np.uint32), places.ravel(), np.ascontiguousarray(taken).view(np.uint32))
     elif "gather" in name:
         lanes = np.arange(4) * signed(lane_stride)
+        assert not kernel.constants[1] or (signed(lane_stride) == -1 and not ((src_base + src - 3) % 4).any())
         taken = at(windows[0].view(np.uint32), signed(src_base) + src[:, None] + lanes)
         put(out, dst_base + dst, np.ascontiguousarray(taken).view("V16")[:, 0])
     else:
@@ -147,19 +150,48 @@ def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[n
 
 
 def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
-    """pixels.comp: fours of a run on one side, a four in each plane on the other, all of them whole and aligned."""
-    bits, channels = kernel.constants[:2]
-    src_base, dst_base, _, _, plane_stride = kernel.push
+    """pixels.comp: of the words of a row, from that of its first element on, the elements that are its own."""
+    bits, channels, whole_loads, whole_stores = kernel.constants[:4]
+    src_base, dst_base, _, row, plane_stride = kernel.push
     assert 2 <= channels <= 4
-    src, dst, _ = walk(pieces(kernel, 128), axes)
-    pixel, channel = np.meshgrid(np.arange(4), np.arange(channels))
-    run, planes = pixel * channels + channel, channel * signed(plane_stride) + pixel
-    steps = (run, planes) if kernel.shader == "pixels_to_planes" else (planes, run)
-    starts = (signed(src_base) + src, dst_base + dst)
-    assert not any((start % 4).any() for start in (*starts, np.array([plane_stride])))
-    read, written = (start[:, None, None] + step for start, step in zip(starts, steps, strict=True))
+    lanes = 32 // bits
+    chunk = 4 * lanes
+    src, dst, coordinates = walk(pieces(kernel, 128), axes)
+    src, dst, first = (offset[:, None] for offset in (signed(src_base) + src, dst_base + dst, coordinates[0] * chunk))
+    planes = np.arange(channels) * signed(plane_stride)
+    to_planes = kernel.shader == "pixels_to_planes"
+    if to_planes:
+        starts = (dst + planes)[..., None]
+        element = np.arange(chunk) - starts % lanes
+        pixel, channel, written = element, np.arange(channels)[:, None], starts + element
+        first, src = first[..., None], src[..., None]
+    else:
+        element = np.arange(chunk * channels) - dst % lanes
+        pixel, channel, written = element // channels, element % channels, dst + element
+    of_row = (first + pixel >= 0) & (first + pixel < row)
+    read = src + (pixel * channels + channel if to_planes else channel * signed(plane_stride) + pixel)
+    sides = ((whole_loads, src, not to_planes), (whole_stores, dst, to_planes))
+    for is_whole, start, has_planes in sides:
+        assert not is_whole or not ((start % chunk).any() or row % chunk or (has_planes and plane_stride % chunk))
     source, target = (window.view(f"u{bits // 8}") for window in windows)
-    put(target, written.ravel(), at(source, read.ravel()))
+    put(target, written[of_row], at(source, read[of_row]))
+
+
+def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
+    """element_rows.comp: the same, of rows whose elements are a step apart in the source."""
+    bits, step, is_aligned = kernel.constants[:3]
+    src_base, dst_base, _, row, _ = kernel.push
+    lanes = 32 // bits
+    chunk = 4 * lanes
+    src, dst, coordinates = walk(pieces(kernel, 128), axes)
+    src, dst, first = (offset[:, None] for offset in (signed(src_base) + src, dst_base + dst, coordinates[0] * chunk))
+    element = np.arange(chunk) - dst % lanes
+    of_row = (first + element >= 0) & (first + element < row)
+    lowest = src + min(signed(step) * (chunk - 1), 0)
+    assert 1 <= abs(signed(step)) <= 4
+    assert not is_aligned or not ((lowest % chunk).any() or (dst % chunk).any() or row % chunk)
+    source, target = (window.view(f"u{bits // 8}") for window in windows)
+    put(target, (dst + element)[of_row], at(source, (src + signed(step) * element)[of_row]))
 
 
 def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
@@ -228,7 +260,7 @@ def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> 
 def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
     """convert.comp with FOURS: four neighbours of the destination in each plane, by loads and stores of whole words."""
     push = ScaledPush(*kernel.push)
-    steps, planes, is_run = kernel.constants[5:8]
+    steps, planes, is_run, _, is_aligned = kernel.constants[5:10]
     assert 1 < planes <= 4 if "planes" in kernel.shader else planes == 1
     src, dst, coordinates = walk(pieces(kernel, 512), axes)
     pairs = pair_places(kernel, axes, coordinates, len(dst))
@@ -243,7 +275,8 @@ def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) 
     else:
         taken = (src + lane * signed(push.lane_stride) + 0 * plane) % (1 << 32)
     made = dst + plane * push.plane_stride + lane
-    assert not (made[..., 0] % 4).any()
+    assert not is_aligned or not (made[..., 0] % 4).any()
+    assert is_aligned or kernel.constants[0] >= 32
     its_pairs = [
         np.broadcast_to(start[:, None, None] + plane * by_plane + lane * along_four, made.shape).ravel() % (1 << 32)
         for start, by_plane, along_four in (
@@ -253,7 +286,7 @@ def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) 
     ]
     # A word of up to 128 bits is inside its window or not read at all.
     for window, dtype, offsets, is_wide in zip(
-        windows, kernel_types(kernel), (taken, made), (is_run, True), strict=True
+        windows, kernel_types(kernel), (taken, made), (is_run, is_aligned), strict=True
     ):
         unit = min(4 * dtype.itemsize, 16)
         assert not is_wide or ((offsets * dtype.itemsize // unit + 1) * unit <= len(window)).all()

@@ -152,13 +152,18 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
         ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "planes_to_pixels"),  # RGBA
         ("f16[2,3,32,32]{1,3,2,0}", "f16[2,3,32,32]{3,2,1,0}", "pixels_to_planes"),
         ("u8[2,8,32,32]{3,2,1,0}", "u8[2,8,32,32]{1,3,2,0}", "transpose_8_aligned"),
-        ("u8[3,31,31]", "u8[3,31,31]{0,2,1}", "element_copy"),  # planes of 961 bytes
+        ("u8[3,5,31]{strides=(155,31,1)}", "u8[3,5,31]{strides=(1,94,3)}", "planes_to_pixels"),  # rows of 94 bytes
+        ("u8[3,3,5]", "u8[3,3,5]{0,2,1}", "element_copy"),  # planes of 15 bytes
         ("u8[64,127]{1,0}", "u8[64,127]{0,1}", "element_copy"),
         ("u8[64,128]{strides=(-128,1),offset=8064}", "u8[64,128]{0,1}", "transpose_8_aligned"),
         ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "element_copy"),
+        ("u8[5,17]{strides=(17,-1),offset=16}", "u8[5,17]", "element_rows"),
+        ("u8[5,16]{strides=(16,-1),offset=15}", "u8[5,16]", "element_copy"),
+        ("f16[5,9]{strides=(36,4)}", "f16[5,9]", "element_rows"),
+        ("f16[5,9]{strides=(45,5)}", "f16[5,9]", "element_copy"),
     ],
 )
-def test_narrow_elements_go_in_whole_aligned_fours_where_they_can(src, dst, shader):
+def test_narrow_elements_go_in_whole_words_where_they_can(src, dst, shader):
     (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
     assert kernel.shader == shader
 
@@ -297,12 +302,12 @@ def test_a_table_of_a_huge_stride_is_right_modulo_32_bits():
 
 
 def test_axes_are_told_by_the_storage_buffer_and_their_number_by_a_constant():
-    src = TensorDesc("f32", (2, 3, 5), (15, 1, 3))
+    src = TensorDesc("f32", (2, 3, 5), (20, 1, 4))
     (kernel,) = copy_kernels(src, TensorDesc("f32", (2, 3, 5)), ROOMY)
     words = np.frombuffer(kernel.parameters, np.uint32).tolist()
     assert kernel.constants == (1, *[0] * 14, 3)
     assert words[0] == 3
-    assert [words[row : row + 3] for row in (8, 20, 32)] == [[5, 3, 1], [3, 1, 5], [2, 15, 15]]
+    assert [words[row : row + 3] for row in (8, 20, 32)] == [[5, 4, 1], [3, 1, 5], [2, 20, 15]]
 
 
 def test_a_divisor_is_exact_up_to_two_to_the_31():

@@ -185,6 +185,21 @@ def test_other_strides_are_read_element_by_element_and_written_by_four(src, dst)
     assert push.plane_stride == 0
 
 
+@pytest.mark.parametrize("dst", ["f32[6,12]{strides=(13,1),offset=0}", "s64[6,12]{strides=(-14,1),offset=70}"])
+def test_fours_of_whole_words_may_begin_anywhere(dst):
+    shader, kernel, _ = only(planned("u8[6,12]", dst, src_scale=3))
+    assert (shader, kernel.constants[9]) == ("convert_fours", 0)
+
+
+@pytest.mark.parametrize(
+    ("dst", "shaders"), [("f32", ["convert_planes", "convert_elements"]), ("f16", ["convert_elements"])]
+)
+def test_planes_of_an_odd_size_are_cut_where_their_last_four_ends(dst, shaders):
+    kernels = planned("u8[3,31,37]{0,2,1}", f"{dst}[3,31,37]", src_scale=np.array([3, 0.5, 7]).reshape(-1, 1, 1))
+    assert [kernel.shader for kernel in kernels] == shaders
+    assert kernels[0].constants[9] == 0
+
+
 @pytest.mark.parametrize(
     "dst",
     [
@@ -192,7 +207,7 @@ def test_other_strides_are_read_element_by_element_and_written_by_four(src, dst)
         "u8[6,12]{strides=(13,1),offset=0}",  # rows begin between words
         "u8[6,12]{strides=(12,1),offset=2}",
         "u8[6,12]{strides=(24,2),offset=0}",
-        "s64[6,12]{strides=(-14,1),offset=70}",
+        "s64[6,12]{strides=(-28,2),offset=140}",
     ],
 )
 def test_what_is_not_in_whole_fours_is_written_element_by_element(dst):

@@ -138,6 +138,8 @@ def test_steps_have_the_same_numbers():
     [
         "strided_copy.comp",
         "element_copy.comp",
+        "element_rows.comp",
+        "pixels.comp",
         "digit_copy.comp",
         "resample.comp",
         "resample_rows.comp",

@@ -50,10 +50,11 @@ void load_axes() {
 }
 
 // From an index to its coordinates, visiting each, and the destination offset.
-// Index 7 of sizes (3, 4) is coordinates (1, 3): 7 - 4 * (7 / 4) = 3 on axis 0, then 1 on axis 1.
+// Index 7 of sizes (3, 4) is coordinates (1, 3): 7 - 4 * (7 / 4) = 3 on axis 0, then 1 on axis 1, with no division: behind the
+// outermost axis nothing is left.
 #define NEXT_COORDINATE(k) \
     IF_AXIS(k) { \
-        uint rest = DIVIDE_BY_SIZE(index, k); \
+        uint rest = k + 1 == RANK ? 0u : DIVIDE_BY_SIZE(index, k); \
         uint coordinate = index - rest * SIZE(k); \
         dst_offset += coordinate * DST(k); \
         VISIT_AXIS(k) \

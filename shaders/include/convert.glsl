@@ -172,28 +172,37 @@ uvec2 integer_of(bool negative, uvec2 magnitude, bool beyond, uint type, bool sa
     return uvec2((negative ? 0u - magnitude.x : magnitude.x) & (0xFFFFFFFFu >> (32u - width_of(type))), 0u);
 }
 
+// Clamped to a type of 8 or 16 bits: below 2^16 both a whole number and what is left of it are exact in f32, everywhere.
+uint small_integer_of_f32(uint bits, uint type, uint rounding) {
+    bool negative = bits >= 0x80000000u;
+    uint least = floatBitsToUint(float(most_of(type, true)));
+    uint most = floatBitsToUint(float(most_of(type, false)));
+    float magnitude = uintBitsToFloat(min(bits & 0x7FFFFFFFu, negative ? least : most));
+    int whole = int(magnitude);
+    precise float left = magnitude - float(whole);
+    // 0.5 is 0x3F000000; halves go up from odd numbers, or always, or never.
+    bool is_up = floatBitsToInt(left) > 0x3F000000 - (rounding == NEAREST_EVEN ? whole & 1 : 1);
+    whole += int(rounding != TRUNCATE && is_up);
+    whole = is_signed(type) && negative ? -whole : whole;
+    return is_nan(bits) ? 0u : uint(whole) & (0xFFFFFFFFu >> (32u - width_of(type)));
+}
+
 // Of at most 32 bits. The value is significand * 2^(exponent - 150): 1.0 is 2^23 * 2^-23, and 23 bits go to the right.
 uint integer_of_f32(uint bits, uint type, uint rounding, bool saturate) {
+    if (saturate && width_of(type) < 32u) {
+        return small_integer_of_f32(bits, type, rounding);
+    }
     bool negative = bits >= 0x80000000u;
     uint magnitude = bits & 0x7FFFFFFFu;
-    bool is_clamped = saturate && width_of(type) < 32u;
-    if (is_clamped) {  // first, so that nothing is left to go to the left
-        magnitude = min(magnitude, floatBitsToUint(float(most_of(type, negative))));
-    }
     uint exponent = magnitude >> 23;
     uint significand = (magnitude & 0x7FFFFFu) | 0x800000u;
     uint to_right = 150u - clamp(exponent, 125u, 150u);
     uint fraction = to_right == 0u ? 0u : significand << (32u - to_right);
     uint whole = significand >> to_right;
     whole += uint(rounds_up(fraction, false, (whole & 1u) == 1u, rounding));
-    if (is_nan(bits)) {
-        return 0u;
-    }
-    if (is_clamped) {
-        return (negative ? 0u - whole : whole) & (0xFFFFFFFFu >> (32u - width_of(type)));
-    }
     uint low = exponent <= 150u ? whole : exponent < 182u ? significand << (exponent - 150u) : 0u;
-    return integer_of(negative, uvec2(low, 0u), exponent >= 159u, type, saturate).x;
+    uint made = integer_of(negative, uvec2(low, 0u), exponent >= 159u, type, saturate).x;
+    return is_nan(bits) ? 0u : made;
 }
 
 // Of any width. The value is significand * 2^(exponent - 1075).

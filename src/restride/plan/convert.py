@@ -47,14 +47,15 @@ def _walks(src: TensorDesc, dst: TensorDesc, pairs: Pairs) -> tuple[Walk, ...] |
 
 
 def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
-    """A run of elements, cut where its last four ends, if that pays: 10,002 elements are 10,000, and 2 more."""
-    rest = problem.count % 4
-    is_run = len(problem.axes) == 1 and problem.axes[0].dst == 1 and problem.dst_offset % 4 == 0
-    if is_run and 0 < rest < problem.count and limits.allow(2, problem.count):
-        yield part_of(problem, 0, 0, problem.count - rest)
-        yield part_of(problem, 0, problem.count - rest, rest)
-    else:
-        yield problem
+    """Rows of elements, cut where their last four ends, if that pays: 10,002 elements are 10,000, and 2 more."""
+    size = problem.axes[0].size if problem.axes else 0
+    rest = size % 4
+    if 0 < rest < size and limits.allow(2, problem.count):
+        whole = part_of(problem, 0, 0, size - rest)
+        if _fours(whole) is not None:
+            yield from (whole, part_of(problem, 0, size - rest, rest))
+            return
+    yield problem
 
 
 def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> KernelSpec:
@@ -101,22 +102,26 @@ class _Fours(NamedTuple):
 
     axes: what is walked from four to four. lane: the axis of the four. plane: the axis of the planes.
     is_run: the elements of all planes lie together in the source, and begin where a four of it does.
+    is_aligned: in the destination every four begins at a multiple of four.
     """
 
     axes: tuple[Axis, ...]
     lane: Axis
     plane: Axis
     is_run: bool
+    is_aligned: bool
 
     def constants(self, conversion: Conversion) -> tuple[int, ...]:
-        """Specialization constants 2 to 7."""
+        """Specialization constants 2 to 9."""
         *types, steps = conversion.constants
         along_four = [bool(step) * bit for step, bit in zip(self.lane.pairs, PAIRS_ALONG_FOUR, strict=True)]
-        return (*types, steps + sum(along_four), self.plane.size, int(self.is_run))
+        pairs_of_planes = all(axis.pairs == (0, 0) for axis in self.axes)
+        flags = (self.is_run, pairs_of_planes, self.is_aligned)
+        return (*types, steps + sum(along_four), self.plane.size, *map(int, flags))
 
 
 def _fours(problem: Problem) -> _Fours | None:
-    """Whole words of the destination, four elements at a time, where each row of it is made of those.
+    """Four elements of the destination at a time, where each row of it is made of fours that are whole words.
 
     u8 NHWC [2,4,3] to planes: axes (size 8, src 3, dst 1) and (size 3, src 1, dst 8). A four of pixels are 12 bytes of
     the source: four elements for each of three planes that are 8 apart. One axis is left: (size 2, src 12, dst 4).
@@ -124,7 +129,8 @@ def _fours(problem: Problem) -> _Fours | None:
     if not problem.axes:
         return None
     lane, *outer = problem.axes
-    if lane.dst != 1 or lane.size % 4 or problem.dst_offset % 4 or any(axis.dst % 4 for axis in outer):
+    is_aligned = not any(start % 4 for start in (problem.dst_offset, *(axis.dst for axis in outer)))
+    if lane.dst != 1 or lane.size % 4 or not (is_aligned or problem.itemsize >= 4):
         return None
     plane = Axis(1, 0, 0)
     if lane.src in range(2, _MOST_PLANES + 1) and problem.src_itemsize <= 4:
@@ -135,4 +141,4 @@ def _fours(problem: Problem) -> _Fours | None:
     if not is_run:
         plane, others = Axis(1, 0, 0), outer
     by_four = replace(lane, size=lane.size // 4, src=4 * lane.src, dst=4, pairs=moved((0, 0), lane, 4))
-    return _Fours((*([by_four] if by_four.size > 1 else []), *others), lane, plane, is_run)
+    return _Fours((*([by_four] if by_four.size > 1 else []), *others), lane, plane, is_run, is_aligned)

@@ -10,7 +10,8 @@ from restride.plan.axes import Axis, Problem, widen
 from restride.plan.boxes import bind, boxes, rows_of_groups
 from restride.plan.elements import GROUP_SIZE, plan_elements
 from restride.plan.parameters import Push, constants_for, pack_parameters, word
-from restride.plan.pixels import copy_pixels, pixels_of
+from restride.plan.pixels import copy_pixels, pixels_of, whole_chunks
+from restride.plan.rows import are_rows, copy_rows
 from restride.plan.transpose import axis_with_too_many_groups, transpose, transposed_axes
 from restride.plan.transpose_shared import axis_with_too_many_tiles, shared_axes, transpose_shared
 
@@ -24,7 +25,12 @@ RUN_WIDTHS = (32, 128)
 def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that copy ``problem``, every element bit for bit, from memory 0 to memory 1."""
     problem = widen(problem, limits.widest_element)
-    return tuple(kernel for box in boxes(problem, limits, _axis_to_cut) for kernel in _copy_box(box, limits))
+    return tuple(
+        kernel
+        for box in boxes(problem, limits, _axis_to_cut)
+        for part in whole_chunks(box, limits)
+        for kernel in _copy_box(part, limits)
+    )
 
 
 def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
@@ -44,6 +50,8 @@ def _copy_box(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
         yield transpose_shared(problem, shared, limits)
     elif pair is not None:
         yield transpose(problem, pair, limits)
+    elif limits.shortcuts and are_rows(problem):
+        yield copy_rows(problem, limits)
     elif problem.itemsize < 4:
         yield from plan_elements(problem, limits, "element_copy")
     else:
@@ -65,6 +73,7 @@ def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
         scattered = _scattered_axis(problem)
         if limits.shortcuts and _can_gather(problem):
             shader, axes = "strided_gather_128", _gathered(axes)
+            kernel = (*kernel, int(_is_reversed(problem)))
             push = Push(bound.src_base, bound.dst_base // 4, problem.count // 4, 0, word(problem.axes[0].src))
         elif limits.shortcuts and scattered is not None:
             shader, axes = "strided_scatter_128", _scattered(axes, scattered)
@@ -81,6 +90,13 @@ def _can_gather(problem: Problem) -> bool:
     inner, *outer = problem.axes
     aligned = problem.dst_offset % 4 == 0 and all(axis.dst % 4 == 0 for axis in outer)
     return inner.dst == 1 and inner.size % 4 == 0 and aligned
+
+
+def _is_reversed(problem: Problem) -> bool:
+    """True where the four words of every store are one aligned 128-bit load, the last one first."""
+    inner, *outer = problem.axes
+    lowest = problem.src_offset - 3  # of the first four
+    return inner.src == -1 and not any(offset % 4 for offset in (lowest, *(axis.src for axis in outer)))
 
 
 def _gathered(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:

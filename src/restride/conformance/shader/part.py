@@ -41,7 +41,8 @@ _STEERED = {
     "transpose_shared_16": (2, True),
     "transpose_shared_32": (4, True),
     "transpose_shared_64": (8, True),
-    "element_copy": (1, True),
+    "element_copy": (1, False),
+    "element_rows": (1, True),
 }
 """``widest_element`` and ``shortcuts`` with which most problems reach a module; absent: any."""
 
