@@ -1,26 +1,25 @@
-// Transpose of elements of 8, 16 or 32 bits (WIDTH) through registers: the innermost axes of source and destination differ.
+// Transpose of elements of 8, 16, 32 or 64 bits (WIDTH) through registers: the innermost axes of source and destination differ.
 //
-// Axis a is contiguous in the destination, axis b in the source. An invocation reads 4 runs of 4 along b and writes 4 runs
-// of 4 along a, so both sides move four elements at a time. The axes left over are the axes of axes.glsl, one box of them
-// along z. ALIGNED: every size, stride and base is a multiple of 4; else word by word with a bounds check.
+// Axis a is contiguous in the destination, axis b in the source. An invocation reads rows of FOUR elements along b, four words
+// each, and writes a row of A_WORDS words along a for each of them. The axes left over are those of axes.glsl, one box of
+// them along z. Strides may be negative: what wraps comes back, and is divided afterwards.
+// ALIGNED: sizes, strides and bases are multiples of 16 bytes, and all of it is loads and stores of 16 bytes.
 //   4x4 of a 4096x4096 transpose: reads src[4096 * a + b .. b + 3] for a..a+3, writes dst[4096 * b + a .. a + 3] for b..b+3.
+// Else rows begin anywhere. Of each row of the destination the whole words are written; what is left at its ends, bytes of
+// words that it shares with its neighbours, is another kernel's.
+//   Row b of bytes begins at dst[4093 * b], for b = 1 the second byte of word 1023: the first whole word is 1024, its
+//   elements a = 3..6. So block a = 0 reads the LANES - 1 rows past its 8 as well, and writes elements 3..10.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-// 2 blocks along a and 32 along b: the fastest of eight shapes on llvmpipe (Mesa 22.3), where a group is one thread.
-layout(local_size_x = 2, local_size_y = 32) in;
+// 2^across blocks along a, the rest along b. Runs of 256 bytes along a are twice as fast as of 64 on llvmpipe (Mesa 22.3)
+// wherever rows of the destination begin inside cache lines.
+layout(local_size_x = 64) in;
 
 #ifdef ALIGNED
-#if WIDTH == 8
-#define FOUR uint
-#elif WIDTH == 16
-#define FOUR uvec2
-#else
-#define FOUR uvec4
-#endif
-layout(std430, binding = 0) readonly buffer Src { FOUR src[]; };
-layout(std430, binding = 1) writeonly buffer Dst { FOUR dst[]; };
+layout(std430, binding = 0) readonly buffer Src { uvec4 src[]; };
+layout(std430, binding = 1) writeonly buffer Dst { uvec4 dst[]; };
 #else
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
@@ -32,56 +31,97 @@ layout(push_constant) uniform Dispatch {
     uint dst_base;
     uint a_size;
     uint b_size;
-    uint a_src;  // source stride of axis a
-    uint b_src;  // source stride of axis b: 1, or -1 when not ALIGNED
-    uint b_dst;  // destination stride of axis b
+    uint a_src;   // source stride of axis a
+    uint b_dst;   // destination stride of axis b, whose source stride is 1
+    uint across;  // binary logarithm of the blocks of a group along a
 } dispatch;
 
 #define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
 
-#ifdef ALIGNED
+const uint FOUR = 128 / WIDTH;                      // elements in four words
+const uint LANES = WIDTH < 32 ? 32 / WIDTH : 1;     // elements in a word, if it has any whole ones
+const uint ELEMENT_WORDS = WIDTH < 32 ? 1 : WIDTH / 32;
 
-// Element n of each of four runs, side by side.
-FOUR column(FOUR runs[4], uint n) {
-#if WIDTH == 8
-    uvec4 bytes = uvec4(runs[0], runs[1], runs[2], runs[3]) >> 8u * n & 0xFFu;
-    return bytes.x | bytes.y << 8 | bytes.z << 16 | bytes.w << 24;
-#elif WIDTH == 16
-    uvec4 halves = uvec4(runs[0][n / 2u], runs[1][n / 2u], runs[2][n / 2u], runs[3][n / 2u]) >> 16u * (n % 2u) & 0xFFFFu;
-    return uvec2(halves.x | halves.y << 16, halves.z | halves.w << 16);
+#if defined(ALIGNED) || WIDTH >= 32
+const uint A_WORDS = 4;
 #else
-    return uvec4(runs[0][n], runs[1][n], runs[2][n], runs[3][n]);
+const uint A_WORDS = 2;  // takes half as long to compile, and a row of the destination fills more of its blocks
+#endif
+const uint A_BLOCK = A_WORDS / ELEMENT_WORDS * LANES;
+#if defined(ALIGNED) || WIDTH >= 32
+const uint ROWS = A_BLOCK;
+const uint READ_ROWS = ROWS;
+#else
+const uint ROWS = A_BLOCK + LANES;
+const uint READ_ROWS = ROWS - 1;  // of the last one nothing is written
+#endif
+
+uvec4 rows[ROWS];
+
+// Words to the same words of the transposed block: of LANES rows as many words, word for word.
+void turn_words() {
+#if WIDTH == 8
+    // First halves of words change places, then bytes of halves.
+    [[unroll]] for (uint n = 0; n < ROWS; n += 4) {
+        uvec4 x = rows[n] & 0xFFFFu | rows[n + 2] << 16, z = rows[n] >> 16 | rows[n + 2] & 0xFFFF0000u;
+        uvec4 y = rows[n + 1] & 0xFFFFu | rows[n + 3] << 16, w = rows[n + 1] >> 16 | rows[n + 3] & 0xFFFF0000u;
+        rows[n] = x & 0x00FF00FFu | (y & 0x00FF00FFu) << 8;
+        rows[n + 1] = x >> 8 & 0x00FF00FFu | y & 0xFF00FF00u;
+        rows[n + 2] = z & 0x00FF00FFu | (w & 0x00FF00FFu) << 8;
+        rows[n + 3] = z >> 8 & 0x00FF00FFu | w & 0xFF00FF00u;
+    }
+#elif WIDTH == 16
+    [[unroll]] for (uint n = 0; n < ROWS; n += 2) {
+        uvec4 x = rows[n], y = rows[n + 1];
+        rows[n] = x & 0xFFFFu | y << 16;
+        rows[n + 1] = x >> 16 | y & 0xFFFF0000u;
+    }
 #endif
 }
 
-void copy_block(uint src_offset, uint dst_offset) {
-    FOUR runs[4];
-    [[unroll]] for (uint a = 0u; a < 4u; ++a) {
-        // a_src may be negative, and a wrapped sum divides right where a wrapped stride does not.
-        runs[a] = src[(src_offset + a * dispatch.a_src) / 4u];
-    }
-    [[unroll]] for (uint b = 0u; b < 4u; ++b) {
-        dst[(dst_offset + b * dispatch.b_dst) / 4u] = column(runs, b);
-    }
+// Word n of the transposed row b, once words are turned.
+uint word_at(uint b, uint n) {
+    return rows[n / ELEMENT_WORDS * LANES + b % LANES][b / LANES * ELEMENT_WORDS + n % ELEMENT_WORDS];
+}
+
+#ifdef ALIGNED
+
+void read_row(uint n, uint row, uint b) { rows[n] = src[(row + b) / FOUR]; }
+
+void write_row(uint n, uint row, uint a, uint end) {
+    dst[(row + a) / FOUR] = uvec4(word_at(n, 0), word_at(n, 1), word_at(n, 2), word_at(n, 3));
 }
 
 #else
 
-void copy_block(uint src_offset, uint dst_offset, uint a_count, uint b_count) {
-    uint block[4][4];
-    [[unroll]] for (uint a = 0; a < 4; ++a) {
-        [[unroll]] for (uint b = 0; b < 4; ++b) {
-            if (a < a_count && b < b_count) {
-                block[b][a] = src[src_offset + a * dispatch.a_src + b * dispatch.b_src];
-            }
-        }
+// Four words of elements from b on. What lies past the row is not read, and is not written either.
+void read_row(uint n, uint row, uint b) {
+    uint first = (row + b) / LANES * ELEMENT_WORDS;
+    uint last = (row + dispatch.b_size - 1) / LANES * ELEMENT_WORDS + ELEMENT_WORDS - 1;
+    uvec4 words;
+    [[unroll]] for (uint word = 0; word < 4; ++word) {
+        words[word] = src[min(first + word, last)];
     }
-    [[unroll]] for (uint b = 0; b < 4; ++b) {
-        [[unroll]] for (uint a = 0; a < 4; ++a) {
-            if (a < a_count && b < b_count) {
-                dst[dst_offset + a + b * dispatch.b_dst] = block[b][a];
-            }
+#if WIDTH < 32
+    // Bytes 6 to 9 are the upper half of word 1 and the lower one of word 2; the second shift is by 32 at most.
+    uint shift = (row + b) % LANES * WIDTH;
+    words = words >> shift | uvec4(words.yzw, src[min(first + 4, last)]) << 1 << (31 - shift);
+#endif
+    rows[n] = words;
+}
+
+// The whole words of a row that begin in this block, as far as element `end`.
+void write_row(uint n, uint row, uint a, uint end) {
+    uint first = (row + a + LANES - 1) / LANES;
+    uint skipped = first * LANES - row - a;
+    [[unroll]] for (uint word = 0; word < A_WORDS; ++word) {
+        uint bits = word_at(n, word);
+#if WIDTH < 32
+        bits = bits >> skipped * WIDTH | word_at(n, word + 1) << 1 << (31 - skipped * WIDTH);
+#endif
+        if (a + skipped + (word / ELEMENT_WORDS + 1) * LANES <= end) {
+            dst[first * ELEMENT_WORDS + word] = bits;
         }
     }
 }
@@ -90,18 +130,23 @@ void copy_block(uint src_offset, uint dst_offset, uint a_count, uint b_count) {
 
 void main() {
     load_axes();
-    uint a = gl_GlobalInvocationID.x * 4;
-    uint b = gl_GlobalInvocationID.y * 4;
+    uint lane = gl_LocalInvocationID.x;
+    uint a = ((gl_WorkGroupID.x << dispatch.across) + (lane & (1u << dispatch.across) - 1u)) * A_BLOCK;
+    uint b = ((gl_WorkGroupID.y << 6u - dispatch.across) + (lane >> dispatch.across)) * FOUR;
     if (a >= dispatch.a_size || b >= dispatch.b_size) {
         return;
     }
-    uint src_offset = dispatch.src_base + a * dispatch.a_src + b * dispatch.b_src;
-    uint dst_offset = dispatch.dst_base + a + b * dispatch.b_dst;
+    uint src_offset = dispatch.src_base;
+    uint dst_offset = dispatch.dst_base;
     uint index = gl_WorkGroupID.z;
     FOR_COORDINATES_OF_INDEX
-#ifdef ALIGNED
-    copy_block(src_offset, dst_offset);
-#else
-    copy_block(src_offset, dst_offset, min(4, dispatch.a_size - a), min(4, dispatch.b_size - b));
-#endif
+    rows[ROWS - 1] = uvec4(0);
+    [[unroll]] for (uint n = 0; n < READ_ROWS; ++n) {
+        read_row(n, src_offset + min(a + n, dispatch.a_size - 1) * dispatch.a_src, b);
+    }
+    turn_words();
+    [[unroll]] for (uint n = 0; n < FOUR; ++n) {
+        uint end = b + n < dispatch.b_size ? dispatch.a_size : 0;
+        write_row(n, dst_offset + (b + n) * dispatch.b_dst, a, end);
+    }
 }

@@ -110,21 +110,26 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.n
 
 
 def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray]) -> None:
-    src_base, dst_base, a_size, b_size, a_src, b_src, b_dst = kernel.push
-    b_src = signed(b_src)
-    assert kernel.groups[0] * 8 >= a_size
-    assert kernel.groups[1] * 128 >= b_size
+    src_base, dst_base, a_size, b_size, a_src, b_dst, across = kernel.push
+    _, bits, *aligned = kernel.shader.split("_")
+    itemsize = int(bits) // 8
+    a_block = (16 if aligned or itemsize >= 4 else 8) // itemsize
+    assert kernel.groups[0] * (a_block << across) >= a_size
+    assert kernel.groups[1] * (16 // itemsize * 64 >> across) >= b_size
     outer_src, outer_dst, _ = walk(np.arange(kernel.groups[2], dtype=np.int64), outer)
     a, b = np.meshgrid(np.arange(a_size), np.arange(b_size))
-    src = (src_base + outer_src[:, None, None] + a * a_src + b * b_src) % (1 << 32)
-    dst = dst_base + outer_dst[:, None, None] + a + b * b_dst
-    _, bits, *aligned = kernel.shader.split("_")
+    src = (src_base + outer_src[:, None, None] + a * a_src + b) % (1 << 32)
+    rows = (dst_base + outer_dst[:, None, None] + b * b_dst) % (1 << 32)
     if aligned:
         steps = [a_size, b_size, a_src, b_dst, *outer_src, *outer_dst, src_base, dst_base]
-        assert not any(int(step) % 4 for step in steps)
-        assert b_src == 1
-    source, target = (window.view(f"u{int(bits) // 8}") for window in windows)
-    put(target, dst.ravel(), at(source, src.ravel()))
+        assert not any(int(step) * itemsize % 16 for step in steps)
+    # Whole words of a row: from the first that begins in it to the last that ends in it.
+    lanes = max(4 // itemsize, 1)
+    dst = rows + a
+    first = dst // lanes * lanes
+    whole = (first >= rows) & (first + lanes <= rows + a_size)
+    source, target = (by_elements(window, np.dtype(f"u{itemsize}")) for window in windows)
+    put(target, dst[whole], at(source, src[whole]))
 
 
 def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray]) -> None:

@@ -151,12 +151,14 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
         ("bf16[3,64,128]{2,1,0}", "bf16[3,64,128]{1,2,0}", "transpose_16_aligned"),
         ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "planes_to_pixels"),  # RGBA
         ("f16[2,3,32,32]{1,3,2,0}", "f16[2,3,32,32]{3,2,1,0}", "pixels_to_planes"),
-        ("u8[2,8,32,32]{3,2,1,0}", "u8[2,8,32,32]{1,3,2,0}", "transpose_8_aligned"),
+        ("u8[2,8,32,32]{3,2,1,0}", "u8[2,8,32,32]{1,3,2,0}", "transpose_8"),
+        ("u8[2,16,32,32]{3,2,1,0}", "u8[2,16,32,32]{1,3,2,0}", "transpose_8_aligned"),
+        ("u8[64,127]{1,0}", "u8[64,127]{0,1}", "transpose_8"),
+        ("u8[63,128]{1,0}", "u8[63,128]{0,1}", "element_copy"),  # too few for three dispatches
+        ("u8[64,128]{strides=(-128,1),offset=8064}", "u8[64,128]{0,1}", "transpose_8_aligned"),
+        ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "transpose_8_aligned"),
         ("u8[3,5,31]{strides=(155,31,1)}", "u8[3,5,31]{strides=(1,94,3)}", "planes_to_pixels"),  # rows of 94 bytes
         ("u8[3,3,5]", "u8[3,3,5]{0,2,1}", "element_copy"),  # planes of 15 bytes
-        ("u8[64,127]{1,0}", "u8[64,127]{0,1}", "element_copy"),
-        ("u8[64,128]{strides=(-128,1),offset=8064}", "u8[64,128]{0,1}", "transpose_8_aligned"),
-        ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "element_copy"),
         ("u8[5,17]{strides=(17,-1),offset=16}", "u8[5,17]", "element_rows"),
         ("u8[5,16]{strides=(16,-1),offset=15}", "u8[5,16]", "element_copy"),
         ("f16[5,9]{strides=(36,4)}", "f16[5,9]", "element_rows"),
@@ -177,8 +179,7 @@ def test_narrow_elements_go_in_whole_words_where_they_can(src, dst, shader):
         ("u8[64,128]{1,0}", "u8[64,128]{0,1}", "transpose_shared_8"),
         ("u8[3,68,36]{strides=(2448,-36,1),offset=2412}", "u8[3,68,36]{1,2,0}", "transpose_shared_8"),
         ("bf16[3,66,130]{2,1,0}", "bf16[3,66,130]{1,2,0}", "transpose_shared_16"),  # pairs are enough for 16 bits
-        ("bf16[3,65,130]{2,1,0}", "bf16[3,65,130]{1,2,0}", "element_copy"),
-        ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "element_copy"),
+        ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "transpose_8_aligned"),
         ("f32[7,4096]{1,0}", "f32[7,4096]{0,1}", "transpose_32"),  # a tile would be filled to 7 / 32
         ("f32[8,4096]{1,0}", "f32[8,4096]{0,1}", "transpose_shared_32"),
         ("u8[2,4,32,32]{3,2,1,0}", "u8[2,4,32,32]{1,3,2,0}", "planes_to_pixels"),
@@ -231,6 +232,28 @@ def test_tiles_are_no_more_than_groups_may_be(most):
     assert {kernel.shader for kernel in kernels} == {"transpose_shared_32"}
     assert len(kernels) >= 3
     assert all(count <= limit for kernel in kernels for count, limit in zip(kernel.groups, most, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "ends"),
+    [
+        ("u8[255,257]", "u8[255,257]{0,1}", [3, 3]),  # rows of 255 bytes begin anywhere
+        ("u8[255,257]", "u8[255,257]{strides=(1,256),offset=2}", [2, 1]),  # bytes 2 and 3, words, byte 256
+        ("u8[256,257]", "u8[256,257]{0,1}", []),
+        ("f16[255,257]", "f16[255,257]{0,1}", [1, 1]),
+        ("f32[255,257]", "f32[255,257]{0,1}", []),
+    ],
+)
+def test_what_rows_of_a_transpose_have_outside_whole_words_goes_by_elements(src, dst, ends):
+    transposed, *others = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
+    assert transposed.shader.startswith("transpose")
+    assert [kernel.shader for kernel in others] == ["element_copy"] * len(ends)
+    assert [kernel.push[2] for kernel in others] == [257 * end for end in ends]
+
+
+def test_elements_of_16_bytes_have_no_transpose():
+    src, dst = (TensorDesc.parse(text) for text in ("f32[64,128,4]", "f32[64,128,4]{2,0,1}"))
+    assert [kernel.shader for kernel in copy_kernels(src, dst, ROOMY)] == ["strided_copy_128"]
 
 
 @settings(max_examples=200, deadline=None)

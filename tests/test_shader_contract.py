@@ -30,7 +30,7 @@ from restride.plan.parameters import (
     constants_for,
     multiply_shift,
 )
-from restride.plan.transpose import TRANSPOSE_GROUP
+from restride.plan.transpose import GROUP_BLOCKS
 from restride.plan.transpose_shared import shared_edge
 from restride.runtime.modules import load_module, manifest
 
@@ -155,8 +155,7 @@ def test_work_of_an_invocation():
     file = "strided_copy.comp"
     assert number(r"ELEMENTS_PER_INVOCATION = (\d+);", file) == ELEMENTS_PER_INVOCATION
     assert number(r"FOURS_PER_INVOCATION = (\d+);", "convert.comp") == FOURS_PER_INVOCATION
-    blocks = [number(rf"local_size_{axis} = (\d+)", "transpose.comp") for axis in "xy"]
-    assert tuple(4 * blocks_along for blocks_along in blocks) == TRANSPOSE_GROUP
+    assert number(r"local_size_x = (\d+)\)", "transpose.comp") == GROUP_BLOCKS
 
 
 def test_tiles_of_a_transpose_through_shared_memory():
@@ -238,7 +237,7 @@ def test_the_worked_numbers_of_the_readme():
 def test_a_module_may_be_named_without_its_width():
     assert module_named("strided_copy") == "strided_copy_32"
     assert module_named("run_copy") == "run_copy_32"
-    assert module_named("transpose") == "transpose_32"
+    assert module_named("transpose") == "transpose_8"
     assert module_named("transpose_shared") == "transpose_shared_8"
     assert module_named("strided_gather") == "strided_gather_128"
     assert [module_named(name) for name in INTERFACES] == list(INTERFACES)

@@ -202,7 +202,7 @@ def test_a_newer_spirv_is_refused(build):
 def test_what_is_right_for_one_module_may_be_wrong_for_another(build):
     code = build(KEEPS)
     require_interface(code, "strided_copy_32")
-    with pytest.raises(DescriptorError, match=r"local size \(128, 1, 1\); the contract has \(2, 32, 1\)"):
+    with pytest.raises(DescriptorError, match=r"local size \(128, 1, 1\); the contract has \(64, 1, 1\)"):
         require_interface(code, "transpose_32")
     with pytest.raises(DescriptorError, match=r"binding 2 .* the contract has bindings 0, 1\n"):
         require_interface(load_module("strided_copy_32"), "run_copy_32")

@@ -31,7 +31,7 @@ AxisToCut = Callable[[Problem, Limits], int | None]
 """Position of the axis at which a problem is to be cut; None: it fits."""
 
 _CUT = 64
-"""Halves are rounded to multiples of this, which keeps wide elements and 4x4 blocks whole."""
+"""Halves are rounded to multiples of this, which keeps wide elements and blocks of 16 bytes whole."""
 
 
 class Span(NamedTuple):

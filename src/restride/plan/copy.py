@@ -49,7 +49,7 @@ def _copy_box(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
     elif shared is not None:
         yield transpose_shared(problem, shared, limits)
     elif pair is not None:
-        yield transpose(problem, pair, limits)
+        yield from transpose(problem, pair, limits)
     elif limits.shortcuts and are_rows(problem):
         yield copy_rows(problem, limits)
     elif problem.itemsize < 4:

@@ -47,7 +47,7 @@ class Interface:
 
 
 _LINE = (128, 1, 1)
-_BLOCKS = (2, 32, 1)
+_BLOCKS = (64, 1, 1)
 
 INTERFACES = {
     "run_copy_32": Interface(_LINE, 2, 5, 1, walks_axes=False),
@@ -59,10 +59,14 @@ INTERFACES = {
     "strided_scatter_128": Interface(_LINE, 3, 5, 1),
     "strided_fill_32": Interface(_LINE, 3, 5, 1),
     "strided_fill_128": Interface(_LINE, 3, 5, 1),
+    "transpose_8": Interface(_BLOCKS, 3, 7, 0),
+    "transpose_16": Interface(_BLOCKS, 3, 7, 0),
     "transpose_32": Interface(_BLOCKS, 3, 7, 0),
+    "transpose_64": Interface(_BLOCKS, 3, 7, 0),
     "transpose_8_aligned": Interface(_BLOCKS, 3, 7, 0),
     "transpose_16_aligned": Interface(_BLOCKS, 3, 7, 0),
     "transpose_32_aligned": Interface(_BLOCKS, 3, 7, 0),
+    "transpose_64_aligned": Interface(_BLOCKS, 3, 7, 0),
     "transpose_shared_8": Interface(_LINE, 3, 7, 0),
     "transpose_shared_16": Interface(_LINE, 3, 7, 0),
     "transpose_shared_32": Interface(_LINE, 3, 7, 0),
