@@ -3,6 +3,7 @@
 // Each resampled axis has a table in `parameters`, a row an output index: the weight of every tap, then the source offset of the
 // first; taps are a stride of the axis apart. Linear, output 1 of 2 -> 3 lies half way: weights 0.5 and 0.5, offset 0.
 // One evaluation order, in f32 without contraction, so splitting a problem never changes a bit.
+// FIXED: sums of integers, see taps.glsl.
 // Without slots the tables have no weights: an element is moved, and converted.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -48,30 +49,30 @@ void begin_element() {
 #include "elements.glsl"
 #include "destination.glsl"
 
-float value_0(uint offset) { return uintBitsToFloat(f32_of(load_src(offset), SRC_TYPE, false)); }
+NUMBER value_0(uint offset) { return number_of(load_src(offset)); }
 
-float value_1(uint offset) {
-    precise float sum = NOTHING;
+NUMBER value_1(uint offset) {
+    precise NUMBER sum = NOTHING;
     for (uint tap = 0; tap < taps[0].x; ++tap) {
-        float weight = uintBitsToFloat(words[taps[0].z + tap]);
+        NUMBER weight = weight_of(words[taps[0].z + tap]);
         sum = sum + weighted(weight, value_0(offset + tap * taps[0].y));
     }
     return sum;
 }
 
-float value_2(uint offset) {
-    precise float sum = NOTHING;
+NUMBER value_2(uint offset) {
+    precise NUMBER sum = NOTHING;
     for (uint tap = 0; tap < taps[1].x; ++tap) {
-        float weight = uintBitsToFloat(words[taps[1].z + tap]);
+        NUMBER weight = weight_of(words[taps[1].z + tap]);
         sum = sum + weighted(weight, value_1(offset + tap * taps[1].y));
     }
     return sum;
 }
 
-float value_3(uint offset) {
-    precise float sum = NOTHING;
+NUMBER value_3(uint offset) {
+    precise NUMBER sum = NOTHING;
     for (uint tap = 0; tap < taps[2].x; ++tap) {
-        float weight = uintBitsToFloat(words[taps[2].z + tap]);
+        NUMBER weight = weight_of(words[taps[2].z + tap]);
         sum = sum + weighted(weight, value_2(offset + tap * taps[2].y));
     }
     return sum;
@@ -80,19 +81,18 @@ float value_3(uint offset) {
 uint old_word(uint word) { return OWN_WORDS || LANES == 1 ? dst[word] : atomicOr(dst[word], 0u); }
 
 uvec2 element_bits(uint dst_offset) {
-    vec2 src_pair = src_pair_at(pair_offset.x);
-    vec2 dst_pair = dst_pair_at(pair_offset.y);
-    uvec2 old = load_old(dst_offset);
     if (SLOTS == 0) {
-        return made_of(load_src(src_offset), old, src_pair, dst_pair);
+        vec2 src_pair = src_pair_at(pair_offset.x);
+        vec2 dst_pair = dst_pair_at(pair_offset.y);
+        return made_of(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair);
     }
-    float value;
+    NUMBER value;
     switch (SLOTS) {
         case 1: value = value_1(src_offset); break;
         case 2: value = value_2(src_offset); break;
         default: value = value_3(src_offset); break;
     }
-    return made_of_f32(bits_of_sum(value), old, src_pair, dst_pair);
+    return made_of_sum(value, dst_offset, pair_offset);
 }
 
 void main() {

@@ -4,6 +4,7 @@
 //   by side: four pixels of three channels are three loads.
 // Otherwise four neighbours along axis 0, which share taps and weights. The last four of a row may begin inside those before.
 // ALIGNED: what is loaded and stored are whole fours. Otherwise it is put together of words, which takes about twice as long.
+// FIXED: sums of integers, see taps.glsl.
 // The bits are those of resample.comp, but for the sign of a NaN, which a compiler may choose.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -67,7 +68,7 @@ uvec2 words_at(uint offset) {
 }
 
 // Four elements side by side.
-vec4 four_at(uint offset) {
+FOUR_NUMBERS four_at(uint offset) {
     uvec4 bits;
     if (SRC_WIDTH == 32u) {
         bits = ALIGNED ? src4[offset / 4u] : uvec4(src[offset], src[offset + 1u], src[offset + 2u], src[offset + 3u]);
@@ -76,9 +77,9 @@ vec4 four_at(uint offset) {
     } else {
         bits = uvec4(ALIGNED ? src[offset / 4u] : words_at(offset).x) >> uvec4(0u, 8u, 16u, 24u) & 0xFFu;
     }
-    vec4 four;
+    FOUR_NUMBERS four;
     [[unroll]] for (uint n = 0u; n < 4u; ++n) {
-        four[n] = uintBitsToFloat(f32_of(uvec2(bits[n], 0u), SRC_TYPE, false));
+        four[n] = number_of(uvec2(bits[n], 0u));
     }
     return four;
 }
@@ -122,12 +123,12 @@ uvec2 row_pairs, channel_pairs;
     }
 
 uint offsets[ROWS];
-float sums[ROWS][MOST_CHANNELS];
+NUMBER sums[ROWS][MOST_CHANNELS];
 
 void add_four(uint four) {
-    vec4 weights = uintBitsToFloat(parameters[table_row + four]);
+    FOUR_NUMBERS weights = weights_of(parameters[table_row + four]);
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
-        vec4 run[MOST_CHANNELS];
+        FOUR_NUMBERS run[MOST_CHANNELS];
         [[unroll]] for (uint part = 0u; part < MOST_CHANNELS; ++part) {
             if (part < CHANNELS) {
                 run[part] = four_at(offsets[n] + 4u * (four * CHANNELS + part));
@@ -135,7 +136,7 @@ void add_four(uint four) {
         }
         [[unroll]] for (uint channel = 0u; channel < MOST_CHANNELS; ++channel) {
             if (channel < CHANNELS) {
-                precise float sum = sums[n][channel];
+                precise NUMBER sum = sums[n][channel];
                 [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
                     uint element = tap * CHANNELS + channel;
                     sum = sum + weighted(weights[tap], run[element / 4u][element % 4u]);
@@ -165,7 +166,7 @@ void main() {
     // Past the last row, the last one is summed again, and not written.
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
         offsets[n] = src_offset + min(row + n, row_count - 1u) * row_src;
-        sums[n] = float[MOST_CHANNELS](NOTHING, NOTHING, NOTHING, NOTHING);
+        sums[n] = NUMBER[MOST_CHANNELS](NOTHING, NOTHING, NOTHING, NOTHING);
     }
     [[unroll]] for (uint four = 0u; four < MOST_UNROLLED; ++four) {
         if (four < unrolled()) {
@@ -180,8 +181,7 @@ void main() {
             if (channel < CHANNELS && row + n < row_count) {
                 uint at = dst_offset + (row + n) * row_dst + channel * channel_dst;
                 uvec2 pairs_at = pair_offset + (row + n) * row_pairs + channel * channel_pairs;
-                uint bits = bits_of_sum(sums[n][channel]);
-                dst[at] = made_of_f32(bits, load_old(at), src_pair_at(pairs_at.x), dst_pair_at(pairs_at.y)).x;
+                dst[at] = made_of_sum(sums[n][channel], at, pairs_at).x;
             }
         }
     }
@@ -189,9 +189,9 @@ void main() {
 
 #else
 
-void add_tap(inout vec4 sums, float weight, uint tap) {
-    vec4 values = four_at(src_offset + tap * tap_stride);
-    precise vec4 result = sums;
+void add_tap(inout FOUR_NUMBERS sums, NUMBER weight, uint tap) {
+    FOUR_NUMBERS values = four_at(src_offset + tap * tap_stride);
+    precise FOUR_NUMBERS result = sums;
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
         result[lane] = result[lane] + weighted(weight, values[lane]);
     }
@@ -225,24 +225,21 @@ void main() {
     uint dst_offset = dispatch.dst_base;
     FOR_AXES_INWARD_OUT(VISIT_PIECE)
 
-    vec4 sums = vec4(NOTHING);
+    FOUR_NUMBERS sums = FOUR_NUMBERS(NOTHING);
     [[unroll]] for (uint four = 0u; four < MOST_UNROLLED; ++four) {
         if (four < unrolled()) {
-            vec4 weights = uintBitsToFloat(parameters[table_row + four]);
+            FOUR_NUMBERS weights = weights_of(parameters[table_row + four]);
             [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
                 add_tap(sums, weights[tap], 4u * four + tap);
             }
         }
     }
     [[dont_unroll]] for (uint tap = 4u * unrolled(); tap < taps; ++tap) {
-        add_tap(sums, uintBitsToFloat(words[4u * table_row + tap]), tap);
+        add_tap(sums, weight_of(words[4u * table_row + tap]), tap);
     }
     uint bits[4];
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        uvec2 place = pair_offset + lane * PAIRS(0);
-        vec2 src_pair = src_pair_at(place.x);
-        vec2 dst_pair = dst_pair_at(place.y);
-        bits[lane] = made_of_f32(bits_of_sum(sums[lane]), load_old(dst_offset + lane), src_pair, dst_pair).x;
+        bits[lane] = made_of_sum(sums[lane], dst_offset + lane, pair_offset + lane * PAIRS(0)).x;
     }
     if (DST_WIDTH == 8u) {
         dst[dst_offset / 4u] = bits[0] | bits[1] << 8 | bits[2] << 16 | bits[3] << 24;

@@ -80,7 +80,7 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
         _rows(kernel, axes, windows)
     elif name in ("convert_fours", "convert_planes"):
         _fours(kernel, axes, windows)
-    elif name in ("resample", "resample_rows", "resample_along", "resample_across"):
+    elif name.startswith("resample") and name != "resample_nearest":
         run_resample(kernel, axes, windows, parameters)
     else:
         _elements(kernel, axes, windows, parameters)

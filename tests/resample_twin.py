@@ -29,13 +29,14 @@ GRADIENT = 4
 
 
 def run_resample(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """resample.comp, resample_rows.comp or resample_fours.comp, in both its forms."""
-    if kernel.shader == "resample":
+    """resample.comp, resample_rows.comp or resample_fours.comp, in both its forms; in integers too."""
+    shader = kernel.shader.removesuffix("_fixed")
+    if shader == "resample":
         dst, coordinates = destination(kernel, axes)
         _put_resampled(kernel, windows, axes, coordinates, dst, parameters)
-    elif kernel.shader == "resample_rows":
+    elif shader == "resample_rows":
         _rows(kernel, axes, windows, parameters)
-    elif kernel.shader == "resample_along":
+    elif shader == "resample_along":
         _along(kernel, axes, windows, parameters)
     else:
         _across(kernel, axes, windows, parameters)
@@ -80,11 +81,28 @@ def _put_resampled(
     put_made(kernel, windows[1], value, dst, pair_places(kernel, axes, coordinates, len(dst)))
 
 
-def _row(words: np.ndarray, axis: TwinAxis, coordinate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _is_fixed(kernel: KernelSpec) -> bool:
+    """FIXED of taps.glsl: numbers are s32, here in 64 bits, which show a sum that leaves them."""
+    return kernel.shader.endswith("_fixed")
+
+
+def _shift(kernel: KernelSpec, place: int) -> int:
+    """shift_of in taps.glsl."""
+    return ScaledPush(*kernel.push).shifts >> 8 * place & 0xFF
+
+
+def _numbers(kernel: KernelSpec, elements: np.ndarray) -> np.ndarray:
+    """number_of in taps.glsl."""
+    return elements.astype(np.int64) >> _shift(kernel, 0) if _is_fixed(kernel) else elements.astype(np.float32)
+
+
+def _row(
+    kernel: KernelSpec, words: np.ndarray, axis: TwinAxis, coordinate: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The weights of rows of a table, and the offsets of their first taps."""
     row = 4 * (axis.table + coordinate * (axis.taps // 4 + 1))
-    weights = words[row[..., None] + np.arange(axis.taps)].astype(np.uint32).view(np.float32)
-    return weights, words[row + axis.taps]
+    weights = words[row[..., None] + np.arange(axis.taps)].astype(np.uint32)
+    return weights.view(np.int32 if _is_fixed(kernel) else np.float32), words[row + axis.taps]
 
 
 def _nested_sums(
@@ -96,7 +114,7 @@ def _nested_sums(
     taps = {}
     for axis, coordinate in zip(axes, coordinates, strict=True):
         if axis.table:
-            weights, first = _row(words, axis, coordinate)
+            weights, first = _row(kernel, words, axis, coordinate)
             offset += first
             taps[axis.slot] = (axis.src, weights)
         else:
@@ -105,15 +123,19 @@ def _nested_sums(
 
     def value(slot: int, offset: np.ndarray) -> np.ndarray:
         if slot < 0:
-            return at(source, offset % (1 << 32)).astype(np.float32)
+            return _numbers(kernel, at(source, offset % (1 << 32)))
         stride, weights = taps[slot]
-        return _sum(weights, [value(slot - 1, offset + tap * stride) for tap in range(weights.shape[1])])
+        return _sum(kernel, weights, [value(slot - 1, offset + tap * stride) for tap in range(weights.shape[1])])
 
     return _result(kernel, value(len(taps) - 1, offset))
 
 
-def _sum(weights: np.ndarray, values: Sequence[np.ndarray]) -> np.ndarray:
-    """In f32, one after the other; a tap without weight adds nothing."""
+def _sum(kernel: KernelSpec, weights: np.ndarray, values: Sequence[np.ndarray]) -> np.ndarray:
+    """In f32, one after the other; a tap without weight adds nothing. Of integers each product is shifted."""
+    if _is_fixed(kernel):
+        products = [weights[..., tap].astype(np.int64) * value for tap, value in enumerate(values)]
+        assert all((np.abs(product) < 1 << 31).all() for product in products)
+        return np.sum([product >> _shift(kernel, 1) for product in products], axis=0)
     total = np.full(values[0].shape, np.float32(-0.0))
     for tap, value in enumerate(values):
         weight = weights[..., tap]
@@ -122,7 +144,12 @@ def _sum(weights: np.ndarray, values: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _result(kernel: KernelSpec, total: np.ndarray) -> np.ndarray:
-    """bits_of_sum of taps.glsl."""
+    """bits_of_sum of taps.glsl; of integers what made_of_sum makes of them."""
+    if _is_fixed(kernel):
+        assert (np.abs(total) < 1 << 31).all()
+        places, bits = _shift(kernel, 2), _shift(kernel, 3)
+        rounded = total + (1 << places >> 1) >> places
+        return rounded.clip(0, (1 << bits) - 1) if bits else rounded
     return np.where(total == 0, np.float32(0), total) if kernel.constants[6] & GRADIENT else total
 
 
@@ -207,10 +234,10 @@ def _from_groups(
     return loaded + words[4 * axes[0].table + coordinates[0]] % group
 
 
-def _four_at(source: np.ndarray, offset: np.ndarray, aligned: bool) -> np.ndarray:
-    """Four elements side by side, as f32; a new last axis of them."""
+def _four_at(kernel: KernelSpec, source: np.ndarray, offset: np.ndarray, aligned: bool) -> np.ndarray:
+    """Four elements side by side, as numbers; a new last axis of them."""
     assert not (aligned and (offset % 4).any())
-    return at(source, offset[..., None] + np.arange(4)).astype(np.float32)
+    return _numbers(kernel, at(source, offset[..., None] + np.arange(4)))
 
 
 def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
@@ -226,7 +253,7 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     assert unrolled <= min(taps // 4, MOST_UNROLLED)
     assert kernel.push[4] == -(-axes[row].size // ROWS)
     piece, block, outer = _place(kernel, parameters)
-    weights, first = _row(parameters, table, piece)
+    weights, first = _row(kernel, parameters, table, piece)
     src, dst = first + kernel.push[0], kernel.push[1] + piece * table.dst
     coordinates = [np.zeros_like(piece) for _ in axes]
     coordinates[position] = piece
@@ -242,8 +269,8 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     offset = (src[:, None] + np.minimum(of_row, axes[row].size - 1) * axes[row].src) % (1 << 32)
     source = by_elements(windows[0], kernel_types(kernel)[0])
     starts = offset[..., None] + 4 * np.arange(taps // 4 * channels)
-    runs = _four_at(source, starts, bool(aligned)).reshape(*offset.shape, taps, channels)
-    total = _sum(weights[:, None, None], [runs[:, :, tap] for tap in range(taps)])
+    runs = _four_at(kernel, source, starts, bool(aligned)).reshape(*offset.shape, taps, channels)
+    total = _sum(kernel, weights[:, None, None], [runs[:, :, tap] for tap in range(taps)])
     is_row = np.broadcast_to((of_row < axes[row].size)[..., None], total.shape)
     dst = dst[:, None, None] + of_row[..., None] * axes[row].dst + (channel * axes[channel_axis].dst) * (channels > 1)
     coordinates = [np.broadcast_to(each[:, None, None], total.shape) for each in coordinates]
@@ -274,12 +301,14 @@ def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
     assert not outer.any()
     src, dst = np.full(len(piece), push.src_base, np.int64), np.full(len(piece), push.dst_base, np.int64)
     for k, (axis, coordinate) in enumerate(zip(axes, coordinates, strict=True)):
-        src += _row(parameters, axis, coordinate)[1] if k == position else coordinate * axis.src
+        src += _row(kernel, parameters, axis, coordinate)[1] if k == position else coordinate * axis.src
         dst += coordinate * axis.dst
-    weights, _ = _row(parameters, table, coordinates[position])
+    weights, _ = _row(kernel, parameters, table, coordinates[position])
     source = by_elements(windows[0], kernel_types(kernel)[0])
-    of_taps = [_four_at(source, (src + tap * table.src) % (1 << 32), bool(aligned)) for tap in range(table.taps)]
-    total = _sum(weights[:, None], of_taps)
+    of_taps = [
+        _four_at(kernel, source, (src + tap * table.src) % (1 << 32), bool(aligned)) for tap in range(table.taps)
+    ]
+    total = _sum(kernel, weights[:, None], of_taps)
     made = dst[:, None] + np.arange(4)
     assert not (made[:, 0] % 4).any() or (not aligned and kernel.constants[0] == 32)
     places = pair_places(kernel, axes, coordinates, len(dst))

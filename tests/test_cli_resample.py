@@ -9,6 +9,7 @@ from restride.cli.files import read_array, write_array
 
 X = np.random.default_rng(11).normal(size=(2, 6, 9)).astype(np.float32)
 PIXELS = np.random.default_rng(12).integers(0, 256, (20, 30, 3), np.uint8)
+LIKE_TORCH = {"sizes": (4, 5), "like": "torch", "mode": "bicubic", "antialias": True}
 CROP = ("--coordinates", "tf_crop_and_resize", "--roi", 0, -0.5, 1, 1)
 
 
@@ -41,6 +42,8 @@ def resample(tmp_path, monkeypatch, capsys):
             {"sizes": (4, 5), "antialias": True, "exclude_outside": True},
         ),
         (("--sizes", 4, 5, "--mode", "area"), {"sizes": (4, 5), "mode": "area"}),
+        (("--sizes", 4, 5, "--like", "torch", "--antialias", "--mode", "bicubic"), LIKE_TORCH),
+        (("--sizes", 4, 5, "--like", "pillow"), {"sizes": (4, 5), "like": "pillow"}),
         (
             ("--sizes", 3, 4, "--mode", "nearest", "--nearest", "floor", "--coordinates", "asymmetric"),
             {"sizes": (3, 4), "mode": "nearest", "nearest": "floor", "coordinates": "asymmetric"},
@@ -211,6 +214,15 @@ def test_check_tells_a_wrong_element(mode, tmp_path, resample, monkeypatch):
         (
             ("--sizes", 4, "--mode", "bicubic"),
             "'bicubic' (choose from nearest, linear, cubic, area); it is 'cubic' here",
+        ),
+        (
+            ("--sizes", 4, "--mode", "cubic", "--like", "pillow"),
+            "(choose from nearest, box, bilinear, hamming, bicubic,",
+        ),
+        (("--sizes", 4, 4, "--like", "pil"), "argument --like: invalid choice: 'pil'"),
+        (
+            ("--sizes", 4, 4, "--like", "opencv", "--antialias"),
+            "antialias True contradicts like 'opencv', which has False",
         ),
         (("--sizes", 4, "--coordinates", "half-pixel"), "tf_crop_and_resize); it is 'half_pixel' here"),
         (("--sizes", 4, "--nearest", "floor"), "nearest 'floor' goes with mode 'nearest', not 'linear'"),

@@ -58,6 +58,7 @@ LAYERS = (
     ("scales",),
     ("post_ops",),
     ("arithmetic", "sampling"),
+    ("profiles",),
     ("injective", "views", "layout", "reference", "plan", "dlpack"),
     ("host",),
     ("runtime", "steps"),
@@ -69,7 +70,7 @@ LAYERS = (
     ("ops", "interpolation"),
     ("resample_plans",),
     ("resampling",),
-    ("quantization", "plans"),
+    ("quantization", "plans", "compat"),
     ("drawing",),
 )
 

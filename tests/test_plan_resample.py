@@ -22,7 +22,9 @@ from restride.plan.boxes import bind
 from restride.plan.conversion import Conversion
 from restride.plan.invocations import Invocations, by_elements, by_neighbours, by_rows, by_taps, invocations
 from restride.plan.resample import plan_resample
-from restride.sampling import Choice, Sampling, resizing
+from restride.profiles.pillow import filtered
+from restride.reference import from_buffer
+from restride.sampling import Choice, Ruled, Sampling, resizing
 
 ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))
@@ -483,3 +485,31 @@ def test_a_gradient_is_never_minus_zero(shape):
         result = np.full(dst.nbytes, 0xCD, np.uint8)
         run(kernels, source, result)
         assert not result.any()
+
+
+@pytest.mark.parametrize(
+    ("shader", "src", "dst", "axis"),
+    [
+        ("resample_along_fixed", "u8[9,24]", "s32[9,7]", 1),
+        ("resample_along_fixed", "u8[9,23,3]", "s32[9,40,3]", 1),
+        ("resample_across_fixed", "s32[24,8]", "u8[7,8]", 0),
+        ("resample_across_fixed", "s32[24,3,5]{2,1,0}", "s32[40,3,5]{2,1,0}", 0),
+        ("resample_fixed", "u8[9,24]", "u8[9,7]", 1),
+        ("resample_fixed", "s32[24,7]", "u8[11,7]{strides=(9,1),offset=3}", 0),
+    ],
+)
+def test_integers_are_summed_shifted_and_clamped_in_every_form(shader, src, dst, axis):
+    """Pillow's lanczos, of which some weights are negative, beside sums in 64 bits."""
+    source, made = TensorDesc.parse(src), TensorDesc.parse(dst)
+    sampling = Ruled(filtered, source.sizes[axis], made.sizes[axis], ("lanczos", True))
+    tables = ((axis, Table(sampling, 0, sampling.makes)),)
+    x = np.random.default_rng(1).integers(0, 2, source.sizes, np.uint8).astype(source.dtype.dtype) * 255
+    kernels = tuple(plan_resample(source, made, tables, Conversion(source.dtype, made.dtype, NO_ARITHMETIC), ROOMY))
+    assert {kernel.shader for kernel in kernels} == {shader}
+    result = np.full(made.nbytes, 0xCD, np.uint8)
+    run(kernels, x.reshape(-1).view(np.uint8), result)
+    first, weights, shifts = sampling.rows
+    moved = np.moveaxis(x.astype(np.int64), axis, 0)
+    taken = np.stack([np.tensordot(row, moved[at : at + len(row)], 1) for at, row in zip(first, weights, strict=True)])
+    right = np.moveaxis((taken + (1 << shifts.total - 1) >> shifts.total).clip(0, 255), 0, axis)
+    np.testing.assert_array_equal(from_buffer(result, made), right)

@@ -16,7 +16,7 @@ import restride as rs
 from restride.conformance import fill
 from restride.dtypes import DTYPES, DType
 from restride.reference.buffers import element_bytes
-from restride.reference.resampling import LINEAR_TYPES
+from restride.reference.resample_problem import LINEAR_TYPES
 
 GUARD = 64  # bytes on both sides of a destination; whole elements of every type
 MOST_ELEMENTS = 3000

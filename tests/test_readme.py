@@ -56,7 +56,9 @@ def test_signatures_are_the_real_ones(signature):
         "docs/conformance.md",
         "docs/layouts.md",
         "docs/own_shader.md",
+        "docs/profiles.md",
         "docs/reorder.md",
+        "docs/replace_preprocessing.md",
         "docs/resample.md",
     ],
 )

@@ -312,7 +312,7 @@ def test_source_window_takes_what_resample_takes():
         rs.source_window((8,), window=[None])
     its, whole = (inspect.signature(function).parameters for function in (rs.source_window, rs.resample))
     names = list(whole)[1 : list(whole).index("window") + 1]
-    assert sorted(its) == sorted(["source_sizes", *names])
+    assert sorted(its) == sorted(["source_sizes", "source_dtype", *names])
     assert all(its[name].default == whole[name].default for name in names if name != "window")
     crop = {"coordinates": "tf_crop_and_resize", "roi": (0, 1), "window": [slice(0, 1)]}
     assert rs.source_window((8,), (4,), **crop, extrapolation_value=9) == rs.source_window((8,), (4,), **crop)

@@ -27,7 +27,7 @@ from restride.conformance.operations import require_valid
 from restride.conformance.spelling import SCALES, Number, Value
 from restride.dtypes import DTYPES, DType, as_dtype
 from restride.reference.gradient import GRADIENT_TYPES
-from restride.reference.resampling import INTERPOLATED_TYPES
+from restride.reference.resample_problem import INTERPOLATED_TYPES
 from restride.sampling import COORDINATES, NEAREST_RULES
 
 FILES = {

@@ -8,7 +8,7 @@
 // lane_stride:        distance between the four sources of a wide store, or the four destinations of a wide load.
 // SCALES, for kernels that convert: src_pairs, dst_pairs are the places of index 0 in `pairs`; scale and zero point of a side
 //                     are those of all its elements where it has no pairs; ..._lane and ..._plane are steps of convert.comp;
-//                     post_ops is the place of the numbers of the first post-op in `pairs`.
+//                     post_ops is the place of the numbers of the first post-op in `pairs`; shifts: see FIXED in taps.glsl.
 // Kernels that fill have no source: src_base is the bits of the element, lane_stride those of its upper word.
 layout(push_constant) uniform Dispatch {
     uint src_base;
@@ -30,6 +30,7 @@ layout(push_constant) uniform Dispatch {
     uint src_pair_plane;
     uint dst_pair_plane;
     uint post_ops;
+    uint shifts;
 #endif
 } dispatch;
 

@@ -2,7 +2,7 @@
 
 __version__ = "0.1.0"
 
-from restride import reference
+from restride import compat, reference
 from restride.arrays import asarray, from_buffer
 from restride.desc import TensorDesc
 from restride.desc.dml import dml_buffer_tensor_size
@@ -41,6 +41,7 @@ __all__ = [
     "TensorDesc",
     "UnsupportedError",
     "asarray",
+    "compat",
     "default_device",
     "dequantize",
     "devices",

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restride import views
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic, arithmetic
 from restride.desc import TensorDesc
 from restride.destination import Given, arithmetic_of_result, destination, element_type, require_out_of_sum
 from restride.dtypes import DType, as_dtype
@@ -18,6 +18,7 @@ from restride.kernel import KernelSpec, Limits
 from restride.layout import Layout, family
 from restride.plan import (
     Tables,
+    is_index,
     is_made_by_elements,
     is_resampled_by_walks,
     padding_kernels,
@@ -77,7 +78,7 @@ def plan_of(
             f"mode {resized.samplings[0].mode!r} has the element types {', '.join(INTERPOLATED_TYPES)}, not "
             f"{src.dtype} of {src}; rs.reorder converts: dtype='f32'"
         )
-    made = TensorDesc(src.dtype if moves else as_dtype("f32"), resized.sizes)
+    made = TensorDesc(src.dtype if moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
     its_type = element_type(family(src, resized.sizes), layout, dtype, out)
     result = family(src, resized.sizes, its_type)
     dst, site = destination(result, layout, src, out, result, its_type)
@@ -92,7 +93,7 @@ def plan_of(
     elif resized.made != resized.window or not source.desc.numel:
         _extrapolated(steps, source, resized, made, target, extrapolation_value)
     else:
-        _by_passes(steps, source, resized, made, target)
+        _by_passes(steps, source, resized, target)
     return Plan(src, dst, steps, reads_result=sum_scale is not None)
 
 
@@ -119,18 +120,35 @@ def _extrapolated(steps: Steps, src: Site, resized: Resizing, made: TensorDesc, 
         inner[axis] = slice(start, stop)
     box = Site(plain.buffer, views.index(made, tuple(inner)))
     if box.desc.numel and src.desc.numel:
-        _by_passes(steps, src, replace(resized, window=resized.made), box.desc, _Target(box, box.desc, NO_ARITHMETIC))
+        _by_passes(steps, src, replace(resized, window=resized.made), _Target(box, box.desc, NO_ARITHMETIC))
     steps.copy(plain, target.site, target.whole, target.arithmetic)
 
 
-def _by_passes(steps: Steps, src: Site, resized: Resizing, made: TensorDesc, target: _Target) -> None:
-    """The passes one after the other, with f32 between them, and the arithmetic in the last."""
+def _by_passes(steps: Steps, src: Site, resized: Resizing, target: _Target) -> None:
+    """The passes one after the other, and the arithmetic in the last; between them f32, or s32 of fixed weights.
+
+    A library's elements are made whole before they become others, in a pass more.
+    """
     tables = passes(resized)
-    if not tables:
+    between = src.desc.dtype if not tables or is_index(tables[0]) else as_dtype("f32")
+    if any(sampling.shifts is not None for sampling in resized.samplings):
+        between = as_dtype("s32")
+    dtype = src.desc.dtype
+    is_direct = target.site.desc.dtype == dtype and target.arithmetic.is_conversion
+    made_first = resized.scale is not None or (resized.keeps_type and not is_direct)
+    if resized.keeps_type and is_direct:
+        target = target._replace(arithmetic=NO_ARITHMETIC)  # the library's rounding, whichever is asked for
+    for these in tables[:-1]:
+        src = _one_pass(steps, src, these, None, between)
+    for these in tables[-1:]:
+        its_type = dtype if resized.keeps_type and between == "f32" else between
+        src = _one_pass(steps, src, these, None if made_first else target, its_type)
+    if resized.scale is not None:
+        sums, src = src, steps.new(TensorDesc.xla(dtype, src.desc.sizes, src.desc.minor_to_major))
+        order = tuple(range(src.desc.rank))
+        steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, src_scale=resized.scale))
+    if not tables or made_first:
         steps.copy(src, target.site, target.whole, target.arithmetic)
-        return
-    for position, these in enumerate(tables):
-        src = _one_pass(steps, src, these, target if position == len(tables) - 1 else None, made.dtype)
 
 
 def _one_pass(steps: Steps, src: Site, tables: Tables, target: _Target | None, dtype: DType) -> Site:

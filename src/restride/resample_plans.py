@@ -13,7 +13,8 @@ from restride.interpolation import plan_of
 from restride.kernel import Limits
 from restride.layout import Layout, family
 from restride.planned import Plan
-from restride.sampling import Choice, Resizing, outside_value, resized_axes, resizing
+from restride.profiles import chosen
+from restride.sampling import Choice, Resizing, Ruling, outside_value, resized_axes, resizing
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
 
@@ -29,14 +30,15 @@ def resample_plan(
     extrapolation_value: float,
     window: Any,
     source_sizes: Any,
+    like: Any,
     layout: Layout,
     dtype: Any,
     **others: Any,
 ) -> Plan:
     """The plan of ``resample``. others: fields of ``Choice``, and arguments of ``restride.arithmetic.arithmetic``."""
-    choice = _choice(others)
+    choice, rules = chosen(like, _taken(others), src.dtype.name, src.__str__)
     whole_sizes = src.sizes if source_sizes is None else _whole_sizes(source_sizes, src)
-    resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.__str__)
+    resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.__str__, rules)
     outside = outside_value(extrapolation_value, choice, src.__str__)
     if source_sizes is not None and src.sizes != resized.read_sizes:
         raise DescriptorError(
@@ -46,9 +48,23 @@ def resample_plan(
     return plan_of(src, resized, layout, dtype, out, outside, others, limits)
 
 
-def _choice(others: dict[str, Any]) -> Choice:
+def ruled_plan(
+    src: TensorDesc,
+    out: Given | None,
+    limits: Limits,
+    *,
+    axes: tuple[int, ...],
+    sizes: tuple[int, ...],
+    ruling: Ruling,
+) -> Plan:
+    """The plan of a resampling along ``axes`` to ``sizes`` by rows that are there already."""
+    resized = Resizing(axes, ruling.samplings, tuple(map(range, sizes)), src.sizes, *ruling[1:])
+    return plan_of(src, resized, None, None, out, 0.0, {}, limits)
+
+
+def _taken(others: dict[str, Any]) -> dict[str, Any]:
     """What of ``others`` is a choice, taken out of them."""
-    return Choice(**{name: others.pop(name) for name in Choice._fields if name in others})
+    return {name: others.pop(name) for name in Choice._fields if name in others}
 
 
 def backward_plan(
@@ -64,7 +80,8 @@ def backward_plan(
     **others: Any,
 ) -> Plan:
     """The plan of ``resample_backward``. others: fields of ``Choice``."""
-    forward = _forward(src, input_sizes, scales, axes, _choice(others))
+    choice, _ = chosen(None, _taken(others), src.dtype.name, src.__str__)
+    forward = _forward(src, input_sizes, scales, axes, choice)
     result = family(src, forward.source_sizes)
     for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
         if type_.name not in GRADIENT_TYPES:

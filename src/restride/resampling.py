@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
+from restride.dtypes import as_dtype
 from restride.integers import counts
 from restride.interpolation import part_read
 from restride.layout import Layout
 from restride.planned import perform
+from restride.profiles import chosen
 from restride.resample_plans import backward_plan, resample_plan
-from restride.sampling import Choice, outside_value, resizing
+from restride.sampling import outside_value, resizing
 from restride.tensor import Tensor
 
 
@@ -19,19 +21,20 @@ def resample(
     sizes: Iterable[SupportsIndex] | None = None,
     scales: Iterable[Any] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
-    mode: str = "linear",
+    mode: str | None = None,
     *,
-    coordinates: str = "half_pixel",
-    nearest: str = "half_up",
-    cubic_a: float = -0.75,
-    antialias: bool = False,
-    exclude_outside: bool = False,
+    coordinates: str | None = None,
+    nearest: str | None = None,
+    cubic_a: float | None = None,
+    antialias: bool | None = None,
+    exclude_outside: bool | None = None,
     extrapolation_value: float = 0.0,
     roi: Iterable[Any] | None = None,
     keep_aspect_ratio_policy: str = "stretch",
     input_offsets: Iterable[Any] | None = None,
     output_offsets: Iterable[Any] | None = None,
-    recompute_scale_factor: bool = False,
+    recompute_scale_factor: bool | None = None,
+    like: str | None = None,
     window: Iterable[slice | None] | None = None,
     source_sizes: Iterable[SupportsIndex] | None = None,
     layout: Layout = None,
@@ -57,14 +60,15 @@ def resample(
         sizes: output size of each of ``axes``.
         scales: output elements for each element of the source; without ``sizes`` these are ``trunc(size * scale)``.
         axes: which axes; negative ones count from the end; default: the last ones, as many as ``sizes`` or ``scales``.
-        mode: "nearest"; "linear", of two neighbours an axis; "cubic", of four (Keys); "area", the mean of all source
-            elements that the output element covers a part of.
-        coordinates: where an output index reads: "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-            "align_corners", "asymmetric", "tf_half_pixel_for_nn" or "tf_crop_and_resize". They follow ``scales``.
-        nearest: rounding, of mode "nearest" alone: "half_up", "round_prefer_floor", "round_prefer_ceil", "floor",
-            "ceil".
-        cubic_a: the slope at 1, of mode "cubic" alone: -0.75 in ONNX and torch, -0.5 in Pillow and antialiased in
-            torch.
+        mode: "nearest"; "linear", of two neighbours an axis, the default; "cubic", of four (Keys); "area", the mean of
+            all source elements that the output element covers a part of. With ``like`` a mode of that library.
+        coordinates: where an output index reads: "half_pixel", the default, "half_pixel_symmetric",
+            "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn" or "tf_crop_and_resize". They
+            follow ``scales``.
+        nearest: rounding, of mode "nearest" alone: "half_up", the default, "round_prefer_floor", "round_prefer_ceil",
+            "floor", "ceil".
+        cubic_a: the slope at 1, of mode "cubic" alone: -0.75, the default, in ONNX and torch, -0.5 in Pillow and
+            antialiased in torch.
         antialias: widen the filters of "linear" and "cubic" where an axis shrinks, to all that the output covers.
         exclude_outside: taps outside the source count for nothing, and the rest for more; else the edge counts.
         extrapolation_value: for reads beyond the first and last element, of "tf_crop_and_resize" alone.
@@ -74,6 +78,8 @@ def resample(
             ``(o - output_offset) / scale - input_offset``. Default: 1/2.
         output_offsets: see ``input_offsets``. Default: -1/2.
         recompute_scale_factor: coordinates follow sizes also where ``scales`` are given, as oneDNN's factors have it.
+        like: "torch", "onnx", "onednn", "directml", "tensorflow", "pillow", "opencv" or "scikit-image": modes, defaults
+            and arithmetic are that library's, bit for bit where docs/profiles.md says so.
         window: the part of the output to make, a slice for each of ``axes``.
         source_sizes: ``x`` is only the part of a source of these sizes, all axes, that ``source_window`` says.
         layout: of the result, as in ``reorder``; default: "any", the memory order, tiles or blocks of ``x``.
@@ -114,6 +120,7 @@ def resample(
         input_offsets=input_offsets,
         output_offsets=output_offsets,
         recompute_scale_factor=recompute_scale_factor,
+        like=like,
         window=window,
         source_sizes=source_sizes,
         layout=layout,
@@ -205,20 +212,22 @@ def source_window(
     sizes: Iterable[SupportsIndex] | None = None,
     scales: Iterable[Any] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
-    mode: str = "linear",
+    mode: str | None = None,
     *,
     window: Iterable[slice | None],
-    coordinates: str = "half_pixel",
-    nearest: str = "half_up",
-    cubic_a: float = -0.75,
-    antialias: bool = False,
-    exclude_outside: bool = False,
+    coordinates: str | None = None,
+    nearest: str | None = None,
+    cubic_a: float | None = None,
+    antialias: bool | None = None,
+    exclude_outside: bool | None = None,
     extrapolation_value: float = 0.0,
     roi: Iterable[Any] | None = None,
     keep_aspect_ratio_policy: str = "stretch",
     input_offsets: Iterable[Any] | None = None,
     output_offsets: Iterable[Any] | None = None,
-    recompute_scale_factor: bool = False,
+    recompute_scale_factor: bool | None = None,
+    like: str | None = None,
+    source_dtype: Any = "f32",
 ) -> tuple[slice, ...]:
     """The part of a source that ``window`` of its resampling reads, a slice for each axis of the source.
 
@@ -246,25 +255,28 @@ def source_window(
         input_offsets: as in ``resample``.
         output_offsets: as in ``resample``.
         recompute_scale_factor: as in ``resample``.
+        like: as in ``resample``.
+        source_dtype: element type of the source, at which a library may look.
 
     Raises:
         DescriptorError, UnsupportedError: as ``resample`` does.
     """
     its_sizes = counts("source_sizes", source_sizes)
     where = f"source_sizes {its_sizes}".__str__
-    choice = Choice(
-        mode=mode,
-        coordinates=coordinates,
-        nearest=nearest,
-        cubic_a=cubic_a,
-        antialias=antialias,
-        exclude_outside=exclude_outside,
-        roi=roi,
-        keep_aspect_ratio_policy=keep_aspect_ratio_policy,
-        input_offsets=input_offsets,
-        output_offsets=output_offsets,
-        recompute_scale_factor=recompute_scale_factor,
-    )
-    resized = resizing(its_sizes, sizes, scales, axes, window, choice, where)
+    given = {
+        "mode": mode,
+        "coordinates": coordinates,
+        "nearest": nearest,
+        "cubic_a": cubic_a,
+        "antialias": antialias,
+        "exclude_outside": exclude_outside,
+        "roi": roi,
+        "keep_aspect_ratio_policy": keep_aspect_ratio_policy,
+        "input_offsets": input_offsets,
+        "output_offsets": output_offsets,
+        "recompute_scale_factor": recompute_scale_factor,
+    }
+    choice, rules = chosen(like, given, as_dtype(source_dtype).name, where)
+    resized = resizing(its_sizes, sizes, scales, axes, window, choice, where, rules)
     outside_value(extrapolation_value, choice, where)
     return part_read(resized)

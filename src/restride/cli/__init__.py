@@ -5,11 +5,11 @@ from __future__ import annotations
 import traceback
 from collections.abc import Sequence
 
-from restride.cli import bench, demo, devices, doctor, operate, report, show, streams, test, tune
+from restride.cli import bench, demo, devices, doctor, operate, profiles, report, show, streams, test, tune
 from restride.cli.arguments import parse
 from restride.cli.exits import Exit, exit_for, line_for
 
-COMMANDS = (devices, doctor, tune, show, test, report, bench, operate, demo)
+COMMANDS = (devices, doctor, tune, show, test, report, bench, profiles, operate, demo)
 """Modules with the commands, in the order of ``restride --help``."""
 
 

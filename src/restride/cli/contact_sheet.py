@@ -1,4 +1,4 @@
-"""The contact sheet of the demo: one picture with every step's result, and where it differs from numpy."""
+"""Contact sheets: panels in one picture; that of the demo has every step's result, and where it differs from numpy."""
 
 from __future__ import annotations
 
@@ -51,8 +51,12 @@ class Panel:
 
 
 def draw_contact_sheet(path: Path, photo: Photograph, outcomes: Sequence[Outcome], heading: str) -> None:
-    """Draw the panels and write the sheet as a PNG."""
-    panels = _panels(photo, outcomes)
+    """Draw the panels of the demo and write the sheet as a PNG."""
+    draw_sheet(path, "restride demo", heading, _panels(photo, outcomes))
+
+
+def draw_sheet(path: Path, title: str, heading: str, panels: Sequence[Panel]) -> None:
+    """Draw panels in rows of three and write the sheet as a PNG."""
     image_module = pillow()
     from PIL import ImageDraw, ImageFont
 
@@ -61,7 +65,7 @@ def draw_contact_sheet(path: Path, photo: Photograph, outcomes: Sequence[Outcome
     rows = -(-len(panels) // _COLUMNS)
     sheet = image_module.new("RGB", (_COLUMNS * cell_width + _MARGIN, _HEADER + rows * cell_height), _BACKGROUND)
     draw = ImageDraw.Draw(sheet)
-    draw.text((_MARGIN, 16), "restride demo", _TITLE, large)
+    draw.text((_MARGIN, 16), title, _TITLE, large)
     draw.text((_MARGIN, 48), _cut(heading, 150), _TEXT, small)
     for number, panel in enumerate(panels):
         left = _MARGIN + number % _COLUMNS * cell_width
@@ -106,11 +110,14 @@ def _difference(outcome: Outcome, planes_f32: Array) -> Panel:
     distance = np.abs(outcome.result.astype(np.float64) - answer).max(axis=0)
     comparison = outcome.comparison
     share = np.clip(_detail(distance) / comparison.allowed, 0, 1) if comparison.allowed else _detail(distance)
-    # Black over orange to white.
-    pixels = np.clip(255 * share[:, :, np.newaxis] * np.array([2.2, 1.3, 0.6]), 0, 255).astype(np.uint8)
     verdict = "rounding of last bits, OK" if comparison.passed else "FAILED"
     text = f"cubic, f32: at most {comparison.difference:.1g}, allowed {comparison.allowed:.1g}: {verdict}"
-    return Panel(pixels, "distance from numpy (white: all that is allowed)", text)
+    return Panel(glowing(share), "distance from numpy (white: all that is allowed)", text)
+
+
+def glowing(share: Array) -> Array:
+    """Numbers from 0 to 1 as pixels, black over orange to white."""
+    return np.asarray(np.clip(255 * share[:, :, np.newaxis] * np.array([2.2, 1.3, 0.6]), 0, 255), np.uint8)
 
 
 def _as_pixels(planes: Array) -> Array:

@@ -10,6 +10,7 @@ from typing import Any
 from restride.cli.exits import UsageError
 from restride.cli.indices import parse_index
 from restride.desc import TensorDesc
+from restride.profiles import LIBRARIES, chosen
 from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES, Choice, resizing, word_elsewhere
 
 _DEFAULTS = Choice()
@@ -31,8 +32,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--layout", help="of OUT, as `restride reorder` takes it: 'HWC->CHW', a name, a tag (default: that of IN)"
     )
     group = parser.add_argument_group("rules")
+    group.add_argument(
+        "--like",
+        choices=LIBRARIES,
+        help="a library, whose modes, defaults and arithmetic those of OUT are; what contradicts it is refused",
+    )
+    group.add_argument(
+        "--mode",
+        help=f"what an output is made of: {', '.join(MODES)} (default: {_DEFAULTS.mode}), or a mode of --like",
+    )
     for option, known, text in (
-        ("--mode", MODES, "what an output is made of"),
         ("--coordinates", COORDINATES, "where an output reads"),
         ("--nearest", NEAREST_RULES, "of mode nearest: which element it is"),
     ):
@@ -41,8 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             option,
             type=partial(_word, option.removeprefix("--"), known),
             choices=known,
-            default=default,
-            help=f"{text} (default: %(default)s)",
+            help=f"{text} (default: {default}, or as --like has it)",
         )
     group.add_argument(
         "--policy",
@@ -54,9 +62,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--cubic-a",
         type=_number,
-        default=_DEFAULTS.cubic_a,
         metavar="F",
-        help="the slope at 1 of mode cubic (default: %(default)s)",
+        help=f"the slope at 1 of mode cubic (default: {_DEFAULTS.cubic_a})",
     )
     group.add_argument(
         "--extrapolation-value",
@@ -76,17 +83,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         ("--exclude-outside", "taps outside IN count for nothing, and the rest for more"),
         ("--recompute-scale-factor", "coordinates follow the sizes that --scales give"),
     ):
-        group.add_argument(option, action="store_true", help=text)
+        group.add_argument(option, action="store_const", const=True, help=text)
 
 
 def change(arguments: argparse.Namespace, is_image: bool) -> dict[str, Any]:
     """What the options ask of ``resample``, as its arguments, but the layout. Images have height and width for axes.
 
     Raises:
-        UsageError: neither sizes nor scales, or not two for an image.
+        UsageError: neither sizes nor scales, not two for an image, or a mode that there is not.
     """
     if arguments.sizes is None and arguments.scales is None:
         raise UsageError("one of these is required: --sizes, --scales (see `restride resample --help`)")
+    known = MODES if arguments.like is None else tuple(LIBRARIES[arguments.like].modes)
+    if arguments.mode is not None and arguments.mode not in known:
+        hint = word_elsewhere("mode", arguments.mode) if arguments.like is None else ""
+        raise UsageError(
+            f"argument --mode: invalid choice: {arguments.mode!r} (choose from {', '.join(known)})"
+            f"{'; ' if hint else ''}{hint}"
+        )
     axes = arguments.axes
     if axes is None and is_image:
         _require_two(arguments)
@@ -97,6 +111,7 @@ def change(arguments: argparse.Namespace, is_image: bool) -> dict[str, Any]:
         "axes": axes,
         "window": arguments.window,
         "extrapolation_value": arguments.extrapolation_value,
+        "like": arguments.like,
         **{name: getattr(arguments, name) for name in Choice._fields},
     }
 
@@ -116,9 +131,10 @@ def resized(src: TensorDesc, asked: dict[str, Any]) -> tuple[int, ...]:
     Raises:
         DescriptorError: the arguments do not fit each other or ``src``.
     """
-    choice = Choice(**{name: asked[name] for name in Choice._fields})
+    where = src.__str__
+    choice, rules = chosen(asked["like"], {name: asked[name] for name in Choice._fields}, src.dtype.name, where)
     return resizing(
-        src.sizes, asked["sizes"], asked["scales"], asked["axes"], asked["window"], choice, src.__str__
+        src.sizes, asked["sizes"], asked["scales"], asked["axes"], asked["window"], choice, where, rules
     ).sizes
 
 

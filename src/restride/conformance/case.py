@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from restride.conformance.spelling import PARAMETERS, Value, write
+from restride.conformance.spelling import PARAMETERS, Value, require_mode, write
 from restride.conformance.view_steps import View
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError
@@ -86,6 +86,8 @@ class Case:
             known = ", ".join([*(parameter.name for parameter in PARAMETERS[self.op]), "seed"])
             raise DescriptorError(f"{self.op} has no parameter {', '.join(given)}; it has {known}")
         object.__setattr__(self, "parameters", tuple(written))
+        if self.op == "resample":
+            require_mode(self.word("mode"), self["like"])
 
     def __getitem__(self, name: str) -> Value | None:
         """The value of a parameter, written or by default; None where it is absent."""

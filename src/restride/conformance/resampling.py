@@ -15,7 +15,8 @@ from restride.conformance.scale_values import arguments, is_arithmetic
 from restride.conformance.spelling import PARAMETERS, Sizes
 from restride.conformance.windows import Window
 from restride.errors import DescriptorError
-from restride.sampling import Choice, Resizing, outside_value, resizing
+from restride.profiles import chosen
+from restride.sampling import Resizing, outside_value, resizing
 
 Array = np.ndarray[Any, Any]
 
@@ -27,7 +28,7 @@ _PLACES_OF_ALL = (*_SHARED, *_PLACES, "recompute_scale_factor", "keep_aspect_rat
 
 def moves(case: Case) -> bool:
     """Whether a resample writes elements of the source, converted or not, in place of sums."""
-    return case.op == "resample" and case["mode"] == "nearest"
+    return case.op == "resample" and case.word("mode").startswith("nearest")
 
 
 def called_with(case: Case) -> dict[str, Any]:
@@ -36,6 +37,8 @@ def called_with(case: Case) -> dict[str, Any]:
     axes = given["axes"] = _axes(case)
     if case.op == "resample_backward":
         return {**given, "input_sizes": tuple(case.dst.sizes[axis] for axis in axes)}
+    if case["like"] is not None:
+        given["like"] = case["like"]
     if (window := case["window"]) is not None:
         given["window"] = window.slices if isinstance(window, Window) else window
     if (sizes := _sizes(case)) is not None:
@@ -92,17 +95,15 @@ def resized(case: Case) -> Resizing:
         DescriptorError: the parameters do not fit each other or the sizes.
     """
     given = called_with(case)
-    policy = given.get("keep_aspect_ratio_policy", "stretch")
-    choice = Choice(
-        **{name: given[name] for name in ("mode", *_CHOICES) if name in given}, keep_aspect_ratio_policy=policy
-    )
+    where: Callable[[], str] = case.__str__
+    said = {name: given[name] for name in ("mode", *_CHOICES, "keep_aspect_ratio_policy") if name in given}
+    choice, rules = chosen(given.get("like"), said, case.src.dtype.name, where)
     old, sizes = case.viewed, given.get("sizes")
     if case.op == "resample_backward":
         if len(old) != case.dst.rank:
             raise DescriptorError(f"a gradient and its source have equally many axes: {case}")
         old, sizes = case.dst.sizes, tuple(old[axis] for axis in given["axes"])
-    where: Callable[[], str] = case.__str__
-    found = resizing(old, sizes, given.get("scales"), given["axes"], given.get("window"), choice, where)
+    found = resizing(old, sizes, given.get("scales"), given["axes"], given.get("window"), choice, where, rules)
     outside_value(given.get("extrapolation_value", 0.0), choice, where)
     return found
 
@@ -151,14 +152,19 @@ def limits(case: Case, source: Array, old: Array | None) -> tuple[Array, Array]:
 def tolerance(case: Case) -> str:
     """What the limits of a case are, and where they come from, with its numbers."""
     found = resized(case)
+    if any(sampling.shifts is not None for sampling in found.samplings):
+        return f"the integers of {case['like']}, exactly (restride.reference.like){_steps(case)}"
     found = found.transposed() if case.op == "resample_backward" else found
     axes, taps = len(found.axes), prod(sampling.taps for sampling in found.samplings)
     conversion = " + 1 for the conversion" if case.src.dtype.name in ("s32", "u32") else ""
-    steps = ", through the arithmetic a f32 step at a time" if is_arithmetic(case) else ""
     return (
         f"the exact sum +-(3 * {axes} axes + {taps} taps{conversion}) * 2^-24 * sum|weight * tap|, the roundings of "
-        f"f32{steps}, then rounded to {case.dst.dtype} (restride.reference.resample_bound)"
+        f"f32{_steps(case)}, then rounded to {case.dst.dtype} (restride.reference.resample_bound)"
     )
+
+
+def _steps(case: Case) -> str:
+    return ", through the arithmetic a f32 step at a time" if is_arithmetic(case) else ""
 
 
 def of_places(case: Case) -> Case:

@@ -39,7 +39,7 @@ def order(case: Case) -> tuple[int, ...]:
 
 def computed_type(case: Case) -> DType:
     """The element type that the arithmetic starts from: of what is interpolated f32, else the source's."""
-    return as_dtype("f32") if case.op == "resample" and case["mode"] != "nearest" else case.src.dtype
+    return as_dtype("f32") if case.op == "resample" and not case.word("mode").startswith("nearest") else case.src.dtype
 
 
 def arguments(case: Case) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from restride.conformance.windows import Window
 from restride.desc.tags import parse_tag
 from restride.errors import DescriptorError
 from restride.layout import AXIS_NAMES
+from restride.profiles import LIBRARIES
 from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES
 
 Number = int | float | Fraction
@@ -235,10 +236,17 @@ _SAMPLING = (
 )
 """What a resampling and its transpose share: the arguments of ``rs.resample`` of these names."""
 
-_RESAMPLED = (
-    Parameter("mode", one_of("mode", *MODES)),
-    Parameter("axes", read_integers, changed_axes, canonical=from_0),
-)
+_AXES = Parameter("axes", read_integers, changed_axes, canonical=from_0)
+
+
+def require_mode(mode: str, like: Any) -> None:
+    """Check that ``mode`` is one of ours, or of the library ``like``.
+
+    Raises:
+        DescriptorError: it is not; the message lists those there are.
+    """
+    one_of("mode", *(MODES if like is None else LIBRARIES[like].modes))(mode)
+
 
 PARAMETERS: dict[str, tuple[Parameter, ...]] = {
     "slice": (
@@ -249,7 +257,9 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
     ),
     "reorder": (Parameter("permute", read_permutation, optional=True), *ARITHMETIC, *_EVERYWHERE),
     "resample": (
-        *_RESAMPLED,
+        Parameter("mode", str),
+        _AXES,
+        Parameter("like", one_of("like", *LIBRARIES), optional=True),
         Parameter("sizes", read_integers, optional=True),
         *_SAMPLING,
         Parameter("extrapolation_value", read_number, lambda _src, _dst: 0.0),
@@ -259,6 +269,6 @@ PARAMETERS: dict[str, tuple[Parameter, ...]] = {
         *_AFTER_SCALE,
         *_EVERYWHERE,
     ),
-    "resample_backward": (*_RESAMPLED, *_SAMPLING, *_EVERYWHERE),
+    "resample_backward": (Parameter("mode", one_of("mode", *MODES)), _AXES, *_SAMPLING, *_EVERYWHERE),
 }
 """The parameters of every operation, in the order in which they are written."""

@@ -29,7 +29,7 @@ from restride.conformance.case import LONGEST_LINE, Case
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
-from restride.reference.resampling import INTERPOLATED_TYPES, LINEAR_TYPES
+from restride.reference.resample_problem import INTERPOLATED_TYPES, LINEAR_TYPES
 
 MOST_CASES = 200_000
 """Cases of a file, once its loops are unrolled."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def draw_resampling(
     sizes, scales = (None if given is None else (given,) for given in (size, scale))
     where = f"source_size {count}".__str__
     (sampling,) = resizing((count,), sizes, scales, None, None, Choice(**arguments), where).samplings
-    return "\n".join(_lines(sampling))
+    return "\n".join(_lines(cast(Sampling, sampling)))  # it is not like any library
 
 
 def _lines(sampling: Sampling) -> Iterable[str]:

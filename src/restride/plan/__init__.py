@@ -133,7 +133,7 @@ def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
 
 def is_made_by_elements(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> bool:
     """True where each invocation of a resampling without scales would make one element, or the elements of one word."""
-    return any(work.shader == "resample" for work in _remembered_invocations(src, dst, tables, (None, None), limits))
+    return any(work.are_elements for work in _remembered_invocations(src, dst, tables, (None, None), limits))
 
 
 @lru_cache(maxsize=64)

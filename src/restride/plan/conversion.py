@@ -19,6 +19,7 @@ from restride.plan.places import SharedPlace
 from restride.plan.regions import Pairs
 from restride.plan.tables import ROW_WORDS
 from restride.post_ops import NAMES as POST_OPS
+from restride.sampling import Shifts
 
 ELEMENT_TYPES = {
     name: number
@@ -65,6 +66,7 @@ class ScaledPush(NamedTuple):
 
     Scales and zero points are bits of f32. ``..._lane`` and ``..._plane`` are steps of the four neighbours that an
     invocation makes, and of the planes that it makes them in. ``post_ops``: place of their numbers among the pairs.
+    ``shifts``: of kernels that sum integers.
     """
 
     src_base: int
@@ -85,6 +87,7 @@ class ScaledPush(NamedTuple):
     src_pair_plane: int = 0
     dst_pair_plane: int = 0
     post_ops: int = 0
+    shifts: int = 0
 
 
 class PairRange(NamedTuple):
@@ -144,17 +147,19 @@ class Conversion:
             steps += _DST_ZERO_POINT * dst.has_zero_point + _DST_SCALE * dst.has_scale + _DST_PAIRS * (dst.count > 1)
         return ELEMENT_TYPES[self.src.name], ELEMENT_TYPES[self.dst.name], rounding, steps
 
-    def push(self, push: Push, tables: tuple[int, int, int], offsets: tuple[int, int]) -> ScaledPush:
+    def push(
+        self, push: Push, tables: tuple[int, int, int], offsets: tuple[int, int], shifts: Shifts | None = None
+    ) -> ScaledPush:
         """Push constants for pairs of the source, of the destination and of post-ops that begin at these places.
 
-        offsets: the pair of index 0 is so far from the beginning of its side.
+        offsets: the pair of index 0 is so far from the beginning of its side. shifts: of sums of integers.
         """
         sum_scale = self.arithmetic.sum_scale or 0.0
         scalars = [_first_pair(side) for side in (self.arithmetic.src, self.arithmetic.dst)]
         values = np.array([*scalars[0], *scalars[1], sum_scale], np.float32).view(np.uint32).tolist()
         *sides, ops = tables
         starts = [(table + offset) % (1 << 32) for table, offset in zip(sides, offsets, strict=True)]
-        return ScaledPush(*push, *starts, *values)._replace(post_ops=ops)
+        return ScaledPush(*push, *starts, *values)._replace(post_ops=ops, shifts=shifts.word if shifts else 0)
 
     def with_pairs(self, parameters: bytes, ranges: tuple[PairRange, PairRange]) -> tuple[bytes, tuple[int, int, int]]:
         """``parameters`` with the pairs of both sides and of post-ops behind them, and where these begin, in pairs."""

@@ -43,9 +43,17 @@ class Invocations(NamedTuple):
     owned: int
     axes: tuple[int, ...] = ()
 
+    @property
+    def are_elements(self) -> bool:
+        """True where each makes one element, or the elements of one word."""
+        return self.shader in ("resample", "resample_fixed")
+
 
 def invocations(problem: Problem, limits: Limits) -> Invocations:
     """The invocations that make a problem in one dispatch."""
+    if any(axis.table is not None and axis.table.rows.shifts is not None for axis in problem.axes):
+        found = by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
+        return found._replace(shader=f"{found.shader}_fixed")
     return (
         by_rows(problem, limits) or by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
     )

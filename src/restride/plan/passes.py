@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 
 from restride.plan.resample import MOST_SLOTS, Tables, is_index
 from restride.plan.tables import Table
-from restride.sampling import MOST_TAPS, Resizing, Sampling, steps
+from restride.sampling import MOST_TAPS, Resizing, Ruled, Sampling, steps
 
 _ELEMENT_COST = 8
 """What writing an element, and reading it again, costs, in taps."""
@@ -28,7 +28,7 @@ _FEW_TAPS = 16
 def passes(resized: Resizing) -> tuple[Tables, ...]:
     """The tables of each pass; axes that stay as they are have none."""
     stepped: list[tuple[int, Table]] = []
-    order = sorted(range(len(resized.axes)), key=lambda place: -resized.axes[place])
+    order = resized.order or sorted(range(len(resized.axes)), key=lambda place: -resized.axes[place])
     for place in order:
         sampling, made, read = resized.samplings[place], resized.made[place], resized.read[place]
         if not sampling.is_identity:
@@ -36,6 +36,8 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
     if not stepped:
         return ()
     whole = tuple(stepped)
+    if any(table.rows.shifts is not None for _, table in whole):
+        return tuple((one,) for one in whole)  # each is rounded
     if is_index(whole):
         return (whole,)
     if _is_one_dispatch(whole) and math.prod(table.taps for _, table in whole) <= _FEW_TAPS:
@@ -44,8 +46,12 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
     return min(_groupings(stepped), key=lambda grouping: _cost(grouping, sizes))
 
 
-def _steps(sampling: Sampling, made: range, origin: int) -> Iterator[Table]:
+def _steps(sampling: Sampling | Ruled, made: range, origin: int) -> Iterator[Table]:
     """The tables along one axis, each on what the one before it makes."""
+    if isinstance(sampling, Ruled) and sampling.is_held:
+        part = sampling.read_of_held(made)
+        yield Table(sampling.held, part.start, len(part), origin)
+        origin = part.start
     for rows in steps(sampling):
         many = rows.makes // sampling.makes  # parts of a row
         yield Table(rows, made.start * many, len(made) * many, origin)

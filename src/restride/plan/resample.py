@@ -51,7 +51,7 @@ def plan_resample(
             yield from plan_elements(in_words(problem), limits, "resample_nearest")
         return
     for work in planned(src, dst, tables, conversion.places, limits):
-        if moves and work.shader == "resample":
+        if moves and work.are_elements:
             yield from plan_elements(work.problem, limits, "resample_nearest")
         else:
             yield _resample(work, tables, conversion, limits)
@@ -96,7 +96,7 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
     return KernelSpec(
         shader=work.shader,
         constants=constants_for(problem.axes, constants),
-        push=conversion.push(push, pair_starts, (offsets[0], offsets[1])),
+        push=conversion.push(push, pair_starts, (offsets[0], offsets[1]), tables[0][1].rows.shifts),
         parameters=parameters,
         groups=rows_of_groups(-(-work.total // GROUP_SIZE), limits),
         bindings=bound.windows,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.sampling import Parts, Rows, Sampling
+from restride.sampling import Parts, Rows, Ruled, Sampling
 
 ROW_WORDS = 4
 """The storage buffer is read in rows of 128 bits; every part of it, and every row of weights, starts at one."""
@@ -45,7 +46,7 @@ class Table:
     @property
     def is_index(self) -> bool:
         """True when a row takes one element as it is: it has no weights."""
-        return isinstance(self.rows, Sampling) and self.rows.moves
+        return isinstance(self.rows, Sampling | Ruled) and self.rows.moves
 
     @property
     def nbytes(self) -> int:
@@ -84,7 +85,7 @@ class Table:
         return min(first), max(first) + self.taps - 1
 
     def words(self, stride: int) -> npt.NDArray[np.uint32]:
-        """A row an output index: the f32 weights of its taps and the source offset of the first, modulo 2^32.
+        """A row an output index: the weights of its taps, f32 or s32, and the source offset of the first, modulo 2^32.
 
         Rows of an index table are the offset alone.
         """
@@ -116,10 +117,10 @@ class Table:
         return np.arange(self.start, self.start + step * self.count, step, dtype=np.int64)
 
 
-def _moved(rows: npt.NDArray[np.float32], places: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+def _moved(rows: npt.NDArray[Any], places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     """Each row with so many zeros before it, and as many behind as the others need."""
     count, taps = rows.shape
-    wide = np.zeros((count, taps + int(places.max())), np.float32)
+    wide = np.zeros((count, taps + int(places.max())), rows.dtype)
     wide[np.arange(count)[:, np.newaxis], places[:, np.newaxis] + np.arange(taps)] = rows
     return wide
 

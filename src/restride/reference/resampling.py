@@ -7,29 +7,17 @@ sums in f64, nested with the last axis first.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import as_array, describe
+from restride.dtypes import as_dtype
 from restride.reference.arithmetic import entries
 from restride.reference.conversion import convert
 from restride.reference.exact import Array
 from restride.reference.layouts import reorder
-from restride.reference.resample_request import RULE_NAMES, Request, Rules, resample_request
-from restride.reference.sum_bounds import WeightedAxes, nested_sums, sum_bound
-from restride.reference.weight_rows import weight_rows
-
-LINEAR_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32")
-"""Element types that oneDNN interpolates."""
-
-INTERPOLATED_TYPES = (*LINEAR_TYPES, "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
-"""Element types that every mode takes. Nearest moves elements, so it takes every type."""
-
-_NEUTRAL = {"src_scale": 1, "src_zero_point": 0, "dst_scale": 1, "dst_zero_point": 0}
+from restride.reference.resample_problem import NEUTRAL, Problem, problem_of
+from restride.reference.sum_bounds import nested_sums, sum_bound
 
 
 def resample(
@@ -37,19 +25,20 @@ def resample(
     sizes: Iterable[SupportsIndex] | None = None,
     scales: Iterable[Any] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
-    mode: str = "linear",
+    mode: str | None = None,
     *,
-    coordinates: str = "half_pixel",
-    nearest: str = "half_up",
-    cubic_a: float = -0.75,
-    antialias: bool = False,
-    exclude_outside: bool = False,
+    coordinates: str | None = None,
+    nearest: str | None = None,
+    cubic_a: float | None = None,
+    antialias: bool | None = None,
+    exclude_outside: bool | None = None,
     extrapolation_value: float = 0.0,
     roi: Iterable[Any] | None = None,
-    keep_aspect_ratio_policy: str = "stretch",
+    keep_aspect_ratio_policy: str | None = None,
     input_offsets: Iterable[Any] | None = None,
     output_offsets: Iterable[Any] | None = None,
-    recompute_scale_factor: bool = False,
+    recompute_scale_factor: bool | None = None,
+    like: str | None = None,
     window: Iterable[slice | None] | None = None,
     dtype: Any = None,
     src_scale: Any = None,
@@ -75,22 +64,24 @@ def resample(
         scales: output elements for each source element; they enter the coordinates. Without ``sizes`` these are
             ``trunc(size * scale)``.
         axes: which axes; default: the last ones. Negative ones count from the end.
-        mode: ``"nearest"``, for every type; ``"linear"``, ``"cubic"`` (Keys), ``"area"`` (the mean of all elements
-            that the output element covers a part of), for INTERPOLATED_TYPES.
-        coordinates: a name in ``restride.reference.coordinates``.
-        nearest: how mode nearest rounds: ``"half_up"``, ``"round_prefer_floor"``, ``"round_prefer_ceil"``, ``"floor"``,
-            ``"ceil"``.
-        cubic_a: of mode cubic.
+        mode: ``"nearest"``, for every type; ``"linear"`` (default), ``"cubic"`` (Keys), ``"area"`` (the mean of all
+            elements that the output element covers a part of), for INTERPOLATED_TYPES. With ``like`` one of its words.
+        coordinates: a name in ``restride.reference.coordinates``; default: ``"half_pixel"``.
+        nearest: how mode nearest rounds: ``"half_up"`` (default), ``"round_prefer_floor"``, ``"round_prefer_ceil"``,
+            ``"floor"``, ``"ceil"``.
+        cubic_a: of mode cubic; default: -0.75.
         antialias: linear and cubic filters widen where an axis shrinks.
         exclude_outside: taps outside the source are left out, and the rest divided by its sum.
         extrapolation_value: what tf_crop_and_resize gives beyond the first and last element, as f32, or in mode
             nearest as an element.
         roi: of tf_crop_and_resize: first edges of all axes, then last ones.
-        keep_aspect_ratio_policy: ``"stretch"``, ``"not_larger"``, ``"not_smaller"``.
+        keep_aspect_ratio_policy: ``"stretch"`` (default), ``"not_larger"``, ``"not_smaller"``.
         input_offsets: DirectML's, in place of ``coordinates``: ``s = (o - output_offset) / f - input_offset``. One an
             axis; default: 1/2.
         output_offsets: see ``input_offsets``; default: -1/2.
         recompute_scale_factor: coordinates follow the sizes, also where ``scales`` are given.
+        like: the library whose answer it is, in its integers where those say it (``restride.reference.like``). What is
+            given beside it counts, whether the library has it or not.
         window: slices of the result along ``axes``: only that part is made.
         dtype: element type of the result; default: that of ``out``, of ``x``.
         src_scale: this and what follows as in ``reorder``, of the interpolated elements.
@@ -113,7 +104,7 @@ def resample(
     Sources: oneDNN specification, Resampling. It takes source elements left of index 0 as zero, where the library
         clamps to the border; so does this. ONNX operators, Resize. DirectML, DML_RESAMPLE2_OPERATOR_DESC.
     """
-    problem = _problem(**locals())  # every argument, by its name
+    problem = problem_of(**locals())  # every argument, by its name
     if problem.moves:
         return _taken(problem)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -121,14 +112,14 @@ def resample(
 
 
 def resample_bound(
-    x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: str = "linear", **arguments: Any
+    x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: Any = None, **arguments: Any
 ) -> Array:
     """How far an f32 evaluation may lie from the exact sum, before arithmetic and the last rounding; f64.
 
     Its arguments are those of ``resample``. ``(3 * axes + taps) * 2^-24 * sum|weight * tap|``, derived in
     ``restride.reference.sum_bounds``; nearest and what is extrapolated: 0.
     """
-    problem = _problem(x, sizes, scales, axes, mode, **arguments)
+    problem = problem_of(x, sizes, scales, axes, mode, **arguments)
     if problem.moves:
         return np.zeros(_taken(problem).shape)
     with np.errstate(invalid="ignore"):
@@ -136,7 +127,7 @@ def resample_bound(
 
 
 def resample_limits(
-    x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: str = "linear", **arguments: Any
+    x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: Any = None, **arguments: Any
 ) -> tuple[Array, Array]:
     """The lowest and the highest right answer of each output element, both inclusive, in the element type.
 
@@ -151,7 +142,7 @@ def resample_limits(
     An element that is NaN is NaN in both, an infinite one that infinity in both. Where only one end is NaN, f8e4m3fn's
     overflow, that is the highest.
     """
-    problem = _problem(x, sizes, scales, axes, mode, **arguments)
+    problem = problem_of(x, sizes, scales, axes, mode, **arguments)
     if problem.moves:
         answer = _taken(problem)
         return answer, answer
@@ -161,67 +152,7 @@ def resample_limits(
         return _limits(problem, *_sorted(*(_stepped(problem, end) for end in (exact - bound, exact + bound))))
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """A checked call. ``steps``: the arithmetic, as arguments of ``reorder``."""
-
-    array: Array
-    request: Request
-    mode: str
-    extrapolation_value: float
-    target: DType
-    steps: dict[str, Any]
-
-    @property
-    def moves(self) -> bool:
-        """Elements are taken as they are, of whatever type."""
-        return self.mode == "nearest"
-
-    @property
-    def weighted(self) -> WeightedAxes:
-        """The rows asked for along each axis."""
-        request = self.request
-        return [
-            (axis, weight_rows(how, part.start, part.stop))
-            for axis, how, part in zip(request.axes, request.how, request.parts, strict=True)
-        ]
-
-    @property
-    def extrapolated(self) -> Array:
-        """Which elements of the result read beyond the source along any axis; broadcasts against it."""
-        found = np.zeros((1,) * self.array.ndim, bool)
-        for axis, rows in self.weighted:
-            along = [1] * self.array.ndim
-            along[axis] = len(rows.extrapolated)
-            found = found | rows.extrapolated.reshape(along)
-        return found
-
-
-def _problem(
-    x: Any, sizes: Any, scales: Any, axes: Any, mode: str, *, extrapolation_value: float = 0.0, **arguments: Any
-) -> _Problem:
-    array = as_array(x)
-    rules = {name: arguments.pop(name) for name in RULE_NAMES if name in arguments}
-    request = resample_request(array, sizes, scales, axes, Rules(mode=mode, **rules), arguments.pop("window", None))
-    if mode != "nearest" and as_dtype(array.dtype).name not in INTERPOLATED_TYPES:
-        raise UnsupportedError(
-            f"{mode} resampling takes element types {', '.join(INTERPOLATED_TYPES)}, not {describe(array)}"
-        )
-    dtype = arguments.pop("dtype", None)
-    if unknown := sorted(set(arguments) - {*_NEUTRAL, "sum_scale", "post_ops", "rounding", "saturate", "out"}):
-        raise TypeError(f"resample has no argument {unknown[0]!r}")
-    old = None if arguments.get("out") is None else as_array(arguments["out"])
-    target = as_dtype(dtype if dtype is not None else array.dtype if old is None else old.dtype)
-    if old is not None:
-        made = list(array.shape)
-        for axis, part in zip(request.axes, request.parts, strict=True):
-            made[axis] = len(part)
-        if list(old.shape) != made or target != old.dtype:
-            raise DescriptorError(f"out {describe(old)} must have the sizes {made} and the type {target} of the result")
-    return _Problem(array, request, mode, extrapolation_value, target, arguments)
-
-
-def _taken(problem: _Problem) -> Array:
+def _taken(problem: Problem) -> Array:
     """Mode nearest: one element each, with its bits, and then ``reorder``."""
     result = problem.array
     for axis, rows in problem.weighted:
@@ -232,22 +163,28 @@ def _taken(problem: _Problem) -> Array:
     return reorder(result, dtype=problem.target, **problem.steps)
 
 
-def _sums(problem: _Problem) -> Array:
+def _sums(problem: Problem) -> Array:
     """The weighted sums in f64; every type that is interpolated fits."""
+    if problem.integers is not None:
+        return problem.integers
     sums = nested_sums(problem.array.astype(np.float64), problem.weighted)
     value = convert(np.float64(problem.extrapolation_value), np.float32)
     return np.where(problem.extrapolated, value.astype(np.float64), sums)
 
 
-def _bound(problem: _Problem) -> Array:
+def _bound(problem: Problem) -> Array:
+    if problem.integers is not None:
+        return np.zeros(problem.integers.shape)
     bound = sum_bound(problem.array, problem.array.astype(np.float64), problem.weighted)
     return np.where(problem.extrapolated, 0.0, bound)
 
 
-def _stepped(problem: _Problem, sums: Array) -> Array:
+def _stepped(problem: Problem, sums: Array) -> Array:
     """The f64 sums where there is no arithmetic, or f32: the sums rounded, after the steps of ``reorder``."""
+    if problem.rounds:
+        sums = convert(sums, problem.array.dtype).astype(np.float64)
     steps = problem.steps
-    present = [entries(name, steps.get(name), sums.shape, (1,) * sums.ndim, by) for name, by in _NEUTRAL.items()]
+    present = [entries(name, steps.get(name), sums.shape, (1,) * sums.ndim, by) for name, by in NEUTRAL.items()]
     present.append(entries("sum_scale", steps.get("sum_scale"), (), (), neutral=0))
     if all(values is None for values in present) and not steps.get("post_ops"):
         return sums
@@ -255,7 +192,7 @@ def _stepped(problem: _Problem, sums: Array) -> Array:
     return reorder(convert(sums, np.float32), **(steps | {"out": old}))
 
 
-def _finished(problem: _Problem, values: Array) -> Array:
+def _finished(problem: Problem, values: Array) -> Array:
     """The last rounding, of f64 sums or f32 results."""
     name, steps = problem.target.name, problem.steps
     keeps_infinities = (
@@ -271,7 +208,7 @@ def _sorted(one: Array, other: Array) -> tuple[Array, Array]:
     return np.where(swaps, other, one), np.where(swaps, one, other)
 
 
-def _limits(problem: _Problem, low: Array, high: Array) -> tuple[Array, Array]:
+def _limits(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
     """The lowest and highest result of a number from ``low`` to ``high``."""
     if problem.target == "pred":  # 0 where the number can be zero, and 1 unless it can be nothing else
         return ~((low <= 0) & (high >= 0)), (low != 0) | (high != 0)

@@ -34,6 +34,11 @@ class Rows:
         """True where every row is one element with weight 1, or none."""
         return bool(((self.weight == 0) | (self.weight == 1)).all() and (self.taps <= 1).all())
 
+    def part(self, rows: range) -> Rows:
+        """The rows of that range."""
+        here = slice(rows.start, rows.stop)
+        return Rows(self.index[here], self.weight[here], self.columns, self.extrapolated[here])
+
     def times(self, values: Array, axis: int, *, absolute: bool = False) -> Array:
         """The weighted sums of ``values`` (f64) along ``axis``, or those of ``|weight * value|``.
 

@@ -8,6 +8,7 @@ from restride.sampling.chunks import MOST_TAPS, Parts, Rows, Sums, steps
 from restride.sampling.coordinates import COORDINATES
 from restride.sampling.filters import NEAREST_RULES
 from restride.sampling.resizing import Resizing, resized_axes, resizing
+from restride.sampling.ruled import Rule, Ruled, RuledRows, Rules, Ruling, Shifts, at_edges, on_axis
 
 __all__ = [
     "COORDINATES",
@@ -19,8 +20,16 @@ __all__ = [
     "Parts",
     "Resizing",
     "Rows",
+    "Rule",
+    "Ruled",
+    "RuledRows",
+    "Rules",
+    "Ruling",
     "Sampling",
+    "Shifts",
     "Sums",
+    "at_edges",
+    "on_axis",
     "outside_value",
     "resized_axes",
     "resizing",

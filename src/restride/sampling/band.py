@@ -56,6 +56,8 @@ class Sampling:
     extrapolates: bool = False
     is_transposed: bool = False
 
+    shifts = None
+
     def __hash__(self) -> int:
         """Of what mostly tells them apart: fractions take long to hash."""
         return hash((self.mode, self.source_size, self.size, self.line, self.is_transposed))

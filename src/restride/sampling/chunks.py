@@ -7,11 +7,13 @@ Where a part begins depends on the row alone, so a window of the output sums as 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from restride.sampling.band import Sampling
+from restride.sampling.ruled import Ruled, Shifts
 
 MOST_TAPS = 4096
 """Taps of one row in a dispatch: llvmpipe ends loops without a word after 65,535 steps of an invocation."""
@@ -53,11 +55,17 @@ class Parts:
         last = self.whole.first(index // self.count) + self.whole.taps - MOST_TAPS  # not beyond the row
         return np.minimum(self._begins(index), last)
 
-    def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    @property
+    def shifts(self) -> Shifts | None:
+        """What is left out of the products alone."""
+        shifts = self.whole.shifts
+        return None if shifts is None else Shifts(shifts.element, shifts.product)
+
+    def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The weights of these rows; a part that would end beyond its row begins earlier, with weights of zero."""
-        weights = np.zeros((len(index), MOST_TAPS), np.float32)
         row, part = np.divmod(index, self.count)
         early = self._begins(index) - self.first(index)
+        weights = np.zeros((len(index), MOST_TAPS), self.whole.weights(row[:1]).dtype)
         for one in np.unique(row):
             (whole,) = self.whole.weights(np.array([one]))
             for place in np.flatnonzero(row == one):
@@ -100,12 +108,18 @@ class Sums:
         """The lowest index that each of these rows reads."""
         return index * self.parts.count
 
-    def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    @property
+    def shifts(self) -> Shifts | None:
+        """What is left out of the sum alone."""
+        shifts = self.parts.whole.shifts
+        return None if shifts is None else Shifts(total=shifts.total, bits=shifts.bits)
+
+    def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         """The weights of these rows: ones."""
-        return np.ones((len(index), self.taps), np.float32)
+        return np.ones((len(index), self.taps), np.float32 if self.shifts is None else np.int32)
 
 
-Rows = Sampling | Parts | Sums
+Rows = Sampling | Ruled | Parts | Sums
 """What the rows of a table are made of."""
 
 

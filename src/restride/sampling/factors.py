@@ -70,8 +70,12 @@ def scale_factors(scales: tuple[Any, ...], where: _Where) -> tuple[Fraction, ...
     return factors
 
 
-def scaled_sizes(sizes: Sequence[int], scales: Sequence[Any], where: _Where) -> tuple[int, ...]:
+def scaled_sizes(
+    sizes: Sequence[int], scales: Sequence[Any], where: _Where, *, rounds: bool = False
+) -> tuple[int, ...]:
     """``trunc(size * scale)`` each, in f64 for a float as torch, ONNX and numpy compute it: 100 * 0.29 is 28.
+
+    rounds: to nearest even instead, as OpenCV does: 29.
 
     Raises:
         DescriptorError: more than any size can be.
@@ -81,7 +85,7 @@ def scaled_sizes(sizes: Sequence[int], scales: Sequence[Any], where: _Where) -> 
         product = size * (_rational(scale) if isinstance(scale, numbers.Rational) else float(scale))
         if product >= LIMIT:
             raise DescriptorError(f"scales[{place}] {scale} makes 2^512 elements or more of {size}, for {where()}")
-        made.append(int(product))
+        made.append(round(product) if rounds else int(product))
     return tuple(made)
 
 

@@ -15,18 +15,31 @@ from restride.sampling.band import Sampling
 from restride.sampling.choice import Choice, require_choice
 from restride.sampling.coordinates import Ends, Line, line, line_of_offsets
 from restride.sampling.factors import fractions, members, one_per_axis, scale_factors, scaled_sizes
+from restride.sampling.ruled import Ruled, Rules
 
 _Where = Callable[[], str]
 
 
 @dataclass(frozen=True)
 class Resizing:
-    """A checked resampling: ``samplings[k]`` is that of ``axes[k]``, of which ``window[k]`` is asked for."""
+    """A checked resampling: ``samplings[k]`` is that of ``axes[k]``, of which ``window[k]`` is asked for.
+
+    order: places of the axes as they are summed; default: the last axis first. scale: of sums of integers.
+    rounds: results have the source's type, and are rounded to it before they become another.
+    """
 
     axes: tuple[int, ...]
-    samplings: tuple[Sampling, ...]
+    samplings: tuple[Sampling | Ruled, ...]
     window: tuple[range, ...]
     source_sizes: tuple[int, ...]
+    order: tuple[int, ...] = ()
+    scale: float | None = None
+    rounds: bool = False
+
+    @cached_property
+    def keeps_type(self) -> bool:
+        """True where sums have the source's type, and what is asked for is made of them."""
+        return self.rounds and not all(sampling.moves for sampling in self.samplings)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -37,7 +50,9 @@ class Resizing:
     def made(self) -> tuple[range, ...]:
         """What of the window is made of source elements, along each of ``axes``; the rest is extrapolated."""
         return tuple(
-            _common(part, sampling.inside) if sampling.extrapolates and not sampling.is_transposed else part
+            _common(part, sampling.inside)
+            if isinstance(sampling, Sampling) and sampling.extrapolates and not sampling.is_transposed
+            else part
             for sampling, part in zip(self.samplings, self.window, strict=True)
         )
 
@@ -53,7 +68,9 @@ class Resizing:
 
     def transposed(self) -> Resizing:
         """The way back: of a gradient with all sizes of the result, one with those of the source."""
-        samplings = tuple(sampling.transposed() for sampling in self.samplings)
+        samplings = tuple(
+            sampling.transposed() for sampling in self.samplings if isinstance(sampling, Sampling)
+        )  # no gradient goes by a library's rules
         window = tuple(range(sampling.makes) for sampling in samplings)
         return Resizing(self.axes, samplings, window, self.sizes)
 
@@ -77,8 +94,11 @@ def resizing(
     window: Any,
     choice: Choice,
     where: _Where,
+    rules: Rules | None = None,
 ) -> Resizing:
     """The resampling of a source of these sizes, all of its axes, that the arguments ask for.
+
+    rules: a library's, which say the rows where they have some.
 
     where: gives the descriptor of the source, for messages.
 
@@ -107,7 +127,7 @@ def resizing(
             )
         new_sizes, factors = _keeping_aspect(choice.keep_aspect_ratio_policy, old, new_sizes, where)
     elif new_sizes is None:
-        new_sizes = scaled_sizes(old, scales or (), where)
+        new_sizes = scaled_sizes(old, scales or (), where, rounds=rules is not None and rules.rounds_sizes)
     elif factors is not None and choice.input_offsets is None and choice.output_offsets is None:
         _require_agreement(old, new_sizes, scales or (), where)
     for axis, size, before in zip(its_axes, new_sizes, old, strict=True):
@@ -117,6 +137,12 @@ def resizing(
         factors = tuple(
             Fraction(size, before) if before else Fraction(1) for size, before in zip(new_sizes, old, strict=True)
         )
+        scales = None
+    if rules is not None and 0 not in old and 0 not in new_sizes:
+        ruling = rules.ruling(tuple(source_sizes), its_axes, old, new_sizes, scales)
+        if ruling is not None:
+            part = _window(window, new_sizes, where)
+            return Resizing(its_axes, ruling.samplings, part, tuple(source_sizes), *ruling[1:], rules.keeps_type)
     lines = _lines(choice, old, new_sizes, factors, where)
     samplings = tuple(
         Sampling(
@@ -132,7 +158,8 @@ def resizing(
         )
         for before, size, its_line, factor in zip(old, new_sizes, lines, factors, strict=True)
     )
-    return Resizing(its_axes, samplings, _window(window, new_sizes, where), tuple(source_sizes))
+    part, rounds = _window(window, new_sizes, where), rules is not None and rules.keeps_type
+    return Resizing(its_axes, samplings, part, tuple(source_sizes), rounds=rounds)
 
 
 def resized_axes(

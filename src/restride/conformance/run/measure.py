@@ -93,7 +93,7 @@ def useful_bytes(case: Case) -> int:
     an old one too.
     resample: along each axis as many as the result or its window reaches over, or where that is more than it needs, one
     for each that is written (nearest), two (linear) or four (cubic): ``u8[100] -> u8[20]`` linear reads 40 and writes
-    20 bytes, ``u8[100] -> u8[400]`` 100 and 400. Mode area and ``antialias`` need all that they reach over.
+    20 bytes, ``u8[100] -> u8[400]`` 100 and 400. Mode area, ``antialias`` and ``like`` need all that they reach over.
     resample_backward: the whole gradient.
     """
     read = case.dst.numel
@@ -107,7 +107,7 @@ def useful_bytes(case: Case) -> int:
 
 def _read_by(case: Case) -> int:
     found, sizes = resized(case), list(case.viewed)
-    skips = case["antialias"] == "no" and case["mode"] != "area"
+    skips = case["antialias"] == "no" and case["mode"] != "area" and case.get("like") is None
     for axis, part in zip(found.axes, found.read, strict=True):
         neighbours = _NEIGHBOURS[case.word("mode")] if skips else sizes[axis]
         sizes[axis] = min(len(part), neighbours * case.dst.sizes[axis])

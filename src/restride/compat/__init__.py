@@ -1,0 +1,7 @@
+"""Drop-ins: functions with the names, arguments and results of other libraries, run by restride."""
+
+from __future__ import annotations
+
+from restride.compat import cv2, pil, torch
+
+__all__ = ["cv2", "pil", "torch"]

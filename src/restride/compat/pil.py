@@ -1,0 +1,150 @@
+"""Pillow's ``Image.resize``, with its arguments, for its images, numpy's arrays and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from restride.arrays import asarray
+from restride.errors import DescriptorError, UnsupportedError
+from restride.planned import perform
+from restride.profiles import pillow
+from restride.profiles.profile import Asked
+from restride.resample_plans import ruled_plan
+from restride.tensor import Tensor
+
+_FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+"""By Pillow's numbers."""
+
+_LATER_FILTERS = (6, 7)
+"""MKS2013 and MKS2021, of Pillow 13."""
+
+_PREMULTIPLIED = {"RGBA": "RGBa", "LA": "La"}
+"""Modes that Pillow resizes with colours times alpha."""
+
+_BY_ARRAY = ("1", "I", "I;16", "F")
+"""Modes that an array's type says."""
+
+_BY_BYTES = ("L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV")
+"""Modes that are bytes in memory as in an array; those of LAB are not."""
+
+
+def resize(
+    image: Any,
+    size: Sequence[int],
+    resample: int | None = None,
+    box: Sequence[float] | None = None,
+    reducing_gap: float | None = None,
+) -> Any:
+    """``image.resize(size, resample, box)``: a new image of ``size``, columns and rows, in the mode of ``image``.
+
+    Bytes are bit for bit Pillow's, with alpha and without. I, I;16 and F are summed in f32, where Pillow has f64.
+
+    Args:
+        image: of any mode but LAB, I;16B and I;16L; 1 and P are resized by NEAREST whatever ``resample`` says, as in
+            Pillow. A numpy array or a ``restride.Tensor`` of rows, columns and, if there are, bands gives one; bands
+            are then resized apart.
+        size: columns and rows of the result.
+        resample: one of Pillow's filters; default: BICUBIC.
+        box: left, upper, right and lower edge of the part to resize, in pixels and parts of them; default: all.
+        reducing_gap: None: what Pillow does with it in two steps is left out here.
+
+    Raises:
+        DescriptorError: a size that is not positive, an unknown filter, or a box that ends before it begins or leaves
+            the image; it is a ValueError, as in Pillow.
+        TypeError: a size or a box of another number of numbers, or a size that is no integer.
+        UnsupportedError: another mode, MKS2013, MKS2021, or a ``reducing_gap``.
+    """
+    is_array = isinstance(image, np.ndarray | Tensor)
+    rows, columns = _sizes_of(image)
+    what = f"an image of {columns} x {rows}" if is_array else f"image {image.mode} of {columns} x {rows}"
+    name = _filter(resample, what)
+    if reducing_gap is not None:
+        if reducing_gap < 1.0:
+            raise DescriptorError(f"reducing_gap must be 1.0 or greater, not {reducing_gap}, for {what}")
+        raise UnsupportedError(f"reducing_gap {reducing_gap!r} is not done here, for {what}; leave it out")
+    sizes = _sizes(size, what)
+    edges = _edges(box, (columns, rows), what)
+    if is_array:
+        made = _resized(asarray(image), sizes, name, edges)
+        return made if isinstance(image, Tensor) else made.numpy()
+    if sizes == (rows, columns) and edges == (0.0, 0.0, float(columns), float(rows)):
+        return image.copy()
+    if image.mode not in (*_BY_ARRAY, *_BY_BYTES):
+        raise UnsupportedError(f"{what} has a mode that is not done here")
+    if image.mode in ("1", "P"):
+        name = "nearest"
+    if image.mode in _PREMULTIPLIED and name != "nearest":
+        inner = _of_image(image.convert(_PREMULTIPLIED[image.mode]), sizes, name, edges)
+        result = inner.convert(image.mode)
+    else:
+        result = _of_image(image, sizes, name, edges)
+    result.info = image.info.copy()
+    if image.mode in ("P", "PA") and name == "nearest":  # the palette of a PA that was filtered is lost in Pillow
+        result.putpalette(image.getpalette(image.palette.mode), image.palette.mode)
+    return result
+
+
+def _of_image(image: Any, sizes: tuple[int, int], name: str, edges: tuple[float, ...]) -> Any:
+    """A Pillow image resized band by band."""
+    from PIL import Image
+
+    made = _resized(asarray(np.asarray(image)), sizes, name, edges).numpy()
+    if image.mode in _BY_ARRAY:
+        return Image.fromarray(made)
+    return Image.frombytes(image.mode, (sizes[1], sizes[0]), made.tobytes())
+
+
+def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, ...]) -> Tensor:
+    old = x.sizes[:2]
+    asked = Asked(name, True, False, x.dtype.name, x.sizes, (0, 1), old, sizes, None)
+    left, upper, right, lower = edges
+    ruling = pillow.ruling(asked, ((upper, lower), (left, right)))
+    return perform(ruled_plan, x, None, axes=(0, 1), sizes=sizes, ruling=ruling)
+
+
+def _sizes_of(image: Any) -> tuple[int, int]:
+    """Rows and columns of an array, a tensor or an image of Pillow's."""
+    if not isinstance(image, np.ndarray | Tensor):
+        return image.height, image.width
+    sizes = image.shape if isinstance(image, np.ndarray) else image.sizes
+    if len(sizes) not in (2, 3):
+        raise DescriptorError(f"image of sizes {tuple(sizes)} must have rows, columns and, if there are, bands")
+    return sizes[0], sizes[1]
+
+
+def _filter(resample: Any, what: str) -> str:
+    """Our word for a filter."""
+    if resample is None:
+        return "bicubic"
+    if resample in _LATER_FILTERS:
+        raise UnsupportedError(f"resample {resample!r}, MKS2013 or MKS2021, is not done here, for {what}")
+    if resample not in range(len(_FILTERS)):
+        raise DescriptorError(f"resample {resample!r} is none of Pillow's filters, 0 to 5, for {what}")
+    return _FILTERS[resample]
+
+
+def _sizes(size: Sequence[int], what: str) -> tuple[int, int]:
+    """Rows and columns."""
+    numbers = tuple(map(index, size))
+    if len(numbers) != 2:
+        raise TypeError(f"size {numbers} must be columns and rows, for {what}")
+    if min(numbers) <= 0:
+        raise DescriptorError(f"size {numbers} must be columns and rows, both positive, for {what}")
+    return numbers[1], numbers[0]
+
+
+def _edges(box: Sequence[float] | None, whole: tuple[int, int], what: str) -> tuple[float, ...]:
+    """The box, or all of the image."""
+    if box is None:
+        return 0.0, 0.0, float(whole[0]), float(whole[1])
+    edges = tuple(map(float, box))
+    if len(edges) != 4:
+        raise TypeError(f"box {edges} must be left, upper, right and lower edge, for {what}")
+    left, upper, right, lower = edges
+    if not (0 <= left <= right <= whole[0] and 0 <= upper <= lower <= whole[1]):
+        raise DescriptorError(f"box {edges} must end behind its beginning and lie in {what}")
+    return edges

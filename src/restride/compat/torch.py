@@ -1,0 +1,171 @@
+"""``torch.nn.functional.interpolate``, with its arguments, for torch's tensors, numpy's arrays and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from restride.arrays import asarray
+from restride.errors import UnsupportedError
+from restride.resampling import resample
+from restride.tensor import Tensor
+
+_AXES = {
+    "nearest": (1, 2, 3),
+    "nearest-exact": (1, 2, 3),
+    "area": (1, 2, 3),
+    "linear": (1,),
+    "bilinear": (2,),
+    "bicubic": (2,),
+    "trilinear": (3,),
+}
+"""Modes, and how many axes behind N and C each can resize."""
+
+_BY_SIZES = ("nearest", "nearest-exact", "area")
+"""Modes without aligned corners."""
+
+
+def interpolate(
+    input: Any,  # noqa: A002 - torch's name
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Any:
+    """``torch.nn.functional.interpolate``: the axes behind N and C resized to ``size`` or by ``scale_factor``.
+
+    A ``torch.Tensor`` on the CPU gives one, a numpy array gives one, and a ``restride.Tensor`` gives one. Bytes and
+    "nearest" are bit for bit torch's (docs/profiles.md); floats are within what f32 sums allow.
+
+    Raises:
+        ValueError, NotImplementedError, TypeError, RuntimeError: where torch raises them, of the same arguments; and
+            ValueError for a ``torch.Tensor`` that asks for a gradient, for which docs/resample.md has a function.
+        UnsupportedError: an element type that cannot be interpolated here: f64, but for the nearest modes.
+    """
+    if mode in _BY_SIZES and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+    x, give = _taken(input, mode)
+    axes = len(x.sizes) - 2
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    sizes, scales = _per_axis("size", size, x.sizes), _per_axis("scale_factor", scale_factor, x.sizes)
+    if recompute_scale_factor and sizes is not None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    if mode == "lanczos":
+        raise UnsupportedError(f"mode 'lanczos' is not done here, for input {x.desc}; rs.compat.pil has Pillow's")
+    if antialias and not (mode in ("bilinear", "bicubic") and axes == 2):
+        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor")
+    _require_mode(mode, x.sizes)
+    _require_numbers("size", sizes, Integral)
+    _require_numbers("scale_factor", scales, Real)
+    _require_elements(x.sizes, sizes, scales, is_area=mode == "area")
+    made = resample(
+        x,
+        sizes,
+        scales,
+        tuple(range(2, axes + 2)),
+        mode,
+        like="torch",
+        antialias=antialias or None,
+        coordinates="align_corners" if align_corners else None,
+        # With aligned corners torch has no use for the factor.
+        recompute_scale_factor=bool(recompute_scale_factor) or bool(align_corners and scales) or None,
+    )
+    return give(made)
+
+
+def _taken(given: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
+    """The input as a tensor of ours, and what makes the result what the input was."""
+    if isinstance(given, Tensor):
+        return given, lambda made: made
+    if type(given).__module__.partition(".")[0] != "torch":
+        return asarray(given), lambda made: made.numpy()
+    import torch
+
+    if given.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"input of sizes {tuple(given.shape)} requires a gradient, which would be lost: pass input.detach(), or "
+            "take the function of docs/resample.md, which has one"
+        )
+    detached = given.detach()
+    order = _memory_format(detached, mode)
+    if detached.dtype != torch.bfloat16:
+        return asarray(detached), lambda made: torch.from_numpy(made.numpy()).contiguous(memory_format=order)
+    import ml_dtypes
+
+    bits = detached.view(torch.int16).numpy()
+
+    def give(made: Tensor) -> Any:
+        result = torch.from_numpy(made.numpy().view(np.int16)).view(torch.bfloat16)
+        return result.contiguous(memory_format=order)
+
+    return asarray(bits.view(ml_dtypes.bfloat16)), give
+
+
+def _memory_format(given: Any, mode: str) -> Any:
+    """The order in memory that torch gives a result: that of channels last where the input has it.
+
+    Not so of "area" with three axes, whose result torch makes contiguous.
+    """
+    import torch
+
+    order = {4: torch.channels_last, 5: torch.channels_last_3d}.get(given.ndim)
+    if order is None or (given.ndim, mode) == (5, "area") or given.is_contiguous():
+        return torch.contiguous_format
+    return order if given.is_contiguous(memory_format=order) else torch.contiguous_format
+
+
+def _per_axis(name: str, given: Any, source_sizes: tuple[int, ...]) -> tuple[Any, ...] | None:
+    """One number for each axis behind N and C, of one for all or one each."""
+    if given is None:
+        return None
+    axes = len(source_sizes) - 2
+    if not isinstance(given, list | tuple | np.ndarray):
+        given = (given,) * axes
+    elif name == "size" and len(given) == axes:
+        _require_numbers(name, tuple(given), Integral)
+    if len(given) != axes:
+        raise ValueError(
+            f"Input and {name} must have the same number of spatial dimensions, but got input with spatial dimensions "
+            f"of {list(source_sizes[2:])} and {name} of {tuple(given)}"
+        )
+    return tuple(given)
+
+
+def _require_mode(mode: str, sizes: tuple[int, ...]) -> None:
+    axes = len(sizes) - 2
+    if mode in _AXES and axes in _AXES[mode]:
+        return
+    if mode in _AXES and 1 <= axes <= 3:
+        needs = " and ".join(f"{count + 2}D" for count in _AXES[mode])
+        raise NotImplementedError(f"Got {axes + 2}D input, but {mode} mode needs {needs} input")
+    raise NotImplementedError(
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {len(sizes)}D) for the modes: "
+        f"{' | '.join(_AXES)} (got {mode})"
+    )
+
+
+def _require_numbers(name: str, given: tuple[Any, ...] | None, kind: type) -> None:
+    if not all(isinstance(one, kind) for one in given or ()):
+        raise TypeError(f"expected {name} to be one number or one an axis, {kind.__name__}, but got {given!r}")
+
+
+def _require_elements(
+    source_sizes: tuple[int, ...], sizes: tuple[Any, ...] | None, scales: tuple[Any, ...] | None, *, is_area: bool
+) -> None:
+    """Refuse, as torch does, axes without elements: N may be without any, and of area C and the result too."""
+    old = source_sizes[2:]
+    new = sizes or tuple(int(size * scale) for size, scale in zip(old, scales or (), strict=True))
+    if min(old) <= 0 or min(new) < 0 or (not is_area and 0 in (*new, source_sizes[1])):
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got {list(source_sizes)} and {list(new)}"
+        )

@@ -1,0 +1,9 @@
+"""Profiles: what a library that is named makes of its modes, as choices of a resampling and rules for its rows."""
+
+from __future__ import annotations
+
+from restride.profiles import pillow
+from restride.profiles.choosing import chosen
+from restride.profiles.libraries import LIBRARIES
+
+__all__ = ["LIBRARIES", "chosen", "pillow"]

@@ -1,0 +1,76 @@
+"""Choosing: the arguments of a resampling and the library it is to be like, as one Choice and that library's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from restride.errors import DescriptorError, UnsupportedError
+from restride.profiles.libraries import LIBRARIES
+from restride.profiles.profile import Asked, Mode, Profile
+from restride.sampling import Choice, Rules, Ruling
+
+_Where = Callable[[], str]
+
+_DEFAULTS = Choice()
+
+_HERE = {"linear": ("bilinear",), "cubic": ("bicubic",)}
+"""Our words, for libraries that have others."""
+
+
+def chosen(like: Any, given: Mapping[str, Any], dtype: str, where: _Where) -> tuple[Choice, Rules | None]:
+    """The choice that ``given`` makes, arguments of ``rs.resample`` that may be None, and the rules of ``like``.
+
+    where: gives the descriptor of the source, for messages.
+
+    Raises:
+        DescriptorError: an argument contradicts the library.
+        UnsupportedError: no library of that name, or no such mode of it; the message lists them.
+    """
+    said = {name: value for name, value in given.items() if value is not None}
+    if like is None:
+        return Choice(**said), None
+    profile = LIBRARIES.get(like) if isinstance(like, str) else None
+    if profile is None:
+        raise UnsupportedError(f"like {like!r} is not one of {', '.join(map(repr, LIBRARIES))}, for {where()}")
+    word, mode = _mode(like, profile, said.pop("mode", profile.default), where)
+    fixed = dict(mode.choice)
+    if said.get("antialias") and mode.antialiased is not None:
+        fixed |= mode.antialiased
+    for name, value in said.items():
+        if name in mode.free or (name == "antialias" and mode.antialiased is not None):
+            continue
+        wins = fixed.get(name, getattr(_DEFAULTS, name))
+        if value != wins:
+            raise DescriptorError(
+                f"{name} {value!r} contradicts like {like!r}, which has {wins!r} in mode {word!r}, for {where()}"
+            )
+    choice = Choice(**(fixed | said))
+
+    def ruling(
+        source_sizes: tuple[int, ...],
+        axes: tuple[int, ...],
+        old: tuple[int, ...],
+        new: tuple[int, ...],
+        scales: tuple[Any, ...] | None,
+    ) -> Ruling | None:
+        if profile.is_flat and len(axes) != 2:
+            raise DescriptorError(f"like {like!r} resizes two axes, not {len(axes)}, of {where()}")
+        factors = None if scales is None else tuple(float(scale) for scale in scales)
+        aligned = choice.coordinates == "align_corners"
+        return profile.rules(Asked(word, choice.antialias, aligned, dtype, source_sizes, axes, old, new, factors))
+
+    return choice, Rules(ruling, profile.rounds_sizes, dtype in profile.keeps)
+
+
+def _mode(like: str, profile: Profile, given: Any, where: _Where) -> tuple[str, Mode]:
+    """The library's word for a mode, in any spelling, and what it means."""
+    if isinstance(given, str):
+        word = given.strip().lower().removeprefix("inter_")
+        for name in (word, *_HERE.get(word, ())):
+            for known, mode in profile.modes.items():
+                if known.replace("-", "_") == name.replace("-", "_"):
+                    return known, mode
+    raise UnsupportedError(
+        f"mode {given!r} of like {like!r} is not one of {', '.join(map(repr, profile.modes))}, for {where()}"
+    )

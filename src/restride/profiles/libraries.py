@@ -1,0 +1,114 @@
+"""The libraries: what each of their modes is in the words of ``rs.resample``."""
+
+from __future__ import annotations
+
+from restride.profiles import opencv, pillow, scikit_image, torch
+from restride.profiles.profile import Mode, Profile, mode_of
+
+_PILLOW_CUBIC = -0.5
+
+_INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32")
+
+_TORCH_LINEAR = mode_of("coordinates", "recompute_scale_factor", mode="linear", antialiased={"exclude_outside": True})
+_TORCH_CUBIC = mode_of(
+    "coordinates",
+    "recompute_scale_factor",
+    mode="cubic",
+    antialiased={"exclude_outside": True, "cubic_a": _PILLOW_CUBIC},
+)
+
+_ONNX = (
+    "coordinates",
+    "roi",
+    "extrapolation_value",
+    "keep_aspect_ratio_policy",
+    "recompute_scale_factor",
+)
+
+_FILTER = mode_of(mode="linear", antialias=True, exclude_outside=True)
+
+
+def _plain(word: str) -> Mode:
+    return mode_of(mode=word)
+
+
+LIBRARIES: dict[str, Profile] = {
+    "torch": Profile(
+        "torch 2.13.0, torch.nn.functional.interpolate on a CPU",
+        "nearest",
+        {
+            "nearest": mode_of("recompute_scale_factor", mode="nearest", coordinates="asymmetric", nearest="floor"),
+            "nearest-exact": mode_of("recompute_scale_factor", mode="nearest"),
+            "linear": _TORCH_LINEAR,
+            "bilinear": _TORCH_LINEAR,
+            "trilinear": _TORCH_LINEAR,
+            "bicubic": _TORCH_CUBIC,
+            "area": mode_of("recompute_scale_factor", mode="area"),
+        },
+        torch.rules,
+        keeps=("u8",),
+    ),
+    "onnx": Profile(
+        "ONNX 1.23, Resize-19",
+        "nearest",
+        {
+            "nearest": mode_of("nearest", *_ONNX, mode="nearest", nearest="round_prefer_floor"),
+            "linear": mode_of("exclude_outside", *_ONNX, mode="linear", antialiased={}),
+            "cubic": mode_of("exclude_outside", "cubic_a", *_ONNX, mode="cubic", antialiased={}),
+        },
+    ),
+    "onednn": Profile(
+        "oneDNN 3.13, resampling",
+        "linear",
+        {
+            "nearest": mode_of(mode="nearest", recompute_scale_factor=True),
+            "linear": mode_of(mode="linear", recompute_scale_factor=True),
+        },
+    ),
+    "directml": Profile(
+        "DirectML 1.15, DML_OPERATOR_RESAMPLE3",
+        "nearest",
+        {
+            "nearest": mode_of("nearest", "input_offsets", "output_offsets", mode="nearest", nearest="floor"),
+            "linear": mode_of("input_offsets", "output_offsets", mode="linear", antialiased={}),
+        },
+    ),
+    "tensorflow": Profile(
+        "TensorFlow 2, tf.image.resize",
+        "bilinear",
+        {
+            "nearest": mode_of(mode="nearest", coordinates="tf_half_pixel_for_nn", nearest="floor"),
+            "bilinear": mode_of(mode="linear", antialiased={"exclude_outside": True}),
+            "bicubic": mode_of(
+                mode="cubic", cubic_a=_PILLOW_CUBIC, exclude_outside=True, antialiased={"exclude_outside": True}
+            ),
+            "area": _plain("area"),
+        },
+    ),
+    "pillow": Profile(
+        "Pillow 13.0.0, Image.resize",
+        "bicubic",
+        {"nearest": _plain("nearest")} | dict.fromkeys(pillow.FILTERS, _FILTER),
+        pillow.rules,
+        is_flat=True,
+        keeps=_INTEGERS,
+    ),
+    "opencv": Profile(
+        "OpenCV 5.0.0, cv2.resize",
+        "linear",
+        dict.fromkeys(("nearest", "nearest_exact"), _plain("nearest"))
+        | {"cubic": _plain("cubic")}
+        | dict.fromkeys(("linear", "linear_exact", "area", "lanczos4"), _plain("linear")),
+        opencv.rules,
+        is_flat=True,
+        rounds_sizes=True,
+        keeps=_INTEGERS,
+    ),
+    "scikit-image": Profile(
+        "scikit-image 0.26.0, skimage.transform.resize",
+        "bilinear",
+        {"nearest": _plain("nearest"), "bilinear": mode_of(mode="linear", antialiased={})},
+        scikit_image.rules,
+    ),
+}
+"""By the names that ``like`` takes."""

@@ -1,0 +1,194 @@
+"""Ruled: rows whose weights a library's own rule says, in steps of its integers or as its floats come out.
+
+Worked example, Pillow's bilinear, 4 -> 2: weights in steps of 2^-22, of which row 0 has (1797559, 1797559, 599186) for
+elements 0 to 2. A sum is rounded at bit 22, halves up, and clamped to a byte: of 10, 20, 40 it is 18.57, so 19.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Shifts(NamedTuple):
+    """What is left out of an integer sum, as shaders/include/taps.glsl has it.
+
+    element, product: places that source elements, and their products with weights, go to the right. total: places that
+    the sum goes to the right, to the nearest, halves up. bits: of the unsigned integer that it is clamped to; 0: none.
+    """
+
+    element: int = 0
+    product: int = 0
+    total: int = 0
+    bits: int = 0
+
+    @property
+    def word(self) -> int:
+        """All four, a byte each."""
+        return int.from_bytes(bytes(self), "little")
+
+
+class RuledRows(NamedTuple):
+    """A row for every output index: the source index of its first tap, and its weights.
+
+    first: (size,) int64. weights: (size, taps), int32 with ``shifts``, or float32 without; None: element ``first`` is
+    moved as it is. All taps of a row lie on the axis, and rows begin ever further along it.
+    """
+
+    first: npt.NDArray[np.int64]
+    weights: npt.NDArray[Any] | None = None
+    shifts: Shifts | None = None
+
+
+Rule = Callable[..., RuledRows]
+"""Makes the rows of an axis from its source size, its size and what else a library looks at."""
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """How one axis of ``source_size`` becomes one of ``size``: ``rule`` says it, given these and ``others``.
+
+    is_identity: the axis stays as it is, and the library does nothing with it.
+    is_held: the rule is for an axis with its first and last element once more in front and behind.
+    """
+
+    rule: Rule
+    source_size: int
+    size: int
+    others: tuple[Any, ...] = ()
+    is_identity: bool = False
+    is_held: bool = False
+
+    extrapolates = is_transposed = False
+
+    @property
+    def mode(self) -> str:
+        """The rule's name, for messages."""
+        return self.rule.__name__
+
+    @property
+    def rows(self) -> RuledRows:
+        """The rows of all output indices."""
+        return _rows(self.rule, self.source_size, self.size, self.others)
+
+    @property
+    def moves(self) -> bool:
+        """True when every row takes one element as it is."""
+        return self.rows.weights is None
+
+    @property
+    def shifts(self) -> Shifts | None:
+        """What is left out of an integer sum; None: weights are floats."""
+        return self.rows.shifts
+
+    @property
+    def reads(self) -> int:
+        """Indices of the source."""
+        return self.source_size
+
+    @property
+    def makes(self) -> int:
+        """Indices of the output."""
+        return self.size
+
+    @property
+    def taps(self) -> int:
+        """Indices that a row reads."""
+        weights = self.rows.weights
+        return 1 if weights is None else int(weights.shape[1])
+
+    def first(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The lowest index that each of these rows reads; all of its ``taps`` lie on the axis."""
+        return self.rows.first[index]
+
+    def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """The weights of these rows, ``taps`` each."""
+        weights = self.rows.weights
+        return np.ones((len(index), 1), np.float32) if weights is None else weights[index]
+
+    def span(self, made: range) -> range:
+        """The indices that these rows read."""
+        if not made or self.is_identity:
+            return made
+        first = self.rows.first
+        reads = range(int(first[made.start]), int(first[made.stop - 1]) + self.taps)
+        return self.held.span(reads) if self.is_held else reads
+
+    @property
+    def held(self) -> Ruled:
+        """The axis with its first and last element once more: of an axis of 3, elements 0, 0, 1, 2, 2."""
+        return Ruled(_held, self.source_size, self.source_size + 2)
+
+    def read_of_held(self, made: range) -> range:
+        """The indices of ``held`` that these rows read."""
+        return replace(self, is_held=False).span(made)
+
+
+def _held(source_size: int, size: int) -> RuledRows:
+    return RuledRows(np.clip(np.arange(size) - 1, 0, source_size - 1))
+
+
+class Ruling(NamedTuple):
+    """What a library's rules make of a resampling: the rows of each of its axes.
+
+    order: places of the axes as they are summed; default: the last axis first. scale: of sums of integers, in f32.
+    """
+
+    samplings: tuple[Ruled, ...]
+    order: tuple[int, ...] = ()
+    scale: float | None = None
+
+
+@lru_cache(maxsize=32)
+def _rows(rule: Rule, source_size: int, size: int, others: tuple[Any, ...]) -> RuledRows:
+    return rule(source_size, size, *others)
+
+
+class Rules(NamedTuple):
+    """What a library says of all its resamplings.
+
+    ruling: the rows, by the source's sizes, the axes, these before and after, and the scales that coordinates follow,
+    if any; None: those of the choice. rounds_sizes: to nearest even where scales are given, instead of down.
+    keeps_type: results have the source's type, and are rounded to it before they become another.
+    """
+
+    ruling: Callable[
+        [tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Any, ...] | None], Ruling | None
+    ]
+    rounds_sizes: bool
+    keeps_type: bool
+
+
+def on_axis(
+    first: npt.NDArray[np.int64], weights: npt.NDArray[Any], source_size: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    """The same rows, begun so early that all taps lie on the axis; those that lay beyond must weigh nothing.
+
+    Taps 2, 3, 4 of an axis of 4 elements with weights w, w, 0 become taps 1, 2, 3 with weights 0, w, w.
+    """
+    weights = weights[:, :source_size]
+    taps = weights.shape[1]
+    begin = np.clip(first, 0, source_size - taps)
+    moved = np.zeros((len(first), 2 * taps), weights.dtype)
+    np.put_along_axis(moved, (first - begin)[:, np.newaxis] + np.arange(taps), weights, axis=1)
+    return begin, moved[:, :taps]
+
+
+def at_edges(
+    index: npt.NDArray[np.int64], weights: npt.NDArray[Any], source_size: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    """Rows of ``first`` and weights from rows of indices, neighbours that were held at the edges of the axis.
+
+    Indices 0, 0, 1, 2 with weights a, b, c, d are taps 0, 1, 2, 3 with weights a + b, c, d, 0.
+    """
+    taps = min(index.shape[1], source_size)
+    first = np.minimum(index.min(axis=1, initial=source_size), source_size - taps)
+    folded = np.zeros((len(index), taps), weights.dtype)
+    for column, tap in zip(weights.T, index.T, strict=True):
+        folded[np.arange(len(index)), tap - first] += column
+    return first, folded

@@ -1,0 +1,442 @@
+"""``like=`` beside the libraries it names: bytes bit for bit, but where they are known to differ; floats in bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import restride as rs
+from restride.errors import DescriptorError, UnsupportedError
+from restride.profiles import LIBRARIES
+
+pytestmark = pytest.mark.usefixtures("vulkan_device")
+
+BYTES, OTHERS, ALIKE = 500, 100, 4
+"""Images of every profile and mode: of u8, of any other type; and how many of one size, which are one call of ours."""
+
+Array = np.ndarray[Any, Any]
+Sizes = tuple[int, int]
+Library = Callable[[Array, Sizes], Array]
+
+
+def images(dtype: str, seed: int) -> Iterator[tuple[Array, Sizes]]:
+    """Images of pixels of 1 to 4 channels, and sizes for them: few reach 600; some factors are whole, some sizes kept.
+
+    The first of each size have the least and the largest number alone, so that sums leave the range at both ends.
+    """
+    rng = np.random.default_rng([seed, np.dtype(dtype).num])
+    for number in range((BYTES if dtype == "uint8" else OTHERS) // ALIKE):
+        reach = 600 if number % 25 == 24 else 24
+        (high, wide), (rows, columns) = (tuple(map(int, rng.integers(1, reach + 1, 2))) for _ in range(2))
+        if number % 7 == 0:
+            high, wide = 2 * rows, int(rng.integers(1, 4)) * columns
+        elif number % 7 == 1:
+            rows, columns = (high, columns) if number % 2 else (rows, wide)
+        shape = (high, wide, int(rng.integers(1, 5)))
+        yield np.stack([pixels(rng, dtype, shape, of_two=place == 0) for place in range(ALIKE)]), (rows, columns)
+
+
+def pixels(rng: np.random.Generator, dtype: str, sizes: tuple[int, ...], of_two: bool = False) -> Array:
+    """Random elements, from the whole range of integers or from -2 to 3."""
+    real = np.dtype(dtype)
+    low, high = (-2, 3) if real.kind == "f" else (np.iinfo(real).min, np.iinfo(real).max)
+    drawn: Array = rng.integers(0, 2, sizes) if of_two else rng.random(sizes)
+    values = low + drawn * (high - low)
+    return (np.rint(values) if real.kind in "iu" else values).astype(real)
+
+
+def ours(x: Array, sizes: Sizes, **options: Any) -> Array:
+    """``rs.resample`` of rows and columns of pixels, in one image or several."""
+    return rs.resample(x, sizes, axes=(-3, -2), **options).numpy()
+
+
+def farthest(library: Library, dtype: str, seed: int, **options: Any) -> float:
+    """The largest difference of any element of all images."""
+    most = 0.0
+    for x, sizes in images(dtype, seed):
+        theirs = np.stack([library(image, sizes) for image in x])
+        mine = ours(x, sizes, **options)
+        assert mine.shape == theirs.shape
+        if mine.tobytes() != theirs.tobytes():
+            most = max(most, float(np.abs(mine.astype(np.float64) - theirs.astype(np.float64)).max()))
+    return most
+
+
+def require_bounded(in_f64: Library, dtype: str, seed: int, *, slack: float = 0.0, **options: Any) -> None:
+    """Every element is within the bound of an f32 evaluation, and ``slack`` of the largest one, of theirs."""
+    for x, sizes in images(dtype, seed):
+        bound = rs.reference.resample_bound(x, sizes, axes=(1, 2), **options)
+        theirs = np.stack([in_f64(image, sizes) for image in x])
+        allowed = bound + slack * float(np.abs(x).max())
+        assert (np.abs(ours(x, sizes, **options) - theirs) <= allowed).all(), (x.shape, sizes)
+
+
+# --- Pillow
+
+
+def by_pillow(mode: str) -> Library:
+    pytest.importorskip("PIL", minversion="13", reason="Pillow 13 is not installed")
+    from PIL import Image
+
+    filter_ = getattr(Image, mode.upper())
+
+    def library(x: Array, sizes: Sizes) -> Array:
+        bands = [np.ascontiguousarray(x[..., band]) for band in range(x.shape[-1])]
+        return np.stack([np.asarray(Image.fromarray(band).resize(sizes[::-1], filter_)) for band in bands], axis=-1)
+
+    return library
+
+
+@pytest.mark.parametrize("mode", LIBRARIES["pillow"].modes)
+def test_bytes_are_those_of_pillow(mode: str) -> None:
+    assert farthest(by_pillow(mode), "uint8", 1, mode=mode, like="pillow") == 0
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "int32", "float32"])
+def test_nearest_is_that_of_pillow(dtype: str) -> None:
+    assert farthest(by_pillow("nearest"), dtype, 11, mode="nearest", like="pillow") == 0
+
+
+@pytest.mark.parametrize("mode", LIBRARIES["pillow"].modes)
+def test_floats_are_near_those_of_pillow(mode: str) -> None:
+    """Its sums are f64, rounded to f32 after each axis: twice 2^-24 of what filters of lobes make at most 1.6 times."""
+    slack = 0 if mode == "nearest" else 2 * 1.6**2 * 2.0**-24
+    require_bounded(by_pillow(mode), "float32", 2, slack=slack, mode=mode, like="pillow")
+
+
+# --- OpenCV
+
+
+def by_opencv(mode: str) -> Library:
+    cv2: Any = pytest.importorskip("cv2", minversion="5", reason="opencv 5 is not installed")
+    flag = getattr(cv2, f"INTER_{mode.upper()}")
+    return lambda x, sizes: cv2.resize(x, sizes[::-1], interpolation=flag).reshape(*sizes, x.shape[2])
+
+
+OPENCV_BYTES = {"cubic": 1, "area": 1}
+"""The largest difference: its vectors sum a cubic in f32, and ours an area in another order."""
+
+
+@pytest.mark.parametrize("mode", LIBRARIES["opencv"].modes)
+def test_bytes_are_those_of_opencv(mode: str) -> None:
+    assert farthest(by_opencv(mode), "uint8", 3, mode=mode, like="opencv") <= OPENCV_BYTES.get(mode, 0)
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "int16"])
+@pytest.mark.parametrize("mode", LIBRARIES["opencv"].modes)
+def test_other_integers_are_near_those_of_opencv(mode: str, dtype: str) -> None:
+    most = 0 if mode.startswith("nearest") else 1
+    assert farthest(by_opencv(mode), dtype, 4, mode=mode, like="opencv") <= most
+
+
+@pytest.mark.parametrize("mode", LIBRARIES["opencv"].modes)
+def test_floats_are_near_those_of_opencv_in_f64(mode: str) -> None:
+    """By its own code: IPP, which some builds have, reads at other places."""
+    library = by_opencv(mode)
+    import cv2
+
+    uses_ipp = cv2.ipp.useIPP()
+    cv2.ipp.setUseIPP(False)
+    try:
+        require_bounded(lambda x, sizes: library(x.astype(np.float64), sizes), "float32", 5, mode=mode, like="opencv")
+    finally:
+        cv2.ipp.setUseIPP(uses_ipp)
+
+
+# --- torch
+
+
+def by_torch(mode: str, **options: Any) -> Library:
+    torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+    torch.set_num_threads(1)
+
+    def library(x: Array, sizes: Sizes) -> Array:
+        if x.dtype != np.uint8 and sizes[1] == 1 < sizes[0]:  # where torch's antialiased floats repeat their first row
+            return library(x.transpose(1, 0, 2), sizes[::-1]).transpose(1, 0, 2)
+        planes = torch.from_numpy(np.ascontiguousarray(x.transpose(2, 0, 1)))[None]
+        result = torch.nn.functional.interpolate(planes, sizes, mode=mode, **options)
+        return np.ascontiguousarray(result[0].numpy().transpose(1, 2, 0))
+
+    return library
+
+
+TORCH_SUMS = [
+    (mode, antialias, align)
+    for mode in ("bilinear", "bicubic")
+    for antialias in (False, True)
+    for align in (False, True)
+]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_nearest_is_that_of_torch(mode: str, dtype: str) -> None:
+    assert farthest(by_torch(mode), dtype, 6, mode=mode, like="torch") == 0
+
+
+@pytest.mark.parametrize(("mode", "antialias", "align"), TORCH_SUMS)
+def test_bytes_are_those_of_torch(mode: str, antialias: bool, align: bool) -> None:
+    library = by_torch(mode, antialias=antialias, align_corners=align)
+    coordinates = "align_corners" if align else "half_pixel"
+    assert farthest(library, "uint8", 7, mode=mode, like="torch", antialias=antialias, coordinates=coordinates) == 0
+
+
+@pytest.mark.parametrize("factors", [(0.5, 1.7), (2.3, 0.3), (1.01, 2.02)])
+@pytest.mark.parametrize(
+    ("mode", "antialias"), [("nearest", False), ("nearest-exact", False), ("bilinear", False), ("bicubic", True)]
+)
+def test_bytes_by_scale_factors_are_those_of_torch(mode: str, antialias: bool, factors: tuple[float, float]) -> None:
+    torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+    rng = np.random.default_rng(8)
+    for _ in range(30):
+        x = pixels(rng, "uint8", (1, 3, *map(int, rng.integers(5, 100, 2))))
+        options = {"antialias": True} if antialias else {}
+        theirs = torch.nn.functional.interpolate(torch.from_numpy(x), scale_factor=factors, mode=mode, **options)
+        mine = rs.resample(x, scales=factors, mode=mode, like="torch", **options).numpy()
+        assert np.array_equal(mine, theirs.numpy()), x.shape
+
+
+@pytest.mark.parametrize(
+    ("mode", "antialias"), [("bilinear", False), ("bilinear", True), ("bicubic", True), ("area", False)]
+)
+def test_floats_are_near_those_of_torch_in_f64(mode: str, antialias: bool) -> None:
+    library = by_torch(mode, **({"antialias": antialias} if mode != "area" else {}))
+    options = {"antialias": True} if antialias else {}
+    require_bounded(
+        lambda x, sizes: library(x.astype(np.float64), sizes), "float32", 9, mode=mode, like="torch", **options
+    )
+
+
+# --- scikit-image
+
+
+@pytest.mark.parametrize(("mode", "antialias"), [("nearest", False), ("bilinear", False), ("bilinear", True)])
+def test_floats_are_near_those_of_scikit_image(mode: str, antialias: bool) -> None:
+    transform: Any = pytest.importorskip("skimage.transform", reason="scikit-image is not installed")
+
+    def library(x: Array, sizes: Sizes) -> Array:
+        order = ("nearest", "bilinear").index(mode)
+        options = {"order": order, "anti_aliasing": antialias, "preserve_range": True}
+        result: Array = transform.resize(x.astype(np.float64), sizes, **options)
+        return result
+
+    options = {"antialias": True} if antialias else {}
+    require_bounded(library, "float32", 10, mode=mode, like="scikit-image", **options)
+
+
+# --- libraries that are words of ours
+
+
+@pytest.mark.parametrize(
+    ("like", "mode", "words"),
+    [
+        ("onnx", "nearest", {"mode": "nearest", "nearest": "round_prefer_floor"}),
+        ("onnx", None, {"mode": "nearest", "nearest": "round_prefer_floor"}),
+        ("onnx", "cubic", {"mode": "cubic"}),
+        ("onednn", None, {"mode": "linear"}),
+        ("directml", "nearest", {"mode": "nearest", "nearest": "floor"}),
+        ("directml", "linear", {"mode": "linear"}),
+        ("tensorflow", None, {"mode": "linear"}),
+        ("tensorflow", "nearest", {"mode": "nearest", "coordinates": "tf_half_pixel_for_nn", "nearest": "floor"}),
+        ("tensorflow", "bicubic", {"mode": "cubic", "cubic_a": -0.5, "exclude_outside": True}),
+        ("tensorflow", "area", {"mode": "area"}),
+        ("torch", "bicubic", {"mode": "cubic"}),
+        ("torch", "INTER_BICUBIC", {"mode": "cubic"}),
+        ("torch", "trilinear", {"mode": "linear"}),
+    ],
+)
+def test_other_libraries_are_words_of_ours(like: str, mode: str | None, words: dict[str, Any]) -> None:
+    x = pixels(np.random.default_rng(11), "float32", (3, 11, 14))
+    assert np.array_equal(
+        rs.resample(x, (7, 20), mode=mode, like=like).numpy(), rs.resample(x, (7, 20), **words).numpy()
+    )
+
+
+# --- whatever is asked for beside it
+
+PROFILES = [
+    ("pillow", "bicubic", {}),
+    ("pillow", "nearest", {}),
+    ("opencv", "linear", {}),
+    ("opencv", "linear_exact", {}),
+    ("opencv", "area", {}),
+    ("opencv", "lanczos4", {}),
+    ("torch", "bilinear", {"antialias": True}),
+    ("torch", "bicubic", {}),
+    ("scikit-image", "bilinear", {"antialias": True}),
+]
+
+
+@pytest.fixture(scope="module")
+def image() -> Array:
+    return pixels(np.random.default_rng(12), "uint8", (37, 50, 3))
+
+
+@pytest.mark.parametrize(("like", "mode", "options"), PROFILES)
+@pytest.mark.parametrize("sizes", [(21, 64), (90, 13), (37, 25), (12, 10)])
+def test_a_window_is_what_the_whole_is_there(
+    like: str, mode: str, options: dict[str, Any], sizes: Sizes, image: Array
+) -> None:
+    asked = {"axes": (0, 1), "mode": mode, "like": like, **options}
+    whole = rs.resample(image, sizes, **asked).numpy()
+    window = slice(3, sizes[0] - 2), slice(sizes[1] // 2, sizes[1])
+    assert np.array_equal(rs.resample(image, sizes, **asked, window=window).numpy(), whole[window])
+    read = rs.source_window(image.shape, sizes, **asked, window=window, source_dtype="u8")
+    part = rs.resample(image[read], sizes, **asked, window=window, source_sizes=image.shape).numpy()
+    assert np.array_equal(part, whole[window])
+
+
+@pytest.mark.parametrize(("like", "mode", "options"), PROFILES[:-1])
+def test_other_types_are_made_of_the_library_s_bytes(
+    like: str, mode: str, options: dict[str, Any], image: Array
+) -> None:
+    asked = {"axes": (0, 1), "mode": mode, "like": like, **options}
+    made = rs.resample(image, (20, 31), **asked).numpy()
+    as_floats = rs.resample(image, (20, 31), **asked, dtype="f32").numpy()
+    assert as_floats.dtype == np.float32
+    assert np.array_equal(as_floats, made)
+    planes = rs.resample(image, (20, 31), **asked, dtype="f32", dst_scale=255, layout="HWC->CHW").numpy()
+    assert np.array_equal(planes, (made.astype(np.float32) / np.float32(255)).transpose(2, 0, 1))
+    out = rs.empty("u8[20,31,3]")
+    assert rs.resample(image, (20, 31), **asked, rounding="truncate", out=out) is out
+    assert np.array_equal(out.numpy(), made)
+
+
+@pytest.mark.parametrize(("like", "mode", "options"), PROFILES)
+def test_where_the_source_lies_changes_nothing(like: str, mode: str, options: dict[str, Any], image: Array) -> None:
+    asked = {"axes": (0, 1), "mode": mode, "like": like, **options}
+    made = rs.resample(np.ascontiguousarray(image[::-1, 5:45]), (20, 31), **asked).numpy()
+    source = rs.asarray(image)
+    assert np.array_equal(rs.resample(source[::-1, 5:45], (20, 31), **asked).numpy(), made)
+    tiled = rs.reorder(source[::-1, 5:45], "u8[37,40,3]{2,1,0:T(4,4,4)}")
+    assert np.array_equal(rs.resample(tiled, (20, 31), **asked, layout=None).numpy(), made)
+    planes = rs.reorder(source[::-1, 5:45], "HWC->CHW")
+    turned = rs.resample(planes, (20, 31), **(asked | {"axes": (1, 2)})).numpy()
+    if (like, mode) != ("opencv", "area"):  # which looks at the channels of a pixel
+        assert np.array_equal(turned.transpose(1, 2, 0), made)
+
+
+def test_rows_of_more_taps_than_a_dispatch_sums() -> None:
+    """5000 taps an axis, in parts of 4096."""
+    x = pixels(np.random.default_rng(13), "uint8", (3, 5000, 2))
+    for mode in ("bicubic", "box"):
+        assert np.array_equal(ours(x, (2, 1), mode=mode, like="pillow"), by_pillow(mode)(x, (2, 1)))
+    assert np.array_equal(ours(x, (3, 1), mode="area", like="opencv"), by_opencv("area")(x, (3, 1)))
+    assert np.array_equal(
+        ours(x, (2, 1), mode="bilinear", like="torch", antialias=True),
+        by_torch("bilinear", antialias=True)(np.repeat(x, 2, axis=2), (2, 1))[..., ::2],
+    )
+
+
+def test_sums_of_cells_that_no_s32_holds() -> None:
+    """256 x 256 of 65535 are 2^32: the mean of such a cell is summed in floats."""
+    x = np.full((256, 256, 1), 65535, np.uint16)
+    assert ours(x, (1, 1), mode="area", like="opencv").item() == 65535
+
+
+@pytest.mark.parametrize("like", LIBRARIES)
+@pytest.mark.parametrize(("old", "new"), [((3, 0), (2, 0)), ((0, 0), (0, 0)), ((4, 5), (0, 3))])
+def test_axes_without_elements(like: str, old: Sizes, new: Sizes) -> None:
+    x = np.zeros((2, *old), np.uint8)
+    assert rs.resample(x, new, like=like).sizes == (2, *new)
+    with pytest.raises(DescriptorError, match="has no elements to make 2 of"):
+        rs.resample(np.zeros((0, 3), np.uint8), (2, 2), like=like)
+
+
+def test_what_is_remembered_is_of_its_library(image: Array) -> None:
+    """Calls that differ in nothing else."""
+    made = [
+        rs.resample(image, (20, 31), axes=(0, 1), mode="nearest", like=like).numpy()
+        for like in (None, *LIBRARIES)
+        for _ in "12"
+    ]
+    again = [
+        rs.resample(image, (20, 31), axes=(0, 1), mode="nearest", like=like).numpy()
+        for like in (None, *LIBRARIES)
+        for _ in "12"
+    ]
+    assert all(np.array_equal(one, other) for one, other in zip(made, again, strict=True))
+    assert len({one.tobytes() for one in made}) > 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            {"like": "pil"},
+            UnsupportedError,
+            "like 'pil' is not one of 'torch', 'onnx', 'onednn', 'directml', 'tensorflow'",
+        ),
+        ({"like": 3}, UnsupportedError, "like 3 is not one of"),
+        (
+            {"like": "pillow", "mode": "lanczos4"},
+            UnsupportedError,
+            "mode 'lanczos4' of like 'pillow' is not one of 'nearest', 'box'",
+        ),
+        (
+            {"like": "opencv", "mode": 2},
+            UnsupportedError,
+            "mode 2 of like 'opencv' is not one of 'nearest', 'nearest_exact'",
+        ),
+        (
+            {"like": "pillow", "antialias": False},
+            DescriptorError,
+            "antialias False contradicts like 'pillow', which has True in mode 'bicubic', for u8",
+        ),
+        (
+            {"like": "opencv", "mode": "cubic", "cubic_a": -0.5},
+            DescriptorError,
+            "cubic_a -0.5 contradicts like 'opencv', which has -0.75 in mode 'cubic'",
+        ),
+        (
+            {"like": "torch", "mode": "nearest", "nearest": "ceil"},
+            DescriptorError,
+            "nearest 'ceil' contradicts like 'torch', which has 'floor' in mode 'nearest'",
+        ),
+        (
+            {"like": "onednn", "coordinates": "align_corners"},
+            DescriptorError,
+            "coordinates 'align_corners' contradicts like 'onednn', which has 'half_pixel' in mode 'linear'",
+        ),
+        (
+            {"like": "scikit-image", "mode": "nearest", "antialias": True},
+            DescriptorError,
+            "antialias True contradicts like 'scikit-image', which has False in mode 'nearest'",
+        ),
+        ({"like": "pillow", "sizes": (3,)}, DescriptorError, "like 'pillow' resizes two axes, not 1, of u8"),
+        ({"like": "opencv", "sizes": (3, 4, 5)}, DescriptorError, "like 'opencv' resizes two axes, not 3, of u8"),
+    ],
+)
+def test_what_a_library_does_not_do_is_refused(
+    arguments: dict[str, Any], error: type[Exception], message: str, image: Array
+) -> None:
+    with pytest.raises(error) as refused:
+        rs.resample(image, **({"sizes": (4, 5)} | arguments))
+    assert message in str(refused.value)
+
+
+def test_what_says_the_same_as_a_library_is_no_contradiction(image: Array) -> None:
+    plain = ours(image, (9, 9), mode="bilinear", like="pillow")
+    assert np.array_equal(ours(image, (9, 9), mode="bilinear", like="pillow", antialias=True), plain)
+
+
+def test_the_reference_refuses_what_it_does_not_know(image: Array) -> None:
+    with pytest.raises(UnsupportedError, match="like 'pil' is not one of torch, onnx"):
+        rs.reference.resample(image, (4, 5), like="pil")
+    with pytest.raises(UnsupportedError, match="mode 'cubic' of like 'pillow' is not one of bicubic, box"):
+        rs.reference.resample(image, (4, 5), mode="cubic", like="pillow")
+    with pytest.raises(DescriptorError, match="like 'opencv' resizes two axes, not 3"):
+        rs.reference.resample(image, (4, 5, 6), like="opencv")
+
+
+def test_the_reference_has_the_libraries_and_modes_that_there_are(image: Array) -> None:
+    for like, library in LIBRARIES.items():
+        for mode in (None, *library.modes):
+            made, right = (
+                resample(image, (9, 9), axes=(0, 1), mode=mode, like=like)
+                for resample in (rs.resample, rs.reference.resample)
+            )
+            assert np.abs(made.numpy().astype(int) - right.astype(int)).max() <= 1, (like, mode)

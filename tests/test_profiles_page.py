@@ -1,0 +1,144 @@
+"""docs/profiles.md: its head, its examples, its rows against what they state, and a sample of them made again."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from restride.cli import main
+from restride.closeness import JUDGES, judges_of, stated
+from restride.closeness.comparison import row_of
+from restride.closeness.images import DIRECTIONS, image
+from restride.closeness.page import cells, head, limit_text, page
+from restride.profiles import LIBRARIES
+
+PAGE = (Path(__file__).resolve().parent.parent / "docs" / "profiles.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+SECTIONS = dict(re.findall(r"^### ([\w-]+): .*?$\n(.*?)(?=^### |\Z)", PAGE, re.DOTALL | re.MULTILINE))
+SKIPPED_AS = {"opencv-python-headless": "opencv"}
+"""What tests/expected_skips.txt calls it."""
+
+
+def rows(like):
+    """The cells of a library's table."""
+    table = [line for line in SECTIONS[like].splitlines() if line.startswith("| ")]
+    return [tuple(cell.strip() for cell in line[1:-1].split("|")) for line in table[2:]]
+
+
+def judge(like):
+    """The library, and whether the page was made with this very version."""
+    judges, missing = judges_of(like)
+    for package in missing:
+        pytest.skip(f"{SKIPPED_AS.get(package, package)} is not installed")
+    return judges[0], f"Installed: {judges[0].version}." in SECTIONS[like]
+
+
+def test_the_head_is_what_the_profiles_say():
+    assert PAGE.startswith(head() + "\n")
+    assert all(f"`{name}`" in head() for name in LIBRARIES)
+    assert [name for name in LIBRARIES if name not in JUDGES] == re.findall(
+        r"^### (.*): formulas only$", PAGE, re.MULTILINE
+    )[0].split(", ")
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_example_runs(number):
+    exec(compile(EXAMPLES[number], f"docs/profiles.md example {number}", "exec"), {})
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) >= 3
+
+
+@pytest.mark.parametrize("like", JUDGES)
+def test_no_row_says_more_than_is_stated(like):
+    found = rows(like)
+    assert len(found) >= 3
+    for mode, type_, _, images, pixels, differ, largest, limit in found:
+        stated_here = stated(like, mode, type_)
+        assert limit == limit_text(stated_here)
+        assert int(images) >= 12
+        assert float(largest) <= stated_here.largest
+        assert int(differ.split()[0]) <= stated_here.share * int(pixels)
+
+
+@pytest.mark.parametrize("like", JUDGES)
+def test_every_way_has_its_rows(like):
+    found, _ = judge(like)
+    expected = [(way.mode, way.type, direction) for way in found.ways for direction in DIRECTIONS]
+    assert [row[:3] for row in rows(like)] == expected
+
+
+@pytest.mark.parametrize("like", JUDGES)
+def test_a_sample_made_again(like, vulkan_device):
+    """Two images of each: they are among the page's, so no more may differ, nor further, than it says.
+
+    Of another version of the library, and of floats on another processor, what is stated is all that holds.
+    """
+    found, is_same = judge(like)
+    by_row = {row[:3]: row for row in rows(like)}
+    for number, way in enumerate(found.ways):
+        direction = DIRECTIONS[number % len(DIRECTIONS)]
+        made = row_of(found, way, direction, 2, vulkan_device)
+        assert made.pixels > 0
+        assert made.holds, cells(made)
+        _, _, _, _, _, differ, largest, _ = by_row[way.mode, way.type, direction]
+        if is_same and way.dtype != "f32":
+            assert made.differ <= int(differ.split()[0]), cells(made)
+            assert made.largest <= float(largest), cells(made)
+
+
+def test_images_follow_from_their_number():
+    for direction, is_right in {
+        "down": lambda old, new: all(a > b for a, b in zip(old, new, strict=True)),
+        "up": lambda old, new: all(a < b for a, b in zip(old, new, strict=True)),
+        "both": lambda old, new: (old[0] < new[0]) != (old[1] < new[1]),
+    }.items():
+        for number in range(20):
+            first, again = (image(number, direction, 3, 100, "a row") for _ in range(2))
+            assert is_right(first.pixels.shape[:2], first.sizes), (direction, number)
+            assert max(*first.pixels.shape[:2], *first.sizes) <= 101
+            assert (first.of("u16") == again.of("u16")).all()
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_the_command_checks_writes_and_fails(tmp_path, capsys, monkeypatch):
+    assert main(["profiles"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"{name}: {profile.library}" in listed for name, profile in LIBRARIES.items())
+    target = tmp_path / "rows.json"
+    arguments = ["profiles", "--check", "--like", "pillow", "--images", "1"]
+    assert main([*arguments, "--json", str(target)]) == 0
+    assert "rows are as docs/profiles.md states" in capsys.readouterr().out
+    records = json.loads(target.read_text(encoding="utf-8"))
+    assert {record["mode"] for record in records} == set(LIBRARIES["pillow"].modes)
+    assert all(record["holds"] for record in records)
+    # A library that is further away than is stated.
+    found, _ = judge("pillow")
+    wrong = [way for way in found.ways if (way.mode, way.dtype) == ("box", "u8")]
+    wrong[0].arguments["mode"] = "bilinear"
+    object.__setattr__(found, "ways", tuple(wrong))
+    monkeypatch.setattr("restride.cli.profiles.judges_of", lambda _: ([found], ["someone"]))
+    assert main(arguments) == 1
+    said = capsys.readouterr()
+    assert "FAILED" in said.out
+    assert "someone is not installed" in said.err
+
+
+def test_arguments_that_make_no_sense(capsys, tmp_path):
+    for arguments, message in (
+        (["--images", "3"], "--images needs --check"),
+        (["--check", "--images", "0"], "is no number of images"),
+        (["--like", "gimp"], "invalid choice"),
+        (["--check", "--like", "torch", "--markdown", str(tmp_path / "x.md")], "leave out --like"),
+    ):
+        assert main(["profiles", *arguments]) == 2
+        assert message in capsys.readouterr().err
+    assert main(["profiles", "--check", "--like", "directml"]) == 5
+    assert "its formulas" in capsys.readouterr().err
+
+
+def test_a_page_of_no_rows_is_still_a_page():
+    assert page([]).startswith(head())
