@@ -223,7 +223,7 @@ def test_floats_are_near_those_of_scikit_image(mode: str, antialias: bool) -> No
         result: Array = transform.resize(x.astype(np.float64), sizes, **options)
         return result
 
-    options = {"antialias": True} if antialias else {}
+    options = {} if mode == "nearest" else {"antialias": antialias}
     require_bounded(library, "float32", 10, mode=mode, like="scikit-image", **options)
 
 
@@ -407,6 +407,17 @@ def test_what_is_remembered_is_of_its_library(image: Array) -> None:
             "antialias True contradicts like 'scikit-image', which has False in mode 'nearest'",
         ),
         ({"like": "pillow", "sizes": (3,)}, DescriptorError, "like 'pillow' resizes two axes, not 1, of u8"),
+        (
+            {"like": "torch", "mode": "bilinear", "coordinates": "asymmetric"},
+            DescriptorError,
+            "coordinates 'asymmetric' contradicts like 'torch', which has 'half_pixel' and 'align_corners', for u8",
+        ),
+        ({"like": "Cv2"}, UnsupportedError, "{2,1,0}; it is 'opencv' here"),
+        (
+            {"like": "pillow", "roi": np.zeros(4)},
+            DescriptorError,
+            "contradicts like 'pillow', which has None in mode 'bicubic'",
+        ),
         ({"like": "opencv", "sizes": (3, 4, 5)}, DescriptorError, "like 'opencv' resizes two axes, not 3, of u8"),
     ],
 )
@@ -440,3 +451,37 @@ def test_the_reference_has_the_libraries_and_modes_that_there_are(image: Array) 
                 for resample in (rs.resample, rs.reference.resample)
             )
             assert np.abs(made.numpy().astype(int) - right.astype(int)).max() <= 1, (like, mode)
+
+
+def test_channels_are_not_taken_for_columns() -> None:
+    photo = np.zeros((9, 8, 3), np.uint8)
+    for like in ("pillow", "opencv", "scikit-image"):
+        with pytest.raises(DescriptorError, match=rf"like '{like}' resizes rows and columns; .* say axes=\(0, 1\), or"):
+            rs.resample(photo, (4, 5), like=like)
+        assert rs.resample(photo, (4, 5), axes=(0, 1), like=like).sizes == (4, 5, 3)
+        assert rs.resample(np.zeros((2, 3, 9, 8), np.uint8), (4, 5), like=like).sizes == (2, 3, 4, 5)
+
+
+def test_pillow_bicubic_has_its_own_slope() -> None:
+    image = np.random.default_rng(0).integers(0, 256, (9, 8), np.uint8)
+    made = rs.resample(image, (4, 5), like="pillow", cubic_a=-0.5).numpy()
+    assert np.array_equal(made, rs.resample(image, (4, 5), like="pillow").numpy())
+    with pytest.raises(DescriptorError, match=r"cubic_a -0\.75 contradicts like 'pillow', which has -0\.5"):
+        rs.resample(image, (4, 5), like="pillow", cubic_a=-0.75)
+
+
+def test_scikit_image_is_antialiased_unless_told_otherwise() -> None:
+    image = np.random.default_rng(0).random((9, 8), np.float32)
+    default, yes, no = (
+        rs.resample(image, (4, 5), like="scikit-image", **options).numpy()
+        for options in ({}, {"antialias": True}, {"antialias": False})
+    )
+    assert np.array_equal(default, yes)
+    assert not np.array_equal(default, no)
+
+
+def test_scales_beside_sizes_are_rounded_as_opencv_does() -> None:
+    image = np.zeros((100, 100), np.uint8)
+    assert rs.resample(image, (29, 29), (0.29, 0.29), like="opencv").sizes == (29, 29)
+    with pytest.raises(DescriptorError, match=r"100 \* 0\.29 is 29, not 28"):
+        rs.resample(image, (28, 28), (0.29, 0.29), like="opencv")

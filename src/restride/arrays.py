@@ -46,7 +46,9 @@ def asarray(
         device: where to; default: ``rs.default_device()``.
         copy: True: to memory of the device, and the array may change at once. False: never; the device reads the
             array's own memory, which it keeps alive. Nobody may write there until the operations that read it are
-            finished, and it is no ``out``. None: a copy only where one is needed; as False, where none is.
+            finished, and it is no ``out``. None: a copy only where one is needed; as False, where none is. Of an array
+            that ``numpy(copy=False)`` made the device does not know that it is a tensor's: order and overlap with what
+            writes that tensor are the caller's.
 
     Raises:
         DescriptorError: an element type that restride does not know or a byte-swapped one, more than 8 axes, or a
@@ -65,17 +67,20 @@ def asarray(
     packed = _packed(host)
     if desc is not None:
         require_like(as_desc(desc), "desc", packed)  # before anything is uploaded
+        own = _own(host, packed)
+        if as_desc(desc) != own:
+            if copy is False:
+                raise UnsupportedError(f"copy=False: elements that lie as {own} are copied to lie as desc, {desc}")
+            copy = True
     its_device = as_device(device)
-    try:
-        if copy:
-            tensor = _upload(host, packed, its_device)
-        else:
+    if not copy:
+        try:
             require_own_memory(array)
-            tensor = _imported(host, packed, its_device)
-    except UnsupportedError:
-        if copy is not None:
-            raise
-        tensor = _upload(host, packed, its_device)
+            return _imported(host, packed, its_device)
+        except UnsupportedError:
+            if copy is not None:
+                raise
+    tensor = _upload(host, packed, its_device)
     return tensor if desc is None else _laid_out(tensor, as_desc(desc), copy)
 
 
@@ -96,6 +101,14 @@ def _packed(array: npt.NDArray[Any]) -> TensorDesc:
         return TensorDesc(array.dtype, array.shape)
     except DescriptorError as error:
         raise DescriptorError(f"array of shape {array.shape} cannot become a tensor: {error}") from error
+
+
+def _own(array: npt.NDArray[Any], packed: TensorDesc) -> TensorDesc | None:
+    """How an array lies, from its lowest byte on; None: its strides split elements."""
+    if not packed.numel:
+        return packed
+    host = host_span(array)
+    return _strided(packed, host.offset, host.strides)
 
 
 def _imported(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tensor:

@@ -13,8 +13,11 @@ from restride.interpolation import plan_of
 from restride.kernel import Limits
 from restride.layout import Layout, family
 from restride.planned import Plan
-from restride.profiles import chosen
+from restride.profiles import IMAGES_ONLY, chosen
 from restride.sampling import Choice, Resizing, Ruling, outside_value, resized_axes, resizing
+
+_MOST_CHANNELS = 4
+"""Of a pixel."""
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
 
@@ -39,6 +42,8 @@ def resample_plan(
     choice, rules = chosen(like, _taken(others), src.dtype.name, src.__str__)
     whole_sizes = src.sizes if source_sizes is None else _whole_sizes(source_sizes, src)
     resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.__str__, rules)
+    if axes is None and len(resized.axes) == 2:
+        _require_rows_and_columns(like, src)
     outside = outside_value(extrapolation_value, choice, src.__str__)
     if source_sizes is not None and src.sizes != resized.read_sizes:
         raise DescriptorError(
@@ -46,6 +51,16 @@ def resample_plan(
             f"source_sizes {resized.source_sizes}"
         )
     return plan_of(src, resized, layout, dtype, out, outside, others, limits)
+
+
+def _require_rows_and_columns(like: Any, src: TensorDesc) -> None:
+    """Refuse to take columns and channels for the rows and columns that a library of images means."""
+    rows = src.rank - 3
+    if like in IMAGES_ONLY and rows >= 0 and 0 < src.sizes[-1] <= _MOST_CHANNELS < src.sizes[-2]:
+        raise DescriptorError(
+            f"like {like!r} resizes rows and columns; the last axes of x {src} look like columns and channels: say "
+            f"axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
+        )
 
 
 def ruled_plan(

@@ -79,7 +79,8 @@ def resample(
         output_offsets: see ``input_offsets``. Default: -1/2.
         recompute_scale_factor: coordinates follow sizes also where ``scales`` are given, as oneDNN's factors have it.
         like: "torch", "onnx", "onednn", "directml", "tensorflow", "pillow", "opencv" or "scikit-image": modes, defaults
-            and arithmetic are that library's, bit for bit where docs/profiles.md says so.
+            and arithmetic are that library's, bit for bit where docs/profiles.md says so. Its integers are rounded and
+            clamped as it does it, whatever ``rounding`` and ``saturate`` say; then they become what is asked for.
         window: the part of the output to make, a slice for each of ``axes``.
         source_sizes: ``x`` is only the part of a source of these sizes, all axes, that ``source_window`` says.
         layout: of the result, as in ``reorder``; default: "any", the memory order, tiles or blocks of ``x``.

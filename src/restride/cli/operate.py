@@ -79,7 +79,7 @@ Several numbers take all that follows: name the files before them, or end the nu
 {_FILES}
 examples:
   restride resample photo.jpg small.png --sizes 224 224
-  restride resample photo.jpg small.png --sizes 224 224 --antialias --exclude-outside     averages, as Pillow does
+  restride resample photo.jpg small.png --sizes 224 224 --antialias --exclude-outside     averages what it leaves out
   restride resample photo.jpg same.png --sizes 224 224 --like pillow --mode lanczos       its very bytes
   restride resample photo.jpg fits.png --sizes 224 224 --policy not_larger --antialias
   restride resample nchw.npy big.npy --scales 2 2 --mode nearest --check

@@ -114,12 +114,12 @@ def _taken(given: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
 def _memory_format(given: Any, mode: str) -> Any:
     """The order in memory that torch gives a result: that of channels last where the input has it.
 
-    Not so of "area" with three axes, whose result torch makes contiguous.
+    Not so of one image, nor of "area" with three axes: these torch makes contiguous.
     """
     import torch
 
     order = {4: torch.channels_last, 5: torch.channels_last_3d}.get(given.ndim)
-    if order is None or (given.ndim, mode) == (5, "area") or given.is_contiguous():
+    if order is None or (given.ndim, mode) == (5, "area") or given.is_contiguous() or len(given) == 1:
         return torch.contiguous_format
     return order if given.is_contiguous(memory_format=order) else torch.contiguous_format
 

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from restride.profiles import pillow
 from restride.profiles.choosing import chosen
-from restride.profiles.libraries import LIBRARIES
+from restride.profiles.libraries import IMAGES_ONLY, LIBRARIES
 
-__all__ = ["LIBRARIES", "chosen", "pillow"]
+__all__ = ["IMAGES_ONLY", "LIBRARIES", "chosen", "pillow"]

@@ -18,6 +18,18 @@ _HERE = {"linear": ("bilinear",), "cubic": ("bicubic",)}
 """Our words, for libraries that have others."""
 
 
+_ELSEWHERE = {name: name for name in LIBRARIES} | {
+    "pil": "pillow",
+    "cv2": "opencv",
+    "pytorch": "torch",
+    "skimage": "scikit-image",
+    "tf": "tensorflow",
+    "onnxruntime": "onnx",
+    "dml": "directml",
+}
+"""Other names of libraries."""
+
+
 def chosen(like: Any, given: Mapping[str, Any], dtype: str, where: _Where) -> tuple[Choice, Rules | None]:
     """The choice that ``given`` makes, arguments of ``rs.resample`` that may be None, and the rules of ``like``.
 
@@ -32,7 +44,9 @@ def chosen(like: Any, given: Mapping[str, Any], dtype: str, where: _Where) -> tu
         return Choice(**said), None
     profile = LIBRARIES.get(like) if isinstance(like, str) else None
     if profile is None:
-        raise UnsupportedError(f"like {like!r} is not one of {', '.join(map(repr, LIBRARIES))}, for {where()}")
+        here = _ELSEWHERE.get(like.strip().lower()) if isinstance(like, str) else None
+        hint = "" if here is None else f"; it is {here!r} here"
+        raise UnsupportedError(f"like {like!r} is not one of {', '.join(map(repr, LIBRARIES))}, for {where()}{hint}")
     word, mode = _mode(like, profile, said.pop("mode", profile.default), where)
     fixed = dict(mode.choice)
     if said.get("antialias") and mode.antialiased is not None:
@@ -41,11 +55,16 @@ def chosen(like: Any, given: Mapping[str, Any], dtype: str, where: _Where) -> tu
         if name in mode.free or (name == "antialias" and mode.antialiased is not None):
             continue
         wins = fixed.get(name, getattr(_DEFAULTS, name))
-        if value != wins:
+        if wins is None or value != wins:  # an array is equal to nothing at once
             raise DescriptorError(
                 f"{name} {value!r} contradicts like {like!r}, which has {wins!r} in mode {word!r}, for {where()}"
             )
     choice = Choice(**(fixed | said))
+    if profile.coordinates and choice.coordinates not in profile.coordinates and "coordinates" in mode.free:
+        known = " and ".join(map(repr, profile.coordinates))
+        raise DescriptorError(
+            f"coordinates {choice.coordinates!r} contradicts like {like!r}, which has {known}, for {where()}"
+        )
 
     def ruling(
         source_sizes: tuple[int, ...],

@@ -28,6 +28,9 @@ _ONNX = (
 _FILTER = mode_of(mode="linear", antialias=True, exclude_outside=True)
 
 
+_PILLOW_BICUBIC = mode_of(mode="cubic", cubic_a=_PILLOW_CUBIC, antialias=True, exclude_outside=True)
+
+
 def _plain(word: str) -> Mode:
     return mode_of(mode=word)
 
@@ -47,6 +50,7 @@ LIBRARIES: dict[str, Profile] = {
         },
         torch.rules,
         keeps=("u8",),
+        coordinates=("half_pixel", "align_corners"),
     ),
     "onnx": Profile(
         "ONNX 1.23, Resize-19",
@@ -88,7 +92,7 @@ LIBRARIES: dict[str, Profile] = {
     "pillow": Profile(
         "Pillow 13.0.0, Image.resize",
         "bicubic",
-        {"nearest": _plain("nearest")} | dict.fromkeys(pillow.FILTERS, _FILTER),
+        {"nearest": _plain("nearest")} | dict.fromkeys(pillow.FILTERS, _FILTER) | {"bicubic": _PILLOW_BICUBIC},
         pillow.rules,
         is_flat=True,
         keeps=_INTEGERS,
@@ -107,8 +111,11 @@ LIBRARIES: dict[str, Profile] = {
     "scikit-image": Profile(
         "scikit-image 0.26.0, skimage.transform.resize",
         "bilinear",
-        {"nearest": _plain("nearest"), "bilinear": mode_of(mode="linear", antialiased={})},
+        {"nearest": _plain("nearest"), "bilinear": mode_of(mode="linear", antialias=True, antialiased={})},
         scikit_image.rules,
     ),
 }
 """By the names that ``like`` takes."""
+
+IMAGES_ONLY = ("pillow", "opencv", "scikit-image")
+"""Those whose first two axes are rows and columns."""

@@ -57,7 +57,8 @@ class Profile:
     """A library as it was measured, its modes by its own words, and the mode that it has where none is asked for.
 
     is_flat: it resizes two axes, never more or fewer. rounds_sizes: to nearest even where scales are given. keeps: the
-    element types of which results are rounded to the same type first, whatever they are to become.
+    element types of which results are rounded to the same type first, whatever they are to become. coordinates: those
+    that it has, if not all.
     """
 
     library: str
@@ -67,6 +68,7 @@ class Profile:
     is_flat: bool = False
     rounds_sizes: bool = False
     keeps: tuple[str, ...] = ()
+    coordinates: tuple[str, ...] = ()
 
 
 def mode_of(*free: str, antialiased: dict[str, Any] | None = None, **choice: Any) -> Mode:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference import like_opencv, like_pillow, like_scikit_image, like_torch
 from restride.reference.arguments import describe
@@ -53,7 +55,7 @@ _MODES: dict[str, dict[str, tuple[_Words, _Words]]] = {
         **dict.fromkeys(("linear", "linear_exact", "area", "cubic", "lanczos4"), (_LINEAR, _NOTHING)),
         **dict.fromkeys(("nearest", "nearest_exact"), (_NEAREST, _NOTHING)),
     },
-    "scikit-image": {"bilinear": (_LINEAR, _NOTHING), "nearest": (_NEAREST, _NOTHING)},
+    "scikit-image": {"bilinear": (_LINEAR | {"antialias": True}, _NOTHING), "nearest": (_NEAREST, _NOTHING)},
 }
 """What each mode is, and what ``antialias`` changes of it."""
 
@@ -98,4 +100,4 @@ def answer_like(like: str, asked: Asked) -> Answer | None:
 
 def rounds_like(like: str | None, array: Array) -> bool:
     """Whether the library's results have the type of the source, and so are rounded before they become another."""
-    return like in ("pillow", "opencv") and array.dtype.kind in "iu"
+    return (like in ("pillow", "opencv") and array.dtype.kind in "iu") or (like == "torch" and array.dtype == np.uint8)

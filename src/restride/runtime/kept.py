@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 
@@ -34,9 +35,9 @@ def write_kept(path: Path, data: bytes) -> None:
         OSError: it cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    descriptor, name = tempfile.mkstemp(".part", f".{path.name}.", path.parent)  # for this user alone, and no other's
+    part = Path(name)
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(descriptor, "wb") as file:  # noqa: PTH123 - of a descriptor
             file.write(data)
         part.replace(path)

@@ -62,7 +62,7 @@ def word_elsewhere(argument: str, value: str) -> str:
         return ""
     plain = value.strip().lower().replace("-", "_").replace(" ", "_")
     if argument == "mode" and plain.startswith("lanczos"):
-        return "there is no Lanczos filter here"
+        return "it goes with like='pillow', and as 'lanczos4' with like='opencv'"
     here = plain if plain in _WORDS[argument] else _ELSEWHERE.get(argument, {}).get(plain)
     return "" if here is None else f"it is {here!r} here"
 

@@ -117,6 +117,7 @@ def resizing(
         raise DescriptorError(f"resample needs sizes or scales, for {where()}")
     its_axes = resized_axes(axes, named, len(source_sizes), where)
     old = tuple(source_sizes[axis] for axis in its_axes)
+    rounds = rules is not None and rules.rounds_sizes
     for size in new_sizes or ():
         if size < 0:
             raise DescriptorError(f"size {size} of sizes {new_sizes} must be 0 or more, for {where()}")
@@ -127,9 +128,9 @@ def resizing(
             )
         new_sizes, factors = _keeping_aspect(choice.keep_aspect_ratio_policy, old, new_sizes, where)
     elif new_sizes is None:
-        new_sizes = scaled_sizes(old, scales or (), where, rounds=rules is not None and rules.rounds_sizes)
+        new_sizes = scaled_sizes(old, scales or (), where, rounds=rounds)
     elif factors is not None and choice.input_offsets is None and choice.output_offsets is None:
-        _require_agreement(old, new_sizes, scales or (), where)
+        _require_agreement(old, new_sizes, scaled_sizes(old, scales or (), where, rounds=rounds), scales or (), where)
     for axis, size, before in zip(its_axes, new_sizes, old, strict=True):
         if size > 0 and before == 0:
             raise DescriptorError(f"axis {axis} of {where()} has no elements to make {size} of, sizes are {new_sizes}")
@@ -158,8 +159,8 @@ def resizing(
         )
         for before, size, its_line, factor in zip(old, new_sizes, lines, factors, strict=True)
     )
-    part, rounds = _window(window, new_sizes, where), rules is not None and rules.keeps_type
-    return Resizing(its_axes, samplings, part, tuple(source_sizes), rounds=rounds)
+    part, keeps_type = _window(window, new_sizes, where), rules is not None and rules.keeps_type
+    return Resizing(its_axes, samplings, part, tuple(source_sizes), rounds=keeps_type)
 
 
 def resized_axes(
@@ -200,8 +201,10 @@ def _keeping_aspect(
     return tuple((2 * scale * before + 1) // 2 for before in old), (scale,) * len(old)
 
 
-def _require_agreement(old: tuple[int, ...], sizes: tuple[int, ...], scales: Sequence[Any], where: _Where) -> None:
-    for before, size, scale, made in zip(old, sizes, scales, scaled_sizes(old, scales, where), strict=True):
+def _require_agreement(
+    old: tuple[int, ...], sizes: tuple[int, ...], scaled: tuple[int, ...], scales: Sequence[Any], where: _Where
+) -> None:
+    for before, size, scale, made in zip(old, sizes, scales, scaled, strict=True):
         if made != size:
             raise DescriptorError(
                 f"sizes {sizes} and scales {tuple(scales)} contradict each other: {before} * {scale} is {made}, not "
