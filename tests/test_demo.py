@@ -53,7 +53,7 @@ def test_demo_of_ones_own_photograph(runtime, tmp_path, capsys):
     assert runtime in lines[0]
     assert "17 of 17 results are right" in "\n".join(lines)
     assert sum(line.endswith("  OK") for line in lines) == 17
-    assert any("1 dispatch," in line and "3 dispatches" in line and "bits equal" in line for line in lines)
+    assert any("1 dispatch," in line and "4 dispatches" in line and "bits equal" in line for line in lines)
     assert lines[-1] == f"contact sheet: {out / 'contact_sheet.png'}"
     with Image.open(out / "contact_sheet.png") as sheet:
         assert sheet.width > 1000

@@ -501,7 +501,7 @@ def test_a_gradient_is_never_minus_zero(shape):
 def test_integers_are_summed_shifted_and_clamped_in_every_form(shader, src, dst, axis):
     """Pillow's lanczos, of which some weights are negative, beside sums in 64 bits."""
     source, made = TensorDesc.parse(src), TensorDesc.parse(dst)
-    sampling = Ruled(filtered, source.sizes[axis], made.sizes[axis], ("lanczos", True))
+    sampling = Ruled(filtered, source.sizes[axis], made.sizes[axis], (0.0, float(source.sizes[axis]), "lanczos", True))
     tables = ((axis, Table(sampling, 0, sampling.makes)),)
     x = np.random.default_rng(1).integers(0, 2, source.sizes, np.uint8).astype(source.dtype.dtype) * 255
     kernels = tuple(plan_resample(source, made, tables, Conversion(source.dtype, made.dtype, NO_ARITHMETIC), ROOMY))
