@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.profiles.profile import Asked
-from restride.sampling import Ruled, RuledRows, Ruling, Shifts, on_axis
+from restride.sampling import Ruled, RuledRows, Ruling, Shifts, normalized, on_axis
 
 _Array = npt.NDArray[np.float64]
 
@@ -120,10 +120,7 @@ def filtered(source_size: int, size: int, start: float, end: float, name: str, i
     inside = taps < count[:, np.newaxis]
     places = (taps + first[:, np.newaxis]) - centre[:, np.newaxis] + 0.5
     weights = np.where(inside, kernel(places * (1.0 / stretch)), 0.0)
-    total = np.zeros(size)
-    for column in weights.T:  # in order: numpy's own sums are pairwise
-        total += column
-    weights = np.divide(weights, total[:, np.newaxis], out=weights, where=total[:, np.newaxis] != 0.0)
+    weights = normalized(weights)
     if not in_integers:
         return RuledRows(*on_axis(first, weights.astype(np.float32), source_size))
     scaled = weights * (1 << _PLACES)

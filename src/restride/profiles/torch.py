@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.profiles.profile import Asked
-from restride.sampling import Ruled, RuledRows, Ruling, Shifts, at_edges, on_axis
+from restride.sampling import Ruled, RuledRows, Ruling, Shifts, at_edges, normalized, on_axis
 
 _Array = npt.NDArray[np.float64]
 
@@ -63,10 +63,7 @@ def antialiased(
     places = taps + first[:, np.newaxis] - centre[:, np.newaxis] + 0.5
     places = places * (1.0 / scale if scale >= 1.0 else 1.0)
     weights = np.where(taps < count[:, np.newaxis], _keys(places, -0.5) if is_cubic else _triangle(places), 0.0)
-    total = np.zeros(size)
-    for column in weights.T:  # in order: numpy's own sums are pairwise
-        total += column
-    weights = np.divide(weights, total[:, np.newaxis], out=weights, where=total[:, np.newaxis] != 0.0)
+    weights = normalized(weights)
     if not in_integers:
         return RuledRows(*on_axis(first, weights.astype(np.float32), source_size))
     whole, shifts = _in_places(weights)

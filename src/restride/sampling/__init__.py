@@ -8,7 +8,7 @@ from restride.sampling.chunks import MOST_TAPS, Parts, Rows, Sums, steps
 from restride.sampling.coordinates import COORDINATES
 from restride.sampling.filters import NEAREST_RULES
 from restride.sampling.resizing import Resizing, resized_axes, resizing
-from restride.sampling.ruled import Rule, Ruled, RuledRows, Rules, Ruling, Shifts, at_edges, on_axis
+from restride.sampling.ruled import Rule, Ruled, RuledRows, Rules, Ruling, Shifts, at_edges, normalized, on_axis
 
 __all__ = [
     "COORDINATES",
@@ -29,6 +29,7 @@ __all__ = [
     "Shifts",
     "Sums",
     "at_edges",
+    "normalized",
     "on_axis",
     "outside_value",
     "resized_axes",

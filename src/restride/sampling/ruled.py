@@ -179,6 +179,14 @@ def on_axis(
     return begin, moved[:, :taps]
 
 
+def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Each row divided by its sum, added up in order as loops in C do: numpy's own sums are pairwise."""
+    total = np.zeros(len(weights))
+    for column in weights.T:
+        total += column
+    return np.divide(weights, total[:, np.newaxis], out=weights, where=total[:, np.newaxis] != 0.0)
+
+
 def at_edges(
     index: npt.NDArray[np.int64], weights: npt.NDArray[Any], source_size: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
