@@ -26,8 +26,6 @@ _ONNX = (
 )
 
 _FILTER = mode_of(mode="linear", antialias=True, exclude_outside=True)
-
-
 _PILLOW_BICUBIC = mode_of(mode="cubic", cubic_a=_PILLOW_CUBIC, antialias=True, exclude_outside=True)
 
 
@@ -118,4 +116,4 @@ LIBRARIES: dict[str, Profile] = {
 """By the names that ``like`` takes."""
 
 IMAGES_ONLY = ("pillow", "opencv", "scikit-image")
-"""Those whose first two axes are rows and columns."""
+"""Those that resize rows and columns of images, whose channels come last."""
