@@ -100,6 +100,20 @@ def test_other_types_are_moved_and_not_summed(dtype):
         (((4, 3),), {"interpolation": 9}),
         (((4.5, 3),), {}),
         (((4,),), {}),
+        ((4,), {}),
+        (("43",), {}),
+        (((True, True),), {}),
+        ((((4, 3), 2),), {}),
+        ((np.array([4, 3]),), {}),
+        ((None,), {"fx": float("inf"), "fy": 1}),
+        ((None,), {"fx": float("nan"), "fy": 1}),
+        ((None,), {"fx": "2", "fy": 1}),
+        (((4, 3),), {"interpolation": -1}),
+        (((4, 3),), {"interpolation": "area"}),
+        (((4, 3),), {"interpolation": 3.0}),
+        (((4, 3),), {"interpolation": True}),
+        (((4, 3),), {"interpolation": np.int64(3)}),
+        (((4, 3), []), {}),
         (([4, 3],), {}),
         (((4, 3), None, 0, 0, 1), {}),
         ((), {"dsize": (4, 3)}),
@@ -109,9 +123,53 @@ def test_sizes_and_factors(arguments, named):
     require_same(pixels((9, 8, 3), "u1"), *arguments, **named)
 
 
-@pytest.mark.parametrize("sizes", [(0, 4), (4, 0), (4, 3, 2, 3)])
+@pytest.mark.parametrize("sizes", [(0, 4), (4, 0), (4, 3, 2, 3), (3, 100, 129), (3, 2, 128)])
 def test_sources_that_are_no_image(sizes):
     require_same(np.zeros(sizes, np.uint8), (3, 3))
+
+
+@pytest.mark.parametrize(
+    ("src", "arguments", "named", "message"),
+    [
+        (None, ((4, 3),), {}, "array is None, and no array: cv2.imread, for one, gives None"),
+        ((9, 8, 3), (4,), {}, "dsize 4 must be columns and rows, two integers, for src u8[9,8,3]"),
+        (
+            (9, 8, 3),
+            ((4, 3),),
+            {"interpolation": 7},
+            "interpolation 7 is not one of INTER_NEAREST (0), INTER_LINEAR (1)",
+        ),
+        ((3, 90, 200), ((4, 3),), {}, "has 200 channels, and OpenCV at most 128: they are the last axis"),
+        ((5,), ((4, 3),), {}, "src u8[5]{0} must have rows, columns and, if there are, channels"),
+        ((9, 8, 3), (None,), {"fx": 2}, "dsize None or else both fx 2 and fy 0.0 must be positive"),
+    ],
+)
+def test_errors_say_what_was_given_and_what_to_give(src, arguments, named, message):
+    with pytest.raises(rs.RestrideError, match=re.escape(message)):
+        ours.resize(None if src is None else np.zeros(src, np.uint8), *arguments, **named)
+
+
+def test_a_type_that_is_not_summed_is_named_with_those_that_are():
+    with pytest.raises(rs.UnsupportedError, match=r"type pred, and INTER_AREA takes u8.*f64: .* or take INTER_NEAREST"):
+        ours.resize(np.zeros((4, 4), bool), (2, 2), interpolation=ours.INTER_AREA)
+    with pytest.raises(
+        rs.UnsupportedError, match=r"type s64, and INTER_NEAREST takes .*f16: convert it to one of these"
+    ):
+        ours.resize(np.zeros((4, 4), np.int64), (2, 2), interpolation=ours.INTER_NEAREST)
+
+
+@pytest.mark.parametrize("arguments", [(3,), (0, 0, 3), (2.0,)])
+def test_an_interpolation_in_the_place_of_dst_is_refused(arguments):
+    """OpenCV takes it for a scalar to write to, and is linear without a word."""
+    src = pixels((9, 8, 3), "u1")
+    assert np.array_equal(cv2.resize(src, (4, 3), 3), cv2.resize(src, (4, 3)))
+    with pytest.raises(rs.DescriptorError, match=rf"dst {arguments[0]} is a number, .* dst, fx, fy and interpolation"):
+        ours.resize(src, (4, 3), *arguments)
+
+
+def test_the_module_stands_in_for_opencvs():
+    assert dir(ours) == sorted(ours.__all__) == sorted(["resize", *(f"INTER_{name}" for name in INTERPOLATIONS)])
+    assert all(hasattr(cv2, name) for name in dir(ours))
 
 
 def test_views_and_many_channels():

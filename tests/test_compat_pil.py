@@ -1,11 +1,13 @@
 """rs.compat.pil.resize beside Pillow's own: every mode and filter, boxes, palettes, and what both refuse."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
 
 import restride as rs
+from restride.compat import pil
 from restride.compat.pil import resize
 
 Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
@@ -97,6 +99,8 @@ def test_integers_of_16_bits(way):
         ((3,),),
         ((3, 3, 3),),
         (3,),
+        (None,),
+        ("33",),
         ((2.5, 3),),
         ([3, 4],),
         (np.array([3, 4]),),
@@ -107,6 +111,9 @@ def test_integers_of_16_bits(way):
         ((3, 3), None, (3, 3, 2, 5)),
         ((3, 3), None, (1, 1, 1, 3)),
         ((3, 3), None, (0, 0, 3)),
+        ((3, 3), None, 3),
+        ((3, 3), None, ("a", 0, 3, 3)),
+        ((3, 3), -1),
         ((3, 3), None, None, 0.5),
         ((20, 17), None, (0, 0, 20, 17)),
         ((20, 17), None, (0.5, 0, 20, 17)),
@@ -114,6 +121,45 @@ def test_integers_of_16_bits(way):
 )
 def test_arguments_that_fit_and_that_do_not(arguments):
     require_same(picture("RGB"), *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((3,), TypeError, "size 3 must be columns and rows, two integers, for image RGB of 20 x 17"),
+        (((2.5, 3),), TypeError, "size (2.5, 3) must be columns and rows, two integers"),
+        (((3, 3), "bicubic"), ValueError, "resample 'bicubic' is none of Pillow's filters NEAREST (0), LANCZOS (1)"),
+        (((3, 3), 2, 5), TypeError, "box 5 must be left, upper, right and lower edge, four numbers"),
+        (((3, 3), 2, (4, 4, 3, 3)), ValueError, "box (4.0, 4.0, 3.0, 3.0), of left, upper, right and lower edge, must"),
+    ],
+)
+def test_errors_say_what_was_given_and_what_to_give(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        resize(picture("RGB"), *arguments)
+
+
+@pytest.mark.parametrize("image", [None, "photo.jpg", [[1, 2], [3, 4]]])
+def test_what_is_no_image_is_refused(image):
+    with pytest.raises(TypeError, match=f"image must be a PIL.Image.Image, .*, not {type(image).__name__}"):
+        resize(image, (3, 3))
+
+
+@pytest.mark.parametrize(("dtype", "name"), [("f8", "f64"), ("?", "pred"), ("i8", "s64")])
+def test_an_array_of_a_type_that_is_not_summed_says_so(dtype, name):
+    array = np.ones((9, 8, 3), dtype)
+    with pytest.raises(
+        rs.UnsupportedError, match=f"elements of type {name} are not interpolated, those of f32.*dtype='f32'"
+    ):
+        resize(array, (3, 3))
+    assert np.array_equal(resize(array, (3, 3), pil.NEAREST), np.ones((3, 3, 3), dtype))
+
+
+def test_filters_are_pillows():
+    for own in pil.Resampling:
+        assert own == Image.Resampling[own.name] == getattr(Image, own.name)
+        assert getattr(pil, own.name) is own
+    assert dir(pil) == sorted(pil.__all__) == sorted([*pil.Resampling.__members__, "Resampling", "resize"])
+    require_same(picture("RGB"), (5, 6), pil.Resampling.HAMMING)
 
 
 def test_the_same_size_is_a_copy():

@@ -43,6 +43,7 @@ def require_same(x, *arguments, **named):
 def test_the_signature_is_torchs():
     ours, real = (list(inspect.signature(function).parameters.values()) for function in (interpolate, theirs))
     assert [(p.name, p.kind, p.default) for p in ours] == [(p.name, p.kind, p.default) for p in real]
+    assert dir(rs.compat.torch) == ["interpolate"]
 
 
 @pytest.mark.parametrize("mode", MODES)

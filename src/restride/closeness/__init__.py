@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from restride.closeness.comparison import Row, compare, steps_of
 from restride.closeness.judges import JUDGES, judges_of
-from restride.closeness.limits import stated
+from restride.closeness.limits import is_measured, measured, stated
 
-__all__ = ["JUDGES", "Row", "compare", "judges_of", "stated", "steps_of"]
+__all__ = ["JUDGES", "Row", "compare", "is_measured", "judges_of", "measured", "stated", "steps_of"]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count, islice
 
 import numpy as np
 
 from restride.arrays import asarray
-from restride.closeness.images import DIRECTIONS, image
+from restride.closeness.images import DIRECTIONS, SIZES, Image, image, sizes_of
 from restride.closeness.judge import Array, Judge, Way
-from restride.closeness.limits import Limit, stated
+from restride.closeness.limits import Limit, measured, stated
 from restride.device import Device
 from restride.resampling import resample
 
@@ -47,10 +48,11 @@ class Row:
         return self.largest <= self.limit.largest and self.share <= self.limit.share
 
     def record(self) -> dict[str, object]:
-        """For JSON."""
+        """For JSON. measured: the version that what is stated is of."""
         own = {name: value for name, value in vars(self).items() if name != "limit"}
         stated_here = {"largest": self.limit.largest, "share": self.limit.share}
-        return {**own, "share": self.share, "stated": stated_here, "holds": self.holds}
+        version = measured(self.like)
+        return {**own, "share": self.share, "stated": stated_here, "measured": version, "holds": self.holds}
 
 
 def steps_of(judges: Sequence[Judge], images: int) -> int:
@@ -69,29 +71,36 @@ def compare(judges: Sequence[Judge], images: int, device: Device, step: Callable
 def row_of(
     judge: Judge, way: Way, direction: str, images: int, device: Device, step: Callable[[str], None] = lambda _: None
 ) -> Row:
-    """One row, of ``images`` images, or of those among them that the way takes."""
-    pixels = differ = taken = 0
+    """One row, of the first ``images`` images that the way takes."""
+    pixels = differ = 0
     largest = 0.0
-    for number in range(images):
-        channels = way.channels[number % len(way.channels)]
-        key = f"{judge.like} {way.mode} {way.type}"
-        picture = image(number, direction, channels, way.largest, key)
-        step(key)
-        x = picture.of(way.dtype)
-        if not way.takes(x.shape[:2], picture.sizes):
-            continue
-        taken += 1
+    for pictures in _of_one_size(way, direction, images, way.key(judge.like)):
+        x, sizes = np.stack([picture.of(way.dtype) for picture in pictures]), pictures[0].sizes
         ours = resample(
-            asarray(x, device=device), picture.sizes, axes=(0, 1), like=judge.like, dtype=way.result, **way.arguments
+            asarray(x, device=device), sizes, axes=(1, 2), like=judge.like, dtype=way.result, **way.arguments
         ).numpy()
-        distance = _distance(ours, way.resize(x, picture.sizes), 255.0 if x.dtype == np.uint8 else 1.0)
+        theirs = []
+        for one in x:
+            theirs.append(way.resize(one, sizes))
+            step(way.key(judge.like))
+        distance = _distance(ours, np.stack(theirs), 255.0 if x.dtype == np.uint8 else 1.0)
         pixels += distance.size
         differ += int(np.count_nonzero(distance))
         largest = max(largest, float(distance.max(initial=0.0)))
     limit = stated(judge.like, way.mode, way.type)
     return Row(
-        judge.like, judge.version, way.mode, way.type, direction, taken, pixels, differ, round(largest, 2), limit
+        judge.like, judge.version, way.mode, way.type, direction, images, pixels, differ, round(largest, 2), limit
     )
+
+
+def _of_one_size(way: Way, direction: str, images: int, key: str) -> Iterator[list[Image]]:
+    """The first ``images`` images that a way takes, those of the same sizes together."""
+    taken = (number for number in count() if way.takes(*sizes_of(number, direction, way.largest, key)))
+    numbers = list(islice(taken, images))
+    for place in dict.fromkeys(number % SIZES for number in numbers):
+        channels = way.channels[place // 2 % len(way.channels)]
+        alike = [number for number in numbers if number % SIZES == place]
+        yield [image(number, direction, channels, way.largest, key) for number in alike]
 
 
 def _distance(ours: Array, theirs: Array, white: float) -> Array:

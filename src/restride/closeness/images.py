@@ -1,6 +1,7 @@
 """The images: photographs that scikit-image ships and drawn ones, each a crop, and the size that it is brought to.
 
-An image follows from its number, the direction and the way alone: 10 images are the first 10 of 100.
+An image follows from its number, the direction and the way alone: 10 images are the first 10 of 100. Their sizes come
+again after ``SIZES`` of them, so that of many images those of the same sizes are one call of ours.
 """
 
 from __future__ import annotations
@@ -18,14 +19,18 @@ from restride.closeness.judge import Array
 DIRECTIONS = ("down", "up", "both")
 """Of sizes: both axes shrink, both grow, or one each."""
 
+SIZES = 24
+"""Images of a row, one after the other, that have sizes of their own."""
+
 PHOTOGRAPHS = ("astronaut.png", "coffee.png", "chelsea.png")
 
 DRAWN = ("edges", "checker", "noise", "ramps")
 
-_SMALLEST = 1
-
 _PLAIN = {"down": ((2, 2), (3, 3), (4, 2)), "up": ((2, 2), (3, 3), (2, 4)), "both": ((2, 2), (2, 3), (4, 2))}
 """Whole factors of the first images, which libraries have ways of their own for."""
+
+_KEEPS = 10
+"""Of so many images one keeps the size of an axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,32 +61,44 @@ def photographs() -> tuple[str, ...]:
     return tuple(name for name in PHOTOGRAPHS if (folder := _folder()) is not None and (folder / name).is_file())
 
 
+def sizes_of(number: int, direction: str, largest: int, key: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Rows and columns of image ``number`` of the row ``key``, at most ``largest``, before and after."""
+    place = number % SIZES
+    return _sizes(_random(key, direction, place), place, direction, largest)
+
+
 def image(number: int, direction: str, channels: int, largest: int, key: str) -> Image:
-    """Image ``number`` of the row ``key``, at most ``largest`` long."""
-    random = np.random.default_rng((zlib.crc32(key.encode()), DIRECTIONS.index(direction), number))
-    old, new = _sizes(random, number, direction, largest)
+    """Image ``number``, of sizes ``sizes_of``."""
+    old, new = sizes_of(number, direction, largest, key)
+    random = _random(key, direction, number, 1)
     names = photographs()
-    # Of four images three are photographs, where there are any.
-    name = names[number % len(names)] if names and number % 4 else DRAWN[number // 4 % len(DRAWN)]
+    # Of four images, and of four of the same sizes, three are photographs, where there are any.
+    name = str(random.choice(names if names and (number + number // SIZES) % 4 else DRAWN))
     pixels = _cropped(name, old, random) if name in names else _drawn(name, old, random)
     if channels > 3:
         pixels = np.concatenate([pixels, pixels[:, ::-1, :1]], axis=2)
     pixels = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels[:, :, :channels])
-    return Image(name, pixels, random.integers(0, 256, pixels.shape, np.int64), new)
+    return Image(name, pixels, random.integers(0, 256, pixels.shape, np.uint8), new)
+
+
+def _random(key: str, direction: str, *numbers: int) -> np.random.Generator:
+    return np.random.default_rng((zlib.crc32(key.encode()), DIRECTIONS.index(direction), *numbers))
 
 
 def _sizes(
     random: np.random.Generator, number: int, direction: str, largest: int
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Sizes before and after: whole factors first, then any, more of them small than large."""
+    """Sizes before and after: whole factors first, then any, as many to 10 as from 60 to 600; some axes keep theirs."""
     grows = {"down": (False, False), "up": (True, True), "both": (True, False) if number % 2 else (False, True)}
     if number < len(_PLAIN[direction]):
-        small = [int(random.integers(2, largest // 4 + 1)) for _ in range(2)]
+        small = [int(random.integers(2, largest // 8 + 3)) for _ in range(2)]
         large = [size * factor for size, factor in zip(small, _PLAIN[direction][number], strict=True)]
     else:
-        pairs = [sorted(int(largest ** random.uniform(0.3, 1.0)) for _ in range(2)) for _ in range(2)]
-        small = [max(pair[0], _SMALLEST) for pair in pairs]
-        large = [max(pair[1], pair[0] + 1) for pair in pairs]
+        pairs = [sorted(int((largest + 1) ** random.random()) for _ in range(2)) for _ in range(2)]
+        small = [min(pair[0], largest - 1) for pair in pairs]
+        large = [max(pair[1], size + 1) for pair, size in zip(pairs, small, strict=True)]
+        if number % _KEEPS == _KEEPS - 1:
+            small[number // _KEEPS % 2] = large[number // _KEEPS % 2]
     axes = list(zip(small, large, grows[direction], strict=True))
     old = tuple(low if grow else high for low, high, grow in axes)
     new = tuple(high if grow else low for low, high, grow in axes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,11 @@ Array = npt.NDArray[Any]
 
 Resize = Callable[[Array, tuple[int, int]], Array]
 """Pixels of sizes [rows, columns] or [rows, columns, channels], resized to (rows, columns) by the library."""
+
+
+def any_sizes(_before: tuple[int, ...], _after: tuple[int, ...]) -> bool:
+    """A library that is right for all of them."""
+    return True
 
 
 @dataclass(frozen=True)
@@ -30,16 +35,20 @@ class Way:
     dtype: str
     arguments: Mapping[str, Any]
     resize: Resize
-    channels: tuple[int, ...] = (1, 3, 4)
+    channels: tuple[int, ...] = (1, 2, 3, 4)
     result: str | None = None
-    largest: int = 320
+    largest: int = 600
     against: str = ""
-    takes: Callable[[tuple[int, ...], tuple[int, ...]], bool] = lambda _before, _after: True
+    takes: Callable[[tuple[int, ...], tuple[int, ...]], bool] = any_sizes
 
     @property
     def type(self) -> str:
         """As the table has it."""
         return f"{self.dtype}, against {self.against}" if self.against else self.dtype
+
+    def key(self, like: str) -> str:
+        """What its images follow from: "pillow bicubic u8"."""
+        return f"{like} {self.mode} {self.type}"
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,10 @@ class Judge:
     package: str
     version: str
     ways: tuple[Way, ...] = field(repr=False)
+
+    def of_rows(self, text: str) -> Judge:
+        """Those of its ways that have ``text`` in their mode and type: "cubic u8"."""
+        return replace(self, ways=tuple(way for way in self.ways if text in f"{way.mode} {way.type}"))
 
 
 def as_pixels(array: Any) -> Array:

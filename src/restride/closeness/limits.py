@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from restride.profiles import LIBRARIES
+
 
 class Limit(NamedTuple):
     """The largest difference, in steps of integers or 2^-24 of floats from 0 to 1, and the share of pixels with any."""
 
     largest: float
     share: float = 1.0
+
+
+def measured(like: str) -> str:
+    """The version of a library that what is stated was measured with: "13.0.0" of "Pillow 13.0.0, Image.resize"."""
+    return LIBRARIES[like].library.partition(",")[0].split()[-1]
+
+
+def is_measured(like: str, version: str) -> bool:
+    """Whether that is the version; "2.13.0+cpu" is 2.13.0."""
+    return version.partition("+")[0] == measured(like)
 
 
 EXACT = Limit(0.0, 0.0)
@@ -23,11 +35,12 @@ _LIMITS: dict[tuple[str, str, str], Limit] = {
     ("torch", "", "f32, against f64"): _SUMS,
     ("torch", "", "f32, against f32"): Limit(2200.0),
     ("onnx", "", "f32"): Limit(64.0),
-    ("pillow", "", "f32"): _SUMS,
-    ("pillow", "", "u16"): _STEP,
-    ("pillow", "bicubic", "u16"): Limit(16384.0),
-    ("pillow", "lanczos", "u16"): Limit(16384.0),
-    ("opencv", "cubic", "u8"): Limit(1.0, 0.02),
+    ("pillow", "", "f32"): Limit(32.0),
+    ("pillow", "", "u16"): Limit(2.0, 0.02),
+    ("pillow", "", "s32"): Limit(4.0, 0.25),
+    ("opencv", "cubic", "u8"): Limit(1.0, 0.05),
+    ("opencv", "cubic", "u16"): Limit(4.0, 0.05),
+    ("opencv", "cubic", "s16"): Limit(4.0, 0.05),
     ("opencv", "", "u16"): _STEP,
     ("opencv", "", "s16"): _STEP,
     ("opencv", "area", "u16"): EXACT,

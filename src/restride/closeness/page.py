@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from restride.closeness.comparison import Row
 from restride.closeness.judges import JUDGES
-from restride.closeness.limits import Limit
+from restride.closeness.limits import Limit, is_measured, measured
 from restride.closeness.listing import free_of, words
 from restride.profiles import LIBRARIES
 
@@ -62,6 +62,8 @@ def limit_text(limit: Limit) -> str:
 
 def _table(name: str, rows: Sequence[Row]) -> str:
     version = rows[0].version if rows else "not installed"
+    if rows and not is_measured(name, version):
+        version += f", where what is stated was measured with {measured(name)}"
     lines = [
         f"### {name}: {LIBRARIES[name].library}",
         "",

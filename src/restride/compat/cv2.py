@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,36 @@ import numpy as np
 from restride.arrays import asarray
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops import reorder
+from restride.profiles import LIBRARIES
 from restride.resampling import resample
 from restride.tensor import Tensor
 
+__all__ = [
+    "INTER_AREA",
+    "INTER_CUBIC",
+    "INTER_LANCZOS4",
+    "INTER_LINEAR",
+    "INTER_LINEAR_EXACT",
+    "INTER_NEAREST",
+    "INTER_NEAREST_EXACT",
+    "resize",
+]
+
 INTER_NEAREST, INTER_LINEAR, INTER_CUBIC, INTER_AREA, INTER_LANCZOS4, INTER_LINEAR_EXACT, INTER_NEAREST_EXACT = range(7)
 
-_MODES = ("nearest", "linear", "cubic", "area", "lanczos4", "linear_exact", "nearest_exact")
+_MODES = LIBRARIES["opencv"].constants
 
 _TYPES = ("u8", "u16", "s16", "f32", "f64")
 
 _MOVED_TYPES = (*_TYPES, "pred", "s8", "s32", "u32", "f16")
 """Of the nearest modes."""
+
+_MOST_CHANNELS = 128
+"""Of OpenCV 5; planes of a photograph, which come first by mistake, have more columns."""
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def resize(
@@ -52,19 +72,16 @@ def resize(
     """
     x = asarray(src)
     what = f"src {x.desc}"
-    if interpolation not in range(len(_MODES)):
-        raise UnsupportedError(f"interpolation {interpolation!r} is none of the constants INTER_..., for {what}")
-    mode = _MODES[interpolation]
-    types = _MOVED_TYPES if mode.startswith("nearest") else _TYPES
-    if len(x.sizes) not in (2, 3) or x.dtype.name not in types:
-        raise UnsupportedError(
-            f"{what} must have two or three axes and, for {mode}, one of the types {', '.join(types)}"
-        )
-    if not x.desc.numel:
-        raise DescriptorError(f"{what} has no elements")
+    mode = _mode(interpolation, what)
+    _require_image(x, mode, what)
     sizes, scales = _sizes(dsize, fx, fy, what)
     if scales is not None and min(round(size * scale) for size, scale in zip(x.sizes, scales, strict=False)) == 0:
         raise DescriptorError(f"fx {fx} and fy {fy} leave no pixel of {what}")
+    if isinstance(dst, Real):
+        raise DescriptorError(
+            f"dst {dst!r} is a number, and nothing to write to: behind dsize come dst, fx, fy and interpolation, so "
+            f"name the last, as in interpolation=INTER_AREA, for {what}"
+        )
     if dst is not None and isinstance(dst, Tensor) != isinstance(src, Tensor):
         raise DescriptorError(
             f"dst must be what src is, a numpy array or a Tensor, not {type(dst).__name__}, for {what}"
@@ -82,23 +99,57 @@ def resize(
     return result if dst is None else _into(dst, result)
 
 
-def _sizes(
-    dsize: Sequence[int] | None, fx: float, fy: float, what: str
-) -> tuple[tuple[int, int] | None, tuple[float, float] | None]:
+def _mode(interpolation: Any, what: str) -> str:
+    """Our word for an interpolation."""
+    if _is_integer(interpolation) and 0 <= interpolation < len(_MODES):
+        return _MODES[int(interpolation)]
+    known = ", ".join(f"{_named(mode)} ({number})" for number, mode in enumerate(_MODES))
+    raise UnsupportedError(f"interpolation {interpolation!r} is not one of {known}, for {what}")
+
+
+def _require_image(x: Tensor, mode: str, what: str) -> None:
+    types = _MOVED_TYPES if mode.startswith("nearest") else _TYPES
+    if len(x.sizes) not in (2, 3):
+        raise UnsupportedError(f"{what} must have rows, columns and, if there are, channels: two or three axes")
+    if len(x.sizes) == 3 and x.sizes[2] > _MOST_CHANNELS:
+        raise UnsupportedError(
+            f"{what} has {x.sizes[2]} channels, and OpenCV at most {_MOST_CHANNELS}: they are the last axis, behind "
+            "rows and columns"
+        )
+    if x.dtype.name not in types:
+        raise UnsupportedError(
+            f"{what} has elements of type {x.dtype}, and {_named(mode)} takes {', '.join(types)}: convert it to one of "
+            f"these first{'' if types is _MOVED_TYPES else ', or take INTER_NEAREST'}"
+        )
+    if not x.desc.numel:
+        raise DescriptorError(f"{what} has no elements")
+
+
+def _named(mode: str) -> str:
+    return f"INTER_{mode.upper()}"
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _sizes(dsize: Any, fx: Any, fy: Any, what: str) -> tuple[tuple[int, int] | None, tuple[float, float] | None]:
     """Rows and columns, or their factors."""
     if dsize is not None:
-        if len(dsize) != 2 or not all(isinstance(size, Integral) for size in dsize):
+        numbers = tuple(dsize) if np.iterable(dsize) else ()
+        if len(numbers) != 2 or not all(map(_is_integer, numbers)):
             raise DescriptorError(f"dsize {dsize!r} must be columns and rows, two integers, for {what}")
-        columns, rows = map(int, dsize)
+        columns, rows = map(int, numbers)
         if min(columns, rows) > 0:
             return (rows, columns), None
-    if not (fx > 0 and fy > 0):
-        raise DescriptorError(f"dsize {dsize} or else both fx {fx} and fy {fy} must be positive, for {what}")
+    if not all(isinstance(factor, Real) and 0 < float(factor) < math.inf for factor in (fx, fy)):
+        raise DescriptorError(f"dsize {dsize!r} or else both fx {fx!r} and fy {fy!r} must be positive, for {what}")
     return None, (fy, fx)
 
 
 def _into(dst: Any, result: Any) -> Any:
     if not isinstance(dst, np.ndarray) or dst.shape != result.shape or dst.dtype != result.dtype:
-        raise DescriptorError(f"dst must be a numpy array of sizes {result.shape} and type {result.dtype}")
+        found = f"{dst.shape} and {dst.dtype}" if isinstance(dst, np.ndarray) else repr(dst)[:60]
+        raise DescriptorError(f"dst must be a numpy array of sizes {result.shape} and type {result.dtype}, not {found}")
     dst[...] = result
     return dst

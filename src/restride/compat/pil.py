@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
 from operator import index
 from typing import Any
 
@@ -16,8 +17,21 @@ from restride.profiles.profile import Asked
 from restride.resample_plans import ruled_plan
 from restride.tensor import Tensor
 
-_FILTERS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
-"""By Pillow's numbers."""
+__all__ = ["BICUBIC", "BILINEAR", "BOX", "HAMMING", "LANCZOS", "NEAREST", "Resampling", "resize"]
+
+
+class Resampling(IntEnum):
+    """Pillow's filters that there are here, by its names and numbers."""
+
+    NEAREST = 0
+    LANCZOS = 1
+    BILINEAR = 2
+    BICUBIC = 3
+    BOX = 4
+    HAMMING = 5
+
+
+NEAREST, LANCZOS, BILINEAR, BICUBIC, BOX, HAMMING = Resampling
 
 _LATER_FILTERS = (6, 7)
 """MKS2013 and MKS2021, of Pillow 13."""
@@ -32,6 +46,10 @@ _BY_BYTES = ("L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", 
 """Modes that are bytes in memory as in an array; those of LAB are not."""
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def resize(
     image: Any,
     size: Sequence[int],
@@ -41,21 +59,22 @@ def resize(
 ) -> Any:
     """``image.resize(size, resample, box)``: a new image of ``size``, columns and rows, in the mode of ``image``.
 
-    Bytes are bit for bit Pillow's, with alpha and without. I, I;16 and F are summed in f32, where Pillow has f64.
+    Bytes are bit for bit Pillow's, with alpha and without. I, I;16 and F are summed in f32, where Pillow has f64; I and
+    I;16 are rounded after each axis, as there.
 
     Args:
         image: of any mode but LAB, I;16B and I;16L; 1 and P are resized by NEAREST whatever ``resample`` says, as in
             Pillow. A numpy array or a ``restride.Tensor`` of rows, columns and, if there are, bands gives one; bands
             are then resized apart.
         size: columns and rows of the result.
-        resample: one of Pillow's filters; default: BICUBIC.
+        resample: one of Pillow's filters, or of ``Resampling`` here, which are the same numbers; default: BICUBIC.
         box: left, upper, right and lower edge of the part to resize, in pixels and parts of them; default: all.
         reducing_gap: None: what Pillow does with it in two steps is left out here.
 
     Raises:
         DescriptorError: a size that is not positive, an unknown filter, or a box that ends before it begins or leaves
             the image; it is a ValueError, as in Pillow.
-        TypeError: a size or a box of another number of numbers, or a size that is no integer.
+        TypeError: an image of another kind, a size or a box of another number of numbers, or a size that is no integer.
         UnsupportedError: another mode, MKS2013, MKS2021, or a ``reducing_gap``.
     """
     is_array = isinstance(image, np.ndarray | Tensor)
@@ -74,7 +93,7 @@ def resize(
     if sizes == (rows, columns) and edges == (0.0, 0.0, float(columns), float(rows)):
         return image.copy()
     if image.mode not in (*_BY_ARRAY, *_BY_BYTES):
-        raise UnsupportedError(f"{what} has a mode that is not done here")
+        raise UnsupportedError(f"{what} has a mode that is not done here: convert it first, image.convert('RGB')")
     if image.mode in ("1", "P"):
         name = "nearest"
     if image.mode in _PREMULTIPLIED and name != "nearest":
@@ -109,8 +128,12 @@ def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, .
 def _sizes_of(image: Any) -> tuple[int, int]:
     """Rows and columns of an array, a tensor or an image of Pillow's."""
     if not isinstance(image, np.ndarray | Tensor):
+        if not hasattr(image, "getbands"):
+            raise TypeError(
+                f"image must be a PIL.Image.Image, a numpy array or a restride.Tensor, not {type(image).__name__}"
+            )
         return image.height, image.width
-    sizes = image.shape if isinstance(image, np.ndarray) else image.sizes
+    sizes = image.shape
     if len(sizes) not in (2, 3):
         raise DescriptorError(f"image of sizes {tuple(sizes)} must have rows, columns and, if there are, bands")
     return sizes[0], sizes[1]
@@ -122,18 +145,23 @@ def _filter(resample: Any, what: str) -> str:
         return "bicubic"
     if resample in _LATER_FILTERS:
         raise UnsupportedError(f"resample {resample!r}, MKS2013 or MKS2021, is not done here, for {what}")
-    if resample not in range(len(_FILTERS)):
-        raise DescriptorError(f"resample {resample!r} is none of Pillow's filters, 0 to 5, for {what}")
-    return _FILTERS[resample]
+    try:
+        return Resampling(resample).name.lower()
+    except ValueError:
+        known = ", ".join(f"{each.name} ({each.value})" for each in Resampling)
+        raise DescriptorError(f"resample {resample!r} is none of Pillow's filters {known}, for {what}") from None
 
 
 def _sizes(size: Sequence[int], what: str) -> tuple[int, int]:
     """Rows and columns."""
-    numbers = tuple(map(index, size))
+    try:
+        numbers = tuple(map(index, size))
+    except TypeError:
+        numbers = ()
     if len(numbers) != 2:
-        raise TypeError(f"size {numbers} must be columns and rows, for {what}")
+        raise TypeError(f"size {size!r} must be columns and rows, two integers, for {what}")
     if min(numbers) <= 0:
-        raise DescriptorError(f"size {numbers} must be columns and rows, both positive, for {what}")
+        raise DescriptorError(f"size {size!r} must be columns and rows, both positive, for {what}")
     return numbers[1], numbers[0]
 
 
@@ -141,10 +169,15 @@ def _edges(box: Sequence[float] | None, whole: tuple[int, int], what: str) -> tu
     """The box, or all of the image."""
     if box is None:
         return 0.0, 0.0, float(whole[0]), float(whole[1])
-    edges = tuple(map(float, box))
+    try:
+        edges = tuple(map(float, box))
+    except (TypeError, ValueError):
+        edges = ()
     if len(edges) != 4:
-        raise TypeError(f"box {edges} must be left, upper, right and lower edge, for {what}")
+        raise TypeError(f"box {box!r} must be left, upper, right and lower edge, four numbers, for {what}")
     left, upper, right, lower = edges
     if not (0 <= left <= right <= whole[0] and 0 <= upper <= lower <= whole[1]):
-        raise DescriptorError(f"box {edges} must end behind its beginning and lie in {what}")
+        raise DescriptorError(
+            f"box {edges}, of left, upper, right and lower edge, must end behind its beginning and lie in {what}"
+        )
     return edges

@@ -13,6 +13,8 @@ from restride.errors import UnsupportedError
 from restride.resampling import resample
 from restride.tensor import Tensor
 
+__all__ = ["interpolate"]
+
 _AXES = {
     "nearest": (1, 2, 3),
     "nearest-exact": (1, 2, 3),
@@ -26,6 +28,10 @@ _AXES = {
 
 _BY_SIZES = ("nearest", "nearest-exact", "area")
 """Modes without aligned corners."""
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def interpolate(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
+from numbers import Integral
 from typing import Any
 
 from restride.errors import DescriptorError, UnsupportedError
@@ -56,8 +58,9 @@ def chosen(like: Any, given: Mapping[str, Any], dtype: str, where: _Where) -> tu
             continue
         wins = fixed.get(name, getattr(_DEFAULTS, name))
         if wins is None or value != wins:  # an array is equal to nothing at once
+            has = "none" if wins is None else repr(wins)
             raise DescriptorError(
-                f"{name} {value!r} contradicts like {like!r}, which has {wins!r} in mode {word!r}, for {where()}"
+                f"{name} {value!r} contradicts like {like!r}, which has {has} in mode {word!r}, for {where()}"
             )
     choice = Choice(**(fixed | said))
     if profile.coordinates and choice.coordinates not in profile.coordinates and "coordinates" in mode.free:
@@ -75,6 +78,8 @@ def chosen(like: Any, given: Mapping[str, Any], dtype: str, where: _Where) -> tu
     ) -> Ruling | None:
         if profile.is_flat and len(axes) != 2:
             raise DescriptorError(f"like {like!r} resizes two axes, not {len(axes)}, of {where()}")
+        if 0 in (*old, *new):
+            return None
         factors = None if scales is None else tuple(float(scale) for scale in scales)
         aligned = choice.coordinates == "align_corners"
         return profile.rules(Asked(word, choice.antialias, aligned, dtype, source_sizes, axes, old, new, factors))
@@ -83,13 +88,20 @@ def chosen(like: Any, given: Mapping[str, Any], dtype: str, where: _Where) -> tu
 
 
 def _mode(like: str, profile: Profile, given: Any, where: _Where) -> tuple[str, Mode]:
-    """The library's word for a mode, in any spelling, and what it means."""
-    if isinstance(given, str):
-        word = given.strip().lower().removeprefix("inter_")
+    """The library's word for a mode, in any spelling or as its constant, and what it means.
+
+    A member of an Enum that is no text goes by its name: Pillow's BICUBIC is 3, and so is OpenCV's INTER_AREA.
+    """
+    meant: Any = given.name if isinstance(given, Enum) and not isinstance(given, str) else given
+    is_number = isinstance(meant, Integral) and not isinstance(meant, bool)
+    if is_number and 0 <= meant < len(profile.constants):
+        meant = profile.constants[meant]
+    if isinstance(meant, str):
+        word = meant.strip().lower().removeprefix("inter_")
         for name in (word, *_HERE.get(word, ())):
             for known, mode in profile.modes.items():
                 if known.replace("-", "_") == name.replace("-", "_"):
                     return known, mode
-    raise UnsupportedError(
-        f"mode {given!r} of like {like!r} is not one of {', '.join(map(repr, profile.modes))}, for {where()}"
-    )
+    numbers = [f"{number} ({word})" for number, word in enumerate(profile.constants)] if is_number else []
+    those = ", ".join(numbers or map(repr, profile.modes))
+    raise UnsupportedError(f"mode {given!r} of like {like!r} is not one of {those}, for {where()}")

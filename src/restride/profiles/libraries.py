@@ -20,7 +20,6 @@ _TORCH_CUBIC = mode_of(
 _ONNX = (
     "coordinates",
     "roi",
-    "extrapolation_value",
     "keep_aspect_ratio_policy",
     "recompute_scale_factor",
 )
@@ -46,12 +45,12 @@ LIBRARIES: dict[str, Profile] = {
             "bicubic": _TORCH_CUBIC,
             "area": mode_of("recompute_scale_factor", mode="area"),
         },
-        torch.rules,
+        rules=torch.rules,
         keeps=("u8",),
         coordinates=("half_pixel", "align_corners"),
     ),
     "onnx": Profile(
-        "ONNX 1.23, Resize-19",
+        "ONNX 1.23.2, Resize-19",
         "nearest",
         {
             "nearest": mode_of("nearest", *_ONNX, mode="nearest", nearest="round_prefer_floor"),
@@ -91,6 +90,7 @@ LIBRARIES: dict[str, Profile] = {
         "Pillow 13.0.0, Image.resize",
         "bicubic",
         {"nearest": _plain("nearest")} | dict.fromkeys(pillow.FILTERS, _FILTER) | {"bicubic": _PILLOW_BICUBIC},
+        ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"),
         pillow.rules,
         is_flat=True,
         keeps=_INTEGERS,
@@ -101,6 +101,7 @@ LIBRARIES: dict[str, Profile] = {
         dict.fromkeys(("nearest", "nearest_exact"), _plain("nearest"))
         | {"cubic": _plain("cubic")}
         | dict.fromkeys(("linear", "linear_exact", "area", "lanczos4"), _plain("linear")),
+        ("nearest", "linear", "cubic", "area", "lanczos4", "linear_exact", "nearest_exact"),
         opencv.rules,
         is_flat=True,
         rounds_sizes=True,
@@ -110,7 +111,7 @@ LIBRARIES: dict[str, Profile] = {
         "scikit-image 0.26.0, skimage.transform.resize",
         "bilinear",
         {"nearest": _plain("nearest"), "bilinear": mode_of(mode="linear", antialias=True, antialiased={})},
-        scikit_image.rules,
+        rules=scikit_image.rules,
     ),
 }
 """By the names that ``like`` takes."""

@@ -41,7 +41,8 @@ def rules(asked: Asked) -> Ruling:
         picks = _PICKS.get(mode, nearest)
         return _ruling(asked, picks, [(step,) for step in steps], is_identity=asked.old == asked.new)
     if mode == "linear_exact":
-        return _ruling(asked, linear_exact, list(zip(steps, along, strict=True)))
+        arithmetic = BYTES if asked.dtype == "u8" else FLOATS
+        return _ruling(asked, linear_exact, list(zip(steps, along, [arithmetic] * 2, strict=True)))
     if mode == "area" and min(steps) >= 1.0:
         return _shrunk(asked, steps, along)
     arithmetic = BYTES if asked.dtype == "u8" and mode != "cubic" else FLOATS
@@ -72,7 +73,7 @@ def _really(asked: Asked, steps: list[float]) -> str:
         return "area"  # the others go through IPP
     if asked.mode == "linear_exact" and asked.dtype in _MOST_OF_CELL and halves and asked.channels != 2:
         return "area"
-    return "linear" if asked.mode == "linear_exact" and asked.dtype != "u8" else asked.mode
+    return "linear" if asked.mode == "linear_exact" and asked.dtype not in _MOST_OF_CELL else asked.mode
 
 
 def _shrunk(asked: Asked, steps: list[float], along: list[str]) -> Ruling:
@@ -152,15 +153,19 @@ def lanczos4(source_size: int, size: int, step: float, along: str, arithmetic: s
     return RuledRows(*at_edges(index, _in_places(_lanczos(part)), source_size), shifts)
 
 
-def linear_exact(source_size: int, size: int, step: float, along: str) -> RuledRows:
-    """Rows of INTER_LINEAR_EXACT of bytes: weights in steps of 1/256."""
+def linear_exact(source_size: int, size: int, step: float, along: str, arithmetic: str) -> RuledRows:
+    """Rows of INTER_LINEAR_EXACT: weights in steps of 1/256 of bytes, and of 2^-16, as floats, of other integers."""
+    places = 8 if arithmetic == BYTES else 16
     place = step * (np.arange(size) + 0.5) - 0.5
     at = np.floor(place).astype(np.int64)
-    second = np.rint((place - at) * 256).astype(np.int32)
+    second = np.rint((place - at) * (1 << places)).astype(np.int32)
     second = np.where((at < 0) | (at >= source_size - 1), 0, second)
     index = np.clip(at[:, np.newaxis] + np.arange(2), 0, source_size - 1)
+    weights = np.stack([(1 << places) - second, second], axis=1).astype(np.int32)
+    if arithmetic == FLOATS:
+        return RuledRows(*at_edges(index, weights.astype(_F) / _F(1 << places), source_size))
     shifts = Shifts(total=16, bits=8) if along == ROWS else Shifts()
-    return RuledRows(*at_edges(index, np.stack([256 - second, second], axis=1).astype(np.int32), source_size), shifts)
+    return RuledRows(*at_edges(index, weights, source_size), shifts)
 
 
 def cells(source_size: int, size: int, factor: int, places: int, bits: int, along: str) -> RuledRows:

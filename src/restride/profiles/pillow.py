@@ -17,6 +17,9 @@ _Array = npt.NDArray[np.float64]
 _PLACES = 22
 """A byte, a weight below 2 in so many places, and a sign fill an s32."""
 
+_ROUNDED = ("s8", "s16", "u16", "s32", "u32")
+"""Integers that are summed as floats, and become integers again after each axis, as I and I;16 do."""
+
 
 def _box(x: _Array) -> _Array:
     return np.where((x > -0.5) & (x <= 0.5), 1.0, 0.0)
@@ -86,7 +89,8 @@ def ruling(asked: Asked, box: tuple[tuple[float, float], ...]) -> Ruling:
     rows, columns = sorted(range(2), key=lambda place: asked.axes[place])
     lost = [old - new for old, new in zip(asked.old, asked.new, strict=True)]
     order = (rows, columns) if lost[rows] > max(2 * lost[columns], 0) else (columns, rows)
-    return Ruling(tuple(samplings), order)
+    rounding = "half_away" if asked.dtype in _ROUNDED and asked.mode != "nearest" else None
+    return Ruling(tuple(samplings), order, rounding=rounding)
 
 
 def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: bool) -> RuledRows:

@@ -36,7 +36,7 @@ class Asked(NamedTuple):
 
 
 Rules = Callable[[Asked], Ruling | None]
-"""The library's own rows; None: those of the choice."""
+"""The library's own rows, of axes with elements; None: those of the choice."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,15 @@ class Mode:
 class Profile:
     """A library as it was measured, its modes by its own words, and the mode that it has where none is asked for.
 
-    is_flat: it resizes two axes, never more or fewer. rounds_sizes: to nearest even where scales are given. keeps: the
-    element types of which results are rounded to the same type first, whatever they are to become. coordinates: those
-    that it has, if not all.
+    constants: modes by the numbers that its constants are, from 0 on. is_flat: it resizes two axes, never more or
+    fewer. rounds_sizes: to nearest even where scales are given. keeps: the element types of which results are rounded
+    to the same type first, whatever they are to become. coordinates: those that it has, if not all.
     """
 
     library: str
     default: str
     modes: Mapping[str, Mode]
+    constants: tuple[str, ...] = ()
     rules: Rules = lambda _asked: None
     is_flat: bool = False
     rounds_sizes: bool = False

@@ -98,6 +98,15 @@ def answer_like(like: str, asked: Asked) -> Answer | None:
     return _ANSWERS[like](asked)
 
 
-def rounds_like(like: str | None, array: Array) -> bool:
-    """Whether the library's results have the type of the source, and so are rounded before they become another."""
-    return (like in ("pillow", "opencv") and array.dtype.kind in "iu") or (like == "torch" and array.dtype == np.uint8)
+def rounding_like(like: str | None, array: Array) -> str | None:
+    """How the library's sums are rounded to the type of the source before they become another; None: they are not."""
+    if like == "pillow" and array.dtype.kind in "iu":
+        return "half_away"
+    if (like == "opencv" and array.dtype.kind in "iu") or (like == "torch" and array.dtype == np.uint8):
+        return "nearest_even"
+    return None
+
+
+def rounding_between_like(like: str | None, array: Array) -> str | None:
+    """How sums along one axis are rounded before those along the next; None: they are not."""
+    return rounding_like(like, array) if like == "pillow" else None

@@ -40,8 +40,12 @@ def answer(asked: Asked) -> Answer:
         return [(axis, rows_of([area_row(o, old, new) for o in range(new)], old)) for axis, old, new in asked.each()]
     if is_byte and mode != "cubic":
         return _linear_exact(asked) if mode == "linear_exact" else _bytes(asked, mode)
+    is_exact = mode == "linear_exact" and _adds(asked)
     mode = "linear" if mode == "linear_exact" else mode
-    return [(axis, _rows(old, new, mode, axis == max(asked.axes))) for axis, old, new in asked.each()]
+    return [
+        (axis, _exact_rows(old, new, 2.0**16, 2.0**-16) if is_exact else _rows(old, new, mode, axis == max(asked.axes)))
+        for axis, old, new in asked.each()
+    ]
 
 
 def _bytes(asked: Asked, mode: str) -> Array:
@@ -106,14 +110,19 @@ def _linear_exact(asked: Asked) -> Array:
     """Weights in steps of 1/256 along both axes, and one rounding."""
     x: Array = asked.x.astype(np.int64)
     for axis, old, new in asked.each():
-        table = []
-        for o in range(new):
-            place = 1.0 / (new / old) * (o + 0.5) - 0.5
-            at = math.floor(place)
-            second = 0 if at < 0 or at >= old - 1 else int(np.rint((place - at) * 256))
-            table.append([(at, 256.0 - second), (at + 1, float(second))])
-        x = integer_sums(x, axis, rows_of(table, old))
+        x = integer_sums(x, axis, _exact_rows(old, new, 256.0, 1.0))
     return shifted(x, 16)
+
+
+def _exact_rows(old: int, new: int, whole: float, unit: float) -> Rows:
+    """Rows of linear_exact: weights of so many steps of ``unit`` in all."""
+    table = []
+    for o in range(new):
+        place = 1.0 / (new / old) * (o + 0.5) - 0.5
+        at = math.floor(place)
+        second = 0.0 if at < 0 or at >= old - 1 else float(np.rint((place - at) * whole))
+        table.append([(at, (whole - second) * unit), (at + 1, second * unit)])
+    return rows_of(table, old)
 
 
 def _cells(asked: Asked) -> Array:

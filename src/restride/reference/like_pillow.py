@@ -23,11 +23,11 @@ def answer(asked: Asked) -> Answer:
         pick = nearest_16 if asked.x.dtype == np.uint16 else nearest
         return [(axis, picks(pick(old, new), old)) for axis, old, new in asked.each()]
     weighted = [(axis, filter_rows(*FILTERS[asked.mode], old, new)) for axis, old, new in asked.each() if old != new]
-    if asked.x.dtype != np.uint8:
-        return weighted
     (_, columns, wide), (_, rows, high) = asked.each()
     if rows > high and rows - high > 2 * (columns - wide):
         weighted.reverse()
+    if asked.x.dtype != np.uint8:
+        return weighted
     x: Array = asked.x.astype(np.int64)
     for axis, of_axis in weighted:
         x = shifted(integer_sums(x, axis, in_steps(of_axis, lambda weight: half_away(weight * 2**_PLACES))), _PLACES)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from restride.reference.exact import Array
+from restride.reference.resample_request import Request, Rules
 from restride.reference.weight_rows import Rows
 
 WeightedAxes = list[tuple[int, Rows]]
@@ -41,6 +43,14 @@ class Asked:
     def channels(self) -> int:
         """Elements of a pixel: all behind the last of ``axes``."""
         return int(np.prod(self.x.shape[max(self.axes) + 1 :], dtype=np.int64))
+
+
+def asked_of(x: Array, request: Request, mode: str, scales: Any, rules: Rules) -> Asked:
+    """A checked resampling of ``x`` in the library's word for its mode."""
+    new_sizes = tuple(how.size for how in request.how)
+    factors = None if scales is None or rules.recompute_scale_factor else tuple(map(float, scales))
+    is_aligned = rules.coordinates == "align_corners"
+    return Asked(x, request.axes, new_sizes, mode, bool(rules.antialias), is_aligned, factors)
 
 
 Answer = Array | WeightedAxes

@@ -14,7 +14,7 @@ def opencv() -> Judge:
     import cv2
 
     ways = [
-        Way(mode, dtype, {"mode": mode}, _resize(getattr(cv2, f"INTER_{mode.upper()}")), (1, 2, 3, 4))
+        Way(mode, dtype, {"mode": mode}, _resize(getattr(cv2, f"INTER_{mode.upper()}")))
         for dtype in _TYPES
         for mode in _MODES
     ]

@@ -1,4 +1,4 @@
-"""Pillow: bytes in bands apart, 16-bit integers and floats."""
+"""Pillow: bytes in bands apart, I;16, I and F."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from restride.closeness.judge import Array, Judge, Resize, Way, as_pixels
 
 _FILTERS = ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos")
 
-_MODES = {1: "L", 3: "RGB", 4: "CMYK"}
-"""By channels. RGBA is resized with colours times alpha, which ``like`` has not; ``rs.compat.pil`` has."""
+_MODES = {1: "L", 2: "La", 3: "RGB", 4: "CMYK"}
+"""By channels. LA and RGBA are resized with colours times alpha, which ``like`` has not; ``rs.compat.pil`` has."""
 
 
 def pillow() -> Judge:
@@ -17,8 +17,8 @@ def pillow() -> Judge:
     import PIL
 
     ways = [Way(name, "u8", {"mode": name}, _resize(name)) for name in _FILTERS]
-    ways += [Way(name, "u16", {"mode": name}, _resize(name), (1,)) for name in _FILTERS]
-    ways += [Way(name, "f32", {"mode": name}, _resize(name), (1,)) for name in _FILTERS]
+    for dtype in ("u16", "s32", "f32"):
+        ways += [Way(name, dtype, {"mode": name}, _resize(name), (1,)) for name in _FILTERS]
     return Judge("pillow", "Pillow", PIL.__version__, tuple(ways))
 
 

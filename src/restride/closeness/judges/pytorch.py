@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from restride.closeness.judge import Array, Judge, Resize, Way, as_pixels
+from restride.closeness.judge import Array, Judge, Resize, Way, any_sizes, as_pixels
 
 _FILTERS: tuple[tuple[str, dict[str, bool]], ...] = (
     ("bilinear", {}),
@@ -32,9 +32,15 @@ def torch() -> Judge:
                 arguments["antialias"] = True
             if "align_corners" in options:
                 arguments["coordinates"] = "align_corners"
-            words = ", ".join((mode, *options))
-            ways.append(Way(words, dtype, arguments, _resize(mode, options, against), against=against))
+            words, resize = ", ".join((mode, *options)), _resize(mode, options, against)
+            takes = is_right_for if dtype == "f32" and "antialias" in options else any_sizes
+            ways.append(Way(words, dtype, arguments, resize, against=against, takes=takes))
     return Judge("torch", "torch", torch.__version__, tuple(ways))
+
+
+def is_right_for(_before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    """False where torch's antialiased floats repeat their first row: of one column."""
+    return after[1] > 1
 
 
 def _resize(mode: str, options: dict[str, Any], against: str) -> Resize:

@@ -16,7 +16,7 @@ def scikit_image() -> Judge:
         for words, antialias in (("bilinear", False), ("bilinear, antialias", True)):
             arguments = {"mode": "bilinear", "antialias": antialias}
             resize = _resize(1, is_smoothed=antialias)
-            ways.append(Way(words, dtype, arguments, resize, result="f32", largest=160))
+            ways.append(Way(words, dtype, arguments, resize, result="f32"))
     return Judge("scikit-image", "scikit-image", version("scikit-image"), tuple(ways))
 
 
