@@ -26,6 +26,7 @@ layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
 #include "dispatch.glsl"
 #include "convert.glsl"
 #include "scales.glsl"
+#include "selected.glsl"
 
 uint src_offset;
 uvec2 pair_offset;
@@ -58,23 +59,55 @@ layout(constant_id = 1) const bool NEIGHBOURS = false;
 
 const uint MOST_PLANES = 4;
 
+// The fours of an invocation are neighbours along axis 0, with the same pairs: its coordinates are found and its pairs loaded once.
+layout(constant_id = 10) const bool IN_ROW = false;
+
 // The pairs are the same for every index, and differ from plane to plane, or along a four, at most: those of the planes are
 // loaded once for all invocations.
 layout(constant_id = 8) const bool PAIRS_OF_PLANES = false;
+const bool LOADS_PAIRS = PAIRS_OF_PLANES || IN_ROW;
 vec2 src_pair_of[MOST_PLANES];
 vec2 dst_pair_of[MOST_PLANES];
 
-void load_pairs() {
+void load_pairs(uvec2 place) {
     [[unroll]] for (uint n = 0u; n < MOST_PLANES; ++n) {
-        if (PAIRS_OF_PLANES && n < PLANES) {
-            src_pair_of[n] = src_pair_at(dispatch.src_pairs + n * dispatch.src_pair_plane);
-            dst_pair_of[n] = dst_pair_at(dispatch.dst_pairs + n * dispatch.dst_pair_plane);
+        if (n < PLANES) {
+            src_pair_of[n] = src_pair_at(place.x + n * dispatch.src_pair_plane);
+            dst_pair_of[n] = dst_pair_at(place.y + n * dispatch.dst_pair_plane);
         }
     }
 }
 
 // A run of the source in words: up to 16 elements of 32 bits, or 4 of 64.
 uint run[4 * MOST_PLANES];
+
+// IN_ROW, of 8 and 16 bits: the runs of all fours of an invocation, 16 bytes or more that begin at a multiple of 16.
+layout(constant_id = 11) const bool LOADS_ROW = false;
+uint row[4 * MOST_PLANES];
+
+void load_row(uint offset) {
+    [[unroll]] for (uint n = 0u; n < MOST_PLANES; ++n) {
+        if (n < PLANES * SRC_WIDTH / 8u) {
+            uvec4 words = src4[offset / (128u / SRC_WIDTH) + n];
+            row[4u * n] = words.x;
+            row[4u * n + 1u] = words.y;
+            row[4u * n + 2u] = words.z;
+            row[4u * n + 3u] = words.w;
+        }
+    }
+}
+
+void take_run_of_row() {
+    uint words = PLANES * SRC_WIDTH / 8u;
+    [[unroll]] for (uint n = 0u; n < 4u * MOST_PLANES; ++n) {
+        if (n < words) {
+            run[n] = row[n];
+        }
+        if (n + words < 4u * words) {
+            row[n] = row[min(n + words, 4u * MOST_PLANES - 1u)];
+        }
+    }
+}
 
 void load_run(uint offset) {
     if (SRC_WIDTH == 8u) {
@@ -131,26 +164,34 @@ uint old_word(uint word) { return dst[word]; }
 layout(constant_id = 9) const bool WHOLE_STORES = true;
 
 void store_four(uint offset, uvec2 four[4]) {
-    if (!WHOLE_STORES) {
-        [[unroll]] for (uint n = 0u; n < 4u; ++n) {
-            if (DST_WIDTH == 64u) {
-                dst[2u * (offset + n)] = four[n].x;
-                dst[2u * (offset + n) + 1u] = four[n].y;
-            } else {
-                dst[offset + n] = four[n].x;
-            }
-        }
-        return;
+    uvec2 words[4] = four;
+    if (DST_WIDTH == 8u) {
+        words[0].x = four[0].x | four[1].x << 8 | four[2].x << 16 | four[3].x << 24;
+    } else if (DST_WIDTH == 16u) {
+        words[0].x = four[0].x | four[1].x << 16;
+        words[1].x = four[2].x | four[3].x << 16;
+    }
+    [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+        words[n] = uvec2(selected(words[n].x, offset), selected(words[n].y, offset));
     }
     if (DST_WIDTH == 8u) {
-        dst[offset / 4u] = four[0].x | four[1].x << 8 | four[2].x << 16 | four[3].x << 24;
+        dst[offset / 4u] = words[0].x;
     } else if (DST_WIDTH == 16u) {
-        dst2[offset / 4u] = uvec2(four[0].x | four[1].x << 16, four[2].x | four[3].x << 16);
+        dst2[offset / 4u] = uvec2(words[0].x, words[1].x);
+    } else if (!WHOLE_STORES) {
+        [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+            if (DST_WIDTH == 64u) {
+                dst[2u * (offset + n)] = words[n].x;
+                dst[2u * (offset + n) + 1u] = words[n].y;
+            } else {
+                dst[offset + n] = words[n].x;
+            }
+        }
     } else if (DST_WIDTH == 32u) {
-        dst4[offset / 4u] = uvec4(four[0].x, four[1].x, four[2].x, four[3].x);
+        dst4[offset / 4u] = uvec4(words[0].x, words[1].x, words[2].x, words[3].x);
     } else {
-        dst4[offset / 2u] = uvec4(four[0], four[1]);
-        dst4[offset / 2u + 1u] = uvec4(four[2], four[3]);
+        dst4[offset / 2u] = uvec4(words[0], words[1]);
+        dst4[offset / 2u + 1u] = uvec4(words[2], words[3]);
     }
 }
 
@@ -169,11 +210,18 @@ void make_four(uint offset, vec2 src_pair, vec2 dst_pair) {
     store_four(offset, four);
 }
 
-void make_fours(uint index) {
+uint dst_offset;
+
+void find(uint index) {
     begin_element();
-    uint dst_offset = dispatch.dst_base;
+    dst_offset = dispatch.dst_base;
     FOR_COORDINATES_OF_INDEX
-    if (WIDE) {
+}
+
+void make_fours() {
+    if (LOADS_ROW) {
+        take_run_of_row();
+    } else if (WIDE) {
         load_run(src_offset);
     }
 #ifdef IN_PLANES
@@ -181,8 +229,8 @@ void make_fours(uint index) {
     vec2 src_pairs[MOST_PLANES] = src_pair_of;
     vec2 dst_pairs[MOST_PLANES] = dst_pair_of;
     [[dont_unroll]] for (uint plane = 0u; plane < PLANES; ++plane) {
-        vec2 src_pair = PAIRS_OF_PLANES ? src_pairs[0] : src_pair_at(pair_offset.x);
-        vec2 dst_pair = PAIRS_OF_PLANES ? dst_pairs[0] : dst_pair_at(pair_offset.y);
+        vec2 src_pair = LOADS_PAIRS ? src_pairs[0] : src_pair_at(pair_offset.x);
+        vec2 dst_pair = LOADS_PAIRS ? dst_pairs[0] : dst_pair_at(pair_offset.y);
         make_four(dst_offset + plane * dispatch.plane_stride, src_pair, dst_pair);
         pair_offset += uvec2(dispatch.src_pair_plane, dispatch.dst_pair_plane);
         shift_run();
@@ -192,22 +240,37 @@ void make_fours(uint index) {
         }
     }
 #else
-    vec2 src_pair = PAIRS_OF_PLANES ? src_pair_of[0] : src_pair_at(pair_offset.x);
-    vec2 dst_pair = PAIRS_OF_PLANES ? dst_pair_of[0] : dst_pair_at(pair_offset.y);
+    vec2 src_pair = LOADS_PAIRS ? src_pair_of[0] : src_pair_at(pair_offset.x);
+    vec2 dst_pair = LOADS_PAIRS ? dst_pair_of[0] : dst_pair_at(pair_offset.y);
     make_four(dst_offset, src_pair, dst_pair);
 #endif
 }
 
 void main() {
     load_axes();
-    load_pairs();
     uint start = group_number() * gl_WorkGroupSize.x * FOURS_PER_INVOCATION;
     start += gl_LocalInvocationID.x * (NEIGHBOURS ? FOURS_PER_INVOCATION : 1u);
     uint step = NEIGHBOURS ? 1u : gl_WorkGroupSize.x;
+    if (IN_ROW) {
+        find(min(start, dispatch.pieces - FOURS_PER_INVOCATION));
+        if (LOADS_ROW) {
+            load_row(src_offset);
+        }
+    }
+    if (LOADS_PAIRS) {
+        load_pairs(PAIRS_OF_PLANES ? uvec2(dispatch.src_pairs, dispatch.dst_pairs) : pair_offset);
+    }
     [[dont_unroll]] for (uint n = 0u; n < FOURS_PER_INVOCATION; ++n) {
         uint index = start + n * step;
         if (index < dispatch.pieces) {
-            make_fours(index);
+            if (!IN_ROW) {
+                find(index);
+            }
+            make_fours();
+            if (IN_ROW) {
+                src_offset += SRC(0);
+                dst_offset += DST(0);
+            }
         }
     }
 }

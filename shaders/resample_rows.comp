@@ -5,8 +5,9 @@
 // but for the sign of a NaN, which a compiler may choose.
 // Weights along the inner axes are loaded once, those along the rows once a row: on llvmpipe a load costs what ten sums do.
 // Invocations go along a row, then to the next block of eight: what rows read of their table is the same for most neighbours.
-// An invocation makes ELEMENTS of a row, which lie side by side: whole words of the destination, and four if they fit.
+// An invocation makes ELEMENTS of a row, which lie side by side: whole words of the destination, four if they fit, of RUNS eight.
 // Without slots, elements are moved: TAPS is 1. Enlarged twice, four neighbours are two of the source: one load of a GROUP.
+// RUNS: what the elements of a piece read along axis 0 is a run of the source, loaded once for all of them.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -23,17 +24,21 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: tables
 layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point
 
-layout(constant_id = 1) const uint ELEMENTS = 1;  // 1, 2 or 4
+layout(constant_id = 1) const uint ELEMENTS = 1;  // 1, 2, 4 or 8
 layout(constant_id = 7) const uint ROW_AXIS = 1;
 layout(constant_id = 8) const uint TABLED = 0;  // bit k: axis k has a table
 layout(constant_id = 9) const uint TAPS = 1;  // 1 to 4 of a row, and of each slot inside
-layout(constant_id = 10) const uint TAPS_0 = 1;
+layout(constant_id = 10) const uint TAPS_0 = 1;  // without slots: so many rows in turn take one of the source, if more than 1
 layout(constant_id = 11) const uint TAPS_1 = 1;
 layout(constant_id = 12) const uint AXIS_1 = 0;  // the axis of slot 1, where that is inside
 layout(constant_id = 13) const bool ALONG_AXIS_0 = false;  // ELEMENTS divides its size
-layout(constant_id = 14) const uint GROUP = 0;  // the four of a piece are of one aligned group of so many, if not 0
 
 const uint MOST_TAPS = 4;
+#ifdef RUNS
+const uint MOST_ELEMENTS = 8;
+#else
+const uint MOST_ELEMENTS = 4;
+#endif
 const uint ROWS = 8;
 
 #define SCALES
@@ -44,15 +49,28 @@ const uint ROWS = 8;
 #include "taps.glsl"
 
 // Of each of the elements that an invocation makes of a row.
-uint src_offset[4];
-uvec2 pair_offset[4];
-float weights[4][2][MOST_TAPS];  // along the slots inside
-uint kept[4][MOST_TAPS];  // bits of sums, or of elements that are moved
+uint src_offset[MOST_ELEMENTS];
+uvec2 pair_offset[MOST_ELEMENTS];
+float weights[MOST_ELEMENTS][2][MOST_TAPS];  // along the slots inside
+uint kept[MOST_ELEMENTS][MOST_TAPS];  // bits of sums, or of elements that are moved
 
-uint in_group[4];
 uint tap_stride[2];  // of the slots inside
 uint row_src, row_dst, row_table, row_count;
 uvec2 row_pairs;
+
+// Behind what is kept already.
+void keep(uint lane, uint bits) {
+    [[unroll]] for (uint n = 0u; n + 1u < MOST_TAPS; ++n) {
+        kept[lane][n] = kept[lane][n + 1u];
+    }
+    kept[lane][TAPS - 1u] = bits;
+}
+
+#ifdef RUNS
+#include "runs.glsl"
+#else
+#include "singles.glsl"
+#endif
 
 // Weights of a row of a table; the source offset of its first tap.
 uint load_row(uint row, uint taps, out float row_weights[MOST_TAPS]) {
@@ -122,7 +140,7 @@ void visit_along(uint lane, uint coordinate) { VISIT_AXIS(0) }
 uint visit_all(uint index, uint outer) {
     uint along;
     uint dst_offset = visit(0u, index, outer, along);
-    [[unroll]] for (uint lane = 1u; lane < 4u; ++lane) {
+    [[unroll]] for (uint lane = 1u; lane < MOST_ELEMENTS; ++lane) {
         if (lane < ELEMENTS && !ALONG_AXIS_0) {
             uint none;
             visit(lane, index + lane, outer, none);
@@ -132,6 +150,7 @@ uint visit_all(uint index, uint outer) {
             weights[lane] = weights[0];
         }
     }
+#ifndef RUNS
     if (GROUP != 0u) {
         uvec4 offsets = parameters[TABLE(0) + along / 4u];
         src_offset[0] += offsets.x - offsets.x % GROUP;
@@ -143,60 +162,16 @@ uint visit_all(uint index, uint outer) {
         }
         return dst_offset;
     }
-    [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+#endif
+    [[unroll]] for (uint lane = 0u; lane < MOST_ELEMENTS; ++lane) {
         if (lane < ELEMENTS && ALONG_AXIS_0) {
             visit_along(lane, along + lane);
         }
     }
+#ifdef RUNS
+    share_run();
+#endif
     return dst_offset;
-}
-
-float f32_at(uint offset) { return uintBitsToFloat(f32_of(load_src(offset), SRC_TYPE, false)); }
-
-float summed_along_0(uint lane, uint offset) {
-    precise float sum = NOTHING;
-    [[unroll]] for (uint tap = 0u; tap < MOST_TAPS; ++tap) {
-        if (tap < TAPS_0) {
-            sum = sum + weighted(weights[lane][0][tap], f32_at(offset + tap * tap_stride[0]));
-        }
-    }
-    return sum;
-}
-
-float summed_along_1(uint lane, uint offset) {
-    precise float sum = NOTHING;
-    [[unroll]] for (uint tap = 0u; tap < MOST_TAPS; ++tap) {
-        if (tap < TAPS_1) {
-            sum = sum + weighted(weights[lane][1][tap], summed_along_0(lane, offset + tap * tap_stride[1]));
-        }
-    }
-    return sum;
-}
-
-uint kept_of(uint lane, uint offset) {
-    switch (SLOTS) {
-        case 0: return load_src(offset).x;
-        case 1: return floatBitsToUint(f32_at(offset));
-        case 2: return floatBitsToUint(summed_along_0(lane, offset));
-        default: return floatBitsToUint(summed_along_1(lane, offset));
-    }
-}
-
-void keep_group(uint offset) {
-    uint lanes = 32u / SRC_WIDTH;
-    uvec4 group;
-    if (GROUP <= lanes) {
-        group = uvec4(src[offset / lanes]);
-    } else if (GROUP == 2u * lanes) {
-        group = src2[offset / GROUP].xyxy;
-    } else {
-        group = src4[offset / GROUP];
-    }
-    [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        uint word = in_group[lane] / lanes;
-        uint bits = word == 0u ? group.x : word == 1u ? group.y : word == 2u ? group.z : group.w;
-        kept[lane][0] = bits >> (in_group[lane] % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH);
-    }
 }
 
 uint old_word(uint word) { return dst[word]; }
@@ -221,6 +196,28 @@ uvec2 made(uint lane, uint dst_offset, uint row, float row_weights[MOST_TAPS]) {
     return made_of_f32(bits_of_sum(sum), old, src_pair, dst_pair);
 }
 
+void write_row(uint at, uint row, float row_weights[MOST_TAPS]) {
+    uint bits[MOST_ELEMENTS];
+    [[unroll]] for (uint n = 0u; n < MOST_ELEMENTS; ++n) {
+        bits[n] = 0u;
+    }
+    [[unroll]] for (uint lane = 0u; lane < MOST_ELEMENTS; ++lane) {
+        if (lane < ELEMENTS) {
+            bits[lane / LANES] |= in_lane(made(lane, at, row, row_weights).x, lane % LANES);
+        }
+    }
+    switch (ELEMENTS / LANES) {
+        case 1: dst[at / LANES] = bits[0]; break;
+        case 2: dst2[at / ELEMENTS] = uvec2(bits[0], bits[1]); break;
+        case 4: dst4[at / ELEMENTS] = uvec4(bits[0], bits[1], bits[2], bits[3]); break;
+#ifdef RUNS
+        case 8:
+            dst4[at / 4u] = uvec4(bits[0], bits[1], bits[2], bits[3]);
+            dst4[at / 4u + 1u] = uvec4(bits[4], bits[5], bits[6], bits[7]);
+#endif
+    }
+}
+
 void main() {
     load_axes();
     uvec4 divisors = parameters[1];
@@ -237,37 +234,18 @@ void main() {
     bool holds = false;
     [[dont_unroll]] for (; row < end; ++row) {
         float row_weights[MOST_TAPS];
-        uint first = SLOTS == 0u ? words[4u * row_table + row] : load_row(row_table + row * rows_of_taps(TAPS), TAPS, row_weights);
+        uint first;
+        if (SLOTS > 0u) {
+            first = load_row(row_table + row * rows_of_taps(TAPS), TAPS, row_weights);
+        } else {
+            first = TAPS_0 > 1u ? row / TAPS_0 * row_src : words[4u * row_table + row];
+        }
         uint missing = !holds ? TAPS : first == held ? 0u : first == held + row_src ? 1u : TAPS;
         holds = true;
         held = first;
         [[dont_unroll]] for (uint tap = TAPS - missing; tap < TAPS; ++tap) {
-            if (GROUP != 0u) {
-                keep_group(src_offset[0] + first);
-                continue;
-            }
-            [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-                if (lane < ELEMENTS) {
-                    [[unroll]] for (uint n = 0u; n + 1u < MOST_TAPS; ++n) {
-                        kept[lane][n] = kept[lane][n + 1u];
-                    }
-                    kept[lane][TAPS - 1u] = kept_of(lane, src_offset[lane] + first + tap * row_src);
-                }
-            }
+            keep_row(first + tap * row_src);
         }
-        uint at = dst_offset + row * row_dst;
-        uint bits[4] = uint[4](0u, 0u, 0u, 0u);
-        [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-            if (lane < ELEMENTS) {
-                bits[lane / LANES] |= in_lane(made(lane, at, row, row_weights).x, lane % LANES);
-            }
-        }
-        if (ELEMENTS == LANES) {
-            dst[at / LANES] = bits[0];
-        } else if (LANES == 2) {
-            dst2[at / 4u] = uvec2(bits[0], bits[1]);
-        } else {
-            dst4[at / 4u] = uvec4(bits[0], bits[1], bits[2], bits[3]);
-        }
+        write_row(dst_offset + row * row_dst, row, row_weights);
     }
 }

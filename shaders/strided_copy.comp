@@ -50,9 +50,15 @@ const uint ELEMENTS_PER_INVOCATION = 4;
 // neighbouring invocations share a memory transaction.
 layout(constant_id = 0) const bool NEIGHBOURS = false;
 
+#ifndef RUN
+// The pieces of an invocation differ along axis 0 alone, whose size is a multiple of theirs: the axes are walked once for all four.
+// Sizes (12, 5), NEIGHBOURS: piece 16 is coordinates (4, 1), and 17 to 19 are (5, 1) to (7, 1).
+layout(constant_id = 1) const bool TOGETHER = false;
+#endif
+
 #ifdef GATHER
 // A flip, whose words are one 128-bit load, the last one first.
-layout(constant_id = 1) const bool REVERSED = false;
+layout(constant_id = 2) const bool REVERSED = false;
 #endif
 
 ELEMENT load(uint offset) {
@@ -81,18 +87,6 @@ void store(uint offset, ELEMENT element) {
 #endif
 }
 
-void copy(uint index) {
-    uint src_offset = dispatch.src_base;
-    uint dst_offset = dispatch.dst_base;
-#ifdef RUN
-    src_offset += index;
-    dst_offset += index;
-#else
-    FOR_COORDINATES_OF_INDEX
-#endif
-    store(dst_offset, load(src_offset));
-}
-
 void main() {
 #ifndef RUN
     load_axes();
@@ -100,10 +94,25 @@ void main() {
     uint start = group_number() * gl_WorkGroupSize.x * ELEMENTS_PER_INVOCATION;
     start += gl_LocalInvocationID.x * (NEIGHBOURS ? ELEMENTS_PER_INVOCATION : 1);
     uint step = NEIGHBOURS ? 1 : gl_WorkGroupSize.x;
+    uint src_offset, dst_offset;
     [[unroll]] for (uint n = 0; n < ELEMENTS_PER_INVOCATION; ++n) {
-        uint index = start + n * step;
-        if (index < dispatch.pieces) {
-            copy(index);
+        uint piece = start + n * step;
+#ifdef RUN
+        src_offset = dispatch.src_base + piece;
+        dst_offset = dispatch.dst_base + piece;
+#else
+        if (n == 0 || !TOGETHER) {
+            uint index = piece;
+            src_offset = dispatch.src_base;
+            dst_offset = dispatch.dst_base;
+            FOR_COORDINATES_OF_INDEX
+        } else {
+            src_offset += SRC(0);
+            dst_offset += DST(0);
+        }
+#endif
+        if (piece < dispatch.pieces) {
+            store(dst_offset, load(src_offset));
         }
     }
 }

@@ -1,8 +1,9 @@
 // Transpose of elements of 8, 16, 32 or 64 bits (WIDTH) through registers: the innermost axes of source and destination differ.
 //
 // Axis a is contiguous in the destination, axis b in the source. An invocation reads rows of FOUR elements along b, four words
-// each, and writes a row of A_WORDS words along a for each of them. The axes left over are those of axes.glsl, one box of
-// them along z. Strides may be negative: what wraps comes back, and is divided afterwards.
+// each, and writes a row of A_WORDS words along a for each of them. Axis a may be two axes that go on from each other in the
+// destination, A_JUMPS: where the inner one ends, the source jumps. Axis b the same, the other way about. The axes left over are
+// those of axes.glsl, `deep` indices of them along z. Strides may be negative: what wraps comes back, and is divided afterwards.
 // ALIGNED: sizes, strides and bases are multiples of 16 bytes, and all of it is loads and stores of 16 bytes.
 //   4x4 of a 4096x4096 transpose: reads src[4096 * a + b .. b + 3] for a..a+3, writes dst[4096 * b + a .. a + 3] for b..b+3.
 // Else rows begin anywhere. Of each row of the destination the whole words are written; what is left at its ends, bytes of
@@ -13,8 +14,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-// 2^across blocks along a, the rest along b. Runs of 256 bytes along a are twice as fast as of 64 on llvmpipe (Mesa 22.3)
-// wherever rows of the destination begin inside cache lines.
+// `across` blocks along a, `along` of them along b, and `deep` of these. Runs of 256 bytes along a are twice as fast as of 64 on
+// llvmpipe (Mesa 22.3) wherever rows of the destination begin inside cache lines.
 layout(local_size_x = 64) in;
 
 #ifdef ALIGNED
@@ -31,10 +32,20 @@ layout(push_constant) uniform Dispatch {
     uint dst_base;
     uint a_size;
     uint b_size;
-    uint a_src;   // source stride of axis a
-    uint b_dst;   // destination stride of axis b, whose source stride is 1
-    uint across;  // binary logarithm of the blocks of a group along a
+    uint a_src;       // source stride of axis a
+    uint b_dst;       // destination stride of axis b, whose source stride is 1
+    uint a_jump;      // what the source moves more than that from one run of axis a to the next; 0: it is one run
+    uint b_jump;      // the same of the destination, along axis b
+    uint across;
+    uint along;
+    uint deep;
+    uint per_across;  // 2^16 / across, rounded up: 50 / 9 is 50 * 7282 >> 16 = 5
+    uint per_along;
+    uint indices;     // of the axes left over
 } dispatch;
+
+layout(constant_id = 0) const bool A_JUMPS = false;
+layout(constant_id = 1) const bool B_JUMPS = false;
 
 #define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
@@ -58,6 +69,16 @@ const uint READ_ROWS = ROWS - 1;  // of the last one nothing is written
 #endif
 
 uvec4 rows[ROWS];
+uvec4 run_divisors;  // multipliers and shifts: by the length of a run of axis a, and of axis b
+
+// Runs of 9 along b, 256 apart in the destination and 16 from run to run: element 20 is 2 of run 2, at 20 * 256 + 2 * (16 - 9 * 256).
+uint along_a(uint a) {
+    return a * dispatch.a_src + (A_JUMPS ? multiply_shift(a, run_divisors.xy) * dispatch.a_jump : 0u);
+}
+
+uint along_b(uint b) {
+    return b * dispatch.b_dst + (B_JUMPS ? multiply_shift(b, run_divisors.zw) * dispatch.b_jump : 0u);
+}
 
 // Words to the same words of the transposed block: of LANES rows as many words, word for word.
 void turn_words() {
@@ -130,23 +151,26 @@ void write_row(uint n, uint row, uint a, uint end) {
 
 void main() {
     load_axes();
+    run_divisors = parameters[1];
     uint lane = gl_LocalInvocationID.x;
-    uint a = ((gl_WorkGroupID.x << dispatch.across) + (lane & (1u << dispatch.across) - 1u)) * A_BLOCK;
-    uint b = ((gl_WorkGroupID.y << 6u - dispatch.across) + (lane >> dispatch.across)) * FOUR;
-    if (a >= dispatch.a_size || b >= dispatch.b_size) {
+    uint row = lane * dispatch.per_across >> 16;
+    uint box = row * dispatch.per_along >> 16;
+    uint a = (gl_WorkGroupID.x * dispatch.across + lane - row * dispatch.across) * A_BLOCK;
+    uint b = (gl_WorkGroupID.y * dispatch.along + row - box * dispatch.along) * FOUR;
+    uint index = gl_WorkGroupID.z * dispatch.deep + box;
+    if (a >= dispatch.a_size || b >= dispatch.b_size || box >= dispatch.deep || index >= dispatch.indices) {
         return;
     }
     uint src_offset = dispatch.src_base;
     uint dst_offset = dispatch.dst_base;
-    uint index = gl_WorkGroupID.z;
     FOR_COORDINATES_OF_INDEX
     rows[ROWS - 1] = uvec4(0);
     [[unroll]] for (uint n = 0; n < READ_ROWS; ++n) {
-        read_row(n, src_offset + min(a + n, dispatch.a_size - 1) * dispatch.a_src, b);
+        read_row(n, src_offset + along_a(min(a + n, dispatch.a_size - 1)), b);
     }
     turn_words();
     [[unroll]] for (uint n = 0; n < FOUR; ++n) {
         uint end = b + n < dispatch.b_size ? dispatch.a_size : 0;
-        write_row(n, dst_offset + (b + n) * dispatch.b_dst, a, end);
+        write_row(n, dst_offset + along_b(b + n), a, end);
     }
 }

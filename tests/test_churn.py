@@ -41,11 +41,12 @@ CHOICES: dict[str, dict[str, Any]] = {
     "antialiased cubic": {"mode": "cubic", "antialias": True},
     "area": {"mode": "area"},
 }
-MOST = {"linear": 6, "nearest": 6, "cubic": 6, "antialiased": 24, "area": 24}
+MOST = {"linear": 12, "nearest": 6, "cubic": 10, "antialiased": 24, "area": 24}
 WORKLOADS: dict[str, tuple[Planned, int]] = {
     "f32 NCHW to NHWC": (reordered("f32[1,3,{h},{w}]", "NCHW->NHWC"), 4),
-    "u8 NHWC to f32 NCHW": (reordered("u8[1,{h},{w},3]", "NHWC->NCHW", dtype="f32"), 4),
-    "f32 transpose": (reordered("f32[{h},{w}]", "AB->BA"), 3),
+    "u8 NHWC to f32 NCHW": (reordered("u8[1,{h},{w},3]", "NHWC->NCHW", dtype="f32"), 6),
+    # Both sides aligned, neither, or one: then by fours of its words, four of these in a walk or one.
+    "f32 transpose": (reordered("f32[{h},{w}]", "AB->BA"), 6),
 }
 for name, choice in CHOICES.items():
     most = MOST.get(name, 16)

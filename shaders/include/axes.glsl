@@ -1,6 +1,7 @@
 // The axes of a strided problem, innermost (axis 0) to outermost, each with its size and both strides.
 //
-// SIZE(k), SRC(k), DST(k): elements; strides are two's complement, those of the destination positive and ascending with k.
+// SIZE(k), SRC(k), DST(k): elements; strides are two's complement, those of the destination positive and, but for
+//   axis 0 of strided_copy.comp, ascending with k.
 // An axis of size 1, which only a table can keep, is outermost, with a destination stride past the reach of the others: both
 //   divisions then give 0, as they must.
 // TABLE(k): the row of `parameters` at which the axis's table starts, 0 for a plain axis. SLOT(k): which of the interpolated

@@ -1,8 +1,9 @@
 // An element of any type as an element of any other: bits in, bits out, rounded once, by integer arithmetic.
 //
 // Devices differ in their float instructions for narrow, large and denormal numbers (SwiftShader's packHalf2x16 rounds wrong
-// and flushes denormals); integers are the same everywhere. NaN is tested by bits, kept with its sign and the upper bits of its
-// payload, and made quiet. An element is a uvec2: its bits, in x alone up to 32 of them.
+// and flushes denormals); integers are the same everywhere, and float instructions where they are exact and meet no denormals. NaN
+// is tested by bits, kept with its sign and the upper bits of its payload, and made quiet. An element is a uvec2: its bits, in x
+// alone up to 32 of them. Branches that hold for rare elements are selections: llvmpipe goes through both sides of a branch.
 //
 // Types that f32 holds exactly go through it. The others (s32 u32 s64 u64 f64) go to f32 rounded to odd where a narrower float
 // follows: a last bit that says "not exact" leaves the next rounding to decide as if it saw the whole number. Rounded to 24
@@ -12,26 +13,9 @@
 
 #include "types.glsl"
 #include "wide.glsl"
+#include "floats.glsl"
 
 const uint NEAREST_EVEN = 0, TRUNCATE = 1, HALF_AWAY = 2;  // of floats to integers
-
-const uint INFINITY = 0x7F800000u;  // of f32
-const uint QUIET = 0x00400000u;     // the bit of f32 that makes a NaN quiet
-
-bool is_nan(uint f32_bits) { return (f32_bits & 0x7FFFFFFFu) > INFINITY; }
-
-// Shift right, rounding to nearest even: 0b1011 by 2 is 2.75, so 3; 0b1010 by 2 is 2.5, so 2. shift is 1..31.
-uint shift_right_nearest_even(uint value, uint shift) {
-    uint kept = value >> shift;
-    uint rest = value & ((1u << shift) - 1u);
-    uint half_way = 1u << (shift - 1u);
-    return kept + uint(rest > half_way || (rest == half_way && (kept & 1u) == 1u));
-}
-
-// Shift right, and set the last bit if anything was lost: rounding to odd.
-uint shift_right_odd(uint value, uint shift) {
-    return value >> shift | uint((value & ((1u << shift) - 1u)) != 0u);
-}
 
 // Whether an integer gets one more for the fraction behind it; 0x80000000 is a half, more: there are bits below these.
 bool rounds_up(uint fraction, bool more, bool is_odd, uint rounding) {
@@ -40,105 +24,6 @@ bool rounds_up(uint fraction, bool more, bool is_odd, uint rounding) {
         case HALF_AWAY: return fraction >= 0x80000000u;
         default: return fraction > 0x80000000u || (fraction == 0x80000000u && (more || is_odd));
     }
-}
-
-// ---- floats of 8 and 16 bits: a sign, an exponent, and fraction bits. f16: 10 of them, bias 15; 0x3C00 is 1.0.
-
-uint fraction_bits_of(uint type) { return type == F16 ? 10u : type == BF16 ? 7u : type == F8E4M3FN ? 3u : 2u; }
-
-uint bias_of(uint type) { return type == F8E4M3FN ? 7u : type == BF16 ? 127u : 15u; }
-
-// f8e4m3fn has no infinity, and its largest number has all exponent bits set: 448 is 0x7E, NaN is 0x7F.
-uint largest_of(uint type) { return type == F16 ? 0x7BFFu : type == BF16 ? 0x7F7Fu : type == F8E4M3FN ? 0x7Eu : 0x7Bu; }
-
-uint f32_of_narrow(uint bits, uint type) {
-    uint unused = 32u - width_of(type);
-    uint fraction_bits = fraction_bits_of(type);
-    uint bias = bias_of(type);
-    uint magnitude = bits & (0x7FFFFFFFu >> unused);
-    uint at_left = magnitude << (23u - fraction_bits);
-    uint normal = at_left + ((127u - bias) << 23);
-    // Denormal, so normal in f32. f16: magnitude * 2^-24, the smallest is 0x0001; its top bit goes to bit 23 and is left out.
-    int top = findMSB(magnitude);
-    uint exponent = uint(top) + 128u - bias - fraction_bits;
-    uint denormal = magnitude == 0u ? 0u : exponent << 23 | (magnitude << (23 - top) & 0x7FFFFFu);
-    uint finite = type == BF16 ? at_left : magnitude >> fraction_bits != 0u ? normal : denormal;
-    // The first one past the largest is infinity, but in f8e4m3fn.
-    uint payload = at_left & 0x7FFFFFu;
-    uint beyond = INFINITY | (type == F8E4M3FN ? QUIET : payload == 0u ? 0u : payload | QUIET);
-    return (bits << unused & 0x80000000u) | (magnitude > largest_of(type) ? beyond : finite);
-}
-
-uint narrow_of_f32(uint bits, uint type, bool saturate) {
-    uint sign = (bits & 0x80000000u) >> (32u - width_of(type));
-    uint magnitude = bits & 0x7FFFFFFFu;
-    uint to_right = 23u - fraction_bits_of(type);
-    uint beyond = largest_of(type) + 1u;
-    if (is_nan(bits)) {
-        return sign | beyond | ((magnitude | QUIET) & 0x7FFFFFu) >> to_right;
-    }
-    uint rounded;
-    if (type == BF16) {
-        rounded = shift_right_nearest_even(magnitude, to_right);
-    } else {
-        // Denormal below the smallest normal exponent: further to the right, and from 25 bits on only zero is left. The
-        // leading bit adds 1 to the exponent of a normal number. Denormals of f32 are far below both.
-        uint smallest = 128u - bias_of(type);
-        uint exponent = magnitude >> 23;
-        uint further = smallest - min(exponent, smallest);
-        uint significand = (magnitude & 0x7FFFFFu) | 0x800000u;
-        rounded = shift_right_nearest_even(significand, min(to_right + further, 31u));
-        rounded += (exponent + further - smallest) << fraction_bits_of(type);
-    }
-    bool clamps = saturate && type != BF16;
-    return sign | (rounded > largest_of(type) ? (clamps ? largest_of(type) : beyond) : rounded);
-}
-
-// ---- f64: 11 bits of exponent, bias 1023, 20 fraction bits in the upper word and 32 in the lower.
-
-uvec2 f64_of_f32(uint bits) {
-    uint sign = bits & 0x80000000u;
-    uint exponent = bits >> 23 & 0xFFu;
-    uint fraction = bits & 0x7FFFFFu;
-    if (exponent == 0xFFu) {
-        fraction |= fraction == 0u ? 0u : QUIET;
-        return uvec2(fraction << 29, sign | 0x7FF00000u | fraction >> 3);
-    }
-    if (exponent == 0u) {  // denormal: fraction * 2^-149 is normal in f64
-        if (fraction == 0u) {
-            return uvec2(0u, sign);
-        }
-        int top = findMSB(fraction);
-        fraction = fraction << (23 - top) & 0x7FFFFFu;
-        exponent = uint(top) - 22u;  // wraps below 0, and the bias brings it back
-    }
-    return uvec2(fraction << 29, sign | (exponent + (1023u - 127u)) << 20 | fraction >> 3);
-}
-
-uint f32_of_f64(uvec2 bits, bool to_odd) {
-    uint sign = bits.y & 0x80000000u;
-    uint magnitude = bits.y & 0x7FFFFFFFu;
-    if (magnitude >= 0x7FF00000u) {
-        uint payload = (magnitude & 0xFFFFFu) << 3 | bits.x >> 29;
-        bool is_infinite = magnitude == 0x7FF00000u && bits.x == 0u;
-        return sign | INFINITY | (is_infinite ? 0u : payload | QUIET);
-    }
-    int exponent = int(magnitude >> 20) - (1023 - 127);
-    if (exponent >= 255) {
-        return sign | (to_odd ? INFINITY - 1u : INFINITY);
-    }
-    // 24 bits that are kept and 7 below them, whose last says whether there is more: enough for one rounding.
-    uint significand = (magnitude & 0xFFFFFu | (magnitude >= 0x100000u ? 0x100000u : 0u)) << 10 | bits.x >> 22;
-    significand |= uint((bits.x & 0x3FFFFFu) != 0u);
-    // Below 2^-126 fewer are kept, and below 2^-150, where denormals of f64 are too, none.
-    uint shift = uint(7 + max(1 - exponent, 0));
-    uint rounded;
-    if (shift > 31u) {
-        rounded = uint(to_odd && significand != 0u);
-    } else {
-        rounded = to_odd ? shift_right_odd(significand, shift) : shift_right_nearest_even(significand, shift);
-    }
-    return sign | (uint(max(exponent - 1, 0)) << 23) + rounded;  // the leading bit adds the 1 to the exponent
 }
 
 // ---- integers
@@ -172,19 +57,56 @@ uvec2 integer_of(bool negative, uvec2 magnitude, bool beyond, uint type, bool sa
     return uvec2((negative ? 0u - magnitude.x : magnitude.x) & (0xFFFFFFFFu >> (32u - width_of(type))), 0u);
 }
 
-// Clamped to a type of 8 or 16 bits: below 2^16 both a whole number and what is left of it are exact in f32, everywhere.
-uint small_integer_of_f32(uint bits, uint type, uint rounding) {
-    bool negative = bits >= 0x80000000u;
-    uint least = floatBitsToUint(float(most_of(type, true)));
-    uint most = floatBitsToUint(float(most_of(type, false)));
-    float magnitude = uintBitsToFloat(min(bits & 0x7FFFFFFFu, negative ? least : most));
+// The integer of one type that is nearest to one of another, or has its low bits.
+uvec2 integer_of_integer(uvec2 bits, uint from, uint to, bool saturate) {
+    bool from_wide = width_of(from) == 64u;
+    if (to == PRED) {
+        return uvec2(uint((bits.x | (from_wide ? bits.y : 0u)) != 0u), 0u);
+    }
+    uint unused = from_wide ? 0u : 32u - width_of(from);
+    uint low = from == PRED ? uint(bits.x != 0u) : is_signed(from) ? uint(int(bits.x << unused) >> unused) : bits.x;
+    uint below = is_signed(from) ? uint(int(from_wide ? bits.y : low) >> 31) : 0u;  // all ones, or 0
+    uint high = from_wide ? bits.y : below;
+    if (saturate && !is_signed(to)) {
+        low &= ~below;
+        high &= ~below;
+    }
+    bool both_signed = is_signed(from) && is_signed(to);
+    if (width_of(to) == 64u) {
+        bool beyond = saturate && from == U64 && to == S64 && high >= 0x80000000u;
+        return beyond ? uvec2(~0u, 0x7FFFFFFFu) : uvec2(low, high);
+    }
+    if (saturate) {
+        uint most = most_of(to, false);
+        bool beyond = from_wide && high != (both_signed ? uint(int(low) >> 31) : 0u);
+        low = beyond ? (both_signed ? below ^ 0x7FFFFFFFu : ~0u) : low;
+        low = both_signed ? uint(clamp(int(low), -1 - int(most), int(most))) : min(low, most);
+    }
+    return uvec2(low & (0xFFFFFFFFu >> (32u - width_of(to))), 0u);
+}
+
+// The nearest integer to a number from 0 to 2^23: there both it and what is left of the number are exact in f32, everywhere.
+int whole_of(float magnitude, uint rounding) {
     int whole = int(magnitude);
     precise float left = magnitude - float(whole);
     // 0.5 is 0x3F000000; halves go up from odd numbers, or always, or never.
     bool is_up = floatBitsToInt(left) > 0x3F000000 - (rounding == NEAREST_EVEN ? whole & 1 : 1);
-    whole += int(rounding != TRUNCATE && is_up);
-    whole = is_signed(type) && negative ? -whole : whole;
-    return is_nan(bits) ? 0u : uint(whole) & (0xFFFFFFFFu >> (32u - width_of(type)));
+    return whole + int(rounding != TRUNCATE && is_up);
+}
+
+// Clamped to a type of 8 or 16 bits. Floats are in the order of their bits as integers, but the negative ones, which are below.
+uint small_integer_of_f32(uint bits, uint type, uint rounding) {
+    int most = floatBitsToInt(float(int(most_of(type, false))));
+    if (!is_signed(type)) {
+        int magnitude = clamp(int(bits), 0, most);
+        return int(bits) > int(INFINITY) ? 0u : uint(whole_of(intBitsToFloat(magnitude), rounding));
+    }
+    bool negative = bits >= 0x80000000u;
+    int least = floatBitsToInt(float(int(most_of(type, true))));
+    int magnitude = min(int(bits & 0x7FFFFFFFu), negative ? least : most);
+    int whole = whole_of(intBitsToFloat(magnitude), rounding);
+    uint made = uint(negative ? -whole : whole) & (0xFFFFFFFFu >> (32u - width_of(type)));
+    return is_nan(bits) ? 0u : made;
 }
 
 // Of at most 32 bits. The value is significand * 2^(exponent - 150): 1.0 is 2^23 * 2^-23, and 23 bits go to the right.
@@ -268,7 +190,7 @@ uint f32_of_small(uint bits, uint type) {
         return f32_of_narrow(bits, type);
     }
     uint unused = 32u - width_of(type);  // of at most 16 bits, the float instruction is exact everywhere
-    return floatBitsToUint(is_signed(type) ? float(int(bits << unused) >> unused) : float(bits));
+    return floatBitsToUint(float(is_signed(type) ? int(bits << unused) >> unused : int(bits)));
 }
 
 // The f32 of an element, rounded to nearest even or to odd where the type is wide.

@@ -9,10 +9,10 @@
 
 layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in types.glsl
 layout(constant_id = 3) const uint DST_TYPE = 0;
-layout(constant_id = 4) const uint ROUNDING = 0;  // plus SATURATES, plus ROUNDS_FIRST
+layout(constant_id = 4) const uint ROUNDING = 0;  // plus SATURATES, ROUNDS_FIRST, NORMAL_QUOTIENTS
 layout(constant_id = 5) const uint STEPS = 0;
 
-const uint SATURATES = 4, ROUNDS_FIRST = 8;
+const uint SATURATES = 4, ROUNDS_FIRST = 8, NORMAL_QUOTIENTS = 16;
 const uint SRC_ZERO_POINT = 1, SRC_SCALE = 2, SUM = 4, DST_SCALE = 8, DST_ZERO_POINT = 16, SRC_PAIRS = 32, DST_PAIRS = 64;
 const uint SRC_PAIRS_ALONG_FOUR = 128, DST_PAIRS_ALONG_FOUR = 256;  // of convert.comp
 const uint POST_OPS = 9;  // from this bit on the kind of each post-op in turn, two bits each
@@ -24,43 +24,38 @@ const uint LINEAR = 1, CLIP = 2, RELU = 3;
 
 bool has(uint step) { return (STEPS & step) != 0u; }
 
-void take_off(inout uint rest, inout uint quotient, uint divisor, uint times) {
-    bool fits = rest >= times * divisor;
-    quotient += fits ? times : 0u;
-    rest -= fits ? times * divisor : 0u;
-}
-
 // a / b rounded to nearest even, where Vulkan lets an instruction be 2.5 units off.
 //
-// With the significands as integers of 24 bits, q = (a << s) / b has 24 too, for s = 23, or 24 where a < b. An estimate of q is a
-// few units off, and its remainder, a few times b, is exact modulo 2^32: it says how many. No quotient lies half way between
-// two numbers of 24 bits. 1 / 3: a = 0x800000, b = 0xC00000, q = 0xAAAAAA, remainder 0x800000, more than half of b: 0xAAAAAB.
+// With the significands as integers of 24 bits, and a doubled where it is the smaller one, q = (a << 23) / b has 24 bits too. An
+// instruction says what it is about; the remainder, a few times b, is exact modulo 2^32 and says how much that is off. No
+// quotient lies half way between two numbers of 24 bits. 1 / 3: a = 0x1000000, b = 0xC00000, q = 0xAAAAAB, remainder -0x400000.
 float divided(float a, float b) {
-    uint a_exponent = floatBitsToUint(a) >> 23 & 0xFFu;
-    uint b_exponent = floatBitsToUint(b) >> 23 & 0xFFu;
-    uint a_significand = floatBitsToUint(a) & 0x7FFFFFu;
-    uint b_significand = floatBitsToUint(b) & 0x7FFFFFu;
-    uint smaller = uint(a_significand < b_significand);
-    precise float ratio = uintBitsToFloat(a_significand | 0x3F800000u) / uintBitsToFloat(b_significand | 0x3F800000u);
-    a_significand |= 0x800000u;
-    b_significand |= 0x800000u;
-    // As 24 bits before the point, and 4 lower, so that it is at most 7 too low and never too high.
-    uint q = (floatBitsToUint(ratio) & 0x7FFFFFu) | 0x800000u;
-    uint places = (floatBitsToUint(ratio) >> 23) + smaller;  // 126 to 129
-    q = (places == 126u ? q >> 1 : q << (places - 127u)) - 4u;
-    uint rest = (a_significand << (23u + smaller)) - q * b_significand;
-    take_off(rest, q, b_significand, 4u);
-    take_off(rest, q, b_significand, 2u);
-    take_off(rest, q, b_significand, 1u);
-    int exponent = int(a_exponent) - int(b_exponent) + 127 - int(smaller);
-    uint shift = uint(clamp(2 - exponent, 1, 31));
-    uint denormal = shift_right_nearest_even(q << 1 | uint(rest != 0u), shift);
-    uint normal = (uint(exponent - 1) << 23) + q + uint(2u * rest > b_significand);
-    uint magnitude = exponent > 254 ? INFINITY : exponent < 1 ? denormal : normal;
-    uint sign = (floatBitsToUint(a) ^ floatBitsToUint(b)) & 0x80000000u;
-    // Zeros, infinities and NaN are exact; denormals a device may flush.
-    bool is_special = a_exponent == 0u || a_exponent == 0xFFu || b_exponent == 0u || b_exponent == 0xFFu;
-    return is_special ? a / b : uintBitsToFloat(sign | magnitude);
+    uint a_bits = floatBitsToUint(a), b_bits = floatBitsToUint(b);
+    uint a_exponent = a_bits >> 23 & 0xFFu, b_exponent = b_bits >> 23 & 0xFFu;
+    int a_significand = int(a_bits & 0x7FFFFFu | 0x800000u), b_significand = int(b_bits & 0x7FFFFFu | 0x800000u);
+    uint doubled = uint(a_significand < b_significand);
+    float from_1_to_4 = uintBitsToFloat((a_bits & 0x7FFFFFu) + (127u + doubled << 23));
+    precise float ratio = from_1_to_4 / intBitsToFloat(b_significand + 0x3F000000);
+    int q = max(floatBitsToInt(ratio) - 0x3F000000, 0x800000);
+    int rest = (a_significand << 23u + doubled) - q * b_significand;
+    int off = int(2 * abs(rest) > b_significand) + int(2 * abs(rest) > 3 * b_significand);
+    off = rest < 0 ? -off : off;
+    q += off;
+    uint magnitude = uint(q) + (a_exponent << 23) + ((126u - doubled) << 23) - (b_exponent << 23);
+    float special = a * b;  // 0, with its sign
+    bool is_special = a_exponent == 0u;
+    if ((ROUNDING & NORMAL_QUOTIENTS) == 0u) {
+        int exponent = int(a_exponent - b_exponent + 127u - doubled);
+        // Below the smallest normal number, rounded from one bit more, odd where something is left; other types make 0 of it.
+        uint shift = uint(clamp(2 - exponent, 1, 31));
+        uint denormal = shift_right_nearest_even(uint(2 * q + sign(rest - off * b_significand)), shift);
+        bool is_seen = DST_TYPE == F32 || DST_TYPE == F64 || DST_TYPE == BF16 || DST_TYPE == PRED;
+        magnitude = exponent > 254 ? INFINITY : exponent > 0 ? magnitude : is_seen ? denormal : 0u;
+        // Zeros, infinities and NaN are exact; denormals a device may flush.
+        special = a / b;
+        is_special = a_exponent - 1u > 253u || b_exponent - 1u > 253u;
+    }
+    return is_special ? special : uintBitsToFloat((a_bits ^ b_bits) & 0x80000000u | magnitude);
 }
 
 // An f32 as the nearest integer, as an f32; 2^23 and above are integers.
@@ -69,7 +64,7 @@ float whole(float value) {
     if ((bits >> 23 & 0xFFu) >= 150u) {
         return value;
     }
-    float magnitude = float(integer_of_f32(bits & 0x7FFFFFFFu, U32, ROUNDING & 3u, true));
+    float magnitude = float(whole_of(uintBitsToFloat(bits & 0x7FFFFFFFu), ROUNDING & 3u));
     return uintBitsToFloat(floatBitsToUint(magnitude) | bits & 0x80000000u);
 }
 
@@ -148,16 +143,14 @@ uvec2 made_of(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     uint rounding = ROUNDING & 3u;
     bool saturate = (ROUNDING & SATURATES) != 0u;
     bool is_exact = STEPS == 0u;
-    if (is_exact && is_wide(SRC_TYPE) && DST_TYPE == PRED) {
-        return uvec2(uint(((SRC_TYPE == F64 ? bits.y & 0x7FFFFFFFu : bits.y) | bits.x) != 0u), 0u);
+    if (is_exact && is_integer(SRC_TYPE) && is_integer(DST_TYPE)) {
+        return integer_of_integer(bits, SRC_TYPE, DST_TYPE, saturate);
     }
-    if (is_exact && is_wide(SRC_TYPE) && is_integer(SRC_TYPE) && (is_integer(DST_TYPE) || DST_TYPE == F64)) {
-        if (DST_TYPE == F64) {
-            return f64_of_integer(bits, SRC_TYPE);
-        }
-        bool negative;
-        uvec2 magnitude = magnitude_of(bits, SRC_TYPE, negative);
-        return integer_of(negative, magnitude, false, DST_TYPE, saturate);
+    if (is_exact && SRC_TYPE == F64 && DST_TYPE == PRED) {
+        return uvec2(uint((bits.y & 0x7FFFFFFFu | bits.x) != 0u), 0u);
+    }
+    if (is_exact && is_wide(SRC_TYPE) && is_integer(SRC_TYPE) && DST_TYPE == F64) {
+        return f64_of_integer(bits, SRC_TYPE);
     }
     if (is_exact && SRC_TYPE == F64 && is_integer(DST_TYPE) && DST_TYPE != PRED) {
         return integer_of_f64(bits, DST_TYPE, rounding, saturate);

@@ -27,6 +27,10 @@ class Limits:
     max_group_count: tuple[int, int, int] = (65535, 65535, 65535)
     choices: Choices = field(default_factory=Choices)
 
+    def __hash__(self) -> int:
+        """Of what mostly tells them apart: every key of a plan has them."""
+        return hash((self.max_buffer_range, self.offset_alignment))
+
     @property
     def widest_element(self) -> int:
         """Bytes of the widest load and store, to which a copy brings narrower elements where alignment allows."""

@@ -13,6 +13,7 @@ from restride.plan.boxes import MAX_TABLE_BYTES
 from restride.plan.conversion import Conversion
 from restride.plan.convert import conversion_kernels
 from restride.plan.copy import plan_copy
+from restride.plan.crops import Crops, boxes_of, crop_kernels
 from restride.plan.fill import padding_kernels
 from restride.plan.general import general_kernels
 from restride.plan.invocations import Invocations
@@ -21,25 +22,33 @@ from restride.plan.places import Place
 from restride.plan.regions import Pairs, Region, walks
 from restride.plan.resample import MOST_SLOTS, Tables, is_index, plan_resample, planned_invocations
 from restride.plan.tables import Table
+from restride.plan.yuv import reads_frames, writes_frames, yuv_kernels
 
 __all__ = [
     "MOST_SLOTS",
     "Axis",
+    "Conversion",
+    "Crops",
     "Problem",
     "Table",
     "Tables",
+    "boxes_of",
     "byte_copy_kernels",
     "convert_kernels",
     "copy_kernels",
     "copy_problems",
+    "crop_kernels",
     "is_index",
     "is_made_by_elements",
     "is_resampled_by_walks",
     "padding_kernels",
     "passes",
+    "reads_frames",
     "resample_kernels",
     "run_copied",
     "taps_fit",
+    "writes_frames",
+    "yuv_kernels",
 ]
 
 _MOST_PAIR_BYTES_REMEMBERED = 1 << 12

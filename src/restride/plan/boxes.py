@@ -71,9 +71,11 @@ def src_span(problem: Problem) -> Span:
     """The source elements that the problem reads."""
     lowest = highest = problem.src_offset
     for axis in problem.axes:
-        ends = [index * axis.src for index in axis.reads()]
-        lowest += min(ends)
-        highest += max(ends)
+        near, far = axis.reads()
+        if axis.src < 0:
+            near, far = far, near
+        lowest += near * axis.src
+        highest += far * axis.src
     return Span(lowest, highest)
 
 

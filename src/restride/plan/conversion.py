@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -51,8 +52,11 @@ PAIR_BYTES = 8
 MOST_PAIR_BYTES = 1 << 20
 """Pairs of one dispatch; what has more is cut."""
 
-_SATURATES, _ROUNDS_FIRST = 4, 8
+_SATURATES, _ROUNDS_FIRST, _NORMAL_QUOTIENTS = 4, 8, 16
 _ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS = (1 << bit for bit in range(7))
+
+_ORDINARY = 2.0**-60, 2.0**60
+"""Scales by which an integer of 64 bits is divided far from the ends of f32."""
 
 _POST_OP_BITS = 9
 """Steps: from this bit on the kind of each post-op in turn, two bits each."""
@@ -106,9 +110,14 @@ def pair_ranges(problem: Problem) -> tuple[PairRange, PairRange]:
     """The pairs that a problem reads on both sides."""
     ranges = []
     for side, offset in enumerate(problem.pair_offsets):
-        reaches = [(axis.size - 1) * axis.pairs[side] for axis in problem.axes]
-        lowest = offset + sum(min(reach, 0) for reach in reaches)
-        ranges.append(PairRange(lowest, offset + sum(max(reach, 0) for reach in reaches)))
+        lowest = highest = offset
+        for axis in problem.axes:
+            reach = (axis.size - 1) * axis.pairs[side]
+            if reach < 0:
+                lowest += reach
+            else:
+                highest += reach
+        ranges.append(PairRange(lowest, highest))
     return ranges[0], ranges[1]
 
 
@@ -147,6 +156,21 @@ class Conversion:
             steps += _DST_ZERO_POINT * dst.has_zero_point + _DST_SCALE * dst.has_scale + _DST_PAIRS * (dst.count > 1)
         return ELEMENT_TYPES[self.src.name], ELEMENT_TYPES[self.dst.name], rounding, steps
 
+    @cached_property
+    def constants_of_elements(self) -> tuple[int, int, int, int]:
+        """Those for elements as they are in the source, which say more about a division that is all there is before.
+
+        An integer other than 0 is from 1 to 2^64: no quotient by an ordinary scale is denormal or infinite.
+        """
+        src, dst, rounding, steps = self.constants
+        scales = self.arithmetic.dst
+        others = steps & ~(_DST_ZERO_POINT | _DST_PAIRS)
+        if self.src.is_float or scales is None or others != _DST_SCALE:
+            return self.constants
+        sizes = np.abs(np.frombuffer(scales.pairs, np.float32)[::2])
+        is_ordinary = sizes.min() >= _ORDINARY[0] and sizes.max() <= _ORDINARY[1]
+        return src, dst, rounding + _NORMAL_QUOTIENTS * bool(is_ordinary), steps
+
     def push(
         self, push: Push, tables: tuple[int, int, int], offsets: tuple[int, int], shifts: Shifts | None = None
     ) -> ScaledPush:
@@ -156,7 +180,7 @@ class Conversion:
         """
         sum_scale = self.arithmetic.sum_scale or 0.0
         scalars = [_first_pair(side) for side in (self.arithmetic.src, self.arithmetic.dst)]
-        values = np.array([*scalars[0], *scalars[1], sum_scale], np.float32).view(np.uint32).tolist()
+        values = struct.unpack("5I", struct.pack("5f", *scalars[0], *scalars[1], sum_scale))
         *sides, ops = tables
         starts = [(table + offset) % (1 << 32) for table, offset in zip(sides, offsets, strict=True)]
         return ScaledPush(*push, *starts, *values)._replace(post_ops=ops, shifts=shifts.word if shifts else 0)

@@ -69,12 +69,12 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
     if fours is None:
         shader = "convert_elements"
         work = work_of(problem, bound)
-        constants: tuple[int, ...] = (bits, int(work.own_words), *conversion.constants)
+        constants: tuple[int, ...] = (bits, int(work.own_words), *conversion.constants_of_elements)
         groups = -(-work.pieces // GROUP_SIZE)
         push = Push(bound.src_base, bound.dst_base, work.pieces, work.first)
     else:
         shader = "convert_fours" if fours.plane.size == 1 else "convert_planes"
-        constants = (bits, int(limits.choices.neighbours), *fours.constants(conversion))
+        constants = (bits, *fours.constants(conversion, limits.choices.neighbours))
         count = problem.count // (4 * fours.plane.size)
         groups = -(-count // (GROUP_SIZE * FOURS_PER_INVOCATION))
         push = Push(bound.src_base, bound.dst_base, count, 0, word(fours.lane.src))
@@ -103,6 +103,8 @@ class _Fours(NamedTuple):
     axes: what is walked from four to four. lane: the axis of the four. plane: the axis of the planes.
     is_run: the elements of all planes lie together in the source, and begin where a four of it does.
     is_aligned: in the destination every four begins at a multiple of four.
+    in_row: the first axis is the one that is walked by fours, in whole invocations, with the same pairs.
+    loads_row: of narrow elements, and all that lie together begin at a multiple of 16 in the source.
     """
 
     axes: tuple[Axis, ...]
@@ -110,14 +112,17 @@ class _Fours(NamedTuple):
     plane: Axis
     is_run: bool
     is_aligned: bool
+    in_row: bool
+    loads_row: bool
 
-    def constants(self, conversion: Conversion) -> tuple[int, ...]:
-        """Specialization constants 2 to 9."""
-        *types, steps = conversion.constants
+    def constants(self, conversion: Conversion, neighbours: bool) -> tuple[int, ...]:
+        """Specialization constants 1 to 11."""
+        *types, steps = conversion.constants_of_elements
         along_four = [bool(step) * bit for step, bit in zip(self.lane.pairs, PAIRS_ALONG_FOUR, strict=True)]
         pairs_of_planes = all(axis.pairs == (0, 0) for axis in self.axes)
-        flags = (self.is_run, pairs_of_planes, self.is_aligned)
-        return (*types, steps + sum(along_four), self.plane.size, *map(int, flags))
+        in_row = neighbours and self.in_row
+        flags = (self.is_run, pairs_of_planes, self.is_aligned, in_row, in_row and self.loads_row)
+        return (int(neighbours), *types, steps + sum(along_four), self.plane.size, *map(int, flags))
 
 
 def _fours(problem: Problem) -> _Fours | None:
@@ -141,4 +146,15 @@ def _fours(problem: Problem) -> _Fours | None:
     if not is_run:
         plane, others = Axis(1, 0, 0), outer
     by_four = replace(lane, size=lane.size // 4, src=4 * lane.src, dst=4, pairs=moved((0, 0), lane, 4))
-    return _Fours((*([by_four] if by_four.size > 1 else []), *others), lane, plane, is_run, is_aligned)
+    in_row = by_four.size % FOURS_PER_INVOCATION == 0 and by_four.pairs == (0, 0)
+    starts_on_row = not any(start % 16 for start in (problem.src_offset, *(axis.src for axis in others)))
+    is_narrow = problem.src_itemsize <= 2 and problem.src_itemsize * plane.size <= 4
+    return _Fours(
+        axes=(*([by_four] if by_four.size > 1 else []), *others),
+        lane=lane,
+        plane=plane,
+        is_run=is_run,
+        is_aligned=is_aligned,
+        in_row=in_row,
+        loads_row=in_row and is_run and is_narrow and starts_on_row,
+    )

@@ -6,17 +6,23 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Axis, Problem, widen
+from restride.plan.axes import MAX_AXES, Axis, Problem, widen
 from restride.plan.boxes import bind, boxes, rows_of_groups
 from restride.plan.elements import GROUP_SIZE, plan_elements
 from restride.plan.parameters import Push, constants_for, pack_parameters, word
 from restride.plan.pixels import copy_pixels, pixels_of, whole_chunks
 from restride.plan.rows import are_rows, copy_rows
-from restride.plan.transpose import axis_with_too_many_groups, transpose, transposed_axes
-from restride.plan.transpose_shared import axis_with_too_many_tiles, shared_axes, transpose_shared
+from restride.plan.transpose import Transpose, axis_with_too_many_groups, transpose, transpose_of
+from restride.plan.transpose_shared import axis_with_too_many_tiles, shared_exchange, transpose_shared
 
 ELEMENTS_PER_INVOCATION = 4
 """Elements that an invocation of strided_copy.comp moves."""
+
+_NEAR = 64
+"""Elements from piece to piece of an invocation, on one side. Where both are far apart llvmpipe is twice as slow."""
+
+_MOST_ROWS = 2048
+"""Rows from which words are gathered one after the other: of as many pages a CPU knows the places at once."""
 
 RUN_WIDTHS = (32, 128)
 """Bits of the elements that run_copy modules move."""
@@ -34,7 +40,7 @@ def plan_copy(problem: Problem, limits: Limits) -> tuple[KernelSpec, ...]:
 
 
 def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
-    shared = shared_axes(problem, limits)
+    shared = shared_exchange(problem, limits)
     if shared is not None:
         return axis_with_too_many_tiles(problem, shared, limits)
     return axis_with_too_many_groups(problem, limits)
@@ -42,14 +48,14 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
 
 def _copy_box(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
     pixels = pixels_of(problem) if limits.shortcuts else None
-    shared = shared_axes(problem, limits)
-    pair = transposed_axes(problem, limits)
+    shared = shared_exchange(problem, limits)
+    transposed = _transposed(problem, limits)
     if pixels is not None:
         yield copy_pixels(problem, pixels, limits)
     elif shared is not None:
         yield transpose_shared(problem, shared, limits)
-    elif pair is not None:
-        yield from transpose(problem, pair, limits)
+    elif transposed is not None:
+        yield from transpose(problem, transposed, limits)
     elif limits.shortcuts and are_rows(problem):
         yield copy_rows(problem, limits)
     elif problem.itemsize < 4:
@@ -60,27 +66,71 @@ def _copy_box(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
 
 def _copy_words(problem: Problem, limits: Limits) -> KernelSpec:
     bound = bind(problem, limits)
-    # Specialization constant of strided_copy.comp: an invocation's elements are neighbours.
-    kernel: tuple[int, ...] = (int(limits.choices.neighbours),)
     bits = problem.itemsize * 8
     axes = problem.axes
     push = Push(bound.src_base, bound.dst_base, problem.count)
-    is_run = bits in RUN_WIDTHS and all((axis.src, axis.dst) == (1, 1) for axis in axes)
-    if limits.shortcuts and is_run:
-        shader, constants, parameters = f"run_copy_{bits}", kernel, b""
+    constants: tuple[int, ...] = (int(limits.choices.neighbours),)
+    parameters = b""
+    if limits.shortcuts and bits in RUN_WIDTHS and all((axis.src, axis.dst) == (1, 1) for axis in axes):
+        shader = f"run_copy_{bits}"
     else:
-        shader = f"strided_copy_{bits}"
+        shader, is_reversed = f"strided_copy_{bits}", False
         scattered = _scattered_axis(problem)
         if limits.shortcuts and _can_gather(problem):
-            shader, axes = "strided_gather_128", _gathered(axes)
-            kernel = (*kernel, int(_is_reversed(problem)))
+            shader, axes, is_reversed = "strided_gather_128", _gathered(axes), _is_reversed(problem)
             push = Push(bound.src_base, bound.dst_base // 4, problem.count // 4, 0, word(problem.axes[0].src))
         elif limits.shortcuts and scattered is not None:
             shader, axes = "strided_scatter_128", _scattered(axes, scattered)
             push = Push(bound.src_base // 4, bound.dst_base, problem.count // 4, 0, problem.axes[scattered].dst)
-        constants, parameters = constants_for(axes, kernel), pack_parameters(axes)
+        constants, axes = walked(axes, limits, is_reversed)
+        parameters = pack_parameters(axes)
     groups = rows_of_groups(-(-push.pieces // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits)
     return KernelSpec(shader, constants, push, parameters, groups, bound.windows)
+
+
+def walked(
+    axes: tuple[Axis, ...], limits: Limits, is_reversed: bool = False
+) -> tuple[tuple[int, ...], tuple[Axis, ...]]:
+    """The specialization constants of a strided_ module, and the axes in the order in which it walks them."""
+    neighbours = limits.choices.neighbours
+    together = _together(axes) if neighbours else None
+    axes = together or axes
+    return constants_for(axes, (int(neighbours), int(together is not None), int(is_reversed))), axes
+
+
+def _together(axes: tuple[Axis, ...]) -> tuple[Axis, ...] | None:
+    """The axes in an order in which the pieces of every invocation differ along the first one alone, if there is one.
+
+    Of sizes (6, 6, 8) the last has fours: (4, 6, 6, 2). It is an axis whose steps are short on one side.
+    """
+    near = [axis for axis in axes if axis.size % ELEMENTS_PER_INVOCATION == 0 and _step(axis) <= _NEAR]
+    if not near:
+        return None
+    axis = min(near, key=lambda axis: (_step(axis), abs(axis.src)))
+    if axis is axes[0]:
+        return axes
+    fours = ELEMENTS_PER_INVOCATION
+    rest = Axis(axis.size // fours, axis.src * fours, axis.dst * fours)
+    others = [rest if other is axis else other for other in axes if other is not axis or rest.size > 1]
+    return (replace(axis, size=fours), *others) if len(others) < MAX_AXES else None
+
+
+def _step(axis: Axis) -> int:
+    """Elements from one step to the next, on the side where they are closer together."""
+    return min(abs(axis.src), axis.dst)
+
+
+def _transposed(problem: Problem, limits: Limits) -> Transpose | None:
+    """The transpose that a problem is; None too where one side alone is aligned, and fours of its words are faster.
+
+    They are on CPUs, where an invocation goes through neighbours.
+    f32[4091,4096]: a load has four words of a row. f32[2048,4095]: a store has four of a column.
+    """
+    found = transpose_of(problem, limits)
+    if found is None or found.shape.is_aligned or not limits.choices.neighbours:
+        return found
+    by_fours = _can_gather(problem) and problem.axes[0].size <= _MOST_ROWS
+    return None if by_fours or _scattered_axis(problem) is not None else found
 
 
 def _can_gather(problem: Problem) -> bool:

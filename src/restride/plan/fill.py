@@ -13,10 +13,10 @@ from restride.desc.padding import element_bits
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem, widen
 from restride.plan.boxes import bind, boxes, rows_of_groups
-from restride.plan.copy import ELEMENTS_PER_INVOCATION
+from restride.plan.copy import ELEMENTS_PER_INVOCATION, walked
 from restride.plan.elements import GROUP_SIZE, plan_elements
 from restride.plan.general import UNREAD, general_kernels
-from restride.plan.parameters import Push, constants_for, pack_parameters
+from restride.plan.parameters import Push, pack_parameters
 from restride.plan.places import Place
 from restride.plan.regions import Region, Walk, complement, walks
 
@@ -102,12 +102,12 @@ def _fill_words(problem: Problem, words: int, limits: Limits) -> Iterator[Kernel
     """Dispatches that fill elements of 4 or 16 bytes with one word, or with two in turn."""
     for box in boxes(problem, limits):
         bound = bind(box, limits)
-        parameters = pack_parameters(box.axes)
+        constants, axes = walked(box.axes, limits)
         yield KernelSpec(
             f"strided_fill_{8 * box.itemsize}",
-            constants_for(box.axes, (int(limits.choices.neighbours),)),
+            constants,
             Push(words & 0xFFFFFFFF, bound.dst_base, box.count, lane_stride=words >> 32),
-            parameters,
+            pack_parameters(axes),
             rows_of_groups(-(-box.count // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits),
             (UNREAD, bound.windows[1]),
         )

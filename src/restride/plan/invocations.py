@@ -9,10 +9,13 @@ import math
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from restride.kernel import Limits
 from restride.plan.axes import Axis, Problem
 from restride.plan.boxes import bind
 from restride.plan.elements import work_of
+from restride.plan.tables import Table
 
 ROWS = 8
 """Rows of an invocation (``ROWS`` in shaders/resample_rows.comp and shaders/resample_fours.comp)."""
@@ -25,6 +28,13 @@ _MOST_UNROLLED = 8
 
 _MOST_TAPS = 4
 """Of a sum by rows along every axis (``MOST_TAPS`` in shaders/resample_rows.comp): sums of more are loops."""
+
+_MOST_IN_RUN = 8
+"""Elements that neighbours read together (``MOST_IN_RUN`` in shaders/include/runs.glsl)."""
+
+
+_LINE_BYTES = 64
+"""Of a cache."""
 
 
 class Invocations(NamedTuple):
@@ -68,8 +78,8 @@ def by_elements(problem: Problem, limits: Limits) -> Invocations:
 def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
     """Eight rows each, which share what they sum inside a row; few taps along every axis.
 
-    u8[3,224,224] to u8[3,1080,1920]: axis 0 has 1920 elements, 480 pieces of four; axis 1 has 1080 rows, 135 blocks,
-    and there are 3 of these: 194,400 invocations.
+    u8[3,224,224] to u8[3,1080,1920]: axis 0 has 1920 elements, 240 pieces of eight, which read runs of three; axis 1
+    has 1080 rows, 135 blocks, and there are 3 of these: 97,200 invocations.
     """
     slots = {position: axis.slot for position, axis in enumerate(problem.axes) if axis.table is not None}
     position = max(slots, key=lambda place: (slots[place], place))
@@ -77,27 +87,26 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
     inner, outer = problem.axes[:position], problem.axes[position + 1 :]
     if max(problem.itemsize, problem.src_itemsize) > 4 or any(_taps(axis) > _MOST_TAPS for axis in problem.axes):
         return None
-    lanes = 4 // problem.itemsize
-    fitting = [n for n in (4, lanes) if n == 1 or (_is_run(inner, n) and _is_aligned(problem, (row, *outer), n))]
-    if not fitting:
+    elements, shared = _neighbours(problem, position, limits)
+    if not elements or row.size < 2 or row.table is None:
         return None
-    pieces = math.prod(axis.size for axis in inner) // fitting[0]
-    if pieces < 2 or row.size < 2:
-        return None
+    pieces = math.prod(axis.size for axis in inner) // elements
     blocks = -(-row.size // ROWS)
+    has_weights = not row.table.is_index
     inside = {slot: place for place, slot in slots.items() if place != position}
     axes = (
         position,
         sum(1 << place for place in slots),
         _taps(row),
-        _taps(problem.axes[inside.get(0, position)]),
+        _taps(problem.axes[inside.get(0, position)]) if has_weights else _repeated(row.table),
         _taps(problem.axes[inside.get(1, position)]),
         inside.get(1, 0),
-        int(inner[0].size % fitting[0] == 0),
-        _group(problem, limits) if fitting[0] == 4 else 0,
+        int(inner[0].size % elements == 0),
+        shared,
     )
     total = pieces * blocks * math.prod(axis.size for axis in outer)
-    return Invocations("resample_rows", problem, total, pieces, blocks, fitting[0], axes)
+    shader = "resample_runs" if has_weights and shared else "resample_rows"
+    return Invocations(shader, problem, total, pieces, blocks, elements, axes)
 
 
 def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
@@ -173,6 +182,58 @@ def by_neighbours(problem: Problem) -> Invocations | None:
     pieces = -(-first.size // 4)
     axes = (tabled[0], _unrolled(problem.axes[tabled[0]]), int(aligned))
     return Invocations("resample_across", problem, problem.count // first.size * pieces, pieces, 1, 0, axes)
+
+
+def _neighbours(problem: Problem, position: int, limits: Limits) -> tuple[int, int]:
+    """Elements of a row that an invocation makes, and of the source's group or run that they share; 0 if they do not.
+
+    A row is two pieces or more, of whole words; else there are no elements.
+    """
+    inner, others = problem.axes[:position], problem.axes[position:]
+    size = math.prod(axis.size for axis in inner)
+    for elements in (8, 4, 4 // problem.itemsize):
+        whole_words = elements == 1 or (_is_run(inner, elements) and _is_aligned(problem, others, elements))
+        if whole_words and size >= 2 * elements:
+            shared = _run(problem, elements) or (_group(problem, limits) if elements == 4 else 0)
+            if not shared and elements == 4 and problem.itemsize > 1 and _is_spread(problem):
+                return 2, 0
+            if elements < 8 or shared:
+                return elements, shared
+    return 0, 0
+
+
+def _is_spread(problem: Problem) -> bool:
+    """True where four neighbours along axis 0 read sums further apart than a line of a cache.
+
+    f32, 1920 to 224: four are 103 bytes apart. Caches keep up with two: on llvmpipe they take two thirds of the time.
+    """
+    axis = problem.axes[0]
+    if axis.table is None or axis.table.is_index:
+        return False
+    reach = int(np.ptp(axis.table.first())) * abs(axis.src) * problem.src_itemsize
+    return 3 * reach > _LINE_BYTES * (axis.size - 1)
+
+
+def _run(problem: Problem, elements: int) -> int:
+    """The longest run that so many neighbours read along axis 0, where it is a third fewer loads; else 0.
+
+    Enlarged twice, bilinear, four neighbours read the elements -1 to 2, or 1 to 4: runs of four, not eight elements.
+    """
+    axis = problem.axes[0]
+    if axis.table is None or axis.table.is_index or (axis.src, axis.slot) != (1, 0) or axis.size % elements:
+        return 0
+    first = axis.table.first().reshape(-1, elements)
+    length = int(np.ptp(first, axis=1).max()) + axis.table.taps
+    lanes = 4 // problem.src_itemsize
+    loads = (length + lanes - 2) // lanes + 1
+    return length if length <= _MOST_IN_RUN and 3 * loads <= 2 * elements * axis.table.taps else 0
+
+
+def _repeated(table: Table) -> int:
+    """How often every row of the source is moved, from the first on: 2 of 0 0 1 1 2; 1 if not alike, or once."""
+    first = table.first()
+    times = int(np.argmax(first > 0)) or 1
+    return times if (first == np.arange(table.count) // times).all() else 1
 
 
 def _group(problem: Problem, limits: Limits) -> int:

@@ -5,11 +5,9 @@ The order of rows and constants is that of shaders/include/axes.glsl; tests hold
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 
 from restride.plan.axes import MAX_AXES, Axis
 from restride.plan.tables import ROW_WORDS
@@ -53,7 +51,8 @@ def constants_for(axes: Sequence[Axis], kernel: Sequence[int]) -> tuple[int, ...
     return (*kernel, *[0] * (KERNEL_CONSTANTS - len(kernel)), len(axes))
 
 
-def _division(divisor: int) -> tuple[int, int]:
+def divisions(divisor: int) -> tuple[int, int]:
+    """The multiplier and shift of a divisor of 1 or more; what is divided by 1 is below it, and becomes 0."""
     return multiply_shift(divisor) if divisor > 1 else (0, 0)
 
 
@@ -65,7 +64,7 @@ def slot_word(axis: Axis) -> int:
 def axis_rows(axis: Axis, table: int) -> list[int]:
     """An axis as rows of the storage buffer: its walk, the multipliers for its two divisions, its slot and pairs."""
     walk = [axis.size, word(axis.src), word(axis.dst), table]
-    return [*walk, *_division(axis.size), *_division(axis.dst), slot_word(axis), *map(word, axis.pairs), 0]
+    return [*walk, *divisions(axis.size), *divisions(axis.dst), slot_word(axis), *map(word, axis.pairs), 0]
 
 
 def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes:
@@ -74,14 +73,14 @@ def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes
     divisors: at most two numbers by which the kernel divides; their multipliers are the second row of the header.
     """
     row = HEADER_ROWS + AXIS_ROWS * len(axes)
-    multipliers = [number for divisor in divisors for number in _division(divisor)]
+    multipliers = [number for divisor in divisors for number in divisions(divisor)]
     head = [len(axes), *[0] * (ROW_WORDS - 1), *multipliers, *[0] * (ROW_WORDS - len(multipliers))]
-    tables: list[npt.NDArray[np.uint32]] = []
+    parts: list[bytes] = []
     for axis in axes:
         head += axis_rows(axis, 0 if axis.table is None else row)
         if axis.table is not None:
-            words = axis.table.words(axis.src).ravel()
-            padding = -len(words) % ROW_WORDS
-            tables += [words, np.zeros(padding, np.uint32)]
-            row += (len(words) + padding) // ROW_WORDS
-    return np.concatenate([np.array(head, np.uint32), *tables]).tobytes()
+            words = axis.table.words(axis.src)
+            padding = -words.size % ROW_WORDS
+            parts += [words.tobytes(), bytes(4 * padding)]
+            row += (words.size + padding) // ROW_WORDS
+    return b"".join([struct.pack(f"{len(head)}I", *head), *parts])

@@ -36,7 +36,7 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
     if not stepped:
         return ()
     whole = tuple(stepped)
-    if any(table.rows.shifts is not None for _, table in whole):
+    if resized.rounding is not None or any(table.rows.shifts is not None for _, table in whole):
         return tuple((one,) for one in whole)  # each is rounded
     if is_index(whole):
         return (whole,)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from restride.arithmetic import NO_ARITHMETIC
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Problem, in_words
+from restride.plan.axes import Axis, Problem, in_words
 from restride.plan.boxes import bind, boxes, rows_of_groups
 from restride.plan.conversion import Conversion, axis_with_too_many_pairs, pair_ranges
 from restride.plan.elements import GROUP_SIZE, plan_elements
@@ -80,7 +80,8 @@ def _with_tables(walk: Walk, tables: Tables, extents: tuple[int, ...]) -> Walk:
     axes = list(walk.axes)
     for slot, (axis, table) in enumerate(tables):
         position = walk.cut_from.index(axis)
-        axes[position] = replace(axes[position], table=replace(table, extent=extents[axis]), slot=slot)
+        along = axes[position]
+        axes[position] = Axis(along.size, along.src, along.dst, replace(table, extent=extents[axis]), slot, along.pairs)
     return replace(walk, axes=tuple(axes))
 
 

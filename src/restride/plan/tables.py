@@ -38,6 +38,10 @@ class Table:
     fours: int = 0
     aligned: bool = False
 
+    def __hash__(self) -> int:
+        """Of what mostly tells them apart."""
+        return hash((self.rows, self.start, self.count))
+
     @property
     def taps(self) -> int:
         """Source indices that a row reads."""
@@ -46,7 +50,7 @@ class Table:
     @property
     def is_index(self) -> bool:
         """True when a row takes one element as it is: it has no weights."""
-        return isinstance(self.rows, Sampling | Ruled) and self.rows.moves
+        return isinstance(self.rows, (Sampling, Ruled)) and self.rows.moves
 
     @property
     def nbytes(self) -> int:
@@ -84,6 +88,10 @@ class Table:
         first = self._first(index).tolist()
         return min(first), max(first) + self.taps - 1
 
+    def first(self) -> npt.NDArray[np.int64]:
+        """The source index of the first tap of each row, counted from ``origin``."""
+        return self._first(self._index())
+
     def words(self, stride: int) -> npt.NDArray[np.uint32]:
         """A row an output index: the weights of its taps, f32 or s32, and the source offset of the first, modulo 2^32.
 
@@ -91,8 +99,8 @@ class Table:
         """
         index = self._index()
         first = self._first(index)
-        # 64 bits may wrap here: a product modulo 2^64 is still right modulo 2^32.
-        offsets = (first * (stride % (1 << 32)) % (1 << 32)).astype(np.uint32)
+        # 64 bits may wrap here: a product modulo 2^64 is still right modulo 2^32, which is what the cast keeps.
+        offsets = (first * (stride % (1 << 32))).astype(np.uint32)
         if self.is_index:
             return offsets[:, np.newaxis]
         rows = np.zeros((self.count, _row_words(self.taps)), np.uint32)

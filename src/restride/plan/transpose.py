@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Axis, Problem
+from restride.plan.axes import Problem
 from restride.plan.boxes import bind, part_of
 from restride.plan.elements import plan_elements
+from restride.plan.exchange import Exchange, Side, exchange_of, longer, longest_of
 from restride.plan.parameters import constants_for, pack_parameters, word
 
 GROUP_BLOCKS = 64
 """Blocks that a group of transpose.comp moves, one an invocation."""
 
 _RUN = 256
-"""Bytes along a that a group writes, where both axes are long enough; on llvmpipe half as many take twice as long."""
+"""Bytes along a that a group writes, where the axis is long enough; on llvmpipe half as many take twice as long."""
+
+_LINE = 64
+"""Bytes along b of which a group reads all, where the axis is long enough: what a cache loads at once."""
+
+_LONGER = 0.75
+"""What a second axis on either side must at least gain, for every row is then divided by the length of the first."""
+
+_MOST_ENDS = 1 / 8
+"""Of a row, that may go element by element."""
 
 _LEAST_GAIN = 4
 """A dispatch for the ends of rows costs as much as going element by element does, on this many times the elements of a
@@ -30,121 +41,165 @@ _LEAST_FILLED_NARROW = 0.25
 
 
 class Shape(NamedTuple):
-    """How blocks and groups lie. across: binary logarithm of the blocks of a group along a."""
+    """How blocks and groups lie. across, along, deep: blocks of a group along a, along b, and such boxes of them.
+
+    filled: share of what all groups could move that is there.
+    """
 
     is_aligned: bool
     block: tuple[int, int]
     across: int
+    along: int
+    deep: int
+    filled: float
 
-    @property
-    def group(self) -> tuple[int, int]:
-        """Elements along a and b that a group moves."""
-        along_a, along_b = self.block
-        return along_a << self.across, along_b * GROUP_BLOCKS >> self.across
+    def groups(self, exchange: Exchange) -> tuple[int, int, int]:
+        """Work groups along a, along b and along the outer axes."""
+        return (
+            -(-exchange.a.size // (self.block[0] * self.across)),
+            -(-exchange.b.size // (self.block[1] * self.along)),
+            -(-exchange.indices // self.deep),
+        )
 
 
-def transposed_axes(problem: Problem, limits: Limits) -> tuple[int, int] | None:
-    """Positions of axes a and b, contiguous in the destination and in the source, where a transpose kernel pays."""
-    if not limits.shortcuts:
+class Transpose(NamedTuple):
+    """What a transpose kernel exchanges, and in which groups."""
+
+    exchange: Exchange
+    shape: Shape
+
+
+@lru_cache(maxsize=16)
+def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
+    """The transpose that a problem is, where the kernel pays; of several the one with whole blocks in full groups."""
+    single = exchange_of(problem) if limits.shortcuts else None
+    if single is None:
         return None
-    if problem.itemsize > 8 or not problem.axes or problem.axes[0].dst != 1 or abs(problem.axes[0].src) <= 1:
-        return None
-    contiguous = [position for position, axis in enumerate(problem.axes) if abs(axis.src) == 1]
-    if not contiguous:
-        return None
-    pair = (0, contiguous[0])
-    filled = 1.0
-    for position, group in zip(pair, shape_of(problem, pair).group, strict=True):
-        size = problem.axes[position].size
-        filled *= size / (-(-size // group) * group)
-    ends = _ends(problem, pair)
-    if sum(ends) > problem.axes[0].size or not limits.allow(1 + sum(map(bool, ends)), problem.count // _LEAST_GAIN):
-        return None
-    return pair if filled >= (_LEAST_FILLED if problem.itemsize >= 4 else _LEAST_FILLED_NARROW) else None
+    least_filled = _LEAST_FILLED if problem.itemsize >= 4 else _LEAST_FILLED_NARROW
+    found = [Transpose(exchange, shape_of(problem, exchange)) for exchange in (single, *longer(problem, single))]
+    paying = [each for each in found if each.shape.filled >= least_filled and _can_end(problem, each.exchange, limits)]
+    return max(paying, key=lambda each: (each.shape.is_aligned, _gain(problem, each)), default=None)
 
 
-def shape_of(problem: Problem, pair: tuple[int, int]) -> Shape:
-    """The blocks of a transpose, and a group of them that is no longer than the axes where it can be."""
-    is_aligned = _is_aligned(problem, pair, 16 // problem.itemsize)
+def _gain(problem: Problem, found: Transpose) -> float:
+    """How good a transpose is: groups that are full, and runs that they need not share with others.
+
+    f32, axes a and b of 24 and 32: 3/4 of a group, and 96 of 256 bytes: 0.28. With 16 behind the 24: 1 * 1 * 0.75.
+    """
+    a, b, _ = found.exchange
+    reach = min(a.size * problem.itemsize / _RUN, 1) * min(b.size * problem.itemsize / _LINE, 1)
+    return found.shape.filled * reach * _LONGER ** (len(a.axes) + len(b.axes) - 2)
+
+
+def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
+    """True where rows have no ends that go one by one, or dispatches for these pay and axis a is one axis to cut."""
+    ends = _ends(problem, exchange)
+    if not any(ends):
+        return True
+    dispatches = 1 + sum(map(bool, ends))
+    return (
+        len(exchange.a.axes) == 1
+        and sum(ends) <= exchange.a.size * _MOST_ENDS
+        and limits.allow(dispatches, problem.count // _LEAST_GAIN)
+    )
+
+
+def shape_of(problem: Problem, exchange: Exchange) -> Shape:
+    """The blocks of a transpose, and groups of them with as few as can be that have no work."""
+    is_aligned = _is_aligned(problem, exchange, 16 // problem.itemsize)
     # Where rows begin anywhere, narrow elements go by two words along a (A_WORDS in shaders/transpose.comp).
     words = 4 if is_aligned or problem.itemsize >= 4 else 2
     block = (4 * words // problem.itemsize, 16 // problem.itemsize)
-    least_a, least_b = (
-        (-(-problem.axes[position].size // along) - 1).bit_length() for position, along in zip(pair, block, strict=True)
-    )
-    run = (_RUN // (4 * words)).bit_length() - 1
-    most = GROUP_BLOCKS.bit_length() - 1
-    return Shape(is_aligned, block, min(max(min(least_a, run), most - least_b), most))
+    blocks = -(-exchange.a.size // block[0]), -(-exchange.b.size // block[1])
+    least = min(_RUN // (4 * words), blocks[0])
+    # 9 blocks in one row of 9; 24 in one of 24; 25 in two of 13; 1024 in 64 of 16.
+    widths = {least, *(-(-blocks[0] // rows) for rows in range(1, 5))}
+    wide = sorted(width for width in widths if least <= width <= GROUP_BLOCKS)
+    # Words one by one are no faster than other kernels, where there are few blocks along a and b.
+    indices = exchange.indices if is_aligned or problem.itemsize < 4 else 1
+    shapes = [_shape(exchange, is_aligned, block, blocks, width, indices) for width in wide]
+    return max(shapes, key=lambda shape: shape.filled)
 
 
-def transpose(problem: Problem, pair: tuple[int, int], limits: Limits) -> Iterator[KernelSpec]:
-    """The dispatches that transpose along axes that ``transposed_axes`` found, of a problem that fits one.
+def _shape(
+    exchange: Exchange, is_aligned: bool, block: tuple[int, int], blocks: tuple[int, int], across: int, indices: int
+) -> Shape:
+    along = min(GROUP_BLOCKS // across, blocks[1])
+    deep = min(GROUP_BLOCKS // (across * along), indices)
+    shape = Shape(is_aligned, block, across, along, deep, 0.0)
+    elements = math.prod(block) * GROUP_BLOCKS * math.prod(shape.groups(exchange))
+    return shape._replace(filled=exchange.a.size * exchange.b.size * exchange.indices / elements)
+
+
+def transpose(problem: Problem, found: Transpose, limits: Limits) -> Iterator[KernelSpec]:
+    """The dispatches of a transpose that ``transpose_of`` found, of a problem that fits one.
 
     The kernel writes whole words of every row; elements at the ends of rows that share words go one by one.
     """
     bound = bind(problem, limits)
-    a, b = (problem.axes[position] for position in pair)
-    outer = _outer(problem, pair)
-    shape = shape_of(problem, pair)
-    src_base, dst_base, b_dst = bound.src_base, bound.dst_base, b.dst
-    if b.src < 0:
+    (a, b, outer), shape = found
+    b_strides = [axis.dst for axis in b.axes]
+    src_base, dst_base = bound.src_base, bound.dst_base
+    if b.axes[0].src < 0:
         # Axis b from its other end: src[9 - b] to dst[100 * b] is src[b] to dst[900 - 100 * b].
-        src_base, dst_base, b_dst = src_base - (b.size - 1), dst_base + (b.size - 1) * b_dst, -b_dst
+        src_base -= b.size - 1
+        dst_base += sum((axis.size - 1) * axis.dst for axis in b.axes)
+        b_strides = [-stride for stride in b_strides]
+    a_strides = [axis.src for axis in a.axes]
     yield KernelSpec(
         shader=f"transpose_{8 * problem.itemsize}" + "_aligned" * shape.is_aligned,
-        constants=constants_for(outer, ()),
-        push=(word(src_base), dst_base, a.size, b.size, word(a.src), word(b_dst), shape.across),
-        parameters=pack_parameters(outer),
-        groups=_groups(problem, pair),
+        constants=constants_for(outer, (int(len(a.axes) > 1), int(len(b.axes) > 1))),
+        push=(
+            *(word(src_base), dst_base, a.size, b.size, word(a_strides[0]), word(b_strides[0])),
+            *(_jump(a, a_strides), _jump(b, b_strides)),
+            *(shape.across, shape.along, shape.deep, _part(shape.across), _part(shape.along)),
+            found.exchange.indices,
+        ),
+        parameters=pack_parameters(outer, (a.run, b.run)),
+        groups=shape.groups(found.exchange),
         bindings=bound.windows,
     )
-    head, tail = _ends(problem, pair)
+    head, tail = _ends(problem, found.exchange)
     for start, size in ((0, head), (a.size - tail, tail)):
         if size:
-            yield from plan_elements(part_of(problem, pair[0], start, size), limits, "element_copy")
+            yield from plan_elements(part_of(problem, 0, start, size), limits, "element_copy")
+
+
+def _jump(side: Side, strides: list[int]) -> int:
+    """What a step from run to run moves more than those along a run: 9 steps of 256, runs 16 apart: 16 - 9 * 256."""
+    return word(sum(strides[1:]) - side.run * strides[0]) if len(strides) > 1 else 0
+
+
+def _part(of: int) -> int:
+    """2^16 / of, rounded up: the product with n below 64 is n / of above bit 16."""
+    return -(-(1 << 16) // of)
 
 
 def axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:
-    """A transpose has one group an element of the outer axes, along z; of these the longest is cut."""
-    pair = transposed_axes(problem, limits)
-    if pair is None:
+    """The axis at which a transpose is cut that has too many groups."""
+    found = transpose_of(problem, limits)
+    if found is None:
         return None
-    outer = [position for position in range(len(problem.axes)) if position not in pair]
-    groups = _groups(problem, pair)
-    for count, most, positions in zip(groups, limits.max_group_count, ([pair[0]], [pair[1]], outer), strict=True):
-        if count > most:
-            return max(positions, key=lambda position: problem.axes[position].size)
-    return None
+    return longest_of(problem, found.exchange, found.shape.groups(found.exchange), limits.max_group_count)
 
 
-def _ends(problem: Problem, pair: tuple[int, int]) -> tuple[int, int]:
+def _ends(problem: Problem, exchange: Exchange) -> tuple[int, int]:
     """Elements at both ends of a row of the destination that may lie in words which are not all of that row.
 
     Rows of 4093 bytes begin anywhere: up to 3 bytes before the first whole word, up to 3 behind the last one. Rows of
     61 bytes at multiples of 64: none before, 61 % 4 = 1 behind.
     """
     lanes = max(4 // problem.itemsize, 1)
-    if any(axis.dst % lanes for position, axis in enumerate(problem.axes) if position != pair[0]):
+    if any(stride % lanes for stride in exchange.dst_strides):
         return lanes - 1, lanes - 1
     head = -problem.dst_offset % lanes
-    return head, (problem.axes[pair[0]].size - head) % lanes
+    return head, (exchange.a.size - head) % lanes
 
 
-def _is_aligned(problem: Problem, pair: tuple[int, int], elements: int) -> bool:
+def _is_aligned(problem: Problem, exchange: Exchange, elements: int) -> bool:
     """True when all that a transpose moves lies in whole aligned runs of so many elements on both sides."""
-    a, b = (problem.axes[position] for position in pair)
-    outer = _outer(problem, pair)
-    strides = [a.src, b.dst, *(axis.src for axis in outer), *(axis.dst for axis in outer)]
-    src_offset = problem.src_offset - (b.size - 1) * (b.src < 0)
+    a, b, _ = exchange
+    src_offset = problem.src_offset - (b.size - 1) * (b.axes[0].src < 0)
+    strides = (*exchange.src_strides, *exchange.dst_strides)
     values = (*strides, src_offset, problem.dst_offset, a.size, b.size)
     return not any(value % elements for value in values)
-
-
-def _outer(problem: Problem, pair: tuple[int, int]) -> tuple[Axis, ...]:
-    return tuple(axis for position, axis in enumerate(problem.axes) if position not in pair)
-
-
-def _groups(problem: Problem, pair: tuple[int, int]) -> tuple[int, int, int]:
-    along_a, along_b = shape_of(problem, pair).group
-    a, b = (problem.axes[position] for position in pair)
-    return -(-a.size // along_a), -(-b.size // along_b), math.prod(axis.size for axis in _outer(problem, pair))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from restride.errors import OutOfDeviceMemory, UnsupportedError
@@ -13,6 +14,7 @@ from restride.runtime.interface import rounded
 from restride.runtime.kompute_device import KomputeDevice
 
 _KEPT_BUFFERS = 64
+_SERIAL = attrgetter("serial")
 
 
 class Buffer:
@@ -182,8 +184,10 @@ class BufferPool:
         """
         same_size = self._kept_by_size.get(nbytes)
         if same_size:
-            # The one returned last: a loop sees the same buffers again, for which pipelines exist.
-            buffer = same_size.pop()
+            # The oldest: a loop sees the same buffers in the same places, for which pipelines exist, in whatever order
+            # they came back.
+            buffer = min(same_size, key=_SERIAL)
+            same_size.remove(buffer)
             self._unlist(buffer)
             return buffer
         if not self._reserve(nbytes):

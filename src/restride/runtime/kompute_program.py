@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from restride.kernel import KernelSpec
 from restride.runtime.kompute_device import KomputeDevice
 from restride.runtime.kompute_memory import Buffer
+from restride.runtime.specialization import specialized
 
 MOST_PROGRAMS = 128
 MOST_RECORDINGS = 8
@@ -62,9 +63,9 @@ class ProgramCache:
         if program is not None:
             self._programs.move_to_end(key)
             return program
-        spirv = self._module_source(spec.shader)
+        spirv, constants = specialized(self._module_source(spec.shader), spec.constants)
         tensors = [buffer.tensor for buffer in bound]
-        program = _Program(self._device.algorithm(tensors, spirv, spec.groups, spec.constants, spec.push))
+        program = _Program(self._device.algorithm(tensors, spirv, spec.groups, constants, spec.push))
         self.pipelines += 1
         self._programs[key] = program
         if len(self._programs) > MOST_PROGRAMS:

@@ -21,7 +21,9 @@ def start_copy(
         dstOffset=target.offset + target_offset,
         size=nbytes,
     )
-    with session.room():
+    session.make_room()
+    with session.lock:
+        session.enter()
         queue = session.queue
         slot = queue.begin(uses)
         try:

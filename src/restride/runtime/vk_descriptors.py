@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections.abc import Callable
 from typing import TypeAlias
 
 from restride.runtime.loader import Handle, array, package, struct
@@ -29,15 +29,20 @@ class DescriptorSet:
 
 
 class DescriptorSets:
-    """Every set of a device, the least recently used first. The caller holds the runtime's lock."""
+    """Every set of a device. The caller holds the runtime's lock, and says of each when it is used.
 
-    def __init__(self, device: LogicalDevice, most: int = MOST_SETS) -> None:
+    dropped: called before sets become others.
+    """
+
+    def __init__(self, device: LogicalDevice, dropped: Callable[[], None], most: int = MOST_SETS) -> None:
         self._device = device
+        self._dropped = dropped
         self._most = most
-        self._sets: OrderedDict[tuple[Window, ...], DescriptorSet] = OrderedDict()
+        self._sets: dict[tuple[Window, ...], DescriptorSet] = {}
         self._by_chunk: dict[int, set[tuple[Window, ...]]] = {}
         self._spare: dict[int, list[DescriptorSet]] = {}  # by number of bindings
         self._pools: list[Handle] = []
+        self._writes: dict[int, tuple[Handle, Handle]] = {}  # by number of bindings: what fills a set
 
     def get(
         self, layout: BindingLayout, windows: tuple[Window, ...], blocks: list[Block], completed: int
@@ -45,7 +50,6 @@ class DescriptorSets:
         """The set that binds ``windows``, which lie in ``blocks``."""
         found = self._sets.get(windows)
         if found is not None:
-            self._sets.move_to_end(windows)
             return found
         if len(self._sets) >= self._most:
             self._recycle(completed)
@@ -62,6 +66,8 @@ class DescriptorSets:
 
     def forget(self, chunk: Chunk) -> None:
         """The chunk's buffer is about to be destroyed, and no pending work uses it: recycle the sets that name it."""
+        if chunk.serial in self._by_chunk:
+            self._dropped()
         for windows in self._by_chunk.pop(chunk.serial, ()):
             self._spare.setdefault(len(windows), []).append(self._remove(windows))
 
@@ -75,10 +81,14 @@ class DescriptorSets:
         self._spare.clear()
 
     def _recycle(self, completed: int) -> None:
+        """Half of them at once, the least recently used: what is kept of others is seldom forgotten."""
         # Past the limit while the oldest is in use, and so are all: better than to wait here.
-        oldest = next(iter(self._sets))
-        if self._sets[oldest].used <= completed:
-            self._spare.setdefault(len(oldest), []).append(self._remove(oldest))
+        idle = [windows for windows, descriptors in self._sets.items() if descriptors.used <= completed]
+        idle.sort(key=lambda windows: self._sets[windows].used)
+        if idle:
+            self._dropped()
+        for windows in idle[: self._most // 2]:
+            self._spare.setdefault(len(windows), []).append(self._remove(windows))
 
     def _remove(self, windows: tuple[Window, ...]) -> DescriptorSet:
         for serial, _, _ in windows:
@@ -110,18 +120,26 @@ class DescriptorSets:
 
     def _fill(self, target: DescriptorSet, windows: tuple[Window, ...], blocks: list[Block]) -> None:
         count = len(windows)
-        buffers = array("VkDescriptorBufferInfo", count)
+        if count not in self._writes:
+            self._writes[count] = _write(count)
+        write, buffers = self._writes[count]
+        write.dstSet = target.handles[0]
         for number, (_, offset, nbytes) in enumerate(windows):
             buffers[number].buffer = blocks[number].chunk.buffer
             buffers[number].offset = offset
             buffers[number].range = nbytes
-        # Consecutive bindings of one descriptor each: a write that runs over binding 0 goes on at binding 1.
-        write = struct(
-            "VkWriteDescriptorSet",
-            dstSet=target.handles[0],
-            dstBinding=0,
-            descriptorCount=count,
-            descriptorType=package().VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-            pBufferInfo=buffers,
-        )
         self._device.vk.vkUpdateDescriptorSets(self._device.handle, 1, write, 0, self._device.null)
+
+
+def _write(count: int) -> tuple[Handle, Handle]:
+    """What fills a set of so many bindings, and the buffers that it names."""
+    buffers = array("VkDescriptorBufferInfo", count)
+    # Consecutive bindings of one descriptor each: a write that runs over binding 0 goes on at binding 1.
+    write = struct(
+        "VkWriteDescriptorSet",
+        dstBinding=0,
+        descriptorCount=count,
+        descriptorType=package().VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+        pBufferInfo=buffers,
+    )
+    return write, buffers

@@ -44,8 +44,8 @@ class Hazards:
         for block, start, end, writes in uses:
             if block.epoch != epoch:
                 block.epoch = epoch
-                block.reads.clear()
-                block.writes.clear()
+                block.reads, block.writes = ([], [(start, end)]) if writes else ([(start, end)], [])
+                continue
             windows = block.writes if writes else block.reads
             if windows:
                 _join(windows, start, end, block.nbytes)

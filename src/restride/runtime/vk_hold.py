@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.errors import DescriptorError
+from restride.runtime.interface import rounded
 from restride.runtime.vk_memory import Block
 from restride.runtime.vk_session import Session
 
@@ -29,13 +30,17 @@ class Hold:
 
 
 class VulkanMemory:
-    """Bytes on the device of one runtime. readonly: they are the host's own, which nothing but the host writes."""
+    """Bytes on the device of one runtime.
 
-    __slots__ = ("__weakref__", "_held", "nbytes", "readonly", "session")
+    size: bytes as the device has them. readonly: they are the host's own, which nothing but the host writes.
+    """
+
+    __slots__ = ("__weakref__", "_held", "nbytes", "readonly", "session", "size")
 
     def __init__(self, hold: Hold, nbytes: int) -> None:
         self.session = hold.session
         self.nbytes = nbytes
+        self.size = rounded(nbytes)
         self.readonly = hold.block.chunk.owner is not None
         self._held = [hold]
 
@@ -58,7 +63,7 @@ class VulkanMemory:
         Raises:
             DescriptorError: the memory was freed.
         """
-        return self.hold.block
+        return self._held[0].block if self._held else self.hold.block
 
     def free(self) -> None:
         """Give the bytes back, once the device no longer uses them and no array lies over them."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
+from collections.abc import Callable, Sequence
 
 from restride.runtime.interface import rounded
 from restride.runtime.vk_memory import Block, Pool
@@ -12,11 +13,15 @@ _MOST_KEPT_EACH = MOST_KEPT_BYTES // 4
 
 
 class Parameters:
-    """Blocks by contents, the least recently used first, 1 MiB in all. The caller holds the runtime's lock."""
+    """Blocks by contents, 1 MiB in all. The caller holds the runtime's lock.
 
-    def __init__(self, pool: Pool) -> None:
+    dropped: called before blocks are freed that are not of one submission alone.
+    """
+
+    def __init__(self, pool: Pool, dropped: Callable[[], None]) -> None:
         self._pool = pool
-        self._kept: OrderedDict[bytes, Block] = OrderedDict()
+        self._dropped = dropped
+        self._kept: dict[bytes, Block] = {}
         self._kept_bytes = 0
         self._touched: list[Block] = []
         self._transient: list[Block] = []
@@ -29,19 +34,28 @@ class Parameters:
             OutOfDeviceMemory: there is no room for it.
         """
         block = self._kept.get(contents)
-        if block is not None:
-            self._kept.move_to_end(contents)
-        else:
+        if block is None:
             block = self._pool.reuse(len(contents)) or self._pool.grow(len(contents))
             padded = contents.ljust(rounded(len(contents)), b"\0")
             block.view(0, len(padded))[:] = padded
+            block.used = ticket
             if len(contents) > _MOST_KEPT_EACH:
                 self._transient.append(block)
             else:
                 self._keep(contents, block)
-        block.used = ticket
-        self._touched.append(block)
+        self.use((block,), ticket)
         return block
+
+    def use(self, blocks: Sequence[Block], ticket: int) -> None:
+        """Submission ``ticket`` reads blocks that ``get`` gave for one before it."""
+        for block in blocks:
+            block.used = ticket
+        self._touched += blocks
+
+    @property
+    def are_kept(self) -> bool:
+        """False where a block is of the submission that is being made, and of no other."""
+        return not self._transient
 
     def settle(self, ticket: int, completed: int) -> None:
         """The submission was made, as ``ticket``, or it failed and ``ticket`` is the one before."""
@@ -62,10 +76,14 @@ class Parameters:
     def _keep(self, contents: bytes, block: Block) -> None:
         self._kept[contents] = block
         self._kept_bytes += block.nbytes
-        while self._kept_bytes > MOST_KEPT_BYTES:
-            _, oldest = self._kept.popitem(last=False)
-            self._kept_bytes -= oldest.nbytes
-            self._free(oldest)
+        if self._kept_bytes > MOST_KEPT_BYTES:
+            self._dropped()
+            for oldest in sorted(self._kept, key=lambda kept: self._kept[kept].used):
+                if self._kept_bytes <= MOST_KEPT_BYTES // 2:
+                    break
+                dropped = self._kept.pop(oldest)
+                self._kept_bytes -= dropped.nbytes
+                self._free(dropped)
 
     def _free(self, block: Block) -> None:
         self._freed.append((block.used, block.nbytes))

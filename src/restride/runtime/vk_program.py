@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeAlias
 
 from restride.runtime.loader import Handle, array, package, struct
+from restride.runtime.specialization import specialized
 from restride.runtime.vk_device import LogicalDevice
 from restride.runtime.vk_pipeline_cache import PipelineCache
 
@@ -74,17 +74,24 @@ class Pipeline:
 
 
 class Pipelines:
-    """Every pipeline of a device, the least recently used first. The caller holds the runtime's lock."""
+    """Every pipeline of a device. The caller holds the runtime's lock, and says of each when it is used.
+
+    dropped: called before one is destroyed.
+    """
 
     def __init__(
-        self, device: LogicalDevice, module_source: Callable[[str], bytes], most: int = MOST_PIPELINES
+        self,
+        device: LogicalDevice,
+        module_source: Callable[[str], bytes],
+        dropped: Callable[[], None],
+        most: int = MOST_PIPELINES,
     ) -> None:
         self._device = device
         self._module_source = module_source
+        self._dropped = dropped
         self._most = most
-        self._modules: dict[str, Handle] = {}
         self._layouts: dict[int, BindingLayout] = {}
-        self._pipelines: OrderedDict[PipelineKey, Pipeline] = OrderedDict()
+        self._pipelines: dict[PipelineKey, Pipeline] = {}
         self._cache = PipelineCache(device)
         self.created = 0
 
@@ -95,14 +102,13 @@ class Pipelines:
         """The pipeline, made at its first use; may destroy some that no submission after ``completed`` uses."""
         found = self._pipelines.get(key)
         if found is not None:
-            self._pipelines.move_to_end(key)
             return found
         self._evict(completed)
         shader, constants, count = key
         layout = self._layouts.get(count)
         if layout is None:
             layout = self._layouts[count] = BindingLayout(self._device, count)
-        made = Pipeline(self._make(self._module(shader), constants, layout), layout)
+        made = Pipeline(self._make(shader, constants, layout), layout)
         self._pipelines[key] = made
         self.created += 1
         return made
@@ -114,31 +120,31 @@ class Pipelines:
             vk.vkDestroyPipeline(handle, pipeline.handle, null)
         for layout in self._layouts.values():
             layout.destroy(self._device)
-        for module in self._modules.values():
-            vk.vkDestroyShaderModule(handle, module, null)
         self._cache.destroy()
         self._pipelines.clear()
         self._layouts.clear()
-        self._modules.clear()
 
     def _evict(self, completed: int) -> None:
         while len(self._pipelines) >= self._most:
-            oldest, pipeline = next(iter(self._pipelines.items()))
+            oldest, pipeline = min(self._pipelines.items(), key=lambda item: item[1].used)
             if pipeline.used > completed:
                 return  # past the limit while the oldest is in use, and so are all: better than to wait here
+            self._dropped()
             del self._pipelines[oldest]
             self._device.vk.vkDestroyPipeline(self._device.handle, pipeline.handle, self._device.null)
 
-    def _module(self, shader: str) -> Handle:
-        module = self._modules.get(shader)
-        if module is None:
-            code = self._module_source(shader)
-            words = self._device.ffi.from_buffer("uint32_t[]", code)
-            create = struct("VkShaderModuleCreateInfo", codeSize=len(code), pCode=words)
-            module = self._modules[shader] = self._device.create("vkCreateShaderModule", "VkShaderModule", create)
-        return module
+    def _make(self, shader: str, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
+        device = self._device
+        code, constants = specialized(self._module_source(shader), constants)
+        words = device.ffi.from_buffer("uint32_t[]", code)
+        create = struct("VkShaderModuleCreateInfo", codeSize=len(code), pCode=words)
+        module = device.create("vkCreateShaderModule", "VkShaderModule", create)
+        try:
+            return self._compiled(module, constants, layout)
+        finally:
+            device.vk.vkDestroyShaderModule(device.handle, module, device.null)
 
-    def _make(self, module: Handle, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
+    def _compiled(self, module: Handle, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
         vulkan, device = package(), self._device
         entries = array(
             "VkSpecializationMapEntry",

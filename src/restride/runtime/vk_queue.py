@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import Protocol
 
 from restride.errors import DeviceError, DeviceTimeout
-from restride.runtime.loader import TIMEOUT, Handle, array, package, struct
+from restride.runtime.loader import TIMEOUT, Handle, package, struct
 from restride.runtime.vk_device import LogicalDevice
 from restride.runtime.vk_hazards import Hazards, Use
+from restride.runtime.vk_slot import Slot
 
 MOST_PENDING = 64
 
@@ -23,26 +24,6 @@ llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 
 _LONGEST_SECONDS = 1e9
 _SLICE_SECONDS = 0.2
 """A wait returns to Python this often, so that an interrupt is heard."""
-
-
-class Slot:
-    """A command buffer with its fence, used again and again.
-
-    retired: the device does not have it. recording: it was begun, and neither submitted nor thrown away.
-    """
-
-    __slots__ = ("command", "fence", "fences", "recording", "retired", "submit", "ticket", "waiters")
-
-    def __init__(self, command: Handle, fence: Handle) -> None:
-        self.command = command
-        self.fence = fence
-        self.fences = array("VkFence", [fence])
-        commands = array("VkCommandBuffer", [command])
-        self.submit = struct("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=commands)
-        self.ticket = 0
-        self.waiters = 0
-        self.retired = True
-        self.recording = False
 
 
 class Stamps(Protocol):
@@ -204,31 +185,39 @@ class Queue:
         """Take back the slots of finished submissions; the last finished ticket."""
         pending = self._pending
         while pending and self._vk.vkGetFenceStatus(self._device.handle, pending[0].fence) == 0:
-            slot = pending.popleft()
-            self.completed = slot.ticket
-            slot.retired = True
-            if not slot.waiters:
-                self._recycle(slot)
+            self._retire()
         return self.completed
+
+    def _retire(self) -> None:
+        """The oldest pending submission is finished."""
+        slot = self._pending.popleft()
+        self.completed = slot.ticket
+        slot.retired = True
+        if not slot.waiters:
+            self._recycle(slot)
 
     def enter_wait(self, ticket: int) -> Slot | None:
         """The slot to wait for, which is kept until ``leave_wait``; None: the ticket is finished."""
-        if ticket <= self.completed or ticket <= self.poll():
+        if ticket <= self.completed:
             return None
         if ticket > self.submitted:
             self.flush()
+            if ticket > self.submitted:  # of a caller that looked without the lock, and all of it is finished
+                return None
         # Tickets are consecutive and so are pending slots.
         slot = self._pending[ticket - self._pending[0].ticket]
         slot.waiters += 1
         return slot
 
-    def leave_wait(self, slot: Slot) -> None:
-        """The wait is over, whatever came of it."""
+    def leave_wait(self, slot: Slot, finished: bool) -> None:
+        """The wait is over; finished: so is what it was for, and all before it."""
         slot.waiters -= 1
-        if slot.retired and not slot.waiters:
-            self._recycle(slot)
-        if not self._device.dead:
-            self.poll()
+        if slot.retired:
+            if not slot.waiters:
+                self._recycle(slot)
+        elif finished and not self._device.dead:
+            while not slot.retired:
+                self._retire()
 
     def wait(self, slot: Slot, timeout: float) -> None:
         """Wait for a slot from ``enter_wait``, without the lock and without the GIL.

@@ -8,25 +8,15 @@ from restride.errors import DescriptorError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime.interface import rounded
 from restride.runtime.loader import array, package
-from restride.runtime.vk_descriptors import DescriptorSet, DescriptorSets, Window
+from restride.runtime.vk_descriptors import DescriptorSets, Window
 from restride.runtime.vk_device import LogicalDevice
 from restride.runtime.vk_hazards import Use
 from restride.runtime.vk_memory import Block
 from restride.runtime.vk_parameters import Parameters
+from restride.runtime.vk_prepared import Dispatch, Preparations, Prepared, key_of
 from restride.runtime.vk_program import PUSH_BYTES, Pipeline, Pipelines
-from restride.runtime.vk_queue import Queue, Slot
-
-
-class Dispatch:
-    """One kernel, ready to record."""
-
-    __slots__ = ("descriptors", "pipeline", "spec", "uses")
-
-    def __init__(self, spec: KernelSpec, pipeline: Pipeline, descriptors: DescriptorSet, uses: list[Use]) -> None:
-        self.spec = spec
-        self.pipeline = pipeline
-        self.descriptors = descriptors
-        self.uses = uses
+from restride.runtime.vk_queue import Queue
+from restride.runtime.vk_slot import Slot
 
 
 class Recorder:
@@ -40,6 +30,7 @@ class Recorder:
         pipelines: Pipelines,
         sets: DescriptorSets,
         parameters: Parameters,
+        preparations: Preparations,
     ) -> None:
         vulkan = package()
         self._vk = device.vk
@@ -51,21 +42,37 @@ class Recorder:
         self._pipelines = pipelines
         self._sets = sets
         self._parameters = parameters
-        self._push = array("uint32_t", PUSH_BYTES // 4)
+        self._preparations = preparations
         self._compute_point = vulkan.VK_PIPELINE_BIND_POINT_COMPUTE
         self._compute_stage = vulkan.VK_SHADER_STAGE_COMPUTE_BIT
 
     def prepare(
         self, kernels: Sequence[KernelSpec], blocks: Sequence[Block], sizes: Sequence[int], ticket: int
-    ) -> list[Dispatch]:
+    ) -> Prepared:
         """Check every kernel and find what it needs, before anything is recorded.
 
         Raises:
             DescriptorError: a kernel breaks a limit or leaves a memory.
             DeviceError: the module is damaged, or the driver refuses it.
         """
+        key, forgotten = key_of(kernels, blocks, sizes), self._preparations.forgotten
+        found = None if key is None else self._preparations.get(key)
+        if found is None:
+            made = self._prepared(kernels, blocks, sizes, ticket)
+            if key is not None and forgotten == self._preparations.forgotten and self._parameters.are_kept:
+                self._preparations.keep(key, made)
+            return made
+        for dispatch in found.dispatches:
+            dispatch.pipeline.used = dispatch.descriptors.used = ticket
+        self._parameters.use(found.parameters, ticket)
+        return found
+
+    def _prepared(
+        self, kernels: Sequence[KernelSpec], blocks: Sequence[Block], sizes: Sequence[int], ticket: int
+    ) -> Prepared:
         completed = self._queue.completed
         dispatches: list[Dispatch] = []
+        parameters: list[Block] = []
         for spec in kernels:
             self._check(spec, len(blocks))
             windows: list[Window] = []
@@ -95,20 +102,21 @@ class Recorder:
                 block = self._parameters.get(spec.parameters, ticket)
                 windows.append((block.chunk.serial, block.offset, rounded(len(spec.parameters))))
                 bound.append(block)
+                parameters.append(block)
             pipeline = self._pipelines.get((spec.shader, spec.constants, len(windows)), completed)
             pipeline.used = ticket
             descriptors = self._sets.get(pipeline.layout, tuple(windows), bound, completed)
             descriptors.used = ticket
-            dispatches.append(Dispatch(spec, pipeline, descriptors, uses))
-        return dispatches
+            dispatches.append(Dispatch(spec, pipeline, descriptors, array("uint32_t", spec.push), uses))
+        return Prepared(kernels, dispatches, parameters)
 
     def record(self, slot: Slot, dispatches: Sequence[Dispatch]) -> None:
         """Write the commands, with a barrier before each dispatch that depends on an earlier one."""
-        vk, command, null, push = self._vk, slot.command, self._null, self._push
+        vk, command, null = self._vk, slot.command, self._null
         hazards = self._queue.hazards
         bound: Pipeline | None = None
         for dispatch in dispatches:
-            spec, pipeline = dispatch.spec, dispatch.pipeline
+            pipeline = dispatch.pipeline
             if hazards.conflict(dispatch.uses):
                 self._queue.barrier(slot)
             if pipeline is not bound:
@@ -118,11 +126,9 @@ class Recorder:
             vk.vkCmdBindDescriptorSets(
                 command, self._compute_point, layout, 0, 1, dispatch.descriptors.handles, 0, null
             )
-            words = len(spec.push)
-            if words:
-                push[0:words] = spec.push
-                vk.vkCmdPushConstants(command, layout, self._compute_stage, 0, 4 * words, push)
-            vk.vkCmdDispatch(command, *spec.groups)
+            if dispatch.push_bytes:
+                vk.vkCmdPushConstants(command, layout, self._compute_stage, 0, dispatch.push_bytes, dispatch.push)
+            vk.vkCmdDispatch(command, *dispatch.groups)
 
     def _check(self, spec: KernelSpec, memories: int) -> None:
         if len(spec.bindings) > memories:

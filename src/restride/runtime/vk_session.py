@@ -19,6 +19,7 @@ from restride.runtime.vk_device import LogicalDevice
 from restride.runtime.vk_memory import Block
 from restride.runtime.vk_parameters import Parameters
 from restride.runtime.vk_placement import Placement
+from restride.runtime.vk_prepared import Preparations
 from restride.runtime.vk_program import Pipelines
 from restride.runtime.vk_queue import Queue
 from restride.runtime.vk_record import Recorder
@@ -54,17 +55,19 @@ class Session:
         self.device = LogicalDevice(physical)
         with ExitStack() as parts:
             parts.callback(self.device.destroy)
-            sets = DescriptorSets(self.device)
+            self.preparations = Preparations()
+            sets = DescriptorSets(self.device, self.preparations.forget)
             parts.callback(sets.destroy)
             self.blocks = Blocks(self.device, placement, limits, heap_bytes, sets.forget)
             self.blocks.join_budgets(self)
             parts.callback(self.blocks.destroy_all)
             self.queue = Queue(self.device)
             parts.callback(self.queue.destroy)
-            self.pipelines = Pipelines(self.device, module_source)
+            self.pipelines = Pipelines(self.device, module_source, self.preparations.forget)
             parts.callback(self.pipelines.destroy)
-            self.parameters = Parameters(self.blocks.host_pool)
-            self.recorder = Recorder(self.device, limits, self.queue, self.pipelines, sets, self.parameters)
+            self.parameters = Parameters(self.blocks.host_pool, self.preparations.forget)
+            parts_of_work = self.pipelines, sets, self.parameters, self.preparations
+            self.recorder = Recorder(self.device, limits, self.queue, *parts_of_work)
             self._parts = parts.pop_all()
         self._closed = False
         _close_at_exit()
@@ -173,7 +176,7 @@ class Session:
         self.blocks.imports.let_go()
 
     def _wait_for_one(self, ticket: int) -> None:
-        slot = None
+        slot, finished = None, False
         try:
             with self.lock:
                 self.enter()
@@ -182,11 +185,12 @@ class Session:
                     return
                 self._guests += 1
             self.queue.wait(slot, self.timeout)
+            finished = True
         finally:
             if slot is not None:
                 with self._lock:
                     self._leave()
-                    self.queue.leave_wait(slot)
+                    self.queue.leave_wait(slot, finished)
                     self.blocks.imports.collect(self.queue.completed)
 
     def wait_for_freed(self) -> bool:
@@ -205,17 +209,10 @@ class Session:
             pool = self.blocks.host_pool
             return pool.reuse(nbytes) or pool.grow(nbytes)
 
-    @contextmanager
-    def room(self) -> Iterator[None]:
-        """The lock, entered, with room for one more submission."""
-        while True:
-            with self.lock:
-                self.enter()
-                if not self.queue.is_full:
-                    yield
-                    return
-                ticket = self.queue.completed + 1
-            self.wait_for(ticket)
+    def make_room(self) -> None:
+        """Wait while as many submissions are pending as may be; other threads may take the room meanwhile."""
+        while self.queue.is_full:
+            self.wait_for(self.queue.completed + 1)
 
     @contextmanager
     def batch(self) -> Iterator[None]:

@@ -25,7 +25,6 @@ from restride.runtime.modules import load_module
 from restride.runtime.vk_clock import Clock, timed
 from restride.runtime.vk_copy import start_copy
 from restride.runtime.vk_hold import Hold, VulkanMemory, bytes_over
-from restride.runtime.vk_memory import Block
 from restride.runtime.vk_placement import place
 from restride.runtime.vk_session import Session
 from restride.runtime.vk_staging import Staging
@@ -99,13 +98,13 @@ class VulkanRuntime:
         """See ``Runtime.mapped_bytes``."""
         self._require_in_place()
         # Held from here on, whoever frees the memory meanwhile.
-        hold = self._hold_of(memory)
+        hold = self._own(memory).hold
         self._session.wait_for(hold.block.written)
         return bytes_over(hold, memory.nbytes)
 
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
         """See ``Runtime.write``."""
-        block = self._block_of(memory)
+        block = self._own(memory).block
         data = as_bytes(data)
         require_writable(memory)
         require_inside(memory, offset, len(data))
@@ -118,7 +117,7 @@ class VulkanRuntime:
 
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:
         """See ``Runtime.read``."""
-        block = self._block_of(memory)
+        block = self._own(memory).block
         out = writable_bytes(out)
         require_inside(memory, offset, len(out))
         with self._session.pinned(block, downloads=len(out)):
@@ -140,7 +139,7 @@ class VulkanRuntime:
 
     def copy(self, src: Memory, dst: Memory, nbytes: int, src_offset: int = 0, dst_offset: int = 0) -> None:
         """See ``Runtime.copy``."""
-        source, target = self._block_of(src), self._block_of(dst)
+        source, target = self._own(src).block, self._own(dst).block
         require_copy(src, dst, nbytes, src_offset, dst_offset)
         require_writable(dst)
         if nbytes:
@@ -187,24 +186,25 @@ class VulkanRuntime:
         self._session.close()
 
     def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
-        blocks = [self._block_of(memory) for memory in memories]
-        sizes = [rounded(memory.nbytes) for memory in memories]
+        own = [self._own(memory) for memory in memories]
+        blocks, sizes = [memory.block for memory in own], [memory.size for memory in own]
         session = self._session
-        with session.room():
+        session.make_room()
+        with session.lock:
+            session.enter()
             queue = session.queue
             try:
-                dispatches = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
-                if not dispatches:
+                work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
+                if not work.dispatches:
                     return
-                uses = [use for dispatch in dispatches for use in dispatch.uses]
-                slot = queue.begin(uses)
+                slot = queue.begin(work.uses)
                 try:
-                    session.recorder.record(slot, dispatches)
-                    queue.finish(slot, uses)
+                    session.recorder.record(slot, work.dispatches)
+                    queue.finish(slot, work.uses)
                 except BaseException:
                     queue.abandon(slot)
                     raise
-                self._dispatches += len(dispatches)
+                self._dispatches += len(work.dispatches)
             finally:
                 session.parameters.settle(queue.last, queue.completed)
 
@@ -214,10 +214,7 @@ class VulkanRuntime:
                 f"{self.info.name} ({self.info.kind}) has memory of its own, which the host copies to"
             )
 
-    def _hold_of(self, memory: Memory) -> Hold:
+    def _own(self, memory: Memory) -> VulkanMemory:
         if not isinstance(memory, VulkanMemory) or memory.session is not self._session:
             raise DescriptorError(f"a memory of {memory.nbytes} bytes belongs to another device")
-        return memory.hold
-
-    def _block_of(self, memory: Memory) -> Block:
-        return self._hold_of(memory).block
+        return memory

@@ -1,0 +1,258 @@
+"""Modules with their specialization constants put in, and with branches that go where these say.
+
+Drivers do so themselves, but late: lavapipe and SwiftShader first put every function in the place of each call, on all
+the ways of a kernel, and SwiftShader compiles them all. What is decided before costs them a third and a tenth. With
+RANK = 2:
+
+    %33 = OpSpecConstantOp %bool UGreaterThan %RANK %uint_1         %33 = OpConstantTrue %bool
+    OpSelectionMerge %9 None
+    OpBranchConditional %33 %7 %8                                   OpBranch %7
+
+Of block %8, which no way leads to any more, remains its label, and of the functions that only such blocks call, their
+first one's. Names go too.
+
+Source: SPIR-V specification 1.6, sections 2.3 (physical layout), 2.11 (control flow) and 3 (numbers of instructions).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+_HEADER_WORDS = 5
+_WORD = (1 << 32) - 1
+_SPEC_ID = 1  # decoration
+
+_NAME, _MEMBER_NAME, _ENTRY_POINT, _TYPE_BOOL, _TYPE_INT, _TYPE_FLOAT = 5, 6, 15, 20, 21, 22
+_DECORATE, _DECORATE_GROUP, _DECORATE_ID, _DECORATE_STRING = 71, 74, 332, 5632
+_TRUE, _FALSE, _CONSTANT, _COMPOSITE = 41, 42, 43, 44
+_SPEC_TRUE, _SPEC_FALSE, _SPEC_CONSTANT, _SPEC_COMPOSITE, _SPEC_OPERATION = 48, 49, 50, 51, 52
+_FUNCTION, _FUNCTION_END, _CALL, _PHI, _LOOP_MERGE, _MERGE, _LABEL = 54, 56, 57, 245, 246, 247, 248
+_BRANCH, _CONDITIONAL, _SWITCH, _UNREACHABLE, _LINE, _NO_LINE = 249, 250, 251, 255, 8, 317
+_SPECIAL = (_SPEC_TRUE, _SPEC_FALSE, _SPEC_CONSTANT, _SPEC_COMPOSITE, _SPEC_OPERATION)
+
+
+def _signed(word: int) -> int:
+    return word - 2 * (word & 1 << 31)
+
+
+_OPERATIONS: dict[int, Callable[..., int]] = {
+    126: lambda a: -a,  # SNegate
+    128: lambda a, b: a + b,  # IAdd
+    130: lambda a, b: a - b,  # ISub
+    132: lambda a, b: a * b,  # IMul
+    134: lambda a, b: a // b,  # UDiv
+    137: lambda a, b: a % b,  # UMod
+    164: lambda a, b: a == b,  # LogicalEqual
+    165: lambda a, b: a != b,  # LogicalNotEqual
+    166: lambda a, b: a | b,  # LogicalOr
+    167: lambda a, b: a & b,  # LogicalAnd
+    168: lambda a: not a,  # LogicalNot
+    169: lambda a, b, c: b if a else c,  # Select
+    170: lambda a, b: a == b,  # IEqual
+    171: lambda a, b: a != b,  # INotEqual
+    172: lambda a, b: a > b,  # UGreaterThan
+    173: lambda a, b: _signed(a) > _signed(b),  # SGreaterThan
+    174: lambda a, b: a >= b,  # UGreaterThanEqual
+    175: lambda a, b: _signed(a) >= _signed(b),  # SGreaterThanEqual
+    176: lambda a, b: a < b,  # ULessThan
+    177: lambda a, b: _signed(a) < _signed(b),  # SLessThan
+    178: lambda a, b: a <= b,  # ULessThanEqual
+    179: lambda a, b: _signed(a) <= _signed(b),  # SLessThanEqual
+    194: lambda a, b: a >> (b & 31),  # ShiftRightLogical
+    196: lambda a, b: a << (b & 31),  # ShiftLeftLogical
+    197: lambda a, b: a | b,  # BitwiseOr
+    198: lambda a, b: a ^ b,  # BitwiseXor
+    199: lambda a, b: a & b,  # BitwiseAnd
+    200: lambda a: ~a,  # Not
+}
+"""What ``OpSpecConstantOp`` computes, of words; the lowest 32 bits count."""
+
+
+class _Step(NamedTuple):
+    """Instructions that constants change: those in the words ``[begin, end)``, and the last of them."""
+
+    begin: int
+    end: int
+    opcode: int
+    operands: list[int]
+
+
+def specialized(code: bytes, constants: Sequence[int]) -> tuple[bytes, tuple[int, ...]]:
+    """A module with ``constants`` put in, by SpecId, and what is left to the driver: nothing.
+
+    Or the module as it is, with all of them: where it computes constants that are not words or truth values.
+    """
+    try:
+        return _read(code).with_constants(constants), ()
+    except (LookupError, ValueError, ZeroDivisionError, TypeError):
+        return code, tuple(constants)
+
+
+class _Module:
+    """A module, read once for all sets of constants. Blocks go by their labels."""
+
+    def __init__(self, code: bytes) -> None:
+        self._code = code
+        self._spec_ids: dict[int, int] = {}
+        self._truths: set[int] = set()  # types
+        self._words: set[int] = set()  # types of 32 bits
+        self._values: dict[int, int] = {}
+        self._constants: list[_Step] = []
+        self._names: list[_Step] = []
+        self._decorations: list[_Step] = []
+        self._blocks: dict[int, _Step] = {}  # behind their labels; the last instruction of each
+        self._decided: dict[int, _Step] = {}  # the ends of those that branch on a constant
+        self._parents: dict[int, set[int]] = {}  # those that an OpPhi names
+        self._continues: dict[int, int] = {}  # from the first blocks of loops to those that go back there
+        self._calls: dict[int, list[int]] = {}
+        self._first: dict[int, int] = {}  # of each function
+        self._entry_points: list[int] = []
+        self._home: dict[int, int] = {}  # of what is decorated, the block that makes it
+        self._read(np.frombuffer(code, "<u4").tolist())
+
+    def with_constants(self, constants: Sequence[int]) -> bytes:
+        """The module with its constants put in.
+
+        Raises:
+            LookupError, ValueError, ZeroDivisionError, TypeError: it has constants that are not understood.
+        """
+        values = dict(self._values)
+        changes = [(step, self._constant(step, constants, values)) for step in self._constants]
+        taken = {label: self._taken(step, values) for label, step in self._decided.items()}
+        entered = self._entered(taken)
+        if any(label in entered and not parents <= entered for label, parents in self._parents.items()):
+            raise LookupError
+        for label, target in taken.items():
+            if label in entered and target is not None:
+                changes.append((self._decided[label], _instruction(_BRANCH, target)))
+        back = {behind: header for header, behind in self._continues.items() if header in entered}
+        for label, step in self._blocks.items():
+            if label not in entered:
+                end = _instruction(_BRANCH, back[label]) if label in back else _instruction(_UNREACHABLE)
+                changes.append((step, end))
+        changes += [(step, []) for step in self._names]
+        homes = {0, *entered}
+        changes += [(step, []) for step in self._decorations if self._home[step.operands[0]] not in homes]
+        parts, done = [], 0
+        for step, words in sorted(changes):
+            parts += [self._code[4 * done : 4 * step.begin], struct.pack(f"<{len(words)}I", *words)]
+            done = step.end
+        return b"".join([*parts, self._code[4 * done :]])
+
+    def _read(self, words: list[int]) -> None:
+        position, label, body, before = _HEADER_WORDS, 0, 0, -1
+        function = 0
+        while position < len(words):
+            count, opcode = words[position] >> 16, words[position] & 0xFFFF
+            end = position + max(count, 1)
+            operands = words[position + 1 : end]
+            if opcode == _LABEL:
+                label, body, before = operands[0], end, -1
+                self._first.setdefault(function, label)
+            elif opcode == _FUNCTION:
+                function, label = operands[1], 0
+            elif not function:
+                self._declare(_Step(position, end, opcode, operands))
+            elif opcode not in (_FUNCTION_END, _LINE, _NO_LINE) and label:
+                self._blocks[label] = _Step(body, end, opcode, operands)
+                if opcode == _PHI:
+                    self._parents.setdefault(label, set()).update(operands[3::2])
+                elif opcode == _LOOP_MERGE:
+                    self._continues[label] = operands[1]
+                elif opcode == _MERGE:
+                    before = position
+                elif opcode == _CALL:
+                    self._calls.setdefault(label, []).append(operands[2])
+                elif opcode == _CONDITIONAL and before >= 0 and operands[0] in self._values:
+                    self._decided[label] = _Step(before, end, opcode, operands)
+                if len(operands) > 1 and self._home.get(operands[1]) == 0:
+                    self._home[operands[1]] = label
+            position = end
+
+    def _declare(self, step: _Step) -> None:
+        """What comes before functions."""
+        opcode, operands = step.opcode, step.operands
+        if opcode == _TYPE_BOOL:
+            self._truths.add(operands[0])
+        elif opcode in (_TYPE_INT, _TYPE_FLOAT) and operands[1] == _WORD.bit_length():
+            self._words.add(operands[0])
+        elif opcode in (_TRUE, _FALSE) or (opcode == _CONSTANT and operands[0] in self._words):
+            self._values[operands[1]] = operands[2] if opcode == _CONSTANT else opcode == _TRUE
+        elif opcode in (_NAME, _MEMBER_NAME):
+            joined = self._names.pop().begin if self._names and self._names[-1].end == step.begin else step.begin
+            self._names.append(step._replace(begin=joined))
+        elif opcode == _ENTRY_POINT:
+            self._entry_points.append(operands[1])
+        elif opcode == _DECORATE and operands[1] == _SPEC_ID:
+            self._spec_ids[operands[0]] = operands[2]
+            self._constants.append(step)
+        elif opcode in (_DECORATE, _DECORATE_ID, _DECORATE_STRING):
+            self._home[operands[0]] = 0  # until a block makes it
+            self._decorations.append(step)
+        elif opcode == _DECORATE_GROUP:
+            raise LookupError
+        elif opcode in _SPECIAL:
+            self._values[operands[1]] = 0  # until it is known
+            self._constants.append(step)
+
+    def _constant(self, step: _Step, constants: Sequence[int], values: dict[int, int]) -> list[int]:
+        """What stands in the place of a constant, or of the decoration that numbers it."""
+        opcode, operands = step.opcode, step.operands
+        if opcode == _DECORATE:
+            return []
+        if opcode == _SPEC_COMPOSITE:
+            return _instruction(_COMPOSITE, *operands)
+        kind, result = operands[:2]
+        if opcode == _SPEC_OPERATION:
+            value = int(_OPERATIONS[operands[2]](*[values[operand] for operand in operands[3:]]))
+        else:
+            number = self._spec_ids.get(result, len(constants))
+            value = operands[2] if opcode == _SPEC_CONSTANT else opcode == _SPEC_TRUE
+            value = constants[number] if number < len(constants) else value
+        if kind in self._truths:
+            values[result] = bool(value)
+            return _instruction(_TRUE if value else _FALSE, kind, result)
+        if kind not in self._words:
+            raise LookupError
+        values[result] = value & _WORD
+        return _instruction(_CONSTANT, kind, result, value & _WORD)
+
+    def _taken(self, step: _Step, values: dict[int, int]) -> int | None:
+        """The block that a branch goes to; None: it stays as it is, for the sake of an OpPhi."""
+        selector, if_true, if_false = step.operands[:3]
+        if if_true in self._parents or if_false in self._parents:
+            return None
+        return if_true if values[selector] else if_false
+
+    def _entered(self, taken: dict[int, int | None]) -> set[int]:
+        """The blocks that are reached."""
+        entered: set[int] = set()
+        waiting = [self._first[function] for function in self._entry_points]
+        while waiting:
+            label = waiting.pop()
+            if label in entered:
+                continue
+            entered.add(label)
+            target, (_, _, opcode, operands) = taken.get(label), self._blocks[label]
+            if target is not None:
+                waiting.append(target)
+            elif opcode == _SWITCH:
+                waiting += operands[1::2]
+            elif opcode in (_BRANCH, _CONDITIONAL):
+                waiting += operands[opcode == _CONDITIONAL :][:2]
+            waiting += [self._first[function] for function in self._calls.get(label, [])]
+        return entered
+
+
+def _instruction(opcode: int, *operands: int) -> list[int]:
+    return [(len(operands) + 1) << 16 | opcode, *operands]
+
+
+@lru_cache(maxsize=64)
+def _read(code: bytes) -> _Module:
+    return _Module(code)
