@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from restride.sampling.band import MODES, Sampling
+from restride.sampling.boxes import BoxRows, Side, ones, rows_of
 from restride.sampling.choice import POLICIES, Choice, outside_value, word_elsewhere
 from restride.sampling.chunks import MOST_TAPS, Parts, Rows, Sums, steps
 from restride.sampling.coordinates import COORDINATES
 from restride.sampling.filters import NEAREST_RULES
-from restride.sampling.resizing import Resizing, resized_axes, resizing
+from restride.sampling.resizing import Resizing, resized_axes, resizing, sampling_of
 from restride.sampling.ruled import Rule, Ruled, RuledRows, Rules, Ruling, Shifts, at_edges, normalized, on_axis
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "MOST_TAPS",
     "NEAREST_RULES",
     "POLICIES",
+    "BoxRows",
     "Choice",
     "Parts",
     "Resizing",
@@ -27,13 +29,17 @@ __all__ = [
     "Ruling",
     "Sampling",
     "Shifts",
+    "Side",
     "Sums",
     "at_edges",
     "normalized",
     "on_axis",
+    "ones",
     "outside_value",
     "resized_axes",
     "resizing",
+    "rows_of",
+    "sampling_of",
     "steps",
     "word_elsewhere",
 ]

@@ -60,7 +60,7 @@ class Sampling:
 
     def __hash__(self) -> int:
         """Of what mostly tells them apart: fractions take long to hash."""
-        return hash((self.mode, self.source_size, self.size, self.line, self.is_transposed))
+        return hash((self.source_size, self.size, self.line.start, self.is_transposed))
 
     @property
     def is_identity(self) -> bool:
@@ -193,7 +193,7 @@ def _read(sampling: Sampling, index: npt.NDArray[np.int64]) -> _Read:
         shrink = sampling.shrink
         begins = positions * shrink.numerator - _RADIUS[sampling.mode] * shrink.denominator * denominator
         lowest = begins // (denominator * shrink.numerator) + 1
-    return _Read(positions, lowest.astype(np.int64))
+    return _Read(positions, lowest.astype(np.int64, copy=False))
 
 
 def _positions(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
@@ -207,7 +207,7 @@ def _positions(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[
     is_wide = (last + beyond) * factor >= 1 << 63
     numerators = sampling.line.numerators(index, sampling.size)
     within = np.minimum(np.maximum(numerators.astype(object) if is_wide else numerators, -beyond), last + beyond)
-    held: npt.NDArray[Any] = within if is_wide else within.astype(np.int64)
+    held: npt.NDArray[Any] = within if is_wide else within.astype(np.int64, copy=False)
     return held
 
 
@@ -215,11 +215,11 @@ def _filtered(sampling: Sampling, read: _Read) -> npt.NDArray[np.float64]:
     """Weights by the distance of each tap from s, which counts in output elements where the filter is widened."""
     denominator, shrink = sampling.line.denominator, sampling.shrink
     taps = np.arange(sampling.reach)
-    to_lowest = read.lowest.astype(read.positions.dtype) * denominator - read.positions
+    to_lowest = read.lowest.astype(read.positions.dtype, copy=False) * denominator - read.positions
     distance = abs(to_lowest[:, np.newaxis] + taps.astype(read.positions.dtype) * denominator) * shrink.numerator
     one = denominator * shrink.denominator
     weights = triangle(distance, one) if sampling.mode == "linear" else keys(distance, one, sampling.cubic_a)
-    if shrink != 1:
+    if one > denominator:  # the filter is widened
         weights /= weights.sum(axis=1, keepdims=True)
     if sampling.exclude_outside:
         indices = read.lowest[:, np.newaxis] + taps
@@ -250,7 +250,8 @@ def _folded(
         return _added(sampling, lowest, first, weights)
     at_edges = np.flatnonzero(lowest != first)
     weights += 0.0  # as if added to 0.0: no weight is -0.0
-    weights[at_edges] = _added(sampling, lowest[at_edges], first[at_edges], weights[at_edges])
+    if len(at_edges):
+        weights[at_edges] = _added(sampling, lowest[at_edges], first[at_edges], weights[at_edges])
     return weights
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from restride.errors import DescriptorError, UnsupportedError
 from restride.sampling.band import MODES
 from restride.sampling.coordinates import COORDINATES
-from restride.sampling.factors import fraction, real
+from restride.sampling.factors import finite, real
 from restride.sampling.filters import NEAREST_RULES
 
 POLICIES = ("stretch", "not_larger", "not_smaller")
@@ -53,11 +53,14 @@ class Choice(NamedTuple):
 _DEFAULTS = Choice()
 
 
-def word_elsewhere(argument: str, value: str) -> str:
+def word_elsewhere(argument: str, value: Any) -> str:
     """What to say of another library's word for an argument: what it is called here; empty of all other words.
 
     "bilinear" is 'linear', "half-pixel" is 'half_pixel'.
     """
+    if not isinstance(value, str):
+        is_constant = argument == "mode" and isinstance(value, int)
+        return "the constants of a library go with like='pillow' or like='opencv'" if is_constant else ""
     if value in _WORDS[argument]:
         return ""
     plain = value.strip().lower().replace("-", "_").replace(" ", "_")
@@ -80,7 +83,7 @@ def require_choice(choice: Choice, where: _Where) -> None:
     for argument in ("antialias", "exclude_outside"):
         if getattr(choice, argument) and choice.mode not in ("linear", "cubic"):
             raise DescriptorError(f"{argument} goes with mode 'linear' or 'cubic', not {choice.mode!r}, for {where()}")
-    fraction("cubic_a", choice.cubic_a, where)
+    finite("cubic_a", choice.cubic_a, where)
     for argument, mode in (("nearest", "nearest"), ("cubic_a", "cubic")):
         value = getattr(choice, argument)
         if value != getattr(_DEFAULTS, argument) and choice.mode != mode:
@@ -91,10 +94,16 @@ def require_choice(choice: Choice, where: _Where) -> None:
         raise DescriptorError(f"{others} where to read, and so does coordinates {choice.coordinates!r}, for {where()}")
     if has_offsets and choice.mode == "area":
         raise DescriptorError(f"mode 'area' has no input_offsets or output_offsets, for {where()}")
-    if (choice.roi is not None) != (choice.coordinates == "tf_crop_and_resize"):
+    has_roi, crops = choice.roi is not None, choice.coordinates == "tf_crop_and_resize"
+    if has_roi and not crops:
         raise DescriptorError(
-            f"roi goes with coordinates 'tf_crop_and_resize', and it with a roi; coordinates are "
-            f"{choice.coordinates!r} and roi {choice.roi!r}, for {where()}"
+            f"roi goes with coordinates 'tf_crop_and_resize', not {choice.coordinates!r}: roi is {choice.roi!r}, for "
+            f"{where()}; to resize a part of the source, slice it"
+        )
+    if crops and not has_roi:
+        raise DescriptorError(
+            f"coordinates 'tf_crop_and_resize' need a roi, the first edges of all axes and then the last ones: roi is "
+            f"None, for {where()}"
         )
 
 
@@ -117,7 +126,7 @@ def _require_words(choice: Choice, where: _Where) -> None:
     for argument, known in _WORDS.items():
         value = getattr(choice, argument)
         if not isinstance(value, str) or value not in known:
-            hint = word_elsewhere(argument, value) if isinstance(value, str) else ""
+            hint = word_elsewhere(argument, value)
             raise UnsupportedError(
                 f"{argument} {value!r} is not one of {', '.join(map(repr, known))}, for {where()}"
                 f"{'; ' if hint else ''}{hint}"

@@ -67,7 +67,9 @@ _Rule = Callable[[Ends], tuple[Fraction, Fraction]]
 
 
 def _half_pixel(ends: Ends) -> tuple[Fraction, Fraction]:
-    return 1 / ends.scale, HALF / ends.scale - HALF
+    # 1 / f and 1 / 2f - 1/2, made at once: arithmetic of fractions takes long.
+    up, down = ends.scale.numerator, ends.scale.denominator
+    return Fraction(down, up), Fraction(down - up, 2 * up)
 
 
 def _half_pixel_symmetric(ends: Ends) -> tuple[Fraction, Fraction]:

@@ -100,12 +100,20 @@ def fraction(argument: str, value: Any, where: _Where) -> Fraction:
     Raises:
         DescriptorError: not a finite number.
     """
+    number = finite(argument, value, where)
+    return _rational(value) if isinstance(value, numbers.Rational) else Fraction(repr(number))
+
+
+def finite(argument: str, value: Any, where: _Where) -> float:
+    """One number.
+
+    Raises:
+        DescriptorError: not a finite number.
+    """
     number = real(argument, value, where)
-    if isinstance(value, numbers.Rational):
-        return _rational(value)
     if not math.isfinite(number):
         raise DescriptorError(f"{argument} must be finite, got {number}, for {where()}")
-    return Fraction(repr(number))
+    return number
 
 
 def real(argument: str, value: Any, where: _Where) -> float:

@@ -1,4 +1,4 @@
-"""Filters: which element is nearest, and what a tap weighs by its distance; both of numerators over one denominator."""
+"""Filters: which element is nearest, and what a tap weighs by its distance; of numerators over denominators."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+Numbers = int | npt.NDArray[np.int64]
+"""One for all, or one for each row."""
+
 NEAREST_RULES = ("half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
-def nearest(rule: str, numerators: npt.NDArray[Any], denominator: int) -> npt.NDArray[Any]:
+def nearest(rule: str, numerators: npt.NDArray[Any], denominator: Numbers) -> npt.NDArray[Any]:
     """The element nearest to each place, ties as the rule has it."""
     if rule == "floor":
         return numerators // denominator
@@ -21,13 +24,13 @@ def nearest(rule: str, numerators: npt.NDArray[Any], denominator: int) -> npt.ND
     return (2 * numerators + denominator) // (2 * denominator)  # half up; what is below index 0 reads it in any case
 
 
-def triangle(distance: npt.NDArray[Any], one: int) -> npt.NDArray[np.float64]:
+def triangle(distance: npt.NDArray[Any], one: Numbers) -> npt.NDArray[np.float64]:
     """1 at distance 0, 0 from distance 1 on."""
-    weights: npt.NDArray[np.float64] = (np.maximum(one - distance, 0) / one).astype(np.float64)
+    weights: npt.NDArray[np.float64] = (np.maximum(one - distance, 0) / one).astype(np.float64, copy=False)
     return weights
 
 
-def keys(distance: npt.NDArray[Any], one: int, a: float) -> npt.NDArray[np.float64]:
+def keys(distance: npt.NDArray[Any], one: Numbers, a: float) -> npt.NDArray[np.float64]:
     """The cubic of Keys (1981), factored at its zeros 1 and 2, near which the differences are taken exactly."""
     x = (distance / one).astype(np.float64)
     x_1, x_2 = (((distance - n * one) / one).astype(np.float64) for n in (1, 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Integral
 from typing import Any, SupportsIndex
 
@@ -25,6 +25,7 @@ class Resizing:
     """A checked resampling: ``samplings[k]`` is that of ``axes[k]``, of which ``window[k]`` is asked for.
 
     order: places of the axes as they are summed; default: the last axis first. scale: of sums of integers.
+    rounding: how sums become elements of the source's type after each axis; None: after the last alone, to even.
     rounds: results have the source's type, and are rounded to it before they become another.
     """
 
@@ -34,6 +35,7 @@ class Resizing:
     source_sizes: tuple[int, ...]
     order: tuple[int, ...] = ()
     scale: float | None = None
+    rounding: str | None = None
     rounds: bool = False
 
     @cached_property
@@ -68,9 +70,7 @@ class Resizing:
 
     def transposed(self) -> Resizing:
         """The way back: of a gradient with all sizes of the result, one with those of the source."""
-        samplings = tuple(
-            sampling.transposed() for sampling in self.samplings if isinstance(sampling, Sampling)
-        )  # no gradient goes by a library's rules
+        samplings = tuple(sampling.transposed() for sampling in self.samplings)
         window = tuple(range(sampling.makes) for sampling in samplings)
         return Resizing(self.axes, samplings, window, self.sizes)
 
@@ -139,28 +139,36 @@ def resizing(
             Fraction(size, before) if before else Fraction(1) for size, before in zip(new_sizes, old, strict=True)
         )
         scales = None
-    if rules is not None and 0 not in old and 0 not in new_sizes:
+    if rules is not None:
         ruling = rules.ruling(tuple(source_sizes), its_axes, old, new_sizes, scales)
         if ruling is not None:
             part = _window(window, new_sizes, where)
             return Resizing(its_axes, ruling.samplings, part, tuple(source_sizes), *ruling[1:], rules.keeps_type)
     lines = _lines(choice, old, new_sizes, factors, where)
-    samplings = tuple(
-        Sampling(
-            choice.mode,
-            before,
-            size,
-            its_line,
-            choice.nearest,
-            float(choice.cubic_a),
-            min(factor, Fraction(1)) if choice.antialias and factor else Fraction(1),
-            choice.exclude_outside,
-            choice.coordinates == "tf_crop_and_resize",
-        )
-        for before, size, its_line, factor in zip(old, new_sizes, lines, factors, strict=True)
-    )
+    samplings = tuple(_sampling(choice, *each) for each in zip(old, new_sizes, lines, factors, strict=True))
     part, keeps_type = _window(window, new_sizes, where), rules is not None and rules.keeps_type
     return Resizing(its_axes, samplings, part, tuple(source_sizes), rounds=keeps_type)
+
+
+def _sampling(choice: Choice, before: int, size: int, its_line: Line, factor: Fraction) -> Sampling:
+    return Sampling(
+        choice.mode,
+        before,
+        size,
+        its_line,
+        choice.nearest,
+        float(choice.cubic_a),
+        min(factor, Fraction(1)) if choice.antialias and factor else Fraction(1),
+        choice.exclude_outside,
+        choice.coordinates == "tf_crop_and_resize",
+    )
+
+
+@lru_cache(maxsize=4096)
+def sampling_of(choice: Choice, before: int, size: int) -> Sampling:
+    """How an axis of ``before`` indices, 1 or more, becomes one of ``size``, by a choice that ``resizing`` checked."""
+    factor = Fraction(size, before)
+    return _sampling(choice, before, size, line(choice.coordinates, Ends(before, size, factor)), factor)
 
 
 def resized_axes(

@@ -6,9 +6,10 @@ elements 0 to 2. A sum is rounded at bit 22, halves up, and clamped to a byte: o
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,6 +45,11 @@ class RuledRows(NamedTuple):
     weights: npt.NDArray[Any] | None = None
     shifts: Shifts | None = None
 
+    @property
+    def nbytes(self) -> int:
+        """Of memory."""
+        return self.first.nbytes + (0 if self.weights is None else self.weights.nbytes)
+
 
 Rule = Callable[..., RuledRows]
 """Makes the rows of an axis from its source size, its size and what else a library looks at."""
@@ -55,6 +61,7 @@ class Ruled:
 
     is_identity: the axis stays as it is, and the library does nothing with it.
     is_held: the rule is for an axis with its first and last element once more in front and behind.
+    is_transposed: the rule is of a gradient.
     """
 
     rule: Rule
@@ -63,13 +70,9 @@ class Ruled:
     others: tuple[Any, ...] = ()
     is_identity: bool = False
     is_held: bool = False
+    is_transposed: bool = False
 
-    extrapolates = is_transposed = False
-
-    @property
-    def mode(self) -> str:
-        """The rule's name, for messages."""
-        return self.rule.__name__
+    extrapolates = False
 
     @property
     def rows(self) -> RuledRows:
@@ -119,6 +122,11 @@ class Ruled:
         reads = range(int(first[made.start]), int(first[made.stop - 1]) + self.taps)
         return self.held.span(reads) if self.is_held else reads
 
+    def transposed(self) -> Ruled:
+        """The axis the other way, of weights that are floats."""
+        others = (self.rule, self.others)
+        return Ruled(_transposed, self.size, self.source_size, others, self.is_identity, is_transposed=True)
+
     @property
     def held(self) -> Ruled:
         """The axis with its first and last element once more: of an axis of 3, elements 0, 0, 1, 2, 2."""
@@ -129,6 +137,24 @@ class Ruled:
         return replace(self, is_held=False).span(made)
 
 
+def _transposed(source_size: int, size: int, rule: Rule, others: tuple[Any, ...]) -> RuledRows:
+    """Rows of a gradient: each has all rows of ``rule`` that read its element, which follow one another.
+
+    Worked example, 4 -> 2, first taps 0 and 1 with weights (a, b, c) and (d, e, f): element 1 has rows 0 and 1 with
+    weights b and d, element 3 row 1 with weight f.
+    """
+    forward = _rows(rule, size, source_size, others)
+    whole = np.ones((source_size, 1), np.float32) if forward.weights is None else forward.weights
+    taps, element = whole.shape[1], np.arange(size)
+    begin = np.searchsorted(forward.first, element - taps, side="right")
+    end = np.searchsorted(forward.first, element, side="right")
+    row = begin[:, np.newaxis] + np.arange(max(int((end - begin).max(initial=0)), 1))
+    inside = row < end[:, np.newaxis]
+    row = np.minimum(row, source_size - 1)
+    tap = np.where(inside, element[:, np.newaxis] - forward.first[row], 0)
+    return RuledRows(*on_axis(begin, np.where(inside, whole[row, tap], np.float32(0)), source_size))
+
+
 def _held(source_size: int, size: int) -> RuledRows:
     return RuledRows(np.clip(np.arange(size) - 1, 0, source_size - 1))
 
@@ -137,24 +163,49 @@ class Ruling(NamedTuple):
     """What a library's rules make of a resampling: the rows of each of its axes.
 
     order: places of the axes as they are summed; default: the last axis first. scale: of sums of integers, in f32.
+    rounding: how sums become elements of the source's type again, after each axis; None: after the last, to even.
     """
 
     samplings: tuple[Ruled, ...]
     order: tuple[int, ...] = ()
     scale: float | None = None
+    rounding: str | None = None
 
 
-@lru_cache(maxsize=32)
+_MOST_REMEMBERED_BYTES = 1 << 26
+"""Of rows that are kept to be asked again: 2.8 million of four taps."""
+
+_LAST = 2
+"""Axes whose rows are kept, however many: those of an image."""
+
+_Key = tuple[Rule, int, int, tuple[Any, ...]]
+
+_remembered: OrderedDict[_Key, RuledRows] = OrderedDict()
+_lock = Lock()
+
+
 def _rows(rule: Rule, source_size: int, size: int, others: tuple[Any, ...]) -> RuledRows:
-    return rule(source_size, size, *others)
+    """The rows of a whole axis, made or found again; those that were asked for longest ago are forgotten."""
+    key = (rule, source_size, size, others)
+    with _lock:
+        if key in _remembered:
+            _remembered.move_to_end(key)
+            return _remembered[key]
+    made = rule(source_size, size, *others)
+    with _lock:
+        _remembered[key] = made
+        total = sum(rows.nbytes for rows in _remembered.values())
+        while len(_remembered) > _LAST and total > _MOST_REMEMBERED_BYTES:
+            total -= _remembered.popitem(last=False)[1].nbytes
+    return made
 
 
 class Rules(NamedTuple):
     """What a library says of all its resamplings.
 
     ruling: the rows, by the source's sizes, the axes, these before and after, and the scales that coordinates follow,
-    if any; None: those of the choice. rounds_sizes: to nearest even where scales are given, instead of down.
-    keeps_type: results have the source's type, and are rounded to it before they become another.
+    if any; None: those of the choice, and of axes without elements. rounds_sizes: to nearest even where scales are
+    given, instead of down. keeps_type: results have the source's type, and are rounded to it before they become others.
     """
 
     ruling: Callable[
@@ -176,7 +227,7 @@ def on_axis(
     begin = np.clip(first, 0, source_size - taps)
     moved = np.zeros((len(first), 2 * taps), weights.dtype)
     np.put_along_axis(moved, (first - begin)[:, np.newaxis] + np.arange(taps), weights, axis=1)
-    return begin, moved[:, :taps]
+    return begin, np.ascontiguousarray(moved[:, :taps])
 
 
 def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -1,0 +1,144 @@
+"""Boxes at the door: edges, the image of each, flips, and what fills the outside, checked, box by box in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.desc import TensorDesc
+from restride.errors import DescriptorError, UnsupportedError
+from restride.integers import integers
+from restride.scales import numbers, require_of_type
+
+UNITS = ("pixels", "normalized")
+
+FLIPS = {"none": (False, False), "vertical": (True, False), "horizontal": (False, True), "both": (True, True)}
+"""Which of rows and columns go backwards."""
+
+FARTHEST = 1 << 30
+"""From the image, in pixels: further out no edge lies."""
+
+_Where = Callable[[], str]
+
+
+def read_boxes(boxes: Any, units: Any, where: _Where) -> npt.NDArray[Any]:
+    """Edges y0, x0, y1, x1 of each box: int64 where they are integers of pixels, else f64.
+
+    Raises:
+        DescriptorError: not (boxes, 4) numbers; not finite, or too far; integers that hold no pixel.
+        UnsupportedError: unknown units.
+    """
+    if units not in UNITS:
+        raise UnsupportedError(f"units {units!r} is not one of {', '.join(map(repr, UNITS))}, for {where()}")
+    try:
+        given = np.asarray(boxes)
+    except (TypeError, ValueError) as error:
+        raise DescriptorError(f"boxes must be an array of (boxes, 4) numbers: {error}, for {where()}") from error
+    if not given.size and given.ndim == 1:
+        given = given.reshape(0, 4).astype(np.int64)
+    if given.ndim != 2 or given.shape[1] != 4 or given.dtype.kind not in "iuf":
+        raise DescriptorError(
+            f"boxes must be an array of (boxes, 4) numbers, y0, x0, y1, x1, got {given.dtype} of shape "
+            f"{given.shape}, for {where()}"
+        )
+    farthest = FARTHEST if units == "pixels" else 1 << 16
+    is_near = np.abs(given.astype(np.float64)) <= farthest  # NaN is not
+    _require(is_near.all(axis=1), f"finite and within +-{farthest}", given, where)
+    if given.dtype.kind == "f" or units == "normalized":
+        return given.astype(np.float64)
+    edges = given.astype(np.int64)
+    _require((edges[:, :2] < edges[:, 2:]).all(axis=1), "of integers with y0 < y1 and x0 < x1", given, where)
+    return edges
+
+
+def _require(holds: Any, rule: str, boxes: npt.NDArray[Any], where: _Where) -> None:
+    if not holds.all():
+        box = int(holds.argmin())
+        raise DescriptorError(f"boxes[{box}] must be {rule}, got {tuple(boxes[box].tolist())}, for {where()}")
+
+
+def roi_of(box: npt.NDArray[np.float64], extents: tuple[int, int], units: str, number: int) -> tuple[Fraction, ...]:
+    """The edges of a box of floats as the ``roi`` of a resample: 0 and 1 are the first and the last element.
+
+    A float counts as the decimal number that prints it.
+    """
+    edges = [Fraction(repr(edge)) for edge in box.tolist()]
+    if units == "pixels":
+        if 1 in extents:
+            raise UnsupportedError(
+                f"boxes[{number}] {tuple(box.tolist())} in pixels needs two rows and two columns or more, not {extents}"
+            )
+        edges = [edge / (extent - 1) for edge, extent in zip(edges, (*extents, *extents), strict=True)]
+    return tuple(edges)
+
+
+def images_of_boxes(
+    images: Iterable[Any] | None, boxes: int, count: int, is_list: bool, where: _Where
+) -> npt.NDArray[np.int64]:
+    """The image of each box, of ``count``.
+
+    Raises:
+        DescriptorError: not an index for each box, or one is outside.
+    """
+    if images is None:
+        if is_list and boxes != count:
+            raise DescriptorError(f"images must say the image of each of {boxes} boxes, for a list of {count}")
+        return np.arange(boxes) if is_list else np.zeros(boxes, np.int64)
+    index = np.array(integers("images", images, where), np.int64)
+    if len(index) != boxes:
+        raise DescriptorError(f"images must be one for each of {boxes} boxes, got {len(index)}, for {where()}")
+    outside = np.flatnonzero((index < 0) | (index >= count))
+    if len(outside):
+        box = int(outside[0])
+        raise DescriptorError(f"images[{box}] = {index[box]} is outside [0, {count}) of the images, for {where()}")
+    return index
+
+
+def read_flips(flip: Any, boxes: int, where: _Where) -> npt.NDArray[np.bool_]:
+    """Whether rows and columns of each box go backwards, (boxes, 2).
+
+    Raises:
+        DescriptorError: not one word, or one for each box.
+        UnsupportedError: an unknown word.
+    """
+    if flip is not None and not isinstance(flip, Iterable):
+        raise UnsupportedError(f"flip {flip!r} is not one of {', '.join(map(repr, FLIPS))}, for {where()}")
+    words = ["none" if flip is None else flip] * boxes if flip is None or isinstance(flip, str) else list(flip)
+    if len(words) != boxes:
+        raise DescriptorError(f"flip must be a word, or one for each of {boxes} boxes, got {len(words)}, for {where()}")
+    for box, word in enumerate(words):
+        if not isinstance(word, str) or word not in FLIPS:
+            raise UnsupportedError(f"flip[{box}] {word!r} is not one of {', '.join(map(repr, FLIPS))}, for {where()}")
+    return np.array([FLIPS[str(word)] for word in words], np.bool_).reshape(boxes, 2)
+
+
+def per_channel(argument: str, value: Any, src: TensorDesc, channels: int | None) -> npt.NDArray[Any]:
+    """``value`` as one number, or one for each of the channels of an image.
+
+    channels: None: it has no axis of them alone.
+
+    Raises:
+        DescriptorError: not numbers, or not as many.
+    """
+    given = numbers(argument, value, src)
+    if given.ndim > 1 or (given.ndim and given.size not in (1, channels)):
+        many = "one number" if channels is None else f"one number, or one for each of {channels} channels"
+        raise DescriptorError(f"{argument} must be {many}, got shape {given.shape}, for {src}")
+    return given
+
+
+def read_fill(fill: Any, src: TensorDesc, channels: int | None) -> npt.NDArray[Any]:
+    """``fill`` as elements of the source's type: one, or one for each channel.
+
+    Raises:
+        DescriptorError: not numbers, not as many, or an integer type does not have one of them.
+    """
+    given = per_channel("fill", fill, src, channels)
+    if not src.dtype.is_float:
+        require_of_type("fill", given, src)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return given.astype(src.dtype.dtype)

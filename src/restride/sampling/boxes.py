@@ -1,0 +1,157 @@
+"""Boxes: what the output indices of an axis read in each of many boxes, rows of equal length.
+
+Worked example, linear, half_pixel, boxes [1, 3) and [-1, 1) of an axis of 4 elements, each to 3: rows of the first are
+those of 2 -> 3, one element further on: first 1, 1, 1 and weights (1, 0), (1/2, 1/2), (0, 1). Of the second first is
+-1, and tap 0 lies outside: the image has taps 1 to 2 of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.sampling.band import Sampling
+from restride.sampling.filters import keys, nearest, triangle
+
+
+class Side(NamedTuple):
+    """One axis of a box.
+
+    start: index of the image that is index 0 of the sampling. at: output index of its index 0. flipped: it is written
+    from its other end, to the same output indices.
+    """
+
+    sampling: Sampling
+    start: int
+    at: int = 0
+    flipped: bool = False
+
+
+class BoxRows(NamedTuple):
+    """A row for every output index of every box, all of them (boxes, size), and weights (boxes, size, taps).
+
+    first: index of the image that tap 0 reads; it may lie outside. inside, end: taps of the image, [inside, end).
+    is_fill: the row reads nothing, and makes what is outside. weights: None where an element is moved as it is. extent:
+    (boxes, 1), indices of the image of each box.
+    """
+
+    first: npt.NDArray[np.int64]
+    inside: npt.NDArray[np.int64]
+    end: npt.NDArray[np.int64]
+    is_fill: npt.NDArray[np.bool_]
+    weights: npt.NDArray[np.float32] | None
+    extent: npt.NDArray[np.int64]
+
+    @property
+    def taps(self) -> int:
+        """Indices that a row reads."""
+        return 1 if self.weights is None else self.weights.shape[2]
+
+    def part(self, boxes: slice) -> BoxRows:
+        """The rows of some of the boxes."""
+        weights = None if self.weights is None else self.weights[boxes]
+        is_fill = self.is_fill[boxes]
+        first, inside, end = self.first[boxes], self.inside[boxes], self.end[boxes]
+        return BoxRows(first, inside, end, is_fill, weights, self.extent[boxes])
+
+    @property
+    def span(self) -> tuple[npt.NDArray[np.int64], int]:
+        """The lowest index that each box reads, and how many are from there to the highest, at most."""
+        low = np.where(self.is_fill, 1 << 62, self.first).min(axis=1)
+        high = np.where(self.is_fill, -(1 << 62), self.first).max(axis=1)
+        reads = low <= high
+        return np.where(reads, low, 0), int(np.where(reads, high - low, 0).max()) + self.taps
+
+    def within(self, low: npt.NDArray[np.int64], extent: int) -> BoxRows:
+        """The same of images that begin at index ``low`` of those of each box, and have all that the box reads."""
+        its = np.full((len(low), 1), extent)
+        return _clipped(self.first - low[:, np.newaxis], self.taps, self.is_fill, self.weights, its)
+
+
+def ones(first: npt.NDArray[np.int64], is_fill: npt.NDArray[np.bool_], extent: npt.NDArray[np.int64]) -> BoxRows:
+    """Rows that take the element at ``first``, as sums of it alone."""
+    return _clipped(first, 1, is_fill, np.ones((*first.shape, 1), np.float32), extent)
+
+
+def _clipped(
+    first: npt.NDArray[np.int64],
+    taps: npt.NDArray[np.int64] | int,
+    is_fill: npt.NDArray[np.bool_],
+    weights: npt.NDArray[np.float32] | None,
+    extent: npt.NDArray[np.int64],
+) -> BoxRows:
+    """Rows of so many taps, of which an image has those that lie in ``extent``."""
+    inside, end = np.clip(-first, 0, taps), np.clip(extent - first, 0, taps)
+    return BoxRows(first, inside, np.maximum(inside, end), is_fill, weights, extent)
+
+
+def rows_of(sides: Sequence[Side], size: int, extents: Sequence[int], least: int = 1) -> BoxRows:
+    """The rows of an axis of ``size`` outputs, of images of so many indices each, with ``least`` taps or more."""
+    extent = _column(extents)
+    if all(_is_common(side.sampling) for side in sides):
+        return _rows_at_once(sides, size, extent, least)
+    shape = len(sides), size
+    moves = sides[0].sampling.moves
+    first, taps = np.zeros(shape, np.int64), np.zeros((len(sides), 1), np.int64)
+    is_fill = np.ones(shape, np.bool_)
+    weights = None if moves else np.zeros((*shape, max(least, *(side.sampling.taps for side in sides))), np.float32)
+    for box, (sampling, start, at, flipped) in enumerate(sides):
+        index = np.arange(sampling.size)
+        if flipped:
+            index = index[::-1]
+        its = slice(at, at + sampling.size)
+        first[box, its] = sampling.first(index) + start
+        taps[box] = sampling.taps
+        is_fill[box, its] = False
+        if sampling.extrapolates:
+            is_fill[box, its] = (index < sampling.inside.start) | (index >= sampling.inside.stop)
+        if weights is not None:
+            weights[box, its, : sampling.taps] = sampling.weights(index)
+    return _clipped(first, taps, is_fill, weights, extent)
+
+
+def _is_common(sampling: Sampling) -> bool:
+    """True where all boxes may be computed at once: filters of their own width, of numbers that 64 bits hold."""
+    at_most = (sampling.source_size + sampling.size + 8) * sampling.line.denominator + abs(sampling.line.start)
+    is_plain = not (sampling.extrapolates or sampling.exclude_outside or sampling.mode == "area")
+    return is_plain and sampling.shrink == 1 and 8 * at_most * max(abs(sampling.line.step), 1) < 1 << 62
+
+
+def _rows_at_once(sides: Sequence[Side], size: int, extent: npt.NDArray[np.int64], least: int) -> BoxRows:
+    """The same rows as those of each sampling, of which ``restride.sampling.band`` explains the steps."""
+    one_of_them = sides[0].sampling
+    reach = one_of_them.reach
+    lines = [side.sampling.line for side in sides]
+    step, begin, one = (_column([getattr(line, name) for line in lines]) for name in ("step", "start", "denominator"))
+    source, made, taps = (
+        _column([getattr(side.sampling, name) for side in sides]) for name in ("source_size", "size", "taps")
+    )
+    start, at, flipped = (_column([getattr(side, name) for side in sides]) for name in ("start", "at", "flipped"))
+    index = np.arange(size) - at
+    is_fill = (index < 0) | (index >= made)
+    index = np.clip(np.where(flipped, made - 1 - index, index), 0, made - 1)
+    beyond = (reach + 1) * one
+    positions = np.clip(index * step + begin, -beyond, (source - 1) * one + beyond)
+    if one_of_them.moves:
+        first = np.clip(nearest(one_of_them.nearest, positions, one), 0, source - 1)
+        return _clipped(first + start, taps, is_fill, None, extent)
+    lowest = (positions - reach // 2 * one) // one + 1
+    first = np.clip(lowest, 0, source - taps)
+    tap = np.arange(reach)
+    its_one = one[:, :, np.newaxis]
+    distance = abs((lowest * one - positions)[:, :, np.newaxis] + tap * its_one)
+    found = triangle(distance, its_one) if reach == 2 else keys(distance, its_one, one_of_them.cubic_a)
+    places = np.clip(lowest[:, :, np.newaxis] + tap, 0, source[:, :, np.newaxis] - 1) - first[:, :, np.newaxis]
+    weights = np.zeros((*first.shape, max(least, int(taps.max()))))
+    for its in range(reach):
+        place = places[:, :, its : its + 1]
+        folded = np.take_along_axis(weights, place, 2) + found[:, :, its : its + 1]
+        np.put_along_axis(weights, place, folded, 2)
+    return _clipped(first + start, taps, is_fill, weights.astype(np.float32), extent)
+
+
+def _column(numbers: Sequence[int]) -> npt.NDArray[np.int64]:
+    return np.array(numbers, np.int64)[:, np.newaxis]
