@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from restride.cli import progress
-from restride.cli.progress import Progress
+from restride import progress
+from restride.progress import Progress
 
 BAR = "\r\x1b[K"
 

@@ -32,12 +32,12 @@ from restride.benchmark.workload import Workload
 from restride.cli.arguments import Commands, add_device_options, open_device, runtime_name
 from restride.cli.exits import EXPLAINED, Exit, UsageError, line_for
 from restride.cli.files import write_whole
-from restride.cli.progress import Progress
 from restride.cli.signals import as_interrupts
 from restride.conformance.report.file import require_writable
 from restride.device import Device
 from restride.drawing.png import write_png
 from restride.drawing.svg import write_svg
+from restride.progress import Progress
 
 _DESCRIPTION = f"""\
 Measures everyday work on the device: medians of rounds in which restride, the device's own copy, kernels written by
@@ -68,7 +68,13 @@ def add_commands(commands: Commands) -> None:
     parser = commands.add_parser(
         "bench", help="measure speed, beside other libraries", description=_DESCRIPTION, epilog=_EPILOG
     )
-    parser.add_argument("-k", dest="keyword", metavar="TEXT", default="", help="workloads with this in name or group")
+    parser.add_argument(
+        "-k",
+        dest="keyword",
+        metavar="TEXT",
+        default="",
+        help="workloads with this in name or group, as --list has them; libraries are named by --peers",
+    )
     parser.add_argument("--list", action="store_true", help="print the workloads and their goals, measure nothing")
     parser.add_argument(
         "--measure",
@@ -102,7 +108,11 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = [each for each in everything(arguments.small) if _is_meant(each, arguments.keyword)]
     _require_files(arguments)
     if not chosen:
-        print(f"restride: no workload has {arguments.keyword!r} in its name or group", file=sys.stderr)
+        print(
+            f"restride: no workload has {arguments.keyword!r} in its name or group: `restride bench --list` has them, "
+            "and --peers names libraries",
+            file=sys.stderr,
+        )
         return Exit.NOTHING_SELECTED
     if arguments.list:
         print("\n".join(map(_listed, chosen)))

@@ -11,8 +11,8 @@ from restride.cli.last_failed import read_last_failed
 from restride.conformance.case import Case
 from restride.conformance.catalogue import CATALOGUES, catalogue, read_cases
 from restride.conformance.operations import require_valid
+from restride.conformance.parameters import PARAMETERS
 from restride.conformance.selection import select
-from restride.conformance.spelling import PARAMETERS
 from restride.errors import DescriptorError
 from restride.kernel import Limits
 

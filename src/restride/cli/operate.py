@@ -95,14 +95,14 @@ FileContent = FileArray | FileBuffer
 class Operation:
     """One operation on one file: what its result is, how it is made on the device, and what the reference says.
 
-    note: what to say once it is done; empty for nothing.
+    notes: what to say once it is done.
     """
 
     dtype: DType
     sizes: tuple[int, ...]
     on_device: Callable[[Tensor], Tensor]
     check: Callable[[Array, Array], Comparison]
-    note: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def add_commands(commands: Commands) -> None:
@@ -164,8 +164,8 @@ def run(arguments: argparse.Namespace) -> int:
             "result read back",
             file=sys.stderr,
         )
-    if operation.note:
-        print(f"restride: {operation.note}", file=sys.stderr)
+    for note in operation.notes:
+        print(f"restride: {note}", file=sys.stderr)
     if arguments.check and not _is_right(operation, file, output):
         print(f"restride: {arguments.output} is not written", file=sys.stderr)
         return Exit.CHECK_FAILED
@@ -247,7 +247,7 @@ def _reorder(arguments: argparse.Namespace, file: FileContent) -> Operation:
         tuple(desc.sizes[axis] for axis in order),
         lambda x: reorder(x, layout, **options),
         check,
-        _note(arguments, file),
+        _layout_notes(arguments, file),
     )
 
 
@@ -255,7 +255,8 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
     layout: str | None = arguments.layout
     desc = file.desc
     order = axis_order(desc, layout)
-    asked = resizing.change(arguments, isinstance(file, FileArray) and file.is_image)
+    is_image = isinstance(file, FileArray) and file.is_image
+    asked = resizing.change(arguments, is_image)
     made = TensorDesc(desc.dtype, resizing.resized(desc, asked))
     # Scales and zero points are those of the interpolated elements, whose axes are in the order of IN.
     options, answered = (asked | arithmetic.change(arguments, made, axes) for axes in (order, range(desc.rank)))
@@ -275,17 +276,18 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
         tuple(made.sizes[axis] for axis in order),
         lambda x: resample(x, layout=layout, **options),
         check,
-        _note(arguments, file),
+        _layout_notes(arguments, file) + resizing.notes(arguments, desc, is_image),
     )
 
 
-def _note(arguments: argparse.Namespace, file: FileContent) -> str:
-    """What ``--layout`` did not change, of a file that holds the logical order; empty elsewhere."""
+def _layout_notes(arguments: argparse.Namespace, file: FileContent) -> tuple[str, ...]:
+    """What ``--layout`` did not change, of a file that holds the logical order."""
     layout: str | None = arguments.layout
     is_logical = isinstance(file, FileArray) and not is_raw(arguments.output)
     if not is_logical or layout is None or is_permutation(layout):
-        return ""
-    return (
+        return ()
+    note = (
         f"layout {layout!r} changes memory only, so the elements have the order of {arguments.input}; 'A->B', such as "
         f"'NCHW->NHWC', permutes the axes"
     )
+    return (note,)

@@ -138,6 +138,18 @@ def resized(src: TensorDesc, asked: dict[str, Any]) -> tuple[int, ...]:
     ).sizes
 
 
+def notes(arguments: argparse.Namespace, src: TensorDesc, is_image: bool) -> tuple[str, ...]:
+    """What to say of an image with alpha, by which Pillow itself multiplies the colours, and divides them again."""
+    has_alpha = is_image and src.rank == 3 and src.sizes[2] in (2, 4)
+    if arguments.like != "pillow" or arguments.mode == "nearest" or not has_alpha:
+        return ()
+    note = (
+        f"warning: {arguments.input} has alpha, which is resized apart from the colours here; Pillow multiplies them "
+        "by it first, as restride.compat.pil.resize does of an image"
+    )
+    return (note,)
+
+
 def _word(argument: str, known: Sequence[str], text: str) -> str:
     """A word of the option as it is; argparse refuses those that are not ``known``, but says nothing of them."""
     if hint := word_elsewhere(argument, text):

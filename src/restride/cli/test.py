@@ -17,7 +17,6 @@ from restride.cli.arguments import Commands, add_device_options
 from restride.cli.cases import Choice
 from restride.cli.drivers import driver_file
 from restride.cli.exits import EXPLAINED, Exit, UsageError, line_for
-from restride.cli.progress import Progress
 from restride.cli.report_files import asked_for, publish
 from restride.cli.signals import as_interrupts
 from restride.conformance.case import Case
@@ -32,6 +31,7 @@ from restride.conformance.shader import shader_under_test
 from restride.conformance.target import Target
 from restride.errors import DeviceNotFound, UnsupportedError
 from restride.kernel import Limits
+from restride.progress import Progress
 from restride.runtime import choose_runtime
 
 _DESCRIPTION = f"""\

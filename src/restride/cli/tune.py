@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from restride.benchmark.surroundings import warnings
-from restride.benchmark.tuning import ROUNDS, Tuning, tune
+from restride.benchmark.tuning import ROUNDS, WORK, Tuning, tune
 from restride.choices import CANDIDATES
 from restride.cli.arguments import Commands
 from restride.cli.exits import EXPLAINED, Exit, UsageError
 from restride.cli.signals import as_interrupts
 from restride.device import Device
 from restride.errors import DeviceNotFound, UnsupportedError
+from restride.progress import Progress
 from restride.runtime import DeviceInfo
 from restride.runtime.choices_file import FOLDER_VARIABLE, choices_path, write_choices
 from restride.runtime.instance import physical_devices
@@ -46,12 +47,21 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in warnings():
         print(f"restride: warning: {warning}", file=sys.stderr)
     with as_interrupts(), _open(arguments.device) as device:
-        info, tuning = device.info, tune(device)
+        info, tuning = device.info, _tuned(device)
     path = _kept(info, tuning)
     print(json.dumps(_record(info, tuning, path), indent=2) if arguments.json else _text(info, tuning))
     where = f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home"
     print(f"restride: {where}", file=sys.stderr)
     return Exit.OK
+
+
+def _tuned(device: Device) -> Tuning:
+    progress = Progress(sum(map(len, WORK.values())), sys.stderr)
+    print(f"restride: measuring on {device.info.name}, some seconds for each kind of kernel", file=sys.stderr)
+    try:
+        return tune(device, measured=progress.step)
+    finally:
+        progress.clear()
 
 
 def _open(selector: str | None) -> Device:

@@ -20,11 +20,11 @@ class Progress:
     """``step`` after each of ``total`` steps; ``clear`` before something else is printed, and at the end.
 
     Args:
-        total: how many steps there will be.
+        total: how many steps there will be; None: nobody knows.
         stream: where it is shown; None, what ``sys.stderr`` is where it was closed: nowhere.
     """
 
-    def __init__(self, total: int, stream: TextIO | None) -> None:
+    def __init__(self, total: int | None, stream: TextIO | None) -> None:
         self._total = total
         self._stream = stream
         self._is_terminal = stream is not None and stream.isatty()
@@ -49,13 +49,16 @@ class Progress:
             self._is_drawn = False
 
     def _show(self, text: str, elapsed: float, stream: TextIO) -> None:
-        left = elapsed / self._done * (self._total - self._done)
-        counted = f"{self._done}/{self._total}  {text}  {_clock(left)} left"
+        if self._total is None:
+            counted = line = f"{self._done}  {text}  {_clock(elapsed)}"
+        else:
+            left = elapsed / self._done * (self._total - self._done)
+            counted = f"{self._done}/{self._total}  {text}  {_clock(left)} left"
+            filled = _BAR * self._done // self._total
+            line = f"[{'#' * filled}{'.' * (_BAR - filled)}] {counted}"
         if not self._is_terminal:
             print(counted, file=stream, flush=True)
             return
-        filled = _BAR * self._done // self._total
-        line = f"[{'#' * filled}{'.' * (_BAR - filled)}] {counted}"
         stream.write(f"\r\x1b[K{line[: _columns(stream) - 1]}")
         stream.flush()
         self._is_drawn = True

@@ -1,0 +1,106 @@
+// YUV frames with chroma at half of the rows and columns, to RGB: 4 x 2 pixels an invocation, in fixed point.
+//
+// Axes count chunks of four columns, pairs of rows, and frames. PAIRS(k).x is how far a step moves in the chroma, .y counts
+// chunks. u_base, v_base: the first sample of each; src_row, dst_row: bytes from row to row; dst_plane: from plane to plane.
+// The factors are integers in steps of 2^-20 (Colors in yuv.py): of Y = 81, U = 90, V = 240 in BT.601 and limited range, luma
+// (81 - 16) * 1220945 and 1673555 * 112 for red make 266799585, and with 2^19 shifted by 20 that is 254.
+// last_chunk: the chunk at the end of rows that has two pixels; its other two are made of what lies there, behind the row.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+
+layout(local_size_x = 128) in;
+
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
+
+layout(constant_id = 0) const bool ALIGNED = false;  // every four of luma is a word
+layout(constant_id = 1) const bool PIXELS = true;  // R, G, B lie side by side; else in planes
+layout(constant_id = 2) const uint CHROMA_STEP = 1;  // 2: U and V alternate
+
+layout(push_constant) uniform Dispatch {
+    uint src_base;
+    uint dst_base;
+    uint pieces;
+    uint u_base;
+    uint v_base;
+    uint src_row;
+    uint dst_row;
+    uint dst_plane;
+    uint last_chunk;
+    int zero;
+    int floor_;
+    int luma;
+    int v_to_r;
+    int u_to_g;
+    int v_to_g;
+    int u_to_b;
+} dispatch;
+
+uint src_offset;
+uvec2 moved;
+
+#define VISIT_AXIS(k) \
+    src_offset += coordinate * SRC(k); \
+    moved += coordinate * PAIRS(k);
+#include "axes.glsl"
+
+uint group_number() { return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x; }
+
+uint byte_at(uint offset) { return src[offset / 4u] >> 8u * (offset % 4u) & 0xFFu; }
+
+uint four_at(uint offset) {
+    uint low = src[offset / 4u];
+    uint bits = 8u * (offset % 4u);
+    if (ALIGNED || bits == 0u) {
+        return low;
+    }
+    return low >> bits | src[offset / 4u + 1u] << 32u - bits;
+}
+
+ivec3 chroma(int u, int v) {
+    const int HALF = 1 << 19;
+    return HALF + ivec3(dispatch.v_to_r * v, dispatch.u_to_g * u + dispatch.v_to_g * v, dispatch.u_to_b * u);
+}
+
+uvec3 pixel(uint four, uint place, ivec3 color) {
+    int y = int(four >> 8u * place & 0xFFu);
+    return uvec3(clamp(color + (max(y, dispatch.floor_) - dispatch.zero) * dispatch.luma >> 20, 0, 255));
+}
+
+void store_row(uint offset, uint four, ivec3 left, ivec3 right) {
+    uvec3 a = pixel(four, 0u, left);
+    uvec3 b = pixel(four, 1u, left);
+    uvec3 c = pixel(four, 2u, right);
+    uvec3 d = pixel(four, 3u, right);
+    uint word = offset / 4u;
+    if (PIXELS) {
+        dst[word] = a.r | a.g << 8 | a.b << 16 | b.r << 24;
+        dst[word + 1u] = b.g | b.b << 8 | c.r << 16 | c.g << 24;
+        dst[word + 2u] = c.b | d.r << 8 | d.g << 16 | d.b << 24;
+    } else {
+        uvec3 plane = a | b << 8 | c << 16 | d << 24;
+        dst[word] = plane.r;
+        dst[word + dispatch.dst_plane / 4u] = plane.g;
+        dst[word + dispatch.dst_plane / 2u] = plane.b;
+    }
+}
+
+void main() {
+    load_axes();
+    uint index = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    if (index >= dispatch.pieces) {
+        return;
+    }
+    src_offset = dispatch.src_base;
+    moved = uvec2(0u);
+    uint dst_offset = dispatch.dst_base;
+    FOR_COORDINATES_OF_INDEX
+    uint u = dispatch.u_base + moved.x;
+    uint v = dispatch.v_base + moved.x;
+    uint next = moved.y == dispatch.last_chunk ? 0u : CHROMA_STEP;
+    ivec3 left = chroma(int(byte_at(u)) - 128, int(byte_at(v)) - 128);
+    ivec3 right = chroma(int(byte_at(u + next)) - 128, int(byte_at(v + next)) - 128);
+    store_row(dst_offset, four_at(src_offset), left, right);
+    store_row(dst_offset + dispatch.dst_row, four_at(src_offset + dispatch.src_row), left, right);
+}

@@ -1,0 +1,165 @@
+"""Plan of YUV frames to RGB: an invocation makes 4 x 2 pixels, of two words of luma and two samples of each chroma."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from restride.desc import TensorDesc
+from restride.errors import UnsupportedError
+from restride.kernel import KernelSpec, Limits
+from restride.plan.axes import Axis
+from restride.plan.boxes import WINDOW_ALIGNMENT, Span, require_windows, rows_of_groups
+from restride.plan.elements import GROUP_SIZE
+from restride.plan.parameters import constants_for, pack_parameters, word
+from restride.yuv import Colors, Format
+
+_COLUMNS = 4
+_ROWS = 2
+"""Pixels of an invocation."""
+
+_CHANNELS = 3
+
+_NO_CHUNK = 0xFFFFFFFF
+
+
+class YuvPush(NamedTuple):
+    """Push constants, in the order of shaders/yuv.comp."""
+
+    src_base: int
+    dst_base: int
+    pieces: int
+    u_base: int
+    v_base: int
+    src_row: int
+    dst_row: int
+    dst_plane: int
+    last_chunk: int
+    zero: int
+    floor: int
+    luma: int
+    v_to_r: int
+    u_to_g: int
+    v_to_g: int
+    u_to_b: int
+
+
+class _Frames(NamedTuple):
+    """``number`` frames, ``stride`` bytes apart, of rows ``row`` apart; ``reach``: first to last byte of a frame."""
+
+    number: int
+    stride: int
+    offset: int
+    row: int
+    reach: int
+
+    def span(self, first: int, number: int) -> Span:
+        """The bytes of so many frames."""
+        begins = self.offset + first * self.stride
+        return Span(begins, begins + (number - 1) * self.stride + self.reach)
+
+
+def _frames(desc: TensorDesc, axes_of_a_frame: int) -> _Frames | None:
+    """The frames that the first axes count; None where they lie at no single stride, or something goes backwards."""
+    if desc.strides is None or any(stride < 0 for stride in desc.strides):
+        return None
+    split = desc.rank - axes_of_a_frame
+    number, stride = 1, 0
+    for size, step in zip(reversed(desc.sizes[:split]), reversed(desc.strides[:split]), strict=True):
+        if size == 1:
+            continue
+        if number > 1 and step != number * stride:
+            return None
+        number, stride = number * size, stride if number > 1 else step
+    reach = sum((size - 1) * step for size, step in zip(desc.sizes[split:], desc.strides[split:], strict=True))
+    return _Frames(number, stride, desc.offset, desc.strides[split], reach)
+
+
+def reads_frames(src: TensorDesc, form: Format) -> bool:
+    """True where frames can be read as they lie: whole rows, and no gap between those of a planar one."""
+    frames = _frames(src, 2)
+    if frames is None or src.strides is None or src.strides[-1] != 1:
+        return False
+    return frames.row == src.sizes[-1] if form.planar else frames.row >= src.sizes[-1]
+
+
+def writes_frames(dst: TensorDesc) -> bool:
+    """True where four pixels are whole words, of pixels or of each plane, in every row."""
+    frames = _frames(dst, 3)
+    if frames is None or dst.strides is None:
+        return False
+    to_column, to_channel = dst.strides[-2:]
+    starts = [dst.offset, dst.sizes[-2], frames.row, frames.stride]
+    if (to_column, to_channel) == (_CHANNELS, 1):
+        return not any(start % 4 for start in starts)
+    return to_column == 1 and not any(start % 4 for start in (*starts, to_channel))
+
+
+def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, limits: Limits) -> Iterator[KernelSpec]:
+    """Dispatches that make RGB frames, [..., rows, columns, 3], of YUV frames, [..., 3/2 rows, columns], both as above.
+
+    dst has whole fours of columns: where those of src are none, two more, of which anything becomes.
+
+    u8[6,6] in NV12: rows of 6 are chunks of four pixels and of two. Luma of rows 2 and 3 begins at 12 and 18, their
+    chroma, three pairs of U and V, at 4 * 6 + 1 * 6 = 30.
+
+    Raises:
+        UnsupportedError: a frame is larger than a binding.
+    """
+    frames, made = _frames(src, 2), _frames(dst, 3)
+    if frames is None or made is None or dst.strides is None:
+        raise AssertionError(f"frames of {src} and of {dst} must lie at single strides")
+    rows, columns = dst.sizes[-3], src.sizes[-1]
+    to_column, to_channel = dst.strides[-2:]
+    chroma_step, chroma_row = (1, frames.row // 2) if form.planar else (2, frames.row)
+    chunks = -(-columns // _COLUMNS)
+    for first, number in _parts(frames, made, limits):
+        axes = [
+            Axis(chunks, _COLUMNS, _COLUMNS * to_column, pairs=(_COLUMNS // 2 * chroma_step, 1)),
+            Axis(rows // _ROWS, _ROWS * frames.row, _ROWS * made.row, pairs=(chroma_row, 0)),
+            Axis(number, frames.stride, made.stride, pairs=(frames.stride, 0)),
+        ]
+        walked = [axis for axis in axes if axis.size > 1]
+        spans = frames.span(first, number), made.span(first, number)
+        windows = (spans[0].window(1, limits), spans[1].window(1, limits, writes=True))
+        src_base, dst_base = (span.lowest - window.offset for span, window in zip(spans, windows, strict=True))
+        chroma = src_base + rows * frames.row
+        other = chroma + (rows // 2 * chroma_row if form.planar else 1)
+        u, v = (other, chroma) if form.v_first else (chroma, other)
+        aligned = not any(place % 4 for place in (src_base, frames.row, *(axis.src for axis in walked)))
+        pieces = chunks * (rows // _ROWS) * number
+        yield KernelSpec(
+            shader="yuv_to_rgb",
+            constants=constants_for(walked, (int(aligned), int(to_channel == 1), chroma_step)),
+            push=YuvPush(
+                src_base,
+                dst_base,
+                pieces,
+                u,
+                v,
+                frames.row,
+                made.row,
+                to_channel,
+                chunks - 1 if columns % _COLUMNS else _NO_CHUNK,
+                *map(word, colors),
+            ),
+            parameters=pack_parameters(walked),
+            groups=rows_of_groups(-(-pieces // GROUP_SIZE), limits),
+            bindings=windows,
+        )
+
+
+def _parts(frames: _Frames, made: _Frames, limits: Limits) -> Iterator[tuple[int, int]]:
+    """First frame and number of frames of each dispatch: as many as both windows can have."""
+    most = frames.number
+    slack = max(limits.offset_alignment, WINDOW_ALIGNMENT)  # windows of later frames may begin before them
+    while max(each.span(0, most).window(1, limits).nbytes for each in (frames, made)) > limits.max_buffer_range - slack:
+        if most == 1:
+            raise UnsupportedError(
+                f"a frame of {frames.reach + 1} bytes, and {made.reach + 1} as RGB, exceeds the "
+                f"{limits.max_buffer_range} bytes that a binding may cover"
+            )
+        require_windows(frames.number * max(frames.stride, made.stride), limits)
+        most = -(-most // 2)
+    for first in range(0, frames.number, most):
+        yield first, min(most, frames.number - first)
