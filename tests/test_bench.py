@@ -258,6 +258,7 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
     ("arguments", "code", "words"),
     [
         (("-k", "no such"), 5, "no workload has 'no such'"),
+        (("-k", "onnxruntime"), 5, "`restride bench --list` has them, and --peers names libraries"),
         (("--peers", "numpy,abacus"), 2, "'abacus' is none of by-hand, raw, numpy"),
         (("--measure", "speed"), 2, "'speed' is none of resident, kernel, numpy"),
         (("--repeat", "0"), 2, "'0' is no number of rounds"),

@@ -1,5 +1,6 @@
 """Workloads of the benchmark: the list, and that restride and every peer that is installed agree on each, small."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from restride.benchmark.peers import PEERS, open_peers
 from restride.benchmark.peers.raw import Raw
 from restride.benchmark.run import columns_of, timed_rounds
 from restride.benchmark.tasks import (
+    Boxes,
     Calls,
     Gradient,
     Move,
@@ -27,6 +29,8 @@ from restride.benchmark.tasks import (
     result_sizes,
     useful_bytes,
 )
+from restride.errors import DeviceTimeout
+from restride.runtime.loader import TIMEOUT
 
 SHADERS = Path(__file__).resolve().parent.parent / "shaders"
 FULL, SMALL = catalogue(), catalogue(is_small=True)
@@ -80,8 +84,9 @@ def test_restride_agrees_with_its_reference(name, vulkan_device):
     made.resident()
     match task:
         case Resize(sizes, mode, antialias):
-            options = {"antialias": antialias, "exclude_outside": antialias}
-            expected = rs.reference.resample(source, sizes, axes=task.axes(source.ndim), mode=mode, **options)
+            options = {"antialias": antialias, "exclude_outside": antialias, "like": task.like}
+            word = "bilinear" if task.like == "pillow" else mode
+            expected = rs.reference.resample(source, sizes, axes=task.axes(source.ndim), mode=word, **options)
         case Gradient(sizes):
             expected = rs.reference.resample_backward(source, sizes)
     assert compare(workload, "the reference", np.asarray(expected), made.result()) is None
@@ -115,6 +120,19 @@ class Spy:
 
     def close(self):
         pass
+
+
+@pytest.mark.parametrize("like", ["pillow", "opencv"])
+def test_what_is_like_a_library_has_its_very_bytes(like, vulkan_device, peers):
+    (workload,) = (each for each in SMALL if each.name.endswith(f", like {like}"))
+    columns = columns_of(workload, vulkan_device, [peer for peer in peers if peer.name == like], clock=False)
+    if like not in columns.offers:
+        pytest.skip(f"{like} is not installed")
+    assert np.array_equal(columns.offers[like].result(), columns.offers["restride"].result())
+    plain = replace(workload, task=replace(workload.task, like=None))
+    offer = own.offer(plain, workload.source(), vulkan_device, clock=False)
+    offer.resident()
+    assert not np.array_equal(offer.result(), columns.offers[like].result()), "in f32 it differs"
 
 
 def test_random_elements_are_random_and_the_same_again():
@@ -157,6 +175,8 @@ def test_what_moves_has_no_tolerance_and_what_sums_has_a_small_one():
         allowed = tolerance(workload)
         if isinstance(workload.task, Resize) and workload.task.mode != "nearest":
             assert allowed == 1 if not workload.desc.dtype.is_float else 0 < allowed < 1e-2, workload.name
+        elif isinstance(workload.task, Boxes):
+            assert 0 < allowed < 1e-2, workload.name
         elif not isinstance(workload.task, Normalize | Gradient):
             assert allowed == 0, workload.name
 
@@ -178,6 +198,31 @@ def test_raw_does_the_same_work_in_one_submission(vulkan_device):
     offer.resident()
     assert vulkan_device.counters() == before, "the runtime knows nothing of it"
     np.testing.assert_array_equal(offer.result(), source.transpose(0, 2, 3, 1))
+
+
+def test_raw_is_recorded_again_where_what_it_uses_was_given_up(vulkan_device, monkeypatch):
+    (workload,) = (each for each in FULL if each.name == "NCHW->NHWC f32 1x3x8x8")
+    offer = Raw(vulkan_device).offer(workload, workload.source())
+    session, recorded = vulkan_device.runtime._session, []
+    record = session.recorder.record
+    monkeypatch.setattr(session.recorder, "record", lambda *arguments: (recorded.append(1), record(*arguments)))
+    counts = []
+    for forgets in (False, True, False):
+        if forgets:
+            session.preparations.forget()
+        offer.resident()
+        counts.append(len(recorded))
+    assert counts == [0, 1, 1]
+
+
+def test_raw_hears_that_its_work_takes_too_long(vulkan_device, monkeypatch):
+    (workload,) = (each for each in FULL if each.name == "NCHW->NHWC f32 1x3x8x8")
+    offer = Raw(vulkan_device).offer(workload, workload.source())
+    functions = vulkan_device.runtime._session.device.vk
+    wait = functions.vkWaitForFences
+    monkeypatch.setattr(functions, "vkWaitForFences", lambda *arguments: wait(*arguments) or TIMEOUT)
+    with pytest.raises(DeviceTimeout, match="within 10 s"):
+        offer.resident()
 
 
 def test_raw_leaves_out_copies_and_what_is_large_or_new(vulkan_device):

@@ -221,6 +221,7 @@ def test_the_command_keeps_what_it_prints(folder: Path, capsys: pytest.CaptureFi
     (file,) = folder.iterdir()
     assert said["file"] == str(file)
     assert f"restride: wrote {file}\n" in err
+    assert err.index("restride: measuring on") < err.index("restride: wrote")
     assert json.loads(file.read_text())["choices"] == said["choices"]
     assert main(["devices", "--json"]) == 0
     (tuned,) = (info for info in json.loads(capsys.readouterr().out) if info["is_tuned"])
@@ -230,11 +231,40 @@ def test_the_command_keeps_what_it_prints(folder: Path, capsys: pytest.CaptureFi
     assert "tuned" in capsys.readouterr().out
 
 
+def test_each_work_is_told_when_it_is_measured(vulkan_device: rs.Device) -> None:
+    told: list[str] = []
+    tune(vulkan_device, edge=32, rounds=1, measured=told.append)
+    assert told == [f"{choice}: {name}" for choice, works in tuning.WORK.items() for name in works]
+
+
+@pytest.mark.usefixtures("quick", "folder", "vulkan_device")
+def test_the_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, str]] = []
+
+    class Seen:
+        def __init__(self, total: int, _stream: object) -> None:
+            self.total = total
+
+        def step(self, text: str) -> None:
+            seen.append((self.total, text))
+
+        def clear(self) -> None:
+            seen.append((self.total, "cleared"))
+
+    monkeypatch.setattr("restride.cli.tune.Progress", Seen)
+    assert main(["tune"]) == 0
+    assert {total for total, _ in seen} == {len(seen) - 1}
+    assert seen[-1][1] == "cleared"
+    assert "transpose: u8" in seen[-2][1]
+
+
 @pytest.mark.usefixtures("vulkan_device")
 def test_the_table_says_what_was_chosen(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("restride.cli.tune.tune", lambda _: made_up(neighbours=12.345, apart=1, registers=2, shared=3))
+    monkeypatch.setattr(
+        "restride.cli.tune.tune", lambda _, **__: made_up(neighbours=12.345, apart=1, registers=2, shared=3)
+    )
     assert main(["tune"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
     assert lines == [

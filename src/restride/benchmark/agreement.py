@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from restride.benchmark.tasks import STD, Array, Gradient, Normalize, Resize, Sizes
+from restride.benchmark.tasks import STD, Array, Boxes, Gradient, Normalize, Resize, Sizes
 from restride.benchmark.workload import Workload
 
 HALF_UNIT = 2.0**-24
@@ -71,6 +71,9 @@ def tolerance(workload: Workload) -> float:
             peak, span = max(abs(workload.low), abs(workload.high)), workload.high - workload.low
             slope = 2.0 if antialias else _SLOPES[mode]
             return span * slope * _coordinate_error(before) + 4 * peak * sum(taps) * HALF_UNIT
+        case Boxes():
+            # Of sums as in a resize of bytes as f32, and of what is normalized.
+            return (255 * _coordinate_error(desc.sizes[:2]) + (4 * 255 * 8 + 8 * 255) * HALF_UNIT) / min(STD)
         case Gradient(sizes):
             results = desc.sizes[-len(sizes) :]
             terms = math.prod(2 * math.ceil(result / size) + 2 for size, result in zip(sizes, results, strict=True))

@@ -15,6 +15,7 @@ from restride.benchmark.tasks import (
     MEAN,
     STD,
     Array,
+    Boxes,
     Calls,
     Convert,
     Gradient,
@@ -128,16 +129,26 @@ def operation_of(task: Task) -> Operation:  # noqa: PLR0911 - one for each kind 
                 mode=mode,
                 antialias=antialias,
                 exclude_outside=antialias,
+                like=task.like,
                 out=out,
             )
         case Gradient(sizes):
             return lambda x, out: rs.resample_backward(x, sizes, out=out)
+        case Boxes():
+            return _boxes(task)
         case NewShapes():
             return _new_shapes(task)
         case NewImages():
             return _new_images(task)
         case Calls():
             return _calls(task)
+
+
+def _boxes(task: Boxes) -> Operation:
+    mean, std = np.array(MEAN) / 255, np.array(STD) / 255
+    return lambda x, out: rs.crop_resize(
+        x, task.of(x.sizes), task.sizes, axes=(0, 1), mean=mean, std=std, layout="NHWC->NCHW", out=out
+    )
 
 
 def _convert(task: Convert) -> Operation:

@@ -33,7 +33,7 @@ def heading(report: Report) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     lines = [f"{device['name']}, {device['driver']} {device['driver_version']}, runtime {report.runtime}; {versions}"]
     if report.is_small:
-        lines.append("small sizes: these times mean nothing")
+        lines.append("small sizes, under the names of the whole ones: these times mean nothing")
     lines += [f"warning: {warning}" for warning in report.warnings]
     return "\n".join([*lines, *report.notes])
 

@@ -81,12 +81,14 @@ class Resize:
 
     antialias: shrinking reads all elements, and weights outside of the source are left out.
     pixels: the axes before the last, which is the channels.
+    like: the library whose arithmetic it is; the others do the same in their own.
     """
 
     sizes: tuple[int, ...]
     mode: str = "linear"
     antialias: bool = False
     pixels: bool = False
+    like: str | None = None
 
     def axes(self, rank: int) -> tuple[int, ...]:
         """Of a source with so many axes, those that get other sizes."""
@@ -99,6 +101,22 @@ class Gradient:
     """The gradient of a linear resize of the last axes from ``sizes``; the source is the gradient of its result."""
 
     sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """``count`` boxes of pixels u8[h,w,3], each resized to planes f32[3,``sizes``], linear, and normalized."""
+
+    count: int
+    sizes: tuple[int, int]
+
+    def of(self, sizes: Sizes) -> npt.NDArray[np.int64]:
+        """Boxes y0, x0, y1, x1 of an image of such sizes, a quarter to a half of either side, anywhere."""
+        chosen = np.random.default_rng(self.count)
+        extent = np.array(sizes[:2])
+        size = np.maximum((extent * chosen.uniform(0.25, 0.5, (self.count, 2))).astype(np.int64), 1)
+        first = (chosen.random((self.count, 2)) * (extent - size)).astype(np.int64)
+        return np.concatenate([first, first + size], axis=1)
 
 
 @dataclass(frozen=True)
@@ -135,7 +153,7 @@ class Calls:
     by_plan: bool
 
 
-Task: TypeAlias = Move | Relayout | Convert | Normalize | Resize | Gradient | NewShapes | NewImages | Calls
+Task: TypeAlias = Move | Relayout | Convert | Normalize | Resize | Gradient | Boxes | NewShapes | NewImages | Calls
 
 
 def smaller(sizes: Sizes, call: int) -> tuple[int, int]:
@@ -162,6 +180,8 @@ def result_sizes(task: Task, sizes: Sizes) -> Sizes:  # noqa: PLR0911 - one for 
             return _replaced(sizes, task.axes(len(sizes)), task.sizes)
         case Gradient(inputs):
             return (*sizes[: len(sizes) - len(inputs)], *inputs)
+        case Boxes(number, made):
+            return number, sizes[2], *made
         case NewShapes():
             rows, columns = task.crop(sizes, 0)
             return columns, rows
@@ -178,7 +198,7 @@ def result_dtype(task: Task, dtype: str) -> str:
     match task:
         case Convert(name):
             return name
-        case Normalize():
+        case Normalize() | Boxes():
             return "f32"
         case _:
             return dtype
@@ -199,6 +219,9 @@ def useful_bytes(task: Task, src: TensorDesc) -> int:
             return useful_bytes(Resize(sizes, pixels=True), src)
         case Move() | NewShapes():
             read = written
+        case Boxes():
+            extents = np.diff(task.of(src.sizes).reshape(-1, 2, 2), axis=1)[:, 0]
+            read = int(np.minimum(extents, 2 * np.array(task.sizes)).prod(axis=1).sum()) * src.sizes[2]
         case Resize(sizes, mode, antialias):
             taps = {"nearest": 1, "linear": 2, "cubic": 4}[mode]
             reached = list(src.sizes)

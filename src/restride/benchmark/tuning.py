@@ -69,8 +69,12 @@ class Tuning:
         return best if self.total(choice, best) <= WORTH * self.total(choice, usual) else usual
 
 
-def tune(device: Device, edge: int = EDGE, rounds: int = ROUNDS) -> Tuning:
+def tune(
+    device: Device, edge: int = EDGE, rounds: int = ROUNDS, measured: Callable[[str], None] = lambda _: None
+) -> Tuning:
     """Measure every candidate beside the usual other choices. The choices of the runtime are as before in the end.
+
+    measured: called after each work, with its choice and name.
 
     Raises:
         DeviceError: two candidates have different results.
@@ -93,6 +97,7 @@ def tune(device: Device, edge: int = EDGE, rounds: int = ROUNDS) -> Tuning:
                 steps = _steps(device, runtime, candidates, _square(device, dtype, edge), operation, by_device)
                 for candidate, median in _medians(steps, rounds).items():
                     seconds[choice][candidate][name] = median
+                measured(f"{choice}: {name}")
     finally:
         runtime.limits = limits
     return Tuning(seconds, usual, by_device)

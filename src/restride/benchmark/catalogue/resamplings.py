@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from restride.benchmark.catalogue.scale import Scale
-from restride.benchmark.tasks import Gradient, Resize
+from restride.benchmark.tasks import Boxes, Gradient, Resize
 from restride.benchmark.workload import Goal, Rival, Workload
 
 _GROUP = "resampling"
@@ -57,6 +57,26 @@ def resamplings(scale: Scale) -> tuple[Workload, ...]:
             f"u8[{photo},3]",
             Resize(scale.thumbnail_sizes, antialias=True, pixels=True),
             (_PILLOW,),
+        ),
+        Workload(
+            "bilinear u8 1080p -> 224, like pillow",
+            _GROUP,
+            f"u8[{photo},3]",
+            Resize(scale.thumbnail_sizes, antialias=True, pixels=True, like="pillow"),
+            (_PILLOW,),
+        ),
+        Workload(
+            "bilinear u8 1080p -> 224, like opencv",
+            _GROUP,
+            f"u8[{photo},3]",
+            Resize(scale.thumbnail_sizes, pixels=True, like="opencv"),
+        ),
+        Workload(
+            "16 boxes of u8 pixels -> f32 16x3x224x224",
+            _GROUP,
+            f"u8[{photo},3]",
+            Boxes(16, scale.thumbnail_sizes),
+            (Goal("torch"), Goal("opencv")),
         ),
         Workload("antialiased f32 1080p -> 224", _GROUP, f"f32[1,3,{photo}]", smooth),
         Workload(

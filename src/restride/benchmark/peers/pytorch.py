@@ -11,6 +11,7 @@ from restride.benchmark.tasks import (
     MEAN,
     STD,
     Array,
+    Boxes,
     Convert,
     Gradient,
     Move,
@@ -118,11 +119,26 @@ class Torch:
                     return lambda t: interpolate(t, **options)
                 # A view of pixels as planes is torch's channels_last, and stays so.
                 return lambda t: interpolate(t.permute(2, 0, 1)[None], **options)[0].permute(1, 2, 0)
+            case Boxes():
+                return self._boxes(task)
             case Gradient(sizes):
                 backward = torch.ops.aten.upsample_bilinear2d_backward
                 return lambda t: backward(t, t.shape[-2:], (*t.shape[:-2], *sizes), False, None, None)
             case _:
                 return None
+
+    def _boxes(self, task: Boxes) -> Function:
+        torch = self._torch
+        mean = torch.tensor(MEAN, device=self._device).view(3, 1, 1)
+        factor = (1 / torch.tensor(STD, device=self._device)).view(3, 1, 1)
+
+        def made(t: Any) -> Any:
+            planes = t.permute(2, 0, 1)
+            crops = [planes[:, y0:y1, x0:x1].float() for y0, x0, y1, x1 in task.of(tuple(t.shape)).tolist()]
+            resized = [torch.nn.functional.interpolate(crop[None], task.sizes, mode="bilinear")[0] for crop in crops]
+            return torch.stack([each.sub_(mean).mul_(factor) for each in resized])
+
+        return made
 
     def _converted(self, task: Convert) -> Function:
         torch = self._torch

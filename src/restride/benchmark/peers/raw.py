@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
 from restride.benchmark import own
@@ -10,10 +10,10 @@ from restride.benchmark.offer import Absent, Offer
 from restride.benchmark.tasks import Array, NewImages, NewShapes
 from restride.benchmark.workload import Workload
 from restride.device import Device
+from restride.errors import DeviceTimeout
 from restride.kernel import KernelSpec
 from restride.runtime import Memory, Runtime
-from restride.runtime.interface import rounded
-from restride.runtime.loader import struct
+from restride.runtime.loader import TIMEOUT, struct
 from restride.runtime.vk_hold import VulkanMemory
 from restride.runtime.vulkan import VulkanRuntime
 
@@ -50,7 +50,7 @@ class Raw:
         ours.resident()
         if noting.has_copied:
             return None
-        return Offer(resident=_prerecorded(self._runtime, noting.submitted), result=ours.result)
+        return Offer(resident=_Prerecorded(self._runtime, noting.submitted), result=ours.result)
 
 
 class _Noting:
@@ -73,29 +73,44 @@ class _Noting:
         self._runtime.copy(*arguments)
 
 
-def _prerecorded(runtime: VulkanRuntime, submitted: _Submitted) -> Callable[[], None]:
-    """A function that submits one command buffer with all of it, barriers included, and waits.
+class _Prerecorded:
+    """One command buffer with all of it, barriers included: a call submits it and waits.
 
-    The runtime knows nothing of these submissions: whoever calls has waited for its own before.
+    The runtime knows nothing of these submissions: whoever calls has waited for its own before. What they use is the
+    runtime's, so they are recorded again when it gave something up.
     """
-    session = runtime._session  # noqa: SLF001 - what lies below the runtime is what is measured
-    queue, device = session.queue, session.device
-    vk, handle = device.vk, device.handle
-    with session.lock:
-        session.enter()
-        slot = queue.new_slot()
-        vk.vkBeginCommandBuffer(slot.command, struct("VkCommandBufferBeginInfo"))
-        for kernels, memories in submitted:
-            held = [memory for memory in memories if isinstance(memory, VulkanMemory)]
-            blocks, sizes = [memory.block for memory in held], [rounded(memory.nbytes) for memory in held]
-            dispatches = session.recorder.prepare(kernels, blocks, sizes, queue.submitted)
-            session.recorder.record(slot, dispatches)
-        queue.end(slot)
-        session.parameters.settle(queue.submitted, queue.completed)
 
-    def call() -> None:
-        vk.vkQueueSubmit(device.queue, 1, slot.submit, slot.fence)
-        vk.vkWaitForFences(handle, 1, slot.fences, 1, _LONGEST_WAIT)
-        vk.vkResetFences(handle, 1, slot.fences)
+    def __init__(self, runtime: VulkanRuntime, submitted: _Submitted) -> None:
+        self._session = runtime._session  # noqa: SLF001 - what lies below the runtime is what is measured
+        self._submitted = submitted
+        self._slot = self._session.queue.new_slot()
+        self._record()
 
-    return call
+    def __call__(self) -> None:
+        """Submit and wait.
+
+        Raises:
+            DeviceTimeout: it took ten seconds.
+        """
+        device, slot = self._session.device, self._slot
+        if self._forgotten != self._session.preparations.forgotten:
+            self._record()
+        device.vk.vkQueueSubmit(device.queue, 1, slot.submit, slot.fence)
+        if device.vk.vkWaitForFences(device.handle, 1, slot.fences, 1, _LONGEST_WAIT) == TIMEOUT:
+            raise DeviceTimeout(f"prerecorded work did not finish within {_LONGEST_WAIT // 10**9} s")
+        device.vk.vkResetFences(device.handle, 1, slot.fences)
+
+    def _record(self) -> None:
+        session = self._session
+        queue, vk, command = session.queue, session.device.vk, self._slot.command
+        with session.lock:
+            session.enter()
+            vk.vkBeginCommandBuffer(command, struct("VkCommandBufferBeginInfo"))
+            for kernels, memories in self._submitted:
+                held = [memory for memory in memories if isinstance(memory, VulkanMemory)]
+                blocks, sizes = [memory.block for memory in held], [memory.size for memory in held]
+                work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
+                session.recorder.record(self._slot, work.dispatches)
+            queue.end(self._slot)
+            session.parameters.settle(queue.submitted, queue.completed)
+            self._forgotten = session.preparations.forgotten
