@@ -71,7 +71,7 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
     if name.startswith("transpose_shared"):
         _transpose_shared(kernel, axes, windows)
     elif name.startswith("transpose"):
-        _transpose(kernel, axes, windows)
+        _transpose(kernel, axes, windows, parameters)
     elif name.startswith("strided"):
         _strided(kernel, axes, windows, name)
     elif name in ("pixels_to_planes", "planes_to_pixels"):
@@ -89,6 +89,9 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
 def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.ndarray], name: str) -> None:
     src_base, dst_base, _, _, lane_stride = kernel.push
     index = pieces(kernel, 512)
+    if axes:
+        neighbours, together = kernel.constants[:2]
+        assert not together or (neighbours and axes[0].size % 4 == 0)
     src, dst, _ = (index, index, []) if axes is None else walk(index, axes)
     width = int(name.rsplit("_", 1)[1]) // 8
     wide_src, out = (window[: len(window) // width * width].view(f"V{width}") for window in windows)
@@ -102,34 +105,56 @@ def _strided(kernel: KernelSpec, axes: list[TwinAxis] | None, windows: list[np.n
         put(windows[1].view(np.uint32), places.ravel(), np.ascontiguousarray(taken).view(np.uint32))
     elif "gather" in name:
         lanes = np.arange(4) * signed(lane_stride)
-        assert not kernel.constants[1] or (signed(lane_stride) == -1 and not ((src_base + src - 3) % 4).any())
+        assert not kernel.constants[2] or (signed(lane_stride) == -1 and not ((src_base + src - 3) % 4).any())
         taken = at(windows[0].view(np.uint32), signed(src_base) + src[:, None] + lanes)
         put(out, dst_base + dst, np.ascontiguousarray(taken).view("V16")[:, 0])
     else:
         put(out, dst_base + dst, at(wide_src, signed(src_base) + src))
 
 
-def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray]) -> None:
-    src_base, dst_base, a_size, b_size, a_src, b_dst, across = kernel.push
+def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray], rows: np.ndarray) -> None:
+    src_base, dst_base, a_size, b_size, a_src, b_dst, a_jump, b_jump, *group, per_across, per_along, indices = (
+        kernel.push
+    )
     _, bits, *aligned = kernel.shader.split("_")
     itemsize = int(bits) // 8
-    a_block = (16 if aligned or itemsize >= 4 else 8) // itemsize
-    assert kernel.groups[0] * (a_block << across) >= a_size
-    assert kernel.groups[1] * (16 // itemsize * 64 >> across) >= b_size
-    outer_src, outer_dst, _ = walk(np.arange(kernel.groups[2], dtype=np.int64), outer)
+    blocks = (16 if aligned or itemsize >= 4 else 8) // itemsize, 16 // itemsize
+    _blocks_once(kernel, (a_size, b_size, indices), (*blocks, 1), tuple(group), (per_across, per_along))
+    outer_src, outer_dst, _ = walk(np.arange(indices, dtype=np.int64), outer)
     a, b = np.meshgrid(np.arange(a_size), np.arange(b_size))
-    src = (src_base + outer_src[:, None, None] + a * a_src + b) % (1 << 32)
-    rows = (dst_base + outer_dst[:, None, None] + b * b_dst) % (1 << 32)
+    jumps = rows[4:8].reshape(2, 2)
+    along_a, along_b = (
+        number * step + (divide(number, tuple(jump)) * by if is_split else 0)
+        for number, step, by, jump, is_split in zip(
+            (a, b), (a_src, b_dst), (a_jump, b_jump), jumps, kernel.constants[:2], strict=True
+        )
+    )
+    src = (src_base + outer_src[:, None, None] + along_a + b) % (1 << 32)
+    starts = (dst_base + outer_dst[:, None, None] + along_b) % (1 << 32)
     if aligned:
-        steps = [a_size, b_size, a_src, b_dst, *outer_src, *outer_dst, src_base, dst_base]
-        assert not any(int(step) * itemsize % 16 for step in steps)
+        assert not any((steps * itemsize % 16).any() for steps in (src[..., :: blocks[1], :], starts))
+        assert (a_size % blocks[0], b_size % blocks[1]) == (0, 0)
     # Whole words of a row: from the first that begins in it to the last that ends in it.
     lanes = max(4 // itemsize, 1)
-    dst = rows + a
+    dst = starts + a
     first = dst // lanes * lanes
-    whole = (first >= rows) & (first + lanes <= rows + a_size)
+    whole = (first >= starts) & (first + lanes <= starts + a_size)
     source, target = (by_elements(window, np.dtype(f"u{itemsize}")) for window in windows)
     put(target, dst[whole], at(source, src[whole]))
+
+
+def _blocks_once(
+    kernel: KernelSpec, sizes: tuple[int, ...], block: tuple[int, ...], group: tuple[int, ...], parts: tuple[int, ...]
+) -> None:
+    """Every block has one invocation. group: blocks along a, b and the outer axes; parts: 2^16 by the first two."""
+    lane = np.arange(64)
+    row = lane * parts[0] >> 16
+    box = row * parts[1] >> 16
+    places = np.stack([box, row - box * group[1], lane - row * group[0]])[:, box < group[2]]
+    assert places.T.tolist() == [list(place) for place in product(*map(range, reversed(group)))]
+    for size, along, blocks, groups in zip(sizes, block, group, kernel.groups, strict=True):
+        surplus = groups * blocks * along - size
+        assert surplus in range(blocks * along)
 
 
 def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray]) -> None:
@@ -265,7 +290,7 @@ def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> 
 def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
     """convert.comp with FOURS: four neighbours of the destination in each plane, by loads and stores of whole words."""
     push = ScaledPush(*kernel.push)
-    steps, planes, is_run, _, is_aligned = kernel.constants[5:10]
+    steps, planes, is_run, _, is_aligned, in_row, loads_row = kernel.constants[5:12]
     assert 1 < planes <= 4 if "planes" in kernel.shader else planes == 1
     src, dst, coordinates = walk(pieces(kernel, 512), axes)
     pairs = pair_places(kernel, axes, coordinates, len(dst))
@@ -282,6 +307,17 @@ def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) 
     made = dst + plane * push.plane_stride + lane
     assert not is_aligned or not (made[..., 0] % 4).any()
     assert is_aligned or kernel.constants[0] >= 32
+    if in_row:
+        assert kernel.constants[1]
+        for offsets, step in ((taken, axes[0].src), (made, axes[0].dst), *((start, 0) for start in pairs)):
+            by_invocation = offsets.reshape(-1, 4, *offsets.shape[1:])
+            assert not ((np.diff(by_invocation, axis=1) - step) % (1 << 32)).any()
+    if loads_row:
+        width = kernel_types(kernel)[0].itemsize
+        assert (in_row, is_run) == (1, 1)
+        assert width <= 2
+        assert width * planes <= 4
+        assert not (first[::4] % 16).any()
     its_pairs = [
         np.broadcast_to(start[:, None, None] + plane * by_plane + lane * along_four, made.shape).ravel() % (1 << 32)
         for start, by_plane, along_four in (

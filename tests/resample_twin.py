@@ -25,6 +25,7 @@ ROWS = 8
 MOST_TAPS = 4
 MOST_CHANNELS = 4
 MOST_UNROLLED = 8
+MOST_IN_RUN = 8
 GRADIENT = 4
 
 
@@ -34,7 +35,7 @@ def run_resample(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndar
     if shader == "resample":
         dst, coordinates = destination(kernel, axes)
         _put_resampled(kernel, windows, axes, coordinates, dst, parameters)
-    elif shader == "resample_rows":
+    elif shader in ("resample_rows", "resample_runs"):
         _rows(kernel, axes, windows, parameters)
     elif shader == "resample_along":
         _along(kernel, axes, windows, parameters)
@@ -162,13 +163,13 @@ def _place(kernel: KernelSpec, words: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """resample_rows.comp: pieces of a row, blocks of eight rows, and the axes outside the rows."""
+    """resample_rows.comp, in both its forms: pieces of a row, blocks of eight rows, and the axes outside the rows."""
     bits, elements = kernel.constants[:2]
     position, tabled, *_, along_axis_0, group = kernel.constants[7:15]
     row = axes[position]
     assert kernel.push[4] == -(-row.size // ROWS)
     assert elements * bits >= 32
-    _check_taps(kernel, axes)
+    _check_taps(kernel, axes, parameters)
     assert tabled == sum(1 << k for k, axis in enumerate(axes) if axis.table)
     piece, block, outer = _place(kernel, parameters)
     # Of every invocation its lanes, and of these its rows.
@@ -195,7 +196,9 @@ def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], p
     coordinates = [np.broadcast_to(each[..., None], is_row.shape) for each in coordinates]
     coordinates[position] = np.broadcast_to(of_row, is_row.shape)
     chosen = [each[is_row] for each in coordinates]
-    if not group:
+    if kernel.shader == "resample_runs":
+        _check_runs(kernel, axes[0], parameters)
+    if not group or kernel.shader == "resample_runs":
         _put_resampled(kernel, windows, axes, chosen, dst[is_row], parameters)
         return
     source = by_elements(windows[0], kernel_types(kernel)[0])
@@ -203,19 +206,33 @@ def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], p
     put_made(kernel, windows[1], at(source, taken), dst[is_row], pair_places(kernel, axes, chosen, len(taken)))
 
 
-def _check_taps(kernel: KernelSpec, axes: list[TwinAxis]) -> None:
+def _check_taps(kernel: KernelSpec, axes: list[TwinAxis], words: np.ndarray) -> None:
     """The taps that are compiled in are those of the tables: of the row axis, and of the slots inside."""
     position, _, taps, taps_0, taps_1, axis_1 = kernel.constants[7:13]
     slots = kernel.constants[6] & 3
     inside = {axis.slot: k for k, axis in enumerate(axes) if axis.table and k != position}
-    assert 1 <= min(taps, taps_0, taps_1) <= max(taps, taps_0, taps_1) <= MOST_TAPS
     if not slots:
-        assert taps == 1
+        row, times = axes[position], taps_0
+        moved = np.arange(row.size) // times * row.src % (1 << 32)
+        assert taps == taps_1 == 1
+        assert times == 1 or (words[4 * row.table + np.arange(row.size)] == moved).all()
         return
+    assert 1 <= min(taps, taps_0, taps_1) <= max(taps, taps_0, taps_1) <= MOST_TAPS
     assert (axes[position].taps, axes[position].slot) == (taps, slots - 1)
     assert sorted(inside) == list(range(slots - 1))
     assert slots < 2 or axes[inside[0]].taps == taps_0
     assert slots < 3 or (axes[inside[1]].taps, inside[1]) == (taps_1, axis_1)
+
+
+def _check_runs(kernel: KernelSpec, axis: TwinAxis, words: np.ndarray) -> None:
+    """runs.glsl: every piece finds what its neighbours read in its run."""
+    elements, along_axis_0, group = kernel.constants[1], *kernel.constants[13:15]
+    assert elements in (1, 2, 4, 8)
+    assert along_axis_0
+    assert (axis.slot, axis.src) == (0, 1)
+    assert not axis.size % elements
+    first = _row(kernel, words, axis, np.arange(axis.size))[1].astype(np.int32).reshape(-1, elements)
+    assert (np.ptp(first, axis=1) + axis.taps).max() <= group <= MOST_IN_RUN
 
 
 def _from_groups(

@@ -14,14 +14,15 @@ from random_layouts import random_layout
 from restride.arithmetic import ROUNDINGS
 from restride.conformance import Case, catalogue
 from restride.conformance.operations import require_valid
+from restride.conformance.parameters import PARAMETERS, SCALES
 from restride.conformance.setting import prepare
-from restride.conformance.spelling import PARAMETERS, SCALES
 from restride.conformance.view_steps import Call, Index, Span, View
 from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError
 from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES
 from restride.views import index
+from restride.yuv import FORMATS, MATRICES
 
 CANONICAL = [
     "reorder f32[2,3]{1,0} -> f32[2,3]{0,1} seed=1",
@@ -55,6 +56,7 @@ CANONICAL = [
     "resample f32[7]{0} -> f32[4]{0} mode=cubic scales=(2/3) cubic_a=-0.5 exclude_outside=yes extrapolation_value=-7.5",
     "resample f32[7]{0} -> f32[4]{0} mode=area input_offsets=(-1/3) output_offsets=(1e-20) recompute_scale_factor=yes",
     "resample_backward f32[8,8]{1,0} -> bf16[4,3]{1,0} mode=area out=new seed=1",
+    "yuv_to_rgb u8[9,8]{1,0} -> u8[6,8,3]{2,1,0} format=i420 matrix=bt709 full_range=yes data=image",
     "reorder f32[6]{0} -> s8[6]{0} dst_scale=0.1 dst_zero_point=-3 rounding=half_away rounds_first=yes out=new",
 ]
 
@@ -227,6 +229,23 @@ def random_case(choose: random.Random) -> Case:
             *((name, value) for name, value in arithmetic() if name != "group_sizes"),
         ),
         "resample_backward": sampling,
+        "yuv_to_rgb": lambda: (
+            ("format", choose.choice(tuple(FORMATS))),
+            ("matrix", choose.choice(MATRICES)),
+            ("full_range", choose.choice(("no", "yes"))),
+            *choose.choice(((), (("like", "opencv"),))),
+        ),
+        "crop_resize": lambda: (
+            (
+                "boxes",
+                tuple(choose.choice((2, 0.5, Fraction(1, 3), -7)) for _ in range(4 * choose.randint(1, 8))),
+            ),
+            *((name, value) for name, value in sampling() if name in ("axes", "mode", "coordinates", "antialias")),
+            ("flip", choose.choice(("none", "both", "none,vertical"))),
+            ("fill", tuple(choose.choice((0, 7, 0.5)) for _ in range(choose.randint(1, 4)))),
+            *choose.choice(((), (("letterbox", "center"),), (("images", several(0, 9)), ("units", "normalized")))),
+            *((name, value) for name, value in arithmetic() if name not in ("group_sizes", "sum_scale")),
+        ),
     }
     source: list[tuple[str, object]] = []
     if src.numel < 1 << 40 and choose.random() < 0.5:

@@ -20,10 +20,13 @@ from restride.conformance import CATALOGUES, Case, catalogue, read_cases
 from restride.conformance.catalogue import NESTED
 from restride.conformance.family import FAMILIES, STRIDED, WHOLE, family
 from restride.conformance.operations import is_in_place
+from restride.conformance.parameters import PARAMETERS, SCALES
 from restride.conformance.scale_values import is_arithmetic
 from restride.conformance.setting import mistrusted, prepare
-from restride.conformance.spelling import PARAMETERS, SCALES
 from restride.conformance.view_steps import Call, Index, Span
+from restride.crops.boxes import FLIPS, UNITS
+from restride.crops.letterbox import PLACES
+from restride.crops.run import CROPPED_TYPES
 from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
@@ -50,8 +53,8 @@ def test_each_catalogue_contains_the_one_before_and_has_its_size() -> None:
     smoke, ci, full = (CASES[name] for name in NESTED)
     assert ci[: len(smoke)] == smoke
     assert full[: len(ci)] == ci
-    assert 200 <= len(smoke) <= 550
-    assert 4000 <= len(ci) <= 16_000
+    assert 200 <= len(smoke) <= 600
+    assert 4000 <= len(ci) <= 17_000
     assert 15_000 <= len(full) <= 50_000
 
 
@@ -165,8 +168,42 @@ def test_other_seeds_prove_as_much(seed: int) -> None:
         assert not mistrusted(other, prepare(other)), other
 
 
+LAYOUT_OPS = tuple(op for op in PARAMETERS if op not in ("crop_resize", "yuv_to_rgb"))
+"""Operations whose kernels have every layout; what the others cannot read or write goes through a reorder."""
+
+
+class TestCrops:
+    CASES = tuple(case for case in CI if case.op == "crop_resize")
+
+    def test_every_word_of_each_mode(self) -> None:
+        for mode in MODES:
+            of_it = [case for case in self.CASES if case["mode"] == mode]
+            assert {case["letterbox"] for case in of_it} >= {None, "center"}
+            assert {case["units"] for case in of_it} == ({"pixels"} if mode == "area" else set(UNITS))
+            assert {word for case in of_it for word in case.word("flip").split(",")} >= {"none", "both"}
+            assert {case["images"] is None for case in of_it} == {True, False}
+        assert {case["letterbox"] for case in self.CASES} == {None, *PLACES}
+        assert {word for case in self.CASES for word in case.word("flip").split(",")} == set(FLIPS)
+        assert {(case["mode"], case["antialias"]) for case in self.CASES} >= {("linear", "yes"), ("cubic", "yes")}
+
+    def test_every_element_type(self) -> None:
+        moved = {case.src.dtype.name for case in self.CASES if case["mode"] == "nearest"}
+        assert moved == set(DTYPES)
+        for mode in ("linear", "cubic", "area"):
+            summed = {case.src.dtype.name for case in self.CASES if case["mode"] == mode}
+            assert summed == set(CROPPED_TYPES)
+
+    def test_every_kind_of_layout(self) -> None:
+        for side in ("src", "dst"):
+            assert {family(getattr(case, side)) for case in self.CASES} >= {*STRIDED, "tiled", "blocked"} - {
+                "interleaved" if side == "src" else ""
+            }
+        assert {case["out"] for case in self.CASES} == {None, "new", "default", "any", "NHWC"}
+        assert any(case.view is not None for case in self.CASES)
+
+
 class TestCoverage:
-    @pytest.mark.parametrize("op", PARAMETERS)
+    @pytest.mark.parametrize("op", LAYOUT_OPS)
     def test_every_element_type(self, op: str) -> None:
         types = set(GRADIENT_TYPES if op == "resample_backward" else DTYPES)
         for side in ("src", "dst"):
@@ -185,7 +222,7 @@ class TestCoverage:
     @pytest.mark.parametrize("op", ["resample", "resample_backward"])
     def test_every_rule_of_every_mode(self, op: str) -> None:
         """Coordinates with rules of nearest, with filters that are widened or not, and with what lies outside."""
-        cases = [case for case in CI if case.op == op]
+        cases = [case for case in CI if case.op == op and case["like"] is None]
         nearest = {(case["coordinates"], case["nearest"]) for case in cases if case["mode"] == "nearest"}
         assert nearest >= set(product(COORDINATES, NEAREST_RULES))
         filters = {
@@ -217,12 +254,12 @@ class TestCoverage:
         steps = {name for case in cases for name in (*SCALES, "sum_scale") if case[name] is not None}
         assert steps == {*SCALES, "sum_scale"}
 
-    @pytest.mark.parametrize("op", PARAMETERS)
+    @pytest.mark.parametrize("op", LAYOUT_OPS)
     def test_every_rank(self, op: str) -> None:
         ranks = {len(case.viewed) for case in CI if case.op == op}
         assert ranks >= set(range(0 if op == "reorder" else 1, 9))
 
-    @pytest.mark.parametrize("op", PARAMETERS)
+    @pytest.mark.parametrize("op", LAYOUT_OPS)
     @pytest.mark.parametrize("width", [1, 2, 4, 8])
     def test_every_pair_of_strided_families(self, op: str, width: int) -> None:
         """No destination is a broadcast, and no window is empty."""
@@ -241,7 +278,7 @@ class TestCoverage:
         wanted = set(product(FAMILIES[:-1], (*STRIDED, *WHOLE, "view of tiles")))
         assert pairs >= wanted, wanted - pairs
 
-    @pytest.mark.parametrize("op", PARAMETERS)
+    @pytest.mark.parametrize("op", LAYOUT_OPS)
     @pytest.mark.parametrize("name", ["smoke", "ci"])
     def test_every_family_of_tiles_on_both_sides(self, name: str, op: str) -> None:
         of_op = [case for case in CASES[name] if case.op == op]
@@ -272,7 +309,7 @@ class TestCoverage:
         boxes = {case.dst.blocking is not None and case.dst.blocking.box is None for case in tiled}
         assert boxes == {True, False}
 
-    @pytest.mark.parametrize("op", PARAMETERS)
+    @pytest.mark.parametrize("op", LAYOUT_OPS)
     def test_every_size_about_a_boundary(self, op: str) -> None:
         """As the size of a copy, of a window, and of both sides of a resampling."""
         of_op = [case for case in CI if case.op == op]
@@ -307,7 +344,7 @@ class TestCoverage:
             assert {case.dst.offset % places for case in narrow if case.op == case_op} == set(range(places))
             assert {case.src.offset % places for case in narrow if case.op == case_op} == set(range(places))
 
-    @pytest.mark.parametrize("op", PARAMETERS)
+    @pytest.mark.parametrize("op", LAYOUT_OPS)
     def test_views_of_every_kind(self, op: str) -> None:
         steps = [step for case in CI if case.op == op and case.view for step in case.view.steps]
         assert {step.method for step in steps if isinstance(step, Call)} == {"permute", "broadcast_to", "reshape"}
@@ -316,7 +353,7 @@ class TestCoverage:
         assert any(isinstance(item, Span) and (item.step or 1) < 0 for item in items)
         assert any(case.view and len(case.view.steps) >= 3 for case in CI if case.op == op)
 
-    @pytest.mark.parametrize("op", PARAMETERS)
+    @pytest.mark.parametrize("op", LAYOUT_OPS)
     @pytest.mark.parametrize("name", ["smoke", "ci"])
     def test_destinations_of_every_kind(self, name: str, op: str) -> None:
         kinds = {case["out"] for case in CASES[name] if case.op == op}
@@ -435,15 +472,18 @@ def test_every_shader_module_is_reached(name: str) -> None:
 
 
 def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
-    """Pixels of any channels, taps that are a loop, fours put together; groups and elements of any width."""
-    channels, groups, loops, fours = set(), set(), set(), set()
+    """Pixels of any channels, taps that are a loop, fours put together; groups, runs and elements of any width."""
+    channels, groups, loops, fours, runs, repeats = set(), set(), set(), set(), set(), set()
     for case in CI:
         if not case.op.startswith("resample"):
             continue
         for kernel in kernels_of(case):
             if kernel.shader == "resample_along":
                 channels.add(kernel.constants[11])
+            elif kernel.shader == "resample_runs":
+                runs.add((kernel.constants[1], kernel.constants[2], kernel.constants[6] & 3))
             elif kernel.shader == "resample_rows" and kernel.constants[14]:
+                repeats.add(kernel.constants[10] > 1)
                 source = DTYPES[list(ELEMENT_TYPES)[kernel.constants[2]]].itemsize
                 groups.add((source, source * kernel.constants[14]))
             if kernel.shader in ("resample_along", "resample_across"):
@@ -455,6 +495,8 @@ def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
     assert groups >= {(1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16)}
     assert loops == set(product(("resample_along", "resample_across"), (False, True)))
     types = [list(ELEMENT_TYPES).index(name) for name in ("u8", "f16", "f32")]
+    assert runs >= set(product((4, 8), types, (2, 3)))
+    assert repeats == {False, True}
     assert fours >= set(product(("resample_along", "resample_across"), types, (False, True)))
 
 

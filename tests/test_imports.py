@@ -51,8 +51,8 @@ ALL_IMPORTS = {name: imported(name, inside_functions=True) for name in FILES}
 
 # Data flows one way: a module may import those of earlier lines, and a package its own.
 LAYERS = (
-    ("errors",),
-    ("choices", "dtypes", "integers"),
+    ("errors", "recent"),
+    ("choices", "dtypes", "integers", "presets", "progress", "yuv"),
     ("equation", "kernel"),
     ("desc",),
     ("scales",),
@@ -64,13 +64,16 @@ LAYERS = (
     ("runtime", "steps"),
     ("device",),
     ("tensor",),
-    ("destination", "remembered"),
-    ("arrays",),
+    ("destination",),
+    ("arrays", "remembered"),
     ("planned",),
     ("ops", "interpolation"),
     ("resample_plans",),
     ("resampling",),
-    ("quantization", "plans", "compat"),
+    ("quantization", "plans", "compat", "video"),
+    ("crops",),
+    ("cropping",),
+    ("preprocess",),
     ("drawing",),
 )
 

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,13 @@ def test_a_fault_occurs_once_in_its_file(fault):
     text = (ROOT / fault.file).read_text(encoding="utf-8")
     assert fault.plant(text) != text
     assert fault.run.split()[0] in ("smoke", "ci")
+
+
+def test_the_table_has_a_row_of_every_fault_and_no_other():
+    page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    rows = mutate.rows_of(page, FAULTS)
+    assert [fault.name for fault in FAULTS if fault.name not in rows] == [], "python tools/mutate.py --new --write FILE"
+    assert page.endswith(mutate.table(rows.values())), "rows of faults that are no more: --new --write takes them out"
 
 
 def test_there_are_many_faults_with_names_of_their_own():
@@ -125,3 +133,25 @@ def test_survivors_lead_the_table_and_the_exit_code(monkeypatch, tmp_path, capsy
     assert mutate.main([]) == 2, "the control fails"
     assert "prove nothing" in capsys.readouterr().err
     assert mutate.main(["--only", FAULTS[0].name]) == 0, "without controls"
+
+
+def test_some_faults_are_written_beside_the_rows_of_the_others(monkeypatch, tmp_path):
+    first, second, third = faults = [replace(FAULT, name=name) for name in ("first", "second", "third")]
+    gone, changed = replace(FAULT, name="gone"), replace(second, run="smoke")
+    old = [mutate.row(mutate.Trial(fault, 1, 5, 2.0, "old", "FAILED")) for fault in (gone, changed, third, first)]
+    path = tmp_path / "page.md"
+    path.write_text(f"# A page\n\n## What the cases catch\n\n{mutate.table(old)}")
+    monkeypatch.setattr(mutate, "read_faults", lambda: faults)
+    tried = []
+
+    def trial(fault, *_):
+        tried.append(fault.name)
+        return mutate.Trial(fault, 1, 7, 1.0, "new", "FAILED")
+
+    monkeypatch.setattr(mutate, "try_fault", trial)
+    assert mutate.main(["--new", "--write", str(path)]) == 0
+    assert mutate.main(["--only", "third", "--write", str(path)]) == 0
+    assert tried == ["second", "third"], "the row of the second is of another way of running"
+    rows = [line.split(" | ") for line in path.read_text().splitlines() if line.startswith("| ")][2:]
+    cases = [("| first", "FAILED: `old`"), ("| second", "FAILED: `new`"), ("| third", "FAILED: `new`")]
+    assert [(cells[0], cells[4]) for cells in rows] == cases

@@ -126,7 +126,10 @@ def test_fewer_kernels_to_choose_from_move_the_same_bytes(problem, widest, short
         ("f32[64,64]{1,0}", "f32[64,64]{1,0}", "run_copy_128"),
         ("f32[7]{0}", "f32[7]{0}", "run_copy_32"),
         ("f32[64,128]{1,0}", "f32[64,128]{0,1}", "transpose_32_aligned"),
-        ("f32[64,127]{1,0}", "f32[64,127]{0,1}", "transpose_32"),
+        ("f32[63,127]{1,0}", "f32[63,127]{0,1}", "transpose_32"),
+        ("f32[64,127]{1,0}", "f32[64,127]{0,1}", "strided_gather_128"),
+        ("f32[63,128]{1,0}", "f32[63,128]{0,1}", "strided_scatter_128"),
+        ("f32[2052,127]{1,0}", "f32[2052,127]{0,1}", "transpose_32"),  # would gather from too many rows
         ("f32[2,5,8]{1,2,0}", "f32[2,5,8]{2,1,0}", "strided_gather_128"),
         ("f32[3,5,2]{2,1,0}", "f32[3,5,2]{2,0,1}", "strided_copy_64"),
         ("f32[3,5,4]{2,1,0}", "f32[3,5,4]{2,0,1}", "strided_copy_128"),
@@ -249,6 +252,50 @@ def test_what_rows_of_a_transpose_have_outside_whole_words_goes_by_elements(src,
     assert transposed.shader.startswith("transpose")
     assert [kernel.shader for kernel in others] == ["element_copy"] * len(ends)
     assert [kernel.push[2] for kernel in others] == [257 * end for end in ends]
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "shader", "jumps", "group"),
+    [
+        ("f32[6,8,8,6]", "f32[6,8,8,6]{0,1,2,3}", "transpose_32_aligned", (1, 1), (12, 5, 1)),
+        ("f32[64,3,4,6]", "f32[64,3,4,6]{0,1,2,3}", "transpose_32_aligned", (0, 1), (16, 4, 1)),
+        ("f64[6,4,3,64]", "f64[6,4,3,64]{0,1,2,3}", "transpose_64_aligned", (1, 0), (12, 5, 1)),
+        ("u8[6,4,3,64]", "u8[6,4,3,64]{0,1,2,3}", "transpose_8", (1, 0), (3, 4, 3)),  # 24 bytes are whole words
+        ("u8[37,16,8]", "u8[37,16,8]{1,2,0}", "transpose_8", (0, 0), (2, 1, 32)),
+        ("f32[37,16,8]", "f32[37,16,8]{1,2,0}", "transpose_32_aligned", (0, 0), (4, 2, 8)),
+        ("f32[160,160,160]", "f32[160,160,160]{0,1,2}", "transpose_32_aligned", (0, 0), (20, 3, 1)),
+        ("f16[64,3,4,6]{strides=(-72,-24,-6,-1),offset=4607}", "f16[64,3,4,6]{0,1,2,3}", "transpose_16_aligned", (1, 1),
+         (16, 3, 1)),
+    ],
+)  # fmt: skip
+def test_groups_of_transposes_are_full(src, dst, shader, jumps, group):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    kernels = copy_kernels(src, dst, ROOMY)
+    assert [kernel.shader for kernel in kernels] == [shader]
+    assert kernels[0].constants[:2] == jumps
+    assert kernels[0].push[8:11] == group
+    if src.nbytes < 1 << 20:
+        source = np.random.default_rng(3).integers(0, 256, src.nbytes, np.uint8)
+        result = np.zeros(dst.nbytes, np.uint8)
+        run(kernels, source, result)
+        np.testing.assert_array_equal(bytes_at(result, dst), bytes_at(source, src))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "first"),
+    [
+        ("f32[8,16,1024,64]", "f32[8,16,1024,64]{3,1,2,0}", [16, 1, 1]),
+        ("f32[5,3,8,7]", "f32[5,3,8,7]{0,2,3,1}", [4, 7, 5]),  # of 8, whose steps are 7 and 5
+        ("f32[7,8,69]", "f32[7,8,69]{2,0,1}", None),  # the only multiple of four has steps of 69 and 483
+        ("f32[7,9,5]", "f32[7,9,5]{2,0,1}", None),
+    ],
+)
+def test_pieces_of_an_invocation_lie_along_one_axis(src, dst, first):
+    (kernel,) = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
+    words = np.frombuffer(kernel.parameters, np.uint32).tolist()
+    assert kernel.shader.startswith("strided_copy")
+    assert kernel.constants[1] == (first is not None)
+    assert words[8:11] == first or first is None
 
 
 def test_elements_of_16_bytes_have_no_transpose():

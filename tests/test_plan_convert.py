@@ -192,6 +192,47 @@ def test_fours_of_whole_words_may_begin_anywhere(dst):
 
 
 @pytest.mark.parametrize(
+    ("src", "dst", "in_row"),
+    [
+        ("u8[3,32]{strides=(48,1),offset=16}", "f32[3,32]", (1, 1)),
+        ("s16[3,32]{strides=(48,1),offset=16}", "f32[3,32]", (1, 1)),
+        ("u8[3,32]{strides=(36,1),offset=4}", "f32[3,32]", (1, 0)),  # rows begin between 16 bytes
+        ("u8[3,32]{strides=(33,-1),offset=31}", "f32[3,32]", (1, 0)),  # no run
+        ("s32[3,32]", "f32[3,32]", (1, 0)),  # words
+        ("u8[3,20]{strides=(48,1),offset=16}", "f32[3,20]", (0, 0)),  # a row ends with one four
+        ("u8[3,16,3]", "f32[3,16,3]{1,0,2}", (1, 1)),
+        ("s16[3,16,3]", "f32[3,16,3]{1,0,2}", (1, 0)),  # 24 words at once
+    ],
+)
+def test_four_fours_of_a_row_are_found_together(src, dst, in_row):
+    assert only(planned(src, dst, src_scale=3))[1].constants[10:12] == in_row
+    assert only(planned(src, dst, GPU, src_scale=3))[1].constants[10:12] == (0, 0)
+
+
+def test_fours_with_pairs_of_their_own_are_found_each_by_itself():
+    for scale, in_row in ((np.arange(1, 33), (0, 0)), (np.arange(1, 4).reshape(3, 1), (1, 1))):
+        assert only(planned("u8[3,32]", "f32[3,32]", src_scale=scale))[1].constants[10:12] == in_row
+
+
+@pytest.mark.parametrize(
+    ("src", "arguments", "is_normal"),
+    [
+        ("u8", {"dst_scale": 255}, True),
+        ("s64", {"dst_scale": 1e-18, "dst_zero_point": 0.5}, True),
+        ("s8", {"dst_scale": np.linspace(-1e18, 1e18, 12)}, True),
+        ("u8", {"dst_scale": 1e-30}, False),
+        ("u8", {"dst_scale": np.geomspace(1, 1e30, 12)}, False),
+        ("f16", {"dst_scale": 255}, False),
+        ("u8", {"src_scale": 3, "dst_scale": 255}, False),
+        ("u8", {"dst_scale": 255, "sum_scale": 0.5}, False),
+        ("u8", {"src_scale": 255}, False),
+    ],
+)
+def test_integers_divided_by_ordinary_scales_leave_out_what_is_not_normal(src, arguments, is_normal):
+    assert only(planned(f"{src}[6,12]", "f32[6,12]", **arguments))[1].constants[4] == 4 + 16 * is_normal
+
+
+@pytest.mark.parametrize(
     ("dst", "shaders"), [("f32", ["convert_planes", "convert_elements"]), ("f16", ["convert_elements"])]
 )
 def test_planes_of_an_odd_size_are_cut_where_their_last_four_ends(dst, shaders):

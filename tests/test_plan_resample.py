@@ -66,14 +66,14 @@ def chosen(src: str, dst: str, choice: Choice = WIDENED, axes: tuple[int, ...] |
 def test_rows_are_the_worked_example():
     made = by_rows(problem("u8[3,224,224]", "u8[3,1080,1920]", LINEAR), ROOMY)
     assert (made.shader, made.total, made.first, made.lane_stride, made.owned) == (
-        "resample_rows",
-        194_400,
-        480,
+        "resample_runs",
+        97_200,
+        240,
         135,
-        4,
+        8,
     )
-    # The rows are axis 1, axes 0 and 1 have tables, of two taps each; no slot 1 inside; along axis 0, and no groups.
-    assert made.axes == (1, 3, 2, 2, 2, 0, 1, 0)
+    # The rows are axis 1, axes 0 and 1 have tables, of two taps each; no slot 1 inside; along axis 0, runs of three.
+    assert made.axes == (1, 3, 2, 2, 2, 0, 1, 3)
 
 
 def test_taps_are_the_worked_example():
@@ -283,8 +283,75 @@ def test_neighbours_that_are_no_group(src, dst):
     assert (0, *chosen(src, dst, NEAREST).axes)[-1] == 0
 
 
-def test_elements_with_weights_are_no_group():
-    assert chosen("f32[8,16]", "f32[16,32]", LINEAR).axes[7] == 0
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "times"),
+    [
+        ("f32[8,16]", "f32[16,32]", NEAREST, 2),
+        ("f32[8,16]", "f32[24,16]", NEAREST, 3),
+        ("f32[5,16]", "f32[45,20]", NEAREST, 9),  # more than a block
+        ("f32[8,16]", "f32[16,32]", Choice("nearest", coordinates="asymmetric"), 1),  # halves go up: 0 1 1 2 2
+        ("f32[8,16]", "f32[20,32]", NEAREST, 1),
+        ("f32[8,16]", "f32[4,32]", NEAREST, 1),
+        ("f32[1,16]", "f32[4,32]", NEAREST, 1),
+        ("f32[8,16]", "f32[16,32]{strides=(-32,1),offset=480}", NEAREST, 1),  # from the last row on
+    ],
+)
+def test_rows_that_are_repeated(src, dst, choice, times):
+    assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
+    assert chosen(src, dst, choice).axes[3] == times
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "elements", "run"),
+    [
+        ("f32[8,16]", "f32[16,32]", LINEAR, 8, 6),  # -1 to 4, at the edge the first of them twice
+        ("f32[8,16]", "f32[16,64]", LINEAR, 8, 4),
+        ("f32[8,16]", "f32[16,36]", LINEAR, 4, 4),  # 36 is no multiple of eight
+        ("f32[8,4]", "f32[16,8]", LINEAR, 4, 3),  # one piece of eight would be a row
+        ("f32[8,16]", "f32[16,64]", Choice("cubic"), 8, 6),
+        ("f32[8,32]", "f32[16,48]", LINEAR, 8, 7),
+        ("u8[8,16]", "u8[16,32]", LINEAR, 8, 6),
+        ("u8[8,32]", "u8[16,36]", LINEAR, 4, 5),
+        ("u8[8,16]", "f32[16,31]", Choice("cubic"), 1, 4),  # four taps in two words
+        ("f32[3,8,16]", "f32[6,16,32]", LINEAR, 8, 6),
+    ],
+)
+def test_runs_that_neighbours_read(src, dst, choice, elements, run):
+    made = chosen(src, dst, choice)
+    assert (made.shader, made.owned, made.axes[6:]) == ("resample_runs", elements, (1, run))
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice", "elements"),
+    [
+        ("f32[8,160]", "f32[16,32]", LINEAR, 4),
+        ("f32[8,192]", "f32[16,32]", LINEAR, 2),  # four neighbours reach over 72 bytes
+        ("f32[8,96]{strides=(192,2)}", "f32[16,32]", LINEAR, 2),
+        ("u8[8,192]", "f32[16,32]", LINEAR, 4),
+        ("f16[8,384]", "f16[16,32]", LINEAR, 2),
+        ("u8[8,768]", "u8[16,32]", LINEAR, 4),  # a word
+        ("f32[8,192]", "f32[16,32]", NEAREST, 4),
+    ],
+)
+def test_neighbours_that_read_far_apart_are_fewer(src, dst, choice, elements):
+    assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
+    made = chosen(src, dst, choice)
+    assert (made.shader, made.owned) == ("resample_rows", elements)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst"),
+    [
+        ("f32[8,16]{strides=(32,2)}", "f32[16,32]"),  # elements apart
+        ("f32[8,16]{strides=(16,-1),offset=15}", "f32[16,32]"),
+        ("f32[8,48]", "f32[16,32]"),  # six elements, a quarter fewer than eight
+        ("f32[8,16]", "f32[16,31]"),  # elements one by one
+        ("u8[8,64]", "u8[16,16]"),  # fourteen
+        ("f32[4,8,16]{1,2,0}", "f32[8,16,32]{1,2,0}"),  # sums along axis 0 are the second
+    ],
+)
+def test_what_shares_no_run(src, dst):
+    assert chosen(src, dst, LINEAR).shader != "resample_runs"
 
 
 @pytest.mark.parametrize(
@@ -468,8 +535,10 @@ def test_four_neighbours_are_what_elements_are(types):
 def test_blocks_of_rows_are_what_elements_are(types, src, dst, choice):
     src_type, dst_type = types[1:] * 2 if choice is NEAREST else types
     (kernel,) = assert_same_bits(TensorDesc(src_type, src), TensorDesc(dst_type, dst), choice)
-    made_so = dst[-1] % 4 == 0 or dst_type == "f32"
-    assert kernel.shader == ("resample_rows" if made_so else "resample")
+    if dst[-1] % 4 == 0:
+        assert kernel.shader == ("resample_rows" if choice is NEAREST else "resample_runs")
+    else:
+        assert kernel.shader == ("resample_rows" if dst_type == "f32" else "resample")
 
 
 @pytest.mark.parametrize("shape", ["along", "across", "rows"])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import restride as rs
+from restride.compat.pil import Resampling
 from restride.remembered import plain, remembered
 
 CASES: list[tuple[Any, Any, str, tuple[Any, ...], dict[str, Any]]] = [
@@ -120,6 +121,7 @@ DIFFERENT = [
     rs.TensorDesc("f32", (2, 1), (1, 2)),
     rs.TensorDesc.parse("f32[2,1]"),
     rs.TensorDesc.parse("f32[2,1]{0,1}"),
+    Resampling.LANCZOS,
     np.float32,
     np.dtype(np.float32),
 ]
@@ -139,21 +141,21 @@ def test_what_may_change_or_is_used_up_is_asked_again(vulkan_device: rs.Device) 
         calls.append(value)
         return len(calls)
 
-    assert [remembered(make, value=(2, 3)) for _ in range(2)] == [1, 1]
+    assert [remembered(make, {"value": (2, 3)}) for _ in range(2)] == [1, 1]
     sizes = [2, 3]
-    assert remembered(make, value=sizes) == 2
+    assert remembered(make, {"value": sizes}) == 2
     sizes[0] = 9
-    assert remembered(make, value=sizes) == 3
+    assert remembered(make, {"value": sizes}) == 3
     for value in (iter((2, 3)), rs.empty("f32[2]", vulkan_device), np.zeros(1000), object()):
-        assert remembered(make, value=value) + 1 == remembered(make, value=value)
+        assert remembered(make, {"value": value}) + 1 == remembered(make, {"value": value})
 
 
 def test_names_of_arguments_count() -> None:
     def make(**named: Any) -> dict[str, Any]:
         return named
 
-    assert remembered(make, src_scale=2) == {"src_scale": 2}
-    assert remembered(make, dst_scale=2) == {"dst_scale": 2}
+    assert remembered(make, {"src_scale": 2}) == {"src_scale": 2}
+    assert remembered(make, {"dst_scale": 2}) == {"dst_scale": 2}
 
 
 def test_large_and_deep_lists_are_asked_again() -> None:
@@ -166,7 +168,7 @@ def test_large_and_deep_lists_are_asked_again() -> None:
     endless: list[Any] = []
     endless.append(endless)
     for value in ([1] * 65, [[[[[1]]]]], endless):
-        assert remembered(make, value=value) + 1 == remembered(make, value=value)
+        assert remembered(make, {"value": value}) + 1 == remembered(make, {"value": value})
 
 
 def test_errors_are_not_remembered() -> None:
@@ -178,7 +180,7 @@ def test_errors_are_not_remembered() -> None:
 
     for _ in range(2):
         with pytest.raises(rs.DescriptorError):
-            remembered(fail, value=3)
+            remembered(fail, {"value": 3})
     assert calls == [3, 3]
 
 

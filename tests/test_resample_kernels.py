@@ -35,7 +35,7 @@ def elements(dtype: str, sizes: tuple[int, ...]) -> Array:
 def forget() -> None:
     plan._remembered_resample.cache_clear()
     plan._remembered_invocations.cache_clear()
-    remembered._made.cache_clear()
+    remembered._recent.clear()
 
 
 @contextmanager
@@ -133,7 +133,9 @@ def test_any_number_of_rows(rows, vulkan_device, monkeypatch):
         ("resample_along", "u8", (3, 9, 32, 3), {"sizes": (7,), "axes": (2,), "antialias": True, "dtype": "f32"}),
         ("resample_across", "f32", (3, 32, 8), {"sizes": (7,), "axes": (1,), "antialias": True, "dtype": "u8"}),
         ("resample_across", "u8", (3, 32, 8), {"sizes": (7,), "axes": (1,), "mode": "area", "dtype": "f16"}),
-        ("resample_rows", "u8", (3, 9, 8), {"sizes": (17, 12)}),
+        ("resample_rows", "u8", (3, 9, 32), {"sizes": (17, 12)}),
+        ("resample_runs", "u8", (3, 9, 8), {"sizes": (17, 12)}),
+        ("resample_runs", "f16", (3, 9, 8), {"sizes": (17, 48), "dtype": "f32"}),
         ("resample_rows", "f32", (3, 9, 8), {"sizes": (18, 16), "mode": "nearest", "dtype": "f16"}),
     ],
 )
@@ -238,6 +240,7 @@ def test_destinations_from_the_other_end(device, monkeypatch):
         ((9, 32), (9, 16), (1,), "resample_along"),
         ((32, 8), (16, 8), (0,), "resample_across"),
         ((8, 8), (20, 20), (0, 1), "resample_rows"),  # some elements are read by none
+        ((8, 8), (40, 40), (0, 1), "resample_runs"),
         ((20, 9), (9, 20), (0, 1), "resample"),
     ],
 )

@@ -21,7 +21,7 @@ from spirv_kernels import compile_kernels
 import restride as rs
 from restride.conformance.case import Case
 from restride.conformance.outcome import Verdict
-from restride.conformance.room import GUARD_BYTES
+from restride.conformance.room import GUARD_BYTES, buffer_bytes
 from restride.conformance.run import runner as runner_module
 from restride.conformance.run import worker
 from restride.conformance.run.runner import Runner
@@ -302,7 +302,7 @@ def test_two_runs_that_differ_fail_bitwise():
         outcome = runner.run_bitwise(FAULTY_CASE)
     assert outcome.verdict is Verdict.FAILED
     first, second, *_ = outcome.message.splitlines()
-    assert first.startswith(f"two runs differ: 1 of {65 + 2 * GUARD_BYTES} bytes: byte {GUARD_BYTES} is 0x")
+    assert first.startswith(f"two runs differ: 1 of {buffer_bytes(65)} bytes: byte {GUARD_BYTES} is 0x")
     assert second == "1 of 65 elements are wrong"
 
 

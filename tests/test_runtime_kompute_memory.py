@@ -36,6 +36,19 @@ def test_2000_submits_make_a_handful_of_allocations_and_pipelines(runtime):
     assert after.bytes_allocated <= 2 * 4096
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_buffers_find_their_pipelines_in_whatever_order_they_were_freed(runtime, order):
+    for turn in range(4):
+        a, b, c = memories = [runtime.allocate(1024) for _ in range(3)]
+        runtime.write(a, 0, memoryview(np.full(256, turn, np.uint32)))
+        runtime.submit([affine(1024, 256, k=1)], [a, b])
+        runtime.submit([affine(1024, 256, k=2)], [b, c])
+        assert (download(runtime, c) == turn + 3).all()
+        for number in order:
+            memories[number].free()
+    assert runtime.counters().pipelines == 2
+
+
 def test_sizes_that_differ_keep_the_pool_bounded(runtime):
     for n in range(1, 400):
         runtime.allocate(16 * n).free()

@@ -211,6 +211,72 @@ def test_pipelines_of_pending_work_stay_and_leave_after_it(in_place):
     assert len(pipelines) == 4
 
 
+def test_what_was_submitted_before_is_not_checked_again(in_place, monkeypatch):
+    recorder, checked = in_place._session.recorder, []
+    check = recorder._check
+    monkeypatch.setattr(recorder, "_check", lambda *arguments: (checked.append(arguments), check(*arguments)))
+    a, b, c = (upload(in_place, np.arange(64, dtype=np.uint32)) for _ in range(3))
+    kernels, listed = (affine(64, 3), bump(64, 0)), [affine(64, 3)]
+    for target in (b, b, c, b):
+        in_place.submit(kernels, [a, target])
+    assert len(checked) == 4, "twice two kernels: other memories are another submission"
+    for mul in (5, 7):
+        listed[0] = affine(64, mul)
+        in_place.submit(listed, [a, b])
+        assert np.array_equal(download(in_place, b, 64), np.arange(64) * mul), "a list may change"
+    for mul in range(1000):
+        in_place.submit((affine(64, mul % 8),), [a, b])
+    assert np.array_equal(download(in_place, b, 64), np.arange(64) * 7), "a number that is used again"
+
+
+def pipelines_go(runtime, memory):
+    runtime._session.pipelines._most = 1
+    runtime.submit([bump(64, 0)], [memory])
+    runtime.wait()
+
+
+def sets_go(runtime, _):
+    runtime._session.recorder._sets._most = 2
+    for nbytes in (1024, 2048):
+        runtime.submit([bump(64)], [runtime.allocate(nbytes)])
+        runtime.wait()
+
+
+def parameters_go(runtime, memory):
+    for value in range(5):  # of a quarter of what is kept each
+        runtime.submit([table(64, np.full(MOST_KEPT_BYTES // 16, value, np.uint32))], [memory])
+
+
+@pytest.mark.parametrize("go", [pipelines_go, sets_go, parameters_go])
+def test_what_was_prepared_is_forgotten_with_what_it_needs(in_place, go):
+    a, b, other = (upload(in_place, np.arange(64, dtype=np.uint32)) for _ in range(3))
+    kernels, filled = (affine(64, 3),), (table(64, [5, 6, 7, 8]),)
+    preparations = in_place._session.preparations
+    for _ in range(3):
+        before = preparations.forgotten
+        in_place.submit(filled, [a])
+        in_place.submit(kernels, [a, b])
+        assert np.array_equal(download(in_place, b, 64), 3 * np.resize(np.array([5, 6, 7, 8]), 64))
+        go(in_place, other)
+        assert preparations.forgotten > before
+
+
+def test_what_was_prepared_is_forgotten_with_its_buffers(in_place):
+    kernels = (affine(64, 3),)
+    for value in range(3):
+        a, b = (upload(in_place, np.full(MIB, value, np.uint32)) for _ in range(2))
+        in_place.submit(kernels, [a, b])
+        assert np.array_equal(download(in_place, b, 64), np.full(64, 3 * value))
+        a.free()
+        b.free()
+        in_place.wait()
+        before = in_place._session.preparations.forgotten
+        in_place._session.blocks.drain()
+        in_place._session.blocks.collect(in_place._session.queue.completed)
+        in_place._session.blocks.trim()
+        assert in_place._session.preparations.forgotten > before
+
+
 def test_parameters_count_while_they_are_used(runtime):
     memory = runtime.allocate(4 * 8192)
     counted = [runtime.counters().bytes_in_use]

@@ -14,9 +14,10 @@ from restride.conformance import Case
 from restride.conformance.shader.contract import CONTRACT, INTERFACES, NUMBER_OF_AXES, SHARED_BYTES, module_named
 from restride.conformance.shader.interface import require_interface
 from restride.conformance.shader.part import SteeredLimits
+from restride.crops import passes
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.plan import copy_kernels, invocations, pixels, resample
+from restride.plan import copy_kernels, crops, invocations, pixels, resample
 from restride.plan.axes import MAX_AXES, Axis
 from restride.plan.conversion import ELEMENT_TYPES, PAIRS_ALONG_FOUR, Conversion, ScaledPush
 from restride.plan.convert import FOURS_PER_INVOCATION
@@ -33,6 +34,7 @@ from restride.plan.parameters import (
 from restride.plan.transpose import GROUP_BLOCKS
 from restride.plan.transpose_shared import shared_edge
 from restride.runtime.modules import load_module, manifest
+from restride.sampling import Choice, Side, resizing, rows_of
 
 SHADERS = Path(__file__).parent.parent / "shaders"
 
@@ -172,6 +174,7 @@ def test_work_of_an_invocation_that_resamples():
     for file in ("resample_rows.comp", "resample_fours.comp"):
         assert number(r"const uint ROWS = (\d+);", file) == invocations.ROWS
     assert number(r"const uint MOST_TAPS = (\d+);", "resample_rows.comp") == invocations._MOST_TAPS
+    assert number(r"const uint MOST_IN_RUN = (\d+);", "include/runs.glsl") == invocations._MOST_IN_RUN
     assert number(r"const uint MOST_UNROLLED = (\d+);", "resample_fours.comp") == invocations._MOST_UNROLLED
     assert number(r"const uint MOST_CHANNELS = (\d+);", "resample_fours.comp") == invocations._MOST_CHANNELS
     assert number(r"const uint MOST_CHANNELS = (\d+);", "pixels.comp") == pixels._MOST_CHANNELS
@@ -247,3 +250,23 @@ def test_a_module_may_be_named_without_its_width():
 def test_an_unknown_module_is_refused_and_the_known_ones_listed(name):
     with pytest.raises(DescriptorError, match="contract 1 has run_copy_32, run_copy_128, strided_copy_32"):
         module_named(name)
+
+
+def test_rows_of_boxes():
+    """What the readme says of the tables of crop_resize, as the plan makes them and the kernel reads them."""
+    (sampling,) = resizing((3,), (2,), None, None, None, Choice(), str).samplings
+    words = crops.table(rows_of([Side(sampling, -1)], 2, [3]), 4, np.zeros(1, np.int64)).reshape(2, 4)
+    weights, others = words[:, :2].copy().view(np.float32).tolist(), words[:, 2:].view(np.int32).tolist()
+    rows = "; ".join(
+        f"{a}, {b}, {offset}, {taps & 0xFFFF} | {taps >> 16} << 16"
+        for (a, b), (offset, taps) in zip(weights, others, strict=True)
+    )
+    page = (SHADERS / "README.md").read_text(encoding="utf-8")
+    assert f"begins a pixel before its image: the rows {rows}." in page
+    assert f"A row has 1 to {passes.MOST_TAPS} taps, and so has the product" in page
+    text = (SHADERS / "crop_resize.comp").read_text(encoding="utf-8")
+    assert f"const uint ALL_FILL = 0x{crops.ALL_FILL:X}u;" in text
+    assert "return SLOTS == 0 ? 2u : count + 5u & ~3u;" in text
+    for taps in range(2, 40):
+        wide = rows_of([Side(sampling, 0)], 2, [3], taps)
+        assert crops.table(wide, 1, np.zeros(1, np.int64)).size == 2 * ((taps + 5) & ~3)

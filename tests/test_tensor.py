@@ -476,3 +476,18 @@ def test_temporary_memory_of_reading_returns(device):
     costs = Costs(device)
     tensor.permute(1, 0).numpy()
     assert costs().bytes_in_use == 0
+
+
+def test_numpys_words_for_sizes_and_rank(device):
+    for desc in ("f32[2,3,4]", "f32[]", "u8[3,5]{1,0:T(2,2)}"):
+        tensor = rs.empty(desc, device)
+        assert tensor.shape == tensor.sizes == tensor.desc.sizes
+        assert tensor.ndim == tensor.desc.rank == len(tensor.sizes)
+    view = rs.empty("f32[2,3,4]", device).permute(2, 0, 1)[None]
+    assert (np.shape(view), view.ndim) == ((1, 4, 2, 3), 4)
+
+
+def test_no_array_says_where_it_may_come_from(device):
+    for call in (lambda: rs.asarray(None, device=device), lambda: rs.resample(None, (2, 2))):
+        with pytest.raises(rs.DescriptorError, match=r"array is None, and no array: cv2\.imread, for one, gives None"):
+            call()

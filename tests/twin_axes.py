@@ -134,6 +134,12 @@ def pair_places(
     return [place % (1 << 32) for place in places]
 
 
+def is_normal(value: np.ndarray) -> np.ndarray:
+    """Of f32: neither a zero, nor denormal, infinite or NaN."""
+    exponent = np.asarray(value, np.float32).view(np.uint32) >> 23 & 0xFF
+    return (exponent > 0) & (exponent < 255)
+
+
 def put_made(
     kernel: KernelSpec, window: np.ndarray, value: np.ndarray, dst: np.ndarray, places: list[np.ndarray]
 ) -> None:
@@ -141,7 +147,7 @@ def put_made(
     push = ScaledPush(*kernel.push)
     _, dst_type = kernel_types(kernel)
     rounding, steps = kernel.constants[4:6]
-    assert rounding == 4, "the twin rounds to nearest even and saturates"
+    assert rounding & ~16 == 4, "the twin rounds to nearest even and saturates"
     assert steps < 1 << 9, "and has no post-ops"
     out = by_elements(window, dst_type)
     table = np.frombuffer(kernel.parameters, np.float32).reshape(-1, 2)
@@ -155,6 +161,11 @@ def put_made(
         value = value - sides[0][1] if steps & 1 else value
         value = sides[0][0] * value if steps & 2 else value
         value = value + scalars[4] * at(out, dst).astype(np.float32) if steps & 4 else value
+        if rounding & 16:
+            assert steps & 8
+            assert (is_normal(value) | (value == 0)).all()
+            assert is_normal(sides[1][0]).all()
+            assert (is_normal(value / sides[1][0]) | (value == 0)).all()
         value = value / sides[1][0] if steps & 8 else value
         value = value + sides[1][1] if steps & 16 else value
     if dst_type.kind in "iu":

@@ -23,8 +23,9 @@ from make_layout_cases import ROOT, layout_or_view, proves_something, random_siz
 from restride.arithmetic import ROUNDINGS
 from restride.conformance.case import Case
 from restride.conformance.operations import require_valid
+from restride.conformance.parameters import SCALES
 from restride.conformance.scale_values import arguments
-from restride.conformance.spelling import SCALES, Value
+from restride.conformance.spelling import Value
 from restride.dtypes import DTYPES, DType
 
 CATALOGUE = ROOT / "src" / "restride" / "conformance" / "catalogue"

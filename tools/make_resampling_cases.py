@@ -24,7 +24,8 @@ from make_layout_cases import layout_or_view, proves_something, random_sizes
 from restride.arithmetic import ROUNDINGS
 from restride.conformance.case import Case
 from restride.conformance.operations import require_valid
-from restride.conformance.spelling import SCALES, Number, Value
+from restride.conformance.parameters import SCALES
+from restride.conformance.spelling import Number, Value
 from restride.dtypes import DTYPES, DType, as_dtype
 from restride.reference.gradient import GRADIENT_TYPES
 from restride.reference.resample_problem import INTERPOLATED_TYPES

@@ -1,6 +1,6 @@
 """Plant faults in copies of the shaders and the package, one at a time, and see which conformance cases catch each.
 
-    python tools/mutate.py [--only TEXT] [--jobs 2] [--write docs/conformance.md]
+    python tools/mutate.py [--only TEXT] [--new] [--jobs 2] [--write docs/conformance.md]
 
 The faults are those of tools/faults.toml. Each is planted in a temporary copy, the shaders there are compiled, and
 ``restride test ... -x`` runs there until the first case that does not pass. A fault that no case catches is a missing
@@ -32,8 +32,9 @@ LONGEST_SECONDS = 3600
 _CAUGHT = (1, 6)
 """Exit codes of ``restride test``: a case failed; the device was lost, or hung."""
 
-_SECTION = """\
-## What the cases catch
+_HEADING = "## What the cases catch"
+_SECTION = f"""\
+{_HEADING}
 
 `python tools/mutate.py` plants the faults of `tools/faults.toml` in copies of the shaders and of the package, one at a
 time, and runs `restride test` with the arguments shown until the first case that does not pass. It is run by hand;
@@ -178,39 +179,61 @@ def try_all(faults: Sequence[Fault], jobs: int) -> list[Trial]:
     return trials
 
 
-def table(trials: Iterable[Trial]) -> str:
-    """The trials as a Markdown table: what survived first, then what has no result."""
+def row(tried: Trial) -> str:
+    """A trial as a row of the table."""
+    fault = tried.fault
+    caught = f"{tried.verdict}: `{tried.case}`" if tried.case else tried.reason.replace("|", "\\|")
+    cells = (*_beginning(fault), tried.result, caught, tried.cases, f"{tried.seconds:.0f}")
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def rows_of(page: str, faults: Iterable[Fault]) -> dict[str, str]:
+    """The rows that a page has, by name, of those ``faults`` that are as they were when they were tried."""
+    lines = page.partition(_HEADING)[2].splitlines()
+    beginnings = {fault.name: f"| {' | '.join(_beginning(fault))} | " for fault in faults}
+    return {name: line for name, begin in beginnings.items() for line in lines if line.startswith(begin)}
+
+
+def table(rows: Iterable[str]) -> str:
+    """Rows as a Markdown table: what survived first, then what has no result."""
     order = ["survived", "no result", "caught"]
     lines = ["| fault | in | run | result | first case that shows it | cases | seconds |", "| --- " * 7 + "|"]
-    for tried in sorted(trials, key=lambda trial: order.index(trial.result)):
-        fault = tried.fault
-        caught = f"{tried.verdict}: `{tried.case}`" if tried.case else tried.reason.replace("|", "\\|")
-        cells = (fault.name, f"`{Path(fault.file).name}`", f"`{fault.run}`", tried.result, caught, tried.cases)
-        lines.append(f"| {' | '.join(map(str, cells))} | {tried.seconds:.0f} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *sorted(rows, key=lambda text: order.index(text.split(" | ")[3]))]) + "\n"
+
+
+def _beginning(fault: Fault) -> tuple[str, str, str]:
+    return fault.name, f"`{Path(fault.file).name}`", f"`{fault.run}`"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="Plant faults and see which conformance cases catch them.")
     parser.add_argument("--only", metavar="TEXT", default="", help="faults whose name contains this, without controls")
+    parser.add_argument("--new", action="store_true", help="faults that FILE has no row of, without controls")
     parser.add_argument("--jobs", type=int, choices=(1, 2), default=1, help="copies at a time (default: %(default)s)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="put the table into this page, as its end")
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="put the rows into the table at the end of this page"
+    )
     chosen = parser.parse_args(arguments)
-    if chosen.only and chosen.write is not None:
-        parser.error("--write needs all faults: it replaces the whole table")
-    faults = [fault for fault in read_faults() if chosen.only in fault.name]
-    if not faults:
+    if chosen.new and chosen.write is None:
+        parser.error("--new needs --write FILE")
+    known = read_faults()
+    before = rows_of(chosen.write.read_text(encoding="utf-8"), known) if chosen.write is not None else {}
+    faults = [fault for fault in known if chosen.only in fault.name and not (chosen.new and fault.name in before)]
+    if not faults and not chosen.new:
         parser.error(f"no fault's name contains {chosen.only!r}")
-    if not chosen.only and any(tried.result != "survived" for tried in try_all(controls(faults), chosen.jobs)):
+    is_part = bool(chosen.only) or chosen.new
+    if not is_part and any(tried.result != "survived" for tried in try_all(controls(faults), chosen.jobs)):
         print("mutate: the cases fail without a fault, so they prove nothing", file=sys.stderr)
         return 2
     trials = try_all(faults, chosen.jobs)
-    print(f"\n{table(trials)}")
+    rows = {tried.fault.name: row(tried) for tried in trials}
+    print(f"\n{table(rows.values())}")
     if chosen.write is not None:
-        heading = _SECTION.partition("\n")[0]
-        page = chosen.write.read_text(encoding="utf-8").partition(heading)[0]
-        chosen.write.write_text(page + _SECTION + table(trials), encoding="utf-8")
+        rows = before | rows
+        page = chosen.write.read_text(encoding="utf-8").partition(_HEADING)[0]
+        whole = table(rows[fault.name] for fault in known if fault.name in rows)
+        chosen.write.write_text(page + _SECTION + whole, encoding="utf-8")
     results = {tried.result for tried in trials}
     return 1 if "survived" in results else 2 if "no result" in results else 0
 

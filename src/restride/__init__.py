@@ -4,6 +4,8 @@ __version__ = "0.1.0"
 
 from restride import compat, reference
 from restride.arrays import asarray, from_buffer
+from restride.cropping import crop_resize
+from restride.crops.letterbox import Letterboxed
 from restride.desc import TensorDesc
 from restride.desc.dml import dml_buffer_tensor_size
 from restride.device import Device, default_device, devices
@@ -22,9 +24,11 @@ from restride.errors import (
 from restride.ops import reorder, strided_slice
 from restride.planned import Plan
 from restride.plans import plan_reorder, plan_resample, plan_resample_backward
+from restride.preprocess import Preprocess
 from restride.quantization import dequantize, normalize, quantize
 from restride.resampling import resample, resample_backward, source_window
 from restride.tensor import Tensor, empty
+from restride.video import yuv_to_rgb
 
 __all__ = [
     "DType",
@@ -34,14 +38,17 @@ __all__ = [
     "DeviceLost",
     "DeviceNotFound",
     "DeviceTimeout",
+    "Letterboxed",
     "OutOfDeviceMemory",
     "Plan",
+    "Preprocess",
     "RestrideError",
     "Tensor",
     "TensorDesc",
     "UnsupportedError",
     "asarray",
     "compat",
+    "crop_resize",
     "default_device",
     "dequantize",
     "devices",
@@ -60,4 +67,5 @@ __all__ = [
     "show",
     "source_window",
     "strided_slice",
+    "yuv_to_rgb",
 ]

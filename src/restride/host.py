@@ -26,7 +26,8 @@ def host_array(value: Any) -> npt.NDArray[Any]:
     """``value`` as a plain numpy array over its own memory, where it has any.
 
     Raises:
-        DescriptorError: numpy makes no array of it, a mask would be lost, or its DLPack memory is not on the host.
+        DescriptorError: it is None, numpy makes no array of it, a mask would be lost, or its DLPack memory is not on
+            the host.
     """
     if isinstance(value, np.ma.MaskedArray):
         raise DescriptorError(
@@ -34,6 +35,8 @@ def host_array(value: Any) -> npt.NDArray[Any]:
         )
     if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__dlpack__"):
         return array_from_dlpack(value)
+    if value is None:
+        raise DescriptorError("array is None, and no array: cv2.imread, for one, gives None for what it cannot read")
     try:
         return np.asarray(value)
     except ValueError as error:

@@ -54,10 +54,10 @@ def integers(argument: str, values: Any, where: Callable[[], str] | None = None)
     except TypeError:
         suffix = f" in {where()}" if where else ""
         raise DescriptorError(f"{argument} must be a sequence of integers, got {_shown(values)}{suffix}") from None
-    return tuple(
-        value if type(value) is int and -LIMIT < value < LIMIT else integer(f"{argument}[{position}]", value, where)
-        for position, value in enumerate(members)
-    )
+    for value in members:
+        if type(value) is not int or not -LIMIT < value < LIMIT:
+            return tuple([integer(f"{argument}[{place}]", member, where) for place, member in enumerate(members)])
+    return members
 
 
 def counts(argument: str, values: Any, where: Callable[[], str] | None = None) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,8 +76,8 @@ def plan_of(
     moves = all(sampling.moves for sampling in resized.samplings)
     if not moves and src.dtype.name not in INTERPOLATED_TYPES:
         raise UnsupportedError(
-            f"mode {resized.samplings[0].mode!r} has the element types {', '.join(INTERPOLATED_TYPES)}, not "
-            f"{src.dtype} of {src}; rs.reorder converts: dtype='f32'"
+            f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are, for "
+            f"{src}; rs.reorder converts: dtype='f32', and nearest modes take every type"
         )
     made = TensorDesc(src.dtype if moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
     its_type = element_type(family(src, resized.sizes), layout, dtype, out)
@@ -127,7 +128,8 @@ def _extrapolated(steps: Steps, src: Site, resized: Resizing, made: TensorDesc, 
 def _by_passes(steps: Steps, src: Site, resized: Resizing, target: _Target) -> None:
     """The passes one after the other, and the arithmetic in the last; between them f32, or s32 of fixed weights.
 
-    A library's elements are made whole before they become others, in a pass more.
+    Where a library rounds after each axis, its elements lie between them: u16 of Pillow's I;16. Its elements are made
+    whole before they become others, in a pass more.
     """
     tables = passes(resized)
     between = src.desc.dtype if not tables or is_index(tables[0]) else as_dtype("f32")
@@ -136,13 +138,16 @@ def _by_passes(steps: Steps, src: Site, resized: Resizing, target: _Target) -> N
     dtype = src.desc.dtype
     is_direct = target.site.desc.dtype == dtype and target.arithmetic.is_conversion
     made_first = resized.scale is not None or (resized.keeps_type and not is_direct)
+    rounded = NO_ARITHMETIC if resized.rounding is None else Arithmetic(rounding=resized.rounding)
     if resized.keeps_type and is_direct:
-        target = target._replace(arithmetic=NO_ARITHMETIC)  # the library's rounding, whichever is asked for
-    for these in tables[:-1]:
-        src = _one_pass(steps, src, these, None, between)
+        target = target._replace(arithmetic=rounded)  # the library's rounding, whichever is asked for
+    for these, behind in pairwise(tables):
+        is_whole = resized.rounding is not None and these[0][0] != behind[0][0]  # not a part of a row's sum
+        its_type, done = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
+        src = _one_pass(steps, src, these, None, its_type, done)
     for these in tables[-1:]:
         its_type = dtype if resized.keeps_type and between == "f32" else between
-        src = _one_pass(steps, src, these, None if made_first else target, its_type)
+        src = _one_pass(steps, src, these, None if made_first else target, its_type, rounded)
     if resized.scale is not None:
         sums, src = src, steps.new(TensorDesc.xla(dtype, src.desc.sizes, src.desc.minor_to_major))
         order = tuple(range(src.desc.rank))
@@ -151,8 +156,8 @@ def _by_passes(steps: Steps, src: Site, resized: Resizing, target: _Target) -> N
         steps.copy(src, target.site, target.whole, target.arithmetic)
 
 
-def _one_pass(steps: Steps, src: Site, tables: Tables, target: _Target | None, dtype: DType) -> Site:
-    """One pass, into the target, or into a new buffer of type ``dtype`` between this pass and what follows."""
+def _one_pass(steps: Steps, src: Site, tables: Tables, target: _Target | None, dtype: DType, done: Arithmetic) -> Site:
+    """One pass, into the target, or by ``done`` into a new buffer of type ``dtype`` before what follows."""
     axes = tuple(axis for axis, _ in tables)
     made = target.site.desc if target is not None else _between(src.desc, tables, dtype)
     if not is_resampled_by_walks(src.desc, made, axes):
@@ -163,26 +168,31 @@ def _one_pass(steps: Steps, src: Site, tables: Tables, target: _Target | None, d
         # A copy whose fastest axes are the resampled ones, small ones first, so that neighbours are near each other.
         inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.desc.sizes[axis]))
         src = _copied(steps, src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
-    if made.dtype.itemsize < dtype.itemsize <= 4 and made.numel >= _MANY:
+    if (
+        made.dtype.itemsize < dtype.itemsize <= 4
+        and made.numel >= _MANY
+        and is_made_by_elements(src.desc, made, tables, steps.limits)
+    ):
         packed = _between(src.desc, tables, dtype)
-        if _is_better_packed(src.desc, made, packed, tables, steps.limits):
+        if _is_better_packed(src.desc, packed, tables, steps.limits):
             made = packed
     if target is not None and made is target.site.desc:
         _add(steps, src, target.site, tables, target.arithmetic, target.whole)
         return target.site
     result = steps.new(made)
-    _add(steps, src, result, tables, NO_ARITHMETIC, made)
+    _add(steps, src, result, tables, done, made)
     if target is not None:
         steps.copy(result, target.site, target.whole, target.arithmetic)
     return result
 
 
-def _is_better_packed(src: TensorDesc, made: TensorDesc, packed: TensorDesc, tables: Tables, limits: Limits) -> bool:
-    """True where words are better put together afterwards: rows of u8[750,1050] begin inside words."""
-    return (
-        packed.nbytes <= min(limits.max_buffer_range, _MOST_PACKED_BYTES)
-        and is_made_by_elements(src, made, tables, limits)
-        and not is_made_by_elements(src, packed, tables, limits)
+def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limits: Limits) -> bool:
+    """True where what is made by elements has its words better put together afterwards.
+
+    Rows of u8[750,1050] begin inside words.
+    """
+    return packed.nbytes <= min(limits.max_buffer_range, _MOST_PACKED_BYTES) and not is_made_by_elements(
+        src, packed, tables, limits
     )
 
 

@@ -108,11 +108,12 @@ def reorder(
 
     Source: oneDNN specification, Reorder; ONNX operators, Cast.
     """
-    return reorder_with(
+    return perform(
+        reorder_plan,
         x,
-        layout,
-        dtype,
         out,
+        layout=layout,
+        dtype=dtype,
         src_scale=src_scale,
         src_zero_point=src_zero_point,
         dst_scale=dst_scale,

@@ -75,10 +75,11 @@ Planner = Callable[..., Plan]
 def source_beside(x: Any, out: Tensor | None) -> Tensor:
     """``x`` on the device that ``out`` lies on."""
     if out is None:
-        return asarray(x)
+        return x if isinstance(x, Tensor) else asarray(x)
     if not isinstance(out, Tensor):
         raise DescriptorError(f"out must be a restride.Tensor, got {type(out).__name__}")
-    if isinstance(x, Tensor) and x.device is not out.device:
+    is_tensor = isinstance(x, Tensor)
+    if is_tensor and x.device is not out.device:
         raise DescriptorError(
             f"out must lie on the device of x, but out {out.desc} is on {out.device!r} and x {x.desc} on {x.device!r}, "
             f"opened separately; x.numpy() copies"
@@ -87,11 +88,13 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
         raise DescriptorError(
             f"out {out.desc} lies in memory that asarray imported from the host with copy=False, which is only read"
         )
-    return asarray(x, device=out.device)
+    return x if is_tensor else asarray(x, device=out.device)
 
 
 def perform(planner: Planner, x: Any, out: Tensor | None, **arguments: Any) -> Tensor:
     """Plan an operation on ``x``, or find its plan again, and start it."""
     src = source_beside(x, out)
-    given = None if out is None else Given(out.desc, out.memory is src.memory)
-    return remembered(planner, src=src.desc, out=given, limits=src.device.limits, **arguments).run(src, out)
+    arguments["src"] = src.desc
+    arguments["out"] = None if out is None else Given(out.desc, out.memory is src.memory)
+    arguments["limits"] = src.device.limits
+    return remembered(planner, arguments).run(src, out)

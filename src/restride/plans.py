@@ -81,8 +81,9 @@ def _planned(
     call = signature(operation).bind(src, *arguments, **named)
     call.apply_defaults()
     (_, first), *others = call.arguments.items()
-    its_arguments = dict(others)
+    its_arguments: dict[str, Any] = dict(others)
     if its_arguments.pop("out") is not None:
         raise DescriptorError(f"a plan has no out, for {first}: dst is the layout of it")
     out = None if dst is None else Given(as_desc(dst), is_shared=False)
-    return remembered(planner, src=as_desc(src), out=out, limits=as_device(device).limits, **its_arguments)
+    its_arguments |= {"src": as_desc(src), "out": out, "limits": as_device(device).limits}
+    return remembered(planner, its_arguments)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -11,8 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from restride.desc import TensorDesc
+from restride.destination import Given
 from restride.dtypes import DType
 from restride.kernel import Limits
+from restride.recent import Recent
 
 Made = TypeVar("Made")
 
@@ -24,34 +27,25 @@ _MOST_MEMBERS = 64
 _PLAIN = frozenset((type(None), str, bool))
 """Equal where calls are equal, as they are: an int has its type beside it, so that True is not 1."""
 
+_WITH_TYPE = _PLAIN | {int}
+"""Equal where calls are equal, beside equal types."""
+
 _IMMUTABLE = frozenset((int, Fraction, DType, Limits))
-_IMMUTABLE_BASES = (type, np.dtype, Limits)
+_IMMUTABLE_BASES = (type, np.dtype, Limits, Enum)
 _LISTS = (tuple, list)
 
-
-class _Call:
-    """A call that compares by its key."""
-
-    __slots__ = ("_hash", "key", "make")
-
-    def __init__(self, key: tuple[Any, ...], make: Callable[[], Any]) -> None:
-        self.key = key
-        self.make = make
-        self._hash = hash(key)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Call) and self.key == other.key
+_bytes_of_float = struct.Struct("d").pack
 
 
 class _NotPlainError(Exception):
     """An argument whose value may change, or is used up."""
 
 
-def remembered(make: Callable[..., Made], **arguments: Any) -> Made:
-    """``make(**arguments)``, from the last 512 calls if it was made then. Errors are not remembered."""
+_recent: Recent[Any] = Recent(MOST_REMEMBERED)
+
+
+def remembered(make: Callable[..., Made], arguments: Mapping[str, Any]) -> Made:
+    """``make(**arguments)``, as it was made lately, if it was. Errors are not remembered."""
     try:
         values = list(arguments.values())
         for place in _unplain(tuple(map(type, values))):
@@ -59,18 +53,17 @@ def remembered(make: Callable[..., Made], **arguments: Any) -> Made:
         key = (make, *arguments, *values)
     except _NotPlainError:
         return make(**arguments)
-    return _made(_Call(key, lambda: make(**arguments)))  # type: ignore[no-any-return] # lru_cache forgets the type
+    found: Made | None = _recent.get(key)
+    if found is None:
+        found = make(**arguments)
+        _recent.keep(key, found)
+    return found
 
 
 @lru_cache(maxsize=MOST_REMEMBERED)
 def _unplain(kinds: tuple[type, ...]) -> tuple[int, ...]:
     """Places of the arguments that are not their own key: of twenty that an operation takes, a few."""
     return tuple(place for place, kind in enumerate(kinds) if kind not in _PLAIN)
-
-
-@lru_cache(maxsize=MOST_REMEMBERED)
-def _made(call: _Call) -> Any:
-    return call.make()
 
 
 def plain(value: Any, levels: int = 4) -> Any:
@@ -85,14 +78,20 @@ def plain(value: Any, levels: int = 4) -> Any:
     if kind in _PLAIN:
         return value
     key: Any
+    if kind is TensorDesc:
+        return value.spelled
+    if kind is Given:
+        return value.desc.spelled, value.is_shared
     if kind is float:
-        key = struct.pack("d", value)
-    elif kind in _IMMUTABLE or isinstance(value, _IMMUTABLE_BASES):
+        key = _bytes_of_float(value)
+    elif kind in _IMMUTABLE:
         key = value
-    elif kind is TensorDesc:
-        key = value, value.spelling
     elif isinstance(value, _LISTS) and len(value) <= _MOST_MEMBERS and levels:
-        key = tuple([plain(member, levels - 1) for member in value])
+        key = kinds, members = tuple(map(type, value)), tuple(value)
+        if not _WITH_TYPE.issuperset(kinds):
+            key = tuple([plain(member, levels - 1) for member in members])
+    elif isinstance(value, _IMMUTABLE_BASES):
+        key = value
     elif kind is slice:
         key = plain((value.start, value.stop, value.step))
     elif (isinstance(value, np.generic) or kind is np.ndarray) and _is_small(value):

@@ -43,7 +43,7 @@ def resample_plan(
     whole_sizes = src.sizes if source_sizes is None else _whole_sizes(source_sizes, src)
     resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.__str__, rules)
     if axes is None and len(resized.axes) == 2:
-        _require_rows_and_columns(like, src)
+        _require_rows_and_columns(like, "x", src)
     outside = outside_value(extrapolation_value, choice, src.__str__)
     if source_sizes is not None and src.sizes != resized.read_sizes:
         raise DescriptorError(
@@ -53,13 +53,13 @@ def resample_plan(
     return plan_of(src, resized, layout, dtype, out, outside, others, limits)
 
 
-def _require_rows_and_columns(like: Any, src: TensorDesc) -> None:
+def _require_rows_and_columns(like: Any, argument: str, src: TensorDesc) -> None:
     """Refuse to take columns and channels for the rows and columns that a library of images means."""
     rows = src.rank - 3
     if like in IMAGES_ONLY and rows >= 0 and 0 < src.sizes[-1] <= _MOST_CHANNELS < src.sizes[-2]:
         raise DescriptorError(
-            f"like {like!r} resizes rows and columns; the last axes of x {src} look like columns and channels: say "
-            f"axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
+            f"like {like!r} resizes rows and columns; the last axes of {argument} {src} look like columns and "
+            f"channels: say axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
         )
 
 
@@ -73,7 +73,7 @@ def ruled_plan(
     ruling: Ruling,
 ) -> Plan:
     """The plan of a resampling along ``axes`` to ``sizes`` by rows that are there already."""
-    resized = Resizing(axes, ruling.samplings, tuple(map(range, sizes)), src.sizes, *ruling[1:])
+    resized = Resizing(axes, ruling.samplings, tuple(map(range, sizes)), src.sizes, *ruling[1:], rounds=True)
     return plan_of(src, resized, None, None, out, 0.0, {}, limits)
 
 
@@ -90,13 +90,15 @@ def backward_plan(
     input_sizes: Any,
     scales: Any,
     axes: Any,
+    like: Any,
     layout: Layout,
     dtype: Any,
     **others: Any,
 ) -> Plan:
     """The plan of ``resample_backward``. others: fields of ``Choice``."""
-    choice, _ = chosen(None, _taken(others), src.dtype.name, src.__str__)
-    forward = _forward(src, input_sizes, scales, axes, choice)
+    forward = _forward(src, input_sizes, scales, axes, like, others)
+    if axes is None and len(forward.axes) == 2:
+        _require_rows_and_columns(like, "grad", src)
     result = family(src, forward.source_sizes)
     for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
         if type_.name not in GRADIENT_TYPES:
@@ -112,7 +114,12 @@ def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tup
 
 
 def _forward(
-    grad: TensorDesc, input_sizes: Iterable[SupportsIndex], scales: Any, axes: Any, choice: Choice
+    grad: TensorDesc,
+    input_sizes: Iterable[SupportsIndex],
+    scales: Any,
+    axes: Any,
+    like: Any,
+    others: dict[str, Any],
 ) -> Resizing:
     """The resampling that made what ``grad`` is the gradient of."""
     given = integers("input_sizes", input_sizes, grad.__str__)
@@ -121,4 +128,5 @@ def _forward(
     for axis, size in zip(its_axes, given, strict=True):
         sizes[axis] = size
     made = [grad.sizes[axis] for axis in its_axes]
-    return resizing(sizes, made, scales, its_axes, None, choice, grad.__str__)
+    choice, rules = chosen(like, _taken(others), grad.dtype.name, grad.__str__)
+    return resizing(sizes, made, scales, its_axes, None, choice, grad.__str__, rules)

@@ -21,7 +21,7 @@ def resample(
     sizes: Iterable[SupportsIndex] | None = None,
     scales: Iterable[Any] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
-    mode: str | None = None,
+    mode: str | int | None = None,
     *,
     coordinates: str | None = None,
     nearest: str | None = None,
@@ -61,7 +61,8 @@ def resample(
         scales: output elements for each element of the source; without ``sizes`` these are ``trunc(size * scale)``.
         axes: which axes; negative ones count from the end; default: the last ones, as many as ``sizes`` or ``scales``.
         mode: "nearest"; "linear", of two neighbours an axis, the default; "cubic", of four (Keys); "area", the mean of
-            all source elements that the output element covers a part of. With ``like`` a mode of that library.
+            all source elements that the output element covers a part of. With ``like`` a mode of that library, by its
+            name or by the library's own constant.
         coordinates: where an output index reads: "half_pixel", the default, "half_pixel_symmetric",
             "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn" or "tf_crop_and_resize". They
             follow ``scales``.
@@ -142,17 +143,18 @@ def resample_backward(
     input_sizes: Iterable[SupportsIndex],
     scales: Iterable[Any] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
-    mode: str = "linear",
+    mode: str | None = None,
     *,
-    coordinates: str = "half_pixel",
-    nearest: str = "half_up",
-    cubic_a: float = -0.75,
-    antialias: bool = False,
-    exclude_outside: bool = False,
+    coordinates: str | None = None,
+    nearest: str | None = None,
+    cubic_a: float | None = None,
+    antialias: bool | None = None,
+    exclude_outside: bool | None = None,
     roi: Iterable[Any] | None = None,
     input_offsets: Iterable[Any] | None = None,
     output_offsets: Iterable[Any] | None = None,
-    recompute_scale_factor: bool = False,
+    recompute_scale_factor: bool | None = None,
+    like: str | None = None,
     layout: Layout = None,
     dtype: Any = None,
     out: Tensor | None = None,
@@ -166,7 +168,8 @@ def resample_backward(
         input_sizes: sizes of the source along ``axes``.
         scales: those that ``resample`` was given, if it was, for they enter the coordinates.
         axes: which axes; default: the last ones, as many as ``input_sizes``.
-        mode: this and what follows as in ``resample``; what was extrapolated has no gradient.
+        mode: this and what follows as in ``resample``, also where they are not given; what was extrapolated has no
+            gradient.
         coordinates: as in ``resample``.
         nearest: as in ``resample``.
         cubic_a: as in ``resample``.
@@ -176,6 +179,7 @@ def resample_backward(
         input_offsets: as in ``resample``.
         output_offsets: as in ``resample``.
         recompute_scale_factor: as in ``resample``.
+        like: the library whose rows of weights are transposed, as in ``resample`` of floats.
         layout: of the result; default: "any", the memory order, tiles or blocks of ``grad``.
         dtype: element type of the result; default: that of ``out``, of ``layout``, or of ``grad``.
         out: where to write instead, as in ``reorder``.
@@ -203,6 +207,7 @@ def resample_backward(
         input_offsets=input_offsets,
         output_offsets=output_offsets,
         recompute_scale_factor=recompute_scale_factor,
+        like=like,
         layout=layout,
         dtype=dtype,
     )
@@ -213,7 +218,7 @@ def source_window(
     sizes: Iterable[SupportsIndex] | None = None,
     scales: Iterable[Any] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
-    mode: str | None = None,
+    mode: str | int | None = None,
     *,
     window: Iterable[slice | None],
     coordinates: str | None = None,

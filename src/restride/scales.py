@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -27,7 +28,7 @@ def zero_point_array(
     """Checked, with all axes; None where all are 0."""
     given = _broadcasting(argument, value, desc, groups)
     if not desc.dtype.is_float:
-        _require_of_type(argument, given, desc)
+        require_of_type(argument, given, desc)
     zero_points = as_float32(given)
     _require_all(np.isfinite(zero_points), argument, "finite as f32", given, desc)
     return zero_points if zero_points.any() else None
@@ -41,6 +42,7 @@ def refined(array: npt.NDArray[np.float32], sizes: tuple[int, ...], groups: tupl
     return array
 
 
+@cache
 def value_range(dtype: DType) -> tuple[int, int]:
     """The lowest and the highest finite value."""
     if dtype == "pred":
@@ -101,7 +103,7 @@ def _misfit(array: npt.NDArray[Any], fits: list[bool], desc: TensorDesc, groups:
     )
 
 
-def _require_of_type(argument: str, given: npt.NDArray[Any], desc: TensorDesc) -> None:
+def require_of_type(argument: str, given: npt.NDArray[Any], desc: TensorDesc) -> None:
     """Check that integers have zero points of their own type, before float32 rounds 2147483647 to 2147483648."""
     values = given if given.dtype.kind in "iu" else given.astype(np.float64)
     low, high = value_range(desc.dtype)

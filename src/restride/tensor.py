@@ -57,6 +57,16 @@ class Tensor:
         return self.desc.sizes
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes, by the word of numpy and torch."""
+        return self.desc.sizes
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes, by the word of numpy and torch; of a descriptor it is ``rank``."""
+        return self.desc.rank
+
+    @property
     def dtype(self) -> DType:
         """Element type."""
         return self.desc.dtype

@@ -34,10 +34,10 @@ def index(desc: TensorDesc, key: Any) -> TensorDesc:
     items = key if isinstance(key, tuple) else (key,)
     for item in items:
         _refuse_copying(desc, item)
-    used = sum(item is not None and item is not Ellipsis for item in items)
+    ellipses = items.count(Ellipsis)
+    used = len(items) - items.count(None) - ellipses
     if used > desc.rank:
         raise DescriptorError(f"{used} indices are too many for the {desc.rank} axes of {desc}")
-    ellipses = sum(item is Ellipsis for item in items)
     if ellipses > 1:
         raise DescriptorError(f"an index can hold one Ellipsis ('...'), got {_shown(key)} for {desc}")
     if not ellipses:
@@ -57,7 +57,8 @@ def index(desc: TensorDesc, key: Any) -> TensorDesc:
             axis += kept
         elif isinstance(item, slice):
             start, count, factor = _walk(desc, axis, item)
-            starts = _moved(starts, old_steps[axis], start)
+            if start:
+                starts = _moved(starts, old_steps[axis], start)
             sizes.append(count)
             steps.append(_stepped(old_steps[axis], factor, count))
             axis += 1
@@ -207,7 +208,7 @@ def _moved(starts: Step, step: Step, count: int) -> Step:
 
 def _stepped(step: Step, factor: int, count: int) -> Step:
     """The step of ``count`` elements, every ``factor``-th; a single one is never left."""
-    return _times(step, factor) if count > 1 else step
+    return _times(step, factor) if count > 1 and factor != 1 else step
 
 
 def _walk(desc: TensorDesc, axis: int, item: slice) -> tuple[int, int, int]:

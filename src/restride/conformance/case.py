@@ -7,6 +7,7 @@
     reorder u8[1,3,5,7]{1,3,2,0} -> f16[1,3,5,7]{3,2,1,0} src_scale=(1) src_zero_point=(1)
     resample u8[9,30]{1,0} -> f32[9,11]{1,0} mode=cubic sizes=(20) antialias=yes window=(5:16) src_scale=0.5
     resample_backward f32[8,8]{1,0} -> f32[4,3]{1,0} mode=area
+    yuv_to_rgb u8[9,8]{1,0} -> u8[6,8,3]{2,1,0} format=i420 matrix=bt709
 
 An operation, a source descriptor, a destination descriptor, the parameters that differ from their defaults, and the
 seed of the source's values unless it is 0. The destination says a slice's ``output_sizes``, a resample's ``sizes``,
@@ -24,7 +25,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from restride.conformance.spelling import PARAMETERS, Value, require_mode, write
+from restride.conformance.parameters import PARAMETERS, require_mode
+from restride.conformance.spelling import Value, write
 from restride.conformance.view_steps import View
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError
@@ -39,7 +41,7 @@ class Case:
     """One problem. ``==`` compares the canonical layouts; ``str`` gives what was written, defaults left out.
 
     Args:
-        op: one of ``PARAMETERS``: ``"slice"``, ``"reorder"``, ``"resample"`` or ``"resample_backward"``.
+        op: one of ``PARAMETERS``: ``"slice"``, ``"reorder"``, ``"resample"``, ...
         src: where the source's elements lie.
         dst: where the destination's elements lie; bytes between them must stay as they are.
         parameters: pairs of name and value, as in ``restride.conformance.spelling``, in any order; a value may be its
@@ -86,7 +88,7 @@ class Case:
             known = ", ".join([*(parameter.name for parameter in PARAMETERS[self.op]), "seed"])
             raise DescriptorError(f"{self.op} has no parameter {', '.join(given)}; it has {known}")
         object.__setattr__(self, "parameters", tuple(written))
-        if self.op == "resample":
+        if self.op in ("resample", "resample_backward"):
             require_mode(self.word("mode"), self["like"])
 
     def __getitem__(self, name: str) -> Value | None:

@@ -123,8 +123,10 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
         if now.shape != before.shape:
             message = f"the {which} buffer has {now.size} bytes after the run, {before.size} before"
             return Outcome(case, Verdict.FAILED, message)
-    before_src, before_dst = guards(case)
-    findings = changed_bytes("source", setting.source, source, np.ones(source.size, np.bool_), before_src)
+    nbytes = [case.src.nbytes, case.dst.nbytes]
+    nbytes = [max(nbytes)] * 2 if case["out"] == "same" else nbytes
+    src, dst = (range(before, before + size) for before, size in zip(guards(case), nbytes, strict=True))
+    findings = changed_bytes("source", setting.source, source, np.ones(source.size, np.bool_), src)
     actual = elements_of(setting, destination)
     right = is_right(case, setting, actual)
     untouched = elements_of(setting, setting.destination)
@@ -132,7 +134,7 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
     findings += wrong_padding(setting.padded, destination, setting.padding)
     outside = ~setting.padding
     outside[setting.places] = False
-    findings += changed_bytes("destination", setting.destination, destination, outside, before_dst)
+    findings += changed_bytes("destination", setting.destination, destination, outside, dst)
     if not findings:
         doubt = mistrusted(case, setting)
         return Outcome(case, Verdict.MISTRUSTED if doubt else Verdict.PASSED, doubt or _as_flushed(setting, actual))

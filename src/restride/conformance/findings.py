@@ -8,7 +8,6 @@ import numpy as np
 
 from restride.conformance.case import Case
 from restride.conformance.operations import OPERATIONS
-from restride.conformance.room import GUARD_BYTES
 
 SHOWN = 5  # mismatches that a message lists
 
@@ -46,14 +45,13 @@ def wrong_padding(right: Array, after: Array, padding: Array) -> list[str]:
     return _counted(findings, len(places), int(np.count_nonzero(padding)), "bytes of padding are wrong")
 
 
-def changed_bytes(which: str, before: Array, after: Array, compared: Array, guard: int) -> list[str]:
-    """Bytes among ``compared`` that the run changed; of a buffer with ``guard`` bytes of both guards at its start."""
+def changed_bytes(which: str, before: Array, after: Array, compared: Array, body: range) -> list[str]:
+    """Bytes among ``compared`` that the run changed, counted from the beginning of ``body``, between the guards."""
     places = np.flatnonzero((before != after) & compared)
-    body = range(guard, before.size - 2 * GUARD_BYTES + guard)
     findings = []
     for place in places[:SHOWN].tolist():
         kind = "element or padding" if place in body else "guard"
-        at = f"byte {place - guard} of the {which} ({kind})"
+        at = f"byte {place - body.start} of the {which} ({kind})"
         findings.append(f"{at} must not change: was 0x{before[place]:02x}, is 0x{after[place]:02x}")
     return _counted(findings, len(places), before.size, f"bytes of the {which} changed")
 

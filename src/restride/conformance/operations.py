@@ -10,17 +10,16 @@ import numpy as np
 
 from restride import reference, views
 from restride.arithmetic import arithmetic
-from restride.conformance import aim, fill, resampling
+from restride.conformance import cropping, resampling, video
 from restride.conformance.case import Case
+from restride.conformance.parameters import ARITHMETIC
 from restride.conformance.scale_values import arguments, computed_type, is_arithmetic, order
-from restride.conformance.spelling import ARITHMETIC, Sizes
+from restride.conformance.spelling import Sizes
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError
 from restride.injective import may_overlap, written_by
 from restride.layout import Layout, laid_out
 from restride.tensor import Tensor
-
-_OLD_SEED = 0x01D
 
 Array = np.ndarray[Any, Any]
 
@@ -64,7 +63,7 @@ def require_valid(case: Case) -> None:
             does not go with it, or a scale, a zero point or a sum cannot be.
     """
     _require_sizes(case, OPERATIONS[case.op].sizes(case))
-    if case.op in ("reorder", "resample"):
+    if case.op in ("reorder", "resample", "crop_resize"):
         _require_arithmetic(case)
     out = case["out"]
     if case.op == "reorder" and case["permute"] is not None and out not in (None, "same", "default"):
@@ -76,7 +75,7 @@ def require_valid(case: Case) -> None:
 
 
 def _require_arithmetic(case: Case) -> None:
-    if case["sum_scale"] is not None and makes_destination(case):
+    if case.get("sum_scale") is not None and makes_destination(case):
         raise DescriptorError(f"sum_scale reads a destination that is given, so out={case['out']} must not be: {case}")
     sizes = case.viewed if case.op == "reorder" else case.dst.sizes
     source = TensorDesc(computed_type(case), sizes, (0,) * len(sizes))
@@ -86,36 +85,6 @@ def _require_arithmetic(case: Case) -> None:
 def makes_destination(case: Case) -> bool:
     """Whether the operation is to make its destination, rather than write to one that is given."""
     return case["out"] not in (None, "same")
-
-
-def source_values(case: Case) -> Array:
-    """The source's elements in logical order, as ``data`` says.
-
-    Without it any bits where they are copied, what is aimed at a conversion where there is one, else numbers: those
-    that are interpolated are no larger than the destination's.
-    """
-    src, dst, sizes, count = case.src.dtype, case.dst.dtype, case.src.sizes, case.src.numel
-    if case["data"] == "image":
-        return fill.image(src, sizes, case.seed)
-    if case["data"] == "edges":
-        return fill.edges(src, count, case.seed).reshape(sizes)
-    if case["data"] == "index":
-        return fill.indices(src, count).reshape(sizes)
-    if case["data"] is None and (src != dst or is_arithmetic(case)):
-        if case.op == "reorder" or resampling.moves(case):
-            return aim.aimed(src, dst, count, case.seed).reshape(sizes)
-        if src.itemsize > 1:
-            return aim.plain(src, dst, count, case.seed).reshape(sizes)
-    values = fill.bits if case["data"] == "bits" or OPERATIONS[case.op].is_exact(case) else fill.numbers
-    return values(src, count, case.seed).reshape(sizes)
-
-
-def old_values(case: Case) -> Array | None:
-    """The destination's elements before the run, in logical order, where the operation reads them: plain numbers."""
-    if case.get("sum_scale") is None:
-        return None
-    dtype = case.dst.dtype
-    return aim.plain(dtype, dtype, case.dst.numel, case.seed + _OLD_SEED).reshape(case.dst.sizes)
 
 
 def is_in_place(case: Case) -> bool:
@@ -143,7 +112,11 @@ def answer(case: Case, source: Array, old: Array | None = None) -> Answer:
 
 def origins(case: Case, places: Array) -> Array:
     """Of each element of the destination, the place that it comes from, where ``places`` are those of the source."""
-    if case.op.startswith("resample"):
+    if case.op == "yuv_to_rgb":
+        return video.of_places(case, places)
+    if case.op == "crop_resize":
+        moving = cropping.of_places(case)
+    elif case.op.startswith("resample"):
         moving = resampling.of_places(case)
     else:
         left_out = {parameter.name for parameter in ARITHMETIC}
@@ -259,14 +232,19 @@ def _asked_for(case: Case, out: Tensor | None) -> dict[str, Any]:
 
 
 def _resample_answer(case: Case, source: Array, old: Array | None) -> Answer:
-    resampling.resized(case)  # whatever asks for something else is refused in the library's words
+    is_crop = case.op == "crop_resize"
+    if not is_crop:
+        resampling.resized(case)  # whatever asks for something else is refused in the library's words
     if resampling.moves(case):
-        return _converted(case, resampling.moved(case, source), None, old)
-    return Answer(*resampling.limits(case, source, old))
+        moved = cropping.moved(case, source) if is_crop else resampling.moved(case, source)
+        return _converted(case, moved, None, old)
+    return Answer(*(cropping.limits(case, source) if is_crop else resampling.limits(case, source, old)))
 
 
 def _resample_tolerance(case: Case) -> str:
-    return _converted_tolerance(case) if resampling.moves(case) else resampling.tolerance(case)
+    if resampling.moves(case):
+        return _converted_tolerance(case)
+    return cropping.tolerance(case) if case.op == "crop_resize" else resampling.tolerance(case)
 
 
 OPERATIONS: dict[str, Operation] = {
@@ -287,6 +265,19 @@ OPERATIONS: dict[str, Operation] = {
         _resample_answer,
         _call_resample_backward,
         resampling.tolerance,
+    ),
+    "yuv_to_rgb": Operation(
+        lambda _case: True,
+        video.rgb_sizes,
+        lambda case, source, _old: _exactly(video.rgb(case, source)),
+        lambda case, source, out: video.call(case, source, out, _layout(case) if out is None else None),
+    ),
+    "crop_resize": Operation(
+        lambda case: resampling.moves(case) and not is_arithmetic(case),
+        cropping.cropped_sizes,
+        _resample_answer,
+        lambda case, source, out: cropping.call(case, source, _asked_for(case, out)),
+        _resample_tolerance,
     ),
 }
 """Every operation by the name that begins its cases."""

@@ -11,8 +11,9 @@ import numpy as np
 
 from restride import reference
 from restride.conformance.case import Case
+from restride.conformance.parameters import PARAMETERS
 from restride.conformance.scale_values import arguments, is_arithmetic
-from restride.conformance.spelling import PARAMETERS, Sizes
+from restride.conformance.spelling import Sizes
 from restride.conformance.windows import Window
 from restride.errors import DescriptorError
 from restride.profiles import chosen
@@ -27,18 +28,18 @@ _PLACES_OF_ALL = (*_SHARED, *_PLACES, "recompute_scale_factor", "keep_aspect_rat
 
 
 def moves(case: Case) -> bool:
-    """Whether a resample writes elements of the source, converted or not, in place of sums."""
-    return case.op == "resample" and case.word("mode").startswith("nearest")
+    """Whether a resample or a crop_resize writes elements of the source, converted or not, in place of sums."""
+    return case.op in ("resample", "crop_resize") and case.word("mode").startswith("nearest")
 
 
 def called_with(case: Case) -> dict[str, Any]:
     """Arguments of the operation and of its reference, without arithmetic, layout and destination."""
     given = _sampling(case)
     axes = given["axes"] = _axes(case)
-    if case.op == "resample_backward":
-        return {**given, "input_sizes": tuple(case.dst.sizes[axis] for axis in axes)}
     if case["like"] is not None:
         given["like"] = case["like"]
+    if case.op == "resample_backward":
+        return {**given, "input_sizes": tuple(case.dst.sizes[axis] for axis in axes)}
     if (window := case["window"]) is not None:
         given["window"] = window.slices if isinstance(window, Window) else window
     if (sizes := _sizes(case)) is not None:

@@ -14,8 +14,8 @@ from restride.desc import TensorDesc
 from restride.device import Device
 
 GUARD_BYTES = 4096
-"""Bytes before and behind a case's buffer that nothing may change: whole elements of every type, and more than the 512
-words that a work group handles, so that one invocation or group too many is seen."""
+"""Least bytes before and behind a case's buffer that nothing may change: whole elements of every type, and more than
+the 512 words that a work group handles, so that one invocation or group too many is seen."""
 
 _HOST_BYTES = 12
 """Host bytes for each byte of a buffer or of an array: fills are hashed in 64 bits, and a byte has an int64 place."""
@@ -32,8 +32,12 @@ _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory
 
 
 def buffer_bytes(nbytes: int) -> int:
-    """Bytes of a buffer with both guards; an empty tensor has nothing between them."""
-    return nbytes + 2 * GUARD_BYTES
+    """Bytes of a buffer with both guards; an empty tensor has nothing between them.
+
+    A multiple of 4 KiB, so most have one of a few sizes: kompute makes a pipeline for a kernel and its buffers, and
+    finds it again where the next case gets the same ones.
+    """
+    return (-(-nbytes // GUARD_BYTES) + 2) * GUARD_BYTES
 
 
 def guard_before(desc: TensorDesc) -> int:

@@ -9,7 +9,8 @@ import numpy as np
 
 from restride.conformance.case import Case
 from restride.conformance.fill import hashed_words
-from restride.conformance.spelling import SCALES, post_ops_of
+from restride.conformance.parameters import SCALES
+from restride.conformance.spelling import post_ops_of
 from restride.desc import TensorDesc
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
@@ -39,7 +40,8 @@ def order(case: Case) -> tuple[int, ...]:
 
 def computed_type(case: Case) -> DType:
     """The element type that the arithmetic starts from: of what is interpolated f32, else the source's."""
-    return as_dtype("f32") if case.op == "resample" and not case.word("mode").startswith("nearest") else case.src.dtype
+    is_sum = case.op in ("resample", "crop_resize") and not case.word("mode").startswith("nearest")
+    return as_dtype("f32") if is_sum else case.src.dtype
 
 
 def arguments(case: Case) -> dict[str, Any]:
@@ -51,7 +53,7 @@ def arguments(case: Case) -> dict[str, Any]:
         DescriptorError: a parameter does not fit the sizes.
     """
     given: dict[str, Any] = {}
-    groups = (1,) * len(case.viewed)
+    groups = (1,) * (len(case.viewed) if case.op == "reorder" else case.dst.rank)
     if case.get("group_sizes") is not None:
         given["group_sizes"] = groups = case.integers("group_sizes")
         if len(groups) != len(case.viewed):
@@ -68,7 +70,7 @@ def arguments(case: Case) -> dict[str, Any]:
             given[name] = _scales(words) if name.endswith("scale") else _zero_points(dtype, words)
         elif value is not None:
             given[name] = value
-    if case["sum_scale"] is not None:
+    if case.get("sum_scale") is not None:
         given["sum_scale"] = case.number("sum_scale")
     if case["post_ops"] is not None:
         given["post_ops"] = post_ops_of(case.word("post_ops"))

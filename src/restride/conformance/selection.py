@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from restride.conformance.case import Case
-from restride.conformance.spelling import PARAMETERS
+from restride.conformance.parameters import PARAMETERS
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError
 

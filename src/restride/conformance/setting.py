@@ -25,11 +25,10 @@ from restride.conformance.operations import (
     is_in_place,
     keeps_padding,
     makes_destination,
-    old_values,
     origins,
-    source_values,
 )
 from restride.conformance.room import buffer_bytes, guard_before
+from restride.conformance.values import old_values, source_values
 from restride.desc import TensorDesc
 from restride.reference import from_buffer, to_buffer
 from restride.reference.buffers import element_bytes

@@ -8,9 +8,10 @@
     scale         src_scale=0.5, one for all; src_scale=(1), one for each index along axis 1
     post-ops      post_ops=relu(0.1),clip(0,6),linear(2,-1): one to four, in this order
     window        window=(5:25,:)
+    boxes         boxes=(2,3,10,12,-5,0,9,9), y0, x0, y1, x1 of each
     view          view=[1:,::-1].permute(1,0)
 
-A new operation or parameter is a line in ``PARAMETERS``.
+What each operation takes is in ``restride.conformance.parameters``.
 """
 
 from __future__ import annotations
@@ -21,14 +22,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from restride.arithmetic import ROUNDINGS
 from restride.conformance.view_steps import View
 from restride.conformance.windows import Window
 from restride.desc.tags import parse_tag
 from restride.errors import DescriptorError
 from restride.layout import AXIS_NAMES
-from restride.profiles import LIBRARIES
-from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES
 
 Number = int | float | Fraction
 
@@ -87,11 +85,11 @@ _LARGEST_WRITTEN = 10**15  # floats from 10^16 on are written with an exponent
 _FRACTION = "-?[0-9]{1,19}/[1-9][0-9]{0,18}"
 
 
-def read_numbers(text: str) -> tuple[Number, ...]:
-    """``(2,1/3,0.6)``: at most 16, two for each axis. A whole number is an integer, a half is a float."""
+def read_numbers(text: str, most: int = 16) -> tuple[Number, ...]:
+    """``(2,1/3,0.6)``: by default two for each axis. A whole number is an integer, a half is a float."""
     number = f"(?:{_FLOAT}|{_FRACTION})"
-    if not re.fullmatch(rf"\({number}(?:,{number}){{0,15}}\)", text):
-        raise DescriptorError(f"{text!r} is not a list of 1 to 16 numbers such as (2,1/3,0.6)")
+    if not re.fullmatch(rf"\({number}(?:,{number}){{0,{most - 1}}}\)", text):
+        raise DescriptorError(f"{text!r} is not a list of 1 to {most} numbers such as (2,1/3,0.6)")
     return tuple(map(_number, text[1:-1].split(",")))
 
 
@@ -102,6 +100,11 @@ def _number(text: str) -> Number:
         return int(exact)
     is_binary = exact.denominator & (exact.denominator - 1) == 0
     return float(exact) if is_binary or "/" not in text else exact
+
+
+def read_boxes(text: str) -> tuple[Number, ...]:
+    """``(2,3,10,12,-5,0.5,9,9)``: four numbers each of at most 8 boxes."""
+    return read_numbers(text, 32)
 
 
 def read_number(text: str) -> float:
@@ -190,85 +193,3 @@ def in_order(axes: Value, rank: int) -> Value:
     """Axes counted from the first one, in ascending order; a number as it is."""
     counted = from_0(axes, rank)
     return tuple(sorted(counted)) if isinstance(counted, tuple) else counted
-
-
-_EVERYWHERE = (
-    Parameter("view", View.read, optional=True),
-    Parameter("data", one_of("data", "index", "image", "edges", "bits"), optional=True),
-    Parameter("out", read_out, optional=True),
-)
-
-SCALES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
-"""Parameters that are a number, or the axes along which an array varies."""
-
-
-def _word(name: str, default: str, *others: str) -> Parameter:
-    return Parameter(name, one_of(name, default, *others), lambda _src, _dst: default)
-
-
-_EVERY_SCALE = tuple(Parameter(name, read_scale, optional=True, canonical=in_order) for name in SCALES)
-_AFTER_SCALE = (
-    Parameter("sum_scale", read_number, optional=True),
-    Parameter("post_ops", read_post_ops, optional=True),
-    _word("rounding", *ROUNDINGS),
-    _word("saturate", "yes", "no"),
-)
-
-ARITHMETIC = (
-    *_EVERY_SCALE,
-    Parameter("group_sizes", read_group_sizes, optional=True),
-    *_AFTER_SCALE,
-    _word("rounds_first", "no", "yes"),
-)
-"""Parameters that change values, not places. A resample has neither ``group_sizes`` nor ``rounds_first``."""
-
-_SAMPLING = (
-    Parameter("scales", read_numbers, optional=True),
-    _word("coordinates", *COORDINATES),
-    _word("nearest", *NEAREST_RULES),
-    Parameter("cubic_a", read_number, lambda _src, _dst: -0.75),
-    _word("antialias", "no", "yes"),
-    _word("exclude_outside", "no", "yes"),
-    Parameter("roi", read_numbers, optional=True),
-    Parameter("input_offsets", read_numbers, optional=True),
-    Parameter("output_offsets", read_numbers, optional=True),
-    _word("recompute_scale_factor", "no", "yes"),
-)
-"""What a resampling and its transpose share: the arguments of ``rs.resample`` of these names."""
-
-_AXES = Parameter("axes", read_integers, changed_axes, canonical=from_0)
-
-
-def require_mode(mode: str, like: Any) -> None:
-    """Check that ``mode`` is one of ours, or of the library ``like``.
-
-    Raises:
-        DescriptorError: it is not; the message lists those there are.
-    """
-    one_of("mode", *(MODES if like is None else LIBRARIES[like].modes))(mode)
-
-
-PARAMETERS: dict[str, tuple[Parameter, ...]] = {
-    "slice": (
-        Parameter("offsets", read_integers),
-        Parameter("sizes", read_integers),
-        Parameter("strides", read_integers),
-        *_EVERYWHERE,
-    ),
-    "reorder": (Parameter("permute", read_permutation, optional=True), *ARITHMETIC, *_EVERYWHERE),
-    "resample": (
-        Parameter("mode", str),
-        _AXES,
-        Parameter("like", one_of("like", *LIBRARIES), optional=True),
-        Parameter("sizes", read_integers, optional=True),
-        *_SAMPLING,
-        Parameter("extrapolation_value", read_number, lambda _src, _dst: 0.0),
-        _word("keep_aspect_ratio_policy", *POLICIES),
-        Parameter("window", Window.read, optional=True),
-        *_EVERY_SCALE,
-        *_AFTER_SCALE,
-        *_EVERYWHERE,
-    ),
-    "resample_backward": (Parameter("mode", one_of("mode", *MODES)), _AXES, *_SAMPLING, *_EVERYWHERE),
-}
-"""The parameters of every operation, in the order in which they are written."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any, SupportsIndex
 
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import MAX_RANK, integers
 
 _UINT_MAX = 2**32 - 1
@@ -60,3 +60,20 @@ def checked_dml(
         if not 0 <= stride <= _UINT_MAX:
             raise DescriptorError(f"DirectML strides are 0 to 2^32 - 1, strides[{axis}] is {stride} in {text}")
     return its_sizes, its_strides
+
+
+def said_to_dml(
+    element: DType, sizes: tuple[int, ...], strides: tuple[int, ...] | None, offset: int, where: Callable[[], str]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and strides of a layout that ``where`` writes.
+
+    Raises:
+        UnsupportedError: DirectML cannot say it.
+    """
+    if strides is None or offset:
+        raise UnsupportedError(f"DirectML has strides and no offset: not {where()}")
+    try:
+        checked_dml(element, sizes, strides)
+    except DescriptorError as error:
+        raise UnsupportedError(f"{error}: not {where()}") from None
+    return sizes, strides

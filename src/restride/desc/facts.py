@@ -7,12 +7,13 @@ from typing import NoReturn, Self, SupportsIndex, cast
 
 from restride.desc.blocking import Blocking
 from restride.desc.digits import Linear, affine
-from restride.desc.dml import checked_dml
+from restride.desc.dml import said_to_dml
 from restride.desc.fields import Fields
+from restride.desc.spelled import Spelled
 from restride.desc.text import DescParts, format_parts
 from restride.dtypes import DType
 from restride.equation import STEPS, SearchTooLongError, has_gap, smallest_index
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError
 from restride.integers import integer, integers
 
 _PRIVATE = frozenset({"key", "address", "order", "parts"})
@@ -22,7 +23,7 @@ _PRIVATE = frozenset({"key", "address", "order", "parts"})
 class DescFacts:
     """The fields of a ``TensorDesc``, which makes them, and what follows from them. They never change."""
 
-    __slots__ = (*(f"_{name}" if name in _PRIVATE else name for name in Fields._fields), "_hash", "_inner")
+    __slots__ = (*(f"_{name}" if name in _PRIVATE else name for name in Fields._fields), "_hash", "_inner", "_spelled")
 
     dtype: DType
     sizes: tuple[int, ...]
@@ -39,18 +40,18 @@ class DescFacts:
     _parts: DescParts | None  # what was written; None: strides, or the order alone
     _hash: int
     _inner: DescFacts | None
+    _spelled: Spelled | None  # None: to be made
 
     def _take(self, fields: Fields, inner: DescFacts | None = None) -> None:
         """Fill a descriptor that is being made."""
         assign = object.__setattr__
-        for name, value in zip(DescFacts.__slots__, (*fields, hash(fields.key), inner), strict=True):
+        for name, value in zip(DescFacts.__slots__, (*fields, hash(fields.key), inner, None), strict=True):
             assign(self, name, value)
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
+    def __setattr__(self, name: str, *_: object) -> NoReturn:
         raise AttributeError(f"a TensorDesc never changes: {name} of {self}")
 
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a TensorDesc never changes: {name} of {self}")
+    __delattr__ = __setattr__
 
     @property
     def rank(self) -> int:
@@ -72,9 +73,13 @@ class DescFacts:
         return DescParts(self.dtype.name, self.sizes, strides=self.strides, offset=self.offset)
 
     @property
-    def spelling(self) -> tuple[object, ...]:
-        """How it was written: what may differ between two descriptors that are equal."""
-        return self.strides, self.offset, self._order, self._parts
+    def spelled(self) -> Spelled:
+        """The descriptor and how it was written, which may differ between two that are equal."""
+        found = self._spelled
+        if found is None:
+            found = Spelled(self._hash, self._key, self.strides, self.offset, self._order, self._parts)
+            object.__setattr__(self, "_spelled", found)
+        return found
 
     @property
     def minor_to_major(self) -> tuple[int, ...] | None:
@@ -279,13 +284,7 @@ class DescFacts:
 
         Source: DirectML, DML_BUFFER_TENSOR_DESC.
         """
-        if self.strides is None or self.offset:
-            raise UnsupportedError(f"DirectML has strides and no offset: not {self}")
-        try:
-            checked_dml(self.dtype, self.sizes, self.strides)
-        except DescriptorError as error:
-            raise UnsupportedError(f"{error}: not {self}") from None
-        return self.sizes, self.strides
+        return said_to_dml(self.dtype, self.sizes, self.strides, self.offset, self.__str__)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DescFacts):

@@ -7,13 +7,17 @@ float64, a conversion is an exact number rounded once.
 
 from restride.reference.buffers import from_buffer, to_buffer
 from restride.reference.conversion import convert
+from restride.reference.cropping import crop_resize, crop_resize_limits
 from restride.reference.gradient import resample_backward, resample_backward_limits
 from restride.reference.layouts import reorder
 from restride.reference.resampling import resample, resample_bound, resample_limits
 from restride.reference.windows import strided_slice
+from restride.reference.yuv import yuv_to_rgb
 
 __all__ = [
     "convert",
+    "crop_resize",
+    "crop_resize_limits",
     "from_buffer",
     "reorder",
     "resample",
@@ -23,4 +27,5 @@ __all__ = [
     "resample_limits",
     "strided_slice",
     "to_buffer",
+    "yuv_to_rgb",
 ]

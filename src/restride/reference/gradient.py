@@ -13,6 +13,8 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import integers
 from restride.reference.arguments import as_array, as_axes, describe
 from restride.reference.exact import Array
+from restride.reference.like import answer_like, words_like
+from restride.reference.like_rows import asked_of
 from restride.reference.resample_request import RULE_NAMES, Rules, resample_request
 from restride.reference.rounding import round_once
 from restride.reference.sum_bounds import WeightedAxes, nested_sums, sum_bound
@@ -26,17 +28,18 @@ def resample_backward(
     input_sizes: Iterable[SupportsIndex],
     scales: Iterable[Any] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
-    mode: str = "linear",
+    mode: str | None = None,
     *,
-    coordinates: str = "half_pixel",
-    nearest: str = "half_up",
-    cubic_a: float = -0.75,
-    antialias: bool = False,
-    exclude_outside: bool = False,
+    coordinates: str | None = None,
+    nearest: str | None = None,
+    cubic_a: float | None = None,
+    antialias: bool | None = None,
+    exclude_outside: bool | None = None,
     roi: Iterable[Any] | None = None,
     input_offsets: Iterable[Any] | None = None,
     output_offsets: Iterable[Any] | None = None,
-    recompute_scale_factor: bool = False,
+    recompute_scale_factor: bool | None = None,
+    like: str | None = None,
     dtype: Any = None,
 ) -> Array:
     """The gradient of ``resample``'s source from that of its result: the transposed matrices, in f64, rounded once.
@@ -60,6 +63,7 @@ def resample_backward(
         input_offsets: as in ``resample``.
         output_offsets: as in ``resample``.
         recompute_scale_factor: as in ``resample``.
+        like: as in ``resample``, of floats.
         dtype: f32, f16 or bf16; default: that of ``grad``.
 
     Raises:
@@ -74,7 +78,7 @@ def resample_backward(
 
 
 def resample_backward_limits(
-    grad: Any, input_sizes: Any, scales: Any = None, axes: Any = None, mode: str = "linear", **arguments: Any
+    grad: Any, input_sizes: Any, scales: Any = None, axes: Any = None, mode: Any = None, **arguments: Any
 ) -> tuple[Array, Array]:
     """The lowest and the highest right answer of each element, for f32 weights and f32 sums.
 
@@ -99,7 +103,7 @@ class _Problem:
 
 
 def _problem(
-    grad: Any, input_sizes: Any, scales: Any, axes: Any, mode: str, *, dtype: Any = None, **rules: Any
+    grad: Any, input_sizes: Any, scales: Any, axes: Any, mode: Any, *, dtype: Any = None, like: Any = None, **rules: Any
 ) -> _Problem:
     if unknown := sorted(set(rules) - (set(RULE_NAMES) - {"mode", "keep_aspect_ratio_policy"})):
         raise TypeError(f"resample_backward has no argument {unknown[0]!r}")
@@ -120,9 +124,16 @@ def _problem(
     for axis, size in zip(named, before, strict=True):
         source_sizes[axis] = size
     source = np.broadcast_to(np.zeros((), array.dtype), source_sizes)
-    request = resample_request(source, [array.shape[axis] for axis in named], scales, named, Rules(mode=mode, **rules))
-    rows = [weight_rows(how, 0, how.size).transposed() for how in request.how]
-    return _Problem(array, list(zip(request.axes, rows, strict=True)), target)
+    given = {name: value for name, value in {"mode": mode, **rules}.items() if value is not None}
+    word = ""
+    if like is not None:
+        word, given = words_like(like, given, array)
+    request = resample_request(source, [array.shape[axis] for axis in named], scales, named, Rules(**given))
+    weighted = [(axis, weight_rows(how, 0, how.size)) for axis, how in zip(request.axes, request.how, strict=True)]
+    its_own = None if like is None else answer_like(like, asked_of(source, request, word, scales, Rules(**given)))
+    if its_own is not None:
+        weighted = its_own if isinstance(its_own, list) else []  # an image that keeps its sizes is left as it is
+    return _Problem(array, [(axis, rows.transposed()) for axis, rows in weighted], target)
 
 
 def _sums(problem: _Problem) -> Array:

@@ -11,8 +11,8 @@ from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference.arguments import as_array, describe
 from restride.reference.exact import Array
-from restride.reference.like import answer_like, rounds_like, words_like
-from restride.reference.like_rows import Answer, Asked
+from restride.reference.like import answer_like, rounding_between_like, rounding_like, words_like
+from restride.reference.like_rows import Answer, asked_of
 from restride.reference.resample_request import RULE_NAMES, Request, Rules, resample_request
 from restride.reference.sum_bounds import WeightedAxes
 from restride.reference.weight_rows import weight_rows
@@ -32,7 +32,8 @@ class Problem:
     """A checked call.
 
     steps: the arithmetic, as arguments of ``reorder``. its_own: what the library that ``like`` names makes of it.
-    rounds: it rounds to the source's element type, whatever type is asked for.
+    rounding: how it rounds to the source's element type, whatever type is asked for; None: it does not.
+    rounding_between: how it does so between the axes.
     """
 
     array: Array
@@ -42,7 +43,8 @@ class Problem:
     target: DType
     steps: dict[str, Any]
     its_own: Answer | None
-    rounds: bool
+    rounding: str | None
+    rounding_between: str | None
 
     @property
     def moves(self) -> bool:
@@ -113,9 +115,6 @@ def problem_of(
             raise DescriptorError(f"out {describe(old)} must have the sizes {made} and the type {target} of the result")
     its_own = None
     if like is not None:
-        new_sizes = tuple(how.size for how in request.how)
-        factors = None if scales is None or rules.recompute_scale_factor else tuple(map(float, scales))
-        is_aligned = rules.coordinates == "align_corners"
-        asked = Asked(array, request.axes, new_sizes, word, bool(rules.antialias), is_aligned, factors)
-        its_own = answer_like(like, asked)
-    return Problem(array, request, mode, extrapolation_value, target, arguments, its_own, rounds_like(like, array))
+        its_own = answer_like(like, asked_of(array, request, word, scales, rules))
+    rounding, between = rounding_like(like, array), rounding_between_like(like, array)
+    return Problem(array, request, mode, extrapolation_value, target, arguments, its_own, rounding, between)

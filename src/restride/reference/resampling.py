@@ -17,7 +17,7 @@ from restride.reference.conversion import convert
 from restride.reference.exact import Array
 from restride.reference.layouts import reorder
 from restride.reference.resample_problem import NEUTRAL, Problem, problem_of
-from restride.reference.sum_bounds import nested_sums, sum_bound
+from restride.reference.sum_bounds import nested_sums, rounded_sums, sum_bound
 
 
 def resample(
@@ -167,6 +167,8 @@ def _sums(problem: Problem) -> Array:
     """The weighted sums in f64; every type that is interpolated fits."""
     if problem.integers is not None:
         return problem.integers
+    if problem.rounding_between is not None:
+        return rounded_sums(problem.array, problem.weighted, problem.rounding_between)[0]
     sums = nested_sums(problem.array.astype(np.float64), problem.weighted)
     value = convert(np.float64(problem.extrapolation_value), np.float32)
     return np.where(problem.extrapolated, value.astype(np.float64), sums)
@@ -175,14 +177,16 @@ def _sums(problem: Problem) -> Array:
 def _bound(problem: Problem) -> Array:
     if problem.integers is not None:
         return np.zeros(problem.integers.shape)
+    if problem.rounding_between is not None:
+        return rounded_sums(problem.array, problem.weighted, problem.rounding_between)[1]
     bound = sum_bound(problem.array, problem.array.astype(np.float64), problem.weighted)
     return np.where(problem.extrapolated, 0.0, bound)
 
 
 def _stepped(problem: Problem, sums: Array) -> Array:
     """The f64 sums where there is no arithmetic, or f32: the sums rounded, after the steps of ``reorder``."""
-    if problem.rounds:
-        sums = convert(sums, problem.array.dtype).astype(np.float64)
+    if problem.rounding is not None:
+        sums = convert(sums, problem.array.dtype, problem.rounding).astype(np.float64)
     steps = problem.steps
     present = [entries(name, steps.get(name), sums.shape, (1,) * sums.ndim, by) for name, by in NEUTRAL.items()]
     present.append(entries("sum_scale", steps.get("sum_scale"), (), (), neutral=0))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from restride.reference.conversion import convert
 from restride.reference.exact import Array
 from restride.reference.weight_rows import Rows
 
@@ -22,6 +23,24 @@ def nested_sums(values: Array, weighted: WeightedAxes, *, absolute: bool = False
     for axis, rows in sorted(weighted, key=lambda pair: pair[0], reverse=True):
         values = rows.times(values, axis, absolute=absolute)
     return values
+
+
+def rounded_sums(elements: Array, weighted: WeightedAxes, rounding: str) -> tuple[Array, Array]:
+    """The sums along one axis after the other, in this order, rounded to the elements' type between; and their bound.
+
+    What is off by less than the distance to the next tie is rounded to the same integer; else to the next one, and then
+    the sums of the axis that follows are off by its weights.
+    """
+    sums, bound = elements.astype(np.float64), np.zeros(elements.shape)
+    for place, (axis, rows) in enumerate(weighted):
+        if place:
+            low, sums, high = (
+                convert(end, elements.dtype, rounding).astype(np.float64) for end in (sums - bound, sums, sums + bound)
+            )
+            bound = np.maximum(sums - low, high - sums)
+        own = sum_bound(elements, np.abs(sums) + bound, [(axis, rows)])
+        sums, bound = rows.times(sums, axis), rows.times(bound, axis, absolute=True) + own
+    return sums, bound
 
 
 def sum_bound(elements: Array, values: Array, weighted: WeightedAxes) -> Array:

@@ -13,10 +13,10 @@ from typing import Any
 from restride.conformance.case import Case
 from restride.conformance.family import family
 from restride.conformance.outcome import Outcome, Verdict
+from restride.conformance.parameters import PARAMETERS
 from restride.conformance.report.file import write_whole
 from restride.conformance.report.report import Report
 from restride.conformance.report.summary import ended_early, facts, headline, printable, summary
-from restride.conformance.spelling import PARAMETERS
 from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
 

@@ -94,12 +94,12 @@ def useful_bytes(case: Case) -> int:
     resample: along each axis as many as the result or its window reaches over, or where that is more than it needs, one
     for each that is written (nearest), two (linear) or four (cubic): ``u8[100] -> u8[20]`` linear reads 40 and writes
     20 bytes, ``u8[100] -> u8[400]`` 100 and 400. Mode area, ``antialias`` and ``like`` need all that they reach over.
-    resample_backward: the whole gradient.
+    resample_backward: the whole gradient; yuv_to_rgb: whole frames.
     """
     read = case.dst.numel
     if case.op == "resample":
         read = _read_by(case)
-    elif case.op == "resample_backward":
+    elif case.op in ("resample_backward", "yuv_to_rgb"):
         read = math.prod(case.viewed)
     passes = 2 if case.get("sum_scale") is not None else 1
     return read * case.src.dtype.itemsize + passes * case.dst.numel * case.dst.dtype.itemsize
