@@ -554,8 +554,8 @@ def test_what_rows_keep_of_memory_has_a_bound() -> None:
     axes = [Ruled(rule, 1000, size, (1000 / size, opencv.ROWS, opencv.FLOATS)) for size in range(700_000, 700_007)]
     firsts = [axis.first(np.array([axis.size - 1])).item() for axis in axes]
     assert firsts == [998] * len(axes)
-    kept = ruled._remembered.values()
-    assert sum(rows.nbytes for rows in kept) <= 1 << 26
+    kept = ruled._remembered
+    assert sum(rows.nbytes for rows in kept.rows.values()) == kept.nbytes <= 1 << 26
     assert axes[-1].rows is axes[-1].rows
     assert axes[0].rows.first.size == axes[0].size
 

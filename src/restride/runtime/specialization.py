@@ -33,6 +33,7 @@ _TRUE, _FALSE, _CONSTANT, _COMPOSITE = 41, 42, 43, 44
 _SPEC_TRUE, _SPEC_FALSE, _SPEC_CONSTANT, _SPEC_COMPOSITE, _SPEC_OPERATION = 48, 49, 50, 51, 52
 _FUNCTION, _FUNCTION_END, _CALL, _PHI, _LOOP_MERGE, _MERGE, _LABEL = 54, 56, 57, 245, 246, 247, 248
 _BRANCH, _CONDITIONAL, _SWITCH, _UNREACHABLE, _LINE, _NO_LINE = 249, 250, 251, 255, 8, 317
+_DIVIDE, _REMAINDER = 134, 137  # UDiv, UMod
 _SPECIAL = (_SPEC_TRUE, _SPEC_FALSE, _SPEC_CONSTANT, _SPEC_COMPOSITE, _SPEC_OPERATION)
 
 
@@ -45,8 +46,8 @@ _OPERATIONS: dict[int, Callable[..., int]] = {
     128: lambda a, b: a + b,  # IAdd
     130: lambda a, b: a - b,  # ISub
     132: lambda a, b: a * b,  # IMul
-    134: lambda a, b: a // b,  # UDiv
-    137: lambda a, b: a % b,  # UMod
+    _DIVIDE: lambda a, b: a // b,
+    _REMAINDER: lambda a, b: a % b,
     164: lambda a, b: a == b,  # LogicalEqual
     165: lambda a, b: a != b,  # LogicalNotEqual
     166: lambda a, b: a | b,  # LogicalOr
@@ -73,6 +74,10 @@ _OPERATIONS: dict[int, Callable[..., int]] = {
 """What ``OpSpecConstantOp`` computes, of words; the lowest 32 bits count."""
 
 
+class _NotUnderstoodError(Exception):
+    """A module has constants, or ways from block to block, that are left to the driver."""
+
+
 class _Step(NamedTuple):
     """Instructions that constants change: those in the words ``[begin, end)``, and the last of them."""
 
@@ -89,7 +94,7 @@ def specialized(code: bytes, constants: Sequence[int]) -> tuple[bytes, tuple[int
     """
     try:
         return _read(code).with_constants(constants), ()
-    except (LookupError, ValueError, ZeroDivisionError, TypeError):
+    except _NotUnderstoodError:
         return code, tuple(constants)
 
 
@@ -119,14 +124,14 @@ class _Module:
         """The module with its constants put in.
 
         Raises:
-            LookupError, ValueError, ZeroDivisionError, TypeError: it has constants that are not understood.
+            _NotUnderstoodError: they go into other types or operations, or decide where an OpPhi looks back.
         """
         values = dict(self._values)
         changes = [(step, self._constant(step, constants, values)) for step in self._constants]
         taken = {label: self._taken(step, values) for label, step in self._decided.items()}
         entered = self._entered(taken)
         if any(label in entered and not parents <= entered for label, parents in self._parents.items()):
-            raise LookupError
+            raise _NotUnderstoodError
         for label, target in taken.items():
             if label in entered and target is not None:
                 changes.append((self._decided[label], _instruction(_BRANCH, target)))
@@ -149,7 +154,9 @@ class _Module:
         function = 0
         while position < len(words):
             count, opcode = words[position] >> 16, words[position] & 0xFFFF
-            end = position + max(count, 1)
+            end = position + count
+            if not count or end > len(words):
+                raise _NotUnderstoodError
             operands = words[position + 1 : end]
             if opcode == _LABEL:
                 label, body, before = operands[0], end, -1
@@ -195,7 +202,7 @@ class _Module:
             self._home[operands[0]] = 0  # until a block makes it
             self._decorations.append(step)
         elif opcode == _DECORATE_GROUP:
-            raise LookupError
+            raise _NotUnderstoodError
         elif opcode in _SPECIAL:
             self._values[operands[1]] = 0  # until it is known
             self._constants.append(step)
@@ -209,7 +216,7 @@ class _Module:
             return _instruction(_COMPOSITE, *operands)
         kind, result = operands[:2]
         if opcode == _SPEC_OPERATION:
-            value = int(_OPERATIONS[operands[2]](*[values[operand] for operand in operands[3:]]))
+            value = self._computed(operands[2], operands[3:], values)
         else:
             number = self._spec_ids.get(result, len(constants))
             value = operands[2] if opcode == _SPEC_CONSTANT else opcode == _SPEC_TRUE
@@ -218,9 +225,17 @@ class _Module:
             values[result] = bool(value)
             return _instruction(_TRUE if value else _FALSE, kind, result)
         if kind not in self._words:
-            raise LookupError
+            raise _NotUnderstoodError
         values[result] = value & _WORD
         return _instruction(_CONSTANT, kind, result, value & _WORD)
+
+    def _computed(self, operation: int, operands: Sequence[int], values: dict[int, int]) -> int:
+        """What an OpSpecConstantOp makes of words and truth values; what x / 0 is, the driver may say."""
+        given = [values.get(operand) for operand in operands]
+        is_by_zero = operation in (_DIVIDE, _REMAINDER) and given[1] == 0
+        if operation not in _OPERATIONS or None in given or is_by_zero:
+            raise _NotUnderstoodError
+        return int(_OPERATIONS[operation](*given))
 
     def _taken(self, step: _Step, values: dict[int, int]) -> int | None:
         """The block that a branch goes to; None: it stays as it is, for the sake of an OpPhi."""
@@ -232,11 +247,13 @@ class _Module:
     def _entered(self, taken: dict[int, int | None]) -> set[int]:
         """The blocks that are reached."""
         entered: set[int] = set()
-        waiting = [self._first[function] for function in self._entry_points]
+        waiting = [self._first.get(function, 0) for function in self._entry_points]
         while waiting:
             label = waiting.pop()
             if label in entered:
                 continue
+            if label not in self._blocks:  # a switch over 64 bits, or a module that is cut off
+                raise _NotUnderstoodError
             entered.add(label)
             target, (_, _, opcode, operands) = taken.get(label), self._blocks[label]
             if target is not None:
@@ -245,7 +262,7 @@ class _Module:
                 waiting += operands[1::2]
             elif opcode in (_BRANCH, _CONDITIONAL):
                 waiting += operands[opcode == _CONDITIONAL :][:2]
-            waiting += [self._first[function] for function in self._calls.get(label, [])]
+            waiting += [self._first.get(function, 0) for function in self._calls.get(label, [])]
         return entered
 
 

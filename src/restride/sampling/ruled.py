@@ -180,24 +180,42 @@ _LAST = 2
 
 _Key = tuple[Rule, int, int, tuple[Any, ...]]
 
-_remembered: OrderedDict[_Key, RuledRows] = OrderedDict()
-_lock = Lock()
+
+class _Remembered:
+    """Rows of whole axes, by what they were made of; those that were asked for longest ago are forgotten."""
+
+    def __init__(self) -> None:
+        self.rows: OrderedDict[_Key, RuledRows] = OrderedDict()
+        self.nbytes = 0
+        self._lock = Lock()
+
+    def get(self, key: _Key) -> RuledRows | None:
+        with self._lock:
+            if key in self.rows:
+                self.rows.move_to_end(key)
+            return self.rows.get(key)
+
+    def keep(self, key: _Key, made: RuledRows) -> None:
+        with self._lock:
+            if key in self.rows:  # another thread was faster
+                return
+            self.rows[key] = made
+            self.nbytes += made.nbytes
+            while len(self.rows) > _LAST and self.nbytes > _MOST_REMEMBERED_BYTES:
+                self.nbytes -= self.rows.popitem(last=False)[1].nbytes
+
+
+_remembered = _Remembered()
 
 
 def _rows(rule: Rule, source_size: int, size: int, others: tuple[Any, ...]) -> RuledRows:
-    """The rows of a whole axis, made or found again; those that were asked for longest ago are forgotten."""
+    """The rows of a whole axis, made or found again."""
     key = (rule, source_size, size, others)
-    with _lock:
-        if key in _remembered:
-            _remembered.move_to_end(key)
-            return _remembered[key]
-    made = rule(source_size, size, *others)
-    with _lock:
-        _remembered[key] = made
-        total = sum(rows.nbytes for rows in _remembered.values())
-        while len(_remembered) > _LAST and total > _MOST_REMEMBERED_BYTES:
-            total -= _remembered.popitem(last=False)[1].nbytes
-    return made
+    found = _remembered.get(key)
+    if found is None:
+        found = rule(source_size, size, *others)
+        _remembered.keep(key, found)
+    return found
 
 
 class Rules(NamedTuple):
