@@ -23,12 +23,11 @@ layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the sam
 layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point
 
 layout(constant_id = 7) const uint TAP_AXIS = 0;
-layout(constant_id = 8) const uint UNROLLED = 0;  // fours of taps that are no loop: a quarter faster on llvmpipe
-layout(constant_id = 9) const bool ALIGNED = true;
+layout(constant_id = 8) const bool ALIGNED = true;
 #ifdef ALONG
-layout(constant_id = 10) const uint ROW_AXIS = 0;  // one without a table
-layout(constant_id = 11) const uint CHANNELS = 1;  // 1 to 4
-layout(constant_id = 12) const uint CHANNEL_AXIS = 0;  // of more than one
+layout(constant_id = 9) const uint ROW_AXIS = 0;  // one without a table
+layout(constant_id = 10) const uint CHANNELS = 1;  // 1 to 4
+layout(constant_id = 11) const uint CHANNEL_AXIS = 0;  // of more than one
 #endif
 
 #define SCALES
@@ -85,11 +84,6 @@ FOUR_NUMBERS four_at(uint offset) {
 }
 
 uint old_word(uint word) { return dst[word]; }
-
-const uint MOST_UNROLLED = 8;
-
-// Narrow floats are taken apart by integers, which takes long to compile.
-uint unrolled() { return SRC_TYPE == F32 || is_integer(SRC_TYPE) ? UNROLLED : 0u; }
 
 #include "blocks.glsl"
 
@@ -168,12 +162,7 @@ void main() {
         offsets[n] = src_offset + min(row + n, row_count - 1u) * row_src;
         sums[n] = NUMBER[MOST_CHANNELS](NOTHING, NOTHING, NOTHING, NOTHING);
     }
-    [[unroll]] for (uint four = 0u; four < MOST_UNROLLED; ++four) {
-        if (four < unrolled()) {
-            add_four(four);
-        }
-    }
-    [[dont_unroll]] for (uint four = unrolled(); four < taps / 4u; ++four) {
+    [[dont_unroll]] for (uint four = 0u; four < taps / 4u; ++four) {
         add_four(four);
     }
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
@@ -226,15 +215,7 @@ void main() {
     FOR_AXES_INWARD_OUT(VISIT_PIECE)
 
     FOUR_NUMBERS sums = FOUR_NUMBERS(NOTHING);
-    [[unroll]] for (uint four = 0u; four < MOST_UNROLLED; ++four) {
-        if (four < unrolled()) {
-            FOUR_NUMBERS weights = weights_of(parameters[table_row + four]);
-            [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
-                add_tap(sums, weights[tap], 4u * four + tap);
-            }
-        }
-    }
-    [[dont_unroll]] for (uint tap = 4u * unrolled(); tap < taps; ++tap) {
+    [[dont_unroll]] for (uint tap = 0u; tap < taps; ++tap) {
         add_tap(sums, weight_of(words[4u * table_row + tap]), tap);
     }
     uint bits[4];

@@ -24,7 +24,6 @@ from restride.plan.conversion import ScaledPush
 ROWS = 8
 MOST_TAPS = 4
 MOST_CHANNELS = 4
-MOST_UNROLLED = 8
 MOST_IN_RUN = 8
 GRADIENT = 4
 
@@ -259,7 +258,7 @@ def _four_at(kernel: KernelSpec, source: np.ndarray, offset: np.ndarray, aligned
 
 def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     """resample_fours.comp with ALONG: pieces are pixels along the axis of the taps, in blocks of eight rows."""
-    position, unrolled, aligned, row, channels, channel_axis = kernel.constants[7:13]
+    position, aligned, row, channels, channel_axis = kernel.constants[7:12]
     taps, table = axes[position].taps, axes[position]
     assert kernel.constants[:2] == (32, 0)
     assert kernel.constants[6] & 3 == 1
@@ -267,7 +266,6 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     assert channels <= MOST_CHANNELS
     assert channels == 1 or (axes[channel_axis].size, axes[channel_axis].src) == (channels, 1)
     assert taps % 4 == 0
-    assert unrolled <= min(taps // 4, MOST_UNROLLED)
     assert kernel.push[4] == -(-axes[row].size // ROWS)
     piece, block, outer = _place(kernel, parameters)
     weights, first = _row(kernel, parameters, table, piece)
@@ -302,11 +300,10 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
 def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     """resample_fours.comp without ALONG: four neighbours, which share their taps."""
     push = ScaledPush(*kernel.push)
-    position, unrolled, aligned = kernel.constants[7:10]
+    position, aligned = kernel.constants[7:9]
     table, first_axis = axes[position], axes[0]
     assert kernel.constants[6] & 3 == 1
     assert (first_axis.src, first_axis.dst, first_axis.table) == (1, 1, 0)
-    assert unrolled <= min(table.taps // 4, MOST_UNROLLED)
     piece, _, outer = _place(kernel, parameters)
     coordinates = [np.minimum(4 * piece, first_axis.size - 4)]
     made_before = 4 * piece - coordinates[0]

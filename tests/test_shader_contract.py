@@ -175,7 +175,6 @@ def test_work_of_an_invocation_that_resamples():
         assert number(r"const uint ROWS = (\d+);", file) == invocations.ROWS
     assert number(r"const uint MOST_TAPS = (\d+);", "resample_rows.comp") == invocations._MOST_TAPS
     assert number(r"const uint MOST_IN_RUN = (\d+);", "include/runs.glsl") == invocations._MOST_IN_RUN
-    assert number(r"const uint MOST_UNROLLED = (\d+);", "resample_fours.comp") == invocations._MOST_UNROLLED
     assert number(r"const uint MOST_CHANNELS = (\d+);", "resample_fours.comp") == invocations._MOST_CHANNELS
     assert number(r"const uint MOST_CHANNELS = (\d+);", "pixels.comp") == pixels._MOST_CHANNELS
     assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT

@@ -23,9 +23,6 @@ ROWS = 8
 _MOST_CHANNELS = 4
 """Of a pixel (``MOST_CHANNELS`` in shaders/resample_fours.comp)."""
 
-_MOST_UNROLLED = 8
-"""Fours of taps that are no loop (``MOST_UNROLLED`` in shaders/resample_fours.comp)."""
-
 _MOST_TAPS = 4
 """Of a sum by rows along every axis (``MOST_TAPS`` in shaders/resample_rows.comp): sums of more are loops."""
 
@@ -135,7 +132,7 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     row = max(rows, key=lambda place: problem.axes[place].size)
     blocks = -(-problem.axes[row].size // ROWS)
     total = problem.count // channels // problem.axes[row].size * blocks
-    axes = (position, _unrolled(in_fours) // channels, int(aligned), row, channels, pixel.axes[-1])
+    axes = (position, int(aligned), row, channels, pixel.axes[-1])
     return Invocations("resample_along", padded, total, axis.size, blocks, 0, axes)
 
 
@@ -180,7 +177,7 @@ def by_neighbours(problem: Problem) -> Invocations | None:
         return None
     aligned = whole_words and _reads_fours(problem, (0,))
     pieces = -(-first.size // 4)
-    axes = (tabled[0], _unrolled(problem.axes[tabled[0]]), int(aligned))
+    axes = (tabled[0], int(aligned))
     return Invocations("resample_across", problem, problem.count // first.size * pieces, pieces, 1, 0, axes)
 
 
@@ -254,11 +251,6 @@ def _group(problem: Problem, limits: Limits) -> int:
         if aligned and (index // group == index[:, :1] // group).all():
             return group
     return 0
-
-
-def _unrolled(axis: Axis) -> int:
-    """Whole fours of taps, where they are few enough to be no loop."""
-    return min(_taps(axis) // 4, _MOST_UNROLLED)
 
 
 def _taps(axis: Axis) -> int:

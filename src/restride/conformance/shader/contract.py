@@ -86,11 +86,11 @@ INTERFACES = {
     "resample": Interface(_LINE, 3, 19, 7),
     "resample_rows": Interface(_LINE, 3, 19, 15),
     "resample_runs": Interface(_LINE, 3, 19, 15),
-    "resample_along": Interface(_LINE, 3, 19, 13),
-    "resample_across": Interface(_LINE, 3, 19, 10),
+    "resample_along": Interface(_LINE, 3, 19, 12),
+    "resample_across": Interface(_LINE, 3, 19, 9),
     "resample_fixed": Interface(_LINE, 3, 19, 7),
-    "resample_along_fixed": Interface(_LINE, 3, 19, 13),
-    "resample_across_fixed": Interface(_LINE, 3, 19, 10),
+    "resample_along_fixed": Interface(_LINE, 3, 19, 12),
+    "resample_across_fixed": Interface(_LINE, 3, 19, 9),
     "crop_resize": Interface(_LINE, 3, 19, 12),
 }
 """Every module of the contract."""
