@@ -68,7 +68,11 @@ void store(uint count, uint offset, int low, int high) {
         [[unroll]] for (uint n = 0u; n < MOST_CHANNELS; ++n) {
             if (4u * n < count) {
                 uint first = 4u * n + 1u;
-                dst4[offset / FOUR + n] = uvec4(made[first], made[first + 1u], made[first + 2u], made[first + 3u]);
+                uvec4 words = uvec4(made[first], made[first + 1u], made[first + 2u], made[first + 3u]);
+                [[unroll]] for (uint word = 0u; word < 4u; ++word) {
+                    words[word] = selected(words[word], offset);
+                }
+                dst4[offset / FOUR + n] = words;
             }
         }
     } else {

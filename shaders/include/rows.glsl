@@ -6,6 +6,8 @@
 // This file depends on elements.glsl, the global declarations of `src` and `dst` (uint[]), and on MOST_LOADED and MOST_MADE:
 // words of `loaded`, where runs lie one after the other with one word more each, and of `made`.
 
+#include "selected.glsl"
+
 uint loaded[MOST_LOADED];
 uint made[MOST_MADE];
 
@@ -46,7 +48,7 @@ void store_words(uint place, uint count, uint word, int low, int high) {
         if (n < count) {
             int element = int(n) * lanes;
             if (element >= low && element + lanes <= high) {
-                dst[word + n] = made[place + n];
+                dst[word + n] = selected(made[place + n], word + n);
             }
             last = int(n) == high / lanes ? made[place + n] : last;
         }
