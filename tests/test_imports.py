@@ -52,7 +52,8 @@ ALL_IMPORTS = {name: imported(name, inside_functions=True) for name in FILES}
 # Data flows one way: a module may import those of earlier lines, and a package its own.
 LAYERS = (
     ("errors", "recent"),
-    ("choices", "dtypes", "integers", "presets", "progress", "yuv"),
+    ("choices", "dtypes", "integers", "presets", "progress", "streaming", "words"),
+    ("yuv",),
     ("equation", "kernel"),
     ("desc",),
     ("scales",),
@@ -72,7 +73,7 @@ LAYERS = (
     ("resampling",),
     ("quantization", "plans", "compat", "video"),
     ("crops",),
-    ("cropping",),
+    ("cropping", "recipe"),
     ("preprocess",),
     ("drawing",),
 )

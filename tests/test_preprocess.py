@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 import restride as rs
 from restride.closeness.images import photograph
+from restride.presets import PRESETS
+from restride.recipe import Options
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "preprocess.md").read_text(encoding="utf-8")
 SECTIONS = {text.split("\n", 1)[0]: text for text in PAGE.split("\n## ")[1:]}
@@ -115,13 +118,61 @@ def test_a_stream_is_as_calls(depth):
     assert np.array_equal(np.concatenate(taken), recipe(given).numpy())
 
 
-def test_a_stream_takes_bounded_memory(vulkan_device):
-    recipe = rs.Preprocess((16, 16), depth=2, device=vulkan_device)
-    given = images(*[(20, 20)] * 40)
-    peaks = [vulkan_device.counters().bytes_in_use for made in recipe.stream(given) if made.numpy().any()]
-    assert max(peaks[20:]) <= max(peaks[:20])
-    kept = list(recipe.stream(given[:5]))
-    assert all(np.array_equal(one.numpy(), recipe(image).numpy()) for one, image in zip(kept, given, strict=False))
+def test_a_stream_takes_bounded_memory():
+    """Once the device is idle there are ``depth`` results and nothing else, however many there were before."""
+    depth = 3
+    given = images(*[(20, 20)] * 200)
+    with rs.Device(runtime="vulkan") as device:
+        recipe = rs.Preprocess((16, 16), depth=depth, device=device)
+        made = recipe(given[0])
+        each = made.desc.nbytes
+        assert each % 16 == 0, "so that memories are no larger"
+        del made
+        counted = []
+        for made in recipe.stream(given):
+            device.wait()
+            counted.append(device.counters())
+            assert made.sizes == (1, 3, 16, 16)
+        # The one that is taken, and those started behind it; one fewer each at the end.
+        tail = list(range(depth - 1, 0, -1))
+        assert [now.bytes_in_use // each for now in counted] == [depth] * (len(given) - len(tail)) + tail
+        assert {now.bytes_in_use % each for now in counted} == {0}
+        assert counted[-1].bytes_allocated == counted[2 * depth].bytes_allocated
+        assert counted[-1].pipelines == counted[0].pipelines
+
+
+def test_results_of_a_stream_that_are_kept_stay():
+    recipe = rs.Preprocess((16, 16))
+    given = images(*[(20, 20)] * 5)
+    kept = list(recipe.stream(given))
+    assert all(np.array_equal(one.numpy(), recipe(image).numpy()) for one, image in zip(kept, given, strict=True))
+
+
+def test_items_of_a_stream_may_be_batches():
+    batch = np.stack(images((25, 33), (25, 33)))
+    (single,) = images((20, 20))
+    recipe = rs.Preprocess((16, 16), letterbox="center")
+    made = list(recipe.stream([batch, single, batch[:1]]))
+    assert [tensor.sizes[0] for tensor, _ in made] == [2, 1, 1]
+    assert np.array_equal(made[0][0].numpy(), recipe(list(batch))[0].numpy())
+    assert np.array_equal(made[1][0].numpy(), recipe(single)[0].numpy())
+    frames = RNG.integers(0, 256, (3, 36, 32), np.uint8)
+    (planes,) = rs.Preprocess((8, 8), input="nv12").stream([frames])
+    assert planes.sizes == (3, 3, 8, 8)
+    with pytest.raises(rs.DescriptorError, match=r"image 0 of the stream: .* channels, not u8\[2,25,33,3\].*"):
+        list(recipe.stream([batch], batch=2))
+
+
+def test_a_wrong_image_of_a_stream_costs_no_other():
+    recipe = rs.Preprocess((8, 8))
+    given = images((9, 9), (9, 9), (9, 9))
+    taken = []
+    with pytest.raises(rs.DescriptorError, match=r"^image 3 of the stream: an image must have rows, columns"):
+        taken.extend(recipe.stream([*given, given[0][..., 0], *given], batch=2))
+    assert [made.sizes[0] for made in taken] == [2, 1]
+    assert np.array_equal(np.concatenate([made.numpy() for made in taken]), recipe(given).numpy())
+    with pytest.raises(rs.DescriptorError, match=r"^images 0 to 1 of the stream: images\[1\] u8\[9,9,4\].* must have"):
+        list(recipe.stream([given[0], *images((9, 9), channels=4)], batch=2))
 
 
 def test_points_say_of_which_image_they_are():
@@ -168,6 +219,11 @@ def test_a_stream_shows_how_far_it_is(capsys, monkeypatch):
         ({"input": "nv12", "matrix": "bt2020"}, "matrix must be one of 'bt601', 'bt709', not 'bt2020'"),
         ({"std": (1, 0, 1)}, r"std must be finite, and std not 0, got \(1, 0, 1\)"),
         ({"mean": 0, "dtype": "u8"}, "mean and std make floats, and dtype is u8"),
+        ({"mean": "half"}, "mean must be a number, or one for each channel: could not convert string"),
+        ({"std": np.ones((3, 1))}, r"std must be a number, or one for each channel, got shape \(3, 1\)"),
+        ({"device": "cpu"}, "device must be a restride.Device, got 'cpu'; restride.Device opens one by name"),
+        ({"input": np.array(["rgb"])}, r"input must be one of 'rgb', .*, not array\("),
+        ({"input": "nv12", "full_range": np.ones(2)}, r"full_range must be one of False, True, not array\("),
     ],
 )
 def test_recipes_that_cannot_be(given, message):
@@ -181,6 +237,77 @@ def test_modes_that_are_unknown(given):
         rs.Preprocess((8, 8), **given)
 
 
+def test_a_recipe_says_what_it_is():
+    assert repr(rs.Preprocess((8, 9))) == "Preprocess((8, 9))"
+    said = "Preprocess((640, 640), letterbox='center', fill=114, mode='linear', like='opencv', mean=0.0, std=1.0, "
+    assert repr(rs.Preprocess.preset("yolo", dtype=np.float16)) == said + "dtype=<class 'numpy.float16'>)"
+    mean = [0.5, 0.25, 0.125]
+    recipe = rs.Preprocess((np.int64(8), 9), mean=mean, shorter=9, device=None, depth=2)
+    assert repr(recipe) == "Preprocess((8, 9), shorter=9, mean=[0.5, 0.25, 0.125])"
+    image = RNG.random((9, 9, 3), np.float32)
+    before = recipe(image).numpy()
+    mean[0] = 1000
+    assert np.array_equal(recipe(image).numpy(), before), "a recipe keeps its own numbers"
+    again = eval(repr(recipe), {"Preprocess": rs.Preprocess})
+    assert np.array_equal(again(image).numpy(), before)
+
+
+def test_options_are_the_arguments():
+    """Types of arguments are written twice: for the recipe, and for what is said by the kind of its result."""
+    known = inspect.signature(rs.Preprocess.__init__).parameters
+    assert set(Options.__annotations__) == set(known) - {"self", "sizes", "letterbox"}
+    for name, written in Options.__annotations__.items():
+        assert written.__forward_arg__ == known[name].annotation, name
+    assert all(set(preset) <= set(known) for preset in PRESETS.values())
+
+
+@pytest.mark.parametrize("dtype", ["u8", "u16", "f16", "bf16", "f32", "f8e5m2"])
+def test_types_that_are_normalized(dtype):
+    """A product and a sum, or a difference and a division, rounded to f32 each: 4 units of 2^-24 of up to 4."""
+    element = rs.TensorDesc(dtype, (1,)).dtype.dtype
+    unit = np.iinfo(element).max if dtype[0] == "u" else 1
+    x = (RNG.random((9, 9, 3)) * unit).astype(element)
+    for recipe in (rs.Preprocess((9, 9), mean=0.5, std=0.25), rs.Preprocess((9, 9), shorter=9, mean=0.5, std=0.25)):
+        right = (x.astype(np.float64) / unit - 0.5) / 0.25
+        assert np.abs(recipe(x).numpy()[0].transpose(1, 2, 0) - right).max() < 2**-20
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.uint32, np.int64, np.bool_])
+def test_types_that_are_not_normalized(dtype):
+    x = np.ones((9, 9, 3), dtype)
+    for recipe in (rs.Preprocess((8, 8), mean=0.5), rs.Preprocess((8, 8), shorter=8, std=2, mode="nearest")):
+        its = rs.TensorDesc(dtype, (9, 9, 3))
+        said = f"mean and std go with images of floats, as they are, and of u8 and u16, as if in [0, 1], not of {its}"
+        with pytest.raises(rs.DescriptorError, match=re.escape(said.replace(str(its), f"{its.dtype}: {its}"))):
+            recipe(x)
+    made = rs.Preprocess((8, 8), mode="nearest", dtype="f32")(x)
+    assert np.array_equal(made.numpy(), np.ones((1, 3, 8, 8)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((9, 9), "one without channels is given as image[..., None]"),
+        ((9, 9, 4), "u8[9,9,4]{2,1,0}; image[..., :3] leaves out the last one, such as alpha"),
+        ((9, 9, 1), "u8[9,9,1]{2,1,0}; np.repeat(image, 3, axis=-1) makes as many of gray"),
+        ((3, 9, 9), "u8[3,9,9]{2,1,0}; channels that stand first go last by np.moveaxis(image, -3, -1)"),
+        ((2, 3, 9, 9), "u8[2,3,9,9]{3,2,1,0}; channels that stand first go last by np.moveaxis(image, -3, -1)"),
+    ],
+)
+def test_messages_say_what_to_do(shape, message):
+    recipe = rs.Preprocess.preset("imagenet")
+    image = np.zeros(shape, np.uint8)
+    with pytest.raises(rs.DescriptorError, match=re.escape(message)):
+        recipe(image)
+    remedy = re.search(r"\w+\.?\w*[\[(].*[\])]", message.split("; ")[-1])
+    mended = eval(remedy[0], {"np": np, "image": image})
+    if shape == (9, 9):
+        with pytest.raises(rs.DescriptorError, match=r"np\.repeat"):
+            recipe(mended)
+    else:
+        assert recipe(mended).sizes[1:] == (3, 224, 224)
+
+
 def test_images_that_cannot_be():
     recipe = rs.Preprocess((8, 8))
     (image,) = images((9, 9))
@@ -188,8 +315,15 @@ def test_images_that_cannot_be():
         recipe([])
     with pytest.raises(rs.DescriptorError, match=r"rows, columns and channels, not u8\[9,9\]"):
         recipe(image[..., 0].copy())
-    with pytest.raises(rs.DescriptorError, match=r"rows, columns and channels, not u8\[1,9,9,3\]"):
-        recipe([image[None]])
+    with pytest.raises(rs.DescriptorError, match=r"images\[1\]: .* rows, columns and channels, not u8\[1,9,9,3\]"):
+        recipe([image, image[None]])
+    with pytest.raises(rs.DescriptorError, match=r"not this generator: stream\(images\) takes what is iterated"):
+        recipe(each for each in [image])
+    for several in (recipe, rs.Preprocess((8, 8), shorter=9)):
+        with pytest.raises(rs.DescriptorError, match=r"images\[1\] u8\[9,9,4\].* of images\[0\] u8\[9,9,3\]"):
+            several([image, np.zeros((9, 9, 4), np.uint8)])
+    with pytest.raises(rs.DescriptorError, match="images must be an iterable of images, not this int"):
+        recipe.stream(3)
     with pytest.raises(rs.DescriptorError, match=r"rows, columns and channels, not u8\[0,9,3\]"):
         recipe([image[:0]])
     with pytest.raises(rs.DescriptorError, match=r"must have 3 channels, its last axis, as mean says: u8\[3,9,9\]"):

@@ -95,8 +95,13 @@ def test_many_frames_are_several_dispatches():
     assert all(binding.nbytes <= 512 for kernel in parts for binding in kernel.bindings)
     begins = [kernel.bindings[1].offset + kernel.push.dst_base for kernel in parts]
     assert begins == [96 * sum(each.push.pieces // 4 for each in parts[:place]) for place in range(len(parts))]
-    with pytest.raises(rs.UnsupportedError, match="a frame of 48 bytes, and 96 as RGB, exceeds the 64 bytes"):
-        list(yuv_kernels(src, dst, form, factors, replace(limits, max_buffer_range=64)))
+    said = "a frame of 48 bytes, and 96 as RGB, needs bindings of up to 112 bytes, .*, and one covers at most 111"
+    with pytest.raises(rs.UnsupportedError, match=said):
+        list(yuv_kernels(src, dst, form, factors, replace(limits, max_buffer_range=111)))
+    single = rs.TensorDesc("u8", (6, 8)), rs.TensorDesc("u8", (4, 8, 3))
+    assert len(list(yuv_kernels(*single, form, factors, replace(limits, max_buffer_range=96)))) == 1
+    with pytest.raises(rs.UnsupportedError, match=r"up to 96 bytes, .*, and one covers at most 95"):
+        list(yuv_kernels(*single, form, factors, replace(limits, max_buffer_range=95)))
 
 
 @pytest.mark.parametrize(
@@ -105,6 +110,8 @@ def test_many_frames_are_several_dispatches():
         ({"format": "nv13"}, "format must be one of 'nv12', 'nv21', 'i420', 'yv12', not 'nv13'"),
         ({"matrix": "bt2020"}, "matrix must be one of 'bt601', 'bt709', not 'bt2020'"),
         ({"full_range": 3}, "full_range must be one of False, True, not 3"),
+        ({"full_range": np.zeros(2, bool)}, r"full_range must be one of False, True, not array\(\[False, False\]\)"),
+        ({"format": ["nv12"]}, r"format must be one of .*, not \['nv12'\]"),
         ({"like": "pillow"}, "like must be one of None, 'opencv', not 'pillow'"),
         ({"like": "opencv", "matrix": "bt709"}, "matrix 'bt709' and full_range False contradict it"),
         ({"frame": np.zeros((7, 8), np.uint8)}, r"sizes \[..., 3/2 rows, columns\] with even .*: u8\[7,8\]"),

@@ -3,38 +3,46 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator, Sized
-from itertools import islice
-from typing import Any, Literal, Self, SupportsIndex
+from inspect import signature
+from typing import Any, Generic, Literal, SupportsIndex, TypeVar, Unpack, overload
 
 import numpy as np
 
 from restride.arrays import asarray
 from restride.cropping import crop_resize
-from restride.crops.letterbox import PLACES
+from restride.crops.letterbox import Letterboxed
 from restride.desc import TensorDesc
 from restride.device import Device
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import as_dtype
 from restride.errors import DescriptorError
-from restride.integers import counts, integer
+from restride.integers import integer
 from restride.presets import PRESETS
-from restride.profiles import chosen
 from restride.progress import Progress
+from restride.recipe import (
+    LAYOUTS,
+    Options,
+    numbers_for,
+    require_alike,
+    require_image,
+    require_normal,
+    require_options,
+    require_sizes,
+    written,
+)
 from restride.resampling import resample
-from restride.sampling.choice import require_choice
-from restride.scales import value_range
+from restride.streaming import naming, streamed
 from restride.tensor import Tensor, empty
 from restride.video import yuv_to_rgb
-from restride.yuv import FORMATS, checked
+from restride.words import require_word
+from restride.yuv import FORMATS
 
-LAYOUTS = {"NCHW": (0, 2, 3, 1), "NHWC": (0, 1, 2, 3)}
-"""Layouts of a batch, and its axes in the order images, rows, columns, channels."""
+_Made = TypeVar("_Made")
+_Pair = tuple[Tensor, Letterboxed]
+_Place = Literal["center", "top_left"]
 
-_PIXELS = ("rgb", "bgr")
 
-
-class Preprocess:
+class Preprocess(Generic[_Made]):
     """Images of any sizes to a batch for a network: resized, normalized, of another type and layout.
 
     A recipe keeps nothing of the images it was given. Without ``like`` new sizes compile nothing.
@@ -48,8 +56,10 @@ class Preprocess:
         mode: as in ``resample``.
         antialias: as in ``resample``.
         like: as in ``resample``.
-        mean: as in ``crop_resize``: in the unit of floats, or as if integers were in [0, 1]. None, and no ``std``:
-            elements are converted as they are.
+        mean: one number, or one for each channel. Elements become ``(v - mean) / std``: floats as they are, so that
+            those of 0 to 255 need a mean and a std of that unit, and u8 and u16 as if they were in [0, 1], divided by
+            255 or 65535, whatever the image has of that. Images of other types are refused then. None, and no ``std``:
+            elements are converted as they are, of any type.
         std: see ``mean``.
         input: what images are: "rgb", pixels as they come, or "bgr", pixels whose channels are turned round, rows,
             columns, channels; or "nv12", "nv21", "i420" or "yv12", frames of ``yuv_to_rgb``.
@@ -66,12 +76,22 @@ class Preprocess:
         UnsupportedError: an unknown mode or library.
     """
 
+    @overload
+    def __init__(
+        self: Preprocess[Tensor], sizes: Iterable[SupportsIndex], *, letterbox: None = None, **options: Unpack[Options]
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Preprocess[_Pair], sizes: Iterable[SupportsIndex], *, letterbox: _Place, **options: Unpack[Options]
+    ) -> None: ...
+
     def __init__(
         self,
         sizes: Iterable[SupportsIndex],
         *,
         shorter: SupportsIndex | None = None,
-        letterbox: Literal["center", "top_left"] | None = None,
+        letterbox: _Place | None = None,
         fill: Any = 0,
         mode: str | None = None,
         antialias: bool | None = None,
@@ -86,79 +106,155 @@ class Preprocess:
         depth: SupportsIndex = 2,
         device: Device | None = None,
     ) -> None:
-        self._sizes = counts("sizes", sizes)
-        if len(self._sizes) != 2 or 0 in self._sizes:
-            raise DescriptorError(f"sizes must be a height and a width of 1 or more, got {self._sizes}")
-        for argument, value, known in (
-            ("letterbox", letterbox, (None, *PLACES)),
-            ("input", input, (*_PIXELS, *FORMATS)),
-            ("layout", layout, tuple(LAYOUTS)),
-        ):
-            if value not in known:
-                raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}")
+        options: Options = {
+            "shorter": shorter,
+            "fill": fill,
+            "mode": mode,
+            "antialias": antialias,
+            "like": like,
+            "mean": mean,
+            "std": std,
+            "input": input,
+            "matrix": matrix,
+            "full_range": full_range,
+            "layout": layout,
+            "dtype": dtype,
+            "depth": depth,
+            "device": device,
+        }
+        self._sizes = require_sizes(sizes)
+        require_options(self._sizes, letterbox, options)
+        self._mean, self._std = require_normal(options)
+        self._said = written(self._sizes, {"letterbox": letterbox, **options}, signature(Preprocess.__init__))
         self._shorter = None if shorter is None else integer("shorter", shorter)
-        if self._shorter is not None and letterbox is not None:
-            raise DescriptorError(f"shorter {shorter} and letterbox {letterbox!r} contradict each other: give one")
-        if self._shorter is not None and self._shorter < max(self._sizes):
-            raise DescriptorError(f"shorter {shorter} must not be below either of sizes {self._sizes}")
-        if letterbox is None and np.any(fill):
-            raise DescriptorError(f"fill {fill!r} has no effect without letterbox")
-        if input in FORMATS:
-            checked(input, matrix, full_range, None)
-        elif (matrix, full_range) != ("bt601", False):
-            raise DescriptorError(f"matrix {matrix!r} and full_range {full_range} have no effect with input {input!r}")
-        _require_filter(self._sizes, like, {"mode": mode, "antialias": antialias})
-        _require_normal(mean, std, as_dtype(dtype))
         self._depth = integer("depth", depth)
-        if self._depth < 1:
-            raise DescriptorError(f"depth must be 1 or more, got {depth}")
         self._letterbox = letterbox
-        self._fill = fill
+        self._fill = tuple(fill) if isinstance(fill, Iterable) else fill
         self._filter: dict[str, Any] = {"mode": mode, "antialias": antialias, "like": like}
-        self._mean, self._std = mean, std
         self._input = input
         self._yuv: dict[str, Any] = {"matrix": matrix, "full_range": full_range}
         self._order = LAYOUTS[layout]
         self._dtype = as_dtype(dtype)
         self._device = device
 
+    def __repr__(self) -> str:
+        """The call that made it, without arguments that have their defaults."""
+        return f"{type(self).__name__}({self._said})"
+
+    @overload
     @classmethod
-    def preset(cls, name: str, **changes: Any) -> Self:
+    def preset(cls, name: Literal["imagenet", "clip"], **changes: Unpack[Options]) -> Preprocess[Tensor]: ...
+
+    @overload
+    @classmethod
+    def preset(cls, name: Literal["yolo"], **changes: Unpack[Options]) -> Preprocess[_Pair]: ...
+
+    @overload
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Preprocess[Any]: ...
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Preprocess[Any]:
         """One of ``PRESETS``, "imagenet", "clip" or "yolo", with some of its arguments changed.
 
         Raises:
             DescriptorError: an unknown name.
         """
-        if name not in PRESETS:
-            raise DescriptorError(f"preset must be one of {', '.join(map(repr, PRESETS))}, not {name!r}")
+        require_word("preset", name, tuple(PRESETS))
         return cls(**{**PRESETS[name], **changes})
 
-    def __call__(self, images: Any, out: Any = None) -> Any:
+    def __call__(self, images: Any, out: Tensor | None = None) -> _Made:
         """The batch of ``images``: one, a list of them, or a batch with the images along axis 0.
 
         Args:
-            images: each rows, columns, channels, or a frame; arrays or Tensors of one type.
+            images: each rows, columns, channels, or a frame; arrays or Tensors of one type. ``stream`` takes what is
+                iterated.
             out: where to write, packed and of the sizes, type and layout of the result.
 
         Returns:
             A Tensor; letterboxed also a ``Letterboxed``, which brings points and boxes back to the images.
 
         Raises:
-            DescriptorError: images of other axes, a list of none, or what ``crop_resize`` and ``resample`` refuse.
+            DescriptorError: images of other axes, a list of none, or what ``crop_resize`` and ``resample`` refuse; of
+                a list the message says which one.
         """
-        pixels = self._pixels(images)
+        if isinstance(images, Iterator):
+            raise DescriptorError(
+                f"images must be an image, a list of them or a batch, not this {type(images).__name__}: stream(images) "
+                f"takes what is iterated, and list(images) is a list"
+            )
+        if not isinstance(images, list | tuple):
+            pixels = self._read(images, 4)
+            return self._made(pixels if pixels.desc.rank == 4 else pixels[None], out)
+        read: list[Tensor] = []
+        for place, image in enumerate(images):
+            with naming(f"images[{place}]"):
+                read.append(self._read(image, 3))
+        return self._made(read, out)
+
+    def stream(self, images: Iterable[Any], batch: SupportsIndex = 1, progress: bool = False) -> Iterator[_Made]:
+        """Results for images as they come, ``batch`` at a time, the last one perhaps fewer.
+
+        While one result is read the next is uploaded and computed. Every result has memory of its own, which is taken
+        again once it was dropped.
+
+        Args:
+            images: an iterable of images or frames; with a ``batch`` of 1 also of batches of them, along axis 0, whose
+                results are as large.
+            batch: images of a result.
+            progress: show on standard error how many are done.
+
+        Raises:
+            DescriptorError: ``batch`` is below 1; or what a call refuses, and whatever ``images`` raises, once the
+                results before it were taken. The message says which image of the stream is wrong.
+        """
+        together = integer("batch", batch)
+        if together < 1:
+            raise DescriptorError(f"batch must be 1 or more, got {batch}")
+        if not isinstance(images, Iterable):
+            raise DescriptorError(f"images must be an iterable of images, not this {type(images).__name__}")
+        return self._streamed(images, together, progress)
+
+    def _streamed(self, images: Iterable[Any], together: int, progress: bool) -> Iterator[_Made]:
+        total = len(images) if isinstance(images, Sized) else None
+        shown = Progress(total, sys.stderr if progress else None)
+        try:
+            yield from streamed(
+                images,
+                lambda image: self._read(image, 4 if together == 1 else 3),
+                lambda group: self._made(group[0] if group[0].desc.rank == 4 else group),
+                together=together,
+                depth=self._depth,
+                step=lambda: shown.step("images"),
+            )
+        finally:
+            shown.clear()
+
+    def _read(self, image: Any, most_axes: int) -> Tensor:
+        """An image as it is resized, channels last; or a batch of them, where it may have four axes."""
+        tensor = asarray(image, device=None if isinstance(image, Tensor) else self._device)
+        if self._input in FORMATS:
+            tensor = yuv_to_rgb(tensor, self._input, **self._yuv)
+        named = {"mean": self._mean, "std": self._std, "fill": self._fill}
+        counted = {name: np.size(value) for name, value in named.items() if value is not None}
+        if self._input == "bgr":
+            counted["input 'bgr'"] = 3
+        require_image(tensor.desc, counted, self._mean is not None or self._std is not None, most_axes)
+        return tensor[..., ::-1] if self._input == "bgr" else tensor
+
+    def _made(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Made:
+        """The result for a list of images, or for a batch."""
         is_list = isinstance(pixels, list)
-        count = len(pixels) if is_list else pixels.sizes[0]
-        if not count:
-            raise DescriptorError("images must have one, got none")
+        count = len(pixels)
+        require_alike([pixels[place].desc for place in range(count if is_list else 1)])
         batch = self._batch(count, pixels[0], out)
         by_pixels = batch.permute(self._order)
         if self._shorter is not None:
             with batch.device.batch():
                 for place in range(count):
                     self._crop(pixels[place], by_pixels[place], self._shorter)
-            return batch
-        made: Any = crop_resize(
+            return batch  # type: ignore[return-value]
+        of_boxes: Any = crop_resize(
             pixels,
             [(0, 0, *pixels[place].sizes[:2]) for place in range(count)],
             self._sizes,
@@ -171,66 +267,7 @@ class Preprocess:
             out=by_pixels,
             **self._filter,
         )
-        return batch if self._letterbox is None else (batch, made[1])
-
-    def stream(self, images: Iterable[Any], batch: SupportsIndex = 1, progress: bool = False) -> Iterator[Any]:
-        """Results for images as they come, ``batch`` at a time, the last one perhaps fewer.
-
-        While one result is read the next is uploaded and computed. Every result has memory of its own, which is taken
-        again once it was dropped.
-
-        Args:
-            images: an iterable of images or frames.
-            batch: images of a result.
-            progress: show on standard error how many are done.
-
-        Raises:
-            DescriptorError: ``batch`` is below 1, or what a call refuses, at the image that is wrong.
-        """
-        together = integer("batch", batch)
-        if together < 1:
-            raise DescriptorError(f"batch must be 1 or more, got {batch}")
-        return self._streamed(images, together, progress)
-
-    def _streamed(self, images: Iterable[Any], together: int, progress: bool) -> Iterator[Any]:
-        total = len(images) if isinstance(images, Sized) else None
-        shown = Progress(total, sys.stderr if progress else None)
-        started: deque[Any] = deque()
-        source = iter(images)
-        try:
-            while group := list(islice(source, together)):
-                started.append(self(group))
-                for _ in group:
-                    shown.step("images")
-                if len(started) == self._depth:
-                    yield started.popleft()
-            yield from started
-        finally:
-            shown.clear()
-
-    def _pixels(self, images: Any) -> Any:
-        """Images as they are resized, channels last: a list of tensors, or one of four axes."""
-        if isinstance(images, list | tuple):
-            return [self._read(image, (3,)) for image in images]
-        tensor = self._read(images, (3, 4))
-        return tensor if tensor.desc.rank == 4 else tensor[None]
-
-    def _read(self, image: Any, ranks: tuple[int, ...]) -> Tensor:
-        tensor = asarray(image, device=None if isinstance(image, Tensor) else self._device)
-        if self._input in FORMATS:
-            tensor = yuv_to_rgb(tensor, self._input, **self._yuv)
-        if tensor.desc.rank not in ranks or not tensor.desc.numel:
-            raise DescriptorError(f"an image must have rows, columns and channels, not {tensor.desc}")
-        channels = tensor.sizes[-1]
-        named = {"mean": self._mean, "std": self._std, "fill": self._fill}
-        counted = {name: np.size(value) for name, value in named.items() if value is not None}
-        if self._input == "bgr":
-            counted["input 'bgr'"] = 3
-        for name, count in counted.items():
-            if count not in (1, channels):
-                its = f"{count} channels, its last axis, as {name} says"
-                raise DescriptorError(f"an image must have {its}: {tensor.desc}")
-        return tensor[..., ::-1] if self._input == "bgr" else tensor
+        return batch if self._letterbox is None else (batch, of_boxes[1])  # type: ignore[return-value]
 
     def _batch(self, count: int, image: Tensor, out: Any) -> Tensor:
         """Where the results go.
@@ -258,31 +295,5 @@ class Preprocess:
         resample(image, resized, axes=(0, 1), window=window, out=out, **self._filter, **numbers)
 
     def _numbers(self, src: TensorDesc) -> dict[str, Any]:
-        """``mean`` and ``std`` as ``crop_resize`` takes them: a product and a sum for integers."""
-        if self._mean is None and self._std is None:
-            return {}
-        mean = np.asarray(0.0 if self._mean is None else self._mean, np.float64)
-        std = np.asarray(1.0 if self._std is None else self._std, np.float64)
-        if src.dtype.is_float:
-            return {"src_zero_point": mean, "dst_scale": std}
-        return {"src_scale": 1 / (value_range(src.dtype)[1] * std), "dst_zero_point": -mean / std}
-
-
-def _require_filter(sizes: tuple[int, ...], like: Any, given: dict[str, Any]) -> None:
-    """Refuse what no library, or not this one, has."""
-
-    def where() -> str:
-        return f"a recipe of sizes {sizes}"
-
-    choice, rules = chosen(like, given, "u8", where)
-    if rules is None:
-        require_choice(choice, where)
-
-
-def _require_normal(mean: Any, std: Any, dtype: DType) -> None:
-    """Refuse numbers that normalize nothing, and integers as a result of them."""
-    for argument, value in (("mean", mean), ("std", std)):
-        if value is not None and not (np.isfinite(value).all() and (argument == "mean" or np.all(value))):
-            raise DescriptorError(f"{argument} must be finite, and std not 0, got {value!r}")
-    if (mean is not None or std is not None) and not dtype.is_float:
-        raise DescriptorError(f"mean and std make floats, and dtype is {dtype}")
+        """``mean`` and ``std`` as ``resample`` takes them."""
+        return numbers_for(self._mean, self._std, src.dtype)

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from restride.errors import DescriptorError
+from restride.words import require_word
 
 FRACTION_BITS = 20
 """Of the factors: sums stay below 2^30, and a factor is off by 2^-21."""
@@ -78,14 +79,10 @@ def checked(format: Any, matrix: Any, full_range: Any, like: Any) -> tuple[Forma
     Raises:
         DescriptorError: an unknown name, or ``like`` with colours that the library does not have.
     """
-    for argument, value, known in (
-        ("format", format, tuple(FORMATS)),
-        ("matrix", matrix, MATRICES),
-        ("full_range", full_range, (False, True)),
-        ("like", like, (None, "opencv")),
-    ):
-        if value not in known:
-            raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}")
+    require_word("format", format, tuple(FORMATS))
+    require_word("matrix", matrix, MATRICES)
+    require_word("full_range", full_range, (False, True))
+    require_word("like", like, (None, "opencv"))
     if like is None:
         return FORMATS[format], colors(matrix, full_range)
     if matrix != "bt601" or full_range:

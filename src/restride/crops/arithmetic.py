@@ -15,6 +15,8 @@ from restride.errors import DescriptorError
 from restride.layout import Layout, axis_order
 from restride.scales import value_range
 
+_Numbers = npt.NDArray[np.float64]
+
 
 def numbers_of(mean: Any, std: Any, form: Form, dtype: DType, layout: Layout, others: dict[str, Any]) -> dict[str, Any]:
     """``others`` with the arithmetic of ``mean`` and ``std``; those of ``rs.normalize``, one product for integers.
@@ -35,14 +37,25 @@ def numbers_of(mean: Any, std: Any, form: Form, dtype: DType, layout: Layout, ot
     stds = per_channel("std", 1.0 if std is None else std, src, form.channels).astype(np.float64)
     if not np.isfinite(means).all() or not (np.isfinite(stds) & (stds != 0)).all():
         raise DescriptorError(f"mean must be finite and std finite and not 0, got {mean!r} and {std!r}, for {src}")
-    if src.dtype.is_float:
-        return {**others, "src_zero_point": _along(means, form), "dst_scale": _of_result(stds, form, layout)}
-    _, largest = value_range(src.dtype)
-    src_scale = _along(1 / (largest * stds), form)
-    return {**others, "src_scale": src_scale, "dst_zero_point": _of_result(-means / stds, form, layout)}
+    numbers = {
+        name: _along(values, form) if name.startswith("src") else _of_result(values, form, layout)
+        for name, values in normal(means, stds, src.dtype).items()
+    }
+    return {**others, **numbers}
 
 
-def _along(values: npt.NDArray[np.float64], form: Form) -> npt.NDArray[np.float64]:
+def normal(mean: _Numbers, std: _Numbers, dtype: DType) -> dict[str, _Numbers]:
+    """Arguments of a reorder that make ``(v - mean) / std`` of floats, and of integers once their largest value is 1.
+
+    Integers take one product and one sum: u8 to ``v * (1 / (255 * std)) + -mean / std``.
+    """
+    if dtype.is_float:
+        return {"src_zero_point": mean, "dst_scale": std}
+    _, largest = value_range(dtype)
+    return {"src_scale": 1 / (largest * std), "dst_zero_point": -mean / std}
+
+
+def _along(values: _Numbers, form: Form) -> _Numbers:
     """The values along the channels of the result, in the order of its boxes and an image's axes."""
     if values.size == 1 or form.channel is None:
         return values.reshape(())
@@ -51,7 +64,7 @@ def _along(values: npt.NDArray[np.float64], form: Form) -> npt.NDArray[np.float6
     return values.reshape(shape)
 
 
-def _of_result(values: npt.NDArray[np.float64], form: Form, layout: Layout) -> npt.NDArray[np.float64]:
+def _of_result(values: _Numbers, form: Form, layout: Layout) -> _Numbers:
     """The same in the order of the result's own axes, which a layout "A->B" permutes."""
     along = _along(values, form)
     if not along.ndim:

@@ -152,14 +152,21 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
 def _parts(frames: _Frames, made: _Frames, limits: Limits) -> Iterator[tuple[int, int]]:
     """First frame and number of frames of each dispatch: as many as both windows can have."""
     most = frames.number
-    slack = max(limits.offset_alignment, WINDOW_ALIGNMENT)  # windows of later frames may begin before them
-    while max(each.span(0, most).window(1, limits).nbytes for each in (frames, made)) > limits.max_buffer_range - slack:
+    # Windows of later frames may begin before them, at the last place where a binding may.
+    slack = max(limits.offset_alignment, WINDOW_ALIGNMENT) if most > 1 else 0
+    while (
+        needed := max(_window_bytes(each, most, limits) for each in (frames, made)) + slack
+    ) > limits.max_buffer_range:
         if most == 1:
             raise UnsupportedError(
-                f"a frame of {frames.reach + 1} bytes, and {made.reach + 1} as RGB, exceeds the "
-                f"{limits.max_buffer_range} bytes that a binding may cover"
+                f"a frame of {frames.reach + 1} bytes, and {made.reach + 1} as RGB, needs bindings of up to {needed} "
+                f"bytes, counted from where one may begin, and one covers at most {limits.max_buffer_range}"
             )
         require_windows(frames.number * max(frames.stride, made.stride), limits)
         most = -(-most // 2)
     for first in range(0, frames.number, most):
         yield first, min(most, frames.number - first)
+
+
+def _window_bytes(frames: _Frames, number: int, limits: Limits) -> int:
+    return frames.span(0, number).window(1, limits).nbytes

@@ -1,0 +1,192 @@
+"""Recipe: what ``Preprocess`` may be told, checked once, before there is an image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import Signature
+from typing import Any, SupportsIndex, TypedDict
+
+import numpy as np
+
+from restride.crops.arithmetic import normal
+from restride.crops.letterbox import PLACES
+from restride.desc import TensorDesc
+from restride.device import Device
+from restride.dtypes import DType, as_dtype
+from restride.errors import DescriptorError
+from restride.integers import counts, integer
+from restride.profiles import chosen
+from restride.sampling.choice import require_choice
+from restride.words import require_word
+from restride.yuv import FORMATS, checked
+
+LAYOUTS = {"NCHW": (0, 2, 3, 1), "NHWC": (0, 1, 2, 3)}
+"""Layouts of a batch, and its axes in the order images, rows, columns, channels."""
+
+PIXELS = ("rgb", "bgr")
+"""What images of pixels may be."""
+
+_NORMALIZED = ("u8", "u16")
+"""Integers that pixels are, so that mean and std as if they were in [0, 1] mean something."""
+
+
+class Options(TypedDict, total=False):
+    """Arguments of ``Preprocess`` beside ``sizes``, and ``letterbox``, which says what a call returns."""
+
+    shorter: SupportsIndex | None
+    fill: Any
+    mode: str | None
+    antialias: bool | None
+    like: str | None
+    mean: Any
+    std: Any
+    input: str
+    matrix: str
+    full_range: bool
+    layout: str
+    dtype: Any
+    depth: SupportsIndex
+    device: Device | None
+
+
+def require_sizes(sizes: Any) -> tuple[int, int]:
+    """Height and width."""
+    given = counts("sizes", sizes)
+    if len(given) != 2 or 0 in given:
+        raise DescriptorError(f"sizes must be a height and a width of 1 or more, got {given}")
+    return given[0], given[1]
+
+
+def require_options(sizes: tuple[int, int], letterbox: Any, options: Options) -> None:
+    """Refuse words that are unknown, and arguments that contradict each other or have no effect.
+
+    Raises:
+        DescriptorError, UnsupportedError: as ``Preprocess`` says.
+    """
+    require_word("letterbox", letterbox, (None, *PLACES))
+    require_word("input", options["input"], (*PIXELS, *FORMATS))
+    require_word("layout", options["layout"], tuple(LAYOUTS))
+    shorter = options["shorter"]
+    if shorter is not None and letterbox is not None:
+        raise DescriptorError(f"shorter {shorter} and letterbox {letterbox!r} contradict each other: give one")
+    if shorter is not None and integer("shorter", shorter) < max(sizes):
+        raise DescriptorError(f"shorter {shorter} must not be below either of sizes {sizes}")
+    if letterbox is None and np.any(options["fill"]):
+        raise DescriptorError(f"fill {options['fill']!r} has no effect without letterbox")
+    _require_colors(options["input"], options["matrix"], options["full_range"])
+    _require_filter(sizes, options)
+    if integer("depth", options["depth"]) < 1:
+        raise DescriptorError(f"depth must be 1 or more, got {options['depth']}")
+    device = options["device"]
+    if device is not None and not isinstance(device, Device):
+        raise DescriptorError(f"device must be a restride.Device, got {device!r}; restride.Device opens one by name")
+
+
+def require_normal(options: Options) -> tuple[Any, Any]:
+    """``mean`` and ``std``, each None, a number or a tuple of one for each channel.
+
+    Raises:
+        DescriptorError: no finite numbers, a ``std`` of 0, or a ``dtype`` of integers, which would lose them.
+    """
+    mean, std = options["mean"], options["std"]
+    its_dtype = as_dtype(options["dtype"])
+    made = []
+    for argument, value in (("mean", mean), ("std", std)):
+        try:
+            given = None if value is None else np.asarray(value, np.float64)
+        except (TypeError, ValueError) as error:
+            raise DescriptorError(f"{argument} must be a number, or one for each channel: {error}") from error
+        if given is not None and not (np.isfinite(given).all() and (argument == "mean" or given.all())):
+            raise DescriptorError(f"{argument} must be finite, and std not 0, got {value!r}")
+        if given is not None and given.ndim > 1:
+            raise DescriptorError(f"{argument} must be a number, or one for each channel, got shape {given.shape}")
+        made.append(None if given is None else tuple(given.tolist()) if given.ndim else float(given))
+    if (mean is not None or std is not None) and not its_dtype.is_float:
+        raise DescriptorError(f"mean and std make floats, and dtype is {its_dtype}")
+    return made[0], made[1]
+
+
+def numbers_for(mean: Any, std: Any, dtype: DType) -> dict[str, Any]:
+    """Scales and zero points of ``mean`` and ``std`` for images of a type, as ``rs.resample`` takes them."""
+    if mean is None and std is None:
+        return {}
+    means, stds = (np.asarray(one if value is None else value, np.float64) for value, one in ((mean, 0), (std, 1)))
+    return dict(normal(means, stds, dtype))
+
+
+def written(sizes: tuple[int, int], given: dict[str, Any], known: Signature) -> str:
+    """Arguments as a call has them, without those that are the defaults."""
+    texts = {name: " ".join(repr(value).split()) for name, value in given.items()}
+    said = [f"{name}={text}" for name, text in texts.items() if text != repr(known.parameters[name].default)]
+    return ", ".join([repr(sizes), *said])
+
+
+def require_image(desc: TensorDesc, counted: dict[str, int], is_normalized: bool, most_axes: int) -> None:
+    """Refuse an image, rows, columns, channels, that the recipe is not for.
+
+    Args:
+        desc: the image, or a batch of them along axis 0, where ``most_axes`` is 4.
+        counted: how many channels an argument speaks of; of 1, it speaks of any.
+        is_normalized: mean and std are given.
+        most_axes: that an image may have.
+    """
+    if desc.rank == 2:
+        raise DescriptorError(
+            f"an image must have rows, columns and channels, not {desc}: one without channels is given as "
+            f"image[..., None]"
+        )
+    if not 3 <= desc.rank <= most_axes or not desc.numel:
+        raise DescriptorError(f"an image must have rows, columns and channels, not {desc}")
+    for name, count in counted.items():
+        if count not in (1, desc.sizes[-1]):
+            its = f"{count} channels, its last axis, as {name} says"
+            raise DescriptorError(f"an image must have {its}: {desc}{_remedy(desc, count)}")
+    if is_normalized and not takes_mean(desc.dtype):
+        raise DescriptorError(
+            f"mean and std go with images of floats, as they are, and of {' and '.join(_NORMALIZED)}, as if in "
+            f"[0, 1], not of {desc.dtype}: {desc}; image.astype('float32') makes floats"
+        )
+
+
+def require_alike(images: Sequence[TensorDesc]) -> None:
+    """Refuse images that cannot be of one batch, and none at all."""
+    if not images:
+        raise DescriptorError("images must have one, got none")
+    for place, desc in enumerate(images):
+        if (desc.dtype, desc.sizes[-1]) != (images[0].dtype, images[0].sizes[-1]):
+            raise DescriptorError(
+                f"images[{place}] {desc} must have the type and the channels, its last axis, of images[0] {images[0]}"
+            )
+
+
+def takes_mean(dtype: DType) -> bool:
+    """True where images of the type can be normalized."""
+    return dtype.is_float or dtype.name in _NORMALIZED
+
+
+def _remedy(desc: TensorDesc, count: int) -> str:
+    """What to do with an image of other channels than ``count``."""
+    if desc.sizes[-3] == count:
+        return "; channels that stand first go last by np.moveaxis(image, -3, -1)"
+    if desc.sizes[-1] == count + 1:
+        return f"; image[..., :{count}] leaves out the last one, such as alpha"
+    return f"; np.repeat(image, {count}, axis=-1) makes as many of gray" if desc.sizes[-1] == 1 else ""
+
+
+def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: A002 - its name
+    if input in FORMATS:
+        checked(input, matrix, full_range, None)
+    elif not (isinstance(matrix, str) and matrix == "bt601" and full_range is False):
+        raise DescriptorError(f"matrix {matrix!r} and full_range {full_range} have no effect with input {input!r}")
+
+
+def _require_filter(sizes: tuple[int, int], options: Options) -> None:
+    """Refuse what no library, or not the one that is named, has."""
+
+    def where() -> str:
+        return f"a recipe of sizes {sizes}"
+
+    given = {"mode": options["mode"], "antialias": options["antialias"]}
+    choice, rules = chosen(options["like"], given, "u8", where)
+    if rules is None:
+        require_choice(choice, where)
