@@ -133,7 +133,8 @@ def crop_resize(
             is ``fill``. The result is then a pair: the tensor, and a ``Letterboxed`` that brings points back.
         images: index of the image of each box, along axis 0 of a batch or in a list; default: ``x`` is one image, or
             box i is of image i of a list.
-        units: "pixels", or "normalized": 0 is the first centre, 1 the last.
+        units: "pixels", or "normalized": 0 is the first centre, 1 the last. Normalized boxes without it are pixels, all
+            within the first one: no error.
         axes: rows and columns, as axes of ``x``, or of each image of a list; default: the last two.
         mode: this and what follows as in ``resample``, of each box.
         coordinates: as in ``resample``, of boxes of integers.

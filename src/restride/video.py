@@ -67,7 +67,7 @@ def yuv_plan(
     src: TensorDesc, out: Given | None, limits: Limits, *, form: Format, colors: Colors, layout: Layout
 ) -> Plan:
     """The plan of ``yuv_to_rgb``: frames are copied first where they cannot be read as they lie, and RGB last."""
-    made = TensorDesc(DTYPES["u8"], _sizes_of_rgb(src))
+    made = TensorDesc(DTYPES["u8"], sizes_of_rgb(src))
     dst, site = destination(made, layout, src, out)
     steps = Steps(limits)
     if not made.numel:
@@ -87,7 +87,12 @@ def yuv_plan(
     return Plan(src, dst, steps)
 
 
-def _sizes_of_rgb(src: TensorDesc) -> tuple[int, ...]:
+def sizes_of_rgb(src: TensorDesc) -> tuple[int, ...]:
+    """[..., rows, columns, 3] of frames [..., 3/2 rows, columns].
+
+    Raises:
+        DescriptorError: they are no frames.
+    """
     if src.dtype != "u8":
         raise DescriptorError(f"a frame must be u8, not {src.dtype}: {src}")
     if src.rank < 2 or src.rank == 8 or src.sizes[-2] % 3 or src.sizes[-1] % 2:

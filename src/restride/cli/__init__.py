@@ -5,11 +5,26 @@ from __future__ import annotations
 import traceback
 from collections.abc import Sequence
 
-from restride.cli import bench, demo, devices, doctor, operate, profiles, report, show, streams, test, tune
+from restride.cli import (
+    bench,
+    crop,
+    demo,
+    devices,
+    doctor,
+    operate,
+    preprocess,
+    profiles,
+    report,
+    show,
+    streams,
+    test,
+    tune,
+    yuv,
+)
 from restride.cli.arguments import parse
 from restride.cli.exits import Exit, exit_for, line_for
 
-COMMANDS = (devices, doctor, tune, show, test, report, bench, profiles, operate, demo)
+COMMANDS = (devices, doctor, tune, show, test, report, bench, profiles, operate, crop, yuv, preprocess, demo)
 """Modules with the commands, in the order of ``restride --help``."""
 
 

@@ -32,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser, side: str = "IN") -> None:
     side: of which file ``--axis`` is an axis.
     """
     group = parser.add_argument_group("elements")
-    group.add_argument("--to", type=_element_type, metavar="TYPE", help="element type of OUT (default: that of IN)")
+    group.add_argument("--to", type=element_type, metavar="TYPE", help="element type of OUT (default: that of IN)")
     for name, meaning in _MEANINGS.items():
         group.add_argument(_option(name), type=_number, nargs="+", metavar="N", help=f"{meaning}: one, or one an index")
     group.add_argument(
@@ -101,7 +101,8 @@ def _number(text: str) -> int | float:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number") from error
 
 
-def _element_type(text: str) -> DType:
+def element_type(text: str) -> DType:
+    """Of an option: an element type."""
     try:
         return as_dtype(text)
     except DescriptorError as error:

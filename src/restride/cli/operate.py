@@ -30,7 +30,7 @@ from restride.tensor import Tensor
 
 Array = npt.NDArray[Any]
 
-_FILES = """\
+FILES = """\
 Files are .npy, .png, .jpg and .bin. An image is u8 of sizes [height, width, channels], a grey one [height, width],
 in u16 if it is a PNG of 16 bits; colours of 16 bits are read as u8, as Pillow does.
 A .npy file holds the logical order of the elements, as numpy shows it. A .bin file holds the bytes of a buffer as they
@@ -40,7 +40,7 @@ _SLICE = f"""\
 A window of IN, walked along each axis with a stride: either numpy's slice syntax, or DirectML's offsets, sizes and
 strides, one number an axis, where a negative stride starts at the window's end.
 
-{_FILES}
+{FILES}
 examples:
   restride slice photo.png half.png '[::2, ::2, :]'          every second pixel
   restride slice photo.png mirror.png '[:, ::-1]'            flipped
@@ -57,7 +57,7 @@ IN. An OUT that ends in .bin is the memory itself, with its padding; what lies b
 in f32, then rounded and saturated. A negative number with an exponent needs a sign of equality: --dst-scale=-1e-3.
 Several numbers take all that follows: name the files before them, or end the numbers with another option or --.
 
-{_FILES}
+{FILES}
 examples:
   restride reorder nchw.npy nhwc.npy --layout 'NCHW->NHWC'
   restride reorder photo.png planes.npy --to f32 --dst-scale 255 --layout 'HWC->CHW'    0 to 255 becomes 0 to 1
@@ -76,7 +76,7 @@ and is rounded once, to the type --to. --layout is that of `restride reorder` to
 the other options name as they are in IN. A number with a point is the decimal number that it shows: 0.1 is a tenth.
 Several numbers take all that follows: name the files before them, or end the numbers with another option or --.
 
-{_FILES}
+{FILES}
 examples:
   restride resample photo.jpg small.png --sizes 224 224
   restride resample photo.jpg small.png --sizes 224 224 --antialias --exclude-outside     averages what it leaves out
@@ -107,7 +107,7 @@ class Operation:
 
 def add_commands(commands: Commands) -> None:
     """Add ``slice``, ``reorder`` and ``resample``."""
-    parser = _add(commands, "slice", "a window, with strides and flips, of a file", _SLICE, _slice)
+    parser = add_operation(commands, "slice", "a window, with strides and flips, of a file", _SLICE, _slice)
     parser.add_argument("index", metavar="INDEX", nargs="?", help="numpy's slice syntax: '[..., ::2, ::-1]'")
     for name, text in (
         ("--offsets", "first element of the window"),
@@ -116,24 +116,25 @@ def add_commands(commands: Commands) -> None:
         ("--output-sizes", "elements taken (default: all that fit)"),
     ):
         parser.add_argument(name, type=int, nargs="+", metavar="N", help=f"{text}, per axis")
-    parser = _add(commands, "reorder", "another layout or element type for a file", _REORDER, _reorder)
+    parser = add_operation(commands, "reorder", "another layout or element type for a file", _REORDER, _reorder)
     parser.add_argument(
         "--layout",
         help="'NCHW->NHWC', a name such as NHWC, a oneDNN tag such as nChw16c, a descriptor text, or any",
     )
     arithmetic.add_options(parser)
-    parser = _add(commands, "resample", "another size for a file", _RESAMPLE, _resample)
+    parser = add_operation(commands, "resample", "another size for a file", _RESAMPLE, _resample)
     resizing.add_options(parser)
     arithmetic.add_options(parser, "OUT, as it is before --layout permutes,")
 
 
-def _add(
+def add_operation(
     commands: Commands,
     name: str,
     summary: str,
     description: str,
     operation: Callable[[argparse.Namespace, FileContent], Operation],
 ) -> Parser:
+    """A command from IN to OUT, which ``run`` does; its own options are the caller's to add."""
     parser: Parser = commands.add_parser(name, help=summary, description=description, epilog=EXPLAINED)
     parser.add_argument("input", metavar="IN", type=Path, help="file to read")
     parser.add_argument(
@@ -247,7 +248,7 @@ def _reorder(arguments: argparse.Namespace, file: FileContent) -> Operation:
         tuple(desc.sizes[axis] for axis in order),
         lambda x: reorder(x, layout, **options),
         check,
-        _layout_notes(arguments, file),
+        layout_notes(arguments, file),
     )
 
 
@@ -276,11 +277,11 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
         tuple(made.sizes[axis] for axis in order),
         lambda x: resample(x, layout=layout, **options),
         check,
-        _layout_notes(arguments, file) + resizing.notes(arguments, desc, is_image),
+        layout_notes(arguments, file) + resizing.notes(arguments, desc, is_image),
     )
 
 
-def _layout_notes(arguments: argparse.Namespace, file: FileContent) -> tuple[str, ...]:
+def layout_notes(arguments: argparse.Namespace, file: FileContent) -> tuple[str, ...]:
     """What ``--layout`` did not change, of a file that holds the logical order."""
     layout: str | None = arguments.layout
     is_logical = isinstance(file, FileArray) and not is_raw(arguments.output)

@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--sizes", type=int, nargs="+", metavar="N", help="new sizes, one an axis: of an image height and width"
     )
     parser.add_argument(
-        "--scales", type=_number, nargs="+", metavar="F", help="new elements for each old one, one an axis"
+        "--scales", type=number, nargs="+", metavar="F", help="new elements for each old one, one an axis"
     )
     parser.add_argument("--axes", type=int, nargs="+", metavar="N", help="which axes; negative ones count from the end")
     parser.add_argument(
@@ -31,6 +31,37 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layout", help="of OUT, as `restride reorder` takes it: 'HWC->CHW', a name, a tag (default: that of IN)"
     )
+    group = add_rules(parser)
+    group.add_argument(
+        "--policy",
+        dest="keep_aspect_ratio_policy",
+        choices=POLICIES,
+        default=_DEFAULTS.keep_aspect_ratio_policy,
+        help="one scale for all axes, not larger or not smaller than --sizes (default: %(default)s)",
+    )
+    group.add_argument(
+        "--extrapolation-value",
+        type=number,
+        default=0.0,
+        metavar="F",
+        help="of tf_crop_and_resize: what reads beyond the ends give",
+    )
+    for option, text in (
+        ("--roi", "of tf_crop_and_resize: the starts of all axes, then the ends"),
+        ("--input-offsets", "DirectML's, one an axis, in place of --coordinates"),
+        ("--output-offsets", "DirectML's, one an axis"),
+    ):
+        group.add_argument(option, type=number, nargs="+", metavar="F", help=text)
+    group.add_argument(
+        "--recompute-scale-factor",
+        action="store_const",
+        const=True,
+        help="coordinates follow the sizes that --scales give",
+    )
+
+
+def add_rules(parser: argparse.ArgumentParser) -> Any:
+    """The rules of whatever resamples, as a group of options: the library, the filter, and where it reads."""
     group = parser.add_argument_group("rules")
     group.add_argument(
         "--like",
@@ -53,37 +84,34 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             help=f"{text} (default: {default}, or as --like has it)",
         )
     group.add_argument(
-        "--policy",
-        dest="keep_aspect_ratio_policy",
-        choices=POLICIES,
-        default=_DEFAULTS.keep_aspect_ratio_policy,
-        help="one scale for all axes, not larger or not smaller than --sizes (default: %(default)s)",
-    )
-    group.add_argument(
         "--cubic-a",
-        type=_number,
+        type=number,
         metavar="F",
         help=f"the slope at 1 of mode cubic (default: {_DEFAULTS.cubic_a})",
     )
-    group.add_argument(
-        "--extrapolation-value",
-        type=_number,
-        default=0.0,
-        metavar="F",
-        help="of tf_crop_and_resize: what reads beyond the ends give",
-    )
-    for option, text in (
-        ("--roi", "of tf_crop_and_resize: the starts of all axes, then the ends"),
-        ("--input-offsets", "DirectML's, one an axis, in place of --coordinates"),
-        ("--output-offsets", "DirectML's, one an axis"),
-    ):
-        group.add_argument(option, type=_number, nargs="+", metavar="F", help=text)
     for option, text in (
         ("--antialias", "widen the filters of linear and cubic where an axis shrinks"),
         ("--exclude-outside", "taps outside IN count for nothing, and the rest for more"),
-        ("--recompute-scale-factor", "coordinates follow the sizes that --scales give"),
     ):
         group.add_argument(option, action="store_const", const=True, help=text)
+    return group
+
+
+def rules(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the options of ``add_rules`` ask.
+
+    Raises:
+        UsageError: a mode that there is not.
+    """
+    known = MODES if arguments.like is None else tuple(LIBRARIES[arguments.like].modes)
+    if arguments.mode is not None and arguments.mode not in known:
+        hint = word_elsewhere("mode", arguments.mode) if arguments.like is None else ""
+        raise UsageError(
+            f"argument --mode: invalid choice: {arguments.mode!r} (choose from {', '.join(known)})"
+            f"{'; ' if hint else ''}{hint}"
+        )
+    names = ("like", "mode", "coordinates", "nearest", "cubic_a", "antialias", "exclude_outside")
+    return {name: getattr(arguments, name) for name in names}
 
 
 def change(arguments: argparse.Namespace, is_image: bool) -> dict[str, Any]:
@@ -94,13 +122,7 @@ def change(arguments: argparse.Namespace, is_image: bool) -> dict[str, Any]:
     """
     if arguments.sizes is None and arguments.scales is None:
         raise UsageError("one of these is required: --sizes, --scales (see `restride resample --help`)")
-    known = MODES if arguments.like is None else tuple(LIBRARIES[arguments.like].modes)
-    if arguments.mode is not None and arguments.mode not in known:
-        hint = word_elsewhere("mode", arguments.mode) if arguments.like is None else ""
-        raise UsageError(
-            f"argument --mode: invalid choice: {arguments.mode!r} (choose from {', '.join(known)})"
-            f"{'; ' if hint else ''}{hint}"
-        )
+    ruled = rules(arguments)
     axes = arguments.axes
     if axes is None and is_image:
         _require_two(arguments)
@@ -111,7 +133,7 @@ def change(arguments: argparse.Namespace, is_image: bool) -> dict[str, Any]:
         "axes": axes,
         "window": arguments.window,
         "extrapolation_value": arguments.extrapolation_value,
-        "like": arguments.like,
+        **ruled,
         **{name: getattr(arguments, name) for name in Choice._fields},
     }
 
@@ -157,8 +179,8 @@ def _word(argument: str, known: Sequence[str], text: str) -> str:
     return text
 
 
-def _number(text: str) -> int | float:
-    """Integers are exact; what has a point is a float, which counts as the decimal number that it shows."""
+def number(text: str) -> int | float:
+    """Of an option: integers are exact; a number with a point is a float, which counts as the decimal that it shows."""
     try:
         return int(text)
     except ValueError:

@@ -1,0 +1,162 @@
+"""``restride crop``: boxes of an image or of an array, each resized to the same sizes, from file to file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from restride import reference
+from restride.cli import arithmetic, resizing
+from restride.cli.arguments import Commands
+from restride.cli.comparison import Comparison, compare_bits, compare_limits
+from restride.cli.exits import UsageError
+from restride.cli.files import FileArray, format_of, read_array
+from restride.cli.operate import FILES, FileContent, Operation, add_operation, layout_notes
+from restride.cropping import crop_resize
+from restride.crops.arithmetic import numbers_of
+from restride.crops.boxes import FLIPS, UNITS, read_boxes
+from restride.crops.letterbox import PLACES, placed
+from restride.crops.source import Form
+from restride.desc import TensorDesc
+from restride.dtypes import as_dtype
+from restride.layout import axis_order, laid_out
+from restride.tensor import Tensor
+
+Array = npt.NDArray[Any]
+
+_CROP = f"""\
+Boxes of IN, each resized to --sizes: a box may reach beyond IN, and is --fill there. Without a box it is all of IN. OUT
+has the boxes along its first axis, but an image, which is one box. For images rows and columns are the first two axes,
+for .npy files the last two. docs/crop_resize.md draws every rule.
+
+A box is Y0,X0,Y1,X1: of integers it is the slice [Y0:Y1, X0:X1]; with a point they are places between the centres of
+pixels, as in TensorFlow, and with --units normalized 0 is the first centre and 1 the last. One that begins with a minus
+needs a sign of equality: --box=-8,0,100,100.
+
+--mean and --std, one number or one for each channel, make (v - mean) / std in f32 of floats, and of integers once they
+are in [0, 1]. What else is done to elements is as in `restride resample`.
+
+{FILES}
+examples:
+  restride crop photo.jpg face.png --box 20,30,220,330 --sizes 224 224
+  restride crop photo.jpg faces.npy --box 20,30,220,330 --box 100,400,260,640 --sizes 96 96 --layout 'NHWC->NCHW'
+  restride crop photo.jpg batch.npy --boxes found.npy --sizes 224 224 --mean 0.485 0.456 0.406 --std 0.229 0.224 0.225
+  restride crop photo.jpg fits.png --sizes 640 640 --letterbox center --fill 114 --like opencv"""
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``crop``."""
+    parser = add_operation(commands, "crop", "boxes of a file, each resized to the same sizes", _CROP, _crop)
+    boxes = parser.add_mutually_exclusive_group()
+    boxes.add_argument(
+        "--box", type=_box, action="append", metavar="Y0,X0,Y1,X1", help="a box; may be given many times"
+    )
+    boxes.add_argument("--boxes", type=Path, metavar="FILE", help="a .npy file of (boxes, 4) numbers")
+    parser.add_argument("--sizes", type=int, nargs=2, required=True, metavar="N", help="height and width of each box")
+    parser.add_argument("--units", choices=UNITS, default=UNITS[0], help="of boxes (default: %(default)s)")
+    parser.add_argument("--axes", type=int, nargs=2, metavar="N", help="rows and columns; negative ones from the end")
+    parser.add_argument("--letterbox", choices=PLACES, help="keep the aspect of each box, and fill the rest")
+    parser.add_argument("--fill", type=resizing.number, nargs="+", metavar="N", help="of what is outside (default: 0)")
+    parser.add_argument(
+        "--flip", choices=FLIPS, nargs="+", metavar="FLIP", help=f"{', '.join(FLIPS)}: one, or one a box"
+    )
+    parser.add_argument("--layout", help="of OUT, as `restride reorder` takes it: 'NHWC->NCHW', a name, a tag")
+    resizing.add_rules(parser)
+    arithmetic.add_options(parser, "OUT, as it is before --layout permutes,")
+    for option in ("--mean", "--std"):
+        parser.add_argument(option, type=resizing.number, nargs="+", metavar="N", help="one, or one for each channel")
+
+
+def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
+    desc, layout = file.desc, arguments.layout
+    is_image = isinstance(file, FileArray) and file.is_image
+    if desc.rank < 2:
+        raise UsageError(f"{arguments.input} has no rows and columns: {desc}")
+    axes = arguments.axes or ((0, 1) if is_image else (-2, -1))
+    form = Form(desc, (axes[0] % desc.rank, axes[1] % desc.rank), 0)
+    boxes = read_boxes(_boxes(arguments, form), arguments.units, desc.__str__)
+    made = TensorDesc(desc.dtype, form.result_sizes(len(boxes), arguments.sizes))
+    order = axis_order(made, layout)
+    asked = {
+        "axes": axes,
+        "units": arguments.units,
+        "letterbox": arguments.letterbox,
+        "flip": _one_or_many(arguments.flip, "none"),
+        "fill": _one_or_many(arguments.fill, 0),
+        **resizing.rules(arguments),
+    }
+    normal = {"mean": _one_or_many(arguments.mean), "std": _one_or_many(arguments.std)}
+    is_normal = normal != {"mean": None, "std": None}
+    dtype = arguments.to or laid_out(made, layout).dtype
+    if is_normal and arguments.to is None and "[" not in str(layout):
+        dtype = as_dtype("f32")
+    # Scales and zero points are those of the result, whose axes are in the order of IN behind the boxes.
+    options, answered = (
+        arithmetic.change(arguments, made, turned) | {"dtype": dtype} for turned in (order, range(made.rank))
+    )
+    if is_normal:
+        own = dict.fromkeys(arithmetic.SCALES) | answered
+        answered = numbers_of(normal["mean"], normal["std"], form, dtype, None, own)
+    taken = order.index(0)  # where the boxes are in OUT, if it is no image, which has one and no axis for it
+    has_axis = format_of(arguments.output) not in ("PNG", "JPEG")
+    if not has_axis and len(boxes) != 1:
+        raise UsageError(f"an image is one box, not {len(boxes)}: give {arguments.output.stem}.npy as the output")
+    one: tuple[Any, ...] = () if has_axis else (*[slice(None)] * taken, 0)
+
+    def crop(x: Tensor) -> Tensor:
+        result: Any = crop_resize(x, boxes, arguments.sizes, layout=layout, **asked, **normal, **options)
+        tensor: Tensor = result if arguments.letterbox is None else result[0]
+        return tensor[one]
+
+    def check(array: Array, result: Array) -> Comparison:
+        named = {name: value for name, value in (asked | answered).items() if value is not None}
+        answer = reference.crop_resize(array, boxes, arguments.sizes, **named).transpose(order)[one]
+        if (arguments.mode or "").startswith("nearest") and named.keys().isdisjoint(arithmetic.SCALES):
+            return compare_bits(result, answer)
+        limits = reference.crop_resize_limits(array, boxes, arguments.sizes, **named)
+        return compare_limits(result, answer, *(limit.transpose(order)[one] for limit in limits))
+
+    sizes = tuple(made.sizes[axis] for axis in order if axis or has_axis)
+    notes = layout_notes(arguments, file) + resizing.notes(arguments, desc, is_image) + _places(arguments, boxes)
+    return Operation(dtype, sizes, crop, check, notes)
+
+
+def _boxes(arguments: argparse.Namespace, form: Form) -> Any:
+    """The boxes, as ``crop_resize`` takes them: all of the image where none are given."""
+    if arguments.boxes is not None:
+        return read_array(arguments.boxes).array
+    if arguments.box is None:
+        return [(0, 0, *form.extents)] if arguments.units == "pixels" else [(0, 0, 1, 1)]
+    of_floats = {any(isinstance(edge, float) for edge in box) for box in arguments.box}
+    if arguments.units == "pixels" and len(of_floats) > 1:
+        raise UsageError("a --box of integers is a slice, and one with a point is none: write all of them one way")
+    return arguments.box
+
+
+def _places(arguments: argparse.Namespace, boxes: Array) -> tuple[str, ...]:
+    """Where letterboxed boxes lie in their results."""
+    if arguments.letterbox is None or boxes.dtype.kind != "i":
+        return ()
+    notes = []
+    for number, (y0, x0, y1, x1) in enumerate(boxes.tolist()):
+        top, left, bottom, right = placed((y1 - y0, x1 - x0), tuple(arguments.sizes), arguments.letterbox)
+        notes.append(f"box {number} is in rows {top} to {bottom} and columns {left} to {right} of its result")
+    return tuple(notes)
+
+
+def _one_or_many(given: list[Any] | None, default: Any = None) -> Any:
+    """What an option of several values says: one for all, one for each, or the default."""
+    if given is None:
+        return default
+    return given[0] if len(given) == 1 else given
+
+
+def _box(text: str) -> tuple[int | float, ...]:
+    """``20,30,220,330``."""
+    parts = text.split(",")
+    if len(parts) != 4:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no box, Y0,X0,Y1,X1")
+    return tuple(resizing.number(part) for part in parts)

@@ -1,0 +1,169 @@
+"""``restride preprocess``: photographs of any sizes to one batch for a network, by a preset or another recipe."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.cli import arithmetic, resizing
+from restride.cli.arguments import Commands, Parser, add_device_options, open_device, runtime_name
+from restride.cli.exits import EXPLAINED, Exit, UsageError
+from restride.cli.files import format_of, read_array, require_file, require_writable, write_array
+from restride.crops.letterbox import PLACES
+from restride.desc import TensorDesc
+from restride.device import Device
+from restride.errors import DescriptorError
+from restride.preprocess import Preprocess
+from restride.presets import PRESETS
+from restride.profiles import LIBRARIES
+from restride.recipe import LAYOUTS, PIXELS
+from restride.yuv import FORMATS, MATRICES
+
+Array = npt.NDArray[Any]
+
+_PREPROCESS = """\
+Files of images to a batch for a network, in the order they are given: resized, normalized, of another type and layout,
+by a preset, some of whose arguments may be changed, or by a recipe of --sizes and what follows. docs/preprocess.md
+says what each argument does, and which pipelines the presets are.
+
+Files are .png and .jpg, which are taken as RGB: gray ones three times, and without alpha; and .npy, as they are: rows,
+columns, channels, or a batch of such images, or frames of --input nv12. With --letterbox it is printed where each image
+lies in its result. Several numbers take all that follows: name the files before them, or end the numbers with --.
+
+examples:
+  restride preprocess --preset imagenet *.jpg -o batch.npy
+  restride preprocess --preset yolo --to f16 *.jpg -o batch.npy
+  restride preprocess *.jpg -o batch.npy --sizes 224 224 --antialias --mean 0.5 --std 0.5"""
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``preprocess``."""
+    parser: Parser = commands.add_parser(
+        "preprocess", help="a batch for a network of photographs", description=_PREPROCESS, epilog=EXPLAINED
+    )
+    parser.add_argument("inputs", metavar="IN", type=Path, nargs="+", help="files of images")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", type=Path, required=True, help="the .npy file to write, once all went well"
+    )
+    parser.add_argument("--preset", choices=PRESETS, help="the recipe of a model")
+    group = parser.add_argument_group("recipe")
+    group.add_argument("--sizes", type=int, nargs=2, metavar="N", help="height and width of every result")
+    group.add_argument("--shorter", type=int, metavar="N", help="the shorter side becomes N first, then the middle")
+    group.add_argument("--letterbox", choices=PLACES, help="keep the aspect, and fill the rest")
+    group.add_argument("--fill", type=resizing.number, nargs="+", metavar="N", help="beside letterboxed images")
+    group.add_argument("--mode", help="what a result is made of, as in `restride resample`")
+    group.add_argument("--antialias", action="store_const", const=True, help="as in `restride resample`")
+    group.add_argument("--like", choices=LIBRARIES, help="a library, as in `restride resample`")
+    for option in ("--mean", "--std"):
+        group.add_argument(option, type=resizing.number, nargs="+", metavar="N", help="one, or one for each channel")
+    group.add_argument("--input", choices=(*PIXELS, *FORMATS), help="what files hold (default: rgb)")
+    group.add_argument("--matrix", choices=MATRICES, help="of the colours of frames (default: bt601)")
+    group.add_argument("--full-range", action="store_const", const=True, help="of frames: luma is 0 to 255")
+    group.add_argument("--layout", choices=LAYOUTS, help="the axes of the batch (default: NCHW)")
+    group.add_argument("--to", type=arithmetic.element_type, metavar="TYPE", help="element type of OUT (default: f32)")
+    add_device_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, preprocess and write: one file is read while the one before it is computed."""
+    require_writable(arguments.output)
+    if format_of(arguments.output) != "npy":
+        raise UsageError(f"{arguments.output}: a batch is written to a .npy file")
+    for path in arguments.inputs:
+        require_file(path)
+    with open_device(arguments) as device:
+        recipe = _recipe(arguments, device)
+        start = time.perf_counter()
+        made, lines = _made(recipe, arguments.inputs)
+        seconds = time.perf_counter() - start
+        print(
+            f"restride: {1000 * seconds:.1f} ms on {device.info.name} ({runtime_name(device)}), files read, kernels "
+            "prepared and results read back",
+            file=sys.stderr,
+        )
+    write_array(arguments.output, made)
+    for line in lines:
+        print(line)
+    print(f"{arguments.output}: {TensorDesc(made.dtype, made.shape)} from {len(arguments.inputs)} files")
+    return Exit.OK
+
+
+def _recipe(arguments: argparse.Namespace, device: Device) -> Preprocess[Any]:
+    given = {
+        name: value[0] if name in ("fill", "mean", "std") and len(value) == 1 else value
+        for name in _ARGUMENTS
+        if (value := getattr(arguments, name)) is not None
+    }
+    if arguments.to is not None:
+        given["dtype"] = arguments.to
+    if arguments.preset is not None:
+        return Preprocess.preset(arguments.preset, device=device, **given)
+    if arguments.sizes is None:
+        raise UsageError("one of these is required: --preset, --sizes (see `restride preprocess --help`)")
+    return Preprocess(**given, device=device)
+
+
+_ARGUMENTS = (
+    "sizes",
+    "shorter",
+    "letterbox",
+    "fill",
+    "mode",
+    "antialias",
+    "like",
+    "mean",
+    "std",
+    "input",
+    "matrix",
+    "full_range",
+    "layout",
+)
+"""Options that are arguments of ``Preprocess`` by the same names."""
+
+
+def _made(recipe: Preprocess[Any], paths: list[Path]) -> tuple[Array, list[str]]:
+    """The batch of all files, and where each image lies in its result, if it is letterboxed."""
+    results: list[Array] = []
+    lines: list[str] = []
+    reading = _Reading(paths)
+    try:
+        for path, result in zip(paths, recipe.stream(reading, progress=True), strict=True):
+            tensor, placed = result if isinstance(result, tuple) else (result, None)
+            results.append(tensor.numpy())
+            for y0, x0, y1, x1 in [] if placed is None else placed.places.tolist():
+                lines.append(f"{path}: rows {y0} to {y1}, columns {x0} to {x1}")
+        return np.concatenate(results), lines
+    except DescriptorError as error:
+        raise UsageError(f"{reading.path}: {error.__cause__ or error}") from error
+
+
+class _Reading:
+    """Images of files, one after the other. path: of the one that was read last."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self._paths = paths
+        self.path = paths[0]
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __iter__(self) -> Iterator[Array]:
+        for path in self._paths:
+            self.path = path
+            file = read_array(path)
+            yield _rgb(file.array) if file.is_image else file.array
+
+
+def _rgb(pixels: Array) -> Array:
+    """An image of three channels: gray ones repeated, alpha left out."""
+    if pixels.ndim == 2:
+        pixels = pixels[..., np.newaxis]
+    return np.repeat(pixels[..., :1], 3, axis=-1) if pixels.shape[-1] < 3 else pixels[..., :3]

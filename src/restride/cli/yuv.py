@@ -1,0 +1,87 @@
+"""``restride yuv``: frames of cameras and decoders to RGB, from file to file."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy.typing as npt
+
+from restride import reference
+from restride.cli import operate
+from restride.cli.arguments import Commands
+from restride.cli.comparison import Comparison, compare_bits
+from restride.cli.exits import UsageError
+from restride.cli.files import named_errors, require_file
+from restride.cli.operate import FILES, FileContent, Operation, add_operation, layout_notes
+from restride.cli.raw import is_raw
+from restride.desc import TensorDesc
+from restride.layout import axis_order
+from restride.video import sizes_of_rgb, yuv_to_rgb
+from restride.yuv import FORMATS, MATRICES, checked
+
+_YUV = f"""\
+RGB of frames with chroma at half of the rows and columns, luma above and chroma below: u8 of sizes
+[..., 3/2 rows, columns], which is what OpenCV and most decoders give. A .bin file is such frames one after the other:
+--sizes says how many rows and columns of pixels one has. OUT has the sizes [..., rows, columns, 3].
+
+{FILES}
+examples:
+  restride yuv frame.bin frame.png --sizes 1080 1920
+  restride yuv frames.bin planes.npy --sizes 720 1280 --format i420 --matrix bt709 --layout 'NHWC->NCHW'
+  restride yuv frame.npy frame.png --format nv21 --like opencv --check"""
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``yuv``."""
+    parser = add_operation(commands, "yuv", "frames of a camera or a decoder to RGB", _YUV, _yuv)
+    parser.add_argument("--format", choices=FORMATS, default="nv12", help="how chroma lies (default: %(default)s)")
+    parser.add_argument("--sizes", type=int, nargs=2, metavar="N", help="rows and columns of a frame in a .bin file")
+    parser.add_argument("--matrix", choices=MATRICES, default="bt601", help="of the colours (default: %(default)s)")
+    parser.add_argument("--full-range", action="store_true", help="luma is 0 to 255, as in JPEG, not 16 to 235")
+    parser.add_argument("--like", choices=("opencv",), help="the bytes of cv2.cvtColor")
+    parser.add_argument("--layout", help="of OUT, as `restride reorder` takes it: 'HWC->CHW' gives planes")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """``operate.run``, with the descriptor of frames whose sizes are given."""
+    if arguments.sizes is not None:
+        arguments.desc = _described(arguments)
+    return operate.run(arguments)
+
+
+def _described(arguments: argparse.Namespace) -> str:
+    """What the bytes of a .bin file of whole frames are: of 6 bytes and sizes 2,2 one frame, of 12 two."""
+    path, (rows, columns) = arguments.input, arguments.sizes
+    if not is_raw(path) or arguments.desc is not None:
+        instead = f"{path} says itself what it holds" if not is_raw(path) else "--desc says that too"
+        raise UsageError(f"--sizes says how frames lie in a .bin file; {instead}")
+    if rows < 2 or columns < 2 or rows % 2 or columns % 2:
+        raise UsageError(f"--sizes of a frame must be even and 2 or more, got {rows} {columns}")
+    nbytes = rows // 2 * 3 * columns
+    with named_errors("read", path):
+        require_file(path)
+        present = path.stat().st_size
+    if not present or present % nbytes:
+        raise UsageError(f"{path} has {present} bytes; frames of {rows} x {columns} have {nbytes} each")
+    frames = (present // nbytes,) if present > nbytes else ()
+    return str(TensorDesc("u8", (*frames, rows // 2 * 3, columns)))
+
+
+def _yuv(arguments: argparse.Namespace, file: FileContent) -> Operation:
+    form = (arguments.format, arguments.matrix, arguments.full_range)
+    checked(*form, arguments.like)
+    made = TensorDesc("u8", sizes_of_rgb(file.desc))
+    order = axis_order(made, arguments.layout)
+
+    def check(array: npt.NDArray[Any], result: npt.NDArray[Any]) -> Comparison:
+        return compare_bits(result, reference.yuv_to_rgb(array, *form, like=arguments.like).transpose(order))
+
+    return Operation(
+        made.dtype,
+        tuple(made.sizes[axis] for axis in order),
+        lambda x: yuv_to_rgb(x, *form, like=arguments.like, layout=arguments.layout),
+        check,
+        layout_notes(arguments, file),
+    )
