@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, SupportsIndex, TypeVar, Unpack, overlo
 
 import numpy as np
 
+from restride import recipe
 from restride.arrays import asarray
 from restride.cropping import crop_resize
 from restride.crops.letterbox import Letterboxed
@@ -19,17 +20,7 @@ from restride.errors import DescriptorError
 from restride.integers import integer
 from restride.presets import PRESETS
 from restride.progress import Progress
-from restride.recipe import (
-    LAYOUTS,
-    Options,
-    numbers_for,
-    require_alike,
-    require_image,
-    require_normal,
-    require_options,
-    require_sizes,
-    written,
-)
+from restride.recipe import Options
 from restride.resampling import resample
 from restride.streaming import naming, streamed
 from restride.tensor import Tensor, empty
@@ -122,18 +113,22 @@ class Preprocess(Generic[_Made]):
             "depth": depth,
             "device": device,
         }
-        self._sizes = require_sizes(sizes)
-        require_options(self._sizes, letterbox, options)
-        self._mean, self._std = require_normal(options)
-        self._said = written(self._sizes, {"letterbox": letterbox, **options}, signature(Preprocess.__init__))
+        self._sizes = recipe.require_sizes(sizes)
+        recipe.require_options(self._sizes, letterbox, options)
+        self._mean, self._std = recipe.require_normal(options)
+        self._said = recipe.written(self._sizes, {"letterbox": letterbox, **options}, signature(Preprocess.__init__))
         self._shorter = None if shorter is None else integer("shorter", shorter)
         self._depth = integer("depth", depth)
         self._letterbox = letterbox
         self._fill = tuple(fill) if isinstance(fill, Iterable) else fill
         self._filter: dict[str, Any] = {"mode": mode, "antialias": antialias, "like": like}
         self._input = input
+        # A library's own arithmetic takes several dispatches: the last one turns pixels round, not the first one.
+        self._turns_last = input == "bgr" and like is not None
+        if self._turns_last:
+            self._mean, self._std, self._fill = map(recipe.turned, (self._mean, self._std, self._fill))
         self._yuv: dict[str, Any] = {"matrix": matrix, "full_range": full_range}
-        self._order = LAYOUTS[layout]
+        self._order = recipe.LAYOUTS[layout]
         self._dtype = as_dtype(dtype)
         self._device = device
 
@@ -239,16 +234,18 @@ class Preprocess(Generic[_Made]):
         counted = {name: np.size(value) for name, value in named.items() if value is not None}
         if self._input == "bgr":
             counted["input 'bgr'"] = 3
-        require_image(tensor.desc, counted, self._mean is not None or self._std is not None, most_axes)
-        return tensor[..., ::-1] if self._input == "bgr" else tensor
+        recipe.require_image(tensor.desc, counted, self._mean is not None or self._std is not None, most_axes)
+        return tensor[..., ::-1] if self._input == "bgr" and not self._turns_last else tensor
 
     def _made(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Made:
         """The result for a list of images, or for a batch."""
         is_list = isinstance(pixels, list)
         count = len(pixels)
-        require_alike([pixels[place].desc for place in range(count if is_list else 1)])
+        recipe.require_alike([pixels[place].desc for place in range(count if is_list else 1)])
         batch = self._batch(count, pixels[0], out)
         by_pixels = batch.permute(self._order)
+        if self._turns_last:
+            by_pixels = by_pixels[..., ::-1]
         if self._shorter is not None:
             with batch.device.batch():
                 for place in range(count):
@@ -275,10 +272,7 @@ class Preprocess(Generic[_Made]):
         Raises:
             DescriptorError: ``out`` is laid out otherwise.
         """
-        sizes = [0] * 4
-        for axis, size in zip(self._order, (count, *self._sizes, image.sizes[-1]), strict=True):
-            sizes[axis] = size
-        desc = TensorDesc(self._dtype, sizes)
+        desc = recipe.batch_desc(self._dtype, self._order, (count, *self._sizes, image.sizes[-1]))
         if out is None:
             return empty(desc, image.device)
         if not isinstance(out, Tensor) or out.desc != desc:
@@ -296,4 +290,4 @@ class Preprocess(Generic[_Made]):
 
     def _numbers(self, src: TensorDesc) -> dict[str, Any]:
         """``mean`` and ``std`` as ``resample`` takes them."""
-        return numbers_for(self._mean, self._std, src.dtype)
+        return recipe.numbers_for(self._mean, self._std, src.dtype)

@@ -114,6 +114,17 @@ def numbers_for(mean: Any, std: Any, dtype: DType) -> dict[str, Any]:
     return dict(normal(means, stds, dtype))
 
 
+def turned(numbers: Any) -> Any:
+    """The same numbers for channels that stand the other way round."""
+    return numbers[::-1] if isinstance(numbers, tuple) else numbers
+
+
+def batch_desc(dtype: DType, order: Sequence[int], sizes: Sequence[int]) -> TensorDesc:
+    """A batch whose axes ``order`` counts images, rows, columns and channels, of these sizes: NCHW of 2, 8, 9, 3."""
+    by_axis = dict(zip(order, sizes, strict=True))
+    return TensorDesc(dtype, [by_axis[axis] for axis in range(len(sizes))])
+
+
 def written(sizes: tuple[int, int], given: dict[str, Any], known: Signature) -> str:
     """Arguments as a call has them, without those that are the defaults."""
     texts = {name: " ".join(repr(value).split()) for name, value in given.items()}
