@@ -101,6 +101,14 @@ def test_a_photograph_is_cropped_to_a_photograph(tmp_path, restride):
     assert "faces.npy: f32[2,3,8,9]" in out
 
 
+def test_channels_last_in_a_npy_file_are_said(restride):
+    np.save("pixels.npy", PIXELS)
+    code, _, err = restride("crop pixels.npy y.npy --sizes 4 4")
+    assert (code, len(err)) == (2, 1)
+    assert "the last axes of x u8[20,30,3]{2,1,0} look like columns and channels: say axes=(0, 1)" in err[0]
+    assert restride("crop pixels.npy y.npy --sizes 4 4 --axes 0 1 --check")[0] == 0
+
+
 def test_check_tells_a_wrong_crop(restride, monkeypatch, tmp_path):
     honest = rs.Tensor.numpy
 

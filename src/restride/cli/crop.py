@@ -75,8 +75,9 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
     is_image = isinstance(file, FileArray) and file.is_image
     if desc.rank < 2:
         raise UsageError(f"{arguments.input} has no rows and columns: {desc}")
-    axes = arguments.axes or ((0, 1) if is_image else (-2, -1))
-    form = Form(desc, (axes[0] % desc.rank, axes[1] % desc.rank), 0)
+    axes = arguments.axes or ((0, 1) if is_image else None)
+    rows, columns = axes or (-2, -1)
+    form = Form(desc, (rows % desc.rank, columns % desc.rank), 0)
     boxes = read_boxes(_boxes(arguments, form), arguments.units, desc.__str__)
     made = TensorDesc(desc.dtype, form.result_sizes(len(boxes), arguments.sizes))
     order = axis_order(made, layout)
@@ -112,7 +113,8 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
         return tensor[one]
 
     def check(array: Array, result: Array) -> Comparison:
-        named = {name: value for name, value in (asked | answered).items() if value is not None}
+        given = asked | answered | {"axes": form.axes}
+        named = {name: value for name, value in given.items() if value is not None}
         answer = reference.crop_resize(array, boxes, arguments.sizes, **named).transpose(order)[one]
         if (arguments.mode or "").startswith("nearest") and named.keys().isdisjoint(arithmetic.SCALES):
             return compare_bits(result, answer)

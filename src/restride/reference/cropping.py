@@ -23,7 +23,7 @@ _STEPS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
 def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> Array:
     """The result of ``rs.crop_resize`` for one image or a batch; its arguments are called as there.
 
-    ``axes`` are to be given. ``mean``, ``std``, ``layout``, ``like`` and ``out`` are not known here.
+    ``axes`` are to be given. ``mean``, ``std``, ``layout`` and ``out`` are not known here.
     """
     return _cropped(lambda *given, **named: (resample(*given, **named),) * 2, x, boxes, sizes, **arguments)[0]
 
