@@ -188,7 +188,9 @@ def test_items_of_a_stream_may_be_batches():
     frames = RNG.integers(0, 256, (3, 36, 32), np.uint8)
     (planes,) = rs.Preprocess((8, 8), input="nv12").stream([frames])
     assert planes.sizes == (3, 3, 8, 8)
-    with pytest.raises(rs.DescriptorError, match=r"image 0 of the stream: .* channels, not u8\[2,25,33,3\].*"):
+    with pytest.raises(
+        rs.DescriptorError, match=r"image 0 of the stream: .* channels, not u8\[2,25,33,3\].*with batch=1"
+    ):
         list(recipe.stream([batch], batch=2))
 
 
@@ -353,6 +355,11 @@ def test_images_that_cannot_be():
             several([image, np.zeros((9, 9, 4), np.uint8)])
     with pytest.raises(rs.DescriptorError, match="images must be an iterable of images, not this int"):
         recipe.stream(3)
+    for first in (image.transpose(2, 0, 1), np.stack([image] * 5).transpose(0, 3, 1, 2)):
+        with pytest.raises(rs.DescriptorError, match=r"seem to stand first: np\.moveaxis\(image, -3, -1\) puts"):
+            recipe(first)
+        assert recipe(np.moveaxis(first, -3, -1)).sizes[1:] == (3, 8, 8)
+    assert recipe(np.zeros((5, 9, 9), np.uint8)).sizes == (1, 9, 8, 8)
     with pytest.raises(rs.DescriptorError, match=r"rows, columns and channels, not u8\[0,9,3\]"):
         recipe([image[:0]])
     with pytest.raises(rs.DescriptorError, match=r"must have 3 channels, its last axis, as mean says: u8\[3,9,9\]"):

@@ -29,6 +29,9 @@ PIXELS = ("rgb", "bgr")
 _NORMALIZED = ("u8", "u16")
 """Integers that pixels are, so that mean and std as if they were in [0, 1] mean something."""
 
+_MOST_CHANNELS = 4
+"""Of a pixel: an image of so few rows and more channels is one whose channels stand first."""
+
 
 class Options(TypedDict, total=False):
     """Arguments of ``Preprocess`` beside ``sizes``, and ``letterbox``, which says what a call returns."""
@@ -146,12 +149,22 @@ def require_image(desc: TensorDesc, counted: dict[str, int], is_normalized: bool
             f"an image must have rows, columns and channels, not {desc}: one without channels is given as "
             f"image[..., None]"
         )
+    if desc.rank == 4 > most_axes:
+        raise DescriptorError(
+            f"an image must have rows, columns and channels, not {desc}: a batch goes by itself, not in a list, and "
+            f"in a stream with batch=1"
+        )
     if not 3 <= desc.rank <= most_axes or not desc.numel:
         raise DescriptorError(f"an image must have rows, columns and channels, not {desc}")
     for name, count in counted.items():
         if count not in (1, desc.sizes[-1]):
             its = f"{count} channels, its last axis, as {name} says"
             raise DescriptorError(f"an image must have {its}: {desc}{_remedy(desc, count)}")
+    if desc.sizes[-3] <= _MOST_CHANNELS < min(desc.sizes[-2:]):
+        raise DescriptorError(
+            f"an image must have rows, columns and channels, and those of {desc} seem to stand first: "
+            f"np.moveaxis(image, -3, -1) puts them last"
+        )
     if is_normalized and not takes_mean(desc.dtype):
         raise DescriptorError(
             f"mean and std go with images of floats, as they are, and of {' and '.join(_NORMALIZED)}, as if in "
