@@ -64,3 +64,4 @@ def test_a_pipeline_is_measured_and_a_stream_flows(pipelines, vulkan_device):
     flow = pipelines.flow(recipe, np.zeros((9, 9, 3), np.uint8), vulkan_device, frames=pipelines.SETTLED + 5)
     assert flow.most >= flow.in_use >= recipe(np.zeros((9, 9, 3), np.uint8)).desc.nbytes
     assert flow.seconds > 0
+    assert flow.slow > 0

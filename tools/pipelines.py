@@ -46,11 +46,11 @@ with {{cores}} cores for either side.
 """
 
 _OF_STREAMS = f"""
-A stream of {FRAMES} frames, one result at a time, each read back. Bytes are those in use on the device; the process
-grew from frame {SETTLED} on.
+A stream of {FRAMES} frames, one result at a time, each read back, from frame {SETTLED} on. Bytes are those in use on
+the device.
 
-| stream | frames in a second | bytes at frame {SETTLED} | the most later | growth of the process |
-| --- | --- | --- | --- | --- |
+| stream | frames in a second | 95 of 100 within | bytes at frame {SETTLED} | the most later | growth of the process |
+| --- | --- | --- | --- | --- | --- |
 """
 
 Array = npt.NDArray[Any]
@@ -74,12 +74,14 @@ class Measured(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """A stream of frames. in_use, most: bytes of memories on the device, settled and the most from then on.
+    """A stream of frames, once it is settled.
 
-    grown: bytes that the process grew by from then on.
+    seconds, slow: of a frame, on average, and what 95 of 100 stay below. in_use, most: bytes of memories on the device,
+    at first and the most from then on. grown: bytes that the process grew by from then on.
     """
 
     seconds: float
+    slow: float
     in_use: int
     most: int
     grown: int
@@ -120,18 +122,19 @@ def measure(example: Example, photo: Array, seconds: float = SECONDS) -> Measure
 
 
 def flow(recipe: rs.Preprocess[Any], frame: Array, device: rs.Device, frames: int = FRAMES) -> Flow:
-    """One frame again and again, each result read as an array; the rate is of all but those that settle it."""
-    in_use = most = resident = 0
-    start = 0.0
-    for number, made in enumerate(recipe.stream(frame for _ in range(frames))):
+    """One frame again and again, each result read as an array."""
+    in_use, resident = [], []
+    taken = []
+    for made in recipe.stream(frame for _ in range(frames)):
         (made[0] if isinstance(made, tuple) else made).numpy()
-        del made  # or it would be alive beside the next one
-        now = device.counters().bytes_in_use
-        most = max(most, now)
-        if number == SETTLED:
-            in_use = most = now
-            resident, start = resident_bytes(), time.perf_counter()
-    return Flow((time.perf_counter() - start) / (frames - SETTLED - 1), in_use, most, resident_bytes() - resident)
+        taken.append(time.perf_counter())
+        in_use.append(device.counters().bytes_in_use)
+        resident.append(resident_bytes())
+        del made  # or it would be alive beside the next ones
+    each = np.diff(taken[SETTLED:])
+    slow = float(np.quantile(each, 0.95))
+    most = max(in_use[SETTLED:])
+    return Flow(float(each.mean()), slow, in_use[SETTLED], most, max(resident[SETTLED:]) - resident[SETTLED])
 
 
 def resident_bytes() -> int:
@@ -172,10 +175,8 @@ def tables(page: str) -> str:
     lines.append(_OF_STREAMS.rstrip("\n"))
     with rs.Device() as device:
         for title, made in streams(device).items():
-            lines.append(
-                f"| {title} | {1 / made.seconds:.0f} | {made.in_use / 1e6:.1f} MB | {made.most / 1e6:.1f} MB "
-                f"| {made.grown / 1e6:.1f} MB |"
-            )
+            bytes_of = " | ".join(f"{count / 1e6:.1f} MB" for count in (made.in_use, made.most, made.grown))
+            lines.append(f"| {title} | {1 / made.seconds:.0f} | {1000 * made.slow:.0f} ms | {bytes_of} |")
         named = f"{device.info.name}, {device.info.driver} {device.info.driver_version}"
     return _SECTION.format(device=named, cores=os.cpu_count()) + "\n".join(lines) + "\n"
 
