@@ -32,7 +32,7 @@ _SUMS = Limit(16.0)
 """Floats: sums in f32 here, and in f64 or in another order there. 16 is one millionth of the range."""
 
 _LONG_SUMS = Limit(32.0)
-"""The same where each of up to 600 rows and columns is a tap: an addition is half a unit off at most, all of them 600."""
+"""The same where each of up to 600 rows and 600 columns is a tap: an addition is half a unit off at most."""
 
 _LIMITS: dict[tuple[str, str, str], Limit] = {
     ("torch", "", "f32, against f64"): _SUMS,
