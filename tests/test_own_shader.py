@@ -51,7 +51,7 @@ def small_cases() -> tuple[Case, ...]:
 
 def kind_of(module: str) -> str:
     """What the module is for."""
-    return next((kind for kind in ("resample", "convert") if kind in module), "copy")
+    return next((kind for kind in ("resample", "convert", "crop") if kind in module), "copy")
 
 
 @cache
@@ -60,7 +60,8 @@ def cases_for(kind: str) -> tuple[Case, ...]:
 
     def its_kind(case: Case) -> str:
         converts = case.src.dtype != case.dst.dtype or is_arithmetic(case)
-        return "resample" if case.op.startswith("resample") else "convert" if converts else "copy"
+        by_op = next((kind for kind in ("resample", "crop") if case.op.startswith(kind)), None)
+        return by_op or ("convert" if converts else "copy")
 
     return tuple(case for case in small_cases() if its_kind(case) == kind)
 

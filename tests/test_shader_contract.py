@@ -17,7 +17,7 @@ from restride.conformance.shader.part import SteeredLimits
 from restride.crops import passes
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.plan import copy_kernels, crops, invocations, pixels, resample
+from restride.plan import copy_kernels, crop_pixels, crops, invocations, pixels, resample
 from restride.plan.axes import MAX_AXES, Axis
 from restride.plan.conversion import ELEMENT_TYPES, PAIRS_ALONG_FOUR, Conversion, ScaledPush
 from restride.plan.convert import FOURS_PER_INVOCATION
@@ -263,9 +263,32 @@ def test_rows_of_boxes():
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
     assert f"begins a pixel before its image: the rows {rows}." in page
     assert f"A row has 1 to {passes.MOST_TAPS} taps, and so has the product" in page
-    text = (SHADERS / "crop_resize.comp").read_text(encoding="utf-8")
+    text = "".join((SHADERS / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "include/crops.glsl"))
     assert f"const uint ALL_FILL = 0x{crops.ALL_FILL:X}u;" in text
     assert "return SLOTS == 0 ? 2u : count + 5u & ~3u;" in text
     for taps in range(2, 40):
         wide = rows_of([Side(sampling, 0)], 2, [3], taps)
         assert crops.table(wide, 1, np.zeros(1, np.int64)).size == 2 * ((taps + 5) & ~3)
+
+
+def test_rows_of_boxes_of_pixels():
+    """Neighbours that the image has, in the words of the kernel; the weights that its plan works out."""
+    (sampling,) = resizing((3,), (2,), None, None, None, Choice(), str).samplings
+    text = (SHADERS / "crop_pixels.comp").read_text(encoding="utf-8")
+    first, second, past = crop_pixels.HAS_FIRST, crop_pixels.HAS_SECOND, crop_pixels.PAST
+    assert f"HAS_FIRST = {first}, HAS_SECOND = {second}, PAST = {past};" in text
+    assert f"const uint COLUMNS = {crop_pixels.COLUMNS};" in text
+    none = np.zeros(1, np.int64)
+    for start, offsets, weights, ends in (
+        (-1, [0, 0], [[0.25, 0.75], [0.25, 0.75]], [first, first + second]),
+        (1, [4, 4], [[0.75, 0.25], [0.75, 0.25]], [first + second, second]),
+        (-9, [0, 0], None, [0, 0]),
+        (9, [4, 4], None, [0, 0]),
+    ):
+        rows = rows_of([Side(sampling, start)], 2, [3])
+        words = crop_pixels.table(rows, 4, none)[0]
+        assert words[:, 2].tolist() == offsets
+        assert words[:, 3].tolist() == ends
+        assert weights is None or words[:, :2].copy().view(np.float32).tolist() == weights
+    beside = crop_pixels.table(rows_of([Side(sampling, 0, at=1)], 4, [3]), 4, none)[0]
+    assert [word == crops.ALL_FILL for word in beside[:, 3].tolist()] == [True, False, False, True]

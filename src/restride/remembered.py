@@ -30,7 +30,7 @@ _PLAIN = frozenset((type(None), str, bool))
 _WITH_TYPE = _PLAIN | {int}
 """Equal where calls are equal, beside equal types."""
 
-_IMMUTABLE = frozenset((int, Fraction, DType, Limits))
+_IMMUTABLE = frozenset((int, range, Fraction, DType, Limits))
 _IMMUTABLE_BASES = (type, np.dtype, Limits, Enum)
 _LISTS = (tuple, list)
 
@@ -44,8 +44,11 @@ class _NotPlainError(Exception):
 _recent: Recent[Any] = Recent(MOST_REMEMBERED)
 
 
-def remembered(make: Callable[..., Made], arguments: Mapping[str, Any]) -> Made:
-    """``make(**arguments)``, as it was made lately, if it was. Errors are not remembered."""
+def remembered(make: Callable[..., Made], arguments: Mapping[str, Any], recent: Recent[Any] = _recent) -> Made:
+    """``make(**arguments)``, as it was made lately, if it was. Errors are not remembered.
+
+    recent: what was made lately; default: most plans.
+    """
     try:
         values = list(arguments.values())
         for place in _unplain(tuple(map(type, values))):
@@ -53,10 +56,10 @@ def remembered(make: Callable[..., Made], arguments: Mapping[str, Any]) -> Made:
         key = (make, *arguments, *values)
     except _NotPlainError:
         return make(**arguments)
-    found: Made | None = _recent.get(key)
+    found: Made | None = recent.get(key)
     if found is None:
         found = make(**arguments)
-        _recent.keep(key, found)
+        recent.keep(key, found)
     return found
 
 
@@ -90,6 +93,8 @@ def plain(value: Any, levels: int = 4) -> Any:
         key = kinds, members = tuple(map(type, value)), tuple(value)
         if not _WITH_TYPE.issuperset(kinds):
             key = tuple([plain(member, levels - 1) for member in members])
+    elif kind is dict and len(value) <= _MOST_MEMBERS:
+        key = tuple(value), plain(tuple(value.values()), levels)
     elif isinstance(value, _IMMUTABLE_BASES):
         key = value
     elif kind is slice:

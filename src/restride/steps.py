@@ -30,18 +30,24 @@ class Step:
     """What one submission does: its kernels read the buffer of ``src`` and write that of ``dst``.
 
     run: bytes to copy; then there are no kernels.
-    kept: its kernels, once ``kernels`` made them, if they are small.
+    kept: its kernels, once ``kernels`` made them, if their parameters have ``most`` bytes at most.
     """
 
-    __slots__ = ("_make", "dst", "kept", "run", "src")
+    __slots__ = ("_make", "_most", "dst", "kept", "run", "src")
 
     def __init__(
-        self, src: Site, dst: Site, make: Callable[[], Iterable[KernelSpec]] = tuple, run: Run | None = None
+        self,
+        src: Site,
+        dst: Site,
+        make: Callable[[], Iterable[KernelSpec]] = tuple,
+        run: Run | None = None,
+        most: int = _MOST_KEPT_BYTES,
     ) -> None:
         self.src = src
         self.dst = dst
         self.run = run
         self._make = make
+        self._most = most
         self.kept: tuple[KernelSpec, ...] | None = None
 
     def kernels(self) -> Iterable[KernelSpec]:
@@ -49,8 +55,8 @@ class Step:
         if self.kept is not None:
             return self.kept
         made = self._make()
-        if isinstance(made, tuple) and sum(len(kernel.parameters) for kernel in made) <= _MOST_KEPT_BYTES:
-            self.kept = made
+        if isinstance(made, tuple) and sum(len(kernel.parameters) for kernel in made) <= self._most:
+            self.kept, self._make = made, tuple
         return made
 
 
@@ -62,10 +68,14 @@ class Between(NamedTuple):
 
 
 class Steps:
-    """The steps of an operation on devices of these limits, in order, and buffers 2, 3, ... that they take."""
+    """The steps of an operation on devices of these limits, in order, and buffers 2, 3, ... that they take.
 
-    def __init__(self, limits: Limits) -> None:
+    most_kept: bytes of parameters up to which a step keeps its kernels.
+    """
+
+    def __init__(self, limits: Limits, most_kept: int = _MOST_KEPT_BYTES) -> None:
         self.limits = limits
+        self._most_kept = most_kept
         self.steps: list[Step] = []
         self.between: list[Between] = []
 
@@ -76,7 +86,7 @@ class Steps:
 
     def add(self, src: Site, dst: Site, make: Callable[[], Iterable[KernelSpec]]) -> None:
         """One more step."""
-        self.steps.append(Step(src, dst, make))
+        self.steps.append(Step(src, dst, make, most=self._most_kept))
 
     def copy(
         self, src: Site, dst: Site, whole: TensorDesc | None = None, arithmetic: Arithmetic = NO_ARITHMETIC

@@ -16,7 +16,7 @@ from restride.crops.boxes import roi_of
 from restride.crops.source import Form
 from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
-from restride.plan import Conversion, Crops, boxes_of, crop_kernels
+from restride.plan import Conversion, Crops, boxes_of, pixel_crop_kernels
 from restride.sampling import (
     BoxRows,
     Choice,
@@ -29,6 +29,7 @@ from restride.sampling import (
     rows_of,
     sampling_of,
 )
+from restride.sampling.choice import require_choice
 from restride.steps import Site, Steps
 
 MOST_TAPS = 2048
@@ -102,7 +103,7 @@ def samplings_of(cut: Cut, extents: Sequence[tuple[int, int]], choice: Choice, w
     """
     if cut.is_exact:
         olds, made = cut.sizes, cut.made
-        _resized(olds[0], made[0], choice, where)  # checks the choice
+        require_choice(choice, lambda: where)
         return [
             (sampling_of(choice, old[0], new[0]), sampling_of(choice, old[1], new[1]))
             for old, new in zip(olds, made, strict=True)
@@ -129,6 +130,7 @@ def rows_and_columns(
     samplings = samplings_of(cut, extents, choice, where)
     starts = cut.edges[:, :2].tolist() if cut.is_exact else [[0, 0]] * len(samplings)
     places, flipped = cut.places[:, :2].tolist(), cut.flipped.tolist()
+    least = few_taps(choice)
     made = []
     for axis in (0, 1):
         each = zip(samplings, starts, places, flipped, strict=True)
@@ -136,8 +138,14 @@ def rows_and_columns(
         most = max(side.sampling.taps for side in sides)
         if most > MOST_TAPS:
             raise UnsupportedError(f"a box has {most} taps along one axis, more than {MOST_TAPS}, for {where}")
-        made.append(rows_of(sides, sizes[axis], [extent[axis] for extent in extents], max(few_taps(choice), 1)))
-    return made[0], made[1]
+        made.append((sides, [extent[axis] for extent in extents]))
+    (of_rows, row_extents), (of_columns, column_extents) = made
+    if least and sizes[0] == sizes[1]:  # at once: arrays so small cost by their number
+        both = rows_of(of_rows + of_columns, sizes[0], row_extents + column_extents, least)
+        count = len(of_rows)
+        return both.part(slice(0, count)), both.part(slice(count, 2 * count))
+    most = max(least, 1)
+    return rows_of(of_rows, sizes[0], row_extents, most), rows_of(of_columns, sizes[1], column_extents, most)
 
 
 def few_taps(choice: Choice) -> int:
@@ -176,7 +184,7 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, done: Arithmetic
 
 def _add(steps: Steps, src: Site, dst: Site, crops: Crops, done: Arithmetic, first: int) -> None:
     conversion = Conversion(src.desc.dtype, dst.desc.dtype, done)
-    steps.add(src, dst, lambda: tuple(crop_kernels(src.desc, dst.desc, crops, conversion, steps.limits, first)))
+    steps.add(src, dst, lambda: tuple(pixel_crop_kernels(src.desc, dst.desc, crops, conversion, steps.limits, first)))
 
 
 def _is_one_pass(crops: Crops) -> bool:

@@ -16,16 +16,18 @@ from restride.crops.boxes import images_of_boxes, read_boxes, read_fill, read_fl
 from restride.crops.chain import Chain
 from restride.crops.letterbox import PLACES, Letterboxed, placed
 from restride.crops.passes import Cut, add_crops, few_taps, is_ruled, rows_and_columns
-from restride.crops.source import Form, Source, source_of
+from restride.crops.source import Form, Layouts, source_of
 from restride.desc import TensorDesc
 from restride.destination import Given, arithmetic_of_result, destination, element_type
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.integers import counts
 from restride.interpolation import INTERPOLATED_TYPES
+from restride.kernel import Limits
 from restride.layout import Layout, family
 from restride.plan import Crops, boxes_of
 from restride.profiles import chosen
+from restride.recent import Recent
 from restride.remembered import remembered
 from restride.sampling import Choice, Rules
 from restride.sampling.choice import require_choice
@@ -34,6 +36,15 @@ from restride.tensor import Tensor, empty
 
 CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32", "u32"))
 """Element types that can be interpolated: f32 has their numbers, so that a box of the result's sizes stays as it is."""
+
+
+_MOST_PLANNED = 16
+"""Calls whose plans are found again; boxes are mostly others at every call."""
+
+_MOST_KEPT_BYTES = 1 << 18
+"""Parameters of a step that is kept: the tables of 16 boxes to 224 x 224 are 112 KB."""
+
+_recent: Recent[_Planned] = Recent(_MOST_PLANNED)
 
 
 class Asked(NamedTuple):
@@ -58,25 +69,67 @@ class Asked(NamedTuple):
 
 
 class _Target(NamedTuple):
-    """Where the result goes: its layout, its elements in the axes of boxes and image, and what is done to them."""
+    """Where the result goes: its layout, its elements in the axes of boxes and image, and what is done to them.
+
+    is_direct: a kernel of crops can write it, by strides above 0, without padding.
+    """
 
     dst: TensorDesc
     site: Site
     arithmetic: Arithmetic
+    is_direct: bool
+
+
+class _Planned(NamedTuple):
+    """What becomes of images, whatever their elements are.
+
+    chain: the boxes, packed, if a ``Chain`` makes them; else ``starts`` do, each of steps from so many a tensor of
+    the source. made: what they are made in, before ``last`` brings them to the result; None: the result.
+    """
+
+    cut: Cut
+    images: npt.NDArray[np.int64]
+    fill: npt.NDArray[Any]
+    dst: TensorDesc
+    chain: TensorDesc | None
+    starts: tuple[tuple[int, Steps], ...]
+    made: TensorDesc | None
+    last: Steps | None
 
     @property
-    def is_direct(self) -> bool:
-        """True where a kernel of crops can write it: by strides above 0, without padding."""
-        strides = self.site.desc.strides
-        is_strided = strides is not None and all(
-            stride > 0 for stride, size in zip(strides, self.site.desc.sizes, strict=True) if size > 1
-        )
-        return is_strided and not self.dst.is_padded
+    def letterboxed(self) -> Letterboxed:
+        """Where boxes lie in the result, in arrays that may be changed."""
+        return Letterboxed(self.cut.edges.copy(), self.cut.places.copy(), self.cut.flipped.copy())
 
 
 def crop(x: Any, boxes: Any, sizes: Any, asked: Asked, out: Tensor | None) -> tuple[Tensor, Letterboxed | None]:
     """The result, and where boxes lie in it if they are letterboxed."""
     source = source_of(x, asked.axes, asked.images is not None, out)
+    device = source.tensors[0].device
+    arguments = {
+        "source": source.layouts,
+        "boxes": boxes,
+        "sizes": sizes,
+        "asked": asked._replace(axes=None),
+        "out": None if out is None else Given(out.desc, is_shared=False),
+        "limits": device.limits,
+    }
+    planned: _Planned = remembered(_planned, arguments, _recent)
+    result = empty(planned.dst, device) if out is None else out
+    if planned.chain is not None:
+        chain = Chain(source, planned.cut, planned.images, planned.fill, asked.like, asked.choice)
+        made = chain.made(planned.chain.sizes, planned.chain.dtype.name)
+    else:
+        made = result if planned.made is None else empty(planned.made, device)
+    with device.batch() if source.is_list else nullcontext():
+        for tensor, steps in planned.starts:
+            device.run(steps, source.tensors[tensor].memory, made.memory)
+        if planned.last is not None:
+            device.run(planned.last, made.memory, result.memory)
+    return result, None if asked.letterbox is None else planned.letterboxed
+
+
+def _planned(source: Layouts, boxes: Any, sizes: Any, asked: Asked, out: Given | None, limits: Limits) -> _Planned:
     form = source.form
     where = form.desc.__str__
     edges = read_boxes(boxes, asked.units, where)
@@ -87,26 +140,27 @@ def crop(x: Any, boxes: Any, sizes: Any, asked: Asked, out: Tensor | None) -> tu
     fill = read_fill(asked.fill, form.desc, form.channels)
     goes_by_rules = rules is not None and is_ruled(cut, form, choice, rules)
     made_type = _made_type(form.desc, choice, rules if goes_by_rules else None)
-    planned = {
-        "form": form,
-        "made": TensorDesc(made_type, form.result_sizes(count, size)),
-        "out": None if out is None else Given(out.desc, is_shared=False),
+    made = TensorDesc(made_type, form.result_sizes(count, size))
+    its_target = {
+        "form": form.resized(size),
+        "made": made,
+        "out": out,
         "mean": asked.mean,
         "std": asked.std,
         "layout": asked.layout,
         "dtype": asked.dtype,
         **asked.numbers,
     }
-    target: _Target = remembered(_target, planned)
-    result = empty(target.dst, source.tensors[0].device) if out is None else out
+    try:
+        target: _Target = remembered(_target, its_target)
+    except RestrideError:
+        target = _target(**{**its_target, "form": form})  # once more: the message names the image
+    planned = _Planned(cut, images, fill, target.dst, None, (), None, None)
     if not target.dst.numel:
-        _copy(result, target.site, result, target)
-    elif goes_by_rules:
-        chain = Chain(source, cut, images, fill, asked.like, asked.choice)
-        _copy(chain.made(form.result_sizes(count, size), made_type), target.site, result, target)
-    else:
-        _by_boxes(source, cut, images, size, choice, fill, target, result)
-    return result, Letterboxed(edges, cut.places, cut.flipped) if asked.letterbox is not None else None
+        return planned._replace(last=_copied(target.site, target, limits))
+    if goes_by_rules:
+        return planned._replace(chain=made, last=_copied(Site(SOURCE, made), target, limits))
+    return _by_boxes(planned, source, size, choice, target, limits)
 
 
 def _sizes(sizes: Any, src: TensorDesc) -> tuple[int, int]:
@@ -185,7 +239,11 @@ def _target(
     done = arithmetic_of_result(made, dst, layout, numbers)
     if made.dtype != src.dtype and done.is_conversion and src.dtype == its_type and its_type.name in ("f16", "f8e5m2"):
         done = replace(done, saturate=False)
-    return _Target(dst, Site(RESULT, site.desc), done)
+    strides, sizes = site.desc.strides, site.desc.sizes
+    is_strided = strides is not None and all(
+        stride > 0 for stride, size in zip(strides, sizes, strict=True) if size > 1
+    )
+    return _Target(dst, Site(RESULT, site.desc), done, is_strided and not dst.is_padded)
 
 
 def _family(form: Form, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
@@ -199,42 +257,39 @@ def _family(form: Form, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
 
 
 def _by_boxes(
-    source: Source,
-    cut: Cut,
-    images: npt.NDArray[np.int64],
-    size: tuple[int, int],
-    choice: Choice,
-    fill: npt.NDArray[Any],
-    target: _Target,
-    result: Tensor,
-) -> None:
+    planned: _Planned, source: Layouts, size: tuple[int, int], choice: Choice, target: _Target, limits: Limits
+) -> _Planned:
     """The boxes, by kernels of crops, into the result or into a packed tensor that is copied there."""
-    device, desc = result.device, target.site.desc
-    made = result if target.is_direct else empty(TensorDesc(desc.dtype, desc.sizes), device)
-    whole = desc if target.is_direct else made.desc
-    fills = np.ascontiguousarray(np.broadcast_to(fill.ravel(), (source.form.last_other,)))
-    runs = list(source.runs(images))
+    form, desc = source.form, target.site.desc
+    fills = np.ascontiguousarray(np.broadcast_to(planned.fill.ravel(), (form.last_other,)))
+    runs = list(source.runs(planned.images))
     extents = [run.form.extents for run in runs for _ in range(run.boxes.start, run.boxes.stop)]
-    rows, columns = rows_and_columns(cut, extents, size, choice, str(source.form.desc))
-    whole_crops = Crops(rows, columns, source.form.axes, None, fills, few_taps(choice))
-    with device.batch() if source.is_list else nullcontext():
-        for run in runs:
-            steps = Steps(device.limits)
-            src = Site(SOURCE, run.image.desc)
-            if src.desc.strides is None:
-                tiled, src = src, steps.new(TensorDesc(src.desc.dtype, src.desc.sizes))
-                steps.copy(tiled, src)
-            crops = replace(whole_crops.part(run.boxes), images=run.images)
-            add_crops(steps, src, Site(RESULT, boxes_of(whole, run.boxes)), crops, target.arithmetic, run.boxes.start)
-            device.run(steps, run.image.memory, made.memory)
-        if not target.is_direct:
-            steps = Steps(device.limits)
-            steps.copy(Site(SOURCE, made.desc), target.site, target.dst)
-            device.run(steps, made.memory, result.memory)
+    rows, columns = rows_and_columns(planned.cut, extents, size, choice, str(form.desc))
+    whole_crops = Crops(rows, columns, form.axes, None, fills, few_taps(choice))
+    packed = TensorDesc(desc.dtype, desc.sizes)
+    whole = desc if target.is_direct else packed
+    starts = []
+    for run in runs:
+        steps = Steps(limits, _MOST_KEPT_BYTES)
+        src = Site(SOURCE, run.form.desc)
+        if src.desc.strides is None:
+            tiled, src = src, steps.new(TensorDesc(src.desc.dtype, src.desc.sizes))
+            steps.copy(tiled, src)
+        crops, dst = whole_crops, whole
+        if len(runs) > 1:
+            crops, dst = crops.part(run.boxes), boxes_of(dst, run.boxes)
+        crops = replace(crops, images=run.images)
+        add_crops(steps, src, Site(RESULT, dst), crops, target.arithmetic, run.boxes.start)
+        starts.append((run.tensor, steps))
+    if target.is_direct:
+        return planned._replace(starts=tuple(starts))
+    last = Steps(limits)
+    last.copy(Site(SOURCE, packed), target.site, target.dst)
+    return planned._replace(starts=tuple(starts), made=packed, last=last)
 
 
-def _copy(made: Tensor, site: Site, result: Tensor, target: _Target) -> None:
-    """All elements of ``made`` to the result, through the arithmetic."""
-    steps = Steps(result.device.limits)
-    steps.copy(Site(SOURCE, made.desc) if made is not result else site, site, target.dst, target.arithmetic)
-    result.device.run(steps, made.memory, result.memory)
+def _copied(made: Site, target: _Target, limits: Limits) -> Steps:
+    """All elements of what was made to the result, through the arithmetic."""
+    steps = Steps(limits)
+    steps.copy(made, target.site, target.dst, target.arithmetic)
+    return steps

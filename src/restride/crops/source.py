@@ -51,6 +51,15 @@ class Form(NamedTuple):
         """Rows and columns of an image."""
         return self.desc.sizes[self.axes[0]], self.desc.sizes[self.axes[1]]
 
+    def resized(self, sizes: tuple[int, int]) -> Form:
+        """The same layout of images of other sizes, if it is packed; else itself, of which there are few."""
+        if self.desc.strides is None or not self.desc.is_packed:
+            return self
+        rows, columns = self.axes
+        new = list(self.desc.sizes)
+        new[rows], new[columns] = sizes
+        return self._replace(desc=TensorDesc.xla(self.desc.dtype, new, self.desc.minor_to_major))
+
     def result_sizes(self, boxes: int, sizes: tuple[int, int]) -> tuple[int, ...]:
         """Sizes of the result: the boxes, then an image, its rows and columns resized."""
         image = list(self.desc.sizes)
@@ -60,36 +69,53 @@ class Form(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Boxes that one dispatch may have: of one image, or of a batch, whose ``images`` says the image of each."""
+    """Boxes that one dispatch may have: of one tensor, and of a batch ``images`` says the image of each."""
 
     boxes: slice
-    image: Tensor
+    tensor: int
     form: Form
     images: npt.NDArray[np.int64] | None
 
 
-class Source(NamedTuple):
-    """What boxes are cut from: one image or a batch, or a list of images. form: of the first tensor."""
+class Layouts(NamedTuple):
+    """What boxes are cut from, without elements: one image or a batch, or a list of images. form: of the first."""
 
-    tensors: tuple[Tensor, ...]
+    descs: tuple[TensorDesc, ...]
     form: Form
     is_list: bool
 
     @property
     def images(self) -> int:
         """Images."""
-        return self.form.desc.sizes[0] if self.form.first else len(self.tensors)
+        return self.form.desc.sizes[0] if self.form.first else len(self.descs)
 
     def runs(self, images: npt.NDArray[np.int64]) -> Iterator[Run]:
         """The boxes in order, those of a list cut where the image changes. images: of each box."""
         if not self.is_list:
-            yield Run(slice(0, len(images)), self.tensors[0], self.form, images if self.form.first else None)
+            yield Run(slice(0, len(images)), 0, self.form, images if self.form.first else None)
             return
         cuts = [0, *(np.flatnonzero(images[1:] != images[:-1]) + 1).tolist(), len(images)]
         for start, stop in pairwise(cuts):
             if start < stop:
-                image = self.tensors[int(images[start])]
-                yield Run(slice(start, stop), image, self.form._replace(desc=image.desc), None)
+                image = int(images[start])
+                yield Run(slice(start, stop), image, self.form._replace(desc=self.descs[image]), None)
+
+
+class Source(NamedTuple):
+    """What boxes are cut from, with its elements."""
+
+    tensors: tuple[Tensor, ...]
+    layouts: Layouts
+
+    @property
+    def form(self) -> Form:
+        """That of the first tensor."""
+        return self.layouts.form
+
+    @property
+    def is_list(self) -> bool:
+        """True if each image is a tensor."""
+        return self.layouts.is_list
 
 
 def source_of(x: Any, axes: Iterable[SupportsIndex] | None, is_batch: bool, out: Tensor | None) -> Source:
@@ -119,7 +145,7 @@ def source_of(x: Any, axes: Iterable[SupportsIndex] | None, is_batch: bool, out:
     for place, tensor in enumerate(tensors):
         if form._replace(desc=tensor.desc).result_sizes(0, (1, 1)) != form.result_sizes(0, (1, 1)):
             raise DescriptorError(f"x[{place}] {tensor.desc} may differ from x[0] {desc} in rows and columns alone")
-    return Source(tensors, form, is_list)
+    return Source(tensors, Layouts(tuple(tensor.desc for tensor in tensors), form, is_list))
 
 
 def _axes(axes: Iterable[SupportsIndex] | None, desc: TensorDesc, first: int) -> tuple[int, int]:

@@ -13,7 +13,8 @@ from restride.plan.boxes import MAX_TABLE_BYTES
 from restride.plan.conversion import Conversion
 from restride.plan.convert import conversion_kernels
 from restride.plan.copy import plan_copy
-from restride.plan.crops import Crops, boxes_of, crop_kernels
+from restride.plan.crop_pixels import pixel_crop_kernels
+from restride.plan.crops import Crops, boxes_of
 from restride.plan.fill import padding_kernels
 from restride.plan.general import general_kernels
 from restride.plan.invocations import Invocations
@@ -37,12 +38,12 @@ __all__ = [
     "convert_kernels",
     "copy_kernels",
     "copy_problems",
-    "crop_kernels",
     "is_index",
     "is_made_by_elements",
     "is_resampled_by_walks",
     "padding_kernels",
     "passes",
+    "pixel_crop_kernels",
     "reads_frames",
     "resample_kernels",
     "run_copied",

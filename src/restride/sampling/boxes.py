@@ -84,6 +84,9 @@ def _clipped(
     extent: npt.NDArray[np.int64],
 ) -> BoxRows:
     """Rows of so many taps, of which an image has those that lie in ``extent``."""
+    if first.min() >= 0 and not (first > extent - taps).any():
+        inside, end = np.zeros_like(first), np.broadcast_to(taps, first.shape)
+        return BoxRows(first, inside, end, is_fill, weights, extent)
     inside, end = np.clip(-first, 0, taps), np.clip(extent - first, 0, taps)
     return BoxRows(first, inside, np.maximum(inside, end), is_fill, weights, extent)
 
@@ -91,7 +94,7 @@ def _clipped(
 def rows_of(sides: Sequence[Side], size: int, extents: Sequence[int], least: int = 1) -> BoxRows:
     """The rows of an axis of ``size`` outputs, of images of so many indices each, with ``least`` taps or more."""
     extent = _column(extents)
-    if all(_is_common(side.sampling) for side in sides):
+    if _are_common(sides):
         return _rows_at_once(sides, size, extent, least)
     shape = len(sides), size
     moves = sides[0].sampling.moves
@@ -113,31 +116,40 @@ def rows_of(sides: Sequence[Side], size: int, extents: Sequence[int], least: int
     return _clipped(first, taps, is_fill, weights, extent)
 
 
-def _is_common(sampling: Sampling) -> bool:
+def _are_common(sides: Sequence[Side]) -> bool:
     """True where all boxes may be computed at once: filters of their own width, of numbers that 64 bits hold."""
-    at_most = (sampling.source_size + sampling.size + 8) * sampling.line.denominator + abs(sampling.line.start)
-    is_plain = not (sampling.extrapolates or sampling.exclude_outside or sampling.mode == "area")
-    return is_plain and sampling.shrink == 1 and 8 * at_most * max(abs(sampling.line.step), 1) < 1 << 62
+    samplings = [side.sampling for side in sides]
+    one_of_them = samplings[0]
+    if one_of_them.extrapolates or one_of_them.exclude_outside or one_of_them.mode == "area":
+        return False
+    if any(sampling.shrink != 1 for sampling in samplings):
+        return False
+    source, size = max(sampling.source_size for sampling in samplings), max(sampling.size for sampling in samplings)
+    lines = [sampling.line for sampling in samplings]
+    start, step = max(abs(line.start) for line in lines), max(abs(line.step) for line in lines)
+    at_most = (source + size + 8) * max(line.denominator for line in lines) + start
+    return 8 * at_most * max(step, 1) < 1 << 62
 
 
 def _rows_at_once(sides: Sequence[Side], size: int, extent: npt.NDArray[np.int64], least: int) -> BoxRows:
     """The same rows as those of each sampling, of which ``restride.sampling.band`` explains the steps."""
     one_of_them = sides[0].sampling
     reach = one_of_them.reach
-    lines = [side.sampling.line for side in sides]
-    step, begin, one = (_column([getattr(line, name) for line in lines]) for name in ("step", "start", "denominator"))
-    source, made, taps = (
-        _column([getattr(side.sampling, name) for side in sides]) for name in ("source_size", "size", "taps")
-    )
-    start, at, flipped = (_column([getattr(side, name) for side in sides]) for name in ("start", "at", "flipped"))
-    index = np.arange(size) - at
-    is_fill = (index < 0) | (index >= made)
-    index = np.clip(np.where(flipped, made - 1 - index, index), 0, made - 1)
+    numbers = [
+        (its.line.step, its.line.start, its.line.denominator, its.source_size, its.taps, start)
+        for its, start, _, _ in sides
+    ]
+    step, begin, one, source, taps, starts = np.array(numbers, np.int64).T[:, :, np.newaxis]
+    index, is_fill = _indices(sides, size)
     beyond = (reach + 1) * one
-    positions = np.clip(index * step + begin, -beyond, (source - 1) * one + beyond)
+    positions = np.minimum(np.maximum(index * step + begin, -beyond), (source - 1) * one + beyond)
     if one_of_them.moves:
         first = np.clip(nearest(one_of_them.nearest, positions, one), 0, source - 1)
-        return _clipped(first + start, taps, is_fill, None, extent)
+        return _clipped(first + starts, taps, is_fill, None, extent)
+    most = max(least, int(taps.max()))
+    if reach == most == 2:
+        first, weights = _of_triangles(positions, one, source)
+        return _clipped(first + starts, taps, is_fill, weights, extent)
     lowest = (positions - reach // 2 * one) // one + 1
     first = np.clip(lowest, 0, source - taps)
     tap = np.arange(reach)
@@ -145,12 +157,38 @@ def _rows_at_once(sides: Sequence[Side], size: int, extent: npt.NDArray[np.int64
     distance = abs((lowest * one - positions)[:, :, np.newaxis] + tap * its_one)
     found = triangle(distance, its_one) if reach == 2 else keys(distance, its_one, one_of_them.cubic_a)
     places = np.clip(lowest[:, :, np.newaxis] + tap, 0, source[:, :, np.newaxis] - 1) - first[:, :, np.newaxis]
-    weights = np.zeros((*first.shape, max(least, int(taps.max()))))
+    folded = np.zeros((*first.shape, most))
     for its in range(reach):
         place = places[:, :, its : its + 1]
-        folded = np.take_along_axis(weights, place, 2) + found[:, :, its : its + 1]
-        np.put_along_axis(weights, place, folded, 2)
-    return _clipped(first + start, taps, is_fill, weights.astype(np.float32), extent)
+        np.put_along_axis(folded, place, np.take_along_axis(folded, place, 2) + found[:, :, its : its + 1], 2)
+    return _clipped(first + starts, taps, is_fill, folded.astype(np.float32), extent)
+
+
+def _indices(sides: Sequence[Side], size: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """The index of the sampling that each output of each box has, and which outputs are beside the box."""
+    if not any(side.at or side.flipped or side.sampling.size != size for side in sides):
+        return np.arange(size)[np.newaxis], np.zeros((len(sides), size), np.bool_)
+    made, at = _column([side.sampling.size for side in sides]), _column([side.at for side in sides])
+    index = np.arange(size) - at
+    is_fill = (index < 0) | (index >= made)
+    index = np.where(_column([side.flipped for side in sides]), made - 1 - index, index)
+    return np.minimum(np.maximum(index, 0), made - 1), is_fill
+
+
+def _of_triangles(
+    positions: npt.NDArray[np.int64], one: npt.NDArray[np.int64], source: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    """The first index and both weights of linear rows; those beyond an edge read the edge's element alone."""
+    lowest = positions // one
+    above = positions - lowest * one
+    weights = np.empty((*lowest.shape, 2), np.float32)
+    weights[:, :, 0] = (one - above) / one
+    weights[:, :, 1] = above / one
+    is_before, is_behind = lowest < 0, lowest > source - 2
+    if is_before.any() or is_behind.any():
+        weights[is_before | is_behind] = 1, 0
+        weights[is_behind & (source > 1)] = 0, 1
+    return np.maximum(np.minimum(lowest, source - 2), 0), weights
 
 
 def _column(numbers: Sequence[int]) -> npt.NDArray[np.int64]:

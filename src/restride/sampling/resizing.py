@@ -165,6 +165,7 @@ def _sampling(choice: Choice, before: int, size: int, its_line: Line, factor: Fr
 
 
 @lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def sampling_of(choice: Choice, before: int, size: int) -> Sampling:
     """How an axis of ``before`` indices, 1 or more, becomes one of ``size``, by a choice that ``resizing`` checked."""
     factor = Fraction(size, before)

@@ -1,0 +1,227 @@
+// Boxes of bytes, linear, of pixels that lie side by side: the bits of crop_resize.comp, four columns in up to ROWS rows at a time.
+//
+// Both taps of a column are neighbouring pixels, loaded by the two or three words that they lie in: of three channels from byte 6
+// on, bytes 6 to 11 are of words 1 and 2. Columns close together share words. What the columns make of two source rows is kept:
+// of an enlarged box, the next row needs one more of them, or none.
+// A row of a table is the weights of two neighbours that the image has, the offset of the first of them, and which of them are
+// taps: HAS_FIRST, HAS_SECOND. The other one is `fill`. A box that ends at the last column, index 9, has there taps 9 and 10, which
+// is outside: its row is that of neighbours 8 and 9, with the weight of 10 for 8, which is fill, and HAS_SECOND.
+// Rows of columns are whole fours a box; those behind its last column are PAST.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x = 128) in;
+
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 1) buffer Dst { uint dst[]; };
+layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
+layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
+layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: fill
+layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point
+
+layout(constant_id = 7) const uint CHANNELS = 1;  // of a pixel, and of an invocation: 1 to 4
+layout(constant_id = 8) const bool BY_PIXELS = false;  // they lie side by side in the destination too; else columns do
+layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destination is whole and aligned; else elements are words
+layout(constant_id = 10) const bool ALL_CHANNELS = false;  // pixels are all there is of an image, and pairs differ along them alone
+layout(constant_id = 11) const uint ROWS = 1;
+
+#define SCALES
+#include "dispatch.glsl"
+#include "convert.glsl"
+#include "scales.glsl"
+#include "taps.glsl"
+#include "crops.glsl"
+#include "axes.glsl"
+#include "selected.glsl"
+
+const uint MOST_CHANNELS = 4;
+const uint COLUMNS = 4;
+const uint HAS_FIRST = 1, HAS_SECOND = 2, PAST = 4;
+
+uint old_word(uint word) { return 0u; }  // no sum with the destination
+
+uint fill_bytes;
+float fill_of[MOST_CHANNELS];
+vec2 src_pairs_of[MOST_CHANNELS];
+vec2 dst_pairs_of[MOST_CHANNELS];
+
+float channel_of(uint bytes, uint c) { return number_of(uvec2(bytes >> 8u * c & 0xFFu, 0u)); }
+
+// From a channel on. Those of all invocations are loaded before anything that not all of them do; see axes.glsl.
+void load_channels(uint first, uvec2 pairs_at) {
+    fill_bytes = 0u;
+    [[unroll]] for (uint c = 0u; c < MOST_CHANNELS; ++c) {
+        if (c < CHANNELS) {
+            fill_bytes |= words[fill_at + first + c] << 8u * c;
+            fill_of[c] = channel_of(fill_bytes, c);
+            src_pairs_of[c] = src_pair_at(pairs_at.x + c * dispatch.src_pair_lane);
+            dst_pairs_of[c] = dst_pair_at(pairs_at.y + c * dispatch.dst_pair_lane);
+        }
+    }
+}
+
+vec2 weights_x[COLUMNS];
+uint offset_x[COLUMNS];
+uint has_x[COLUMNS];
+
+void load_columns() {
+    uint table = tables.x / 4u + table_row.x;
+    [[unroll]] for (uint x = 0u; x < COLUMNS; ++x) {
+        uvec4 row = parameters[table + x];
+        weights_x[x] = uintBitsToFloat(row.xy);
+        offset_x[x] = row.z;
+        has_x[x] = row.w;
+    }
+}
+
+// The words of the pixels of the column before, and their numbers.
+uint low_word, middle_word;
+uint low, middle;
+
+// Bytes of two pixels side by side, of the one and of the other. No word is read that has none of them. Places of words are
+// selections (selected.glsl): llvmpipe computes them for all lanes at once, which is 5% of all the time here.
+uvec2 pixels_at(uint offset, bool is_first) {
+    uint before = low_word;
+    uint behind = middle_word;
+    uint last = (offset + 2u * CHANNELS - 1u) / 4u;
+    low_word = offset / 4u;
+    middle_word = min(low_word + 1u, last);
+    if (!is_first && low_word == behind) {
+        low = middle;
+    } else if (is_first || low_word != before) {
+        low = src[selected(low_word, offset)];
+    }
+    if (is_first || middle_word != behind) {
+        middle = src[selected(middle_word, offset)];
+    }
+    uint high = 0u;
+    if (CHANNELS > 2u && last != middle_word) {
+        high = src[selected(last, offset)];
+    }
+    // Shifts go by 0 to 31.
+    uint shift = offset % 4u * 8u;
+    uint one = low >> shift | middle << 1 << 31u - shift;
+    uint next = middle >> shift | high << 1 << 31u - shift;
+    return uvec2(one, CHANNELS == 4u ? next : CHANNELS == 3u ? one >> 24 | next << 8 : one >> 8u * CHANNELS);
+}
+
+// What columns make of a row of the source, by column and channel.
+struct Line {
+    float sums[COLUMNS * MOST_CHANNELS];
+};
+
+Line line_at(uint offset, bool has_row) {
+    Line line;
+    [[unroll]] for (uint x = 0u; x < COLUMNS; ++x) {
+        uvec2 pixels = pixels_at(offset + offset_x[x], x == 0u);
+        pixels.x = has_row && (has_x[x] & HAS_FIRST) != 0u ? pixels.x : fill_bytes;
+        pixels.y = has_row && (has_x[x] & HAS_SECOND) != 0u ? pixels.y : fill_bytes;
+        [[unroll]] for (uint c = 0u; c < MOST_CHANNELS; ++c) {
+            if (c < CHANNELS) {
+                precise float first = weights_x[x].x * channel_of(pixels.x, c);
+                precise float second = weights_x[x].y * channel_of(pixels.y, c);
+                precise float sum = first + second;
+                line.sums[MOST_CHANNELS * x + c] = sum;
+            }
+        }
+    }
+    return line;
+}
+
+// The elements of four columns: four of each channel, or the channels of each column.
+void write_line(uint at, uint bits[COLUMNS * MOST_CHANNELS]) {
+    [[unroll]] for (uint k = 0u; k < MOST_CHANNELS; ++k) {
+        if (k < CHANNELS) {
+            uvec4 four;
+            [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+                uint element = 4u * k + n;
+                uint column = BY_PIXELS ? element / CHANNELS : n;
+                four[n] = bits[MOST_CHANNELS * column + (BY_PIXELS ? element % CHANNELS : k)];
+                if (!ALIGNED && has_x[column] != PAST) {
+                    dst[at + n] = four[n];
+                }
+            }
+            if (ALIGNED) {
+                switch (DST_WIDTH) {
+                    case 8: dst[at / 4u] = four.x | four.y << 8 | four.z << 16 | four.w << 24; break;
+                    case 16: dst2[at / 4u] = uvec2(four.x | four.y << 16, four.z | four.w << 16); break;
+                    default: dst4[at / 4u] = four;
+                }
+            }
+            at += BY_PIXELS ? 4u : dispatch.plane_stride;
+        }
+    }
+}
+
+// Rows 4 to 6 of 7, of three channels: 36 elements.
+void write_lines(uint dst_offset) {
+    uint row = channel_and_row >> 16;
+    uint end = min(row + ROWS, dispatch.src_pair_plane);
+    uint table = tables.y / 4u + table_row.y;
+    Line upper, lower;
+    uint kept = 0u;  // the source row of `lower`
+    bool keeps = false;
+    // Both loops end at their ends: llvmpipe goes through others once more, with no invocation in it.
+    while (true) {
+        uvec4 its = parameters[selected(table, row)];
+        ++table;
+        bool has_both = its.w == (HAS_FIRST | HAS_SECOND);
+        uint first = src_offset + its.z;
+        uint second = first + strides.y;
+        uint missing = !keeps || !has_both ? 2u : second == kept ? 0u : first == kept ? 1u : 2u;
+        kept = second;
+        keeps = has_both;
+        [[dont_unroll]] while (true) {
+            bool is_second = missing < 2u;
+            Line line = line_at(is_second ? second : first, (its.w & (is_second ? HAS_SECOND : HAS_FIRST)) != 0u);
+            if (missing != 0u) {
+                upper = lower;
+                lower = line;
+            }
+            if (missing < 2u) {
+                break;
+            }
+            --missing;
+        }
+        vec2 weights = uintBitsToFloat(its.xy);
+        uint bits[COLUMNS * MOST_CHANNELS];
+        [[unroll]] for (uint n = 0u; n < COLUMNS * MOST_CHANNELS; ++n) {
+            uint c = n % MOST_CHANNELS;
+            if (c < CHANNELS) {
+                bool is_fill = has_x[n / MOST_CHANNELS] == ALL_FILL || its.w == ALL_FILL;
+                precise float of_upper = weights.x * upper.sums[n];
+                precise float of_lower = weights.y * lower.sums[n];
+                precise float sum = of_upper + of_lower;
+                uint bits_of_one = floatBitsToUint(is_fill ? fill_of[c] : sum);
+                bits[n] = made_of_f32(bits_of_one, uvec2(0u), src_pairs_of[c], dst_pairs_of[c]).x;
+            }
+        }
+        write_line(dst_offset, bits);
+        dst_offset += dispatch.dst_pair_plane;
+        if (++row >= end) {
+            break;
+        }
+    }
+}
+
+void main() {
+    load_axes();
+    load_header();
+    if (ALL_CHANNELS) {
+        load_channels(0u, uvec2(dispatch.src_pairs, dispatch.dst_pairs));
+    }
+    uint index = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    if (index >= dispatch.pieces) {
+        return;
+    }
+    begin_element();
+    uint dst_offset = dispatch.dst_base;
+    FOR_COORDINATES_OF_INDEX
+    if (!ALL_CHANNELS) {
+        load_channels(channel_and_row & 0xFFFFu, pair_offset);
+    }
+    load_columns();
+    write_lines(dst_offset);
+}
