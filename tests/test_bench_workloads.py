@@ -22,6 +22,7 @@ from restride.benchmark.tasks import (
     Gradient,
     Move,
     NewImages,
+    NewPhotos,
     NewShapes,
     Normalize,
     Resize,
@@ -155,6 +156,7 @@ def test_random_elements_are_random_and_the_same_again():
         (Gradient((10,)), "f32[3,100]", 4 * (300 + 30)),
         (Calls(Move((1, 0)), 7, in_batch=True, by_plan=False), "f32[3,5]", 7 * 2 * 4 * 15),
         (NewImages((4, 5)), "u8[100,100,3]", 3 * (8 * 10 + 4 * 5)),
+        (NewPhotos(7, (4, 50)), "u8[100,60,3]", 7 * 3 * (8 * 60 + 4 * 4 * 50)),
     ],
 )
 def test_useful_bytes(task, src, nbytes):
@@ -165,9 +167,11 @@ def test_new_shapes_are_new():
     task = NewShapes()
     assert len({task.crop((1024, 768), call) for call in range(300)}) == 300
     assert all(min(task.crop((64, 48), call)) > 0 for call in range(1000))
-    images = {NewImages((224, 224)).crop((1080, 1920, 3), call) for call in range(1000)}
-    assert len(images) == 1000
-    assert {channels for _, _, channels in images} == {3}
+    for images in (NewImages((224, 224)), NewPhotos(16, (224, 224))):
+        sizes = {images.crop((1080, 1920, 3), call) for call in range(1000)}
+        assert len(sizes) == 1000
+        assert {channels for _, _, channels in sizes} == {3}
+    assert len({NewPhotos(16, (224, 224), is_one_size=True).crop((1080, 1920, 3), call) for call in range(9)}) == 1
 
 
 def test_what_moves_has_no_tolerance_and_what_sums_has_a_small_one():

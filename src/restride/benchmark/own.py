@@ -21,6 +21,7 @@ from restride.benchmark.tasks import (
     Gradient,
     Move,
     NewImages,
+    NewPhotos,
     NewShapes,
     Normalize,
     Relayout,
@@ -140,14 +141,18 @@ def operation_of(task: Task) -> Operation:  # noqa: PLR0911 - one for each kind 
             return _new_shapes(task)
         case NewImages():
             return _new_images(task)
+        case NewPhotos():
+            return _new_photos(task)
         case Calls():
             return _calls(task)
 
 
+_MEAN, _STD = np.array(MEAN) / 255, np.array(STD) / 255
+
+
 def _boxes(task: Boxes) -> Operation:
-    mean, std = np.array(MEAN) / 255, np.array(STD) / 255
     return lambda x, out: rs.crop_resize(
-        x, task.of(x.sizes), task.sizes, axes=(0, 1), mean=mean, std=std, layout="NHWC->NCHW", out=out
+        x, task.of(x.sizes), task.sizes, axes=(0, 1), layout="NHWC->NCHW", out=out, mean=_MEAN, std=_STD
     )
 
 
@@ -188,6 +193,21 @@ def _new_images(task: NewImages) -> Operation:
     def operation(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
         desc = rs.TensorDesc(x.dtype, task.crop(x.sizes, next(numbers)))
         return rs.resample(rs.Tensor(x.memory, desc, x.device), task.sizes, axes=(0, 1), out=out)
+
+    return operation
+
+
+def _new_photos(task: NewPhotos) -> Operation:
+    numbers = count()
+
+    def operation(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+        made = rs.empty(rs.TensorDesc("f32", (task.count, x.sizes[2], *task.sizes)), x.device) if out is None else out
+        for place in range(task.count):
+            desc = rs.TensorDesc(x.dtype, task.crop(x.sizes, next(numbers)))
+            photo, box = rs.Tensor(x.memory, desc, x.device), (0, 0, *desc.sizes[:2])
+            its_place = made[place : place + 1].permute((0, 2, 3, 1))
+            rs.crop_resize(photo, [box], task.sizes, axes=(0, 1), out=its_place, mean=_MEAN, std=_STD)
+        return made
 
     return operation
 

@@ -140,6 +140,22 @@ class NewImages:
 
 
 @dataclass(frozen=True)
+class NewPhotos:
+    """``count`` packed photographs of pixels ``[h,w,3]``, one after the other to planes f32[3,``sizes``], normalized.
+
+    Each is smaller than the one before, at the next call too. is_one_size: all are as large as the first.
+    """
+
+    count: int
+    sizes: tuple[int, int]
+    is_one_size: bool = False
+
+    def crop(self, sizes: Sizes, number: int) -> Sizes:
+        """The sizes of photograph ``number``, from 0 on."""
+        return *smaller(sizes[:2], 0 if self.is_one_size else number), *sizes[2:]
+
+
+@dataclass(frozen=True)
 class Calls:
     """A move so small that the call is what takes time, again and again, of the same tensors.
 
@@ -153,7 +169,9 @@ class Calls:
     by_plan: bool
 
 
-Task: TypeAlias = Move | Relayout | Convert | Normalize | Resize | Gradient | Boxes | NewShapes | NewImages | Calls
+Task: TypeAlias = (
+    Move | Relayout | Convert | Normalize | Resize | Gradient | Boxes | NewShapes | NewImages | NewPhotos | Calls
+)
 
 
 def smaller(sizes: Sizes, call: int) -> tuple[int, int]:
@@ -180,7 +198,7 @@ def result_sizes(task: Task, sizes: Sizes) -> Sizes:  # noqa: PLR0911 - one for 
             return _replaced(sizes, task.axes(len(sizes)), task.sizes)
         case Gradient(inputs):
             return (*sizes[: len(sizes) - len(inputs)], *inputs)
-        case Boxes(number, made):
+        case Boxes(number, made) | NewPhotos(number, made):
             return number, sizes[2], *made
         case NewShapes():
             rows, columns = task.crop(sizes, 0)
@@ -198,7 +216,7 @@ def result_dtype(task: Task, dtype: str) -> str:
     match task:
         case Convert(name):
             return name
-        case Normalize() | Boxes():
+        case Normalize() | Boxes() | NewPhotos():
             return "f32"
         case _:
             return dtype
@@ -219,6 +237,9 @@ def useful_bytes(task: Task, src: TensorDesc) -> int:
             return useful_bytes(Resize(sizes, pixels=True), src)
         case Move() | NewShapes():
             read = written
+        case NewPhotos(number, made):
+            rows, columns, channels = src.sizes
+            read = number * min(rows, 2 * made[0]) * min(columns, 2 * made[1]) * channels
         case Boxes():
             extents = np.diff(task.of(src.sizes).reshape(-1, 2, 2), axis=1)[:, 0]
             read = int(np.minimum(extents, 2 * np.array(task.sizes)).prod(axis=1).sum()) * src.sizes[2]

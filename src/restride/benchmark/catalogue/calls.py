@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from restride.benchmark.catalogue.scale import Scale
-from restride.benchmark.tasks import Calls, Move, NewImages, NewShapes, Resize
+from restride.benchmark.tasks import Calls, Move, NewImages, NewPhotos, NewShapes, Resize
 from restride.benchmark.workload import Goal, Rival, Workload
 
 _GROUP = "small calls"
@@ -49,5 +49,13 @@ def calls(scale: Scale) -> tuple[Workload, ...]:
             NewImages(scale.thumbnail_sizes),
             (new,),
             (Rival(_ONE_SIZE, photo, Resize(scale.thumbnail_sizes, pixels=True)),),
+        ),
+        Workload(
+            "16 photos u8 -> f32 3x224x224, normalized, new sizes at every one",
+            _GROUP,
+            photo,
+            NewPhotos(16, scale.thumbnail_sizes),
+            (Goal(_ONE_SIZE, 1.25),),
+            (Rival(_ONE_SIZE, photo, NewPhotos(16, scale.thumbnail_sizes, is_one_size=True)),),
         ),
     )

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 from restride.benchmark import own
 from restride.benchmark.offer import Absent, Offer
-from restride.benchmark.tasks import Array, NewImages, NewShapes
+from restride.benchmark.tasks import Array, NewImages, NewPhotos, NewShapes
 from restride.benchmark.workload import Workload
 from restride.device import Device
 from restride.errors import DeviceTimeout
@@ -40,7 +40,7 @@ class Raw:
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """See ``Peer.offer``. The device's own copy has a column already."""
-        if workload.nbytes > _MOST_BYTES or isinstance(workload.task, NewShapes | NewImages):
+        if workload.nbytes > _MOST_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos):
             return None
         noting = _Noting(self._runtime)
         ours = own.offer(workload, source, Device.over(cast(Runtime, noting)), clock=False)
