@@ -30,49 +30,15 @@ layout(constant_id = 11) const uint ROWS = 1;  // of an invocation, one below th
 #include "scales.glsl"
 #include "taps.glsl"
 
-const uint ALL_FILL = 0xFFFFFFFFu;
-
-uint fill_at;  // place of the fill of channel 0 among `words`
-uvec2 taps, strides, tables;  // taps of a row, source elements from tap to tap, the word at which the table starts
-
-void load_header() {
-    uvec4 counts = parameters[0];
-    uvec4 places = parameters[1];
-    fill_at = counts.y;
-    taps = counts.zw;
-    tables = places.xz;
-    strides = places.yw;
-}
+#include "crops.glsl"
+#include "axes.glsl"
+#include "elements.glsl"
+#include "destination.glsl"
 
 // The pairs and the fill of all channels, loaded before anything that not all invocations do; see axes.glsl.
 vec2 src_pairs_of[4];
 vec2 dst_pairs_of[4];
 vec4 fill_of_all;
-
-uint src_offset;
-uint channel_and_row;  // of the first element: in the lower half the channel, in the upper one the row of its box
-uvec2 pair_offset;
-uvec2 table_row;
-
-void begin_element() {
-    src_offset = dispatch.src_base;
-    pair_offset = uvec2(dispatch.src_pairs, dispatch.dst_pairs);
-    channel_and_row = 0u;
-    table_row = uvec2(0u);
-}
-
-#define TABLE_STEPS(k) uvec2(axis_walk[k].w, axis_more[k].x)
-#define CHANNEL_AND_ROW_STEP(k) axis_more[k].w
-#define VISIT_AXIS(k) \
-    src_offset += coordinate * SRC(k); \
-    channel_and_row += coordinate * CHANNEL_AND_ROW_STEP(k); \
-    table_row += coordinate * TABLE_STEPS(k); \
-    if (has(SRC_PAIRS | DST_PAIRS)) { \
-        pair_offset += coordinate * PAIRS(k); \
-    }
-#include "axes.glsl"
-#include "elements.glsl"
-#include "destination.glsl"
 
 // Words of a row: two without weights; else the weights and two more, in whole fours.
 uint row_words(uint count) { return SLOTS == 0 ? 2u : count + 5u & ~3u; }

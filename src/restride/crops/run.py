@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple, SupportsIndex
@@ -10,13 +10,15 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from restride.arithmetic import Arithmetic
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.crops.arithmetic import numbers_of
 from restride.crops.boxes import images_of_boxes, read_boxes, read_fill, read_flips
 from restride.crops.chain import Chain
+from restride.crops.fixed import add_fixed
 from restride.crops.letterbox import PLACES, Letterboxed, placed
-from restride.crops.passes import Cut, add_crops, few_taps, is_ruled, rows_and_columns
-from restride.crops.source import Form, Source, source_of
+from restride.crops.passes import Cut, add_crops, few_taps, rows_and_columns
+from restride.crops.ruled import RuledBoxes, Way, ruled_boxes
+from restride.crops.source import Form, Run, Source, source_of
 from restride.desc import TensorDesc
 from restride.destination import Given, arithmetic_of_result, destination, element_type
 from restride.dtypes import DType, as_dtype
@@ -36,25 +38,36 @@ CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32",
 """Element types that can be interpolated: f32 has their numbers, so that a box of the result's sizes stays as it is."""
 
 
+NO_CHOICE: dict[str, Any] = dict.fromkeys(("mode", "coordinates", "nearest", "cubic_a", "antialias", "exclude_outside"))
+
+_NUMBERS: dict[str, Any] = {
+    **dict.fromkeys(("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "post_ops")),
+    "rounding": "nearest_even",
+    "saturate": True,
+}
+
+
 class Asked(NamedTuple):
     """The arguments of ``rs.crop_resize`` besides its source, boxes and sizes.
 
-    choice: those of ``restride.profiles.chosen``. numbers: those of ``restride.arithmetic.arithmetic``.
+    choice: those of ``restride.profiles.chosen``. numbers: those of ``restride.arithmetic.arithmetic``. places: where
+    boxes of integers lie in their outputs, y0, x0, y1, x1, beyond which they may go; None: as ``letterbox`` says.
     """
 
     axes: Iterable[SupportsIndex] | None
-    images: Iterable[SupportsIndex] | None
-    units: str
-    flip: Any
-    fill: Any
-    letterbox: str | None
-    like: str | None
-    choice: dict[str, Any]
-    mean: Any
-    std: Any
-    layout: Layout
-    dtype: Any
-    numbers: dict[str, Any]
+    images: Iterable[SupportsIndex] | None = None
+    units: str = "pixels"
+    flip: Any = None
+    fill: Any = 0
+    letterbox: str | None = None
+    like: str | None = None
+    choice: dict[str, Any] = NO_CHOICE
+    mean: Any = None
+    std: Any = None
+    layout: Layout = None
+    dtype: Any = None
+    numbers: dict[str, Any] = _NUMBERS
+    places: list[tuple[int, int, int, int]] | None = None
 
 
 class _Target(NamedTuple):
@@ -82,11 +95,12 @@ def crop(x: Any, boxes: Any, sizes: Any, asked: Asked, out: Tensor | None) -> tu
     edges = read_boxes(boxes, asked.units, where)
     count, size = len(edges), _sizes(sizes, form.desc)
     images = images_of_boxes(asked.images, count, source.images, source.is_list, where)
-    cut = Cut(edges, asked.units, _places(edges, size, asked.letterbox, where), read_flips(asked.flip, count, where))
+    places = _places(edges, size, asked.letterbox, where) if asked.places is None else np.array(asked.places, np.int64)
+    cut = Cut(edges, asked.units, places, read_flips(asked.flip, count, where))
     choice, rules = _choice(asked, cut, form.desc)
     fill = read_fill(asked.fill, form.desc, form.channels)
-    goes_by_rules = rules is not None and is_ruled(cut, form, choice, rules)
-    made_type = _made_type(form.desc, choice, rules if goes_by_rules else None)
+    ruled = None if rules is None else ruled_boxes(cut, form, rules, is_moved=choice.mode == "nearest")
+    made_type = _made_type(form.desc, choice, None if ruled is None else rules)
     planned = {
         "form": form,
         "made": TensorDesc(made_type, form.result_sizes(count, size)),
@@ -101,11 +115,11 @@ def crop(x: Any, boxes: Any, sizes: Any, asked: Asked, out: Tensor | None) -> tu
     result = empty(target.dst, source.tensors[0].device) if out is None else out
     if not target.dst.numel:
         _copy(result, target.site, result, target)
-    elif goes_by_rules:
+    elif ruled is not None and ruled.ways is None:
         chain = Chain(source, cut, images, fill, asked.like, asked.choice)
         _copy(chain.made(form.result_sizes(count, size), made_type), target.site, result, target)
     else:
-        _by_boxes(source, cut, images, size, choice, fill, target, result)
+        _by_boxes(source, cut, images, size, choice, ruled, fill, target, result)
     return result, Letterboxed(edges, cut.places, cut.flipped) if asked.letterbox is not None else None
 
 
@@ -204,19 +218,32 @@ def _by_boxes(
     images: npt.NDArray[np.int64],
     size: tuple[int, int],
     choice: Choice,
+    ruled: RuledBoxes | None,
     fill: npt.NDArray[Any],
     target: _Target,
     result: Tensor,
 ) -> None:
-    """The boxes, by kernels of crops, into the result or into a packed tensor that is copied there."""
-    device, desc = result.device, target.site.desc
-    made = result if target.is_direct else empty(TensorDesc(desc.dtype, desc.sizes), device)
-    whole = desc if target.is_direct else made.desc
-    fills = np.ascontiguousarray(np.broadcast_to(fill.ravel(), (source.form.last_other,)))
+    """The boxes, by kernels of crops, into the result or into a packed tensor that is copied there.
+
+    Sums of integers become elements of less or more than 32 bits in that copy, and are s32 before.
+    """
+    device, desc, form = result.device, target.site.desc, source.form
+    fills = np.ascontiguousarray(np.broadcast_to(fill.ravel(), (form.last_other,)))
     runs = list(source.runs(images))
     extents = [run.form.extents for run in runs for _ in range(run.boxes.start, run.boxes.stop)]
-    rows, columns = rows_and_columns(cut, extents, size, choice, str(source.form.desc))
-    whole_crops = Crops(rows, columns, source.form.axes, None, fills, few_taps(choice))
+    if ruled is None:
+        rows, columns = rows_and_columns(cut, extents, size, choice, str(form.desc))
+        whole_crops = Crops(rows, columns, form.axes, None, fills, few_taps(choice))
+        parts = [(slice(0, len(images)), whole_crops, Way())]
+    else:
+        parts = list(ruled.parts(cut, extents, size, form.axes, fills))
+    is_last = desc.dtype.itemsize == 4 or not any(way.shifts for _, _, way in parts)
+    made, done = result, target.arithmetic
+    if not is_last:
+        made, done = empty(TensorDesc("s32", desc.sizes), device), NO_ARITHMETIC
+    elif not target.is_direct:
+        made = empty(TensorDesc(desc.dtype, desc.sizes), device)
+    whole = made.desc if made is not result else desc
     with device.batch() if source.is_list else nullcontext():
         for run in runs:
             steps = Steps(device.limits)
@@ -224,13 +251,29 @@ def _by_boxes(
             if src.desc.strides is None:
                 tiled, src = src, steps.new(TensorDesc(src.desc.dtype, src.desc.sizes))
                 steps.copy(tiled, src)
-            crops = replace(whole_crops.part(run.boxes), images=run.images)
-            add_crops(steps, src, Site(RESULT, boxes_of(whole, run.boxes)), crops, target.arithmetic, run.boxes.start)
+            for its, crops, way in _of_run(parts, run):
+                dst = Site(RESULT, boxes_of(whole, its))
+                if way.shifts is None:
+                    add_crops(steps, src, dst, crops, done, its.start)
+                else:
+                    add_fixed(steps, src, dst, crops, way, done, its.start)
             device.run(steps, run.image.memory, made.memory)
-        if not target.is_direct:
+        if not is_last:
+            _copy(made, target.site, result, target)
+        elif made is not result:
             steps = Steps(device.limits)
             steps.copy(Site(SOURCE, made.desc), target.site, target.dst)
             device.run(steps, made.memory, result.memory)
+
+
+def _of_run(parts: list[tuple[slice, Crops, Way]], run: Run) -> Iterator[tuple[slice, Crops, Way]]:
+    """What of the parts is boxes of a run, and their images."""
+    for boxes, crops, way in parts:
+        start, stop = max(boxes.start, run.boxes.start), min(boxes.stop, run.boxes.stop)
+        if start < stop:
+            images = None if run.images is None else run.images[start - run.boxes.start : stop - run.boxes.start]
+            its = crops.part(slice(start - boxes.start, stop - boxes.start))
+            yield slice(start, stop), replace(its, images=images), way
 
 
 def _copy(made: Tensor, site: Site, result: Tensor, target: _Target) -> None:

@@ -13,8 +13,10 @@ from restride.plan.boxes import MAX_TABLE_BYTES
 from restride.plan.conversion import Conversion
 from restride.plan.convert import conversion_kernels
 from restride.plan.copy import plan_copy
-from restride.plan.crops import Crops, boxes_of, crop_kernels
+from restride.plan.crop_boxes import Crops, boxes_of
+from restride.plan.crops import crop_kernels
 from restride.plan.fill import padding_kernels
+from restride.plan.fixed_crops import fixed_crop_kernels, pixels_of_bytes
 from restride.plan.general import general_kernels
 from restride.plan.invocations import Invocations
 from restride.plan.passes import passes
@@ -38,11 +40,13 @@ __all__ = [
     "copy_kernels",
     "copy_problems",
     "crop_kernels",
+    "fixed_crop_kernels",
     "is_index",
     "is_made_by_elements",
     "is_resampled_by_walks",
     "padding_kernels",
     "passes",
+    "pixels_of_bytes",
     "reads_frames",
     "resample_kernels",
     "run_copied",

@@ -6,9 +6,8 @@ of the kernel follow from element types, the number of axes and the channels of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +16,21 @@ from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem
-from restride.plan.boxes import MAX_COUNT, MAX_TABLE_BYTES, Bound, Span, require_windows, rows_of_groups
+from restride.plan.boxes import MAX_COUNT, MAX_TABLE_BYTES, Bound, require_windows, rows_of_groups
 from restride.plan.conversion import MOST_PAIR_BYTES, Conversion, PairRange
+from restride.plan.crop_boxes import Crops, boxes_of, dst_span, row_words, src_span
 from restride.plan.elements import GROUP_SIZE, work_of
 from restride.plan.parameters import AXIS_ROWS, HEADER_ROWS, Push, constants_for, divisions, word
 from restride.plan.tables import ROW_WORDS
 from restride.sampling import BoxRows
 
-_MOST_CHANNELS = 4
+MOST_CHANNELS = 4
 """Of an invocation (``CHANNELS`` in shaders/crop_resize.comp)."""
 
-_ROWS = 4
+ROWS = 4
 """Of an invocation, where elements are words."""
 
-_MOST = 1 << 16
+MOST = 1 << 16
 """Rows of a box, and channels, that have 16 bits each."""
 
 ALL_FILL = 0xFFFFFFFF
@@ -38,41 +38,15 @@ ALL_FILL = 0xFFFFFFFF
 
 Words = npt.NDArray[np.uint32]
 
-
-@dataclass(frozen=True)
-class Crops:
-    """What becomes of boxes of a source.
-
-    rows, columns: of ``axes`` of the source. images: (boxes,), the index along axis 0 that each box is cut from, where
-    the source is a batch; None: it is one image. fill: an element for each channel, along the last axis not resized.
-    few_taps: rows and columns have 2, or 4, whatever the boxes are; 0: that depends on them.
-    """
-
-    rows: BoxRows
-    columns: BoxRows
-    axes: tuple[int, int]
-    images: npt.NDArray[np.int64] | None
-    fill: npt.NDArray[Any]
-    few_taps: int = 0
-
-    @property
-    def count(self) -> int:
-        """Boxes."""
-        return len(self.rows.first)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tables."""
-        sides = ((self.rows, self.rows.first.shape), (self.columns, self.columns.first.shape))
-        return sum(4 * boxes * size * _row_words(rows) for rows, (boxes, size) in sides)
-
-    def part(self, boxes: slice) -> Crops:
-        """Some of the boxes."""
-        images = None if self.images is None else self.images[boxes]
-        return replace(self, rows=self.rows.part(boxes), columns=self.columns.part(boxes), images=images)
+MakeTable = Callable[[BoxRows, int, npt.NDArray[np.int64]], Words]
+"""Makes the words of an axis, of its stride and the offset of each box's image."""
 
 
-class _Walked(NamedTuple):
+Make = Callable[[TensorDesc, TensorDesc, Crops, Conversion, Limits, int], KernelSpec]
+"""Makes one dispatch."""
+
+
+class Walked(NamedTuple):
     """An axis of the destination: its size, and what a step moves.
 
     steps: in the tables of columns and of rows. channel, row: among the channels of fill, and the rows of a box.
@@ -86,19 +60,25 @@ class _Walked(NamedTuple):
     channel: int = 0
     row: int = 0
 
-    def by(self, count: int) -> _Walked:
+    def by(self, count: int) -> Walked:
         """The axis by so many of its steps at once, the last ones perhaps fewer."""
         steps, pairs = ((each[0] * count, each[1] * count) for each in (self.steps, self.pairs))
         size = -(-self.size // count)
-        return _Walked(size, self.src * count, self.dst * count, steps, pairs, self.channel * count, self.row * count)
+        return Walked(size, self.src * count, self.dst * count, steps, pairs, self.channel * count, self.row * count)
 
 
 def crop_kernels(
-    src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int = 0
+    src: TensorDesc,
+    dst: TensorDesc,
+    crops: Crops,
+    conversion: Conversion,
+    limits: Limits,
+    first: int = 0,
+    make: Make | None = None,
 ) -> Iterator[KernelSpec]:
     """Dispatches that make ``dst``, its axis 0 boxes and the others those of an image, all of strides above 0.
 
-    first: the box that is index 0 of the scales.
+    first: the box that is index 0 of the scales. make: one of them, of what fits; default: by f32.
 
     Raises:
         UnsupportedError: one box reads or makes more than a binding covers.
@@ -110,86 +90,52 @@ def crop_kernels(
                 f"one box reads or makes more than the {limits.max_buffer_range} bytes of a binding: {src} to {dst}"
             )
         for part in (slice(0, count // 2), slice(count // 2, count)):
-            yield from crop_kernels(src, boxes_of(dst, part), crops.part(part), conversion, limits, first + part.start)
+            yield from crop_kernels(
+                src, boxes_of(dst, part), crops.part(part), conversion, limits, first + part.start, make
+            )
         return
-    yield _crop(src, dst, crops, conversion, limits, first)
-
-
-def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
-    """The elements of some of the boxes."""
-    strides = desc.strides or ()
-    sizes = (boxes.stop - boxes.start, *desc.sizes[1:])
-    return TensorDesc(desc.dtype, sizes, strides, desc.offset + boxes.start * strides[0])
+    yield (make or _crop)(src, dst, crops, conversion, limits, first)
 
 
 def _fits(src: TensorDesc, dst: TensorDesc, crops: Crops, limits: Limits) -> bool:
     if crops.nbytes > MAX_TABLE_BYTES and crops.count > 1:
         return False
-    for span, itemsize in ((_src_span(src, crops, limits), src.dtype.itemsize), (_dst_span(dst), dst.dtype.itemsize)):
+    for span, itemsize in ((src_span(src, crops, limits), src.dtype.itemsize), (dst_span(dst), dst.dtype.itemsize)):
         nbytes = span.window(itemsize, limits).nbytes
         if nbytes > limits.max_buffer_range:
             require_windows(nbytes, limits)
             return False
-    return _dst_span(dst).highest - dst.offset < MAX_COUNT
-
-
-def _dst_span(dst: TensorDesc) -> Span:
-    strides = dst.strides or ()
-    reach = sum((size - 1) * stride for size, stride in zip(dst.sizes, strides, strict=True))
-    return Span(dst.offset, dst.offset + reach)
-
-
-def _src_span(src: TensorDesc, crops: Crops, limits: Limits) -> Span:
-    """The elements that are bound: all, where a binding covers them, else from the first to the last that is read."""
-    if src.nbytes <= limits.max_buffer_range:
-        return Span(0, src.nbytes // src.dtype.itemsize - 1)
-    strides = src.strides or ()
-    lowest = highest = np.full(crops.count, src.offset)
-    walked = range(1 if crops.images is not None else 0, src.rank)
-    for axis in walked:
-        if axis not in crops.axes:
-            reach = (src.sizes[axis] - 1) * strides[axis]
-            lowest, highest = lowest + min(reach, 0), highest + max(reach, 0)
-    if crops.images is not None:
-        lowest, highest = lowest + crops.images * strides[0], highest + crops.images * strides[0]
-    reads = np.full(crops.count, True)
-    for rows, axis in ((crops.rows, crops.axes[0]), (crops.columns, crops.axes[1])):
-        is_read = ~rows.is_fill & (rows.inside < rows.end)
-        ends = [(rows.first + rows.inside) * strides[axis], (rows.first + rows.end - 1) * strides[axis]]
-        lowest = lowest + np.where(is_read, np.minimum(*ends), 1 << 62).min(axis=1)
-        highest = highest + np.where(is_read, np.maximum(*ends), -(1 << 62)).max(axis=1)
-        reads &= is_read.any(axis=1)
-    if not reads.any():
-        return Span(0, 0)
-    return Span(int(lowest[reads].min()), int(highest[reads].max()))
+    return dst_span(dst).highest - dst.offset < MAX_COUNT
 
 
 def _crop(
     src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
 ) -> KernelSpec:
     itemsize = dst.dtype.itemsize
-    axes, channel = _axes(src, dst, crops, conversion)
-    channels, lane = 1, _Walked(1, 0, 0)
+    axes, channel = walked_axes(src, dst, crops, conversion)
+    channels, lane = 1, Walked(1, 0, 0)
     place_of_rows = crops.axes[0] + dst.rank - src.rank
     row, rows = axes[place_of_rows], 1
     if channel is not None and itemsize == 4:
         lane = axes[channel]
-        channels = next(n for n in range(_MOST_CHANNELS, 0, -1) if lane.size % n == 0)
+        channels = next(n for n in range(MOST_CHANNELS, 0, -1) if lane.size % n == 0)
         axes[channel] = lane.by(channels)
-    if itemsize == 4 and row.size < _MOST and not any(row.pairs):
-        rows = _ROWS
+    if itemsize == 4 and row.size < MOST and not any(row.pairs):
+        rows = ROWS
         axes[place_of_rows] = row.by(rows)
-    walk = _in_order(axes)
-    src_window = _src_span(src, crops, limits).window(src.dtype.itemsize, limits)
-    dst_window = _dst_span(dst).window(itemsize, limits, writes=True)
+    walk = in_order(axes)
+    src_window = src_span(src, crops, limits).window(src.dtype.itemsize, limits)
+    dst_window = dst_span(dst).window(itemsize, limits, writes=True)
     src_base = word(src.offset - src_window.offset // src.dtype.itemsize)
     bound = Bound((src_window, dst_window), src_base, dst.offset - dst_window.offset // itemsize)
     work = work_of(Problem(tuple(Axis(axis.size, 0, axis.dst) for axis in walk), 0, dst.offset, itemsize), bound)
-    parameters, starts = conversion.with_pairs(_parameters(walk, crops, src), _pair_ranges(conversion, dst))
+    parameters, starts = conversion.with_pairs(
+        pack_crops(walk, crops, src, table, table), ranges_of_pairs(conversion, dst)
+    )
     push = conversion.push(
         Push(src_base, bound.dst_base, work.pieces, work.first, word(lane.src)),
         starts,
-        _pair_offsets(conversion, first),
+        pair_offsets(conversion, first),
     )
     is_bytes = channels > 1 and src.dtype.itemsize == 1 and lane.src == 1
     size = 1 if channel is None else axes[channel].size
@@ -217,37 +163,39 @@ def _slots(crops: Crops) -> int:
     return 0 if crops.rows.weights is None else 2
 
 
-def _axes(src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion) -> tuple[list[_Walked], int | None]:
+def walked_axes(
+    src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion
+) -> tuple[list[Walked], int | None]:
     """The axes of the destination in its order, and which of them has the channels."""
     src_strides, dst_strides = src.strides or (), dst.strides or ()
     rows, columns = crops.rows.first.shape[1], crops.columns.first.shape[1]
     pairs = [(0,) * dst.rank if place is None else place.strides for place in conversion.places]
-    axes = [_Walked(crops.count, 0, dst_strides[0], (columns, rows), (pairs[0][0], pairs[1][0]))]
+    axes = [Walked(crops.count, 0, dst_strides[0], (columns, rows), (pairs[0][0], pairs[1][0]))]
     channel = None
     front = dst.rank - src.rank  # 1 where the source is one image
     for place in range(1, dst.rank):
         axis, its_pairs = place - front, (pairs[0][place], pairs[1][place])
         if axis in crops.axes:
             steps = (0, 1) if axis == crops.axes[0] else (1, 0)
-            axes.append(_Walked(dst.sizes[place], 0, dst_strides[place], steps, its_pairs, row=steps[1]))
+            axes.append(Walked(dst.sizes[place], 0, dst_strides[place], steps, its_pairs, row=steps[1]))
         else:
             channel = place
-            axes.append(_Walked(dst.sizes[place], src_strides[axis], dst_strides[place], pairs=its_pairs))
+            axes.append(Walked(dst.sizes[place], src_strides[axis], dst_strides[place], pairs=its_pairs))
     if channel is not None:
-        if axes[channel].size >= _MOST:
-            raise UnsupportedError(f"an image has {axes[channel].size} channels, more than {_MOST - 1}: {src}")
+        if axes[channel].size >= MOST:
+            raise UnsupportedError(f"an image has {axes[channel].size} channels, more than {MOST - 1}: {src}")
         axes[channel] = axes[channel]._replace(channel=1)
     return axes, channel
 
 
-def _in_order(axes: list[_Walked]) -> list[_Walked]:
+def in_order(axes: list[Walked]) -> list[Walked]:
     """By destination stride, single steps outermost, as ``restride.plan.axes.in_order`` has it; none is left out."""
     walked = sorted((axis for axis in axes if axis.size > 1), key=lambda axis: axis.dst)
     beyond = sum((axis.size - 1) * axis.dst for axis in walked) + 1
     return [*walked, *(axis._replace(dst=beyond) for axis in axes if axis.size == 1)]
 
 
-def _pair_ranges(conversion: Conversion, dst: TensorDesc) -> tuple[PairRange, PairRange]:
+def ranges_of_pairs(conversion: Conversion, dst: TensorDesc) -> tuple[PairRange, PairRange]:
     """The pairs of both sides: all there are."""
     sides = (conversion.arithmetic.src, conversion.arithmetic.dst)
     ranges = [PairRange(0, 0 if side is None else side.count - 1) for side in sides]
@@ -256,18 +204,18 @@ def _pair_ranges(conversion: Conversion, dst: TensorDesc) -> tuple[PairRange, Pa
     return ranges[0], ranges[1]
 
 
-def _pair_offsets(conversion: Conversion, first: int) -> tuple[int, int]:
+def pair_offsets(conversion: Conversion, first: int) -> tuple[int, int]:
     offsets = [0 if place is None else place.strides[0] * first for place in conversion.places]
     return offsets[0], offsets[1]
 
 
-def _parameters(walk: list[_Walked], crops: Crops, src: TensorDesc) -> bytes:
+def pack_crops(walk: list[Walked], crops: Crops, src: TensorDesc, of_columns: MakeTable, of_rows: MakeTable) -> bytes:
     """The storage buffer: header, axes, the tables of columns and of rows, fill."""
     strides = src.strides or ()
     bases = np.zeros(crops.count, np.int64) if crops.images is None else crops.images * strides[0]
     tables = [
-        table(crops.columns, strides[crops.axes[1]], np.zeros_like(bases)),
-        table(crops.rows, strides[crops.axes[0]], bases),
+        of_columns(crops.columns, strides[crops.axes[1]], np.zeros_like(bases)),
+        of_rows(crops.rows, strides[crops.axes[0]], bases),
     ]
     begins, at = [], ROW_WORDS * (HEADER_ROWS + AXIS_ROWS * len(walk))
     for each in tables:
@@ -284,15 +232,10 @@ def _parameters(walk: list[_Walked], crops: Crops, src: TensorDesc) -> bytes:
     return np.concatenate([np.array(head, np.uint32), *tables, fill, padding]).tobytes()
 
 
-def _row_words(rows: BoxRows) -> int:
-    """The words of a row: its weights, offset and range in whole fours; without weights two."""
-    return 2 if rows.weights is None else -(-(rows.taps + 2) // ROW_WORDS) * ROW_WORDS
-
-
 def table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
     """The words of an axis. Taps outside are not read, wherever their offsets point."""
     taps = 0 if rows.weights is None else rows.taps
-    words = np.zeros((*rows.first.shape, _row_words(rows)), np.uint32)
+    words = np.zeros((*rows.first.shape, row_words(rows)), np.uint32)
     if rows.weights is not None:
         words[:, :, :taps] = rows.weights.view(np.uint32)
     words[:, :, taps] = rows.first * stride + bases[:, np.newaxis] & 0xFFFFFFFF

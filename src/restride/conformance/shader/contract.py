@@ -92,6 +92,7 @@ INTERFACES = {
     "resample_along_fixed": Interface(_LINE, 3, 19, 12),
     "resample_across_fixed": Interface(_LINE, 3, 19, 9),
     "crop_resize": Interface(_LINE, 3, 19, 12),
+    "crop_resize_fixed": Interface(_LINE, 3, 19, 13),
 }
 """Every module of the contract."""
 
