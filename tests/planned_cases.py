@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 
 import restride as rs
@@ -44,6 +45,9 @@ class PlanRuntime:
 
     def submit(self, kernels: Sequence[KernelSpec], _memories: Sequence[Memory]) -> None:
         self.kernels += kernels
+
+    def batch(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def wait(self) -> None:
         pass

@@ -186,6 +186,13 @@ class TestCrops:
         assert {word for case in self.CASES for word in case.word("flip").split(",")} == set(FLIPS)
         assert {(case["mode"], case["antialias"]) for case in self.CASES} >= {("linear", "yes"), ("cubic", "yes")}
 
+    def test_every_library_with_integers_of_its_own(self) -> None:
+        for like in ("opencv", "pillow", "torch"):
+            of_it = [case for case in self.CASES if case["like"] == like]
+            assert {case["letterbox"] for case in of_it} >= {None, "center"}
+            assert {case.dst.dtype.name for case in of_it} >= {"f32", "u8", "f16", "s32"}
+            assert {case["images"] is None for case in of_it} == {True, False}
+
     def test_every_element_type(self) -> None:
         moved = {case.src.dtype.name for case in self.CASES if case["mode"] == "nearest"}
         assert moved == set(DTYPES)

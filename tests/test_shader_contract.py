@@ -17,7 +17,7 @@ from restride.conformance.shader.part import SteeredLimits
 from restride.crops import passes
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.plan import copy_kernels, crop_pixels, crops, invocations, pixels, resample
+from restride.plan import copy_kernels, crop_pixels, crops, fixed_crops, invocations, pixels, resample
 from restride.plan.axes import MAX_AXES, Axis
 from restride.plan.conversion import ELEMENT_TYPES, PAIRS_ALONG_FOUR, Conversion, ScaledPush
 from restride.plan.convert import FOURS_PER_INVOCATION
@@ -34,7 +34,7 @@ from restride.plan.parameters import (
 from restride.plan.transpose import GROUP_BLOCKS
 from restride.plan.transpose_shared import shared_edge
 from restride.runtime.modules import load_module, manifest
-from restride.sampling import Choice, Side, resizing, rows_of
+from restride.sampling import BoxRows, Choice, Side, resizing, rows_of
 
 SHADERS = Path(__file__).parent.parent / "shaders"
 
@@ -292,3 +292,34 @@ def test_rows_of_boxes_of_pixels():
         assert weights is None or words[:, :2].copy().view(np.float32).tolist() == weights
     beside = crop_pixels.table(rows_of([Side(sampling, 0, at=1)], 4, [3]), 4, none)[0]
     assert [word == crops.ALL_FILL for word in beside[:, 3].tolist()] == [True, False, False, True]
+
+
+def test_rows_of_boxes_in_integers():
+    """Weights 3 and 5 of elements -1 and 0, and what else may be outside, as the kernel reads them."""
+
+    def rows(first, weights, *, extent=3, is_held=False):
+        weights = np.array([[weights]], np.int32)
+        index, taps = np.array([[first]]), weights.shape[2]
+        inside, end = np.clip(-index, 0, taps), np.clip(extent - index, 0, taps)
+        held = np.array([[True]]) if is_held else None
+        return BoxRows(index, inside, np.maximum(inside, end), index > 99, weights, np.array([[extent]]), held)
+
+    page = (SHADERS / "README.md").read_text(encoding="utf-8")
+    base = np.array([100])
+    assert "columns, the row 5 | 0 << 16, 0, 3, 1." in page
+    assert fixed_crops.columns_of_two(rows(-1, [3, 5]), 4, base).tolist() == [5, 100, 3, 1]
+    assert fixed_crops.columns_of_two(rows(2, [3, 5]), 4, base).tolist() == [3, 108, 5, 1]
+    assert fixed_crops.columns_of_two(rows(1, [-1, 5]), 4, base).tolist() == [0xFFFF | 5 << 16, 104, 0, 2]
+    assert fixed_crops.columns_of_two(rows(100, [0, 0]), 4, base).tolist()[3] == crops.ALL_FILL
+    assert fixed_crops.rows_of_two(rows(-1, [3, 5]), 4, base).tolist() == [3 | 5 << 16, 100, 100, 2]
+    assert fixed_crops.rows_of_two(rows(0, [3, 5], is_held=True), 4, base).tolist() == [3 | 5 << 16, 100, 100, 3]
+    assert fixed_crops.rows_of_two(rows(5, [3, 5], is_held=True), 4, base).tolist() == [3 | 5 << 16, 108, 108, 0]
+    of_many = fixed_crops.table_of_many(rows(-1, [1, 2, 3, 4, 5]), 4, base).tolist()
+    assert of_many == [2, 3, 4, 0, 0, 0, 0, 0, 100, 6, 15, 3]
+    assert fixed_crops.table_of_one(rows(2, [1]), 4, base).tolist() == [108, 1]
+    assert fixed_crops.table_of_one(rows(-1, [1]), 4, base).tolist() == [100, 0]
+    text = (SHADERS / "crop_resize_fixed.comp").read_text(encoding="utf-8")
+    kinds = [
+        int(value) for value in re.findall(r"const uint [A-Z]+ = (\d);  // (?:the channels|they are|and so)", text)
+    ]
+    assert kinds == [fixed_crops.ANYWHERE, fixed_crops.BYTES, fixed_crops.RUN, fixed_crops.WORD]

@@ -34,13 +34,17 @@ ivec4 weights_of(uvec4 bits) { return ivec4(bits); }
 
 int weighted(int weight, int value) { return weight * value >> shift_of(1u); }
 
-uvec2 made_of_sum(int sum, uint dst_offset, uvec2 pair_offset) {
+// What a sum becomes: shifted to the nearest, halves up, and clamped.
+int number_of_sum(int sum) {
     int places = shift_of(2u);
     int rounded = sum + (1 << places >> 1) >> places;
     int bits = shift_of(3u);
-    int number = bits == 0 ? rounded : clamp(rounded, 0, (1 << bits) - 1);
+    return bits == 0 ? rounded : clamp(rounded, 0, (1 << bits) - 1);
+}
+
+uvec2 made_of_sum(int sum, uint dst_offset, uvec2 pair_offset) {
     // Of -2 in 16 bits only 0xFFFE: the other half of the word is the neighbour's.
-    return uvec2(uint(number) & 0xFFFFFFFFu >> 32u - DST_WIDTH, 0u);
+    return uvec2(uint(number_of_sum(sum)) & 0xFFFFFFFFu >> 32u - DST_WIDTH, 0u);
 }
 
 #else

@@ -119,7 +119,7 @@ def crop_resize(
 
     Every box goes the way of single operations, bit for bit: pad the image with ``fill``, slice the box out,
     ``resample`` it, flip it, pad it again where it is letterboxed, then the arithmetic, type and layout of ``reorder``.
-    Boxes, sizes and images may change at every call: without ``like`` nothing is compiled again.
+    Boxes, sizes and images may change at every call: nothing is compiled again, but for what goes box by box.
 
     Args:
         x: one image, a batch with the images along axis 0 and ``images`` given, or a list of images of one type that
@@ -142,7 +142,7 @@ def crop_resize(
         cubic_a: as in ``resample``.
         antialias: as in ``resample``, of boxes of integers.
         exclude_outside: as in ``resample``; what is outside the box counts as outside.
-        like: as in ``resample``; a library that has integers of its own takes a few dispatches a box.
+        like: as in ``resample``; docs/crop_resize.md says which of its ways take a few dispatches a box.
         flip: "none", "horizontal", "vertical" or "both", one word or one for each box. A letterboxed box is flipped in
             its place.
         fill: what lies outside of the image, and beside a letterboxed box: an element of the type of ``x``, or one for

@@ -13,7 +13,7 @@ from restride import recipe
 from restride.arrays import asarray
 from restride.cropping import crop_resize
 from restride.crops.letterbox import Letterboxed
-from restride.desc import TensorDesc
+from restride.crops.run import NO_CHOICE, Asked, crop
 from restride.device import Device
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError
@@ -21,7 +21,6 @@ from restride.integers import integer
 from restride.presets import PRESETS
 from restride.progress import Progress
 from restride.recipe import Options
-from restride.resampling import resample
 from restride.streaming import naming, streamed
 from restride.tensor import Tensor, empty
 from restride.video import yuv_to_rgb
@@ -36,7 +35,8 @@ _Place = Literal["center", "top_left"]
 class Preprocess(Generic[_Made]):
     """Images of any sizes to a batch for a network: resized, normalized, of another type and layout.
 
-    A recipe keeps nothing of the images it was given. Without ``like`` new sizes compile nothing.
+    A recipe keeps nothing of the images it was given. New sizes compile nothing, but for the ways of a library that
+    docs/crop_resize.md names.
 
     Args:
         sizes: height and width of every result. Without ``shorter`` and ``letterbox`` images are stretched to them.
@@ -123,10 +123,6 @@ class Preprocess(Generic[_Made]):
         self._fill = tuple(fill) if isinstance(fill, Iterable) else fill
         self._filter: dict[str, Any] = {"mode": mode, "antialias": antialias, "like": like}
         self._input = input
-        # A library's own arithmetic takes several dispatches: the last one turns pixels round, not the first one.
-        self._turns_last = input == "bgr" and like is not None
-        if self._turns_last:
-            self._mean, self._std, self._fill = map(recipe.turned, (self._mean, self._std, self._fill))
         self._yuv: dict[str, Any] = {"matrix": matrix, "full_range": full_range}
         self._order = recipe.LAYOUTS[layout]
         self._dtype = as_dtype(dtype)
@@ -235,7 +231,7 @@ class Preprocess(Generic[_Made]):
         if self._input == "bgr":
             counted["input 'bgr'"] = 3
         recipe.require_image(tensor.desc, counted, self._mean is not None or self._std is not None, most_axes)
-        return tensor[..., ::-1] if self._input == "bgr" and not self._turns_last else tensor
+        return tensor[..., ::-1] if self._input == "bgr" else tensor
 
     def _made(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Made:
         """The result for a list of images, or for a batch."""
@@ -244,12 +240,8 @@ class Preprocess(Generic[_Made]):
         recipe.require_alike([pixels[place].desc for place in range(count if is_list else 1)])
         batch = self._batch(count, pixels[0], out)
         by_pixels = batch.permute(self._order)
-        if self._turns_last:
-            by_pixels = by_pixels[..., ::-1]
         if self._shorter is not None:
-            with batch.device.batch():
-                for place in range(count):
-                    self._crop(pixels[place], by_pixels[place], self._shorter)
+            self._crop(pixels, by_pixels, self._shorter)
             return batch  # type: ignore[return-value]
         of_boxes: Any = crop_resize(
             pixels,
@@ -279,15 +271,23 @@ class Preprocess(Generic[_Made]):
             raise DescriptorError(f"out must be a tensor {desc}, got {getattr(out, 'desc', type(out).__name__)}")
         return out
 
-    def _crop(self, image: Tensor, out: Tensor, shorter: int) -> None:
-        """The middle of an image whose shorter side becomes ``shorter``: 480 x 640 to 256 x 341, columns 58 to 282."""
-        extents = image.sizes[:2]
-        resized = [shorter * extent // min(extents) for extent in extents]
-        begins = [round((whole - size) / 2) for whole, size in zip(resized, self._sizes, strict=True)]
-        window = [slice(begin, begin + size) for begin, size in zip(begins, self._sizes, strict=True)]
-        numbers = self._numbers(image.desc)
-        resample(image, resized, axes=(0, 1), window=window, out=out, **self._filter, **numbers)
-
-    def _numbers(self, src: TensorDesc) -> dict[str, Any]:
-        """``mean`` and ``std`` as ``resample`` takes them."""
-        return recipe.numbers_for(self._mean, self._std, src.dtype)
+    def _crop(self, pixels: list[Tensor] | Tensor, out: Tensor, shorter: int) -> None:
+        """The middles of images whose shorter side becomes ``shorter``: 480 x 640 to 256 x 341, columns 58 to 282."""
+        is_list = isinstance(pixels, list)
+        boxes, places = [], []
+        for place in range(out.sizes[0]):
+            extents = pixels[place].sizes[:2]
+            rows, columns = (shorter * extent // min(extents) for extent in extents)
+            y, x = (round((size - whole) / 2) for whole, size in zip((rows, columns), self._sizes, strict=True))
+            boxes.append((0, 0, *extents))
+            places.append((y, x, y + rows, x + columns))
+        asked = Asked(
+            (0, 1) if is_list else (1, 2),
+            None if is_list else range(len(boxes)),
+            like=self._filter["like"],
+            choice={**NO_CHOICE, "mode": self._filter["mode"], "antialias": self._filter["antialias"]},
+            mean=self._mean,
+            std=self._std,
+            places=places,
+        )
+        crop(pixels, boxes, self._sizes, asked, out)

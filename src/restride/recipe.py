@@ -8,7 +8,6 @@ from typing import Any, SupportsIndex, TypedDict
 
 import numpy as np
 
-from restride.crops.arithmetic import normal
 from restride.crops.letterbox import PLACES
 from restride.desc import TensorDesc
 from restride.device import Device
@@ -107,19 +106,6 @@ def require_normal(options: Options) -> tuple[Any, Any]:
     if (mean is not None or std is not None) and not its_dtype.is_float:
         raise DescriptorError(f"mean and std make floats, and dtype is {its_dtype}")
     return made[0], made[1]
-
-
-def numbers_for(mean: Any, std: Any, dtype: DType) -> dict[str, Any]:
-    """Scales and zero points of ``mean`` and ``std`` for images of a type, as ``rs.resample`` takes them."""
-    if mean is None and std is None:
-        return {}
-    means, stds = (np.asarray(one if value is None else value, np.float64) for value, one in ((mean, 0), (std, 1)))
-    return dict(normal(means, stds, dtype))
-
-
-def turned(numbers: Any) -> Any:
-    """The same numbers for channels that stand the other way round."""
-    return numbers[::-1] if isinstance(numbers, tuple) else numbers
 
 
 def batch_desc(dtype: DType, order: Sequence[int], sizes: Sequence[int]) -> TensorDesc:

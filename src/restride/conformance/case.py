@@ -88,7 +88,7 @@ class Case:
             known = ", ".join([*(parameter.name for parameter in PARAMETERS[self.op]), "seed"])
             raise DescriptorError(f"{self.op} has no parameter {', '.join(given)}; it has {known}")
         object.__setattr__(self, "parameters", tuple(written))
-        if self.op in ("resample", "resample_backward"):
+        if self.op in ("resample", "resample_backward", "crop_resize"):
             require_mode(self.word("mode"), self["like"])
 
     def __getitem__(self, name: str) -> Value | None:

@@ -18,7 +18,7 @@ from restride.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
-_CHOICES = ("units", "letterbox", "coordinates", "nearest", "cubic_a", "antialias", "exclude_outside")
+_CHOICES = ("like", "units", "letterbox", "coordinates", "nearest", "cubic_a", "antialias", "exclude_outside")
 
 _PLACES = ("boxes", "axes", "images", "units", "letterbox", "flip", "coordinates", "nearest", "view")
 """Parameters that say where an element comes from."""
@@ -108,6 +108,8 @@ def limits(case: Case, source: Array) -> tuple[Array, Array]:
 def tolerance(case: Case) -> str:
     """What the limits of a case are, and where they come from."""
     steps = ", through the arithmetic a f32 step at a time" if is_arithmetic(case) else ""
+    if case["like"] is not None:
+        return f"those of a resample of each box like {case['like']} (restride.reference.like){steps}"
     return f"those of a resample of each box (restride.reference.resample_limits){steps}"
 
 

@@ -16,6 +16,30 @@ from restride.resampling import resample
 from restride.tensor import Tensor, empty
 
 
+class _Part(NamedTuple):
+    """Where a box lies along an axis of ``size`` outputs, perhaps beyond: -58 to 283 of 224, which has 58 to 282 of it.
+
+    flipped: it is written from its other end.
+    """
+
+    start: int
+    stop: int
+    size: int
+    flipped: bool
+
+    @property
+    def place(self) -> slice:
+        """What it takes of the output."""
+        return slice(max(self.start, 0), min(self.stop, self.size))
+
+    @property
+    def window(self) -> slice:
+        """What of the box that is."""
+        start, stop = self.place.start - self.start, self.place.stop - self.start
+        whole = self.stop - self.start
+        return slice(whole - stop, whole - start) if self.flipped else slice(start, stop)
+
+
 class Chain(NamedTuple):
     """Boxes of a source, and the arguments of the resampling that each of them goes through."""
 
@@ -34,18 +58,25 @@ class Chain(NamedTuple):
         axes = rows - first, columns - first
         places = self.cut.places
         with device.batch():
-            if (places != (0, 0, *(sizes[axis + 1] for axis in axes))).any():
+            whole = [sizes[axis + 1] for axis in axes]
+            if (places[:, :2] > 0).any() or (places[:, 2:] < whole).any():
                 reorder(self._filled(sizes), out=made)
-            for box, (y0, x0, y1, x1) in enumerate(places.tolist()):
-                ranges = [slice(y0, y1), slice(x0, x1)]
-                its_place = made[(box, *_on(axes, ranges))]
-                steps = [slice(None, None, -1 if flipped else 1) for flipped in self.cut.flipped[box]]
+            for box, place in enumerate(places.tolist()):
+                parts = [
+                    _Part(start, stop, sizes[axis + 1], bool(flipped))
+                    for start, stop, axis, flipped in zip(
+                        place[:2], place[2:], axes, self.cut.flipped[box], strict=True
+                    )
+                ]
+                its_place = made[(box, *_on(axes, [part.place for part in parts]))]
+                steps = [slice(None, None, -1 if part.flipped else 1) for part in parts]
                 wanted = {name: value for name, value in self.choice.items() if value is not None}
                 resample(
                     self._piece(box, axes),
-                    (y1 - y0, x1 - x0),
+                    [part.stop - part.start for part in parts],
                     axes=axes,
                     like=self.like,
+                    window=[part.window for part in parts],
                     out=its_place[_on(axes, steps)],
                     **wanted,
                 )

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.crops.boxes import roi_of
-from restride.crops.source import Form
 from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
 from restride.plan import Conversion, Crops, boxes_of, pixel_crop_kernels
@@ -21,7 +20,6 @@ from restride.sampling import (
     BoxRows,
     Choice,
     Resizing,
-    Rules,
     Sampling,
     Side,
     ones,
@@ -44,7 +42,7 @@ _ELEMENT_COST = 8
 _PRODUCT_COST = 4
 """What a tap of both axes costs, in taps of one."""
 
-_MOST_BETWEEN = 1 << 26
+MOST_BETWEEN = 1 << 26
 """Bytes between two passes, unless one box has more."""
 
 
@@ -82,17 +80,6 @@ Samplings = tuple[Sampling, Sampling]
 @lru_cache(maxsize=1024)
 def _resized(old: tuple[int, int], sizes: tuple[int, int], choice: Choice, where: str) -> Resizing:
     return resizing(old, sizes, None, None, None, choice, lambda: where)
-
-
-def is_ruled(cut: Cut, form: Form, choice: Choice, rules: Rules) -> bool:
-    """True where a library's own rows or its rounding make one of the boxes, which have edges of integers."""
-    axes = [axis - form.first for axis in form.axes]
-    for old, made in set(zip(cut.sizes, cut.made, strict=True)):
-        _, *piece = form.result_sizes(1, old)  # a library may look at channels
-        its = resizing(piece, made, None, axes, None, choice, form.desc.__str__, rules)
-        if its.keeps_type or not all(isinstance(axis, Sampling) for axis in its.samplings):
-            return True
-    return False
 
 
 def samplings_of(cut: Cut, extents: Sequence[tuple[int, int]], choice: Choice, where: str) -> list[Samplings]:
@@ -170,7 +157,7 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, done: Arithmetic
     sizes = list(dst.desc.sizes)
     sizes[axes[0]] = height
     count, nbytes = crops.count, 4 * prod(sizes)
-    if nbytes > _MOST_BETWEEN and count > 1:
+    if nbytes > MOST_BETWEEN and count > 1:
         for part in (slice(0, count // 2), slice(count // 2, count)):
             its_dst = Site(dst.buffer, boxes_of(dst.desc, part))
             add_crops(steps, src, its_dst, crops.part(part), done, first + part.start)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple, SupportsIndex
@@ -10,21 +10,22 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from restride.arithmetic import Arithmetic
-from restride.crops.arithmetic import numbers_of
+from restride.arithmetic import NO_ARITHMETIC
 from restride.crops.boxes import images_of_boxes, read_boxes, read_fill, read_flips
 from restride.crops.chain import Chain
+from restride.crops.fixed import add_fixed
 from restride.crops.letterbox import PLACES, Letterboxed, placed
-from restride.crops.passes import Cut, add_crops, few_taps, is_ruled, rows_and_columns
-from restride.crops.source import Form, Layouts, source_of
+from restride.crops.passes import Cut, add_crops, few_taps, rows_and_columns
+from restride.crops.ruled import RuledBoxes, Way, ruled_boxes
+from restride.crops.source import Layouts, Run, source_of
+from restride.crops.target import Target, target_of
 from restride.desc import TensorDesc
-from restride.destination import Given, arithmetic_of_result, destination, element_type
-from restride.dtypes import DType, as_dtype
+from restride.destination import Given
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.integers import counts
 from restride.interpolation import INTERPOLATED_TYPES
 from restride.kernel import Limits
-from restride.layout import Layout, family
+from restride.layout import Layout
 from restride.plan import Crops, boxes_of
 from restride.profiles import chosen
 from restride.recent import Recent
@@ -47,37 +48,36 @@ _MOST_KEPT_BYTES = 1 << 18
 _recent: Recent[_Planned] = Recent(_MOST_PLANNED)
 
 
+NO_CHOICE: dict[str, Any] = dict.fromkeys(("mode", "coordinates", "nearest", "cubic_a", "antialias", "exclude_outside"))
+
+_NUMBERS: dict[str, Any] = {
+    **dict.fromkeys(("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "post_ops")),
+    "rounding": "nearest_even",
+    "saturate": True,
+}
+
+
 class Asked(NamedTuple):
     """The arguments of ``rs.crop_resize`` besides its source, boxes and sizes.
 
-    choice: those of ``restride.profiles.chosen``. numbers: those of ``restride.arithmetic.arithmetic``.
+    choice: those of ``restride.profiles.chosen``. numbers: those of ``restride.arithmetic.arithmetic``. places: where
+    boxes of integers lie in their outputs, y0, x0, y1, x1, beyond which they may go; None: as ``letterbox`` says.
     """
 
     axes: Iterable[SupportsIndex] | None
-    images: Iterable[SupportsIndex] | None
-    units: str
-    flip: Any
-    fill: Any
-    letterbox: str | None
-    like: str | None
-    choice: dict[str, Any]
-    mean: Any
-    std: Any
-    layout: Layout
-    dtype: Any
-    numbers: dict[str, Any]
-
-
-class _Target(NamedTuple):
-    """Where the result goes: its layout, its elements in the axes of boxes and image, and what is done to them.
-
-    is_direct: a kernel of crops can write it, by strides above 0, without padding.
-    """
-
-    dst: TensorDesc
-    site: Site
-    arithmetic: Arithmetic
-    is_direct: bool
+    images: Iterable[SupportsIndex] | None = None
+    units: str = "pixels"
+    flip: Any = None
+    fill: Any = 0
+    letterbox: str | None = None
+    like: str | None = None
+    choice: dict[str, Any] = NO_CHOICE
+    mean: Any = None
+    std: Any = None
+    layout: Layout = None
+    dtype: Any = None
+    numbers: dict[str, Any] = _NUMBERS
+    places: list[tuple[int, int, int, int]] | None = None
 
 
 class _Planned(NamedTuple):
@@ -135,11 +135,12 @@ def _planned(source: Layouts, boxes: Any, sizes: Any, asked: Asked, out: Given |
     edges = read_boxes(boxes, asked.units, where)
     count, size = len(edges), _sizes(sizes, form.desc)
     images = images_of_boxes(asked.images, count, source.images, source.is_list, where)
-    cut = Cut(edges, asked.units, _places(edges, size, asked.letterbox, where), read_flips(asked.flip, count, where))
+    places = _places(edges, size, asked.letterbox, where) if asked.places is None else np.array(asked.places, np.int64)
+    cut = Cut(edges, asked.units, places, read_flips(asked.flip, count, where))
     choice, rules = _choice(asked, cut, form.desc)
     fill = read_fill(asked.fill, form.desc, form.channels)
-    goes_by_rules = rules is not None and is_ruled(cut, form, choice, rules)
-    made_type = _made_type(form.desc, choice, rules if goes_by_rules else None)
+    ruled = None if rules is None else ruled_boxes(cut, form, rules, is_moved=choice.mode == "nearest")
+    made_type = _made_type(form.desc, choice, None if ruled is None else rules)
     made = TensorDesc(made_type, form.result_sizes(count, size))
     its_target = {
         "form": form.resized(size),
@@ -152,15 +153,15 @@ def _planned(source: Layouts, boxes: Any, sizes: Any, asked: Asked, out: Given |
         **asked.numbers,
     }
     try:
-        target: _Target = remembered(_target, its_target)
+        target: Target = remembered(target_of, its_target)
     except RestrideError:
-        target = _target(**{**its_target, "form": form})  # once more: the message names the image
+        target = target_of(**{**its_target, "form": form})  # once more: the message names the image
     planned = _Planned(cut, images, fill, target.dst, None, (), None, None)
     if not target.dst.numel:
         return planned._replace(last=_copied(target.site, target, limits))
-    if goes_by_rules:
+    if ruled is not None and ruled.ways is None:
         return planned._replace(chain=made, last=_copied(Site(SOURCE, made), target, limits))
-    return _by_boxes(planned, source, size, choice, target, limits)
+    return _by_boxes(planned, source, size, choice, ruled, target, limits)
 
 
 def _sizes(sizes: Any, src: TensorDesc) -> tuple[int, int]:
@@ -216,58 +217,39 @@ def _made_type(src: TensorDesc, choice: Choice, rules: Rules | None) -> str:
     return "f32"
 
 
-def _target(
-    form: Form,
-    made: TensorDesc,
-    out: Given | None,
-    mean: Any,
-    std: Any,
-    layout: Layout,
-    dtype: Any,
-    **numbers: Any,
-) -> _Target:
-    """Where boxes go that are made as ``made`` says. numbers: of ``restride.arithmetic.arithmetic``."""
-    src = form.desc
-    is_normalized = mean is not None or std is not None
-    says_type = dtype is not None or out is not None or "[" in str(layout)
-    result = TensorDesc(src.dtype, made.sizes)
-    its_type = as_dtype("f32") if is_normalized and not says_type else element_type(result, layout, dtype, out)
-    default = _family(form, made.sizes, its_type)
-    dst, site = destination(default, layout, result, out, default, its_type)
-    if is_normalized:
-        numbers = numbers_of(mean, std, form, its_type, layout, numbers)
-    done = arithmetic_of_result(made, dst, layout, numbers)
-    if made.dtype != src.dtype and done.is_conversion and src.dtype == its_type and its_type.name in ("f16", "f8e5m2"):
-        done = replace(done, saturate=False)
-    strides, sizes = site.desc.strides, site.desc.sizes
-    is_strided = strides is not None and all(
-        stride > 0 for stride, size in zip(strides, sizes, strict=True) if size > 1
-    )
-    return _Target(dst, Site(RESULT, site.desc), done, is_strided and not dst.is_padded)
-
-
-def _family(form: Form, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
-    """The layout of the source for a result: its order of axes, boxes outermost where it is one image."""
-    src = form.desc
-    if form.first:
-        return family(src, sizes, dtype)
-    order = src.minor_to_major if src.strides is not None else None
-    outward = range(src.rank)[::-1] if order is None else order
-    return TensorDesc.xla(dtype, sizes, [*(axis + 1 for axis in outward), 0])
-
-
 def _by_boxes(
-    planned: _Planned, source: Layouts, size: tuple[int, int], choice: Choice, target: _Target, limits: Limits
+    planned: _Planned,
+    source: Layouts,
+    size: tuple[int, int],
+    choice: Choice,
+    ruled: RuledBoxes | None,
+    target: Target,
+    limits: Limits,
 ) -> _Planned:
-    """The boxes, by kernels of crops, into the result or into a packed tensor that is copied there."""
+    """The boxes, by kernels of crops, into the result or into a packed tensor that is copied there.
+
+    Sums of integers become elements of less or more than 32 bits in that copy, and are s32 before.
+    """
     form, desc = source.form, target.site.desc
     fills = np.ascontiguousarray(np.broadcast_to(planned.fill.ravel(), (form.last_other,)))
     runs = list(source.runs(planned.images))
     extents = [run.form.extents for run in runs for _ in range(run.boxes.start, run.boxes.stop)]
-    rows, columns = rows_and_columns(planned.cut, extents, size, choice, str(form.desc))
-    whole_crops = Crops(rows, columns, form.axes, None, fills, few_taps(choice))
-    packed = TensorDesc(desc.dtype, desc.sizes)
-    whole = desc if target.is_direct else packed
+    if ruled is None:
+        rows, columns = rows_and_columns(planned.cut, extents, size, choice, str(form.desc))
+        whole_crops = Crops(rows, columns, form.axes, None, fills, few_taps(choice))
+        parts = [(slice(0, len(extents)), whole_crops, Way())]
+    else:
+        parts = list(ruled.parts(planned.cut, extents, size, form.axes, fills))
+    is_last = desc.dtype.itemsize == 4 or not any(way.shifts for _, _, way in parts)
+    done = target.arithmetic if is_last else NO_ARITHMETIC
+    made = TensorDesc(desc.dtype if is_last else "s32", desc.sizes)
+    last = None
+    if not is_last:
+        last = _copied(Site(SOURCE, made), target, limits)
+    elif not target.is_direct:
+        last = Steps(limits)
+        last.copy(Site(SOURCE, made), target.site, target.dst)
+    whole = desc if last is None else made
     starts = []
     for run in runs:
         steps = Steps(limits, _MOST_KEPT_BYTES)
@@ -275,20 +257,28 @@ def _by_boxes(
         if src.desc.strides is None:
             tiled, src = src, steps.new(TensorDesc(src.desc.dtype, src.desc.sizes))
             steps.copy(tiled, src)
-        crops, dst = whole_crops, whole
-        if len(runs) > 1:
-            crops, dst = crops.part(run.boxes), boxes_of(dst, run.boxes)
-        crops = replace(crops, images=run.images)
-        add_crops(steps, src, Site(RESULT, dst), crops, target.arithmetic, run.boxes.start)
+        for its, crops, way in _of_run(parts, run):
+            dst = Site(RESULT, whole if its == slice(0, len(extents)) else boxes_of(whole, its))
+            if way.shifts is None:
+                add_crops(steps, src, dst, crops, done, its.start)
+            else:
+                add_fixed(steps, src, dst, crops, way, done, its.start)
         starts.append((run.tensor, steps))
-    if target.is_direct:
-        return planned._replace(starts=tuple(starts))
-    last = Steps(limits)
-    last.copy(Site(SOURCE, packed), target.site, target.dst)
-    return planned._replace(starts=tuple(starts), made=packed, last=last)
+    return planned._replace(starts=tuple(starts), made=None if last is None else made, last=last)
 
 
-def _copied(made: Site, target: _Target, limits: Limits) -> Steps:
+def _of_run(parts: list[tuple[slice, Crops, Way]], run: Run) -> Iterator[tuple[slice, Crops, Way]]:
+    """What of the parts is boxes of a run, and their images."""
+    for boxes, crops, way in parts:
+        start, stop = max(boxes.start, run.boxes.start), min(boxes.stop, run.boxes.stop)
+        if start < stop:
+            images = None if run.images is None else run.images[start - run.boxes.start : stop - run.boxes.start]
+            is_whole = (start, stop) == (boxes.start, boxes.stop)
+            its = crops if is_whole else crops.part(slice(start - boxes.start, stop - boxes.start))
+            yield slice(start, stop), replace(its, images=images), way
+
+
+def _copied(made: Site, target: Target, limits: Limits) -> Steps:
     """All elements of what was made to the result, through the arithmetic."""
     steps = Steps(limits)
     steps.copy(made, target.site, target.dst, target.arithmetic)

@@ -13,9 +13,10 @@ from restride.plan.boxes import MAX_TABLE_BYTES
 from restride.plan.conversion import Conversion
 from restride.plan.convert import conversion_kernels
 from restride.plan.copy import plan_copy
+from restride.plan.crop_boxes import Crops, boxes_of
 from restride.plan.crop_pixels import pixel_crop_kernels
-from restride.plan.crops import Crops, boxes_of
 from restride.plan.fill import padding_kernels
+from restride.plan.fixed_crops import fixed_crop_kernels, pixels_of_bytes
 from restride.plan.general import general_kernels
 from restride.plan.invocations import Invocations
 from restride.plan.passes import passes
@@ -38,12 +39,14 @@ __all__ = [
     "convert_kernels",
     "copy_kernels",
     "copy_problems",
+    "fixed_crop_kernels",
     "is_index",
     "is_made_by_elements",
     "is_resampled_by_walks",
     "padding_kernels",
     "passes",
     "pixel_crop_kernels",
+    "pixels_of_bytes",
     "reads_frames",
     "resample_kernels",
     "run_copied",

@@ -20,21 +20,19 @@ from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis
 from restride.plan.boxes import rows_of_groups
 from restride.plan.conversion import Conversion
+from restride.plan.crop_boxes import Crops, dst_span, src_span
 from restride.plan.crops import (
     ALL_FILL,
     MOST,
     MOST_CHANNELS,
     ROWS,
-    Crops,
     Walked,
     Words,
     crop_kernels,
-    dst_span,
     in_order,
     pack_crops,
     pair_offsets,
     ranges_of_pairs,
-    src_span,
     walked_axes,
 )
 from restride.plan.elements import GROUP_SIZE

@@ -7,8 +7,7 @@ of the kernel follow from element types, the number of axes and the channels of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +16,9 @@ from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.plan.axes import Axis, Problem
-from restride.plan.boxes import MAX_COUNT, MAX_TABLE_BYTES, Bound, Span, require_windows, rows_of_groups
+from restride.plan.boxes import MAX_COUNT, MAX_TABLE_BYTES, Bound, require_windows, rows_of_groups
 from restride.plan.conversion import MOST_PAIR_BYTES, Conversion, PairRange
+from restride.plan.crop_boxes import Crops, boxes_of, dst_span, row_words, src_span
 from restride.plan.elements import GROUP_SIZE, work_of
 from restride.plan.parameters import AXIS_ROWS, HEADER_ROWS, Push, constants_for, divisions, word
 from restride.plan.tables import ROW_WORDS
@@ -40,39 +40,6 @@ Words = npt.NDArray[np.uint32]
 
 MakeTable = Callable[[BoxRows, int, npt.NDArray[np.int64]], Words]
 """Makes the words of an axis, of its stride and the offset of each box's image."""
-
-
-@dataclass(frozen=True)
-class Crops:
-    """What becomes of boxes of a source.
-
-    rows, columns: of ``axes`` of the source. images: (boxes,), the index along axis 0 that each box is cut from, where
-    the source is a batch; None: it is one image. fill: an element for each channel, along the last axis not resized.
-    few_taps: rows and columns have 2, or 4, whatever the boxes are; 0: that depends on them.
-    """
-
-    rows: BoxRows
-    columns: BoxRows
-    axes: tuple[int, int]
-    images: npt.NDArray[np.int64] | None
-    fill: npt.NDArray[Any]
-    few_taps: int = 0
-
-    @property
-    def count(self) -> int:
-        """Boxes."""
-        return len(self.rows.first)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the tables."""
-        sides = ((self.rows, self.rows.first.shape), (self.columns, self.columns.first.shape))
-        return sum(4 * boxes * size * _row_words(rows) for rows, (boxes, size) in sides)
-
-    def part(self, boxes: slice) -> Crops:
-        """Some of the boxes."""
-        images = None if self.images is None else self.images[boxes]
-        return replace(self, rows=self.rows.part(boxes), columns=self.columns.part(boxes), images=images)
 
 
 Make = Callable[[TensorDesc, TensorDesc, Crops, Conversion, Limits, int], KernelSpec]
@@ -130,13 +97,6 @@ def crop_kernels(
     yield (make or _crop)(src, dst, crops, conversion, limits, first)
 
 
-def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
-    """The elements of some of the boxes."""
-    strides = desc.strides or ()
-    sizes = (boxes.stop - boxes.start, *desc.sizes[1:])
-    return TensorDesc(desc.dtype, sizes, strides, desc.offset + boxes.start * strides[0])
-
-
 def _fits(src: TensorDesc, dst: TensorDesc, crops: Crops, limits: Limits) -> bool:
     if crops.nbytes > MAX_TABLE_BYTES and crops.count > 1:
         return False
@@ -146,37 +106,6 @@ def _fits(src: TensorDesc, dst: TensorDesc, crops: Crops, limits: Limits) -> boo
             require_windows(nbytes, limits)
             return False
     return dst_span(dst).highest - dst.offset < MAX_COUNT
-
-
-def dst_span(dst: TensorDesc) -> Span:
-    strides = dst.strides or ()
-    reach = sum((size - 1) * stride for size, stride in zip(dst.sizes, strides, strict=True))
-    return Span(dst.offset, dst.offset + reach)
-
-
-def src_span(src: TensorDesc, crops: Crops, limits: Limits) -> Span:
-    """The elements that are bound: all, where a binding covers them, else from the first to the last that is read."""
-    if src.nbytes <= limits.max_buffer_range:
-        return Span(0, src.nbytes // src.dtype.itemsize - 1)
-    strides = src.strides or ()
-    lowest = highest = np.full(crops.count, src.offset)
-    walked = range(1 if crops.images is not None else 0, src.rank)
-    for axis in walked:
-        if axis not in crops.axes:
-            reach = (src.sizes[axis] - 1) * strides[axis]
-            lowest, highest = lowest + min(reach, 0), highest + max(reach, 0)
-    if crops.images is not None:
-        lowest, highest = lowest + crops.images * strides[0], highest + crops.images * strides[0]
-    reads = np.full(crops.count, True)
-    for rows, axis in ((crops.rows, crops.axes[0]), (crops.columns, crops.axes[1])):
-        is_read = ~rows.is_fill & (rows.inside < rows.end)
-        ends = [(rows.first + rows.inside) * strides[axis], (rows.first + rows.end - 1) * strides[axis]]
-        lowest = lowest + np.where(is_read, np.minimum(*ends), 1 << 62).min(axis=1)
-        highest = highest + np.where(is_read, np.maximum(*ends), -(1 << 62)).max(axis=1)
-        reads &= is_read.any(axis=1)
-    if not reads.any():
-        return Span(0, 0)
-    return Span(int(lowest[reads].min()), int(highest[reads].max()))
 
 
 def _crop(
@@ -303,15 +232,10 @@ def pack_crops(walk: list[Walked], crops: Crops, src: TensorDesc, of_columns: Ma
     return np.concatenate([np.array(head, np.uint32), *tables, fill, padding]).tobytes()
 
 
-def _row_words(rows: BoxRows) -> int:
-    """The words of a row: its weights, offset and range in whole fours; without weights two."""
-    return 2 if rows.weights is None else -(-(rows.taps + 2) // ROW_WORDS) * ROW_WORDS
-
-
 def table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
     """The words of an axis. Taps outside are not read, wherever their offsets point."""
     taps = 0 if rows.weights is None else rows.taps
-    words = np.zeros((*rows.first.shape, _row_words(rows)), np.uint32)
+    words = np.zeros((*rows.first.shape, row_words(rows)), np.uint32)
     if rows.weights is not None:
         words[:, :, :taps] = rows.weights.view(np.uint32)
     words[:, :, taps] = rows.first * stride + bases[:, np.newaxis] & 0xFFFFFFFF

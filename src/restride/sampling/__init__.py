@@ -10,6 +10,7 @@ from restride.sampling.coordinates import COORDINATES
 from restride.sampling.filters import NEAREST_RULES
 from restride.sampling.resizing import Resizing, resized_axes, resizing, sampling_of
 from restride.sampling.ruled import Rule, Ruled, RuledRows, Rules, Ruling, Shifts, at_edges, normalized, on_axis
+from restride.sampling.ruled_boxes import RuledSide, ruled_rows_of
 
 __all__ = [
     "COORDINATES",
@@ -25,6 +26,7 @@ __all__ = [
     "Rule",
     "Ruled",
     "RuledRows",
+    "RuledSide",
     "Rules",
     "Ruling",
     "Sampling",
@@ -39,6 +41,7 @@ __all__ = [
     "resized_axes",
     "resizing",
     "rows_of",
+    "ruled_rows_of",
     "sampling_of",
     "steps",
     "word_elsewhere",

@@ -8,7 +8,7 @@ those of 2 -> 3, one element further on: first 1, 1, 1 and weights (1, 0), (1/2,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,8 @@ from restride.sampling.filters import keys, nearest, triangle
 class Side(NamedTuple):
     """One axis of a box.
 
-    start: index of the image that is index 0 of the sampling. at: output index of its index 0. flipped: it is written
-    from its other end, to the same output indices.
+    start: index of the image that is index 0 of the sampling. at: output index of its index 0, negative where the
+    output is a window of it. flipped: it is written from its other end, to the same output indices.
     """
 
     sampling: Sampling
@@ -34,16 +34,18 @@ class BoxRows(NamedTuple):
     """A row for every output index of every box, all of them (boxes, size), and weights (boxes, size, taps).
 
     first: index of the image that tap 0 reads; it may lie outside. inside, end: taps of the image, [inside, end).
-    is_fill: the row reads nothing, and makes what is outside. weights: None where an element is moved as it is. extent:
-    (boxes, 1), indices of the image of each box.
+    is_fill: the row reads nothing, and makes what is outside. weights: f32, or s32 where a library has them so; None
+    where an element is moved as it is. extent: (boxes, 1), indices of the image of each box. is_held: all taps of the
+    row read ``first``; None: of no row.
     """
 
     first: npt.NDArray[np.int64]
     inside: npt.NDArray[np.int64]
     end: npt.NDArray[np.int64]
     is_fill: npt.NDArray[np.bool_]
-    weights: npt.NDArray[np.float32] | None
+    weights: npt.NDArray[Any] | None
     extent: npt.NDArray[np.int64]
+    is_held: npt.NDArray[np.bool_] | None = None
 
     @property
     def taps(self) -> int:
@@ -53,9 +55,9 @@ class BoxRows(NamedTuple):
     def part(self, boxes: slice) -> BoxRows:
         """The rows of some of the boxes."""
         weights = None if self.weights is None else self.weights[boxes]
-        is_fill = self.is_fill[boxes]
+        is_held = None if self.is_held is None else self.is_held[boxes]
         first, inside, end = self.first[boxes], self.inside[boxes], self.end[boxes]
-        return BoxRows(first, inside, end, is_fill, weights, self.extent[boxes])
+        return BoxRows(first, inside, end, self.is_fill[boxes], weights, self.extent[boxes], is_held)
 
     @property
     def span(self) -> tuple[npt.NDArray[np.int64], int]:
@@ -80,7 +82,7 @@ def _clipped(
     first: npt.NDArray[np.int64],
     taps: npt.NDArray[np.int64] | int,
     is_fill: npt.NDArray[np.bool_],
-    weights: npt.NDArray[np.float32] | None,
+    weights: npt.NDArray[Any] | None,
     extent: npt.NDArray[np.int64],
 ) -> BoxRows:
     """Rows of so many taps, of which an image has those that lie in ``extent``."""
@@ -102,10 +104,10 @@ def rows_of(sides: Sequence[Side], size: int, extents: Sequence[int], least: int
     is_fill = np.ones(shape, np.bool_)
     weights = None if moves else np.zeros((*shape, max(least, *(side.sampling.taps for side in sides))), np.float32)
     for box, (sampling, start, at, flipped) in enumerate(sides):
-        index = np.arange(sampling.size)
+        its = slice(max(at, 0), min(at + sampling.size, size))
+        index = np.arange(its.start, its.stop) - at
         if flipped:
-            index = index[::-1]
-        its = slice(at, at + sampling.size)
+            index = sampling.size - 1 - index
         first[box, its] = sampling.first(index) + start
         taps[box] = sampling.taps
         is_fill[box, its] = False

@@ -93,6 +93,7 @@ INTERFACES = {
     "resample_across_fixed": Interface(_LINE, 3, 19, 9),
     "crop_resize": Interface(_LINE, 3, 19, 12),
     "crop_pixels": Interface(_LINE, 3, 19, 12),
+    "crop_resize_fixed": Interface(_LINE, 3, 19, 13),
 }
 """Every module of the contract."""
 

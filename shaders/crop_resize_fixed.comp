@@ -1,0 +1,262 @@
+// Many boxes of images, each resized as libraries resize bytes: sums of integers, see FIXED in taps.glsl, then the conversion.
+//
+// Axes, header and fill are those of crop_resize.comp. Results are words; or bytes, of which the channels of an invocation are one
+// word, whose other bytes are nobody's. TAPS says which rows the tables have:
+//   2: of columns one `uvec4`: both weights, in halves, source offset of the first tap, weight of fill, taps of the image. Of rows
+//      one too: both weights, source offset of either, and in bit n whether the image has tap n. Columns are summed first, and
+//      nothing is left out of these sums; then rows, by the shifts of the dispatch.
+//   0: the first table is summed by these shifts, in whole fours: the weights, then source offset, weight of fill, weight of all,
+//      taps of the image. The second has one tap of weight 1, a pair of words: source offset, and 1 where the image has it.
+// Taps that the image has not are `fill`, and stand behind those it has, with weight 0. A row that makes `fill` and no sum ends
+// with ALL_FILL. Every offset may be read. Weights 3 and 5, of which the image has the second, at offset 0: 5 | 0 << 16, 0, 3, 1.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+
+layout(local_size_x = 128) in;
+
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 1) buffer Dst { uint dst[]; };
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
+layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: fill
+layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs: rows of one tap, scales and zero points
+
+layout(constant_id = 7) const uint CHANNELS = 1;  // of an invocation, 1 to 4
+layout(constant_id = 8) const uint TAPS = 0;
+layout(constant_id = 9) const uint PIXELS = 0;  // of the source, see below
+layout(constant_id = 10) const bool ALL_CHANNELS = false;  // an invocation has all, and pairs differ along them alone
+layout(constant_id = 11) const uint ROWS = 1;  // of an invocation, one below the other: 1 or 4
+layout(constant_id = 12) const bool BACKWARDS = false;  // the first channel is the last byte of a pixel
+
+const uint ANYWHERE = 0;  // the channels of a pixel, `lane_stride` apart
+const uint BYTES = 1;  // they are bytes, side by side
+const uint RUN = 2;  // and so are the pixels of taps of the first table
+const uint WORD = 3;  // they are bytes of one word, from the lowest on
+
+#define SCALES
+#include "dispatch.glsl"
+#include "convert.glsl"
+#include "scales.glsl"
+#include "taps.glsl"
+#include "crops.glsl"
+#include "axes.glsl"
+
+const uint MOST_ROWS = 4;
+
+// The pairs and the fill of all channels, loaded before anything that not all invocations do; see axes.glsl.
+vec2 src_pairs_of[4];
+vec2 dst_pairs_of[4];
+ivec4 fill;
+
+uint old_word(uint word) { return 0u; }  // no sum with the destination
+
+ivec4 fill_of_channels(uint first) {
+    ivec4 found = ivec4(0);
+    for (uint c = 0u; c < CHANNELS; ++c) {
+        found[c] = int(words[fill_at + first + c]);
+    }
+    return found;
+}
+
+void load_channels() {
+    if (ALL_CHANNELS) {
+        fill = fill_of_channels(0u);
+        for (uint c = 0u; c < CHANNELS; ++c) {
+            src_pairs_of[c] = src_pair_at(dispatch.src_pairs + c * dispatch.src_pair_lane);
+            dst_pairs_of[c] = dst_pair_at(dispatch.dst_pairs + c * dispatch.dst_pair_lane);
+        }
+    }
+}
+
+// Four bytes from the middle of one word on; shifts go by 1 to 31, or are left out.
+uint joined(uint low, uint high, uint shift) { return shift == 0u ? low : low >> shift | high << 32u - shift; }
+
+const uint FIRST_BYTE = BACKWARDS ? 8u * (CHANNELS - 1u) : 0u;
+
+// The channels in their order. Backwards, three of them are the bytes 2, 1 and 0.
+ivec4 bytes_of(uint word) {
+    uvec4 further = uvec4(0u, 8u, 16u, 24u);
+    return ivec4(uvec4(word) >> ((BACKWARDS ? FIRST_BYTE - further : further) & 31u) & 0xFFu);
+}
+
+// The channels of the pixel at an offset.
+ivec4 pixel_at(uint offset) {
+    if (PIXELS == WORD) {
+        return bytes_of(src[offset / 4u]);
+    }
+    if (PIXELS == BYTES || PIXELS == RUN) {
+        uint last = (offset + CHANNELS - 1u) / 4u;
+        return bytes_of(joined(src[offset / 4u], src[last], offset % 4u * 8u));
+    }
+    ivec4 pixel = ivec4(0);
+    for (uint c = 0u; c < CHANNELS; ++c) {
+        uint bits = load_src(offset + c * dispatch.lane_stride).x;
+        pixel[c] = SRC_WIDTH == 32u ? int(bits) : int(bits & 0xFFu);
+    }
+    return pixel;
+}
+
+// Pixel n of those whose bytes begin with these words: of three bytes pixel 1 has byte 3 of the first and two of the second.
+ivec4 pixel_of(uint run[4], uint n) {
+    uint first = n * CHANNELS;
+    return bytes_of(joined(run[first / 4u], run[min(first / 4u + 1u, 3u)], first % 4u * 8u));
+}
+
+// Two pixels side by side, of which the image has so many.
+void two_at(uint offset, uint count, out ivec4 one, out ivec4 other) {
+    uint last = (offset + count * CHANNELS - 1u) / 4u;
+    uint word = offset / 4u, shift = offset % 4u * 8u;
+    uint low = src[word], middle = src[min(word + 1u, last)], high = CHANNELS > 2u ? src[min(word + 2u, last)] : 0u;
+    uint run[4] = uint[4](joined(low, middle, shift), joined(middle, high, shift), 0u, 0u);
+    one = pixel_of(run, 0u);
+    other = pixel_of(run, 1u);
+}
+
+int low_half(uint word) { return int(word << 16u) >> 16; }
+
+int high_half(uint word) { return int(word) >> 16; }
+
+// The sum along columns, of the line that begins at an offset.
+ivec4 line_sum(uvec4 column, uint offset) {
+    uint begin = offset + column.y;
+    ivec4 one, other;
+    if (PIXELS == RUN) {
+        two_at(begin, column.w, one, other);
+    } else {
+        one = pixel_at(begin);
+        other = pixel_at(column.w > 1u ? begin + strides.x : begin);
+    }
+    return low_half(column.x) * one + high_half(column.x) * other + int(column.z) * fill;
+}
+
+ivec4 cut(int weight, ivec4 sum) { return weight * (sum >> shift_of(0u)) >> shift_of(1u); }
+
+uint bits_of(int number, uint c) {
+    if (STEPS == 0u && is_integer(DST_TYPE)) {
+        return integer_of_integer(uvec2(uint(number), 0u), S32, DST_TYPE, (ROUNDING & SATURATES) != 0u).x;
+    }
+    vec2 src_pair, dst_pair;
+    if (ALL_CHANNELS) {
+        src_pair = src_pairs_of[c];
+        dst_pair = dst_pairs_of[c];
+    } else {
+        src_pair = src_pair_at(pair_offset.x + c * dispatch.src_pair_lane);
+        dst_pair = dst_pair_at(pair_offset.y + c * dispatch.dst_pair_lane);
+    }
+    return made_of_f32(floatBitsToUint(float(number)), uvec2(0u), src_pair, dst_pair).x;
+}
+
+void write_pixel(uint offset, ivec4 sums, bool is_fill) {
+    uint word = 0u;
+    [[unroll]] for (uint c = 0u; c < CHANNELS; ++c) {
+        int number = is_fill ? fill[c] : number_of_sum(sums[c]);
+        if (DST_TYPE == U8) {
+            word |= uint(number) << 8u * c;
+        } else {
+            dst[offset + c * dispatch.plane_stride] = bits_of(number, c);
+        }
+    }
+    if (DST_TYPE == U8) {
+        dst[offset] = word;
+    }
+}
+
+void write_of_two(uint offset, uint rows) {
+    uvec4 column = parameters[tables.x / 4u + table_row.x];
+    ivec4 all = (low_half(column.x) + high_half(column.x) + int(column.z)) * fill;
+    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+        if (n < ROWS) {
+            uvec4 line = parameters[tables.y / 4u + table_row.y + min(n, rows - 1u)];
+            ivec4 upper = line_sum(column, src_offset + line.y), lower = line_sum(column, src_offset + line.z);
+            upper = (line.w & 1u) != 0u ? upper : all;
+            lower = (line.w & 2u) != 0u ? lower : all;
+            ivec4 its = cut(low_half(line.x), upper) + cut(high_half(line.x), lower);
+            if (n < rows) {
+                write_pixel(offset + n * dispatch.dst_pair_plane, its, column.w == ALL_FILL || line.w == ALL_FILL);
+            }
+        }
+    }
+}
+
+uint offsets[MOST_ROWS];
+uint run_words[MOST_ROWS];  // of RUN: the word that was loaded last
+ivec4 sums[MOST_ROWS];
+
+void add_four(uint four, ivec4 weights, uint count) {
+    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+        if (n < ROWS) {
+            if (PIXELS == RUN) {
+                uint last = (offsets[n] + count * CHANNELS - 1u) / 4u;
+                uint word = offsets[n] / 4u + four * CHANNELS, shift = offsets[n] % 4u * 8u;
+                uint run[4] = uint[4](0u, 0u, 0u, 0u);
+                [[unroll]] for (uint part = 0u; part < 4u; ++part) {
+                    if (part < CHANNELS) {
+                        uint next = src[min(word + part + 1u, last)];
+                        run[part] = joined(run_words[n], next, shift);
+                        run_words[n] = next;
+                    }
+                }
+                [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
+                    sums[n] += weights[tap] * pixel_of(run, tap);
+                }
+            } else {
+                [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
+                    sums[n] += weights[tap] * pixel_at(offsets[n] + min(4u * four + tap, count - 1u) * strides.x);
+                }
+            }
+        }
+    }
+}
+
+void write_of_many(uint offset, uint rows) {
+    uint fours = (taps.x + 3u) / 4u;
+    uint at = tables.x / 4u + table_row.x * (fours + 1u);
+    uvec4 column = parameters[at + fours];
+    uint count = column.w == ALL_FILL ? 1u : column.w;
+    uint states[MOST_ROWS];
+    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+        if (n < ROWS) {
+            uvec2 line = pairs[tables.y / 2u + table_row.y + min(n, rows - 1u)];
+            offsets[n] = src_offset + column.x + line.x;
+            states[n] = line.y;
+            sums[n] = int(column.y) * fill;
+            run_words[n] = PIXELS == RUN ? src[offsets[n] / 4u] : 0u;
+        }
+    }
+    [[dont_unroll]] for (uint four = 0u; four < fours; ++four) {
+        add_four(four, ivec4(parameters[at + four]), count);
+    }
+    [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
+        if (n < ROWS) {
+            if (n < rows) {
+                ivec4 its = states[n] == 0u ? int(column.z) * fill : sums[n];
+                write_pixel(offset + n * dispatch.dst_pair_plane, its, column.w == ALL_FILL || states[n] == ALL_FILL);
+            }
+        }
+    }
+}
+
+// Where the index of a piece lies in the destination.
+uint visit_index(uint index) {
+    uint dst_offset = dispatch.dst_base;
+    FOR_COORDINATES_OF_INDEX
+    return dst_offset;
+}
+
+void main() {
+    load_axes();
+    load_header();
+    load_channels();
+    uint piece = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    begin_element();
+    uint offset = visit_index(min(piece, dispatch.pieces - 1u));
+    if (!ALL_CHANNELS) {
+        fill = fill_of_channels(channel_and_row & 0xFFFFu);
+    }
+    uint rows = min(ROWS, dispatch.src_pair_plane - (channel_and_row >> 16));
+    if (TAPS == 2u) {
+        write_of_two(offset, rows);
+    } else {
+        write_of_many(offset, rows);
+    }
+}
