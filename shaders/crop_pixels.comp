@@ -82,18 +82,18 @@ uint low, middle;
 
 // Bytes of two pixels side by side, of the one and of the other. No word is read that has none of them. Places of words are
 // selections (selected.glsl): llvmpipe computes them for all lanes at once, which is 5% of all the time here.
-uvec2 pixels_at(uint offset, bool is_first) {
+uvec2 pixels_at(uint offset) {
     uint before = low_word;
     uint behind = middle_word;
     uint last = (offset + 2u * CHANNELS - 1u) / 4u;
     low_word = offset / 4u;
     middle_word = min(low_word + 1u, last);
-    if (!is_first && low_word == behind) {
+    if (low_word == behind) {
         low = middle;
-    } else if (is_first || low_word != before) {
+    } else if (low_word != before) {
         low = src[selected(low_word, offset)];
     }
-    if (is_first || middle_word != behind) {
+    if (middle_word != behind) {
         middle = src[selected(middle_word, offset)];
     }
     uint high = 0u;
@@ -114,8 +114,10 @@ struct Line {
 
 Line line_at(uint offset, bool has_row) {
     Line line;
+    low_word = 0xFFFFFFFFu;  // none yet; a first column as a case of its own goes wrong on SwiftShader
+    middle_word = 0xFFFFFFFFu;
     [[unroll]] for (uint x = 0u; x < COLUMNS; ++x) {
-        uvec2 pixels = pixels_at(offset + offset_x[x], x == 0u);
+        uvec2 pixels = pixels_at(offset + offset_x[x]);
         pixels.x = has_row && (has_x[x] & HAS_FIRST) != 0u ? pixels.x : fill_bytes;
         pixels.y = has_row && (has_x[x] & HAS_SECOND) != 0u ? pixels.y : fill_bytes;
         [[unroll]] for (uint c = 0u; c < MOST_CHANNELS; ++c) {
