@@ -119,12 +119,13 @@ int high_half(uint word) { return int(word) >> 16; }
 // The sum along columns, of the line that begins at an offset.
 ivec4 line_sum(uvec4 column, uint offset) {
     uint begin = offset + column.y;
+    bool has_both = column.w == 2u;
     ivec4 one, other;
     if (PIXELS == RUN) {
-        two_at(begin, column.w, one, other);
+        two_at(begin, has_both ? 2u : 1u, one, other);
     } else {
         one = pixel_at(begin);
-        other = pixel_at(column.w > 1u ? begin + strides.x : begin);
+        other = pixel_at(has_both ? begin + strides.x : begin);
     }
     return low_half(column.x) * one + high_half(column.x) * other + int(column.z) * fill;
 }
@@ -248,8 +249,11 @@ void main() {
     load_header();
     load_channels();
     uint piece = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    if (piece >= dispatch.pieces) {
+        return;
+    }
     begin_element();
-    uint offset = visit_index(min(piece, dispatch.pieces - 1u));
+    uint offset = visit_index(piece);
     if (!ALL_CHANNELS) {
         fill = fill_of_channels(channel_and_row & 0xFFFFu);
     }

@@ -9,7 +9,10 @@ from test_crop_resize import random_boxes, random_image
 
 import restride as rs
 from restride.crops import passes
+from restride.crops.run import NO_CHOICE, Asked, _planned
+from restride.crops.source import Form, Layouts
 from restride.dtypes import as_dtype
+from restride.kernel import Limits
 from restride.profiles import LIBRARIES
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan import VulkanRuntime
@@ -198,3 +201,52 @@ def test_the_middle_of_an_image_is_a_window_of_all_of_it(vulkan_device, like, mo
         whole = rs.resample(rs.asarray(image, device=vulkan_device), sizes, axes=(0, 1), **sampling).numpy()
         right = whole[begins[0] : begins[0] + 20, begins[1] : begins[1] + 24]
         np.testing.assert_array_equal(made.numpy(), right)
+
+
+@pytest.mark.parametrize(("like", "mode"), [("opencv", "linear"), ("pillow", "bilinear"), ("pillow", "bicubic")])
+def test_columns_that_share_bytes_with_channels(vulkan_device, like, mode):
+    """A window that slides along a row: pixel 1 is bytes 1 to 3 of the row, pixel 0 bytes 0 to 2."""
+    rows = np.random.default_rng(7).integers(0, 256, (4, 8), np.uint8)
+    sliding = rs.TensorDesc("u8", (4, 4, 3), (8, 1, 1))
+    x = rs.from_buffer(rows.tobytes(), sliding, vulkan_device)
+    packed = rs.asarray(np.lib.stride_tricks.sliding_window_view(rows, 3, axis=1)[:, :4].copy(), device=vulkan_device)
+    for sizes in ((3, 6), (2, 2)):
+        made, right = (
+            rs.crop_resize(each, [(0, 0, 4, 4)], sizes, axes=(0, 1), like=like, mode=mode) for each in (x, packed)
+        )
+        np.testing.assert_array_equal(made.numpy(), right.numpy())
+
+
+@pytest.mark.parametrize("like", [None, "opencv"])
+@pytest.mark.parametrize(
+    ("box", "place"),
+    [
+        ((1900, 0, 1950, 100), (4, 0, 12, 16)),
+        ((1999, 0, 2010, 100), None),
+        ((1000, 0, 1001, 100), None),
+        ((2005, 3, 2030, 90), None),
+        ((-30, -20, -5, 9), None),
+    ],
+)
+def test_all_that_is_read_is_bound(like, box, place):
+    """Of an image larger than a binding: the lowest and the highest offset of the tables, and two pixels there."""
+    channels, narrow = 3, Limits(max_buffer_range=1 << 17)
+    desc = rs.TensorDesc("u8", (2000, 100, channels))
+    source = Layouts((desc,), Form(desc, (0, 1), 0), is_list=False)
+    choice = {**NO_CHOICE, "mode": "linear"}
+    asked = Asked((0, 1), like=like, choice=choice, dtype="f32", places=None if place is None else [place])
+    planned = _planned(source, [box], (16, 16), asked, None, narrow)
+    ((_, steps),) = planned.starts
+    kernels = [kernel for step in steps.steps for kernel in step.kernels()]
+    (kernel,) = kernels
+    assert kernel.shader == ("crop_pixels" if like is None else "crop_resize_fixed")
+    words = np.frombuffer(kernel.parameters, np.int32)
+    columns, rows = (words[begin : begin + 4 * 16].reshape(-1, 4) for begin in words[[4, 6]])
+    if like is None:
+        of_columns, of_rows = columns[:, 2], np.concatenate([rows[:, 2], rows[:, 2] + words[7]])
+    else:
+        of_columns, of_rows = columns[:, 1], rows[:, 1:3]
+    base = int(np.array(kernel.push[0], np.uint32).astype(np.int32))
+    two = 2 if like is None or (columns[:, 3] == 2).any() else 1
+    assert base + int(of_columns.min()) + int(of_rows.min()) >= 0
+    assert base + int(of_columns.max()) + int(of_rows.max()) + two * channels <= kernel.bindings[0].nbytes

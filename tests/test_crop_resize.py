@@ -398,3 +398,22 @@ def test_modes_are_checked_with_and_without_boxes(vulkan_device, mode, boxes):
     x = rs.asarray(np.ones((8, 9), np.float32), device=vulkan_device)
     with pytest.raises(rs.UnsupportedError, match=r"is not one of 'nearest', .* for f32\[8,9\]"):
         rs.crop_resize(x, boxes, (4, 4), mode=mode)
+
+
+def test_a_box_too_large_is_refused_before_the_others_are_made(vulkan_device):
+    narrow = rs.Device.over(
+        VulkanRuntime(choose(list_devices(), vulkan_device.info.index), timeout=30, max_buffer_range=1 << 14)
+    )
+    with narrow:
+        images = [rs.asarray(np.ones(sizes, np.uint8), device=narrow) for sizes in ((4, 4), (200, 200))]
+        out = rs.asarray(np.full((2, 160, 2), 99, np.uint8), device=narrow)
+        with pytest.raises(rs.UnsupportedError, match="one box reads or makes more than the 16384 bytes"):
+            rs.crop_resize(images, [(0, 0, 4, 4), (0, 0, 200, 200)], (160, 2), out=out)
+        assert (out.numpy() == 99).all()
+
+
+def test_no_boxes_are_no_other_case(vulkan_device):
+    x = rs.asarray(np.arange(64, dtype=np.int32).reshape(8, 8), device=vulkan_device)
+    for boxes in ([(0, 0, 8, 8)], np.zeros((0, 4), np.int64)):
+        made = rs.crop_resize(x, boxes, (4, 4), mode="bilinear", like="pillow")
+        assert (made.dtype, made.sizes) == ("s32", (len(boxes), 4, 4))

@@ -52,9 +52,10 @@ class Step:
 
     def kernels(self) -> Iterable[KernelSpec]:
         """The kernels, kept from the first time on where they are small, else made again."""
+        make = self._make  # first: another thread may set both
         if self.kept is not None:
             return self.kept
-        made = self._make()
+        made = make()
         if isinstance(made, tuple) and sum(len(kernel.parameters) for kernel in made) <= self._most:
             self.kept, self._make = made, tuple
         return made

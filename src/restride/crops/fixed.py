@@ -11,7 +11,7 @@ from restride.crops import passes
 from restride.crops.ruled import Way
 from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
-from restride.plan import Conversion, Crops, boxes_of, fixed_crop_kernels, pixels_of_bytes
+from restride.plan import Conversion, Crops, boxes_of, fixed_crop_kernels, pixels_of_bytes, require_boxes
 from restride.sampling import Shifts, ones
 from restride.steps import Site, Steps
 
@@ -59,4 +59,5 @@ def add_fixed(steps: Steps, src: Site, dst: Site, crops: Crops, way: Way, done: 
 
 def _add(steps: Steps, src: Site, dst: Site, crops: Crops, done: Arithmetic, first: int) -> None:
     conversion = Conversion(src.desc.dtype, dst.desc.dtype, done)
+    require_boxes(src.desc, dst.desc, crops, conversion, steps.limits)
     steps.add(src, dst, lambda: tuple(fixed_crop_kernels(src.desc, dst.desc, crops, conversion, steps.limits, first)))

@@ -15,7 +15,7 @@ from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.crops.boxes import roi_of
 from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
-from restride.plan import Conversion, Crops, boxes_of, pixel_crop_kernels
+from restride.plan import Conversion, Crops, boxes_of, pixel_crop_kernels, require_boxes
 from restride.sampling import (
     BoxRows,
     Choice,
@@ -171,6 +171,7 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, done: Arithmetic
 
 def _add(steps: Steps, src: Site, dst: Site, crops: Crops, done: Arithmetic, first: int) -> None:
     conversion = Conversion(src.desc.dtype, dst.desc.dtype, done)
+    require_boxes(src.desc, dst.desc, crops, conversion, steps.limits)
     steps.add(src, dst, lambda: tuple(pixel_crop_kernels(src.desc, dst.desc, crops, conversion, steps.limits, first)))
 
 

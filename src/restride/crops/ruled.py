@@ -48,7 +48,7 @@ class RuledBoxes(NamedTuple):
             its = slice(part[0], part[-1] + 1)
             rows, columns = (self._rows(axis, way, its, cut, extents, sizes[axis]) for axis in (0, 1))
             is_fused = way.shifts is not None and max(rows.taps, columns.taps) <= 2 and not way.rounds
-            yield its, Crops(rows, columns, axes, None, fill, 2 * is_fused, way.shifts), way
+            yield its, Crops(rows, columns, axes, None, fill, 2 if is_fused else 0, way.shifts), way
 
     def _rows(self, axis: int, way: Way, boxes: slice, cut: Cut, extents: list[tuple[int, int]], size: int) -> BoxRows:
         starts, places, flips = cut.edges[boxes, axis], cut.places[boxes, axis], cut.flipped[boxes, axis]

@@ -38,7 +38,6 @@ from restride.tensor import Tensor, empty
 CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32", "u32"))
 """Element types that can be interpolated: f32 has their numbers, so that a box of the result's sizes stays as it is."""
 
-
 _MOST_PLANNED = 16
 """Calls whose plans are found again; boxes are mostly others at every call."""
 
@@ -49,6 +48,7 @@ _recent: Recent[_Planned] = Recent(_MOST_PLANNED)
 
 
 NO_CHOICE: dict[str, Any] = dict.fromkeys(("mode", "coordinates", "nearest", "cubic_a", "antialias", "exclude_outside"))
+"""Arguments of a resampling that nobody gave."""
 
 _NUMBERS: dict[str, Any] = {
     **dict.fromkeys(("src_scale", "src_zero_point", "dst_scale", "dst_zero_point", "post_ops")),
@@ -140,7 +140,7 @@ def _planned(source: Layouts, boxes: Any, sizes: Any, asked: Asked, out: Given |
     choice, rules = _choice(asked, cut, form.desc)
     fill = read_fill(asked.fill, form.desc, form.channels)
     ruled = None if rules is None else ruled_boxes(cut, form, rules, is_moved=choice.mode == "nearest")
-    made_type = _made_type(form.desc, choice, None if ruled is None else rules)
+    made_type = _made_type(form.desc, choice, None if ruled is None and count else rules)
     made = TensorDesc(made_type, form.result_sizes(count, size))
     its_target = {
         "form": form.resized(size),

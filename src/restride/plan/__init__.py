@@ -15,6 +15,7 @@ from restride.plan.convert import conversion_kernels
 from restride.plan.copy import plan_copy
 from restride.plan.crop_boxes import Crops, boxes_of
 from restride.plan.crop_pixels import pixel_crop_kernels
+from restride.plan.crops import require_boxes
 from restride.plan.fill import padding_kernels
 from restride.plan.fixed_crops import fixed_crop_kernels, pixels_of_bytes
 from restride.plan.general import general_kernels
@@ -48,6 +49,7 @@ __all__ = [
     "pixel_crop_kernels",
     "pixels_of_bytes",
     "reads_frames",
+    "require_boxes",
     "resample_kernels",
     "run_copied",
     "taps_fit",

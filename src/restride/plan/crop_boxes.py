@@ -69,7 +69,11 @@ def dst_span(dst: TensorDesc) -> Span:
 
 
 def src_span(src: TensorDesc, crops: Crops, limits: Limits) -> Span:
-    """The elements that are bound: all, where a binding covers them, else from the first to the last that is read."""
+    """The elements that are bound: all, where a binding covers them, else from the first to the last that is read.
+
+    Kernels read two neighbours at least, those of the image that are nearest, for rows of fill and of outside too: of
+    taps 9 and 10 of an axis of 8 these are 6 and 7.
+    """
     if src.nbytes <= limits.max_buffer_range:
         return Span(0, src.nbytes // src.dtype.itemsize - 1)
     strides = src.strides or ()
@@ -81,13 +85,9 @@ def src_span(src: TensorDesc, crops: Crops, limits: Limits) -> Span:
             lowest, highest = lowest + min(reach, 0), highest + max(reach, 0)
     if crops.images is not None:
         lowest, highest = lowest + crops.images * strides[0], highest + crops.images * strides[0]
-    reads = np.full(crops.count, True)
     for rows, axis in ((crops.rows, crops.axes[0]), (crops.columns, crops.axes[1])):
-        is_read = ~rows.is_fill & (rows.inside < rows.end)
-        ends = [(rows.first + rows.inside) * strides[axis], (rows.first + rows.end - 1) * strides[axis]]
-        lowest = lowest + np.where(is_read, np.minimum(*ends), 1 << 62).min(axis=1)
-        highest = highest + np.where(is_read, np.maximum(*ends), -(1 << 62)).max(axis=1)
-        reads &= is_read.any(axis=1)
-    if not reads.any():
-        return Span(0, 0)
-    return Span(int(lowest[reads].min()), int(highest[reads].max()))
+        near = np.clip(rows.first, 0, np.maximum(rows.extent - 2, 0))
+        far = np.minimum(np.maximum(near + 1, rows.first + rows.taps - 1), rows.extent - 1)
+        ends = near.min(axis=1) * strides[axis], far.max(axis=1) * strides[axis]
+        lowest, highest = lowest + np.minimum(*ends), highest + np.maximum(*ends)
+    return Span(int(lowest.min()), int(highest.max()))

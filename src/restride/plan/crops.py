@@ -34,7 +34,7 @@ MOST = 1 << 16
 """Rows of a box, and channels, that have 16 bits each."""
 
 ALL_FILL = 0xFFFFFFFF
-"""The last word of a row that makes fill (``ALL_FILL`` in shaders/crop_resize.comp)."""
+"""The last word of a row that makes fill (``ALL_FILL`` in shaders/include/crops.glsl)."""
 
 Words = npt.NDArray[np.uint32]
 
@@ -83,18 +83,37 @@ def crop_kernels(
     Raises:
         UnsupportedError: one box reads or makes more than a binding covers.
     """
+    for its_dst, its, start in _parts(src, dst, crops, limits, first):
+        yield (make or _crop)(src, its_dst, its, conversion, limits, start)
+
+
+def require_boxes(src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits) -> None:
+    """Refuse what no number of dispatches does, before there is one.
+
+    Raises:
+        UnsupportedError: one box reads or makes more than a binding covers; or too many channels or scales.
+    """
+    if crops.fill.size >= MOST:
+        raise UnsupportedError(f"an image has {crops.fill.size} channels, more than {MOST - 1}: {src}")
+    ranges_of_pairs(conversion, dst)
+    for _ in _parts(src, dst, crops, limits, 0):
+        pass
+
+
+def _parts(
+    src: TensorDesc, dst: TensorDesc, crops: Crops, limits: Limits, first: int
+) -> Iterator[tuple[TensorDesc, Crops, int]]:
+    """The boxes, as many together as a dispatch makes, and the number of the first of them."""
     count = crops.count
-    if not _fits(src, dst, crops, limits):
-        if count == 1:
-            raise UnsupportedError(
-                f"one box reads or makes more than the {limits.max_buffer_range} bytes of a binding: {src} to {dst}"
-            )
-        for part in (slice(0, count // 2), slice(count // 2, count)):
-            yield from crop_kernels(
-                src, boxes_of(dst, part), crops.part(part), conversion, limits, first + part.start, make
-            )
+    if _fits(src, dst, crops, limits):
+        yield dst, crops, first
         return
-    yield (make or _crop)(src, dst, crops, conversion, limits, first)
+    if count == 1:
+        raise UnsupportedError(
+            f"one box reads or makes more than the {limits.max_buffer_range} bytes of a binding: {src} to {dst}"
+        )
+    for part in (slice(0, count // 2), slice(count // 2, count)):
+        yield from _parts(src, boxes_of(dst, part), crops.part(part), limits, first + part.start)
 
 
 def _fits(src: TensorDesc, dst: TensorDesc, crops: Crops, limits: Limits) -> bool:
@@ -182,8 +201,6 @@ def walked_axes(
             channel = place
             axes.append(Walked(dst.sizes[place], src_strides[axis], dst_strides[place], pairs=its_pairs))
     if channel is not None:
-        if axes[channel].size >= MOST:
-            raise UnsupportedError(f"an image has {axes[channel].size} channels, more than {MOST - 1}: {src}")
         axes[channel] = axes[channel]._replace(channel=1)
     return axes, channel
 

@@ -86,7 +86,8 @@ def _crop(
     made = _in_words(dst)
     axes, channel = walked_axes(src, made, crops, conversion)
     lane = Walked(1, 0, 0) if channel is None else axes[channel]
-    pixels = _pixels(src, crops, lane, is_packed=dst.dtype.itemsize == 1)
+    strides = [stride for place, stride in enumerate(src.strides or ()) if place + dst.rank - src.rank != channel]
+    pixels = _pixels(src, crops, lane, strides, is_packed=dst.dtype.itemsize == 1)
     if channel is not None:
         axes[channel] = lane.by(pixels.channels)
     place_of_rows = crops.axes[0] + dst.rank - src.rank
@@ -136,20 +137,22 @@ def _in_words(dst: TensorDesc) -> TensorDesc:
     return TensorDesc("u32", dst.sizes, [stride // 4 for stride in dst.strides or ()], dst.offset // 4)
 
 
-def _pixels(src: TensorDesc, crops: Crops, lane: Walked, *, is_packed: bool) -> _Pixels:
-    """How an invocation reads channels, ``lane``, of which pixels of bytes have all in a word, or one."""
+def _pixels(src: TensorDesc, crops: Crops, lane: Walked, others: list[int], *, is_packed: bool) -> _Pixels:
+    """How an invocation reads channels, ``lane``, of which pixels of bytes have all in a word, or one.
+
+    others: the strides of the other axes of ``src``.
+    """
     channels = next(n for n in range(MOST_CHANNELS, 0, -1) if lane.size % n == 0)
     if is_packed and lane.size > MOST_CHANNELS:
         channels = 1
     if src.dtype.itemsize != 1 or (channels > 1 and abs(lane.src) != 1):
         return _Pixels(ANYWHERE, channels)
     backwards = channels > 1 and lane.src < 0
-    strides = src.strides or ()
     lowest = src.offset - backwards * (channels - 1)
-    others = [stride for stride in strides if abs(stride) != 1 or channels == 1]
     if lane.size == channels and not any(number % 4 for number in (lowest, *others)):
         return _Pixels(WORD, channels, backwards)
-    return _Pixels(RUN if strides[crops.axes[1]] == channels else BYTES, channels, backwards)
+    is_run = (src.strides or ())[crops.axes[1]] == channels
+    return _Pixels(RUN if is_run else BYTES, channels, backwards)
 
 
 def _of_image(rows: BoxRows, index: npt.NDArray[np.int64], stride: int, bases: npt.NDArray[np.int64]) -> Words:

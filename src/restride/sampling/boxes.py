@@ -108,7 +108,9 @@ def rows_of(sides: Sequence[Side], size: int, extents: Sequence[int], least: int
         index = np.arange(its.start, its.stop) - at
         if flipped:
             index = sampling.size - 1 - index
-        first[box, its] = sampling.first(index) + start
+        its_first = sampling.first(index) + start
+        first[box] = its_first[0]  # rows of fill too read near the others
+        first[box, its] = its_first
         taps[box] = sampling.taps
         is_fill[box, its] = False
         if sampling.extrapolates:

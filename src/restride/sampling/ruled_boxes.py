@@ -47,6 +47,7 @@ def ruled_rows_of(
         if ruled.is_held:
             is_held[box, its] = (its_index == 0) | (its_index == ruled.source_size)
             its_index = np.clip(its_index - 1, 0, ruled.source_size - 1)
+        first[box] = its_index[0] + start  # rows of fill too read near the others
         first[box, its] = its_index + start
         if made is not None and weights is not None:
             made[box, its, : weights.shape[1]] = weights[order][part]
