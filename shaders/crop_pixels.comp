@@ -177,10 +177,9 @@ void write_lines(uint dst_offset) {
         keeps = has_both;
         [[dont_unroll]] while (true) {
             bool is_second = missing < 2u;
-            Line line = line_at(is_second ? second : first, (its.w & (is_second ? HAS_SECOND : HAS_FIRST)) != 0u);
             if (missing != 0u) {
                 upper = lower;
-                lower = line;
+                lower = line_at(is_second ? second : first, (its.w & (is_second ? HAS_SECOND : HAS_FIRST)) != 0u);
             }
             if (missing < 2u) {
                 break;
