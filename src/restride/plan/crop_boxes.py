@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from restride.desc import TensorDesc
 from restride.kernel import Limits
 from restride.plan.boxes import Span
+from restride.plan.conversion import Conversion
 from restride.plan.tables import ROW_WORDS
 from restride.sampling import BoxRows, Shifts
 
@@ -48,6 +49,17 @@ class Crops:
         """Some of the boxes."""
         images = None if self.images is None else self.images[boxes]
         return replace(self, rows=self.rows.part(boxes), columns=self.columns.part(boxes), images=images)
+
+
+class Part(NamedTuple):
+    """Boxes that one dispatch makes. first: the box that is index 0 of the scales."""
+
+    src: TensorDesc
+    dst: TensorDesc
+    crops: Crops
+    conversion: Conversion
+    limits: Limits
+    first: int
 
 
 def row_words(rows: BoxRows) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -17,26 +16,21 @@ import numpy.typing as npt
 
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Axis
-from restride.plan.boxes import rows_of_groups
 from restride.plan.conversion import Conversion
-from restride.plan.crop_boxes import Crops, dst_span, src_span
+from restride.plan.crop_boxes import Crops, Part, dst_span, src_span
 from restride.plan.crops import (
     ALL_FILL,
-    MOST,
     MOST_CHANNELS,
-    ROWS,
+    Walk,
     Walked,
     Words,
+    by_rows,
     crop_kernels,
     in_order,
-    pack_crops,
-    pair_offsets,
-    ranges_of_pairs,
+    kernel_of,
     walked_axes,
 )
-from restride.plan.elements import GROUP_SIZE
-from restride.plan.parameters import Push, constants_for, word
+from restride.plan.parameters import Push, word
 from restride.plan.tables import ROW_WORDS
 from restride.sampling import BoxRows
 
@@ -97,15 +91,8 @@ def _place_of_columns(src: TensorDesc, dst: TensorDesc, crops: Crops) -> int:
     return crops.axes[1] + dst.rank - src.rank
 
 
-def _crop(
-    pixels: _Pixels,
-    src: TensorDesc,
-    dst: TensorDesc,
-    crops: Crops,
-    conversion: Conversion,
-    limits: Limits,
-    first: int,
-) -> KernelSpec:
+def _crop(pixels: _Pixels, part: Part) -> KernelSpec:
+    src, dst, crops, conversion, limits, _ = part
     itemsize = dst.dtype.itemsize
     axes, channel = walked_axes(src, dst, crops, conversion)
     lane = Walked(1, 0, 0)
@@ -117,39 +104,16 @@ def _crop(
     axes[0] = axes[0]._replace(steps=(COLUMNS * axes[place].size, axes[0].steps[1]))
     place_of_rows = crops.axes[0] + dst.rank - src.rank
     row = axes[place_of_rows]
-    rows = ROWS if row.size < MOST and not any(row.pairs) else 1
+    rows = by_rows(row)
     axes[place_of_rows] = row.by(rows)
-    walk = in_order(axes)
+    walk = Walk(in_order(axes), lane, row)
     src_window = src_span(src, crops, limits).window(src.dtype.itemsize, limits)
     dst_window = dst_span(dst).window(itemsize, limits, writes=True)
-    parameters, starts = conversion.with_pairs(
-        pack_crops(walk, crops, src, _columns, _rows), ranges_of_pairs(conversion, dst)
-    )
-    pieces = prod(axis.size for axis in walk)
-    push = conversion.push(
-        Push(word(src.offset - src_window.offset), dst.offset - dst_window.offset // itemsize, pieces),
-        starts,
-        pair_offsets(conversion, first),
-    )
-    has_all = not any(any(axis.pairs) or axis.channel for axis in walk if axis.size > 1)
+    push = Push(word(src.offset - src_window.offset), dst.offset - dst_window.offset // itemsize, walk.pieces)
+    has_all = not any(any(axis.pairs) or axis.channel for axis in walk.axes if axis.size > 1)
     known = (2, pixels.channels, int(pixels.by_pixels), int(pixels.is_aligned), int(has_all), rows)
-    return KernelSpec(
-        shader="crop_pixels",
-        constants=constants_for(
-            [Axis(axis.size, axis.src, axis.dst) for axis in walk],
-            (8 * itemsize, 0, *conversion.constants, *known),
-        ),
-        push=push._replace(
-            plane_stride=lane.dst,
-            src_pair_lane=word(lane.pairs[0]),
-            dst_pair_lane=word(lane.pairs[1]),
-            src_pair_plane=row.size,
-            dst_pair_plane=row.dst,
-        ),
-        parameters=parameters,
-        groups=rows_of_groups(-(-pieces // GROUP_SIZE), limits),
-        bindings=(src_window, dst_window),
-    )
+    windows, constants = (src_window, dst_window), (8 * itemsize, 0)
+    return kernel_of("crop_pixels", part, walk, (_columns, _rows), push, windows, constants, known)
 
 
 def _rows(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:

@@ -7,6 +7,7 @@ of the kernel follow from element types, the number of axes and the channels of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +15,11 @@ import numpy.typing as npt
 
 from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
-from restride.kernel import KernelSpec, Limits
+from restride.kernel import Binding, KernelSpec, Limits
 from restride.plan.axes import Axis, Problem
 from restride.plan.boxes import MAX_COUNT, MAX_TABLE_BYTES, Bound, require_windows, rows_of_groups
 from restride.plan.conversion import MOST_PAIR_BYTES, Conversion, PairRange
-from restride.plan.crop_boxes import Crops, boxes_of, dst_span, row_words, src_span
+from restride.plan.crop_boxes import Crops, Part, boxes_of, dst_span, row_words, src_span
 from restride.plan.elements import GROUP_SIZE, work_of
 from restride.plan.parameters import AXIS_ROWS, HEADER_ROWS, Push, constants_for, divisions, word
 from restride.plan.tables import ROW_WORDS
@@ -42,7 +43,7 @@ MakeTable = Callable[[BoxRows, int, npt.NDArray[np.int64]], Words]
 """Makes the words of an axis, of its stride and the offset of each box's image."""
 
 
-Make = Callable[[TensorDesc, TensorDesc, Crops, Conversion, Limits, int], KernelSpec]
+Make = Callable[[Part], KernelSpec]
 """Makes one dispatch."""
 
 
@@ -83,8 +84,8 @@ def crop_kernels(
     Raises:
         UnsupportedError: one box reads or makes more than a binding covers.
     """
-    for its_dst, its, start in _parts(src, dst, crops, limits, first):
-        yield (make or _crop)(src, its_dst, its, conversion, limits, start)
+    for part in _parts(Part(src, dst, crops, conversion, limits, first)):
+        yield (make or _crop)(part)
 
 
 def require_boxes(src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits) -> None:
@@ -96,24 +97,24 @@ def require_boxes(src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Co
     if crops.fill.size >= MOST:
         raise UnsupportedError(f"an image has {crops.fill.size} channels, more than {MOST - 1}: {src}")
     ranges_of_pairs(conversion, dst)
-    for _ in _parts(src, dst, crops, limits, 0):
+    for _ in _parts(Part(src, dst, crops, conversion, limits, 0)):
         pass
 
 
-def _parts(
-    src: TensorDesc, dst: TensorDesc, crops: Crops, limits: Limits, first: int
-) -> Iterator[tuple[TensorDesc, Crops, int]]:
-    """The boxes, as many together as a dispatch makes, and the number of the first of them."""
-    count = crops.count
+def _parts(whole: Part) -> Iterator[Part]:
+    """The boxes, as many together as a dispatch makes."""
+    src, dst, crops, _, limits, first = whole
     if _fits(src, dst, crops, limits):
-        yield dst, crops, first
+        yield whole
         return
-    if count == 1:
+    if crops.count == 1:
         raise UnsupportedError(
             f"one box reads or makes more than the {limits.max_buffer_range} bytes of a binding: {src} to {dst}"
         )
-    for part in (slice(0, count // 2), slice(count // 2, count)):
-        yield from _parts(src, boxes_of(dst, part), crops.part(part), limits, first + part.start)
+    half = crops.count // 2
+    for boxes in (slice(0, half), slice(half, crops.count)):
+        its = whole._replace(dst=boxes_of(dst, boxes), crops=crops.part(boxes), first=first + boxes.start)
+        yield from _parts(its)
 
 
 def _fits(src: TensorDesc, dst: TensorDesc, crops: Crops, limits: Limits) -> bool:
@@ -127,9 +128,63 @@ def _fits(src: TensorDesc, dst: TensorDesc, crops: Crops, limits: Limits) -> boo
     return dst_span(dst).highest - dst.offset < MAX_COUNT
 
 
-def _crop(
-    src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
+class Walk(NamedTuple):
+    """What a dispatch walks.
+
+    axes: by steps of an invocation, in order. lane: a step from channel to channel of an invocation. row: the rows of a
+    box, one by one.
+    """
+
+    axes: list[Walked]
+    lane: Walked
+    row: Walked
+
+    @property
+    def pieces(self) -> int:
+        """What all invocations make, each one of them."""
+        return prod(axis.size for axis in self.axes)
+
+
+def by_rows(row: Walked) -> int:
+    """How many rows an invocation makes, of elements that are words."""
+    return ROWS if row.size < MOST and not any(row.pairs) else 1
+
+
+def kernel_of(
+    shader: str,
+    part: Part,
+    walk: Walk,
+    tables: tuple[MakeTable, MakeTable],
+    push: Push,
+    bindings: tuple[Binding, ...],
+    constants: tuple[int, int],
+    known: tuple[int, ...],
 ) -> KernelSpec:
+    """The dispatch of a walk. tables: of columns and of rows. constants: 0 and 1; ``known`` begins with 6."""
+    conversion = part.conversion
+    packed = pack_crops(walk.axes, part.crops, part.src, *tables)
+    parameters, starts = conversion.with_pairs(packed, ranges_of_pairs(conversion, part.dst))
+    scaled = conversion.push(push, starts, _pair_offsets(conversion, part.first), part.crops.shifts)
+    return KernelSpec(
+        shader=shader,
+        constants=constants_for(
+            [Axis(axis.size, axis.src, axis.dst) for axis in walk.axes], (*constants, *conversion.constants, *known)
+        ),
+        push=scaled._replace(
+            plane_stride=walk.lane.dst,
+            src_pair_lane=word(walk.lane.pairs[0]),
+            dst_pair_lane=word(walk.lane.pairs[1]),
+            src_pair_plane=walk.row.size,
+            dst_pair_plane=walk.row.dst,
+        ),
+        parameters=parameters,
+        groups=rows_of_groups(-(-push.pieces // GROUP_SIZE), part.limits),
+        bindings=bindings,
+    )
+
+
+def _crop(part: Part) -> KernelSpec:
+    src, dst, crops, conversion, limits, _ = part
     itemsize = dst.dtype.itemsize
     axes, channel = walked_axes(src, dst, crops, conversion)
     channels, lane = 1, Walked(1, 0, 0)
@@ -139,42 +194,22 @@ def _crop(
         lane = axes[channel]
         channels = next(n for n in range(MOST_CHANNELS, 0, -1) if lane.size % n == 0)
         axes[channel] = lane.by(channels)
-    if itemsize == 4 and row.size < MOST and not any(row.pairs):
-        rows = ROWS
+    if itemsize == 4:
+        rows = by_rows(row)
         axes[place_of_rows] = row.by(rows)
-    walk = in_order(axes)
+    walk = Walk(in_order(axes), lane, row)
     src_window = src_span(src, crops, limits).window(src.dtype.itemsize, limits)
     dst_window = dst_span(dst).window(itemsize, limits, writes=True)
     src_base = word(src.offset - src_window.offset // src.dtype.itemsize)
     bound = Bound((src_window, dst_window), src_base, dst.offset - dst_window.offset // itemsize)
-    work = work_of(Problem(tuple(Axis(axis.size, 0, axis.dst) for axis in walk), 0, dst.offset, itemsize), bound)
-    parameters, starts = conversion.with_pairs(
-        pack_crops(walk, crops, src, table, table), ranges_of_pairs(conversion, dst)
-    )
-    push = conversion.push(
-        Push(src_base, bound.dst_base, work.pieces, work.first, word(lane.src)),
-        starts,
-        pair_offsets(conversion, first),
-    )
+    work = work_of(Problem(tuple(Axis(axis.size, 0, axis.dst) for axis in walk.axes), 0, dst.offset, itemsize), bound)
+    push = Push(src_base, bound.dst_base, work.pieces, work.first, word(lane.src))
     is_bytes = channels > 1 and src.dtype.itemsize == 1 and lane.src == 1
     size = 1 if channel is None else axes[channel].size
     has_all = size == 1 and not any(any(axis.pairs) for place, axis in enumerate(axes) if place != channel)
     known = (_slots(crops), channels, crops.few_taps, int(is_bytes), int(has_all), rows)
-    kernel = (8 * itemsize, int(work.own_words), *conversion.constants, *known)
-    return KernelSpec(
-        shader="crop_resize",
-        constants=constants_for([Axis(axis.size, axis.src, axis.dst) for axis in walk], kernel),
-        push=push._replace(
-            plane_stride=lane.dst,
-            src_pair_lane=word(lane.pairs[0]),
-            dst_pair_lane=word(lane.pairs[1]),
-            src_pair_plane=row.size,
-            dst_pair_plane=row.dst,
-        ),
-        parameters=parameters,
-        groups=rows_of_groups(-(-work.pieces // GROUP_SIZE), limits),
-        bindings=bound.windows,
-    )
+    constants = (8 * itemsize, int(work.own_words))
+    return kernel_of("crop_resize", part, walk, (table, table), push, bound.windows, constants, known)
 
 
 def _slots(crops: Crops) -> int:
@@ -221,7 +256,7 @@ def ranges_of_pairs(conversion: Conversion, dst: TensorDesc) -> tuple[PairRange,
     return ranges[0], ranges[1]
 
 
-def pair_offsets(conversion: Conversion, first: int) -> tuple[int, int]:
+def _pair_offsets(conversion: Conversion, first: int) -> tuple[int, int]:
     offsets = [0 if place is None else place.strides[0] * first for place in conversion.places]
     return offsets[0], offsets[1]
 

@@ -7,7 +7,6 @@ weight, and what they weigh goes to fill. Of weights 3, 5, 7 of elements -1, 0, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -15,26 +14,21 @@ import numpy.typing as npt
 
 from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Axis
-from restride.plan.boxes import rows_of_groups
 from restride.plan.conversion import Conversion
-from restride.plan.crop_boxes import Crops, dst_span, src_span
+from restride.plan.crop_boxes import Crops, Part, dst_span, src_span
 from restride.plan.crops import (
     ALL_FILL,
-    MOST,
     MOST_CHANNELS,
-    ROWS,
+    Walk,
     Walked,
     Words,
+    by_rows,
     crop_kernels,
     in_order,
-    pack_crops,
-    pair_offsets,
-    ranges_of_pairs,
+    kernel_of,
     walked_axes,
 )
-from restride.plan.elements import GROUP_SIZE
-from restride.plan.parameters import Push, constants_for, word
+from restride.plan.parameters import Push, word
 from restride.sampling import BoxRows
 
 ANYWHERE, BYTES, RUN, WORD = range(4)
@@ -80,9 +74,8 @@ class _Pixels(NamedTuple):
     backwards: bool = False
 
 
-def _crop(
-    src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits, first: int
-) -> KernelSpec:
+def _crop(part: Part) -> KernelSpec:
+    src, dst, crops, conversion, limits, _ = part
     made = _in_words(dst)
     axes, channel = walked_axes(src, made, crops, conversion)
     lane = Walked(1, 0, 0) if channel is None else axes[channel]
@@ -92,42 +85,18 @@ def _crop(
         axes[channel] = lane.by(pixels.channels)
     place_of_rows = crops.axes[0] + dst.rank - src.rank
     row = axes[place_of_rows]
-    rows = ROWS if row.size < MOST and not any(row.pairs) else 1
+    rows = by_rows(row)
     axes[place_of_rows] = row.by(rows)
-    walk = in_order(axes)
+    walk = Walk(in_order(axes), lane, row)
     src_window = src_span(src, crops, limits).window(src.dtype.itemsize, limits)
     dst_window = dst_span(made).window(4, limits, writes=True)
     src_base = src.offset - src_window.offset // src.dtype.itemsize - pixels.backwards * (pixels.channels - 1)
-    of_columns, of_rows = (columns_of_two, rows_of_two) if crops.few_taps else (table_of_many, table_of_one)
-    parameters, starts = conversion.with_pairs(
-        pack_crops(walk, crops, src, of_columns, of_rows), ranges_of_pairs(conversion, dst)
-    )
-    pieces = prod(axis.size for axis in walk)
-    push = conversion.push(
-        Push(word(src_base), made.offset - dst_window.offset // 4, pieces, 0, word(lane.src)),
-        starts,
-        pair_offsets(conversion, first),
-        crops.shifts,
-    )
+    push = Push(word(src_base), made.offset - dst_window.offset // 4, walk.pieces, 0, word(lane.src))
     others = [axis for place, axis in enumerate(axes) if place != channel]
     has_all = (channel is None or axes[channel].size == 1) and not any(any(axis.pairs) for axis in others)
     known = (2, pixels.channels, crops.few_taps, pixels.kind, int(has_all), rows, int(pixels.backwards))
-    return KernelSpec(
-        shader="crop_resize_fixed",
-        constants=constants_for(
-            [Axis(axis.size, axis.src, axis.dst) for axis in walk], (32, 0, *conversion.constants, *known)
-        ),
-        push=push._replace(
-            plane_stride=lane.dst,
-            src_pair_lane=word(lane.pairs[0]),
-            dst_pair_lane=word(lane.pairs[1]),
-            src_pair_plane=row.size,
-            dst_pair_plane=row.dst,
-        ),
-        parameters=parameters,
-        groups=rows_of_groups(-(-pieces // GROUP_SIZE), limits),
-        bindings=(src_window, dst_window),
-    )
+    tables = (columns_of_two, rows_of_two) if crops.few_taps else (table_of_many, table_of_one)
+    return kernel_of("crop_resize_fixed", part, walk, tables, push, (src_window, dst_window), (32, 0), known)
 
 
 def _in_words(dst: TensorDesc) -> TensorDesc:
