@@ -469,7 +469,7 @@ ROWS = [
         ("array of shape (3,)", "unknown element type 'complex128'", "bf16")),
     Row("asarray: objects", lambda t: rs.asarray([1, None], device=t.device),
         ("array of shape (2,)", "unknown element type 'object'")),
-    Row("asarray: text", lambda t: rs.asarray("abc", device=t.device), ("array of shape ()", "'str96'")),
+    Row("asarray: text", lambda t: rs.asarray("abc", device=t.device), ("the text abc", "PIL.Image.open")),
     Row("asarray: dates", lambda t: rs.asarray(np.zeros(2, "M8[s]"), device=t.device),
         ("array of shape (2,)", "'datetime64[s]'")),
     Row("asarray: records", lambda t: rs.asarray(np.zeros(2, [("a", "u1")]), device=t.device),

@@ -97,7 +97,7 @@ def test_a_batch_is_as_a_list_and_as_one_by_one():
 @pytest.mark.parametrize(
     "given",
     [
-        {"letterbox": "center", "fill": (10, 20, 30), "mean": (0.1, 0.2, 0.3), "std": (1, 2, 4)},
+        {"letterbox": "center", "fill": (10, 20, 30), "mean": (0.1, 0.2, 0.3), "std": (0.25, 0.5, 1)},
         {"shorter": 20, "mean": (0.1, 0.2, 0.3), "layout": "NHWC"},
         {"dtype": "u8", "std": None},
     ],
@@ -239,6 +239,7 @@ def test_a_stream_shows_how_far_it_is(capsys, monkeypatch):
     [
         ({"sizes": (0, 3)}, r"sizes must be a height and a width of 1 or more, got \(0, 3\)"),
         ({"sizes": (3,)}, r"sizes must be a height and a width"),
+        ({"sizes": 224}, r"sizes must be a height and a width, such as \(224, 224\), not 224"),
         ({"shorter": 4}, r"shorter 4 must not be below either of sizes \(8, 8\)"),
         ({"shorter": 9, "letterbox": "center"}, "shorter 9 and letterbox 'center' contradict each other"),
         ({"letterbox": "middle"}, "letterbox must be one of None, 'center', 'top_left', not 'middle'"),
@@ -270,8 +271,9 @@ def test_modes_that_are_unknown(given):
 
 def test_a_recipe_says_what_it_is():
     assert repr(rs.Preprocess((8, 9))) == "Preprocess((8, 9))"
-    said = "Preprocess((640, 640), letterbox='center', fill=114, mode='linear', like='opencv', mean=0.0, std=1.0, "
-    assert repr(rs.Preprocess.preset("yolo", dtype=np.float16)) == said + "dtype=<class 'numpy.float16'>)"
+    said = "Preprocess((640, 640), letterbox='center', fill=114, mode='linear', like='opencv', mean=(0.0, 0.0, 0.0), "
+    assert repr(rs.Preprocess.preset("yolo", dtype=np.float16)) == said + "std=(1.0, 1.0, 1.0), dtype='f16')"
+    assert repr(rs.Preprocess((8, 9), dtype=np.float32)) == "Preprocess((8, 9))"
     mean = [0.5, 0.25, 0.125]
     recipe = rs.Preprocess((np.int64(8), 9), mean=mean, shorter=9, device=None, depth=2)
     assert repr(recipe) == "Preprocess((8, 9), shorter=9, mean=[0.5, 0.25, 0.125])"
@@ -320,23 +322,25 @@ def test_types_that_are_not_normalized(dtype):
     [
         ((9, 9), "one without channels is given as image[..., None]"),
         ((9, 9, 4), "u8[9,9,4]{2,1,0}; image[..., :3] leaves out the last one, such as alpha"),
-        ((9, 9, 1), "u8[9,9,1]{2,1,0}; np.repeat(image, 3, axis=-1) makes as many of gray"),
-        ((3, 9, 9), "u8[3,9,9]{2,1,0}; channels that stand first go last by np.moveaxis(image, -3, -1)"),
-        ((2, 3, 9, 9), "u8[2,3,9,9]{3,2,1,0}; channels that stand first go last by np.moveaxis(image, -3, -1)"),
+        ((9, 9, 1), "u8[9,9,1]{2,1,0}; image[..., [0, 0, 0]] makes as many of gray"),
+        ((3, 9, 9), "u8[3,9,9]{2,1,0}; channels that stand first go last by np.moveaxis(image, -3, -1), of torch im"),
+        ((2, 3, 9, 9), "u8[2,3,9,9]{3,2,1,0}; channels that stand first go last by np.moveaxis(image, -3, -1), of"),
     ],
 )
-def test_messages_say_what_to_do(shape, message):
-    recipe = rs.Preprocess.preset("imagenet")
+@pytest.mark.parametrize("preset", ["imagenet", "clip", "yolo"])
+def test_messages_say_what_to_do(shape, message, preset):
+    recipe = rs.Preprocess.preset(preset, sizes=(64, 64))
     image = np.zeros(shape, np.uint8)
     with pytest.raises(rs.DescriptorError, match=re.escape(message)):
         recipe(image)
-    remedy = re.search(r"\w+\.?\w*[\[(].*[\])]", message.split("; ")[-1])
+    remedy = re.search(r"\w+\.?\w*[\[(].*[\])]", message.split("; ")[-1].split(", of")[0])
     mended = eval(remedy[0], {"np": np, "image": image})
     if shape == (9, 9):
-        with pytest.raises(rs.DescriptorError, match=r"np\.repeat"):
+        with pytest.raises(rs.DescriptorError, match=r"makes as many of gray"):
             recipe(mended)
     else:
-        assert recipe(mended).sizes[1:] == (3, 224, 224)
+        made = recipe(mended)
+        assert (made[0] if preset == "yolo" else made).sizes[1:] == (3, 64, 64)
 
 
 def test_images_that_cannot_be():
@@ -356,7 +360,7 @@ def test_images_that_cannot_be():
     with pytest.raises(rs.DescriptorError, match="images must be an iterable of images, not this int"):
         recipe.stream(3)
     for first in (image.transpose(2, 0, 1), np.stack([image] * 5).transpose(0, 3, 1, 2)):
-        with pytest.raises(rs.DescriptorError, match=r"seem to stand first: np\.moveaxis\(image, -3, -1\) puts"):
+        with pytest.raises(rs.DescriptorError, match=r"seem to stand first: np\.moveaxis\(image, -3, -1\), of torch"):
             recipe(first)
         assert recipe(np.moveaxis(first, -3, -1)).sizes[1:] == (3, 8, 8)
     assert recipe(np.zeros((5, 9, 9), np.uint8)).sizes == (1, 9, 8, 8)
@@ -368,7 +372,126 @@ def test_images_that_cannot_be():
         rs.Preprocess((8, 8), input="bgr")(np.zeros((9, 9, 4), np.uint8))
     with pytest.raises(rs.DescriptorError, match=r"out must be a tensor f32\[1,3,8,8\].*, got f32\[1,3,8,9\]"):
         recipe(image, out=rs.empty("f32[1,3,8,9]"))
+    with pytest.raises(rs.DescriptorError, match=r"got ndarray; rs\.empty\('f32\[1,3,8,8\]\{3,2,1,0\}'\) makes one"):
+        recipe(image, out=np.zeros((1, 3, 8, 8), np.float32))
     with pytest.raises(rs.DescriptorError, match="batch must be 1 or more, got 0"):
         recipe.stream([image], batch=0)
     with pytest.raises(rs.DescriptorError, match="preset must be one of 'imagenet', 'clip', 'yolo', not 'vgg'"):
         rs.Preprocess.preset("vgg")
+
+
+PILLOW = "an image of Pillow must have mode 'RGB', not "
+
+
+@pytest.mark.parametrize(
+    ("recipe", "image", "message"),
+    [
+        (
+            {"mean": 127.5, "std": 0.5},
+            np.uint8,
+            "mean must be within -1 and 1, for elements of u8 are divided by 255 first, ",
+        ),
+        ({"mean": (0.1, 0.1, -1.01)}, np.uint16, "divided by 65535 first, got -1.01: in the unit of elements it "),
+        ({"mean": 0, "std": 255}, np.uint8, "std must be within -1 and 1, for elements of u8 are divided by 255 first"),
+        (
+            {"shorter": 9, "std": 255},
+            np.uint8,
+            "got 255: in the unit of elements it is mean / 255 and std / 255, for u8[",
+        ),
+        (
+            "yolo",
+            np.float32,
+            "the preset's fill 114 is of u8, and this image is f32[9,9,3]{2,1,0}: give fill=114",
+        ),
+        (
+            "yolo",
+            np.uint16,
+            "and this image is u16[9,9,3]{2,1,0}: give fill=114 / 255 for floats of 0 to 1, and fill=",
+        ),
+        (
+            "clip",
+            np.int64,
+            "not of s64: s64[9,9,3]{2,1,0}; image.astype('uint8') where elements are 0 to 255, else",
+        ),
+        (
+            {},
+            np.int64,
+            "images of s64 are resized by mode 'nearest' alone: s64[9,9,3]{2,1,0}; image.astype('uint8') w",
+        ),
+        (
+            {"like": "pillow"},
+            np.float64,
+            "images of f64 are resized by mode 'nearest' alone: f64[9,9,3]{2,1,0}; im",
+        ),
+        ("imagenet", np.float64, "f64[9,9,3]{2,1,0}; image.astype('float32')"),
+        (
+            "imagenet",
+            "rocket.jpg",
+            "array is the text rocket.jpg, and no array: np.asarray(PIL.Image.open(path).con",
+        ),
+        ("imagenet", Path("rocket.jpg"), "array is the text rocket.jpg, and no array"),
+        ({"input": "nv12"}, bytes(96), "array is 96 bytes, and no array: np.frombuffer(raw, np.uint8).reshape(rows, c"),
+        (
+            {"input": "nv12"},
+            (np.zeros((8, 8), np.uint8),) * 2,
+            "the parts of a frame of format 'nv12' must be u8, lu",
+        ),
+        ({"input": "nv12"}, (), "the parts of a frame of format 'nv12' must be u8"),
+    ],
+)
+def test_images_that_a_recipe_is_not_for(recipe, image, message):
+    made = rs.Preprocess.preset(recipe) if isinstance(recipe, str) else rs.Preprocess((8, 8), **recipe)
+    x = np.ones((9, 9, 3), image) if isinstance(image, type) else image
+    with pytest.raises(rs.DescriptorError, match=re.escape(message)):
+        made(x)
+    with pytest.raises(rs.DescriptorError, match="^image 0 of the stream: .*" + re.escape(message)):
+        next(made.stream([x]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "dtype", "fill"),
+    [({"fill": 114 / 255}, np.float32, 114 / 255), ({"fill": 114 * 257}, np.uint16, 114 / 255)],
+)
+def test_a_preset_takes_other_types_with_their_fill(changes, dtype, fill):
+    made, _ = rs.Preprocess.preset("yolo", sizes=(16, 16), **changes)(np.zeros((8, 16, 3), dtype))
+    assert np.abs(made.numpy()[0, :, 0] - fill).max() < 2**-20
+
+
+def test_64_bits_are_copied_by_nearest():
+    x = RNG.random((9, 9, 3))
+    made = rs.Preprocess((9, 9), mode="nearest", layout="NHWC", dtype="f64")(x)
+    assert np.array_equal(made.numpy()[0], x)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "YCbCr"])
+def test_images_of_pillow_are_rgb(mode):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    (pixels,) = images((9, 9))
+    recipe = rs.Preprocess((8, 8))
+    right = recipe(pixels).numpy()
+    photo = image.fromarray(pixels)
+    assert np.array_equal(recipe(photo).numpy(), right)
+    other = photo.convert(mode)
+    with pytest.raises(rs.DescriptorError, match=re.escape(f"{PILLOW}{mode!r}: image.convert('RGB') has it")):
+        recipe(other)
+    assert np.array_equal(recipe(other.convert("RGB")).numpy(), recipe(np.asarray(other.convert("RGB"))).numpy())
+
+
+def test_a_frame_may_come_in_parts():
+    frame = RNG.integers(0, 256, (36, 32), np.uint8)
+    luma, chroma = frame[:24], frame[24:].reshape(12, 16, 2)
+    recipe = rs.Preprocess((12, 12), input="nv12")
+    right = recipe(frame).numpy()
+    assert np.array_equal(recipe((luma, chroma)).numpy(), right)
+    assert np.array_equal(recipe([(luma, rs.asarray(chroma)), frame]).numpy(), np.concatenate([right, right]))
+    (made,) = recipe.stream([(luma, chroma)])
+    assert np.array_equal(made.numpy(), right)
+
+
+def test_images_of_two_devices_are_told():
+    (image,) = images((9, 9))
+    with rs.Device(runtime="vulkan") as other:
+        message = r"images\[1\] u8\[9,9,3\].* lies on .*, and images\[0\] .*: Preprocess\(device=...\) says where"
+        with pytest.raises(rs.DescriptorError, match=message):
+            rs.Preprocess((8, 8))([rs.asarray(image, device=other), image])
+        assert rs.Preprocess((8, 8), device=other)([rs.asarray(image, device=other), image]).sizes == (2, 3, 8, 8)

@@ -47,6 +47,17 @@ def test_a_terminal_shows_a_bar_that_is_taken_off_again():
     assert second.endswith(" left")
 
 
+def test_the_last_step_is_shown_however_soon_it_comes(monkeypatch):
+    monkeypatch.setattr(progress, "_REDRAW", 3600.0)
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    bar = Progress(3, stream)
+    bar._shown = bar._started
+    for _ in range(3):
+        bar.step("images")
+    assert [line.split("  ")[0] for line in stream.getvalue().split(BAR)] == ["", f"[{'#' * 24}] 3/3"]
+
+
 @pytest.mark.parametrize(("columns", "room"), [(1, 0), (20, 19), (0, 79)])
 def test_a_bar_leaves_the_last_column_free(columns, room):
     lines = shown_on_a_terminal(columns).split(BAR)

@@ -243,8 +243,13 @@ def test_the_scale_of_integers_is_that_of_the_source(device):
         rs.dequantize(x, 1, -1)
     with pytest.raises(rs.DescriptorError, match=r"^scale must be .* got inf at entry \(0, 1\), for u8"):
         rs.dequantize(x, [1, np.inf, 2])
-    with pytest.raises(rs.DescriptorError, match=r"^255 \* std must be finite .* got 2.55e\+40"):
-        rs.normalize(x, 0, 1e38)
+    with pytest.raises(rs.DescriptorError, match=r"^255 \* std must be finite .* got 2.55e-58"):
+        rs.normalize(x, 0, 1e-60)
+    with pytest.raises(rs.DescriptorError, match=r"^mean must be within -1 and 1, for elements of u8 .* got 123: in"):
+        rs.normalize(x, (0.4, 123, 0.4), 0.25)
+    with pytest.raises(rs.DescriptorError, match=r"^std must be .* is mean / 255 and std / 255, for u8\[2,3\]"):
+        rs.normalize(x, 0, -255)
+    assert rs.normalize(x, -1, 1).numpy().tolist() == [[1, 1, 1]] * 2
     with pytest.raises(rs.DescriptorError, match="the result of dequantize must be of floats, got s8, for u8"):
         rs.dequantize(x, 1, dtype="s8")
 

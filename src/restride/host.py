@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ def host_array(value: Any) -> npt.NDArray[Any]:
     """``value`` as a plain numpy array over its own memory, where it has any.
 
     Raises:
-        DescriptorError: it is None, numpy makes no array of it, a mask would be lost, or its DLPack memory is not on
-            the host.
+        DescriptorError: it is None, a path or bytes, numpy makes no array of it, a mask would be lost, or its DLPack
+            memory is not on the host.
     """
     if isinstance(value, np.ma.MaskedArray):
         raise DescriptorError(
@@ -35,6 +36,16 @@ def host_array(value: Any) -> npt.NDArray[Any]:
         )
     if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__dlpack__"):
         return array_from_dlpack(value)
+    if isinstance(value, str | PathLike):
+        raise DescriptorError(
+            f"array is the text {value!s:.60}, and no array: np.asarray(PIL.Image.open(path).convert('RGB')) reads "
+            f"a file of an image"
+        )
+    if isinstance(value, bytes):
+        raise DescriptorError(
+            f"array is {len(value)} bytes, and no array: np.frombuffer(raw, np.uint8).reshape(rows, columns, 3) makes "
+            f"one, of a frame of video .reshape(rows * 3 // 2, columns)"
+        )
     if value is None:
         raise DescriptorError("array is None, and no array: cv2.imread, for one, gives None for what it cannot read")
     try:

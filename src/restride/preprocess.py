@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sized
 from inspect import signature
 from typing import Any, Generic, Literal, SupportsIndex, TypeVar, Unpack, overload
 
-import numpy as np
-
 from restride import recipe
 from restride.arrays import asarray
 from restride.cropping import crop_resize
@@ -49,7 +47,7 @@ class Preprocess(Generic[_Made]):
         like: as in ``resample``.
         mean: one number, or one for each channel. Elements become ``(v - mean) / std``: floats as they are, so that
             those of 0 to 255 need a mean and a std of that unit, and u8 and u16 as if they were in [0, 1], divided by
-            255 or 65535, whatever the image has of that. Images of other types are refused then. None, and no ``std``:
+            255 or 65535, so that neither is above 1. Images of other types are refused then. None, and no ``std``:
             elements are converted as they are, of any type.
         std: see ``mean``.
         input: what images are: "rgb", pixels as they come, or "bgr", pixels whose channels are turned round, rows,
@@ -116,6 +114,7 @@ class Preprocess(Generic[_Made]):
         self._sizes = recipe.require_sizes(sizes)
         recipe.require_options(self._sizes, letterbox, options)
         self._mean, self._std = recipe.require_normal(options)
+        self._takes = recipe.taken(self._sizes, self._mean, self._std, options)
         self._said = recipe.written(self._sizes, {"letterbox": letterbox, **options}, signature(Preprocess.__init__))
         self._shorter = None if shorter is None else integer("shorter", shorter)
         self._depth = integer("depth", depth)
@@ -146,20 +145,23 @@ class Preprocess(Generic[_Made]):
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Preprocess[Any]:
-        """One of ``PRESETS``, "imagenet", "clip" or "yolo", with some of its arguments changed.
+        """The recipe "imagenet", "clip" or "yolo", with some of its arguments changed. A fill of its own is for u8.
 
         Raises:
             DescriptorError: an unknown name.
         """
         require_word("preset", name, tuple(PRESETS))
-        return cls(**{**PRESETS[name], **changes})
+        made = cls(**{**PRESETS[name], **changes})
+        if "fill" not in changes:
+            made._takes = made._takes._replace(fill=PRESETS[name].get("fill"))
+        return made
 
     def __call__(self, images: Any, out: Tensor | None = None) -> _Made:
         """The batch of ``images``: one, a list of them, or a batch with the images along axis 0.
 
         Args:
-            images: each rows, columns, channels, or a frame; arrays or Tensors of one type. ``stream`` takes what is
-                iterated.
+            images: each rows, columns, channels, or a frame, or a tuple of a frame's parts as in ``yuv_to_rgb``; arrays
+                or Tensors of one type. ``stream`` takes what is iterated.
             out: where to write, packed and of the sizes, type and layout of the result.
 
         Returns:
@@ -174,7 +176,7 @@ class Preprocess(Generic[_Made]):
                 f"images must be an image, a list of them or a batch, not this {type(images).__name__}: stream(images) "
                 f"takes what is iterated, and list(images) is a list"
             )
-        if not isinstance(images, list | tuple):
+        if not isinstance(images, list | tuple) or self._is_parts(images):
             pixels = self._read(images, 4)
             return self._made(pixels if pixels.desc.rank == 4 else pixels[None], out)
         read: list[Tensor] = []
@@ -193,7 +195,7 @@ class Preprocess(Generic[_Made]):
             images: an iterable of images or frames; with a ``batch`` of 1 also of batches of them, along axis 0, whose
                 results are as large.
             batch: images of a result.
-            progress: show on standard error how many are done.
+            progress: show on standard error how many are done: a bar on a terminal, elsewhere a line every 15 seconds.
 
         Raises:
             DescriptorError: ``batch`` is below 1; or what a call refuses, and whatever ``images`` raises, once the
@@ -223,21 +225,24 @@ class Preprocess(Generic[_Made]):
 
     def _read(self, image: Any, most_axes: int) -> Tensor:
         """An image as it is resized, channels last; or a batch of them, where it may have four axes."""
-        tensor = asarray(image, device=None if isinstance(image, Tensor) else self._device)
-        if self._input in FORMATS:
-            tensor = yuv_to_rgb(tensor, self._input, **self._yuv)
-        named = {"mean": self._mean, "std": self._std, "fill": self._fill}
-        counted = {name: np.size(value) for name, value in named.items() if value is not None}
-        if self._input == "bgr":
-            counted["input 'bgr'"] = 3
-        recipe.require_image(tensor.desc, counted, self._mean is not None or self._std is not None, most_axes)
+        recipe.require_rgb(image)
+        parts = [
+            asarray(part, device=None if isinstance(part, Tensor) else self._device)
+            for part in (image if self._is_parts(image) else [image])
+        ]
+        pixels: Any = parts if self._is_parts(image) else parts[0]
+        tensor: Tensor = yuv_to_rgb(pixels, self._input, **self._yuv) if self._input in FORMATS else pixels
+        recipe.require_image(tensor.desc, self._takes, most_axes)
         return tensor[..., ::-1] if self._input == "bgr" else tensor
+
+    def _is_parts(self, image: Any) -> bool:
+        return self._input in FORMATS and isinstance(image, tuple)
 
     def _made(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Made:
         """The result for a list of images, or for a batch."""
         is_list = isinstance(pixels, list)
         count = len(pixels)
-        recipe.require_alike([pixels[place].desc for place in range(count if is_list else 1)])
+        recipe.require_alike(pixels if isinstance(pixels, list) else [pixels])
         batch = self._batch(count, pixels[0], out)
         by_pixels = batch.permute(self._order)
         if self._shorter is not None:
@@ -268,7 +273,8 @@ class Preprocess(Generic[_Made]):
         if out is None:
             return empty(desc, image.device)
         if not isinstance(out, Tensor) or out.desc != desc:
-            raise DescriptorError(f"out must be a tensor {desc}, got {getattr(out, 'desc', type(out).__name__)}")
+            its = getattr(out, "desc", type(out).__name__)
+            raise DescriptorError(f"out must be a tensor {desc}, got {its}; rs.empty('{desc}') makes one")
         return out
 
     def _crop(self, pixels: list[Tensor] | Tensor, out: Tensor, shorter: int) -> None:

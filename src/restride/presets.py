@@ -27,8 +27,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "fill": 114,
         "mode": "linear",
         "like": "opencv",
-        "mean": 0.0,
-        "std": 1.0,
+        "mean": (0.0, 0.0, 0.0),
+        "std": (1.0, 1.0, 1.0),
     },
 }
-"""Those of torchvision's ResNet, of OpenAI's CLIP and of Ultralytics' YOLO."""
+"""Those of torchvision's ResNet, of OpenAI's CLIP and of Ultralytics' YOLO, of three channels each, as ``mean`` says.
+``fill`` is an element of u8."""

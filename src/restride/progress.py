@@ -37,7 +37,9 @@ class Progress:
         """One more is done; ``text`` says how it stands."""
         self._done += 1
         now = time.monotonic()
-        if self._stream is not None and now - self._shown >= (_REDRAW if self._is_terminal else _LINE_EVERY):
+        is_last = self._is_terminal and self._done == self._total
+        due = self._shown + (_REDRAW if self._is_terminal else _LINE_EVERY)
+        if self._stream is not None and (is_last or now >= due):
             self._shown = now
             self._show(text, now - self._started, self._stream)
 

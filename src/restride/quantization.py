@@ -16,7 +16,7 @@ from restride.host import host_array
 from restride.integers import integer
 from restride.layout import Layout, axis_order, laid_out
 from restride.ops import reorder_with
-from restride.scales import numbers, value_range
+from restride.scales import numbers, require_unit, value_range
 from restride.tensor import Tensor
 
 QUANTIZED_TYPES = ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e5m2")
@@ -163,7 +163,8 @@ def normalize(
 
     Raises:
         DescriptorError: what ``reorder`` refuses; ``std`` is 0 or not finite, or ``mean`` not finite; a wrong axis, or
-            not one value for each of its indices; or ``dtype`` is no float.
+            not one value for each of its indices; ``x`` has integers, and one is beyond -1 and 1, as those of 0 to 255
+            are; or ``dtype`` is no float.
 
     Source: torchvision, transforms.v2: Normalize and ToDtype.
     """
@@ -178,6 +179,8 @@ def normalize(
         raise DescriptorError(f"mean must be finite, got {mean!r}, for {desc}")
     if not (np.isfinite(stds) & (stds != 0)).all():
         raise DescriptorError(f"std must be finite and not 0, got {std!r}, for {desc}")
+    require_unit("mean", means, desc)
+    require_unit("std", stds, desc)
     if desc.dtype.is_float:
         names = {"src_zero_point": "mean", "dst_scale": "std"}
         arguments = {"src_zero_point": means, "dst_scale": _of_result(stds, desc, layout)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import Signature
-from typing import Any, SupportsIndex, TypedDict
+from typing import Any, NamedTuple, SupportsIndex, TypedDict
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from restride.errors import DescriptorError
 from restride.integers import counts, integer
 from restride.profiles import chosen
 from restride.sampling.choice import require_choice
+from restride.tensor import Tensor
 from restride.words import require_word
 from restride.yuv import FORMATS, checked
 
@@ -27,6 +28,10 @@ PIXELS = ("rgb", "bgr")
 
 _NORMALIZED = ("u8", "u16")
 """Integers that pixels are, so that mean and std as if they were in [0, 1] mean something."""
+
+_CHANNELS_LAST = "np.moveaxis(image, -3, -1), of torch image.moveaxis(-3, -1),"
+_SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 to 1: image.astype('float32') / largest"
+"""What to do with an image, in the words of errors."""
 
 _MOST_CHANNELS = 4
 """Of a pixel: an image of so few rows and more channels is one whose channels stand first."""
@@ -51,8 +56,22 @@ class Options(TypedDict, total=False):
     device: Device | None
 
 
+class Takes(NamedTuple):
+    """Which images a recipe is for.
+
+    counted: how many channels an argument speaks of; of 1, it speaks of any. fill: that a preset has in the unit of u8.
+    """
+
+    counted: dict[str, int]
+    is_normalized: bool
+    is_interpolated: bool
+    fill: Any = None
+
+
 def require_sizes(sizes: Any) -> tuple[int, int]:
     """Height and width."""
+    if isinstance(sizes, int | np.integer):
+        raise DescriptorError(f"sizes must be a height and a width, such as ({sizes}, {sizes}), not {sizes}")
     given = counts("sizes", sizes)
     if len(given) != 2 or 0 in given:
         raise DescriptorError(f"sizes must be a height and a width of 1 or more, got {given}")
@@ -76,7 +95,6 @@ def require_options(sizes: tuple[int, int], letterbox: Any, options: Options) ->
     if letterbox is None and np.any(options["fill"]):
         raise DescriptorError(f"fill {options['fill']!r} has no effect without letterbox")
     _require_colors(options["input"], options["matrix"], options["full_range"])
-    _require_filter(sizes, options)
     if integer("depth", options["depth"]) < 1:
         raise DescriptorError(f"depth must be 1 or more, got {options['depth']}")
     device = options["device"]
@@ -114,20 +132,51 @@ def batch_desc(dtype: DType, order: Sequence[int], sizes: Sequence[int]) -> Tens
     return TensorDesc(dtype, [by_axis[axis] for axis in range(len(sizes))])
 
 
+def taken(sizes: tuple[int, int], mean: Any, std: Any, options: Options) -> Takes:
+    """What images must be.
+
+    Raises:
+        UnsupportedError: no library, or not the one that is named, has the mode.
+    """
+    named = {"mean": mean, "std": std, "fill": options["fill"]}
+    counted = {name: np.size(value) for name, value in named.items() if value is not None}
+    if options["input"] == "bgr":
+        counted["input 'bgr'"] = 3
+
+    def where() -> str:
+        return f"a recipe of sizes {sizes}"
+
+    given = {"mode": options["mode"], "antialias": options["antialias"]}
+    choice, rules = chosen(options["like"], given, "u8", where)
+    if rules is None:
+        require_choice(choice, where)
+    return Takes(counted, mean is not None or std is not None, choice.mode != "nearest")
+
+
 def written(sizes: tuple[int, int], given: dict[str, Any], known: Signature) -> str:
     """Arguments as a call has them, without those that are the defaults."""
+    given = {**given, "dtype": as_dtype(given["dtype"]).name}
     texts = {name: " ".join(repr(value).split()) for name, value in given.items()}
     said = [f"{name}={text}" for name, text in texts.items() if text != repr(known.parameters[name].default)]
     return ", ".join([repr(sizes), *said])
 
 
-def require_image(desc: TensorDesc, counted: dict[str, int], is_normalized: bool, most_axes: int) -> None:
+def require_rgb(image: Any) -> None:
+    """Refuse an image of Pillow whose channels are no red, green and blue: places in a palette, inks, gray."""
+    mode = getattr(image, "mode", "RGB")
+    if mode != "RGB" and hasattr(image, "convert"):
+        raise DescriptorError(
+            f"an image of Pillow must have mode 'RGB', not {mode!r}: image.convert('RGB') has it, and "
+            f"np.asarray(image) is taken as it is"
+        )
+
+
+def require_image(desc: TensorDesc, takes: Takes, most_axes: int) -> None:
     """Refuse an image, rows, columns, channels, that the recipe is not for.
 
     Args:
         desc: the image, or a batch of them along axis 0, where ``most_axes`` is 4.
-        counted: how many channels an argument speaks of; of 1, it speaks of any.
-        is_normalized: mean and std are given.
+        takes: what the recipe is for.
         most_axes: that an image may have.
     """
     if desc.rank == 2:
@@ -142,45 +191,60 @@ def require_image(desc: TensorDesc, counted: dict[str, int], is_normalized: bool
         )
     if not 3 <= desc.rank <= most_axes or not desc.numel:
         raise DescriptorError(f"an image must have rows, columns and channels, not {desc}")
-    for name, count in counted.items():
+    for name, count in takes.counted.items():
         if count not in (1, desc.sizes[-1]):
             its = f"{count} channels, its last axis, as {name} says"
             raise DescriptorError(f"an image must have {its}: {desc}{_remedy(desc, count)}")
     if desc.sizes[-3] <= _MOST_CHANNELS < min(desc.sizes[-2:]):
         raise DescriptorError(
             f"an image must have rows, columns and channels, and those of {desc} seem to stand first: "
-            f"np.moveaxis(image, -3, -1) puts them last"
+            f"{_CHANNELS_LAST} puts them last"
         )
-    if is_normalized and not takes_mean(desc.dtype):
+    _require_type(desc, takes)
+
+
+def _require_type(desc: TensorDesc, takes: Takes) -> None:
+    dtype = desc.dtype
+    if takes.is_normalized and not dtype.is_float and dtype.name not in _NORMALIZED:
         raise DescriptorError(
             f"mean and std go with images of floats, as they are, and of {' and '.join(_NORMALIZED)}, as if in "
-            f"[0, 1], not of {desc.dtype}: {desc}; image.astype('float32') makes floats"
+            f"[0, 1], not of {dtype}: {desc}; {_SMALLER}"
+        )
+    if takes.is_interpolated and dtype.itemsize == 8:
+        its = "image.astype('float32')" if dtype.is_float else _SMALLER
+        raise DescriptorError(f"images of {dtype} are resized by mode 'nearest' alone: {desc}; {its}")
+    if takes.fill is not None and dtype != "u8":
+        raise DescriptorError(
+            f"the preset's fill {takes.fill} is of u8, and this image is {desc}: give fill={takes.fill} / 255 for "
+            f"floats of 0 to 1, and fill={takes.fill} * 257 for u16"
         )
 
 
-def require_alike(images: Sequence[TensorDesc]) -> None:
+def require_alike(images: Sequence[Tensor]) -> None:
     """Refuse images that cannot be of one batch, and none at all."""
     if not images:
         raise DescriptorError("images must have one, got none")
-    for place, desc in enumerate(images):
-        if (desc.dtype, desc.sizes[-1]) != (images[0].dtype, images[0].sizes[-1]):
+    first = images[0]
+    for place, image in enumerate(images):
+        if (image.dtype, image.sizes[-1]) != (first.dtype, first.sizes[-1]):
             raise DescriptorError(
-                f"images[{place}] {desc} must have the type and the channels, its last axis, of images[0] {images[0]}"
+                f"images[{place}] {image.desc} must have the type and the channels, its last axis, of images[0] "
+                f"{first.desc}"
             )
-
-
-def takes_mean(dtype: DType) -> bool:
-    """True where images of the type can be normalized."""
-    return dtype.is_float or dtype.name in _NORMALIZED
+        if image.device is not first.device:
+            raise DescriptorError(
+                f"images[{place}] {image.desc} lies on {image.device!r}, and images[0] {first.desc} on "
+                f"{first.device!r}: Preprocess(device=...) says where arrays go, and tensor.numpy() copies"
+            )
 
 
 def _remedy(desc: TensorDesc, count: int) -> str:
     """What to do with an image of other channels than ``count``."""
     if desc.sizes[-3] == count:
-        return "; channels that stand first go last by np.moveaxis(image, -3, -1)"
+        return f"; channels that stand first go last by {_CHANNELS_LAST}"
     if desc.sizes[-1] == count + 1:
         return f"; image[..., :{count}] leaves out the last one, such as alpha"
-    return f"; np.repeat(image, {count}, axis=-1) makes as many of gray" if desc.sizes[-1] == 1 else ""
+    return f"; image[..., {[0] * count}] makes as many of gray" if desc.sizes[-1] == 1 else ""
 
 
 def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: A002 - its name
@@ -188,15 +252,3 @@ def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: 
         checked(input, matrix, full_range, None)
     elif not (isinstance(matrix, str) and matrix == "bt601" and full_range is False):
         raise DescriptorError(f"matrix {matrix!r} and full_range {full_range} have no effect with input {input!r}")
-
-
-def _require_filter(sizes: tuple[int, int], options: Options) -> None:
-    """Refuse what no library, or not the one that is named, has."""
-
-    def where() -> str:
-        return f"a recipe of sizes {sizes}"
-
-    given = {"mode": options["mode"], "antialias": options["antialias"]}
-    choice, rules = chosen(options["like"], given, "u8", where)
-    if rules is None:
-        require_choice(choice, where)

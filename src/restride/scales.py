@@ -51,6 +51,17 @@ def value_range(dtype: DType) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
+def require_unit(name: str, values: npt.NDArray[Any], desc: TensorDesc) -> None:
+    """Refuse a mean or a deviation of integers that counts elements, as those of 0 to 255, and not the range 0 to 1."""
+    if not desc.dtype.is_float and (np.abs(values) > 1).any():
+        _, largest = value_range(desc.dtype)
+        worst = values.flat[np.abs(values).argmax()]
+        raise DescriptorError(
+            f"{name} must be within -1 and 1, for elements of {desc.dtype} are divided by {largest} first, got "
+            f"{worst:g}: in the unit of elements it is mean / {largest} and std / {largest}, for {desc}"
+        )
+
+
 def numbers(argument: str, value: Any, desc: TensorDesc) -> npt.NDArray[Any]:
     """``value`` as an array of real numbers: numpy's integers and floats, and those of ml_dtypes."""
     try:

@@ -13,7 +13,7 @@ from restride.desc import TensorDesc
 from restride.dtypes import DType
 from restride.errors import DescriptorError
 from restride.layout import Layout, axis_order
-from restride.scales import value_range
+from restride.scales import require_unit, value_range
 
 _Numbers = npt.NDArray[np.float64]
 
@@ -23,7 +23,7 @@ def numbers_of(mean: Any, std: Any, form: Form, dtype: DType, layout: Layout, ot
 
     Raises:
         DescriptorError: a result of integers, other scales or zero points beside them, numbers that are not finite, a
-            ``std`` of 0, or not one for each channel.
+            ``std`` of 0, for integers one beyond -1 and 1, or not one for each channel.
     """
     src = form.desc
     scales = [
@@ -37,6 +37,8 @@ def numbers_of(mean: Any, std: Any, form: Form, dtype: DType, layout: Layout, ot
     stds = per_channel("std", 1.0 if std is None else std, src, form.channels).astype(np.float64)
     if not np.isfinite(means).all() or not (np.isfinite(stds) & (stds != 0)).all():
         raise DescriptorError(f"mean must be finite and std finite and not 0, got {mean!r} and {std!r}, for {src}")
+    require_unit("mean", means, src)
+    require_unit("std", stds, src)
     numbers = {
         name: _along(values, form) if name.startswith("src") else _of_result(values, form, layout)
         for name, values in normal(means, stds, src.dtype).items()
