@@ -127,7 +127,8 @@ def crop_resize(
         boxes: (boxes, 4) numbers y0, x0, y1, x1, an array or a Tensor, which is read back. Integers in pixels are the
             slice ``[y0:y1, x0:x1]``, also where it leaves the image. Floats, and normalized ones, are read as
             "tf_crop_and_resize" has it: the first output reads at y0 and the last at y1, pixels counted by their
-            centres; what is beyond the first or last centre is ``fill``, and a box may be inverted.
+            centres; what is beyond the first or last centre is ``fill``, and a box may be inverted. Floats x0, y0, x1,
+            y1 of a detector are given as ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``.
         sizes: height and width of every result.
         letterbox: of integers: keep the aspect of each box, as large as there is room, "center" or "top_left"; the rest
             is ``fill``. The result is then a pair: the tensor, and a ``Letterboxed`` that brings points back.
@@ -150,7 +151,8 @@ def crop_resize(
         mean: of one element or of each channel, as in ``normalize``: floats become ``(v - mean) / std``, integers
             ``v * (1 / (255 * std)) + -mean / std``, 255 being their largest. The type is f32 then, unless ``dtype`` is.
         std: see ``mean``.
-        layout: as in ``reorder``, of the result, whose axes are the boxes and then those of an image.
+        layout: as in ``reorder``, of the result, whose axes are the boxes and then those of an image. "NHWC->NCHW" puts
+            channels before rows and columns; "NCHW" alone changes memory only, and the axes stay as they are.
         dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
         src_scale: this and what follows as in ``resample``, against the sizes of the result.
         src_zero_point: as in ``resample``.
@@ -163,8 +165,8 @@ def crop_resize(
 
     Raises:
         DescriptorError: a box is not finite, too far out or of no pixel; arguments do not fit each other or ``x``.
-        UnsupportedError: an unknown word; an element type that cannot be interpolated; or one box with its result is
-            more than a dispatch can do.
+        UnsupportedError: an unknown mode, rule of what an output reads, or library; an element type that cannot be
+            interpolated; or one box with its result is more than a dispatch can do.
 
     Source: ONNX operators, Resize, and TensorFlow, tf.image.crop_and_resize, for boxes of floats.
     """
