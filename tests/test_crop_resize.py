@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from inspect import signature
 
 import ml_dtypes
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from crop_chain import chained, filled, padded_slice, turned
 
 import restride as rs
+from restride.cropping import Options
 from restride.crops import passes
 from restride.crops.letterbox import Letterboxed
 from restride.desc import TensorDesc
@@ -286,6 +288,24 @@ def test_no_boxes_and_boxes_of_a_tensor(vulkan_device):
     out = rs.empty("u8[2,2,2,3]", vulkan_device)
     assert rs.crop_resize(x, boxes, (2, 2), axes=(0, 1), out=out) is out
     np.testing.assert_array_equal(out.numpy(), given)
+
+
+def test_options_are_the_arguments():
+    """Types of arguments are written twice: for the call, and for what is said by whether it letterboxes."""
+    known = signature(rs.crop_resize).parameters
+    assert set(Options.__annotations__) == set(known) - {"x", "boxes", "sizes", "letterbox"}
+    for name, written in Options.__annotations__.items():
+        assert written.__forward_arg__ == known[name].annotation, name
+
+
+@pytest.mark.parametrize(
+    ("flip", "steps"), [(None, (1, 1)), ("vertical", (-1, 1)), ("horizontal", (1, -1)), ("both", (-1, -1))]
+)
+def test_one_word_flips_every_box(vulkan_device, flip, steps):
+    x = np.arange(60, dtype=np.uint8).reshape(5, 12)
+    made = rs.crop_resize(rs.asarray(x, device=vulkan_device), [(0, 0, 3, 4), (2, 5, 5, 9)], (3, 4), flip=flip).numpy()
+    for box, right in enumerate((x[0:3, 0:4], x[2:5, 5:9])):
+        np.testing.assert_array_equal(made[box], right[:: steps[0], :: steps[1]])
 
 
 def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, SupportsIndex, overload
+from typing import Any, Literal, SupportsIndex, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -16,37 +16,38 @@ _Images = Iterable[SupportsIndex] | None
 _Flip = str | Iterable[str] | None
 
 
+class Options(TypedDict, total=False):
+    """Arguments of ``crop_resize`` beside ``letterbox``, which says what a call returns."""
+
+    images: _Images
+    units: str
+    axes: Iterable[SupportsIndex] | None
+    mode: str | None
+    coordinates: str | None
+    nearest: str | None
+    cubic_a: float | None
+    antialias: bool | None
+    exclude_outside: bool | None
+    like: str | None
+    flip: _Flip
+    fill: Any
+    mean: Any
+    std: Any
+    layout: Layout
+    dtype: Any
+    src_scale: Any
+    src_zero_point: Any
+    dst_scale: Any
+    dst_zero_point: Any
+    post_ops: Iterable[tuple[Any, ...]] | None
+    rounding: str
+    saturate: bool
+    out: Tensor | None
+
+
 @overload
 def crop_resize(
-    x: Any,
-    boxes: Any,
-    sizes: Iterable[SupportsIndex],
-    *,
-    letterbox: None = None,
-    images: _Images = None,
-    units: str = "pixels",
-    axes: Iterable[SupportsIndex] | None = None,
-    mode: str | None = None,
-    coordinates: str | None = None,
-    nearest: str | None = None,
-    cubic_a: float | None = None,
-    antialias: bool | None = None,
-    exclude_outside: bool | None = None,
-    like: str | None = None,
-    flip: _Flip = None,
-    fill: Any = 0,
-    mean: Any = None,
-    std: Any = None,
-    layout: Layout = None,
-    dtype: Any = None,
-    src_scale: Any = None,
-    src_zero_point: Any = None,
-    dst_scale: Any = None,
-    dst_zero_point: Any = None,
-    post_ops: Iterable[tuple[Any, ...]] | None = None,
-    rounding: str = "nearest_even",
-    saturate: bool = True,
-    out: Tensor | None = None,
+    x: Any, boxes: Any, sizes: Iterable[SupportsIndex], *, letterbox: None = None, **options: Unpack[Options]
 ) -> Tensor: ...
 
 
@@ -57,30 +58,7 @@ def crop_resize(
     sizes: Iterable[SupportsIndex],
     *,
     letterbox: Literal["center", "top_left"],
-    images: _Images = None,
-    units: str = "pixels",
-    axes: Iterable[SupportsIndex] | None = None,
-    mode: str | None = None,
-    coordinates: str | None = None,
-    nearest: str | None = None,
-    cubic_a: float | None = None,
-    antialias: bool | None = None,
-    exclude_outside: bool | None = None,
-    like: str | None = None,
-    flip: _Flip = None,
-    fill: Any = 0,
-    mean: Any = None,
-    std: Any = None,
-    layout: Layout = None,
-    dtype: Any = None,
-    src_scale: Any = None,
-    src_zero_point: Any = None,
-    dst_scale: Any = None,
-    dst_zero_point: Any = None,
-    post_ops: Iterable[tuple[Any, ...]] | None = None,
-    rounding: str = "nearest_even",
-    saturate: bool = True,
-    out: Tensor | None = None,
+    **options: Unpack[Options],
 ) -> tuple[Tensor, Letterboxed]: ...
 
 
