@@ -387,7 +387,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
         ({"sizes": (0, 4)}, r"sizes must be a height and a width of 1 or more, got \(0, 4\)"),
         ({"sizes": (4,)}, "sizes must be a height and a width"),
         ({"sizes": 224}, r"sizes must be a height and a width, such as \(224, 224\), got 224, for u8"),
-        ({"out": np.zeros((2, 2, 2, 3), np.uint8)}, "out must be a restride.Tensor, which rs.empty makes, got ndarray"),
+        ({"out": np.zeros((2, 2, 2, 3), np.uint8)}, "out must be a restride.Tensor, got ndarray; rs.empty"),
         (
             {"flip": "sideways"},
             "flip must be one of None, 'none', 'vertical', 'horizontal', 'both', not 'sideways', for u8",

@@ -77,7 +77,7 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
     if out is None:
         return x if isinstance(x, Tensor) else asarray(x)
     if not isinstance(out, Tensor):
-        raise DescriptorError(f"out must be a restride.Tensor, which rs.empty makes, got {type(out).__name__}")
+        raise DescriptorError(f"out must be a restride.Tensor, got {type(out).__name__}; rs.empty(desc) makes one")
     is_tensor = isinstance(x, Tensor)
     if is_tensor and x.device is not out.device:
         raise DescriptorError(
