@@ -64,6 +64,8 @@ def photo(tmp_path):
             {"mode": "nearest", "nearest": "floor", "coordinates": "asymmetric"},
         ),
         ("--boxes boxes.npy --like torch --mode bicubic", BOXES, {"like": "torch", "mode": "bicubic"}),
+        ("--boxes boxes.npy --like opencv --mode INTER_NEAREST", BOXES, {"like": "opencv", "mode": "nearest"}),
+        ("--boxes boxes.npy --like pillow --mode BICUBIC", BOXES, {"like": "pillow", "mode": "bicubic"}),
         ("--boxes boxes.npy --mean 1 2 3 --std 0.5", BOXES, {"mean": (1, 2, 3), "std": 0.5}),
         ("--boxes boxes.npy --mean 1 --to bf16", BOXES, {"mean": 1, "dtype": "bf16"}),
         (
@@ -105,7 +107,10 @@ def test_channels_last_in_a_npy_file_are_said(restride):
     np.save("pixels.npy", PIXELS)
     code, _, err = restride("crop pixels.npy y.npy --sizes 4 4")
     assert (code, len(err)) == (2, 1)
-    assert "the last axes of x u8[20,30,3]{2,1,0} look like columns and channels: say axes=(0, 1)" in err[0]
+    assert (
+        "the last axes of x u8[20,30,3]{2,1,0} look like columns and channels: say --axes 0 1, or --axes 1 2 if"
+        in err[0]
+    )
     assert restride("crop pixels.npy y.npy --sizes 4 4 --axes 0 1 --check")[0] == 0
 
 
@@ -136,6 +141,17 @@ def test_a_bin_of_planes_is_cropped_in_its_layout(tmp_path, restride):
     ("options", "sizes", "message"),
     [
         ("--box 1,2,3", (4, 4), "argument --box: '1,2,3' is no box, Y0,X0,Y1,X1"),
+        (
+            "--box -1,2,3,4",
+            (4, 4),
+            "--box: expected one argument; a value that begins with a minus is given as --box=-8",
+        ),
+        ("--src-scale -1e-3", (4, 4), "a value that begins with a minus is given as --src-scale=-8"),
+        (
+            "--like pillow --mode area",
+            (4, 4),
+            "mode 'area' of like 'pillow' is not one of 'nearest', 'box', 'bilinear'",
+        ),
         ("--box 1,2,3,a", (4, 4), "argument --box: 'a' is no number"),
         ("--box 1,2,3,4 --box 1.0,2,3,4", (4, 4), "a --box of integers is a slice, and one with a point is none"),
         ("--box 1,2,1,4", (4, 4), "boxes[0] must be of integers with y0 < y1 and x0 < x1, got (1, 2, 1, 4), for f32["),
@@ -190,7 +206,7 @@ def test_a_frame_becomes_a_picture(tmp_path, restride):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("frames.bin y.npy", "frames.bin holds bytes alone: say what they are"),
+        ("frames.bin y.npy", "frames.bin holds bytes alone: say rows and columns of a frame, --sizes 1080 1920"),
         ("frames.bin y.npy --sizes 8 12", "frames.bin has 240 bytes; frames of 8 x 12 have 144 each"),
         ("frames.bin y.npy --sizes 7 12", "--sizes of a frame must be even and 2 or more, got 7 12"),
         ("none.bin y.npy --sizes 8 12", "cannot read none.bin: no such file"),
@@ -239,7 +255,7 @@ def test_photographs_become_a_batch(tmp_path, restride):
     [
         ("--shorter 20 --antialias", {"shorter": 20, "antialias": True}),
         ("--mean 0.5 --std 0.1 0.2 0.3 --layout NHWC", {"mean": 0.5, "std": (0.1, 0.2, 0.3), "layout": "NHWC"}),
-        ("--input bgr --mode bicubic --like pillow", {"input": "bgr", "mode": "bicubic", "like": "pillow"}),
+        ("--mode bicubic --like pillow", {"mode": "bicubic", "like": "pillow"}),
         ("--letterbox top_left --fill 3 --to f16", {"letterbox": "top_left", "fill": 3, "dtype": "f16"}),
     ],
 )
@@ -249,6 +265,13 @@ def test_options_of_preprocess_reach_it(options, arguments, tmp_path, restride):
     made = rs.Preprocess((16, 18), **arguments)(PIXELS)
     tensor = made[0] if isinstance(made, tuple) else made
     assert np.array_equal(np.load(tmp_path / "y.npy"), tensor.numpy())
+
+
+def test_arrays_become_a_batch_of_the_other_order(tmp_path, restride):
+    np.save("pixels.npy", PIXELS)
+    assert restride("preprocess pixels.npy -o y.npy --preset imagenet --input bgr")[0] == 0
+    right = rs.Preprocess.preset("imagenet")(np.ascontiguousarray(PIXELS[..., ::-1])).numpy()
+    assert np.array_equal(np.load(tmp_path / "y.npy"), right)
 
 
 def test_frames_become_a_batch(tmp_path, restride):
@@ -264,6 +287,10 @@ def test_frames_become_a_batch(tmp_path, restride):
     [
         ("photo.png -o y.npy", "one of these is required: --preset, --sizes (see `restride preprocess --help`)"),
         ("photo.png -o y.png --preset clip", "y.png: a batch is written to a .npy file"),
+        ("photo.png -o y --preset clip", "y: a batch is written to a .npy file, so the name must end in .npy"),
+        ("photo.png -o y.npy --preset clip --input bgr", "photo.png is read as RGB: --input bgr goes with .npy files"),
+        ("photo.png -o y.npy --sizes 4 4 --input nv12", "photo.png is read as RGB: --input nv12 goes with .npy files"),
+        ("frames.bin -o y.npy --sizes 4 4 --input i420", "frames.bin holds bytes alone: `restride slice frames.bin"),
         ("photo.png none.png -o y.npy --preset clip", "cannot read none.png: no such file"),
         ("photo.png flat.npy photo.png -o y.npy --preset clip", "flat.npy: an image must have rows, columns and chann"),
         ("photo.png broken.png -o y.npy --preset clip", "cannot read broken.png: "),

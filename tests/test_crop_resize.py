@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from inspect import signature
 
 import ml_dtypes
 import numpy as np
@@ -10,11 +11,16 @@ import pytest
 from crop_chain import chained, filled, padded_slice, turned
 
 import restride as rs
+from restride.cropping import Options
 from restride.crops import passes
+from restride.crops.letterbox import Letterboxed
 from restride.desc import TensorDesc
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan import VulkanRuntime
 from restride.sampling import Choice, Side, rows_of, sampling_of
+
+OF_INTEGERS = r"goes with boxes of integers in pixels, not of floats, for u8\[5,6,3\]\{2,1,0\}"
+NAN, INF = float("nan"), float("inf")
 
 EACH = 25  # times 24 kinds: 600 sets of boxes
 
@@ -204,6 +210,30 @@ def test_corners_come_back_from_a_letterbox(vulkan_device):
             assert far.tolist() == [box[2] if y_end else box[0], box[3] if x_end else box[1]]
     many = placed.to_image(placed.places, np.arange(4))
     np.testing.assert_allclose(many, boxes, atol=0.5)
+    each = placed.to_image(np.repeat(placed.places[:, None], 3, axis=1), np.arange(4.0)[:, None])
+    np.testing.assert_array_equal(each, np.repeat(many[:, None], 3, axis=1))
+    assert placed.to_image([], []).shape == placed.to_image(np.zeros((0, 4)), 1).shape == (0, 4)
+    assert placed.points([], []).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("points", "index", "message"),
+    [
+        ([[0, 0]], 0.5, "index must be whole numbers, got 0.5 of float64"),
+        ([[0, 0]], NAN, "index must be whole numbers, got nan"),
+        ([[0, 0]], True, "index must be whole numbers, got True of bool"),
+        ([[0, 0]], [0, 1], r"index must be one, or one for each of \(1,\) points .* shape \(2,\)"),
+        ([0, 0], [0], r"index must be one, or one for each of \(\) points .* shape \(1,\)"),
+        ([[0, 0]], 2, r"index must be in \[0, 2\), the boxes, got 2"),
+        ([[0, 0]], -1.0, r"index must be in \[0, 2\)"),
+        ([[0, 0, 0]], 0, r"points must be \(..., 2\), y and x, got shape \(1, 3\)"),
+    ],
+)
+def test_points_of_no_letterbox(points, index, message):
+    boxes = np.array([(0, 0, 4, 4), (1, 1, 3, 2)])
+    placed = Letterboxed(boxes, boxes, np.zeros((2, 2), np.bool_))
+    with pytest.raises(rs.DescriptorError, match=message):
+        placed.points(points, index)
 
 
 def test_other_boxes_sizes_and_images_compile_nothing(vulkan_device):
@@ -260,6 +290,24 @@ def test_no_boxes_and_boxes_of_a_tensor(vulkan_device):
     np.testing.assert_array_equal(out.numpy(), given)
 
 
+def test_options_are_the_arguments():
+    """Types of arguments are written twice: for the call, and for what is said by whether it letterboxes."""
+    known = signature(rs.crop_resize).parameters
+    assert set(Options.__annotations__) == set(known) - {"x", "boxes", "sizes", "letterbox"}
+    for name, written in Options.__annotations__.items():
+        assert written.__forward_arg__ == known[name].annotation, name
+
+
+@pytest.mark.parametrize(
+    ("flip", "steps"), [(None, (1, 1)), ("vertical", (-1, 1)), ("horizontal", (1, -1)), ("both", (-1, -1))]
+)
+def test_one_word_flips_every_box(vulkan_device, flip, steps):
+    x = np.arange(60, dtype=np.uint8).reshape(5, 12)
+    made = rs.crop_resize(rs.asarray(x, device=vulkan_device), [(0, 0, 3, 4), (2, 5, 5, 9)], (3, 4), flip=flip).numpy()
+    for box, right in enumerate((x[0:3, 0:4], x[2:5, 5:9])):
+        np.testing.assert_array_equal(made[box], right[:: steps[0], :: steps[1]])
+
+
 def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
     """Boxes of a batch that is larger than a binding, tables larger than a dispatch's, and what lies between passes."""
     rng = np.random.default_rng(8)
@@ -288,9 +336,6 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
             rs.crop_resize(x, [(0, 0, 30, 40)], (80, 80), images=[0], axes=(1, 2))
 
 
-NAN, INF = float("nan"), float("inf")
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -300,7 +345,7 @@ NAN, INF = float("nan"), float("inf")
         ),
         (
             {"boxes": [(0, 4, 4, 2)]},
-            r"boxes\[0\] must be of integers with y0 < y1 and x0 < x1, got \(0, 4, 4, 2\), for u8",
+            r"got \(0, 4, 4, 2\), for u8.*; boxes\[\(boxes\[:, :2\] < boxes\[:, 2:\]\).all\(1\)\] leaves out those",
         ),
         (
             {"boxes": [(0, 0, 1, NAN)]},
@@ -316,11 +361,20 @@ NAN, INF = float("nan"), float("inf")
         ({"boxes": (0, 0, 4, 4)}, r"got int64 of shape \(4,\)"),
         ({"boxes": [("a", 0, 4, 4)]}, r"boxes must be an array of \(boxes, 4\) numbers"),
         ({"boxes": [(1e9, 0, 1, 1)], "units": "normalized"}, r"within \+-65536"),
-        ({"units": "percent"}, "units 'percent' is not one of 'pixels', 'normalized'"),
+        ({"units": "percent"}, r"units must be one of 'pixels', 'normalized', not 'percent', for u8\[5,6,3\]"),
         ({"images": [0, 0, 0]}, "axes .* must be two of an image|images must be one for each of 2 boxes"),
         ({"x": [np.zeros((5, 4, 3), np.uint8)], "images": [0, 1]}, r"images\[1\] = 1 is outside \[0, 1\)"),
         ({"x": [np.zeros((5, 4, 3), np.uint8)]}, "images must say the image of each of 2 boxes, for a list of 1"),
         ({"x": []}, "x must have an image"),
+        ({"x": [np.zeros((5, 4, 3), np.uint8), None]}, r"x\[1\]: array is None, and no array"),
+        (
+            {"x": np.zeros((2, 8, 9, 3), np.uint8), "axes": None},
+            "look like columns .*; a batch needs images=, the image",
+        ),
+        (
+            {"x": np.zeros((2, 8, 9, 3), np.uint8), "axes": (1, 2), "mean": (1, 2, 3)},
+            "; a batch needs images=, the image",
+        ),
         (
             {"x": [np.zeros((5, 4, 3), np.uint8), np.zeros((5, 4, 2), np.uint8)]},
             "may differ from .* in rows and columns",
@@ -332,15 +386,31 @@ NAN, INF = float("nan"), float("inf")
         ({"axes": (1, 0)}, r"axes \(1, 0\) must be two of an image, rows before columns, each in \[0, 3\)"),
         ({"sizes": (0, 4)}, r"sizes must be a height and a width of 1 or more, got \(0, 4\)"),
         ({"sizes": (4,)}, "sizes must be a height and a width"),
-        ({"flip": "sideways"}, r"flip\[0\] 'sideways' is not one of 'none', 'vertical', 'horizontal', 'both'"),
+        ({"sizes": 224}, r"sizes must be a height and a width, such as \(224, 224\), got 224, for u8"),
+        ({"out": np.zeros((2, 2, 2, 3), np.uint8)}, "out must be a restride.Tensor, got ndarray; rs.empty"),
+        (
+            {"flip": "sideways"},
+            "flip must be one of None, 'none', 'vertical', 'horizontal', 'both', not 'sideways', for u8",
+        ),
+        ({"flip": True}, "flip must be one of None, .*, not True, for u8"),
+        (
+            {"flip": ["none", "up"]},
+            r"flip\[1\] must be one of 'none', 'vertical', 'horizontal', 'both', not 'up', for u8",
+        ),
         ({"flip": ["none"]}, "flip must be a word, or one for each of 2 boxes, got 1"),
         ({"fill": 256}, "fill must be an integer of u8, 0 to 255, got 256"),
         ({"fill": 0.5}, "fill must be an integer of u8"),
         ({"fill": (1, 2)}, r"fill must be one number, or one for each of 3 channels, got shape \(2,\)"),
-        ({"letterbox": "left"}, "letterbox 'left' is not one of 'center', 'top_left'"),
-        ({"letterbox": "center", "boxes": [(0.5, 0, 1, 1)]}, "letterbox goes with boxes of integers"),
-        ({"antialias": True, "boxes": [(0.5, 0, 1, 1)]}, "boxes of floats have coordinates 'tf_crop_and_resize'"),
-        ({"like": "pillow", "boxes": [(0.5, 0, 1, 1)]}, "like 'pillow' goes with boxes of integers"),
+        ({"letterbox": "left"}, "letterbox must be one of None, 'center', 'top_left', not 'left', for u8"),
+        ({"letterbox": True}, "letterbox must be one of None, 'center', 'top_left', not True"),
+        ({"letterbox": "center", "boxes": [(0.5, 0, 1, 1)]}, rf"letterbox {OF_INTEGERS}: np.rint\(boxes\).astype"),
+        (
+            {"letterbox": "center", "units": "normalized"},
+            rf"letterbox {OF_INTEGERS}: np.rint\(boxes \* \(rows, columns, rows, columns\)\)",
+        ),
+        ({"antialias": True, "boxes": [(0.5, 0, 1, 1)]}, f"antialias {OF_INTEGERS}: .*, y1 are boxes"),
+        ({"like": "pillow", "boxes": [(0.5, 0, 1, 1)]}, rf"like 'pillow' {OF_INTEGERS}: .* boxes\[:, \[1, 0, 3, 2\]\]"),
+        ({"coordinates": "asymmetric", "boxes": [(0.5, 0, 1, 1)]}, f"coordinates 'asymmetric' {OF_INTEGERS}"),
         ({"coordinates": "tf_crop_and_resize"}, "goes with boxes of floats"),
         ({"mode": "bilinear"}, "mode 'bilinear' is not one of .* it is 'linear' here"),
         ({"mode": "area", "antialias": True}, "antialias goes with mode 'linear' or 'cubic'"),

@@ -13,5 +13,5 @@ DOCUMENT = (Path(__file__).parent.parent / "docs" / "crop_resize.md").read_text(
 @pytest.mark.usefixtures("vulkan_device")
 def test_the_code_runs():
     blocks = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     exec("\n".join(blocks), {})

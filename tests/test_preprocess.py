@@ -209,11 +209,12 @@ def test_a_wrong_image_of_a_stream_costs_no_other():
 def test_points_say_of_which_image_they_are():
     _, placed = rs.Preprocess((8, 8), letterbox="center")(images((8, 8), (8, 4), (4, 8)))
     points = np.ones((3, 3, 2))
-    with pytest.raises(rs.DescriptorError, match=r"index must be an int, or one for each of \(3, 3\) points"):
+    with pytest.raises(rs.DescriptorError, match=r"index must be one, or one for each of \(3, 3\) points"):
         placed.points(points, [0, 1, 2])
     with pytest.raises(rs.DescriptorError, match=r"index must be in \[0, 3\), the boxes, got 3"):
         placed.points(points, 3)
-    each = placed.points(points, np.arange(3)[:, np.newaxis].repeat(3, 1))
+    each = placed.points(points, np.arange(3)[:, np.newaxis])
+    assert np.array_equal(each, placed.points(points, np.arange(3)[:, np.newaxis].repeat(3, 1)))
     assert all(np.array_equal(each[image], placed.points(points[image], image)) for image in range(3))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, SupportsIndex, overload
+from typing import Any, Literal, SupportsIndex, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -16,37 +16,38 @@ _Images = Iterable[SupportsIndex] | None
 _Flip = str | Iterable[str] | None
 
 
+class Options(TypedDict, total=False):
+    """Arguments of ``crop_resize`` beside ``letterbox``, which says what a call returns."""
+
+    images: _Images
+    units: str
+    axes: Iterable[SupportsIndex] | None
+    mode: str | None
+    coordinates: str | None
+    nearest: str | None
+    cubic_a: float | None
+    antialias: bool | None
+    exclude_outside: bool | None
+    like: str | None
+    flip: _Flip
+    fill: Any
+    mean: Any
+    std: Any
+    layout: Layout
+    dtype: Any
+    src_scale: Any
+    src_zero_point: Any
+    dst_scale: Any
+    dst_zero_point: Any
+    post_ops: Iterable[tuple[Any, ...]] | None
+    rounding: str
+    saturate: bool
+    out: Tensor | None
+
+
 @overload
 def crop_resize(
-    x: Any,
-    boxes: Any,
-    sizes: Iterable[SupportsIndex],
-    *,
-    letterbox: None = None,
-    images: _Images = None,
-    units: str = "pixels",
-    axes: Iterable[SupportsIndex] | None = None,
-    mode: str | None = None,
-    coordinates: str | None = None,
-    nearest: str | None = None,
-    cubic_a: float | None = None,
-    antialias: bool | None = None,
-    exclude_outside: bool | None = None,
-    like: str | None = None,
-    flip: _Flip = None,
-    fill: Any = 0,
-    mean: Any = None,
-    std: Any = None,
-    layout: Layout = None,
-    dtype: Any = None,
-    src_scale: Any = None,
-    src_zero_point: Any = None,
-    dst_scale: Any = None,
-    dst_zero_point: Any = None,
-    post_ops: Iterable[tuple[Any, ...]] | None = None,
-    rounding: str = "nearest_even",
-    saturate: bool = True,
-    out: Tensor | None = None,
+    x: Any, boxes: Any, sizes: Iterable[SupportsIndex], *, letterbox: None = None, **options: Unpack[Options]
 ) -> Tensor: ...
 
 
@@ -57,30 +58,7 @@ def crop_resize(
     sizes: Iterable[SupportsIndex],
     *,
     letterbox: Literal["center", "top_left"],
-    images: _Images = None,
-    units: str = "pixels",
-    axes: Iterable[SupportsIndex] | None = None,
-    mode: str | None = None,
-    coordinates: str | None = None,
-    nearest: str | None = None,
-    cubic_a: float | None = None,
-    antialias: bool | None = None,
-    exclude_outside: bool | None = None,
-    like: str | None = None,
-    flip: _Flip = None,
-    fill: Any = 0,
-    mean: Any = None,
-    std: Any = None,
-    layout: Layout = None,
-    dtype: Any = None,
-    src_scale: Any = None,
-    src_zero_point: Any = None,
-    dst_scale: Any = None,
-    dst_zero_point: Any = None,
-    post_ops: Iterable[tuple[Any, ...]] | None = None,
-    rounding: str = "nearest_even",
-    saturate: bool = True,
-    out: Tensor | None = None,
+    **options: Unpack[Options],
 ) -> tuple[Tensor, Letterboxed]: ...
 
 
@@ -127,7 +105,8 @@ def crop_resize(
         boxes: (boxes, 4) numbers y0, x0, y1, x1, an array or a Tensor, which is read back. Integers in pixels are the
             slice ``[y0:y1, x0:x1]``, also where it leaves the image. Floats, and normalized ones, are read as
             "tf_crop_and_resize" has it: the first output reads at y0 and the last at y1, pixels counted by their
-            centres; what is beyond the first or last centre is ``fill``, and a box may be inverted.
+            centres; what is beyond the first or last centre is ``fill``, and a box may be inverted. Floats x0, y0, x1,
+            y1 of a detector are given as ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``.
         sizes: height and width of every result.
         letterbox: of integers: keep the aspect of each box, as large as there is room, "center" or "top_left"; the rest
             is ``fill``. The result is then a pair: the tensor, and a ``Letterboxed`` that brings points back.
@@ -150,7 +129,8 @@ def crop_resize(
         mean: of one element or of each channel, as in ``normalize``: floats become ``(v - mean) / std``, integers
             ``v * (1 / (255 * std)) + -mean / std``, 255 being their largest. The type is f32 then, unless ``dtype`` is.
         std: see ``mean``.
-        layout: as in ``reorder``, of the result, whose axes are the boxes and then those of an image.
+        layout: as in ``reorder``, of the result, whose axes are the boxes and then those of an image. "NHWC->NCHW" puts
+            channels before rows and columns; "NCHW" alone changes memory only, and the axes stay as they are.
         dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
         src_scale: this and what follows as in ``resample``, against the sizes of the result.
         src_zero_point: as in ``resample``.
@@ -163,8 +143,8 @@ def crop_resize(
 
     Raises:
         DescriptorError: a box is not finite, too far out or of no pixel; arguments do not fit each other or ``x``.
-        UnsupportedError: an unknown word; an element type that cannot be interpolated; or one box with its result is
-            more than a dispatch can do.
+        UnsupportedError: an unknown mode, rule of what an output reads, or library; an element type that cannot be
+            interpolated; or one box with its result is more than a dispatch can do.
 
     Source: ONNX operators, Resize, and TensorFlow, tf.image.crop_and_resize, for boxes of floats.
     """

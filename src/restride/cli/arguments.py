@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
@@ -37,7 +38,12 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
-        """Raise ``UsageError`` with the message and where to read more."""
+        """Raise ``UsageError`` with the message and where to read more.
+
+        argparse takes -8,0,100,100 and -1e-3 for options.
+        """
+        if bare := re.search(r"(--[\w-]+): expected (one|at least one) argument$", message):
+            message += f"; a value that begins with a minus is given as {bare[1]}=-8"
         raise UsageError(f"{message} (see `{self.prog} --help`)")
 
 

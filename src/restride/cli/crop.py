@@ -34,7 +34,8 @@ for .npy files the last two. docs/crop_resize.md draws every rule.
 
 A box is Y0,X0,Y1,X1: of integers it is the slice [Y0:Y1, X0:X1]; with a point they are places between the centres of
 pixels, as in TensorFlow, and with --units normalized 0 is the first centre and 1 the last. One that begins with a minus
-needs a sign of equality: --box=-8,0,100,100.
+needs a sign of equality: --box=-8,0,100,100. A file of --boxes has them in the same order: of the x0, y0, x1, y1 that
+a detector gives as floats save np.rint(found[:, [1, 0, 3, 2]]).astype(np.int64).
 
 --mean and --std, one number or one for each channel, make (v - mean) / std in f32 of floats, and of integers once they
 are in [0, 1]. What else is done to elements is as in `restride resample`.
@@ -63,7 +64,10 @@ def add_commands(commands: Commands) -> None:
     parser.add_argument(
         "--flip", choices=FLIPS, nargs="+", metavar="FLIP", help=f"{', '.join(FLIPS)}: one, or one a box"
     )
-    parser.add_argument("--layout", help="of OUT, as `restride reorder` takes it: 'NHWC->NCHW', a name, a tag")
+    parser.add_argument(
+        "--layout",
+        help="of OUT, as `restride reorder` takes it: 'NHWC->NCHW' moves axes, a name or a tag memory alone",
+    )
     resizing.add_rules(parser)
     arithmetic.add_options(parser, "OUT, as it is before --layout permutes,")
     for option in ("--mean", "--std"):

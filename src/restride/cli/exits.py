@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 
 from restride.errors import DescriptorError, DeviceError, DeviceNotFound, RestrideError, UnsupportedError
@@ -36,7 +37,8 @@ class UsageError(RestrideError):
 def line_for(error: BaseException) -> str:
     """An error in words of the command line: one line, but for what a compiler says of a shader."""
     text = "\n".join(line.rstrip() for line in str(error).splitlines() if line.strip()) or type(error).__name__
-    return text.replace("open Device(timeout=...)", "use --timeout SECONDS")
+    text = text.replace("open Device(timeout=...)", "use --timeout SECONDS")
+    return re.sub(r"\baxes=\((\d), (\d)\)", r"--axes \1 \2", text)
 
 
 def exit_for(error: Exception) -> Exit | None:

@@ -23,7 +23,7 @@ from restride.tensor import Tensor
 Array = npt.NDArray[Any]
 
 _FORMATS = {".npy": "npy", ".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".bin": "raw"}
-_IMAGES = ("PNG", "JPEG")
+IMAGES = ("PNG", "JPEG")
 _INSTALL_PILLOW = "images need Pillow: pip install 'restride[images]'"
 _JPEG_QUALITY = 95
 _LONGEST_JPEG_SIDE = 65_500
@@ -81,7 +81,7 @@ def read_array(path: Path, dtype: str | None = None) -> FileArray:
     Raises:
         UsageError: no such file, damaged, or not an array of numbers.
     """
-    is_image = _array_format(path) in _IMAGES
+    is_image = _array_format(path) in IMAGES
     if is_image and dtype is not None:
         raise UsageError(f"--dtype says what the bytes of a .npy file are; {path} is an image")
     with named_errors("read", path):
@@ -115,7 +115,7 @@ def write_whole(path: Path, writer: Callable[[BinaryIO], None]) -> None:
 
 def require_writable(path: Path) -> None:
     """Raise ``UsageError`` before any work if an output file cannot be written, whatever it shall hold."""
-    if format_of(path) in _IMAGES:
+    if format_of(path) in IMAGES:
         pillow()
     if path.is_dir() or not path.resolve().parent.is_dir():
         raise UsageError(f"cannot write {path}: {'it is a folder' if path.is_dir() else 'no such folder'}")
@@ -130,7 +130,7 @@ def require_file(path: Path) -> None:
 def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None:
     """Raise ``UsageError`` unless the format of ``path`` can hold elements of ``dtype`` in ``sizes``."""
     kind = format_of(path)
-    if kind not in _IMAGES:
+    if kind not in IMAGES:
         return
     another = f"give {path.stem}.npy as the output"
     channels = sizes[2] if len(sizes) == 3 else 1

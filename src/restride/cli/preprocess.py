@@ -15,7 +15,7 @@ import numpy.typing as npt
 from restride.cli import arithmetic, resizing
 from restride.cli.arguments import Commands, Parser, add_device_options, open_device, runtime_name
 from restride.cli.exits import EXPLAINED, Exit, UsageError
-from restride.cli.files import format_of, read_array, require_file, require_writable, write_array
+from restride.cli.files import IMAGES, format_of, read_array, require_file, require_writable, write_array
 from restride.crops.letterbox import PLACES
 from restride.desc import TensorDesc
 from restride.device import Device
@@ -33,9 +33,10 @@ Files of images to a batch for a network, in the order they are given: resized, 
 by a preset, some of whose arguments may be changed, or by a recipe of --sizes and what follows. docs/preprocess.md
 says what each argument does, and which pipelines the presets are.
 
-Files are .png and .jpg, which are taken as RGB: gray ones three times, and without alpha; and .npy, as they are: rows,
-columns, channels, or a batch of such images, or frames of --input nv12. With --letterbox it is printed where each image
-lies in its result. Several numbers take all that follows: name the files before them, or end the numbers with --.
+Files are .png and .jpg, which are taken as RGB and turned as their EXIF says: gray ones three times, and without alpha;
+and .npy, as they are: rows, columns, channels, or a batch of such images, or frames of --input nv12, of sizes
+[3/2 rows, columns]. With --letterbox it is printed where each image lies in its result. Several numbers take all that
+follows: name the files before them, or end the numbers with --.
 
 examples:
   restride preprocess --preset imagenet *.jpg -o batch.npy
@@ -63,7 +64,7 @@ def add_commands(commands: Commands) -> None:
     group.add_argument("--like", choices=LIBRARIES, help="a library, as in `restride resample`")
     for option in ("--mean", "--std"):
         group.add_argument(option, type=resizing.number, nargs="+", metavar="N", help="one, or one for each channel")
-    group.add_argument("--input", choices=(*PIXELS, *FORMATS), help="what files hold (default: rgb)")
+    group.add_argument("--input", choices=(*PIXELS, *FORMATS), help="what .npy files hold (default: rgb)")
     group.add_argument("--matrix", choices=MATRICES, help="of the colours of frames (default: bt601)")
     group.add_argument("--full-range", action="store_const", const=True, help="of frames: luma is 0 to 255")
     group.add_argument("--layout", choices=LAYOUTS, help="the axes of the batch (default: NCHW)")
@@ -74,11 +75,11 @@ def add_commands(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, preprocess and write: one file is read while the one before it is computed."""
+    if arguments.output.suffix.lower() != ".npy":
+        raise UsageError(f"{arguments.output}: a batch is written to a .npy file, so the name must end in .npy")
     require_writable(arguments.output)
-    if format_of(arguments.output) != "npy":
-        raise UsageError(f"{arguments.output}: a batch is written to a .npy file")
     for path in arguments.inputs:
-        require_file(path)
+        _require_input(path, arguments.input)
     with open_device(arguments) as device:
         recipe = _recipe(arguments, device)
         start = time.perf_counter()
@@ -94,6 +95,23 @@ def run(arguments: argparse.Namespace) -> int:
         print(line)
     print(f"{arguments.output}: {TensorDesc(made.dtype, made.shape)} from {len(arguments.inputs)} files")
     return Exit.OK
+
+
+def _require_input(path: Path, pixels: str | None) -> None:
+    """Refuse a file that is not there, or does not hold what ``--input`` says.
+
+    Raises:
+        UsageError: as said.
+    """
+    require_file(path)
+    kind = format_of(path)
+    if kind in IMAGES and pixels not in (None, "rgb"):
+        raise UsageError(f"{path} is read as RGB: --input {pixels} goes with .npy files")
+    if kind == "raw":
+        raise UsageError(
+            f"{path} holds bytes alone: `restride slice {path} frame.npy '[:]' --desc 'u8[1620,1920]'` makes a "
+            f".npy file of a frame of 1080 x 1920"
+        )
 
 
 def _recipe(arguments: argparse.Namespace, device: Device) -> Preprocess[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from restride.cli.exits import UsageError
 from restride.cli.indices import parse_index
 from restride.desc import TensorDesc
-from restride.profiles import LIBRARIES, chosen
+from restride.profiles import LIBRARIES, chosen, word_of_mode
 from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES, Choice, resizing, word_elsewhere
 
 _DEFAULTS = Choice()
@@ -70,7 +70,8 @@ def add_rules(parser: argparse.ArgumentParser) -> Any:
     )
     group.add_argument(
         "--mode",
-        help=f"what an output is made of: {', '.join(MODES)} (default: {_DEFAULTS.mode}), or a mode of --like",
+        help=f"what an output is made of: {', '.join(MODES)} (default: {_DEFAULTS.mode}), or a mode of --like, spelled "
+        "as here or there",
     )
     for option, known, text in (
         ("--coordinates", COORDINATES, "where an output reads"),
@@ -98,16 +99,18 @@ def add_rules(parser: argparse.ArgumentParser) -> Any:
 
 
 def rules(arguments: argparse.Namespace) -> dict[str, Any]:
-    """What the options of ``add_rules`` ask.
+    """What the options of ``add_rules`` ask; ``--mode`` becomes the word of ``--like``, however it is spelled.
 
     Raises:
         UsageError: a mode that there is not.
+        UnsupportedError: one that ``--like`` has not.
     """
-    known = MODES if arguments.like is None else tuple(LIBRARIES[arguments.like].modes)
-    if arguments.mode is not None and arguments.mode not in known:
-        hint = word_elsewhere("mode", arguments.mode) if arguments.like is None else ""
+    if arguments.mode is not None and arguments.like is not None:
+        arguments.mode = word_of_mode(arguments.like, arguments.mode, lambda: str(arguments.input))
+    elif arguments.mode is not None and arguments.mode not in MODES:
+        hint = word_elsewhere("mode", arguments.mode)
         raise UsageError(
-            f"argument --mode: invalid choice: {arguments.mode!r} (choose from {', '.join(known)})"
+            f"argument --mode: invalid choice: {arguments.mode!r} (choose from {', '.join(MODES)})"
             f"{'; ' if hint else ''}{hint}"
         )
     names = ("like", "mode", "coordinates", "nearest", "cubic_a", "antialias", "exclude_outside")

@@ -48,6 +48,8 @@ def _run(arguments: argparse.Namespace) -> int:
     """``operate.run``, with the descriptor of frames whose sizes are given."""
     if arguments.sizes is not None:
         arguments.desc = _described(arguments)
+    elif is_raw(arguments.input) and arguments.desc is None:
+        raise UsageError(f"{arguments.input} holds bytes alone: say rows and columns of a frame, --sizes 1080 1920")
     return operate.run(arguments)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from restride.desc import TensorDesc
 from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import integers
 from restride.scales import numbers, require_of_type
+from restride.words import require_word
 
 UNITS = ("pixels", "normalized")
 
@@ -22,6 +23,11 @@ FLIPS = {"none": (False, False), "vertical": (True, False), "horizontal": (False
 FARTHEST = 1 << 30
 """From the image, in pixels: further out no edge lies."""
 
+_BATCH_RANK = 4
+"""Axes of a batch: images, rows, columns and channels. One image may have as many, but seldom does."""
+
+_WITHOUT_PIXELS = "; boxes[(boxes[:, :2] < boxes[:, 2:]).all(1)] leaves out those without a pixel"
+
 _Where = Callable[[], str]
 
 
@@ -29,11 +35,9 @@ def read_boxes(boxes: Any, units: Any, where: _Where) -> npt.NDArray[Any]:
     """Edges y0, x0, y1, x1 of each box: int64 where they are integers of pixels, else f64.
 
     Raises:
-        DescriptorError: not (boxes, 4) numbers; not finite, or too far; integers that hold no pixel.
-        UnsupportedError: unknown units.
+        DescriptorError: not (boxes, 4) numbers; not finite, or too far; integers that hold no pixel; unknown units.
     """
-    if units not in UNITS:
-        raise UnsupportedError(f"units {units!r} is not one of {', '.join(map(repr, UNITS))}, for {where()}")
+    require_word("units", units, UNITS, where)
     try:
         given = np.asarray(boxes)
     except (TypeError, ValueError) as error:
@@ -51,14 +55,25 @@ def read_boxes(boxes: Any, units: Any, where: _Where) -> npt.NDArray[Any]:
     if given.dtype.kind == "f" or units == "normalized":
         return given.astype(np.float64)
     edges = given.astype(np.int64)
-    _require((edges[:, :2] < edges[:, 2:]).all(axis=1), "of integers with y0 < y1 and x0 < x1", given, where)
+    has_pixels = (edges[:, :2] < edges[:, 2:]).all(axis=1)
+    _require(has_pixels, "of integers with y0 < y1 and x0 < x1", given, where, _WITHOUT_PIXELS)
     return edges
 
 
-def _require(holds: Any, rule: str, boxes: npt.NDArray[Any], where: _Where) -> None:
+def _require(holds: Any, rule: str, boxes: npt.NDArray[Any], where: _Where, remedy: str = "") -> None:
     if not holds.all():
         box = int(holds.argmin())
-        raise DescriptorError(f"boxes[{box}] must be {rule}, got {tuple(boxes[box].tolist())}, for {where()}")
+        got = tuple(boxes[box].tolist())
+        raise DescriptorError(f"boxes[{box}] must be {rule}, got {got}, for {where()}{remedy}")
+
+
+def refuse_floats(what: str, units: str, where: _Where) -> NoReturn:
+    """Refuse an argument that boxes of floats, and normalized ones, do not have."""
+    pixels = "boxes" if units == "pixels" else "boxes * (rows, columns, rows, columns)"
+    raise DescriptorError(
+        f"{what} goes with boxes of integers in pixels, not of floats, for {where()}: "
+        f"np.rint({pixels}).astype(np.int64) makes them; a detector's x0, y0, x1, y1 are boxes[:, [1, 0, 3, 2]] first"
+    )
 
 
 def roi_of(box: npt.NDArray[np.float64], extents: tuple[int, int], units: str, number: int) -> tuple[Fraction, ...]:
@@ -102,18 +117,17 @@ def read_flips(flip: Any, boxes: int, where: _Where) -> npt.NDArray[np.bool_]:
     """Whether rows and columns of each box go backwards, (boxes, 2).
 
     Raises:
-        DescriptorError: not one word, or one for each box.
-        UnsupportedError: an unknown word.
+        DescriptorError: not one word, or one for each box; or an unknown one.
     """
-    if flip is not None and not isinstance(flip, Iterable):
-        raise UnsupportedError(f"flip {flip!r} is not one of {', '.join(map(repr, FLIPS))}, for {where()}")
-    words = ["none" if flip is None else flip] * boxes if flip is None or isinstance(flip, str) else list(flip)
+    if flip is None or isinstance(flip, str) or not isinstance(flip, Iterable):
+        require_word("flip", flip, (None, *FLIPS), where)
+        return np.tile(np.array(FLIPS[flip or "none"], np.bool_), (boxes, 1))
+    words = list(flip)
     if len(words) != boxes:
         raise DescriptorError(f"flip must be a word, or one for each of {boxes} boxes, got {len(words)}, for {where()}")
     for box, word in enumerate(words):
-        if not isinstance(word, str) or word not in FLIPS:
-            raise UnsupportedError(f"flip[{box}] {word!r} is not one of {', '.join(map(repr, FLIPS))}, for {where()}")
-    return np.array([FLIPS[str(word)] for word in words], np.bool_).reshape(boxes, 2)
+        require_word(f"flip[{box}]", word, tuple(FLIPS), where)
+    return np.array([FLIPS[word] for word in words], np.bool_).reshape(boxes, 2)
 
 
 def per_channel(argument: str, value: Any, src: TensorDesc, channels: int | None) -> npt.NDArray[Any]:
@@ -127,8 +141,14 @@ def per_channel(argument: str, value: Any, src: TensorDesc, channels: int | None
     given = numbers(argument, value, src)
     if given.ndim > 1 or (given.ndim and given.size not in (1, channels)):
         many = "one number" if channels is None else f"one number, or one for each of {channels} channels"
-        raise DescriptorError(f"{argument} must be {many}, got shape {given.shape}, for {src}")
+        remedy = batch_remedy(src) if channels is None else ""
+        raise DescriptorError(f"{argument} must be {many}, got shape {given.shape}, for {src}{remedy}")
     return given
+
+
+def batch_remedy(src: TensorDesc) -> str:
+    """What to say where one image seems to be a batch."""
+    return "; a batch needs images=, the image of each box" if src.rank == _BATCH_RANK else ""
 
 
 def read_fill(fill: Any, src: TensorDesc, channels: int | None) -> npt.NDArray[Any]:

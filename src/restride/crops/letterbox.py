@@ -33,28 +33,50 @@ class Letterboxed:
     flipped: npt.NDArray[np.bool_]
 
     def points(self, points: Any, index: Any) -> npt.NDArray[np.float64]:
-        """Points (..., 2) of the outputs ``index`` as points of their images. index: an int, or one for each point."""
-        given = np.asarray(points, np.float64)
+        """Points (..., 2) of the outputs ``index`` as points of their images.
+
+        index: a whole number, or one for each point, or along some of their axes, the others 1: of (images, points, 2)
+            one for each image is ``np.arange(images)[:, None]``.
+        """
+        given = _rows(points, 2)
         if given.ndim == 0 or given.shape[-1] != 2:
             raise DescriptorError(f"points must be (..., 2), y and x, got shape {given.shape}")
-        its = np.asarray(index)
-        if its.dtype.kind not in "iu" or its.shape not in ((), given.shape[:-1]):
-            raise DescriptorError(f"index must be an int, or one for each of {given.shape[:-1]} points, got {index!r}")
-        if its.size and not (its.min() >= 0 and its.max() < len(self.boxes)):
-            raise DescriptorError(f"index must be in [0, {len(self.boxes)}), the boxes, got {index!r}")
+        its = self._index(index, given.shape[:-1])
         boxes, places = self.boxes[its].astype(np.float64), self.places[its].astype(np.float64)
         part = (given - places[..., :2]) / (places[..., 2:] - places[..., :2])
         part = np.where(self.flipped[its], 1 - part, part)
         made: npt.NDArray[np.float64] = boxes[..., :2] + part * (boxes[..., 2:] - boxes[..., :2])
         return made
 
+    def _index(self, index: Any, points: tuple[int, ...]) -> npt.NDArray[np.int64]:
+        its = np.asarray(index)
+        if its.dtype.kind not in "iuf" or (its != np.floor(its)).any():
+            raise DescriptorError(f"index must be whole numbers, got {index!r} of {its.dtype}")
+        is_of_axes = its.ndim == len(points) and all(
+            size in (1, of) for size, of in zip(its.shape, points, strict=True)
+        )
+        if its.ndim and not is_of_axes:  # [0, 1, 2] of 3 x 3 points would be that of their columns
+            raise DescriptorError(
+                f"index must be one, or one for each of {points} points or along some of these axes, the others 1, got "
+                f"shape {its.shape}"
+            )
+        if its.size and not (its.min() >= 0 and its.max() < len(self.boxes)):
+            raise DescriptorError(f"index must be in [0, {len(self.boxes)}), the boxes, got {index!r}")
+        return its.astype(np.int64)
+
     def to_image(self, boxes: Any, index: Any) -> npt.NDArray[np.float64]:
         """Boxes (..., 4) of the outputs ``index``, y0, x0, y1, x1, as boxes of their images, in the same order."""
-        given = np.asarray(boxes, np.float64)
+        given = _rows(boxes, 4)
         if given.ndim == 0 or given.shape[-1] != 4:
             raise DescriptorError(f"boxes must be (..., 4), y0, x0, y1, x1, got shape {given.shape}")
         corners = self.points(given[..., :2], index), self.points(given[..., 2:], index)
         return np.concatenate([np.minimum(*corners), np.maximum(*corners)], axis=-1)
+
+
+def _rows(given: Any, length: int) -> npt.NDArray[np.float64]:
+    """Numbers (..., length); an empty list is none of them."""
+    made = np.asarray(given, np.float64)
+    return made.reshape(0, length) if made.shape == (0,) else made
 
 
 def placed(box: tuple[int, int], sizes: tuple[int, int], place: str) -> tuple[int, int, int, int]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arithmetic import NO_ARITHMETIC
-from restride.crops.boxes import images_of_boxes, read_boxes, read_fill, read_flips
+from restride.crops.boxes import images_of_boxes, read_boxes, read_fill, read_flips, refuse_floats
 from restride.crops.chain import Chain
 from restride.crops.fixed import add_fixed
 from restride.crops.letterbox import PLACES, Letterboxed, placed
@@ -34,6 +34,7 @@ from restride.sampling import Choice, Rules
 from restride.sampling.choice import require_choice
 from restride.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor import Tensor, empty
+from restride.words import require_word
 
 CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32", "u32"))
 """Element types that can be interpolated: f32 has their numbers, so that a box of the result's sizes stays as it is."""
@@ -135,7 +136,7 @@ def _planned(source: Layouts, boxes: Any, sizes: Any, asked: Asked, out: Given |
     edges = read_boxes(boxes, asked.units, where)
     count, size = len(edges), _sizes(sizes, form.desc)
     images = images_of_boxes(asked.images, count, source.images, source.is_list, where)
-    places = _places(edges, size, asked.letterbox, where) if asked.places is None else np.array(asked.places, np.int64)
+    places = _places(edges, size, asked, where) if asked.places is None else np.array(asked.places, np.int64)
     cut = Cut(edges, asked.units, places, read_flips(asked.flip, count, where))
     choice, rules = _choice(asked, cut, form.desc)
     fill = read_fill(asked.fill, form.desc, form.channels)
@@ -165,20 +166,22 @@ def _planned(source: Layouts, boxes: Any, sizes: Any, asked: Asked, out: Given |
 
 
 def _sizes(sizes: Any, src: TensorDesc) -> tuple[int, int]:
+    if isinstance(sizes, int | np.integer):
+        raise DescriptorError(f"sizes must be a height and a width, such as ({sizes}, {sizes}), got {sizes}, for {src}")
     given = counts("sizes", sizes, src.__str__)
     if len(given) != 2 or 0 in given:
         raise DescriptorError(f"sizes must be a height and a width of 1 or more, got {given}, for {src}")
     return given[0], given[1]
 
 
-def _places(edges: npt.NDArray[Any], size: tuple[int, int], letterbox: str | None, where: Any) -> npt.NDArray[np.int64]:
+def _places(edges: npt.NDArray[Any], size: tuple[int, int], asked: Asked, where: Any) -> npt.NDArray[np.int64]:
     """Where each box lies in its output: y0, x0, y1, x1."""
+    letterbox = asked.letterbox
+    require_word("letterbox", letterbox, (None, *PLACES), where)
     if letterbox is None:
         return np.tile(np.array((0, 0, *size), np.int64), (len(edges), 1))
-    if letterbox not in PLACES:
-        raise UnsupportedError(f"letterbox {letterbox!r} is not one of {', '.join(map(repr, PLACES))}, for {where()}")
     if edges.dtype.kind != "i":
-        raise DescriptorError(f"letterbox goes with boxes of integers in pixels, not of floats, for {where()}")
+        refuse_floats("letterbox", asked.units, where)
     its_sizes = (edges[:, 2:] - edges[:, :2]).tolist()
     places = [placed((height, width), size, letterbox) for height, width in its_sizes]
     return np.array(places, np.int64).reshape(-1, 4)
@@ -187,15 +190,12 @@ def _places(edges: npt.NDArray[Any], size: tuple[int, int], letterbox: str | Non
 def _choice(asked: Asked, cut: Cut, src: TensorDesc) -> tuple[Choice, Rules | None]:
     given = dict(asked.choice)
     if not cut.is_exact:
-        if given["antialias"] or given["coordinates"] not in (None, "tf_crop_and_resize"):
-            raise DescriptorError(
-                f"boxes of floats have coordinates 'tf_crop_and_resize' and no antialias, not "
-                f"{given['coordinates']!r} and {given['antialias']!r}, for {src}"
-            )
+        if given["antialias"]:
+            refuse_floats("antialias", cut.units, src.__str__)
+        if given["coordinates"] not in (None, "tf_crop_and_resize"):
+            refuse_floats(f"coordinates {given['coordinates']!r}", cut.units, src.__str__)
         if asked.like is not None:
-            raise DescriptorError(
-                f"like {asked.like!r} goes with boxes of integers in pixels, not of floats, for {src}"
-            )
+            refuse_floats(f"like {asked.like!r}", cut.units, src.__str__)
         return Choice(**{name: value for name, value in given.items() if value is not None}), None
     if given["coordinates"] == "tf_crop_and_resize":
         raise DescriptorError(f"coordinates 'tf_crop_and_resize' goes with boxes of floats, for {src}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
+from restride.crops.boxes import batch_remedy
 from restride.desc import TensorDesc
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, UnsupportedError
 from restride.integers import integers
 from restride.planned import source_beside
 from restride.tensor import Tensor
@@ -128,7 +129,7 @@ def source_of(x: Any, axes: Iterable[SupportsIndex] | None, is_batch: bool, out:
     is_list = isinstance(x, list | tuple)
     if is_list and not x:
         raise DescriptorError("x must have an image, got an empty list")
-    tensors = tuple(source_beside(image, out) for image in x) if is_list else (source_beside(x, out),)
+    tensors = tuple(_tensors(x, out)) if is_list else (source_beside(x, out),)
     desc = tensors[0].desc
     for place, tensor in enumerate(tensors):
         name = f"x[{place}]" if is_list else "x"
@@ -148,6 +149,14 @@ def source_of(x: Any, axes: Iterable[SupportsIndex] | None, is_batch: bool, out:
     return Source(tensors, Layouts(tuple(tensor.desc for tensor in tensors), form, is_list))
 
 
+def _tensors(images: Sequence[Any], out: Tensor | None) -> Iterator[Tensor]:
+    for place, image in enumerate(images):
+        try:
+            yield source_beside(image, out)
+        except (DescriptorError, UnsupportedError) as error:
+            raise type(error)(f"x[{place}]: {error}") from error
+
+
 def _axes(axes: Iterable[SupportsIndex] | None, desc: TensorDesc, first: int) -> tuple[int, int]:
     rank = desc.rank
     if rank < first + 2:
@@ -156,7 +165,7 @@ def _axes(axes: Iterable[SupportsIndex] | None, desc: TensorDesc, first: int) ->
         if rank > first + 2 and desc.sizes[-1] <= _MOST_CHANNELS < desc.sizes[-2]:
             raise DescriptorError(
                 f"the last axes of x {desc} look like columns and channels: say axes=({rank - 3}, {rank - 2}), or "
-                f"axes=({rank - 2}, {rank - 1}) if they are not"
+                f"axes=({rank - 2}, {rank - 1}) if they are not{'' if first else batch_remedy(desc)}"
             )
         return rank - 2, rank - 1
     given = integers("axes", axes, desc.__str__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from restride.profiles import pillow
-from restride.profiles.choosing import chosen
+from restride.profiles.choosing import chosen, word_of_mode
 from restride.profiles.libraries import IMAGES_ONLY, LIBRARIES
 
-__all__ = ["IMAGES_ONLY", "LIBRARIES", "chosen", "pillow"]
+__all__ = ["IMAGES_ONLY", "LIBRARIES", "chosen", "pillow", "word_of_mode"]

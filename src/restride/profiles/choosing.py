@@ -87,6 +87,15 @@ def chosen(like: Any, given: Mapping[str, Any], dtype: str, where: _Where) -> tu
     return choice, Rules(ruling, profile.rounds_sizes, dtype in profile.keeps)
 
 
+def word_of_mode(like: str, given: Any, where: _Where) -> str:
+    """The word that the library itself has for a mode, in any spelling.
+
+    Raises:
+        UnsupportedError: no such mode of it; the message lists them.
+    """
+    return _mode(like, LIBRARIES[like], given, where)[0]
+
+
 def _mode(like: str, profile: Profile, given: Any, where: _Where) -> tuple[str, Mode]:
     """The library's word for a mode, in any spelling or as its constant, and what it means.
 
