@@ -294,6 +294,8 @@ def test_frames_become_a_batch(tmp_path, restride):
         ("photo.png none.png -o y.npy --preset clip", "cannot read none.png: no such file"),
         ("photo.png flat.npy photo.png -o y.npy --preset clip", "flat.npy: an image must have rows, columns and chann"),
         ("photo.png broken.png -o y.npy --preset clip", "cannot read broken.png: "),
+        ("photo.png rgba.npy -o y.npy --sizes 4 4", "rgba.npy: it becomes f32[1,4,4,4]"),
+        ("photo.png large.npy -o y.npy --sizes 4 4", "large.npy: images of s64 are resized by mode 'nearest' alone"),
         ("photo.png -o y.npy --sizes 4 4 --shorter 2", "shorter 2 must not be below either of sizes (4, 4)"),
         ("photo.png -o y.npy --preset vgg", "argument --preset: invalid choice: 'vgg'"),
         ("photo.png --preset clip", "the following arguments are required: -o/--output"),
@@ -302,6 +304,8 @@ def test_frames_become_a_batch(tmp_path, restride):
 )
 def test_what_preprocess_refuses(arguments, message, tmp_path, restride):
     np.save(tmp_path / "flat.npy", PIXELS[..., 0])
+    np.save(tmp_path / "rgba.npy", PIXELS[..., [0, 1, 2, 0]])
+    np.save(tmp_path / "large.npy", PIXELS.astype(np.int64))
     (tmp_path / "broken.png").write_bytes((tmp_path / "photo.png").read_bytes()[:60])
     code, out, err = restride(f"preprocess {arguments}")
     assert (code, out, len(err)) == (2, "", 1), (code, err)

@@ -97,7 +97,7 @@ class Preprocess(Generic[_Made]):
     ) -> None:
         options: Options = {
             "shorter": shorter,
-            "fill": fill,
+            "fill": recipe.of_channels("fill", fill),
             "mode": mode,
             "antialias": antialias,
             "like": like,
@@ -119,7 +119,7 @@ class Preprocess(Generic[_Made]):
         self._shorter = None if shorter is None else integer("shorter", shorter)
         self._depth = integer("depth", depth)
         self._letterbox = letterbox
-        self._fill = tuple(fill) if isinstance(fill, Iterable) else fill
+        self._fill = options["fill"]
         self._filter: dict[str, Any] = {"mode": mode, "antialias": antialias, "like": like}
         self._input = input
         self._yuv: dict[str, Any] = {"matrix": matrix, "full_range": full_range}

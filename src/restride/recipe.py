@@ -102,6 +102,17 @@ def require_options(sizes: tuple[int, int], letterbox: Any, options: Options) ->
         raise DescriptorError(f"device must be a restride.Device, got {device!r}; restride.Device opens one by name")
 
 
+def of_channels(argument: str, value: Any) -> Any:
+    """A number, or a tuple of one for each channel, of whatever holds them."""
+    try:
+        given = np.asarray(value)
+    except ValueError as error:  # lists of several lengths
+        raise DescriptorError(f"{argument} must be a number, or one for each channel: {error}") from error
+    if given.dtype.kind not in "biuf" or given.ndim > 1:
+        raise DescriptorError(f"{argument} must be a number, or one for each channel, got {value!r}")
+    return tuple(given.tolist()) if given.ndim else given.item()
+
+
 def require_normal(options: Options) -> tuple[Any, Any]:
     """``mean`` and ``std``, each None, a number or a tuple of one for each channel.
 
@@ -112,15 +123,10 @@ def require_normal(options: Options) -> tuple[Any, Any]:
     its_dtype = as_dtype(options["dtype"])
     made = []
     for argument, value in (("mean", mean), ("std", std)):
-        try:
-            given = None if value is None else np.asarray(value, np.float64)
-        except (TypeError, ValueError) as error:
-            raise DescriptorError(f"{argument} must be a number, or one for each channel: {error}") from error
-        if given is not None and not (np.isfinite(given).all() and (argument == "mean" or given.all())):
+        given = None if value is None else of_channels(argument, value)
+        if given is not None and not (np.isfinite(given).all() and (argument == "mean" or np.all(given))):
             raise DescriptorError(f"{argument} must be finite, and std not 0, got {value!r}")
-        if given is not None and given.ndim > 1:
-            raise DescriptorError(f"{argument} must be a number, or one for each channel, got shape {given.shape}")
-        made.append(None if given is None else tuple(given.tolist()) if given.ndim else float(given))
+        made.append(given)
     if (mean is not None or std is not None) and not its_dtype.is_float:
         raise DescriptorError(f"mean and std make floats, and dtype is {its_dtype}")
     return made[0], made[1]

@@ -19,7 +19,7 @@ from restride.cli.files import IMAGES, format_of, read_array, require_file, requ
 from restride.crops.letterbox import PLACES
 from restride.desc import TensorDesc
 from restride.device import Device
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, UnsupportedError
 from restride.preprocess import Preprocess
 from restride.presets import PRESETS
 from restride.profiles import LIBRARIES
@@ -155,11 +155,14 @@ def _made(recipe: Preprocess[Any], paths: list[Path]) -> tuple[Array, list[str]]
     try:
         for path, result in zip(paths, recipe.stream(reading, progress=True), strict=True):
             tensor, placed = result if isinstance(result, tuple) else (result, None)
+            if results and tensor.sizes[1:] != results[0].shape[1:]:
+                first = TensorDesc(tensor.dtype, results[0].shape)
+                raise UsageError(f"{path}: it becomes {tensor.desc}, and {paths[0]} {first}: not one batch")
             results.append(tensor.numpy())
             for y0, x0, y1, x1 in [] if placed is None else placed.places.tolist():
                 lines.append(f"{path}: rows {y0} to {y1}, columns {x0} to {x1}")
         return np.concatenate(results), lines
-    except DescriptorError as error:
+    except (DescriptorError, UnsupportedError) as error:
         raise UsageError(f"{reading.path}: {error.__cause__ or error}") from error
 
 
