@@ -242,7 +242,7 @@ def test_a_stream_shows_how_far_it_is(capsys, monkeypatch):
         ({"sizes": (3,)}, r"sizes must be a height and a width"),
         ({"fill": "red", "letterbox": "center"}, "fill must be a number, or one for each channel, got 'red'"),
         ({"fill": [[1]], "letterbox": "center"}, r"fill must be a number, or one for each channel, got \[\[1\]\]"),
-        ({"sizes": 224}, r"sizes must be a height and a width, such as \(224, 224\), not 224"),
+        ({"sizes": 224}, r"sizes must be a height and a width, such as \(224, 224\), got 224"),
         ({"shorter": 4}, r"shorter 4 must not be below either of sizes \(8, 8\)"),
         ({"shorter": 9, "letterbox": "center"}, "shorter 9 and letterbox 'center' contradict each other"),
         ({"letterbox": "middle"}, "letterbox must be one of None, 'center', 'top_left', not 'middle'"),

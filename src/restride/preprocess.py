@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, SupportsIndex, TypeVar, Unpack, overlo
 from restride import recipe
 from restride.arrays import asarray
 from restride.cropping import crop_resize
+from restride.crops.boxes import read_sizes
 from restride.crops.letterbox import Letterboxed
 from restride.crops.run import NO_CHOICE, Asked, crop
 from restride.device import Device
@@ -111,7 +112,7 @@ class Preprocess(Generic[_Made]):
             "depth": depth,
             "device": device,
         }
-        self._sizes = recipe.require_sizes(sizes)
+        self._sizes = read_sizes(sizes)
         recipe.require_options(self._sizes, letterbox, options)
         self._mean, self._std = recipe.require_normal(options)
         self._takes = recipe.taken(self._sizes, self._mean, self._std, options)

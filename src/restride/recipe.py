@@ -13,7 +13,7 @@ from restride.desc import TensorDesc
 from restride.device import Device
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
-from restride.integers import counts, integer
+from restride.integers import integer
 from restride.profiles import chosen
 from restride.sampling.choice import require_choice
 from restride.tensor import Tensor
@@ -66,16 +66,6 @@ class Takes(NamedTuple):
     is_normalized: bool
     is_interpolated: bool
     fill: Any = None
-
-
-def require_sizes(sizes: Any) -> tuple[int, int]:
-    """Height and width."""
-    if isinstance(sizes, int | np.integer):
-        raise DescriptorError(f"sizes must be a height and a width, such as ({sizes}, {sizes}), not {sizes}")
-    given = counts("sizes", sizes)
-    if len(given) != 2 or 0 in given:
-        raise DescriptorError(f"sizes must be a height and a width of 1 or more, got {given}")
-    return given[0], given[1]
 
 
 def require_options(sizes: tuple[int, int], letterbox: Any, options: Options) -> None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from restride.desc import TensorDesc
 from restride.errors import DescriptorError, UnsupportedError
-from restride.integers import integers
+from restride.integers import counts, integers
 from restride.scales import numbers, require_of_type
 from restride.words import require_word
 
@@ -58,6 +58,21 @@ def read_boxes(boxes: Any, units: Any, where: _Where) -> npt.NDArray[Any]:
     has_pixels = (edges[:, :2] < edges[:, 2:]).all(axis=1)
     _require(has_pixels, "of integers with y0 < y1 and x0 < x1", given, where, _WITHOUT_PIXELS)
     return edges
+
+
+def read_sizes(sizes: Any, where: _Where | None = None) -> tuple[int, int]:
+    """Height and width of every result.
+
+    Raises:
+        DescriptorError: not two integers of 1 or more.
+    """
+    place = "" if where is None else f", for {where()}"
+    if isinstance(sizes, int | np.integer):
+        raise DescriptorError(f"sizes must be a height and a width, such as ({sizes}, {sizes}), got {sizes}{place}")
+    given = counts("sizes", sizes, where)
+    if len(given) != 2 or 0 in given:
+        raise DescriptorError(f"sizes must be a height and a width of 1 or more, got {given}{place}")
+    return given[0], given[1]
 
 
 def _require(holds: Any, rule: str, boxes: npt.NDArray[Any], where: _Where, remedy: str = "") -> None:

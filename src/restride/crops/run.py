@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arithmetic import NO_ARITHMETIC
-from restride.crops.boxes import images_of_boxes, read_boxes, read_fill, read_flips, refuse_floats
+from restride.crops.boxes import images_of_boxes, read_boxes, read_fill, read_flips, read_sizes, refuse_floats
 from restride.crops.chain import Chain
 from restride.crops.fixed import add_fixed
 from restride.crops.letterbox import PLACES, Letterboxed, placed
@@ -22,7 +22,6 @@ from restride.crops.target import Target, target_of
 from restride.desc import TensorDesc
 from restride.destination import Given
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
-from restride.integers import counts
 from restride.interpolation import INTERPOLATED_TYPES
 from restride.kernel import Limits
 from restride.layout import Layout
@@ -134,7 +133,7 @@ def _planned(source: Layouts, boxes: Any, sizes: Any, asked: Asked, out: Given |
     form = source.form
     where = form.desc.__str__
     edges = read_boxes(boxes, asked.units, where)
-    count, size = len(edges), _sizes(sizes, form.desc)
+    count, size = len(edges), read_sizes(sizes, where)
     images = images_of_boxes(asked.images, count, source.images, source.is_list, where)
     places = _places(edges, size, asked, where) if asked.places is None else np.array(asked.places, np.int64)
     cut = Cut(edges, asked.units, places, read_flips(asked.flip, count, where))
@@ -163,15 +162,6 @@ def _planned(source: Layouts, boxes: Any, sizes: Any, asked: Asked, out: Given |
     if ruled is not None and ruled.ways is None:
         return planned._replace(chain=made, last=_copied(Site(SOURCE, made), target, limits))
     return _by_boxes(planned, source, size, choice, ruled, target, limits)
-
-
-def _sizes(sizes: Any, src: TensorDesc) -> tuple[int, int]:
-    if isinstance(sizes, int | np.integer):
-        raise DescriptorError(f"sizes must be a height and a width, such as ({sizes}, {sizes}), got {sizes}, for {src}")
-    given = counts("sizes", sizes, src.__str__)
-    if len(given) != 2 or 0 in given:
-        raise DescriptorError(f"sizes must be a height and a width of 1 or more, got {given}, for {src}")
-    return given[0], given[1]
 
 
 def _places(edges: npt.NDArray[Any], size: tuple[int, int], asked: Asked, where: Any) -> npt.NDArray[np.int64]:
