@@ -15,13 +15,13 @@ import sys
 import time
 from pathlib import Path
 
-from restride.conformance import check
-from restride.conformance.room import GUARD_BYTES
-from restride.conformance.run import worker
 from restride.errors import DeviceLost
 from restride.kernel import Binding, KernelSpec
 from restride.runtime.loader import package, struct
 from restride.runtime.modules import load_module
+from restride_conformance import check
+from restride_conformance.room import GUARD_BYTES
+from restride_conformance.run import worker
 
 
 def flip(runtime, kernels, memories, at):

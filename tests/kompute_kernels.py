@@ -12,8 +12,9 @@ import pytest
 
 from restride.errors import DeviceNotFound, UnsupportedError
 from restride.kernel import Binding, KernelSpec
-from restride.runtime import choose, kompute_device, list_devices
-from restride.runtime.kompute import KomputeRuntime
+from restride.runtime import choose, list_devices
+from restride.runtime.kompute import device as kompute_device
+from restride.runtime.kompute.runtime import KomputeRuntime
 
 SOURCES = {
     # b[i] = a[i] * MUL + ADD + push.k for the first push.n words

@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 
 import restride as rs
-from restride.conformance import Case
-from restride.conformance.operations import OPERATIONS, makes_destination
-from restride.conformance.room import buffer_bytes
-from restride.conformance.setting import guards
-from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
+from restride.layout import TensorDesc
 from restride.runtime import Counters, Memory, Runtime
+from restride_conformance import Case
+from restride_conformance.operations import OPERATIONS, makes_destination
+from restride_conformance.room import buffer_bytes
+from restride_conformance.setting import guards
 
 
 class KernelsAlone(Limits):

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from restride.conformance.case import Case
-from restride.conformance.outcome import Outcome, Speed, Verdict
-from restride.conformance.report.pictures import draw
-from restride.conformance.report.report import Report
-from restride.conformance.target import Target
+from restride_conformance.case import Case
+from restride_conformance.outcome import Outcome, Speed, Verdict
+from restride_conformance.report.pictures import draw
+from restride_conformance.report.report import Report
+from restride_conformance.target import Target
 
 HOSTILE = "</script><script>document.title = 'owned'</script> <img src=x onerror=\"document.title='owned'\"> \"'&\u2028"
 DEVICE = {

@@ -15,7 +15,7 @@ import numpy as np
 import restride.runtime as runtime
 from restride.errors import *
 from restride.kernel import Binding, KernelSpec
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 def open_device(**options):
     return VulkanRuntime(0, module_source=lambda name: Path(sys.argv[1], name + ".spv").read_bytes(), **options)

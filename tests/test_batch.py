@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.runtime import vk_queue
+from restride.runtime.vulkan import queue as vk_queue
 
 
 def chain(device: rs.Device, count: int) -> tuple[list[rs.Tensor], np.ndarray[Any, Any]]:

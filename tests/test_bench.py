@@ -11,19 +11,18 @@ import numpy as np
 import pytest
 from conftest import open_device
 
-from restride.benchmark import peers, surroundings
-from restride.benchmark.agreement import Disagreement
-from restride.benchmark.chart import draw
-from restride.benchmark.offer import Absent, Offer
-from restride.benchmark.report import FORMAT, Report
-from restride.benchmark.run import WARM_UP, Columns, Result, timed_rounds
-from restride.benchmark.table import text
-from restride.benchmark.tasks import Move
-from restride.benchmark.workload import Goal, Rival, Workload
 from restride.cli import main
-from restride.drawing.png import write_png
-from restride.drawing.svg import write_svg
+from restride.drawing.shapes import write_png, write_svg
 from restride.runtime import RUNTIMES
+from restride_bench import peers, surroundings
+from restride_bench.agreement import Disagreement
+from restride_bench.chart import draw
+from restride_bench.offer import Absent, Offer
+from restride_bench.report import FORMAT, Report
+from restride_bench.run import WARM_UP, Columns, Result, timed_rounds
+from restride_bench.table import text
+from restride_bench.tasks import Move
+from restride_bench.workload import Goal, Rival, Workload
 
 COPY = Workload("copy f32 1000", "copies", "f32[1000]", Move((0,)), (Goal("numpy", 2.0),))
 TURN = Workload(

@@ -8,14 +8,12 @@ from itertools import pairwise
 import pytest
 from test_bench import report
 
-from restride.benchmark.growth import BY_AXES, BY_BYTES, growth, result_bytes, result_elements
-from restride.benchmark.growth_chart import draw_growth
-from restride.benchmark.run import Result
 from restride.cli import main
-from restride.drawing.plot import Axis, Curve, Plot, decades
-from restride.drawing.png import write_png
-from restride.drawing.shapes import Label, Line, Rect
-from restride.drawing.svg import write_svg
+from restride.drawing.shapes import Label, Line, Rect, write_png, write_svg
+from restride_bench.growth import BY_AXES, BY_BYTES, growth, result_bytes, result_elements
+from restride_bench.growth_chart import draw_growth
+from restride_bench.plot import Axis, Curve, Plot, decades
+from restride_bench.run import Result
 
 DEVICE = {"name": "A device", "driver": "drv", "driver_version": "1.2", "limits": {"max_buffer_range": 1 << 27}}
 

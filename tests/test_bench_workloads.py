@@ -8,15 +8,17 @@ import pytest
 from conftest import open_device
 
 import restride as rs
-from restride.benchmark import own
-from restride.benchmark.agreement import compare, tolerance
-from restride.benchmark.catalogue import catalogue
-from restride.benchmark.growth import BY_AXES, bytes_text, growth, result_bytes
-from restride.benchmark.offer import Absent
-from restride.benchmark.peers import PEERS, open_peers
-from restride.benchmark.peers.raw import Raw
-from restride.benchmark.run import columns_of, timed_rounds
-from restride.benchmark.tasks import (
+from restride.errors import DeviceTimeout
+from restride.runtime.loader import TIMEOUT
+from restride_bench import own
+from restride_bench.agreement import compare, tolerance
+from restride_bench.catalogue import catalogue
+from restride_bench.growth import BY_AXES, bytes_text, growth, result_bytes
+from restride_bench.offer import Absent
+from restride_bench.peers import PEERS, open_peers
+from restride_bench.peers.raw import Raw
+from restride_bench.run import columns_of, timed_rounds
+from restride_bench.tasks import (
     Boxes,
     Calls,
     Gradient,
@@ -30,8 +32,6 @@ from restride.benchmark.tasks import (
     result_sizes,
     useful_bytes,
 )
-from restride.errors import DeviceTimeout
-from restride.runtime.loader import TIMEOUT
 
 SHADERS = Path(__file__).resolve().parent.parent / "shaders"
 FULL, SMALL = catalogue(), catalogue(is_small=True)

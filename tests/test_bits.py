@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.conformance import fill
 from restride.dtypes import DTYPES
+from restride_conformance import fill
 
 WIDE_COUNT = 1_000_000
 F32_EDGES = (0x80000000, 0x00000001, 0x807FFFFF, 0x7F800000, 0xFF800000, 0x7FC12345, 0x7F800001, 0xFFA54321, 0x7F7FFFFF)

@@ -9,9 +9,9 @@ from math import prod
 import numpy as np
 import pytest
 
-from restride.desc.blocking import MOST_NUMBERS, Blocking, Join, Split, blocked, tiled
-from restride.desc.digits import affine
 from restride.errors import UnsupportedError
+from restride.layout.blocking import MOST_NUMBERS, Blocking, Join, Split, blocked, tiled
+from restride.layout.digits import affine
 
 
 def addresses(blocking: Blocking, sizes: tuple[int, ...]) -> np.ndarray:

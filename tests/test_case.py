@@ -12,17 +12,17 @@ import pytest
 from random_layouts import random_layout
 
 from restride.arithmetic import ROUNDINGS
-from restride.conformance import Case, catalogue
-from restride.conformance.operations import require_valid
-from restride.conformance.parameters import PARAMETERS, SCALES
-from restride.conformance.setting import prepare
-from restride.conformance.view_steps import Call, Index, Span, View
-from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError
-from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES
-from restride.views import index
-from restride.yuv import FORMATS, MATRICES
+from restride.layout import TensorDesc
+from restride.layout.views import index
+from restride.plan.yuv import FORMATS, MATRICES
+from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES
+from restride_conformance import Case, catalogue
+from restride_conformance.operations import require_valid
+from restride_conformance.parameters import PARAMETERS, SCALES
+from restride_conformance.setting import prepare
+from restride_conformance.view_steps import Call, Index, Span, View
 
 CANONICAL = [
     "reorder f32[2,3]{1,0} -> f32[2,3]{0,1} seed=1",

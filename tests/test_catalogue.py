@@ -15,28 +15,27 @@ import pytest
 from planned_cases import KernelsAlone, kernels_of
 
 from restride.arithmetic import ROUNDINGS
-from restride.choices import Choices
-from restride.conformance import CATALOGUES, Case, catalogue, read_cases
-from restride.conformance.catalogue import NESTED
-from restride.conformance.family import FAMILIES, STRIDED, WHOLE, family
-from restride.conformance.operations import is_in_place
-from restride.conformance.parameters import PARAMETERS, SCALES
-from restride.conformance.scale_values import is_arithmetic
-from restride.conformance.setting import mistrusted, prepare
-from restride.conformance.view_steps import Call, Index, Span
-from restride.crops.boxes import FLIPS, UNITS
-from restride.crops.letterbox import PLACES
-from restride.crops.run import CROPPED_TYPES
-from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.kernel import Limits
+from restride.kernel import Choices, Limits
+from restride.layout import TensorDesc
+from restride.layout.views import broadcast_to, index, permute, reshape
+from restride.ops.crops.boxes import FLIPS, UNITS
+from restride.ops.crops.letterbox import PLACES
+from restride.ops.crops.run import CROPPED_TYPES
 from restride.plan import copy_kernels, copy_problems, is_resampled_by_walks
 from restride.plan.conversion import ELEMENT_TYPES
 from restride.reference.gradient import GRADIENT_TYPES
-from restride.reference.resample_problem import INTERPOLATED_TYPES
-from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES
-from restride.views import broadcast_to, index, permute, reshape
+from restride.reference.resample import INTERPOLATED_TYPES
+from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES
+from restride_conformance import CATALOGUES, Case, catalogue, read_cases
+from restride_conformance.catalogue import NESTED
+from restride_conformance.family import FAMILIES, STRIDED, WHOLE, family
+from restride_conformance.operations import is_in_place
+from restride_conformance.parameters import PARAMETERS, SCALES
+from restride_conformance.scale_values import is_arithmetic
+from restride_conformance.setting import mistrusted, prepare
+from restride_conformance.view_steps import Call, Index, Span
 
 CASES = {name: catalogue(name) for name in CATALOGUES}
 CI = CASES["ci"]
@@ -132,7 +131,7 @@ def test_an_unknown_catalogue_is_named() -> None:
 
 
 def folder_cases(name: str, limits: Limits | None = None) -> tuple[Case, ...]:
-    path = ROOT / "src" / "restride" / "conformance" / "catalogue" / name
+    path = ROOT / "src" / "restride_conformance" / "catalogue" / name
     return read_cases(path.read_text(encoding="utf-8"), path.name, limits)
 
 
@@ -505,7 +504,7 @@ def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
 
 def test_the_limits_of_a_device_move_its_largest_cases() -> None:
     narrow = Limits(max_buffer_range=1 << 20, max_group_count=(64, 64, 64))
-    folder = ROOT / "src" / "restride" / "conformance" / "catalogue"
+    folder = ROOT / "src" / "restride_conformance" / "catalogue"
     named = [path for path in folder.rglob("*.txt") if "MAX_" in path.read_text(encoding="utf-8")]
     moved = {path.relative_to(folder).as_posix() for path in named}
     assert {name for name in moved if not name.startswith("full/")} == {"ci/split.txt"}

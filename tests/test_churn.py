@@ -12,7 +12,8 @@ import pytest
 
 import restride as rs
 from restride.plan import resample as plan_of_resampling
-from restride.sampling import Choice, Sampling, band, resizing
+from restride.weights import Choice, Sampling, resizing
+from restride.weights import rows as band
 
 IMAGES = 200
 

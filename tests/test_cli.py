@@ -11,12 +11,12 @@ from conftest import open_device
 
 import restride as rs
 from restride.cli import main
+from restride.cli.arguments import parse_index
 from restride.cli.comparison import compare_bits, compare_limits
-from restride.cli.exits import UsageError
-from restride.cli.indices import parse_index
-from restride.cli.probe import Attempt
+from restride.cli.doctor import Attempt
+from restride.cli.process import UsageError
 from restride.runtime import RUNTIMES
-from restride.runtime.kompute_device import INSTALL_KP
+from restride.runtime.kompute.device import INSTALL_KP
 
 WINDOW_4_TO_9 = ("--offsets", "0", "0", "4", "0", "--sizes", "1", "1", "5", "1")
 NO_DRIVER = {"VK_DRIVER_FILES": "/nowhere/none.json", "VK_ICD_FILENAMES": "/nowhere/none.json"}
@@ -332,7 +332,7 @@ def test_doctor_where_all_is_well(vulkan_device):
 
 
 def test_doctor_survives_a_driver_that_crashes(monkeypatch):
-    from restride.cli import probe
+    from restride.cli import doctor as probe
 
     monkeypatch.setattr(probe.sys, "executable", "/bin/false")
     assert "exit code 1" in probe.try_runtime("vulkan").detail

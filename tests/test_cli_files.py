@@ -5,10 +5,10 @@ import pytest
 
 import restride as rs
 from restride.cli import main
-from restride.cli.exits import UsageError
 from restride.cli.files import read_array, write_array, write_whole
+from restride.cli.process import UsageError
 from restride.dtypes import DTYPES
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 Image = pytest.importorskip("PIL.Image")
 

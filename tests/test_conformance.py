@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 from conftest import open_device
 
-from restride.conformance import Case, Verdict, catalogue
-from restride.conformance.run.runner import Runner
-from restride.conformance.target import Target
 from restride.runtime import RUNTIMES
+from restride_conformance import Case, Verdict, catalogue
+from restride_conformance.run.runner import Runner
+from restride_conformance.target import Target
 
 
 @pytest.fixture(scope="module", params=RUNTIMES)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride import remembered
+from restride.ops import cache as remembered
 
 MOST_BESIDE = 2 << 20
 """Bytes that an operation takes beside source and destination, but for what lies between several passes."""

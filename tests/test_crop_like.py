@@ -8,14 +8,14 @@ from crop_chain import filled, padded_slice, turned
 from test_crop_resize import random_boxes, random_image
 
 import restride as rs
-from restride.crops import passes
-from restride.crops.run import NO_CHOICE, Asked, _planned
-from restride.crops.source import Form, Layouts
 from restride.dtypes import as_dtype
 from restride.kernel import Limits
-from restride.profiles import LIBRARIES
+from restride.ops.crops import passes
+from restride.ops.crops.run import NO_CHOICE, Asked, _planned
+from restride.ops.crops.source import Form, Layouts
 from restride.runtime import choose, list_devices
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride.weights.like import LIBRARIES
 
 EACH = 4
 

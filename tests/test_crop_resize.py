@@ -11,13 +11,13 @@ import pytest
 from crop_chain import chained, filled, padded_slice, turned
 
 import restride as rs
-from restride.cropping import Options
-from restride.crops import passes
-from restride.crops.letterbox import Letterboxed
-from restride.desc import TensorDesc
+from restride.layout import TensorDesc
+from restride.ops.crop_resize import Options
+from restride.ops.crops import passes
+from restride.ops.crops.letterbox import Letterboxed
 from restride.runtime import choose, list_devices
-from restride.runtime.vulkan import VulkanRuntime
-from restride.sampling import Choice, Side, rows_of, sampling_of
+from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride.weights import Choice, Side, rows_of, sampling_of
 
 OF_INTEGERS = r"goes with boxes of integers in pixels, not of floats, for u8\[5,6,3\]\{2,1,0\}"
 NAN, INF = float("nan"), float("inf")

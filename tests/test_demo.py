@@ -7,8 +7,7 @@ from conftest import open_device
 from restride import asarray
 from restride.cli import main
 from restride.cli.comparison import Comparison
-from restride.cli.photograph import load_photograph
-from restride.cli.tour import Crop, make_tour
+from restride.cli.demo import Crop, load_photograph, make_tour
 from restride.runtime import RUNTIMES
 
 Image = pytest.importorskip("PIL.Image")
@@ -62,7 +61,7 @@ def test_demo_of_ones_own_photograph(runtime, tmp_path, capsys):
 
 @pytest.mark.usefixtures("vulkan_device")
 def test_demo_that_finds_a_wrong_result_exits_1(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("restride.cli.tour.compare_bits", lambda *_: Comparison(3, 10, 7.0, 0.0))
+    monkeypatch.setattr("restride.cli.demo.compare_bits", lambda *_: Comparison(3, 10, 7.0, 0.0))
     Image.new("RGB", (40, 40), (10, 200, 30)).save(tmp_path / "mine.png")
     assert main(["demo", str(tmp_path / "mine.png"), "--out", str(tmp_path)]) == 1
     out = capsys.readouterr().out
@@ -93,7 +92,7 @@ def test_photographs_that_are_none(tmp_path, capsys):
 
 @pytest.mark.usefixtures("vulkan_device")
 def test_without_scikit_image_the_demo_says_what_to_do(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr("restride.cli.photograph.find_spec", lambda _: None)
+    monkeypatch.setattr("restride.cli.demo.find_spec", lambda _: None)
     assert main(["demo", "--out", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert "restride demo PHOTO.jpg" in error

@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from restride.desc import TensorDesc
 from restride.errors import DescriptorError
+from restride.layout import TensorDesc
 
 # --- packed, padded, lowest, highest
 

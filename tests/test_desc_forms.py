@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from random_layouts import random_layout
 
-from restride.desc import TensorDesc
-from restride.desc.padding import element_bits
 from restride.errors import DescriptorError, UnsupportedError
+from restride.layout import TensorDesc
+from restride.layout.tensor_desc import element_bits
 from restride.reference.memory import PADDING_VALUE, ZERO, element_positions, is_whole, memory_line
 
 TILED = TensorDesc.parse("f32[3,5]{1,0:T(2,2)}")

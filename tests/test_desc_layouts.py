@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from restride.desc import TensorDesc
+from restride.layout import TensorDesc
 
 
 def offsets_of(desc):

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restride.desc import TensorDesc
-from restride.desc.text import DescParts, format_parts, parse_parts
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
+from restride.layout import TensorDesc
+from restride.layout.text import DescParts, format_parts, parse_parts
 
 SIZES = st.lists(st.one_of(st.integers(0, 5), st.integers(0, 1 << 62)), max_size=8)
 STRIDES = st.one_of(st.integers(-7, 7), st.integers(-(1 << 40), 1 << 40))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restride.desc import TensorDesc
-from restride.desc.digits import Digit, Index, Linear, affine, digit, digit_span, linear_span
+from restride.layout import TensorDesc
+from restride.layout.digits import Digit, Index, Linear, affine, digit, digit_span, linear_span
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12)
 NUMBERS = (1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 24)

@@ -9,9 +9,9 @@ import pytest
 from conftest import open_device
 
 import restride as rs
-from restride.conformance.shader import module_source, shader_under_test
 from restride.dtypes import DTYPES
 from restride.runtime import open_runtime
+from restride_conformance.shader import module_source, shader_under_test
 
 SHADERS = Path(__file__).parent.parent / "shaders"
 RATIO = "precise float ratio = from_1_to_4 / intBitsToFloat(b_significand + 0x3F000000);"

@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from restride import dlpack
-from restride.dlpack import array_from_dlpack
 from restride.errors import DescriptorError
+from restride.tensor import dlpack
+from restride.tensor.dlpack import array_from_dlpack
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from restride.desc import TensorDesc
-from restride.desc.dml import dml_buffer_tensor_size
 from restride.errors import DescriptorError
+from restride.layout import TensorDesc
+from restride.layout.dml import dml_buffer_tensor_size
 
 
 @pytest.mark.parametrize(

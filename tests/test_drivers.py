@@ -10,7 +10,7 @@ import pytest
 
 from restride.cli import drivers
 from restride.cli.drivers import driver_file, manifests
-from restride.cli.exits import UsageError
+from restride.cli.process import UsageError
 from restride.errors import DeviceNotFound
 
 MANIFEST = {"file_format_version": "1.0.0", "ICD": {"library_path": "libvulkan_lvp.so", "api_version": "1.3.0"}}

@@ -9,8 +9,8 @@ import pytest
 from conftest import open_device
 
 import restride as rs
-from restride.choices import Choices
-from restride.conformance import Case, Verdict, catalogue, run_case
+from restride.kernel import Choices
+from restride_conformance import Case, Verdict, catalogue, run_case
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from random_layouts import random_layout
 
-from restride import views
-from restride.desc import TensorDesc
-from restride.equation import Steps, nested, shared_offset, solve
 from restride.errors import DescriptorError
-from restride.injective import may_overlap, require_injective, written_by
+from restride.layout import TensorDesc, views
+from restride.layout.equation import Steps, nested, shared_offset, solve
+from restride.layout.overlap import may_overlap, require_injective, written_by
 
 RANDOM_DESCRIPTORS = 100_000
 

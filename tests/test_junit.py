@@ -8,8 +8,8 @@ import junitparser
 import pytest
 from report_examples import HOSTILE, example, many, outcome
 
-from restride.conformance.outcome import Verdict
-from restride.conformance.report.junit import ELEMENTS, write_junit
+from restride_conformance.outcome import Verdict
+from restride_conformance.report.junit import ELEMENTS, write_junit
 
 
 @pytest.fixture

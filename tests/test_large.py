@@ -9,10 +9,10 @@ import pytest
 from conftest import open_device
 
 import restride as rs
-from restride.conformance import fill
 from restride.runtime import choose, list_devices
-from restride.runtime.kompute import KomputeRuntime
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.kompute.runtime import KomputeRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride_conformance import fill
 
 NARROW = 4096
 
@@ -24,7 +24,7 @@ def narrow_device(monkeypatch):
     def open_narrow(selector, _runtime, timeout):
         return VulkanRuntime(choose(list_devices(), selector), timeout=timeout, max_buffer_range=NARROW)
 
-    monkeypatch.setattr("restride.device.open_runtime", open_narrow)
+    monkeypatch.setattr("restride.tensor.device.open_runtime", open_narrow)
     with open_device("vulkan") as opened:
         assert opened.limits.max_buffer_range == NARROW
         yield opened
@@ -38,7 +38,7 @@ def narrow_kompute(monkeypatch):
         info = choose(list_devices(), selector)
         return KomputeRuntime(info, timeout, limits=replace(info.limits, max_buffer_range=NARROW))
 
-    monkeypatch.setattr("restride.device.open_runtime", open_narrow)
+    monkeypatch.setattr("restride.tensor.device.open_runtime", open_narrow)
     with open_device("kompute") as opened:
         yield opened
 

@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 from random_layouts import random_layout, random_pair
 
-from restride import views
-from restride.desc import TensorDesc
+from restride.layout import TensorDesc, views
 from restride.reference.memory import element_positions, extent, is_whole, memory_line
 
 MOST_SAMPLES = 40

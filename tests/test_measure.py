@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from restride.conformance import Case
-from restride.conformance.operations import OPERATIONS
-from restride.conformance.run import measure
-from restride.conformance.run.measure import BATCH_SECONDS, BATCHES, MOST_CALLS, Batch, measure_case, useful_bytes
+from restride_conformance import Case
+from restride_conformance.operations import OPERATIONS
+from restride_conformance.run import measure
+from restride_conformance.run.measure import BATCH_SECONDS, BATCHES, MOST_CALLS, Batch, measure_case, useful_bytes
 
 
 class Clock:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.conformance import fill
+from restride_conformance import fill
 
 POISON = 0xA5
 

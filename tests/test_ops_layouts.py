@@ -11,7 +11,7 @@ from random_layouts import random_pair
 
 import restride as rs
 from restride import TensorDesc
-from restride.conformance import fill
+from restride_conformance import fill
 
 POISON = 0xA5
 

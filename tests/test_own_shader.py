@@ -21,23 +21,17 @@ from planned_cases import PlanRuntime, kernels_of
 from spirv_kernels import glslang
 
 import restride as rs
-from restride.conformance import Case, Verdict, catalogue, run_case
-from restride.conformance.room import GUARD_BYTES
-from restride.conformance.scale_values import is_arithmetic
-from restride.conformance.shader import (
-    TakesNoPart,
-    module_source,
-    put_to_test,
-    shader_under_test,
-    tools,
-)
-from restride.conformance.shader.contract import INTERFACES
-from restride.conformance.target import ShaderUnderTest
 from restride.errors import DescriptorError, DeviceError, UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
 from restride.runtime import RUNTIMES, open_runtime
 from restride.runtime.modules import load_module, manifest, spirv_folder
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride_conformance import Case, Verdict, catalogue, run_case
+from restride_conformance.room import GUARD_BYTES
+from restride_conformance.scale_values import is_arithmetic
+from restride_conformance.shader import TakesNoPart, module_source, put_to_test, shader_under_test, tools
+from restride_conformance.shader.contract import INTERFACES
+from restride_conformance.target import ShaderUnderTest
 
 ROOT = Path(__file__).parent.parent
 (EXAMPLE,) = re.findall(r"```glsl\n(#version 450\n.*?)```", (ROOT / "shaders/README.md").read_text("utf-8"), re.DOTALL)

@@ -12,14 +12,14 @@ import pytest
 from kernel_twin import run
 from random_layouts import random_layout
 
-from restride.conformance.shader.part import SteeredLimits
-from restride.desc import TensorDesc
-from restride.desc.padding import element_bits, padding_number
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import Limits
+from restride.layout import TensorDesc
+from restride.layout.tensor_desc import element_bits, padding_number
 from restride.plan import padding_kernels
-from restride.reference.buffers import to_buffer
+from restride.reference.memory import to_buffer
+from restride_conformance.shader.part import SteeredLimits
 
 POISON = 0xCD
 

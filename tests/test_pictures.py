@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restride.conformance.case import Case
-from restride.conformance.report import png
-from restride.conformance.report.pictures import NAN_COLOUR, draw
 from restride.dtypes import DTYPES
+from restride_conformance.case import Case
+from restride_conformance.report import png
+from restride_conformance.report.pictures import NAN_COLOUR, draw
 
 image_module = pytest.importorskip("PIL.Image")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.runtime import vk_pipeline_cache
-from restride.runtime.vk_pipeline_cache import FOLDER_VARIABLE, MOST_BYTES, read, write
+from restride.runtime.vulkan import program as vk_pipeline_cache
+from restride.runtime.vulkan.program import FOLDER_VARIABLE, MOST_BYTES, read, write
 
 
 def test_what_was_written_is_read_and_is_this_user_s_alone(tmp_path: Path) -> None:

@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from random_layouts import random_layout, random_pair
 
-from restride import views
-from restride.desc import TensorDesc
-from restride.desc.digits import Index, Linear, affine
-from restride.plan.places import Cuts, Place, Run
-from restride.plan.regions import MOST_WALKS, Region, Walk, complement, walks
+from restride.layout import TensorDesc, views
+from restride.layout.digits import Index, Linear, affine
+from restride.plan.tiles import MOST_WALKS, Cuts, Place, Region, Run, Walk, complement, walks
 
 
 def parsed(src: str, dst: str, *keys: object) -> tuple[TensorDesc, TensorDesc]:

@@ -13,17 +13,15 @@ from hypothesis import strategies as st
 from kernel_twin import run
 
 from restride.arithmetic import NO_ARITHMETIC
-from restride.choices import CANDIDATES, Choices
-from restride.conformance.shader.part import SteeredLimits
-from restride.desc import TensorDesc
-from restride.equation import shared_offset
 from restride.errors import UnsupportedError
-from restride.kernel import Limits
+from restride.kernel import CANDIDATES, Choices, Limits
+from restride.layout import TensorDesc
+from restride.layout.equation import shared_offset
 from restride.plan import Table, copy_kernels, resample_kernels, taps_fit
-from restride.plan.axes import Axis, simplify, widen
-from restride.plan.parameters import multiply_shift
+from restride.plan.problem import Axis, multiply_shift, simplify, widen
 from restride.reference import resample_limits
-from restride.sampling import Choice, resizing
+from restride.weights import Choice, resizing
+from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=256, offset_alignment=16, max_group_count=(3, 65535, 2))

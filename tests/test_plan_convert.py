@@ -11,17 +11,15 @@ from kernel_twin import run
 from random_layouts import random_layout, random_sizes
 from test_plan_tiles import random_view
 
-from restride import views
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic, arithmetic
-from restride.choices import Choices
-from restride.conformance.shader.part import SteeredLimits
-from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
 from restride.errors import UnsupportedError
-from restride.kernel import KernelSpec, Limits
+from restride.kernel import Choices, KernelSpec, Limits
+from restride.layout import TensorDesc, views
 from restride.plan import convert_kernels
 from restride.plan.conversion import MOST_PAIR_BYTES, PAIR_BYTES, ScaledPush
 from restride.reference import from_buffer, reorder, to_buffer
+from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
 GPU = Limits(choices=Choices("apart"))

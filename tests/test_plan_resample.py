@@ -14,17 +14,16 @@ from hypothesis import strategies as st
 from kernel_twin import run
 
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
-from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
+from restride.layout import TensorDesc
 from restride.plan import Table, Tables, taps_fit
-from restride.plan.axes import Axis, Problem, simplify
-from restride.plan.boxes import bind
 from restride.plan.conversion import Conversion
-from restride.plan.invocations import Invocations, by_elements, by_neighbours, by_rows, by_taps, invocations
-from restride.plan.resample import plan_resample
-from restride.profiles.pillow import filtered
+from restride.plan.dispatches import bind
+from restride.plan.problem import Axis, Problem, simplify
+from restride.plan.resample import Invocations, by_elements, by_neighbours, by_rows, by_taps, invocations, plan_resample
 from restride.reference import from_buffer
-from restride.sampling import Choice, Ruled, Sampling, resizing
+from restride.weights import Choice, Ruled, Sampling, resizing
+from restride.weights.like.pillow import filtered
 
 ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))

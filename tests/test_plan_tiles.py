@@ -11,13 +11,12 @@ import pytest
 from kernel_twin import run
 from random_layouts import random_layout, random_pair
 
-from restride import views
-from restride.conformance.shader.part import SteeredLimits
-from restride.desc import TensorDesc
 from restride.errors import UnsupportedError
 from restride.kernel import Limits
+from restride.layout import TensorDesc, views
 from restride.plan import copy_kernels, copy_problems, padding_kernels
-from restride.reference.buffers import from_buffer, to_buffer
+from restride.reference.memory import from_buffer, to_buffer
+from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
 ALWAYS_WALK = SteeredLimits(elements_per_dispatch=0)

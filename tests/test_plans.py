@@ -9,7 +9,7 @@ import pytest
 
 import restride as rs
 from restride.compat.pil import Resampling
-from restride.remembered import plain, remembered
+from restride.ops.cache import plain, remembered
 
 CASES: list[tuple[Any, Any, str, tuple[Any, ...], dict[str, Any]]] = [
     (rs.plan_reorder, rs.reorder, "f32[3,5]", ("AB->BA",), {}),

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.closeness.images import photograph
-from restride.presets import PRESETS
-from restride.recipe import Options
+from restride.ops.preprocess import PRESETS, Options
+from restride_like_check.images import photograph
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "preprocess.md").read_text(encoding="utf-8")
 SECTIONS = {text.split("\n", 1)[0]: text for text in PAGE.split("\n## ")[1:]}
@@ -225,7 +224,7 @@ def test_halves_of_a_letterbox_go_to_even():
 
 
 def test_a_stream_shows_how_far_it_is(capsys, monkeypatch):
-    from restride import progress
+    from restride.ops import progress
 
     monkeypatch.setattr(progress, "_LINE_EVERY", 0.0)
     recipe = rs.Preprocess((8, 8))

@@ -17,8 +17,9 @@ import pytest
 import restride as rs
 from restride.compat.pil import Resampling
 from restride.errors import DescriptorError, UnsupportedError
-from restride.profiles import LIBRARIES, opencv
-from restride.sampling import Choice, Ruled, ruled
+from restride.weights import Choice, Ruled
+from restride.weights import rows as ruled
+from restride.weights.like import LIBRARIES, opencv
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
 

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from restride import progress
-from restride.progress import Progress
+from restride.ops import progress
+from restride.ops.progress import Progress
 
 BAR = "\r\x1b[K"
 

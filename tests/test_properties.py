@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import restride as rs
-from restride.conformance import fill
 from restride.dtypes import DTYPES, DType
-from restride.reference.buffers import element_bytes
-from restride.reference.resample_problem import LINEAR_TYPES
+from restride.reference.memory import element_bytes
+from restride.reference.resample import LINEAR_TYPES
+from restride_conformance import fill
 
 GUARD = 64  # bytes on both sides of a destination; whole elements of every type
 MOST_ELEMENTS = 3000

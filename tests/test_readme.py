@@ -10,11 +10,11 @@ import pytest
 
 import restride as rs
 from restride.dtypes import DTYPES
-from restride.plan import parameters
-from restride.plan.axes import Axis
+from restride.plan import problem as parameters
 from restride.plan.conversion import ELEMENT_TYPES
+from restride.plan.problem import Axis
 from restride.plan.tables import Table
-from restride.sampling import MOST_TAPS, Choice, resizing
+from restride.weights import MOST_TAPS, Choice, resizing
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from restride.recent import Recent
+from restride.lru import Recent
 
 
 def test_what_is_used_stays() -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from random_layouts import random_layout
 
-from restride.desc import TensorDesc
 from restride.errors import DescriptorError
+from restride.layout import TensorDesc
 from restride.reference import from_buffer, reorder, strided_slice, to_buffer
 
 FOUR = np.arange(1, 17, dtype=np.float32).reshape(1, 1, 4, 4)

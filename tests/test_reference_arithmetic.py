@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from onnx_cases import NodeCase, node_cases
 
-from restride.desc import TensorDesc
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
+from restride.layout import TensorDesc
 from restride.reference import convert, reorder
 
 Array = np.ndarray[Any, Any]

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from restride.desc import TensorDesc
 from restride.errors import DescriptorError
-from restride.reference.memory import PADDING_VALUE, ZERO, element_positions, extent, memory_line
-from restride.reference.tags import read_tag
+from restride.layout import TensorDesc
+from restride.reference.memory import PADDING_VALUE, ZERO, element_positions, extent, memory_line, read_tag
 
 P, Z = PADDING_VALUE, ZERO
 

@@ -13,7 +13,7 @@ import pytest
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference import resample, resample_bound, resample_limits
-from restride.reference.rounding import round_once
+from restride.reference.conversion import round_once
 
 BF16 = ml_dtypes.bfloat16
 LINEAR = [

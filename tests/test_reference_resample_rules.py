@@ -14,7 +14,7 @@ import restride.reference
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference import convert, reorder, resample, resample_bound, resample_limits
-from restride.reference.resample_problem import INTERPOLATED_TYPES
+from restride.reference.resample import INTERPOLATED_TYPES
 
 Array = np.ndarray[Any, Any]
 

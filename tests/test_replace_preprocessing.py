@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from restride.cli import main
-from restride.cli.profile_sheet import MODES, PHOTOGRAPH, results
-from restride.closeness.images import photograph
+from restride_like_check.commands.profile_sheet import MODES, PHOTOGRAPH, results
+from restride_like_check.images import photograph
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "replace_preprocessing.md").read_text(encoding="utf-8")

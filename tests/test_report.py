@@ -12,16 +12,16 @@ import pytest
 from conftest import open_device
 from report_examples import PERF, PICTURE, example, many, outcome, wrong_picture
 
-from restride.conformance import Case, run_case
-from restride.conformance.outcome import FLUSHED, Outcome, Pictures, Speed, Verdict
-from restride.conformance.report import schema
-from restride.conformance.report.file import read_json, report_schema, require_writable, write_json
-from restride.conformance.report.page import write_page
-from restride.conformance.report.report import MESSAGE_CHARACTERS, PICTURE_BYTES, Report
-from restride.conformance.report.summary import facts, headline, printable, speed_text, summary
-from restride.conformance.target import Mode, Profile, ShaderUnderTest, Target
 from restride.errors import DescriptorError
 from restride.runtime import DeviceInfo
+from restride_conformance import Case, run_case
+from restride_conformance.outcome import FLUSHED, Outcome, Pictures, Speed, Verdict
+from restride_conformance.report import schema
+from restride_conformance.report.file import read_json, report_schema, require_writable, write_json
+from restride_conformance.report.page import write_page
+from restride_conformance.report.report import MESSAGE_CHARACTERS, PICTURE_BYTES, Report
+from restride_conformance.report.summary import facts, headline, printable, speed_text, summary
+from restride_conformance.target import Mode, Profile, ShaderUnderTest, Target
 
 
 def measured(*speeds, op="reorder"):
@@ -295,7 +295,7 @@ def test_what_is_no_report_is_refused_with_the_reason(path, data, said):
 
 
 def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
-    monkeypatch.setattr("restride.conformance.report.file.MOST_BYTES", 100)
+    monkeypatch.setattr("restride_conformance.report.file.MOST_BYTES", 100)
     assert "longer than 100 bytes" in refused(path, b" " * 101)
 
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from report_examples import DEVICE, PERF, example, outcome
 
-from restride.cli import report as report_command
 from restride.cli.arguments import parse
-from restride.cli.exits import Exit, UsageError
-from restride.conformance.outcome import Speed
-from restride.conformance.report.compare import compare
-from restride.conformance.report.file import read_json, write_json
-from restride.conformance.report.summary import summary
+from restride.cli.process import Exit, UsageError
 from restride.errors import DescriptorError
+from restride_conformance.commands import report as report_command
+from restride_conformance.outcome import Speed
+from restride_conformance.report.compare import compare
+from restride_conformance.report.file import read_json, write_json
+from restride_conformance.report.summary import summary
 
 A, B, C, D = (f"reorder u8[{size},3]{{1,0}} -> u8[{size},3]{{0,1}}" for size in (2, 3, 4, 5))
 

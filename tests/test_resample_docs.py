@@ -13,9 +13,8 @@ import restride as rs
 from restride.cli import main
 from restride.cli.files import write_array
 from restride.drawing.resampling import draw_resampling
-from restride.interpolation import INTERPOLATED_TYPES
-from restride.resample_plans import GRADIENT_TYPES
-from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES, Choice
+from restride.ops.resample import GRADIENT_TYPES, INTERPOLATED_TYPES
+from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES, Choice
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "resample.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride import plan, remembered
+from restride import plan
 from restride.kernel import KernelSpec
-from restride.plan.invocations import by_elements
+from restride.ops import cache as remembered
+from restride.plan.resample import by_elements
 
 Array = np.ndarray[Any, Any]
 Kernels = list[KernelSpec]

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from restride.conformance import room
+from restride_conformance import room
 
 MACHINE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 

@@ -19,14 +19,14 @@ from conftest import open_device
 from spirv_kernels import compile_kernels
 
 import restride as rs
-from restride.conformance.case import Case
-from restride.conformance.outcome import Verdict
-from restride.conformance.room import GUARD_BYTES, buffer_bytes
-from restride.conformance.run import runner as runner_module
-from restride.conformance.run import worker
-from restride.conformance.run.runner import Runner
-from restride.conformance.target import Target
 from restride.runtime import RUNTIMES
+from restride_conformance.case import Case
+from restride_conformance.outcome import Verdict
+from restride_conformance.room import GUARD_BYTES, buffer_bytes
+from restride_conformance.run import runner as runner_module
+from restride_conformance.run import worker
+from restride_conformance.run.runner import Runner
+from restride_conformance.target import Target
 
 FAULTY = Path(__file__).with_name("faulty_worker.py")
 CASES = tuple(Case.parse(f"reorder u8[5,13]{{1,0}} -> u8[5,13]{{0,1}} seed={seed}") for seed in range(1, 51))
@@ -426,9 +426,9 @@ def test_an_interrupt_while_workers_close_leaves_none_of_them(temporary_folder):
 
 TERMINATED = """
 import signal, sys
-from restride.conformance.case import Case
-from restride.conformance.run.runner import Runner
-from restride.conformance.target import Target
+from restride_conformance.case import Case
+from restride_conformance.run.runner import Runner
+from restride_conformance.target import Target
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 with Runner(Target(validate="core"), sys.argv[1:]) as runner:
     assert runner.host
@@ -478,9 +478,9 @@ def test_a_worker_that_dies_between_two_cases_costs_neither_and_is_reported():
 
 ELSEWHERE = """
 import sys
-from restride.conformance.case import Case
-from restride.conformance.run.runner import Runner
-from restride.conformance.target import Target
+from restride_conformance.case import Case
+from restride_conformance.run.runner import Runner
+from restride_conformance.target import Target
 if __name__ == "__main__":
     with Runner(Target()) as runner:
         assert not runner.run(Case.parse(sys.argv[1])).message
@@ -504,9 +504,9 @@ def test_workers_import_what_their_parent_does_and_the_parent_never_loads_vulkan
 
 ORPHAN = """
 import sys
-from restride.conformance.case import Case
-from restride.conformance.run.runner import Runner
-from restride.conformance.target import Target
+from restride_conformance.case import Case
+from restride_conformance.run.runner import Runner
+from restride_conformance.target import Target
 runner = Runner(Target(timeout=0.5), sys.argv[1:])
 assert runner.host
 print(runner._workers["first"]._process.pid, flush=True)

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from restride.choices import Choices
 from restride.errors import DescriptorError, DeviceError, DeviceNotFound, UnsupportedError
+from restride.kernel import Choices
 from restride.runtime import choose, instance, list_devices, open_runtime
 from restride.runtime.instance import MemoryType, physical_devices
 from restride.runtime.interface import DeviceInfo
-from restride.runtime.vk_placement import place
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.memory import place
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 
 def device(index, name, kind):
@@ -133,7 +133,7 @@ def test_the_portability_subset_is_enabled_where_it_exists(monkeypatch):
         return
     # A driver without it says that it was asked for it.
     claimed = [replace(base, extensions=frozenset({"VK_KHR_portability_subset"}))]
-    monkeypatch.setattr("restride.runtime.vulkan.physical_devices", lambda: claimed)
+    monkeypatch.setattr("restride.runtime.vulkan.runtime.physical_devices", lambda: claimed)
     with pytest.raises(DeviceError, match="vkCreateDevice failed with VK_ERROR_EXTENSION_NOT_PRESENT"):
         VulkanRuntime(0)
 
@@ -142,7 +142,7 @@ def test_devices_that_lack_what_restride_needs(monkeypatch):
     base = physical_devices()[0]
     for change, message in [({"supports_1_1": False}, "needs 1.1"), ({"family": -1}, "no queue family for compute")]:
         changed = [replace(base, **change)]
-        monkeypatch.setattr("restride.runtime.vulkan.physical_devices", lambda changed=changed: changed)
+        monkeypatch.setattr("restride.runtime.vulkan.runtime.physical_devices", lambda changed=changed: changed)
         with pytest.raises(UnsupportedError, match=message):
             VulkanRuntime(0)
 

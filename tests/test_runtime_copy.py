@@ -10,8 +10,8 @@ from vulkan_kernels import affine, barriers, bump, download, upload
 
 from restride.errors import DescriptorError
 from restride.runtime import choose, list_devices
-from restride.runtime.kompute import KomputeRuntime
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.kompute.runtime import KomputeRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 modules, _, in_place = vulkan_kernels.FIXTURES
 

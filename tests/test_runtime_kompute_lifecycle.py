@@ -14,8 +14,9 @@ import pytest
 from kompute_kernels import affine, download, run_python, table, upload
 
 from restride.errors import DeviceError, DeviceLost, DeviceNotFound, UnsupportedError
-from restride.runtime import kompute_device, open_runtime
-from restride.runtime.kompute import KomputeRuntime
+from restride.runtime import open_runtime
+from restride.runtime.kompute import device as kompute_device
+from restride.runtime.kompute.runtime import KomputeRuntime
 
 modules, device, make, runtime = kompute_kernels.FIXTURES
 

@@ -10,7 +10,7 @@ from spirv_kernels import compile_kernels
 
 from restride.errors import DeviceLost
 from restride.kernel import Binding, KernelSpec
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 kernels = runtime_process.kernels
 

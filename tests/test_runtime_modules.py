@@ -9,7 +9,7 @@ import runtime_process
 from restride.errors import DeviceError
 from restride.kernel import Binding, KernelSpec
 from restride.runtime import modules
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 kernels = runtime_process.kernels
 

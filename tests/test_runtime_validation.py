@@ -5,14 +5,14 @@ from spirv_kernels import compile_kernels
 from validated_process import messages
 
 import restride as rs
-from restride.conformance.run.validation import PROFILES
+from restride_conformance.run.validation import PROFILES
 
 PROGRAM = """
 import sys
 from pathlib import Path
 import numpy as np
 from restride.kernel import Binding, KernelSpec
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 folder, bug, staging = sys.argv[1], sys.argv[2], sys.argv[3] == "staging"
 runtime = VulkanRuntime(0, module_source=lambda name: Path(folder, name + ".spv").read_bytes(), staging=staging)

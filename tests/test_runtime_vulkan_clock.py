@@ -5,7 +5,7 @@ import pytest
 from conftest import open_device
 
 import restride as rs
-from restride.runtime import vk_clock
+from restride.runtime.vulkan import clock as vk_clock
 
 
 @pytest.fixture

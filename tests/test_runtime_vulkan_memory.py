@@ -11,12 +11,12 @@ from vulkan_kernels import MIB, SEPARATE, affine, bump, download, slow, table, u
 from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride.runtime import heap
 from restride.runtime.instance import physical_devices
-from restride.runtime.living import Living
-from restride.runtime.vk_descriptors import DescriptorSets
-from restride.runtime.vk_parameters import MOST_KEPT_BYTES
-from restride.runtime.vk_program import Pipelines
-from restride.runtime.vk_queue import MOST_PENDING
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.live_objects import Living
+from restride.runtime.vulkan.descriptors import DescriptorSets
+from restride.runtime.vulkan.dispatch import MOST_KEPT_BYTES
+from restride.runtime.vulkan.program import Pipelines
+from restride.runtime.vulkan.queue import MOST_PENDING
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 modules, runtime, in_place = vulkan_kernels.FIXTURES
 

@@ -9,8 +9,8 @@ import vulkan_kernels
 from vulkan_kernels import affine, barriers, bump, download, table, upload
 
 from restride.kernel import Binding
-from restride.runtime.vk_hazards import MOST_WINDOWS, Hazards
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.queue import MOST_WINDOWS, Hazards
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 modules, runtime, in_place = vulkan_kernels.FIXTURES
 

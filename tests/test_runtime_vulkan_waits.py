@@ -11,8 +11,8 @@ from vulkan_kernels import SEPARATE, affine, barriers, bump, download, slow, tab
 
 from restride.errors import DeviceError, DeviceLost, DeviceTimeout, OutOfDeviceMemory
 from restride.runtime.loader import failure
-from restride.runtime.vk_queue import MOST_PENDING
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.queue import MOST_PENDING
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 modules, runtime, in_place = vulkan_kernels.FIXTURES
 

@@ -10,7 +10,7 @@ import pytest
 
 from restride.errors import DescriptorError
 from restride.plan import Table, passes
-from restride.sampling import COORDINATES, MOST_TAPS, NEAREST_RULES, Choice, Parts, Sampling, Sums, resizing, steps
+from restride.weights import COORDINATES, MOST_TAPS, NEAREST_RULES, Choice, Parts, Sampling, Sums, resizing, steps
 
 HALF = Fraction(1, 2)
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from restride.conformance import Case, read_cases, select
-from restride.conformance.selection import expression
 from restride.errors import DescriptorError
+from restride_conformance import Case, read_cases, select
+from restride_conformance.selection import expression
 
 CASES = read_cases("""
 for T in u8 f32 s64

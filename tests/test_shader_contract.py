@@ -10,31 +10,33 @@ import numpy as np
 import pytest
 
 from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
-from restride.conformance import Case
-from restride.conformance.shader.contract import CONTRACT, INTERFACES, NUMBER_OF_AXES, SHARED_BYTES, module_named
-from restride.conformance.shader.interface import require_interface
-from restride.conformance.shader.part import SteeredLimits
-from restride.crops import passes
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.plan import copy_kernels, crop_pixels, crops, fixed_crops, invocations, pixels, resample
-from restride.plan.axes import MAX_AXES, Axis
+from restride.ops.crops import passes
+from restride.plan import copy_kernels, crop_pixels, crops, pixels, resample
+from restride.plan import crop_fixed as fixed_crops
+from restride.plan import resample as invocations
 from restride.plan.conversion import ELEMENT_TYPES, PAIRS_ALONG_FOUR, Conversion, ScaledPush
 from restride.plan.convert import FOURS_PER_INVOCATION
 from restride.plan.copy import ELEMENTS_PER_INVOCATION
 from restride.plan.elements import GROUP_SIZE
-from restride.plan.parameters import (
+from restride.plan.problem import (
     AXIS_ROWS,
     HEADER_ROWS,
     KERNEL_CONSTANTS,
+    MAX_AXES,
+    Axis,
     axis_rows,
     constants_for,
     multiply_shift,
 )
-from restride.plan.transpose import GROUP_BLOCKS
-from restride.plan.transpose_shared import shared_edge
+from restride.plan.transpose import GROUP_BLOCKS, shared_edge
 from restride.runtime.modules import load_module, manifest
-from restride.sampling import BoxRows, Choice, Side, resizing, rows_of
+from restride.weights import BoxRows, Choice, Side, resizing, rows_of
+from restride_conformance import Case
+from restride_conformance.shader.contract import CONTRACT, INTERFACES, NUMBER_OF_AXES, SHARED_BYTES, module_named
+from restride_conformance.shader.interface import require_interface
+from restride_conformance.shader.part import SteeredLimits
 
 SHADERS = Path(__file__).parent.parent / "shaders"
 

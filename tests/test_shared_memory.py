@@ -20,7 +20,7 @@ from vulkan_kernels import bump, slow
 import restride as rs
 from restride.runtime import choose, list_devices
 from restride.runtime.instance import open_devices
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 modules = vulkan_kernels.modules
 kernels = runtime_process.kernels

@@ -15,17 +15,14 @@ import pytest
 from random_layouts import random_layout, random_pair
 
 from restride.cli import main
-from restride.desc import TensorDesc
-from restride.drawing.blocks import block_sizes
 from restride.drawing.explain import explain
-from restride.drawing.map import Kind, LayoutMap
+from restride.drawing.map import HUES, Kind, LayoutMap, block_sizes, memory_line, rgb, shown
 from restride.drawing.moves import MOST_COUNTED, Move, _counted_runs, _offsets, _planned_runs
-from restride.drawing.palette import HUES, rgb
-from restride.drawing.ruled import CROSSINGS
 from restride.drawing.show import show, takes_colour
-from restride.drawing.tables import memory_line, shown
+from restride.drawing.terminal import CROSSINGS
 from restride.errors import DescriptorError, UnsupportedError
 from restride.kernel import Limits
+from restride.layout import TensorDesc
 from restride.plan import copy_kernels, padding_kernels
 from restride.reference import memory
 

@@ -13,13 +13,12 @@ import pytest
 from random_layouts import random_layout
 
 from restride.cli import main
-from restride.desc import TensorDesc
 from restride.drawing.figure import draw_figure
 from restride.drawing.legend import MEMORY
-from restride.drawing.map import LayoutMap
-from restride.drawing.palette import rgb
+from restride.drawing.map import LayoutMap, rgb
 from restride.drawing.shapes import INK, PAPER, RED, Label, Line, Rect
 from restride.drawing.show import show
+from restride.layout import TensorDesc
 from restride.reference import memory
 
 ROOT = Path(__file__).resolve().parent.parent

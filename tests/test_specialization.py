@@ -10,12 +10,12 @@ import pytest
 from planned_cases import kernels_of
 from spirv_kernels import glslang
 
-from restride.conformance import catalogue
-from restride.conformance.shader.spirv import read_interface
 from restride.kernel import Binding, KernelSpec
 from restride.runtime.modules import load_module
 from restride.runtime.specialization import specialized
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride_conformance import catalogue
+from restride_conformance.shader.spirv import read_interface
 
 # Everything twice: of specialization constants, and of the same numbers in push constants.
 SOURCE = """#version 450

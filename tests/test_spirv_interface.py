@@ -9,10 +9,10 @@ import subprocess
 import pytest
 from spirv_kernels import glslang
 
-from restride.conformance.shader.interface import require_interface
-from restride.conformance.shader.spirv import MOST_BYTES, is_spirv, read_interface
 from restride.errors import DescriptorError
 from restride.runtime.modules import load_module
+from restride_conformance.shader.interface import require_interface
+from restride_conformance.shader.spirv import MOST_BYTES, is_spirv, read_interface
 
 HEAD = "#version 450\n"
 LINE = "layout(local_size_x = 128) in;\n"

@@ -7,7 +7,7 @@ import weakref
 import pytest
 
 from restride.errors import DescriptorError, OutOfDeviceMemory
-from restride.streaming import streamed
+from restride.ops.preprocess import streamed
 
 
 def run(images, *, together=1, depth=2, wrong=(), unmade=()):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from restride.conformance import Case, read_cases
-from restride.conformance.arithmetic import evaluate
-from restride.conformance.setting import mistrusted, prepare
-from restride.conformance.sweep import _File, substitute
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.kernel import Limits
+from restride_conformance import Case, read_cases
+from restride_conformance.arithmetic import evaluate
+from restride_conformance.setting import mistrusted, prepare
+from restride_conformance.sweep import _File, substitute
 
 SWEEP = """
 # Copies.
@@ -199,9 +199,9 @@ def test_the_example_of_the_documentation_makes_cases_that_prove_something() -> 
 
 def test_cases_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "for A in 1..9\nfor B in 1..9\nreorder u8[$A,$B] -> u8[$A,$B]"
-    monkeypatch.setattr("restride.conformance.sweep.MOST_CASES", 81)
+    monkeypatch.setattr("restride_conformance.sweep.MOST_CASES", 81)
     assert len(read_cases(text)) == 81
-    monkeypatch.setattr("restride.conformance.sweep.MOST_CASES", 80)
+    monkeypatch.setattr("restride_conformance.sweep.MOST_CASES", 80)
     with pytest.raises(DescriptorError, match="cases:3: more than 80 cases"):
         read_cases(text)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from restride.desc.tags import FormatTag, parse_tag
 from restride.errors import DescriptorError
+from restride.layout.tags import FormatTag, parse_tag
 
 
 @st.composite

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.conformance import fill
 from restride.runtime import Counters
+from restride_conformance import fill
 
 
 class Costs:

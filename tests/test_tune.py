@@ -15,13 +15,13 @@ import pytest
 from conftest import open_device
 
 import restride as rs
-from restride.benchmark import tuning
-from restride.benchmark.tuning import Tuning, tune
-from restride.choices import CANDIDATES, Choices
 from restride.cli import main
 from restride.errors import DescriptorError, DeviceError, UnsupportedError
+from restride.kernel import CANDIDATES, Choices
 from restride.runtime.choices_file import FOLDER_VARIABLE, MOST_BYTES, choices_path, read_choices, write_choices
 from restride.runtime.instance import physical_devices
+from restride_bench import tuning
+from restride_bench.tuning import Tuning, tune
 
 OTHER = Choices("apart", "shared")
 
@@ -208,7 +208,7 @@ def test_another_runtime_is_refused() -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small squares, one round."""
-    monkeypatch.setattr("restride.cli.tune.tune", partial(tune, edge=32, rounds=1))
+    monkeypatch.setattr("restride_bench.commands.tune.tune", partial(tune, edge=32, rounds=1))
 
 
 @pytest.mark.usefixtures("quick", "vulkan_device")
@@ -251,7 +251,7 @@ def test_the_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
         def clear(self) -> None:
             seen.append((self.total, "cleared"))
 
-    monkeypatch.setattr("restride.cli.tune.Progress", Seen)
+    monkeypatch.setattr("restride_bench.commands.tune.Progress", Seen)
     assert main(["tune"]) == 0
     assert {total for total, _ in seen} == {len(seen) - 1}
     assert seen[-1][1] == "cleared"
@@ -263,7 +263,7 @@ def test_the_table_says_what_was_chosen(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "restride.cli.tune.tune", lambda _, **__: made_up(neighbours=12.345, apart=1, registers=2, shared=3)
+        "restride_bench.commands.tune.tune", lambda _, **__: made_up(neighbours=12.345, apart=1, registers=2, shared=3)
     )
     assert main(["tune"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]

@@ -7,9 +7,10 @@ from typing import get_args
 
 import pytest
 
-from restride.conformance.run.validation import LAYER, PROFILES, Layer, split
-from restride.conformance.target import Profile
 from restride.errors import DeviceNotFound
+from restride.runtime.loader import VALIDATION_LAYER
+from restride_conformance.run.validation import PROFILES, Layer, split
+from restride_conformance.target import Profile
 
 FIRST = (
     "VUID-VkBufferCreateInfo-size-00912(ERROR / SPEC): msgNum: 2085897310 - Validation Error: [ VUID-VkBufferCreate"
@@ -93,7 +94,7 @@ def test_the_environment_turns_the_layer_on(profile):
     with Layer(profile) as layer:
         variables = layer.environment({"HOME": "/home/x", "VK_LOADER_LAYERS_DISABLE": "~all~"})
         settings = Path(variables["VK_LAYER_SETTINGS_PATH"], "vk_layer_settings.txt").read_text()
-    assert variables["VK_INSTANCE_LAYERS"] == LAYER
+    assert variables["VK_INSTANCE_LAYERS"] == VALIDATION_LAYER
     assert variables["HOME"] == "/home/x"
     assert "VK_LOADER_LAYERS_DISABLE" not in variables
     assert ("RESTRIDE_SEPARATE_BUFFERS" in variables) == (profile == "gpu")

@@ -20,12 +20,12 @@ from conftest import open_device
 from validated_process import messages
 
 import restride as rs
-from restride.benchmark.catalogue import catalogue
-from restride.benchmark.peers import open_peers
-from restride.conformance.run.validation import PROFILES
 from restride.runtime import DeviceInfo, Runtime, choose, list_devices
-from restride.runtime.kompute import KomputeRuntime
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.kompute.runtime import KomputeRuntime
+from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride_bench.catalogue import catalogue
+from restride_bench.peers import open_peers
+from restride_conformance.run.validation import PROFILES
 
 ROOT = Path(__file__).resolve().parent.parent
 FULL = os.environ.get("RESTRIDE_TEST_FULL") == "1"

@@ -11,7 +11,7 @@ import pytest
 import restride as rs
 from restride.kernel import Limits
 from restride.plan import yuv_kernels
-from restride.yuv import FORMATS, colors
+from restride.plan.yuv import FORMATS, colors
 
 RNG = np.random.default_rng(7)
 

@@ -5,9 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from restride import views
-from restride.desc import TensorDesc
 from restride.errors import DescriptorError
+from restride.layout import TensorDesc, views
 
 
 class CheckingDesc:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from random_layouts import random_layout
 
-from restride import views
-from restride.desc import TensorDesc
 from restride.errors import DescriptorError, UnsupportedError
+from restride.layout import TensorDesc, views
 
 Offsets = np.ndarray
 

@@ -4,9 +4,8 @@ import itertools
 
 import pytest
 
-from restride import views
-from restride.desc import TensorDesc
 from restride.errors import DescriptorError
+from restride.layout import TensorDesc, views
 
 
 def values_of(desc):

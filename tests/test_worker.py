@@ -14,15 +14,15 @@ import pytest
 from conftest import open_device
 
 import restride as rs
-from restride.conformance.case import Case
-from restride.conformance.outcome import Outcome, Verdict
-from restride.conformance.room import buffer_bytes
-from restride.conformance.run import worker
-from restride.conformance.run.host import Host
-from restride.conformance.shader import RuntimeUnderTest, TakesNoPart
-from restride.conformance.target import ShaderUnderTest, Target
 from restride.runtime import RUNTIMES
 from restride.runtime.modules import spirv_folder
+from restride_conformance.case import Case
+from restride_conformance.outcome import Outcome, Verdict
+from restride_conformance.room import buffer_bytes
+from restride_conformance.run import worker
+from restride_conformance.run.host import Host
+from restride_conformance.shader import RuntimeUnderTest, TakesNoPart
+from restride_conformance.target import ShaderUnderTest, Target
 
 CASE = Case.parse("reorder u8[5,13]{1,0} -> u8[5,13]{0,1}")
 REFUSED = Case.parse("resample f64[2,4]{1,0} -> f64[2,8]{1,0} mode=linear")
@@ -46,7 +46,7 @@ def served(target, *commands):
 
 
 def test_the_channel_is_not_what_the_process_prints():
-    program = "import os, sys\nfrom restride.conformance.run import worker\nrun = worker.run_case\n"
+    program = "import os, sys\nfrom restride_conformance.run import worker\nrun = worker.run_case\n"
     program += "def shout(*a, **k):\n    print('print', flush=True)\n    os.write(1, b'write')\n"
     program += "    assert not sys.stdin.read()\n    return run(*a, **k)\n"
     program += "worker.run_case = shout\nworker.main()\n"

@@ -8,8 +8,8 @@ import numpy as np
 
 from restride.dtypes import DTYPES
 from restride.kernel import KernelSpec
-from restride.plan.axes import MAX_AXES
 from restride.plan.conversion import ELEMENT_TYPES, ScaledPush
+from restride.plan.problem import MAX_AXES
 
 RANK = 15
 """Number of the specialization constant that says how many axes there are (``RANK`` in shaders/include/axes.glsl)."""

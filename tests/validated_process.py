@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from restride.conformance.run.validation import Layer
+from restride_conformance.run.validation import Layer
 
 
 def messages(

@@ -7,8 +7,8 @@ import pytest
 from spirv_kernels import compile_kernels
 
 from restride.kernel import Binding, KernelSpec
-from restride.runtime.vk_blocks import SEPARATE_BUFFERS_VARIABLE
-from restride.runtime.vulkan import VulkanRuntime
+from restride.runtime.vulkan.memory import SEPARATE_BUFFERS_VARIABLE
+from restride.runtime.vulkan.runtime import VulkanRuntime
 
 MIB = 1 << 20
 

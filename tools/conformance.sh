@@ -26,7 +26,7 @@ case "${1:-}" in
 test)
     # What converts, as every resampling but nearest does, is compiled for each pair of types and way to round: a fifth of
     # a second on SwiftShader, and on kompute, which makes a pipeline for every set of buffers, for every case.
-    folder=src/restride/conformance/catalogue/ci
+    folder=src/restride_conformance/catalogue/ci
     conversions=("$folder"/{conversion,arithmetic,crop,resample,resampling,gradients}*.txt)
     copies=()
     for file in "$folder"/*.txt; do

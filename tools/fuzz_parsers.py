@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from random import Random
 from time import perf_counter
 
-from restride.desc import TensorDesc
-from restride.desc.tags import parse_tag
-from restride.desc.text import format_parts, parse_parts
 from restride.errors import RestrideError
-from restride.layout import axis_order
+from restride.layout import TensorDesc
+from restride.layout.argument import axis_order
+from restride.layout.tags import parse_tag
+from restride.layout.text import format_parts, parse_parts
 
 SECONDS = 0.05
 """What one text may take."""

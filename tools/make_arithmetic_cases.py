@@ -21,14 +21,14 @@ import numpy as np
 from make_layout_cases import ROOT, layout_or_view, proves_something, random_sizes
 
 from restride.arithmetic import ROUNDINGS
-from restride.conformance.case import Case
-from restride.conformance.operations import require_valid
-from restride.conformance.parameters import SCALES
-from restride.conformance.scale_values import arguments
-from restride.conformance.spelling import Value
 from restride.dtypes import DTYPES, DType
+from restride_conformance.case import Case
+from restride_conformance.operations import require_valid
+from restride_conformance.parameters import SCALES
+from restride_conformance.scale_values import arguments
+from restride_conformance.spelling import Value
 
-CATALOGUE = ROOT / "src" / "restride" / "conformance" / "catalogue"
+CATALOGUE = ROOT / "src" / "restride_conformance" / "catalogue"
 
 FILES = {
     CATALOGUE / "ci" / "arithmetic_random.txt": (1200, 15),

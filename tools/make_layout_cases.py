@@ -18,14 +18,14 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from random_layouts import random_layout, random_sizes  # noqa: E402 - tests are no package
 
-from restride.conformance.case import Case  # noqa: E402 - as above
-from restride.conformance.setting import mistrusted, prepare  # noqa: E402 - as above
-from restride.desc import TensorDesc  # noqa: E402 - as above
+from restride.arguments import MAX_RANK  # noqa: E402 - as above
 from restride.dtypes import DTYPES  # noqa: E402 - as above
 from restride.errors import DescriptorError  # noqa: E402 - as above
-from restride.integers import MAX_RANK  # noqa: E402 - as above
+from restride.layout import TensorDesc  # noqa: E402 - as above
+from restride_conformance.case import Case  # noqa: E402 - as above
+from restride_conformance.setting import mistrusted, prepare  # noqa: E402 - as above
 
-FILE = ROOT / "src" / "restride" / "conformance" / "catalogue" / "ci" / "layout_random.txt"
+FILE = ROOT / "src" / "restride_conformance" / "catalogue" / "ci" / "layout_random.txt"
 
 CASES = 2000
 

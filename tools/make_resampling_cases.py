@@ -22,14 +22,14 @@ from make_arithmetic_cases import CATALOGUE, drawn_number
 from make_layout_cases import layout_or_view, proves_something, random_sizes
 
 from restride.arithmetic import ROUNDINGS
-from restride.conformance.case import Case
-from restride.conformance.operations import require_valid
-from restride.conformance.parameters import SCALES
-from restride.conformance.spelling import Number, Value
 from restride.dtypes import DTYPES, DType, as_dtype
 from restride.reference.gradient import GRADIENT_TYPES
-from restride.reference.resample_problem import INTERPOLATED_TYPES
-from restride.sampling import COORDINATES, NEAREST_RULES
+from restride.reference.resample import INTERPOLATED_TYPES
+from restride.weights import COORDINATES, NEAREST_RULES
+from restride_conformance.case import Case
+from restride_conformance.operations import require_valid
+from restride_conformance.parameters import SCALES
+from restride_conformance.spelling import Number, Value
 
 FILES = {
     CATALOGUE / "ci" / "resampling_random.txt": (200, 5),

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 import restride as rs
-from restride.closeness.images import photograph
+from restride_like_check.images import photograph
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "preprocess.md"
 PHOTOGRAPHS = ("coffee.png", "retina.jpg")

@@ -3,12 +3,6 @@
 __version__ = "0.1.0"
 
 from restride import compat, reference
-from restride.arrays import asarray, from_buffer
-from restride.cropping import crop_resize
-from restride.crops.letterbox import Letterboxed
-from restride.desc import TensorDesc
-from restride.desc.dml import dml_buffer_tensor_size
-from restride.device import Device, default_device, devices
 from restride.drawing.show import show
 from restride.dtypes import DType
 from restride.errors import (
@@ -21,14 +15,20 @@ from restride.errors import (
     RestrideError,
     UnsupportedError,
 )
-from restride.ops import reorder, strided_slice
-from restride.planned import Plan
-from restride.plans import plan_reorder, plan_resample, plan_resample_backward
-from restride.preprocess import Preprocess
-from restride.quantization import dequantize, normalize, quantize
-from restride.resampling import resample, resample_backward, source_window
-from restride.tensor import Tensor, empty
-from restride.video import yuv_to_rgb
+from restride.layout import TensorDesc
+from restride.layout.dml import dml_buffer_tensor_size
+from restride.ops.crop_resize import crop_resize
+from restride.ops.crops.letterbox import Letterboxed
+from restride.ops.plan import Plan
+from restride.ops.plans import plan_reorder, plan_resample, plan_resample_backward
+from restride.ops.preprocess import Preprocess
+from restride.ops.quantize import dequantize, normalize, quantize
+from restride.ops.reorder import reorder, strided_slice
+from restride.ops.resample import resample, resample_backward, source_window
+from restride.ops.yuv import yuv_to_rgb
+from restride.tensor.arrays import asarray, from_buffer
+from restride.tensor.device import Device, default_device, devices
+from restride.tensor.tensor import Tensor, empty
 
 __all__ = [
     "DType",

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 
-from restride.cli import (
-    bench,
-    crop,
-    demo,
-    devices,
-    doctor,
-    operate,
-    preprocess,
-    profiles,
-    report,
-    show,
-    streams,
-    test,
-    tune,
-    yuv,
-)
+from restride.cli import process
 from restride.cli.arguments import parse
-from restride.cli.exits import Exit, exit_for, line_for
+from restride.cli.process import Exit, exit_for, line_for
 
-COMMANDS = (devices, doctor, tune, show, test, report, bench, profiles, operate, crop, yuv, preprocess, demo)
-"""Modules with the commands, in the order of ``restride --help``."""
+COMMANDS = (
+    "restride.cli.devices",
+    "restride.cli.doctor",
+    "restride_bench.commands.tune",
+    "restride.cli.show",
+    "restride_conformance.commands.test",
+    "restride_conformance.commands.report",
+    "restride_bench.commands.bench",
+    "restride_like_check.commands.profiles",
+    "restride.cli.operate",
+    "restride.cli.crop",
+    "restride.cli.yuv",
+    "restride.cli.preprocess",
+    "restride.cli.demo",
+)
+"""Modules with the commands, in the order of ``restride --help``. By name: the library never imports the packages that
+test, measure and compare it, which the same wheel installs.
+"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. ``argv`` defaults to the command line; nothing is raised."""
-    streams.open_closed()
+    process.open_closed()
     failure: KeyboardInterrupt | Exception | None = None
     code: int = Exit.OK
     try:
@@ -38,14 +40,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the outermost frame: each becomes an exit code
         failure = error
     # Python itself flushes once more at its end, and what it cannot write then is a second error.
-    broken = streams.flush()
+    broken = process.flush()
     failure = failure or broken
     return code if failure is None else _failed(failure)
 
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        arguments = parse(COMMANDS, argv)
+        arguments = parse(map(import_module, COMMANDS), argv)
         code: int = arguments.run(arguments)
     except SystemExit as finished:  # --help, --version, and no command at all
         return finished.code if isinstance(finished.code, int) else Exit.OK
@@ -55,17 +57,17 @@ def _run(argv: Sequence[str] | None) -> int:
 def _failed(error: KeyboardInterrupt | Exception) -> int:
     """Say what went wrong, and the exit code."""
     if isinstance(error, KeyboardInterrupt):
-        streams.complain("interrupted")
+        process.complain("interrupted")
         return Exit.INTERRUPTED
-    if streams.is_about_a_stream(error):
+    if process.is_about_a_stream(error):
         if isinstance(error, BrokenPipeError):
             return Exit.PIPE_CLOSED
-        streams.complain(f"cannot write to a standard stream: {error.strerror}")
+        process.complain(f"cannot write to a standard stream: {error.strerror}")
         return Exit.USAGE
     known = exit_for(error)
     if known is None:
-        streams.complain("".join(traceback.format_exception(error)), begin="")
-        streams.complain("this is a mistake in restride; please report the lines above")
+        process.complain("".join(traceback.format_exception(error)), begin="")
+        process.complain("this is a mistake in restride; please report the lines above")
         return Exit.INTERNAL
-    streams.complain(line_for(error))
+    process.complain(line_for(error))
     return known

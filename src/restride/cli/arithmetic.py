@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arithmetic import ROUNDINGS
-from restride.cli.exits import UsageError
-from restride.desc import TensorDesc
+from restride.cli.process import UsageError
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
+from restride.layout import TensorDesc
 
 SCALES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
 """Arguments of ``reorder`` with which it computes; without them it converts."""

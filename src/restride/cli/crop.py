@@ -12,18 +12,18 @@ from restride import reference
 from restride.cli import arithmetic, resizing
 from restride.cli.arguments import Commands
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
-from restride.cli.exits import UsageError
 from restride.cli.files import FileArray, format_of, read_array
 from restride.cli.operate import FILES, FileContent, Operation, add_operation, layout_notes
-from restride.cropping import crop_resize
-from restride.crops.arithmetic import numbers_of
-from restride.crops.boxes import FLIPS, UNITS, read_boxes
-from restride.crops.letterbox import PLACES, placed
-from restride.crops.source import Form
-from restride.desc import TensorDesc
+from restride.cli.process import UsageError
 from restride.dtypes import as_dtype
-from restride.layout import axis_order, laid_out
-from restride.tensor import Tensor
+from restride.layout import TensorDesc
+from restride.layout.argument import axis_order, laid_out
+from restride.ops.crop_resize import crop_resize
+from restride.ops.crops.arithmetic import numbers_of
+from restride.ops.crops.boxes import FLIPS, UNITS, read_boxes
+from restride.ops.crops.letterbox import PLACES, placed
+from restride.ops.crops.source import Form
+from restride.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
 

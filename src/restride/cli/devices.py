@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 
 from restride.cli.arguments import Commands
-from restride.cli.exits import EXPLAINED, Exit
+from restride.cli.process import EXPLAINED, Exit
 from restride.errors import DeviceNotFound
 from restride.runtime import DeviceInfo, choose, list_devices
 

@@ -6,23 +6,84 @@ import argparse
 import json
 import os
 import platform
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
+
 import restride
+from restride import reference
 from restride.cli.arguments import Commands
 from restride.cli.drivers import manifests
-from restride.cli.exits import EXPLAINED, Exit
-from restride.cli.probe import try_runtime
-from restride.conformance.run.validation import INSTALL_LAYER, LAYER
-from restride.errors import DeviceError, RestrideError
+from restride.cli.process import EXPLAINED, Exit
+from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError
+from restride.ops.reorder import reorder
 from restride.runtime import RUNTIMES, list_devices
-from restride.runtime.kompute_device import INSTALL_KP
-from restride.runtime.loader import INSTALL_DRIVER, package
+from restride.runtime.kompute.device import INSTALL_KP
+from restride.runtime.loader import INSTALL_DRIVER, INSTALL_VALIDATION_LAYER, VALIDATION_LAYER, package
 from restride.runtime.modules import load_module, manifest
+from restride.tensor.arrays import asarray
+from restride.tensor.device import Device
+
+# One runtime, really opened and used, in a process of its own: a driver that crashes takes only that process along.
+#
+# ``python -m restride.cli.doctor RUNTIME [DEVICE]`` prints one line of JSON; ``try_runtime`` runs it and reads the
+# line.
+
+_LONGEST = 120.0
+"""Seconds, the start of Python and a first compile of shaders included."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of it. absent: there is nothing to use it with, in contrast to something that fails."""
+
+    works: bool
+    detail: str
+    absent: bool = False
+
+
+def try_runtime(runtime: str, selector: str | None = None) -> Attempt:
+    """Open ``runtime`` on a device and reorder a tiny tensor, in another process."""
+    command = [sys.executable, "-m", "restride.cli.doctor", runtime, *([] if selector is None else [selector])]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST, check=False)
+    except subprocess.TimeoutExpired:
+        return Attempt(False, f"no answer within {_LONGEST:g} s: the driver hangs")
+    lines = done.stdout.splitlines()
+    if done.returncode == 0 and lines:
+        return Attempt(**json.loads(lines[-1]))
+    if done.returncode < 0:
+        return Attempt(False, f"the process died of {signal.Signals(-done.returncode).name}: the driver crashes")
+    last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or ["no message"]
+    return Attempt(False, f"the process ended with exit code {done.returncode}: {last[0]}")
+
+
+def _attempt(runtime: str, selector: str | None) -> Attempt:
+    x = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+    try:
+        with Device(selector, runtime) as device:
+            result = reorder(asarray(x, device=device), "CHW->HWC").numpy()
+            name = f"{device.info.name}, {device.info.driver} {device.info.driver_version}"
+    except (DeviceNotFound, UnsupportedError) as error:
+        return Attempt(False, str(error), absent=True)
+    except RestrideError as error:
+        return Attempt(False, f"{type(error).__name__}: {error}")
+    if not np.array_equal(result, reference.reorder(x, "CHW->HWC")):
+        return Attempt(False, f"a reorder of 24 bytes gives wrong elements on {name}")
+    return Attempt(True, f"a small reorder is right on {name}")
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(_attempt(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))))
+
+
+# ``restride doctor``: what restride needs, whether it is there and works, and the fix where it is not.
 
 _DESCRIPTION = """\
 Looks at everything that restride needs: packages, the Vulkan loader, drivers, devices and their limits, the
@@ -188,6 +249,6 @@ def _validation_layer() -> Finding:
     vulkan = package()
     layers = {layer.layerName for layer in vulkan.vkEnumerateInstanceLayerProperties()}
     user = "used by `restride test --validate` only"
-    if LAYER in layers:
-        return Finding("ok", "validation layer", f"{LAYER}, {user}")
-    return Finding("missing", "validation layer", user, INSTALL_LAYER)
+    if VALIDATION_LAYER in layers:
+        return Finding("ok", "validation layer", f"{VALIDATION_LAYER}, {user}")
+    return Finding("missing", "validation layer", user, INSTALL_VALIDATION_LAYER)

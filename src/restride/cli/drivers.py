@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from restride.cli.exits import UsageError
+from restride.cli.process import UsageError
 from restride.errors import DeviceNotFound
 from restride.runtime.loader import DRIVER_VARIABLES
 

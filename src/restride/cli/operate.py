@@ -13,20 +13,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride import reference, views
+from restride import reference
 from restride.cli import arithmetic, resizing
-from restride.cli.arguments import Commands, Parser, add_device_options, open_device, runtime_name
+from restride.cli.arguments import Commands, Parser, add_device_options, open_device, parse_index, runtime_name
 from restride.cli.comparison import Comparison, compare_bits, compare_flushed, compare_limits
-from restride.cli.exits import EXPLAINED, Exit, UsageError
-from restride.cli.files import FileArray, read_array, require_room, require_writable
-from restride.cli.indices import parse_index
-from restride.cli.raw import FileBuffer, buffer_of, is_raw, read_buffer
-from restride.desc import TensorDesc
+from restride.cli.files import (
+    FileArray,
+    FileBuffer,
+    buffer_of,
+    is_raw,
+    read_array,
+    read_buffer,
+    require_room,
+    require_writable,
+)
+from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.dtypes import DType
-from restride.layout import axis_order, is_permutation, laid_out
-from restride.ops import reorder, strided_slice
-from restride.resampling import resample
-from restride.tensor import Tensor
+from restride.layout import TensorDesc, views
+from restride.layout.argument import axis_order, is_permutation, laid_out
+from restride.ops.reorder import reorder, strided_slice
+from restride.ops.resample import resample
+from restride.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
 

@@ -14,17 +14,15 @@ import numpy.typing as npt
 
 from restride.cli import arithmetic, resizing
 from restride.cli.arguments import Commands, Parser, add_device_options, open_device, runtime_name
-from restride.cli.exits import EXPLAINED, Exit, UsageError
 from restride.cli.files import IMAGES, format_of, read_array, require_file, require_writable, write_array
-from restride.crops.letterbox import PLACES
-from restride.desc import TensorDesc
-from restride.device import Device
+from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.errors import DescriptorError, UnsupportedError
-from restride.preprocess import Preprocess
-from restride.presets import PRESETS
-from restride.profiles import LIBRARIES
-from restride.recipe import LAYOUTS, PIXELS
-from restride.yuv import FORMATS, MATRICES
+from restride.layout import TensorDesc
+from restride.ops.crops.letterbox import PLACES
+from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Preprocess
+from restride.plan.yuv import FORMATS, MATRICES
+from restride.tensor.device import Device
+from restride.weights.like import LIBRARIES
 
 Array = npt.NDArray[Any]
 

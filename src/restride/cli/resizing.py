@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from restride.cli.exits import UsageError
-from restride.cli.indices import parse_index
-from restride.desc import TensorDesc
-from restride.profiles import LIBRARIES, chosen, word_of_mode
-from restride.sampling import COORDINATES, MODES, NEAREST_RULES, POLICIES, Choice, resizing, word_elsewhere
+from restride.cli.arguments import parse_index
+from restride.cli.process import UsageError
+from restride.layout import TensorDesc
+from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES, Choice, resizing, word_elsewhere
+from restride.weights.like import LIBRARIES, chosen, word_of_mode
 
 _DEFAULTS = Choice()
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from restride.cli.arguments import Commands
-from restride.cli.exits import EXPLAINED, Exit, UsageError
 from restride.cli.files import write_whole
+from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.drawing.explain import explain
 from restride.drawing.show import show
 

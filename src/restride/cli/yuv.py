@@ -11,14 +11,13 @@ from restride import reference
 from restride.cli import operate
 from restride.cli.arguments import Commands
 from restride.cli.comparison import Comparison, compare_bits
-from restride.cli.exits import UsageError
-from restride.cli.files import named_errors, require_file
+from restride.cli.files import is_raw, named_errors, require_file
 from restride.cli.operate import FILES, FileContent, Operation, add_operation, layout_notes
-from restride.cli.raw import is_raw
-from restride.desc import TensorDesc
-from restride.layout import axis_order
-from restride.video import sizes_of_rgb, yuv_to_rgb
-from restride.yuv import FORMATS, MATRICES, checked
+from restride.cli.process import UsageError
+from restride.layout import TensorDesc
+from restride.layout.argument import axis_order
+from restride.ops.yuv import sizes_of_rgb, yuv_to_rgb
+from restride.plan.yuv import FORMATS, MATRICES, checked
 
 _YUV = f"""\
 RGB of frames with chroma at half of the rows and columns, luma above and chroma below: u8 of sizes

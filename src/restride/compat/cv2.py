@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from restride.arrays import asarray
 from restride.errors import DescriptorError, UnsupportedError
-from restride.ops import reorder
-from restride.profiles import LIBRARIES
-from restride.resampling import resample
-from restride.tensor import Tensor
+from restride.ops.reorder import reorder
+from restride.ops.resample import resample
+from restride.tensor.arrays import asarray
+from restride.tensor.tensor import Tensor
+from restride.weights.like import LIBRARIES
 
 __all__ = [
     "INTER_AREA",

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from restride.arrays import asarray
 from restride.errors import DescriptorError, UnsupportedError
-from restride.planned import perform
-from restride.profiles import pillow
-from restride.profiles.profile import Asked
-from restride.resample_plans import ruled_plan
-from restride.tensor import Tensor
+from restride.ops.plan import perform
+from restride.ops.resample import ruled_plan
+from restride.tensor.arrays import asarray
+from restride.tensor.tensor import Tensor
+from restride.weights.like import pillow
+from restride.weights.like.profile import Asked
 
 __all__ = ["BICUBIC", "BILINEAR", "BOX", "HAMMING", "LANCZOS", "NEAREST", "Resampling", "resize"]
 

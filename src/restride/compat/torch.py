@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from restride.arrays import asarray
 from restride.errors import UnsupportedError
-from restride.resampling import resample
-from restride.tensor import Tensor
+from restride.ops.resample import resample
+from restride.tensor.arrays import asarray
+from restride.tensor.tensor import Tensor
 
 __all__ = ["interpolate"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from restride.desc import TensorDesc
-from restride.desc.digits import Atom, Digit, Linear, axis_letter
 from restride.drawing.legend import index_text, memory_text
+from restride.layout import TensorDesc
+from restride.layout.digits import Atom, Digit, Linear, axis_letter
 
 
 def explain(desc: TensorDesc, index: tuple[int, ...] | None = None) -> str:

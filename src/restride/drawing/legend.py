@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from restride.desc import TensorDesc
 from restride.drawing.map import Kind, LayoutMap
+from restride.layout import TensorDesc
 
 MEMORY = "memory, element after element, and the index that lies there"
 

@@ -1,16 +1,104 @@
-"""LayoutMap: what lies where, cell by cell, for every way to draw it: a grid of the indices, and the line of memory."""
+"""Tables: the cells of a layout in rows and columns, as many as there is room for, and the outlines between them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from itertools import chain
 from math import prod
 
-from restride.desc import TensorDesc
-from restride.desc.digits import Linear, affine
-from restride.drawing.blocks import block_sizes
-from restride.drawing.palette import HUES
+from restride.layout import TensorDesc
+from restride.layout.digits import Linear, affine
+from restride.layout.tags import parse_tag
+
+# Palette: the colours that tiles, rows and lines take in turn, the same in the terminal and in pictures.
+
+HUES = (153, 223, 151, 218, 229, 183, 188)
+"""Numbers of xterm's 6x6x6 colour cube and grey ramp, all light: blue, orange, green, pink, yellow, violet, grey.
+
+Seven is a prime: tiles come 2, 4, 6 or 8 a row, and a tile differs in colour from the one below it.
+"""
+
+_DEEP = (32, 208, 34, 162, 178, 97, 102)
+"""The same hues for thin lines on white."""
+
+_LEVELS = (0x00, 0x5F, 0x87, 0xAF, 0xD7, 0xFF)
+
+
+def rgb(hue: int) -> str:
+    """A hue as ``#rrggbb``, of tiles."""
+    return _rgb(HUES[hue])
+
+
+def deep(hue: int) -> str:
+    """A hue as ``#rrggbb``, of lines."""
+    return _rgb(_DEEP[hue])
+
+
+def _rgb(number: int) -> str:
+    """Number 16 + 36 r + 6 g + b of the cube, r, g and b 0 to 5. 153 is #afd7ff."""
+    red, rest = divmod(number - 16, 36)
+    green, blue = divmod(rest, 6)
+    return "#" + "".join(f"{_LEVELS[level]:02x}" for level in (red, green, blue))
+
+
+def painted(text: str, hue: int) -> str:
+    """``text`` in black on a hue, for a terminal: readable on dark and on light ones."""
+    return f"\x1b[38;5;16;48;5;{HUES[hue]}m{text}\x1b[0m"
+
+
+# Blocks: the pieces of a tiled or blocked layout that lie together in memory, which pictures outline.
+
+
+def block_sizes(desc: TensorDesc) -> tuple[int, ...]:
+    """Elements of the tiles, sub-tiles, ... that each fill one piece of memory, the largest first; () without any.
+
+    Element offset ``o`` lies in block ``o div size``: 4x8 in ``T(2,4)(2,1)`` has tiles of 8 and sub-tiles of 2.
+    """
+    whole = desc.inner or desc
+    blocking = desc.blocking
+    if blocking is None:
+        return ()
+    bounds = [blocking.all_bounds[number] for number in blocking.order]
+    counts = _tag_digits(whole.tag) if whole.tag is not None else _tile_digits(whole.tiles)
+    sizes = {prod(bounds[len(bounds) - count :]) for count in counts}
+    return tuple(sorted((size for size in sizes if size > 1), reverse=True))
+
+
+def _tile_digits(tiles: tuple[tuple[int, ...], ...]) -> Iterator[int]:
+    """How many of the fastest digits are the inside of a tile, for each tile that stays in one piece.
+
+    T(2,4)(2,1) ends in digits 1,4,2,1: all four are inside the tile of 2x4, the last two inside the sub-tile. A later
+    tile of more dimensions than there are inside, as (2,1) after (128), spreads the earlier one over memory.
+    """
+    for position, tile in enumerate(tiles):
+        inside = _dimensions(tile)
+        for later in tiles[position + 1 :]:
+            if len(later) > inside:
+                break
+            inside += len(later) - 2 * (len(later) - _dimensions(later))
+        else:
+            yield inside
+
+
+def _dimensions(tile: tuple[int, ...]) -> int:
+    return sum(size != -1 for size in tile)
+
+
+def _tag_digits(tag: str) -> Iterator[int]:
+    """The same for a tag: all its blocks, and those at its end that name each axis once.
+
+    OIhw8i16o2i: 3 (8i16o2i, which is 16x16) and 2 (16o2i).
+    """
+    axes = [axis for axis, _ in parse_tag(tag).blocks]
+    if axes:
+        yield len(axes)
+        yield next(count for count in range(len(axes), 0, -1) if len(set(axes[-count:])) == count)
+
+
+# LayoutMap: what lies where, cell by cell, for every way to draw it: a grid of the indices, and the line of memory.
 
 
 class Kind(Enum):
@@ -140,3 +228,131 @@ class LayoutMap:
         if self._blocking is None:
             return self.desc.address
         return self._blocking.address(affine(0, [(axis, size, 1)]) for axis, size in enumerate(self._box))
+
+
+# Tables: the cells of a layout in rows and columns, as many as there is room for, and the outlines between them.
+
+_TAIL = 3
+"""Rows, columns and planes shown at the end where the middle is left out."""
+
+_OUTSIDE = -1
+"""A position before the first and after the last."""
+
+Level = int | None
+"""An outline between two cells: 0 of the tiles and around a table, 1 of the sub-tiles, ...; None: there is none."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Positions to draw. The one at ``gap`` is the first of those that are left out, and stands for them all."""
+
+    positions: tuple[int, ...]
+    gap: int | None = None
+
+    @property
+    def names(self) -> list[int | None]:
+        """The positions, None for the gap."""
+        return [None if place == self.gap else position for place, position in enumerate(self.positions)]
+
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """The neighbours on both sides of every edge, drawn or not: -1,0 0,1 1,2 8,9 9,-1 for 0 1 ... 9."""
+        first, last = self.positions[0], self.positions[-1]
+        return [(_OUTSIDE, first), *((position - 1, position) for position in self.positions[1:]), (last, _OUTSIDE)]
+
+
+def shown(size: int, room: int) -> Shown:
+    """All of ``size`` positions if there is room, else the first ones, a gap, and the last.
+
+    Room for 8 of 100: 0 1 2 3 ... 97 98 99.
+    """
+    if size <= room:
+        return Shown(tuple(range(size)))
+    tail = min(_TAIL, max(room - 1, 0) // 2)
+    head = max(room - 1 - tail, 1)
+    return Shown(tuple(chain(range(head + 1), range(size - tail, size))), head)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One plane of the array: its last two axes."""
+
+    map: LayoutMap
+    plane: int
+    rows: Shown
+    columns: Shown
+
+    @cached_property
+    def cells(self) -> list[list[Cell | None]]:
+        """By row and column; None: left out."""
+        return [
+            [
+                None if row is None or column is None else self.map.at(self.plane, row, column)
+                for column in self.columns.names
+            ]
+            for row in self.rows.names
+        ]
+
+    @cached_property
+    def beside(self) -> list[list[Level]]:
+        """For each row, the outlines left of every cell and right of the last."""
+        return [
+            [self._level((row, left), (row, right)) for left, right in self.columns.edges]
+            for row in self.rows.positions
+        ]
+
+    @cached_property
+    def above(self) -> list[list[Level]]:
+        """For each column, the outlines over every cell and under the last."""
+        return [
+            [self._level((over, column), (under, column)) for over, under in self.rows.edges]
+            for column in self.columns.positions
+        ]
+
+    def _level(self, place: tuple[int, int], other: tuple[int, int]) -> Level:
+        if _OUTSIDE in (*place, *other):
+            return 0
+        if not self.map.outlines_grids:
+            return None
+        return self.map.level(*(self.map.at(self.plane, *at).offset for at in (place, other)))
+
+
+@dataclass(frozen=True)
+class MemoryLine:
+    """The buffer, element after element, in rows of ``width``."""
+
+    map: LayoutMap
+    width: int
+    rows: Shown
+
+    @cached_property
+    def starts(self) -> list[int | None]:
+        """The first offset of each row; None: left out."""
+        return [None if row is None else self.map.span.start + row * self.width for row in self.rows.names]
+
+    @cached_property
+    def cells(self) -> list[list[Cell]]:
+        """By row; the last may be shorter, and what is left out has none."""
+        stop = self.map.span.stop
+        rows = [range(0) if start is None else range(start, min(start + self.width, stop)) for start in self.starts]
+        return [[*map(self.map.at_offset, row)] for row in rows]
+
+    def beside(self, cells: Sequence[Cell]) -> list[Level]:
+        """The outlines left of every cell of a row and right of the last."""
+        span, offsets = self.map.span, [cell.offset for cell in cells]
+        edges = [*offsets, offsets[-1] + 1] if offsets else []
+        return [0 if at in (span.start, span.stop) else self.map.level(at - 1, at) for at in edges]
+
+
+def memory_line(its_map: LayoutMap, room: int, most_rows: int) -> MemoryLine:
+    """The line of memory in rows of at most ``room`` elements: whole tiles, if one fits, or sub-tiles, or eights.
+
+    Rows are equally long where that costs at most half of the room: 32 elements, room for 25, tiles of 8: two of 16.
+    """
+    size = its_map.span.stop - its_map.span.start  # len() of a range ends at 2^63
+    width = min(room, size)
+    if width < size:
+        unit = next((unit for unit in (*its_map.blocks, 8) if unit <= room), 1)
+        longest = room // unit * unit
+        width = next((width for width in range(longest, longest // 2, -unit) if size % width == 0), longest)
+    return MemoryLine(its_map, width, shown(-(-size // width), most_rows))

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.desc import TensorDesc
 from restride.drawing.legend import counted
-from restride.injective import require_injective, require_like
 from restride.kernel import KernelSpec, Limits
+from restride.layout import TensorDesc
+from restride.layout.overlap import require_injective, require_like
 from restride.plan import copy_kernels, copy_problems, padding_kernels
 
 MOST_COUNTED = 4 << 20

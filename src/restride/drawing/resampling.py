@@ -9,8 +9,8 @@ from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
-from restride.integers import integer
-from restride.sampling import Choice, Sampling, resizing
+from restride.arguments import integer
+from restride.weights import Choice, Sampling, resizing
 
 _CELL = 12
 """Characters that a source element is wide, or a multiple: halves, thirds and quarters of it are whole."""

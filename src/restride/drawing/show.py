@@ -8,16 +8,15 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from restride.desc import TensorDesc
 from restride.drawing.figure import draw_figure
 from restride.drawing.map import LayoutMap
 from restride.drawing.moves import Move
-from restride.drawing.png import write_png
-from restride.drawing.svg import write_svg
+from restride.drawing.shapes import write_png, write_svg
 from restride.drawing.terminal import draw_text, in_ascii
 from restride.errors import DescriptorError
-from restride.layout import laid_out
-from restride.tensor import Tensor, as_desc
+from restride.layout import TensorDesc
+from restride.layout.argument import laid_out
+from restride.tensor.tensor import Tensor, as_desc
 
 FORMATS = (".svg", ".png")
 """Names that a picture's file may end in."""

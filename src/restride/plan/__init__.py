@@ -6,25 +6,21 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from restride.arithmetic import Arithmetic
-from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits, Run
-from restride.plan.axes import Axis, Problem, simplify
-from restride.plan.boxes import MAX_TABLE_BYTES
+from restride.layout import TensorDesc
 from restride.plan.conversion import Conversion
 from restride.plan.convert import conversion_kernels
 from restride.plan.copy import plan_copy
-from restride.plan.crop_boxes import Crops, boxes_of
+from restride.plan.crop_fixed import fixed_crop_kernels, pixels_of_bytes
 from restride.plan.crop_pixels import pixel_crop_kernels
-from restride.plan.crops import require_boxes
+from restride.plan.crops import Crops, boxes_of, require_boxes
+from restride.plan.dispatches import MAX_TABLE_BYTES
 from restride.plan.fill import padding_kernels
-from restride.plan.fixed_crops import fixed_crop_kernels, pixels_of_bytes
 from restride.plan.general import general_kernels
-from restride.plan.invocations import Invocations
-from restride.plan.passes import passes
-from restride.plan.places import Place
-from restride.plan.regions import Pairs, Region, walks
-from restride.plan.resample import MOST_SLOTS, Tables, is_index, plan_resample, planned_invocations
+from restride.plan.problem import Axis, Problem, simplify
+from restride.plan.resample import MOST_SLOTS, Invocations, Tables, is_index, passes, plan_resample, planned_invocations
 from restride.plan.tables import Table
+from restride.plan.tiles import Pairs, Place, Region, walks
 from restride.plan.yuv import reads_frames, writes_frames, yuv_kernels
 
 __all__ = [

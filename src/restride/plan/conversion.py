@@ -10,17 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restride.arithmetic import NAMES as POST_OPS
 from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DType
 from restride.kernel import Limits
-from restride.plan.axes import Problem
-from restride.plan.boxes import longest
-from restride.plan.parameters import Push
-from restride.plan.places import SharedPlace
-from restride.plan.regions import Pairs
+from restride.plan.dispatches import longest
+from restride.plan.problem import Problem, Push
 from restride.plan.tables import ROW_WORDS
-from restride.post_ops import NAMES as POST_OPS
-from restride.sampling import Shifts
+from restride.plan.tiles import Pairs, SharedPlace
+from restride.weights import Shifts
 
 ELEMENT_TYPES = {
     name: number

@@ -7,15 +7,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Axis, Problem, moved
-from restride.plan.boxes import bind, boxes, part_of, rows_of_groups
+from restride.layout import TensorDesc
 from restride.plan.conversion import PAIRS_ALONG_FOUR, Conversion, axis_with_too_many_pairs, pair_ranges
+from restride.plan.dispatches import bind, boxes, part_of, rows_of_groups
 from restride.plan.elements import GROUP_SIZE, work_of
 from restride.plan.general import general_kernels
-from restride.plan.parameters import Push, constants_for, pack_parameters, word
-from restride.plan.regions import Pairs, Region, Walk, walks
+from restride.plan.problem import Axis, Problem, Push, constants_for, moved, pack_parameters, word
+from restride.plan.tiles import Pairs, Region, Walk, walks
 
 FOURS_PER_INVOCATION = 4
 """Groups of four elements that an invocation of convert.comp makes."""

@@ -6,14 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import MAX_AXES, Axis, Problem, widen
-from restride.plan.boxes import bind, boxes, rows_of_groups
+from restride.plan.dispatches import bind, boxes, rows_of_groups
 from restride.plan.elements import GROUP_SIZE, plan_elements
-from restride.plan.parameters import Push, constants_for, pack_parameters, word
 from restride.plan.pixels import copy_pixels, pixels_of, whole_chunks
+from restride.plan.problem import MAX_AXES, Axis, Problem, Push, constants_for, pack_parameters, widen, word
 from restride.plan.rows import are_rows, copy_rows
-from restride.plan.transpose import Transpose, axis_with_too_many_groups, transpose, transpose_of
-from restride.plan.transpose_shared import axis_with_too_many_tiles, shared_exchange, transpose_shared
+from restride.plan.transpose import (
+    Transpose,
+    axis_with_too_many_groups,
+    axis_with_too_many_tiles,
+    shared_exchange,
+    transpose,
+    transpose_of,
+    transpose_shared,
+)
 
 ELEMENTS_PER_INVOCATION = 4
 """Elements that an invocation of strided_copy.comp moves."""

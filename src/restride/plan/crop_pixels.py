@@ -14,25 +14,28 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from restride.desc import TensorDesc
 from restride.kernel import KernelSpec, Limits
+from restride.layout import TensorDesc
 from restride.plan.conversion import Conversion
-from restride.plan.crop_boxes import Crops, Part, dst_span, src_span
 from restride.plan.crops import (
     ALL_FILL,
     MOST_CHANNELS,
+    Crops,
+    Part,
     Walk,
     Walked,
     Words,
     by_rows,
     crop_kernels,
+    dst_span,
     in_order,
     kernel_of,
+    src_span,
     walked_axes,
 )
-from restride.plan.parameters import Push, word
+from restride.plan.problem import Push, word
 from restride.plan.tables import ROW_WORDS
-from restride.sampling import BoxRows
+from restride.weights import BoxRows
 
 COLUMNS = 4
 """Of an invocation (``COLUMNS`` in shaders/crop_pixels.comp)."""

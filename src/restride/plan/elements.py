@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from restride.equation import nested
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Problem
-from restride.plan.boxes import Bound, bind, boxes, dst_span, rows_of_groups
-from restride.plan.parameters import Push, constants_for, pack_parameters
+from restride.layout.equation import nested
+from restride.plan.dispatches import Bound, bind, boxes, dst_span, rows_of_groups
+from restride.plan.problem import Problem, Push, constants_for, pack_parameters
 
 GROUP_SIZE = 128
 """Invocations of a work group in every kernel but the transpose."""

@@ -7,18 +7,16 @@ from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
-from restride.desc import TensorDesc
-from restride.desc.blocking import Blocking
-from restride.desc.padding import element_bits
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Axis, Problem, widen
-from restride.plan.boxes import bind, boxes, rows_of_groups
+from restride.layout import TensorDesc
+from restride.layout.blocking import Blocking
+from restride.layout.tensor_desc import element_bits
 from restride.plan.copy import ELEMENTS_PER_INVOCATION, walked
+from restride.plan.dispatches import bind, boxes, rows_of_groups
 from restride.plan.elements import GROUP_SIZE, plan_elements
 from restride.plan.general import UNREAD, general_kernels
-from restride.plan.parameters import Push, pack_parameters
-from restride.plan.places import Place
-from restride.plan.regions import Region, Walk, complement, walks
+from restride.plan.problem import Axis, Problem, Push, pack_parameters, widen
+from restride.plan.tiles import Place, Region, Walk, complement, walks
 
 _THIN = 8
 """Padding is written box by box while it is at most one element in so many; else the whole buffer is, at full width."""

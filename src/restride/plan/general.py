@@ -14,14 +14,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from restride.desc.digits import Digit, Index, Linear, affine
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
-from restride.plan.boxes import MAX_COUNT, Span, require_windows, rows_of_groups
+from restride.layout.digits import Digit, Index, Linear, affine
 from restride.plan.conversion import MOST_PAIR_BYTES, Conversion, PairRange
+from restride.plan.dispatches import MAX_COUNT, Span, require_windows, rows_of_groups
 from restride.plan.elements import GROUP_SIZE
-from restride.plan.parameters import Push, multiply_shift, word
-from restride.plan.regions import Region
+from restride.plan.problem import Push, multiply_shift, word
+from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
 """Numbers that a pipeline has room for; few sizes, so that there are few pipelines. The largest has 64 digits for each

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Axis, Problem
-from restride.plan.boxes import MAX_COUNT, bind, part_of, rows_of_groups
+from restride.plan.dispatches import MAX_COUNT, bind, part_of, rows_of_groups
 from restride.plan.elements import GROUP_SIZE
-from restride.plan.parameters import Push, constants_for, pack_parameters, word
+from restride.plan.problem import Axis, Problem, Push, constants_for, pack_parameters, word
 
 _MOST_CHANNELS = 4
 """Of a pixel (``MOST_CHANNELS`` in shaders/pixels.comp)."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Problem
-from restride.plan.boxes import MAX_COUNT, bind, rows_of_groups
+from restride.plan.dispatches import MAX_COUNT, bind, rows_of_groups
 from restride.plan.elements import GROUP_SIZE
-from restride.plan.parameters import Push, constants_for, pack_parameters, word
+from restride.plan.problem import Problem, Push, constants_for, pack_parameters, word
 
 _MOST_APART = 4
 """Elements from one to the next in the source (``MOST_APART`` in shaders/element_rows.comp)."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.sampling import Parts, Rows, Ruled, Sampling
+from restride.weights import Parts, Rows, Ruled, Sampling
 
 ROW_WORDS = 4
 """The storage buffer is read in rows of 128 bits; every part of it, and every row of weights, starts at one."""

@@ -1,4 +1,4 @@
-"""Plan of a transpose: a copy whose innermost axes differ, in blocks that are contiguous on both sides."""
+"""Plan of a transpose through memory that a group shares: rows of whole words on both sides, in tiles of one group."""
 
 from __future__ import annotations
 
@@ -8,11 +8,97 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from restride.kernel import KernelSpec, Limits
-from restride.plan.axes import Problem
-from restride.plan.boxes import bind, part_of
+from restride.plan.dispatches import bind, part_of
 from restride.plan.elements import plan_elements
-from restride.plan.exchange import Exchange, Side, exchange_of, longer, longest_of
-from restride.plan.parameters import constants_for, pack_parameters, word
+from restride.plan.problem import Axis, Problem, constants_for, pack_parameters, word
+
+# Which axes a transpose exchanges: those that are contiguous in the destination, and those that are in the source.
+
+
+class Side(NamedTuple):
+    """Elements side by side on one side of a copy: one axis, or two of which the outer goes on where the inner ends."""
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def size(self) -> int:
+        """Elements along it."""
+        return math.prod(axis.size for axis in self.axes)
+
+    @property
+    def run(self) -> int:
+        """Elements along the inner axis."""
+        return self.axes[0].size
+
+
+class Exchange(NamedTuple):
+    """The axes of a problem: ``a`` contiguous in the destination, ``b`` in the source, and the ``outer`` ones."""
+
+    a: Side
+    b: Side
+    outer: tuple[Axis, ...]
+
+    @property
+    def indices(self) -> int:
+        """Of the outer axes."""
+        return math.prod(axis.size for axis in self.outer)
+
+    @property
+    def src_strides(self) -> tuple[int, ...]:
+        """What moves the source, but for axis b."""
+        return tuple(axis.src for axis in (*self.a.axes, *self.outer))
+
+    @property
+    def dst_strides(self) -> tuple[int, ...]:
+        """What moves the destination, but for axis a."""
+        return tuple(axis.dst for axis in (*self.b.axes, *self.outer))
+
+
+def exchange_of(problem: Problem) -> Exchange | None:
+    """The one axis that is contiguous in the destination and the one in the source, if these are two."""
+    if problem.itemsize > 8 or not problem.axes or problem.axes[0].dst != 1 or abs(problem.axes[0].src) <= 1:
+        return None
+    a, *others = problem.axes
+    b = next((axis for axis in others if abs(axis.src) == 1), None)
+    return None if b is None else _exchange(problem, (a,), (b,))
+
+
+def longer(problem: Problem, exchange: Exchange) -> Iterator[Exchange]:
+    """The same exchange, also with the axes that go on from those two: on one side, on the other, on both.
+
+    f32[6,8,8,6] with its axes reversed is axes (6, 384, 1), (8, 48, 6), (8, 6, 48), (6, 1, 384): size and both strides.
+    Side a is 6 long, or 6 * 8 = 48, side b likewise. An axis that goes on from both stays outside: a group would then
+    have short runs on one side.
+    """
+    (a,), (b,) = exchange.a.axes, exchange.b.axes
+    behind_a = next((axis for axis in exchange.outer if axis.dst == a.size), None)
+    behind_b = next((axis for axis in exchange.outer if axis.src == b.size * b.src), None)
+    if behind_a is behind_b:
+        return
+    if behind_a is not None:
+        yield _exchange(problem, (a, behind_a), (b,))
+    if behind_b is not None:
+        yield _exchange(problem, (a,), (b, behind_b))
+    if behind_a is not None and behind_b is not None:
+        yield _exchange(problem, (a, behind_a), (b, behind_b))
+
+
+def _exchange(problem: Problem, a: tuple[Axis, ...], b: tuple[Axis, ...]) -> Exchange:
+    return Exchange(Side(a), Side(b), tuple(axis for axis in problem.axes if axis not in (*a, *b)))
+
+
+def longest_of(
+    problem: Problem, exchange: Exchange, groups: tuple[int, int, int], most: tuple[int, int, int]
+) -> int | None:
+    """Position of the axis to cut where there are too many groups along a, b or the outer axes; None: there are not."""
+    sides = (exchange.a.axes, exchange.b.axes, exchange.outer)
+    for count, limit, axes in zip(groups, most, sides, strict=True):
+        if count > limit:
+            return problem.axes.index(max(axes, key=lambda axis: axis.size))
+    return None
+
+
+# Plan of a transpose: a copy whose innermost axes differ, in blocks that are contiguous on both sides.
 
 GROUP_BLOCKS = 64
 """Blocks that a group of transpose.comp moves, one an invocation."""
@@ -203,3 +289,65 @@ def _is_aligned(problem: Problem, exchange: Exchange, elements: int) -> bool:
     strides = (*exchange.src_strides, *exchange.dst_strides)
     values = (*strides, src_offset, problem.dst_offset, a.size, b.size)
     return not any(value % elements for value in values)
+
+
+# Plan of a transpose through memory that a group shares: rows of whole words on both sides, in tiles of one group.
+
+_LEAST_FILLED_SHARED = 0.25
+"""Share of the tiles' elements that must be there: on a GPU an invocation without work costs little."""
+
+
+def shared_edge(itemsize: int) -> int:
+    """Elements along each edge of a tile of transpose_shared.comp."""
+    return 64 if itemsize < 4 else 32
+
+
+def shared_exchange(problem: Problem, limits: Limits) -> Exchange | None:
+    """The axes that a problem exchanges, where this kernel is the choice."""
+    if limits.choices.transpose != "shared" or not limits.shortcuts:
+        return None
+    exchange = exchange_of(problem)
+    if exchange is None or not _in_whole_words(problem, exchange):
+        return None
+    sizes = exchange.a.size, exchange.b.size
+    edge = shared_edge(problem.itemsize)
+    filled = math.prod(size / (-(-size // edge) * edge) for size in sizes)
+    return exchange if filled >= _LEAST_FILLED_SHARED else None
+
+
+def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> KernelSpec:
+    """The dispatch of a transpose that ``shared_exchange`` found, of a problem that fits one."""
+    bound = bind(problem, limits)
+    (a,), (b,) = exchange.a.axes, exchange.b.axes
+    return KernelSpec(
+        shader=f"transpose_shared_{8 * problem.itemsize}",
+        constants=constants_for(exchange.outer, ()),
+        push=(bound.src_base, bound.dst_base, a.size, b.size, word(a.src), word(b.src), b.dst),
+        parameters=pack_parameters(exchange.outer),
+        groups=_groups(problem, exchange),
+        bindings=bound.windows,
+    )
+
+
+def axis_with_too_many_tiles(problem: Problem, exchange: Exchange, limits: Limits) -> int | None:
+    """The axis at which such a transpose is cut that has too many tiles."""
+    return longest_of(problem, exchange, _groups(problem, exchange), limits.max_group_count)
+
+
+def _groups(problem: Problem, exchange: Exchange) -> tuple[int, int, int]:
+    """Tiles along a and along b, and indices of the other axes."""
+    edge = shared_edge(problem.itemsize)
+    return -(-exchange.a.size // edge), -(-exchange.b.size // edge), exchange.indices
+
+
+def _in_whole_words(problem: Problem, exchange: Exchange) -> bool:
+    """True when rows are whole words on both sides; 32 and 64 bits always are.
+
+    u8[64,128] to columns has a row of 128 bytes along b and one of 64 along a; u8[64,127] has none of whole words.
+    """
+    lanes = 4 // problem.itemsize
+    if lanes <= 1:
+        return True
+    strides = (*exchange.src_strides, *exchange.dst_strides)
+    values = (*strides, problem.src_offset, problem.dst_offset, exchange.a.size, exchange.b.size)
+    return exchange.b.axes[0].src == 1 and not any(value % lanes for value in values)

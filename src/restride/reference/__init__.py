@@ -5,13 +5,12 @@ twice to pass. It favours the formula over speed: coordinates are exact fraction
 float64, a conversion is an exact number rounded once.
 """
 
-from restride.reference.buffers import from_buffer, to_buffer
 from restride.reference.conversion import convert
-from restride.reference.cropping import crop_resize, crop_resize_limits
+from restride.reference.crop_resize import crop_resize, crop_resize_limits
 from restride.reference.gradient import resample_backward, resample_backward_limits
 from restride.reference.layouts import reorder
-from restride.reference.resampling import resample, resample_bound, resample_limits
-from restride.reference.windows import strided_slice
+from restride.reference.memory import from_buffer, to_buffer
+from restride.reference.resample import resample, resample_bound, resample_limits, strided_slice
 from restride.reference.yuv import yuv_to_rgb
 
 __all__ = [

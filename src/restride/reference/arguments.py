@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from restride.arguments import integers
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError
-from restride.integers import integers
 
 MAX_RANK = 8
 """Dimensions of a tensor: DirectML's limit, and ours."""

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from restride.errors import DescriptorError
-from restride.reference.conversion import convert
-from restride.reference.exact import Array
+from restride.reference.conversion import Array, convert
 
 _SMALLEST_NORMAL = np.float32(2.0**-126)
 

@@ -8,17 +8,16 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from restride.arguments import integers
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
-from restride.integers import integers
 from restride.reference.arguments import as_array, as_axes, describe
-from restride.reference.exact import Array
+from restride.reference.conversion import Array, round_once
 from restride.reference.like import answer_like, words_like
-from restride.reference.like_rows import asked_of
-from restride.reference.resample_request import RULE_NAMES, Rules, resample_request
-from restride.reference.rounding import round_once
-from restride.reference.sum_bounds import WeightedAxes, nested_sums, sum_bound
-from restride.reference.weight_rows import weight_rows
+from restride.reference.like.rows import asked_of
+from restride.reference.request import RULE_NAMES, Rules, resample_request
+from restride.reference.resample import WeightedAxes, nested_sums, sum_bound
+from restride.reference.weights import weight_rows
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
 
@@ -83,7 +82,7 @@ def resample_backward_limits(
     """The lowest and the highest right answer of each element, for f32 weights and f32 sums.
 
     Its arguments are those of ``resample_backward``. The bound is that of ``resample``, derived in
-    ``restride.reference.sum_bounds``, with the taps of a transposed row: the outputs that read an element. The exact
+    ``restride.reference.resample``, with the taps of a transposed row: the outputs that read an element. The exact
     sum is that of f32 weights already. The unit an axis that the bound has for their rounding stays: a device that
     computes a weight in f64, near a tie, may round it to the other f32.
     """

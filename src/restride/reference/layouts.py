@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from restride.desc import TensorDesc
+from restride.arguments import integers
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
-from restride.integers import integers
+from restride.layout import TensorDesc
 from restride.reference.arguments import as_array, describe
 from restride.reference.arithmetic import Steps, computed, entries
 from restride.reference.conversion import convert
-from restride.reference.tags import read_tag
+from restride.reference.memory import read_tag
 
 _LETTERS = "NCDHW"
 

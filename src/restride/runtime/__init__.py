@@ -55,10 +55,10 @@ def open_runtime(
     device = choose(list_devices(), selector)
     # Imported here: each needs a package or a loader that the rest of restride works without.
     if name == "kompute":
-        from restride.runtime.kompute import KomputeRuntime
+        from restride.runtime.kompute.runtime import KomputeRuntime
 
         return KomputeRuntime(device, timeout=timeout, module_source=module_source)
-    from restride.runtime.vulkan import VulkanRuntime
+    from restride.runtime.vulkan.runtime import VulkanRuntime
 
     return VulkanRuntime(device, timeout=timeout, module_source=module_source)
 

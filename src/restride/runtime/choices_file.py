@@ -7,9 +7,9 @@ import warnings
 from dataclasses import asdict
 from pathlib import Path
 
-from restride.choices import Choices
 from restride.errors import DescriptorError
-from restride.runtime.kept import is_of_another, place, write_kept
+from restride.kernel import Choices
+from restride.runtime.file_store import is_of_another, place, write_kept
 
 FOLDER_VARIABLE = "RESTRIDE_CHOICES"
 """A folder for the files; default: ``restride/choices`` in the user's cache folder. Empty: nothing is kept or read."""

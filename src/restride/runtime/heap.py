@@ -6,7 +6,7 @@ import threading
 from typing import Protocol
 
 from restride.runtime.instance import PhysicalDevice
-from restride.runtime.living import Living
+from restride.runtime.live_objects import Living
 
 
 class Holder(Protocol):

@@ -9,9 +9,8 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from restride.choices import Choices
 from restride.errors import DeviceError, DeviceLost, DeviceNotFound
-from restride.kernel import Limits
+from restride.kernel import Choices, Limits
 from restride.runtime.choices_file import read_choices
 from restride.runtime.interface import DeviceInfo
 from restride.runtime.loader import INCOMPLETE, Functions, Handle, array, how_to_get_a_driver, package, struct

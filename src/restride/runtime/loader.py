@@ -30,6 +30,12 @@ INSTALL_LOADER = (
     "molten-vk`; Windows: it comes with the GPU vendor's driver)"
 )
 
+VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
+INSTALL_VALIDATION_LAYER = (
+    "install it (Debian, Ubuntu: `apt install vulkan-validationlayers`; Fedora: `dnf install "
+    "vulkan-validation-layers`; Arch: `pacman -S vulkan-validation-layers`)"
+)
+
 DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 """Lists of files that replace the loader's search for drivers; it reads the first one that is set."""
 

@@ -1,0 +1,113 @@
+"""Words at the door: one of those that an argument knows, or a refusal that lists them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from restride.errors import DescriptorError
+
+# Integers at the door: exact Python ints out of whatever integer the caller has, and a clear refusal of the rest.
+
+LIMIT = 1 << 512
+"""Magnitude that no size, stride or offset reaches: 8 axes of 2^62 packed in any order stay below it."""
+
+
+MAX_RANK = 8
+"""Axes a descriptor can have, DirectML's limit."""
+
+
+def integer(argument: str, value: Any, where: Callable[[], str] | None = None) -> int:
+    """``value`` as a Python int; numpy integers are welcome, booleans, floats and texts are not.
+
+    Args:
+        argument: the name the caller knows the value by.
+        value: anything with ``__index__`` that is not a boolean.
+        where: gives the descriptor for the message, if there is one already.
+
+    Raises:
+        DescriptorError: not an integer, or at least 2^512 in magnitude.
+    """
+    if type(value) is int and -LIMIT < value < LIMIT:
+        return value
+    suffix = f" in {where()}" if where else ""
+    if isinstance(value, bool | np.bool_):
+        raise DescriptorError(f"{argument} must be an integer, got the boolean {value}{suffix}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise DescriptorError(f"{argument} must be an integer, got {_shown(value)}{suffix}") from None
+    if not -LIMIT < number < LIMIT:
+        raise DescriptorError(f"{argument} must be below 2^512 in magnitude, got {number.bit_length()} bits{suffix}")
+    return number
+
+
+def integers(argument: str, values: Any, where: Callable[[], str] | None = None) -> tuple[int, ...]:
+    """``values`` as a tuple of Python ints: any iterable of integers, a numpy vector included.
+
+    Raises:
+        DescriptorError: not an iterable, or one of its members is no integer; the message names the member.
+    """
+    try:
+        members = tuple(values)
+    except TypeError:
+        suffix = f" in {where()}" if where else ""
+        raise DescriptorError(f"{argument} must be a sequence of integers, got {_shown(values)}{suffix}") from None
+    for value in members:
+        if type(value) is not int or not -LIMIT < value < LIMIT:
+            return tuple([integer(f"{argument}[{place}]", member, where) for place, member in enumerate(members)])
+    return members
+
+
+def counts(argument: str, values: Any, where: Callable[[], str] | None = None) -> tuple[int, ...]:
+    """``integers`` of which none is negative.
+
+    Raises:
+        DescriptorError: as ``integers`` does, or one is negative.
+    """
+    made = integers(argument, values, where)
+    if min(made, default=0) < 0:
+        suffix = f" in {where()}" if where else ""
+        raise DescriptorError(f"{argument} {made} must each be 0 or more{suffix}")
+    return made
+
+
+def permutation(argument: str, axes: Any, rank: int, where: Callable[[], str]) -> tuple[int, ...]:
+    """``axes`` as a permutation of 0 .. rank-1; negative ones count from the end.
+
+    Raises:
+        DescriptorError: an axis is missing, repeated or out of range.
+    """
+    values = integers(argument, axes, where)
+    positive = tuple(axis + rank if axis < 0 else axis for axis in values)
+    if sorted(positive) != list(range(rank)):
+        raise DescriptorError(f"{argument} {values} must name each of the {rank} axes once in {where()}")
+    return positive
+
+
+def _shown(value: Any) -> str:
+    """``repr`` of a refused value, cut where an array or a long text would flood the message."""
+    text = " ".join(repr(value).split())
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+
+
+# Words at the door: one of those that an argument knows, or a refusal that lists them.
+
+
+def require_word(
+    argument: str, value: Any, known: Sequence[str | bool | None], where: Callable[[], str] | None = None
+) -> None:
+    """Refuse what ``known`` does not hold. An array is no word: what comparing one gives is no answer.
+
+    where: gives the descriptor for the message, if there is one already.
+
+    Raises:
+        DescriptorError: another word, or none at all.
+    """
+    is_word = value is None or isinstance(value, str | bool | np.bool_)
+    if not is_word or value not in known:
+        suffix = f", for {where()}" if where else ""
+        raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}{suffix}")

@@ -1,0 +1,129 @@
+"""Standard streams that are closed, full, or left by their reader: no traceback, and nothing said at exit."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn, TypeGuard
+
+from restride.errors import DescriptorError, DeviceError, DeviceNotFound, RestrideError, UnsupportedError
+
+# Exit codes, and which one an error becomes.
+
+
+class Exit(IntEnum):
+    """What a shell sees."""
+
+    OK = 0
+    CHECK_FAILED = 1
+    USAGE = 2
+    INTERNAL = 3
+    NO_DEVICE = 4
+    NOTHING_SELECTED = 5
+    DEVICE_FAILED = 6
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+EXPLAINED = (
+    "exit codes: 0 ok; 1 a check failed; 2 bad arguments or input; 3 internal error;\n"
+    "            4 no such device or driver; 5 nothing selected;\n"
+    "            6 device lost, timed out or out of memory, or a case that crashed or hung;\n"
+    "            130 interrupted or terminated; 141 nobody reads the output"
+)
+
+
+class UsageError(RestrideError):
+    """The command line or a file it names is no good."""
+
+
+def line_for(error: BaseException) -> str:
+    """An error in words of the command line: one line, but for what a compiler says of a shader."""
+    text = "\n".join(line.rstrip() for line in str(error).splitlines() if line.strip()) or type(error).__name__
+    text = text.replace("open Device(timeout=...)", "use --timeout SECONDS")
+    return re.sub(r"\baxes=\((\d), (\d)\)", r"--axes \1 \2", text)
+
+
+def exit_for(error: Exception) -> Exit | None:
+    """The exit code of an error that a user can act on; None: a mistake of ours."""
+    if isinstance(error, UsageError | DescriptorError | UnsupportedError):
+        return Exit.USAGE
+    if isinstance(error, DeviceNotFound):
+        return Exit.NO_DEVICE
+    if isinstance(error, DeviceError | MemoryError):
+        return Exit.DEVICE_FAILED
+    return None
+
+
+# Signals that end a program, turned into what Ctrl-C raises: whoever cleans up after one does after all.
+
+
+@contextmanager
+def as_interrupts() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise KeyboardInterrupt, once; who ignores them, as nohup does, goes on ignoring them."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ours = threading.current_thread() is threading.main_thread()  # elsewhere Python refuses
+    changed = [number for number in numbers if ours and signal.getsignal(number) is signal.SIG_DFL]
+
+    def interrupt(number: int, _frame: FrameType | None) -> NoReturn:
+        # A terminal that closes sends one after the other: the second would find reports half written.
+        for each in changed:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    for number in changed:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
+
+
+# Standard streams that are closed, full, or left by their reader: no traceback, and nothing said at exit.
+
+_UNWRITTEN = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EAGAIN}
+
+
+def open_closed() -> None:
+    """Give a process that was started without stdout or stderr (``>&-``) one that goes nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = Path(os.devnull).open("w", encoding="utf-8", errors="replace")  # noqa: SIM115 - to the end
+            setattr(sys, name, nowhere)
+
+
+def is_about_a_stream(error: BaseException) -> TypeGuard[OSError]:
+    """Whether ``print`` raised it: its reader has gone, its disk is full. Errors of files have a name, or are ours."""
+    return isinstance(error, OSError) and error.errno in _UNWRITTEN and error.filename is None
+
+
+def flush() -> OSError | None:
+    """Flush both; the error of one that takes nothing more: what is still in its buffer then goes nowhere."""
+    found = None
+    for stream in (sys.stderr, sys.stdout):
+        try:
+            stream.flush()
+        except OSError as error:
+            found = error
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+    return found
+
+
+def complain(text: str, begin: str = "restride: ") -> None:
+    """Lines on stderr, if they can be written."""
+    try:
+        print(f"{begin}{text.rstrip()}", file=sys.stderr, flush=True)
+    except OSError:
+        flush()

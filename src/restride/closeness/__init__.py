@@ -1,9 +1,0 @@
-"""How close ``rs.resample(..., like=...)`` is to the libraries themselves: run side by side, counted, and put down."""
-
-from __future__ import annotations
-
-from restride.closeness.comparison import Row, compare, steps_of
-from restride.closeness.judges import JUDGES, judges_of
-from restride.closeness.limits import is_measured, measured, stated
-
-__all__ = ["JUDGES", "Row", "compare", "is_measured", "judges_of", "measured", "stated", "steps_of"]

@@ -1,5 +1,0 @@
-"""Descriptors: what a buffer means, as values and as texts, and the arithmetic of where each element lies."""
-
-from restride.desc.tensor_desc import TensorDesc
-
-__all__ = ["TensorDesc"]

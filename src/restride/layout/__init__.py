@@ -1,0 +1,5 @@
+"""Descriptors: what a buffer means, as values and as texts, and the arithmetic of where each element lies."""
+
+from restride.layout.tensor_desc import TensorDesc
+
+__all__ = ["TensorDesc"]

@@ -1,0 +1,141 @@
+"""What ``layout=`` accepts: a descriptor, its text or the braces of it, a oneDNN tag, "NHWC", "NCHW->NHWC", "any"."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeGuard
+
+from restride.dtypes import BY_NAME, DType
+from restride.errors import DescriptorError, RestrideError
+from restride.layout import TensorDesc
+from restride.layout.tags import parse_tag, spelled
+
+AXIS_NAMES = "NCDHW"
+"""Letters of a layout name, in logical order: batch, channels, depth, height, width."""
+
+Layout = TensorDesc | str | None
+
+
+def laid_out(like: TensorDesc, layout: Layout, dtype: DType | None = None) -> TensorDesc:
+    """The sizes of ``like`` in the layout asked for, of element type ``dtype`` or that of ``like``.
+
+    A TensorDesc or its text is taken as it is, with a type of its own.
+
+    None and "A->B": packed, row-major. "any": the family of ``like``. A name gives the memory order from slowest to
+    fastest and leaves sizes in logical order: "NHWC" of sizes (1, 3, 5, 7) is strides (105, 1, 21, 3).
+
+    Raises:
+        DescriptorError: the layout is none of these, or does not fit the rank.
+    """
+    dtype = dtype or like.dtype
+    if layout is None:
+        return TensorDesc(dtype, like.sizes)
+    if isinstance(layout, TensorDesc):
+        return layout
+    if not isinstance(layout, str):
+        raise DescriptorError(
+            f"layout must be a TensorDesc, a descriptor text, a layout name or a permutation, got {layout!r} for {like}"
+        )
+    if is_permutation(layout):
+        return TensorDesc(dtype, like.sizes)
+    return _written(layout, like, dtype)
+
+
+def _written(layout: str, like: TensorDesc, dtype: DType) -> TensorDesc:
+    name = layout.strip()
+    if name == "any":
+        return family(like, like.sizes, dtype)
+    if name in BY_NAME:
+        raise DescriptorError(f"layout {layout!r} for {like}: that is an element type: dtype={name!r}")
+    if name.startswith("{"):
+        name = f"{dtype}[{','.join(map(str, like.sizes))}]{name}"
+    if name.isupper() and name.isalpha():
+        return TensorDesc.xla(dtype, like.sizes, _minor_to_major(name, like))
+    try:
+        return TensorDesc.parse(name) if "[" in name else TensorDesc.from_tag(name, like.sizes, dtype)
+    except RestrideError as error:
+        raise type(error)(f"layout {layout!r} for {like}: {error}") from error
+
+
+def family(desc: TensorDesc, sizes: Sequence[int], dtype: DType | None = None) -> TensorDesc:
+    """The layout of ``desc`` for other sizes: its order of axes, its tiles or blocks; not its padded sizes or holes.
+
+    dtype: element type; default: that of ``desc``.
+
+    A view of tiles or blocks that no strides describe has the tiles of the whole, permuted with it. What strides
+    describe has their order, ``t[:, :16]`` of channels in blocks of 16 too; what neither does, a broadcast say, is
+    packed and row-major.
+
+    Source: oneDNN specification, Resampling (memory tag ``any``).
+    """
+    dtype = dtype or desc.dtype
+    whole = desc.inner or desc
+    axes = list(range(desc.rank)) if desc.is_whole else _axes_of(desc) if desc.inner is not None else None
+    if axes is None:
+        return TensorDesc.xla(dtype, sizes, desc.minor_to_major)
+    if whole.tag is not None:
+        tag = parse_tag(whole.tag)
+        blocks = [(axes.index(axis), size) for axis, size in tag.blocks]
+        name = whole.tag if desc is whole else spelled([axes.index(axis) for axis in tag.order], blocks)
+        return TensorDesc.from_tag(name, sizes, dtype)
+    order = [axes.index(axis) for axis in whole.minor_to_major or ()]
+    return TensorDesc.xla(dtype, sizes, order, whole.tiles)
+
+
+def _axes_of(desc: TensorDesc) -> list[int] | None:
+    """For each axis of a view, the axis of what it looks at that it moves along; None where that is no permutation."""
+    moved = [[axis for axis, move in enumerate(step) if move] for step in desc.walk[1]]
+    axes = [axis for axes in moved for axis in axes]
+    whole = desc.inner or desc
+    return axes if sorted(axes) == list(range(whole.rank)) and desc.rank == whole.rank else None
+
+
+def is_permutation(layout: Layout) -> TypeGuard[str]:
+    """True for "A->B", which permutes the logical axes and leaves the memory of a given ``out`` to it."""
+    return isinstance(layout, str) and "->" in layout
+
+
+def axis_order(src: TensorDesc, layout: Layout) -> tuple[int, ...]:
+    """The logical axes of the result, as axes of ``src``: "NCHW->NHWC" is (0, 2, 3, 1), every other layout keeps them.
+
+    Raises:
+        DescriptorError: a side of "A->B" repeats a letter, the sides differ in letters, or there is not one letter
+        per axis.
+    """
+    if not is_permutation(layout):
+        return tuple(range(src.rank))
+    before, _, after = layout.replace(" ", "").partition("->")
+    has_blocks = after.upper() != after.lower() and any(letter.isdigit() for letter in after)
+    if has_blocks or (after.islower() and not before.islower()):
+        raise DescriptorError(
+            f"layout {layout!r} for {src}: {after!r} is a tag, and a permutation names axes on both sides: permute "
+            f"first, then give the tag: rs.reorder(x.permute(...), {after!r})"
+        )
+    for side in (before, after):
+        _require_letters(side, layout, src)
+    if set(before) != set(after):
+        raise DescriptorError(f"both sides of a permutation need the same letters, layout is {layout!r} for {src}")
+    return tuple(before.index(letter) for letter in after)
+
+
+def _minor_to_major(name: str, src: TensorDesc) -> tuple[int, ...]:
+    letters = name.strip()
+    unknown = sorted(set(letters) - set(AXIS_NAMES))
+    if unknown or not letters:
+        raise DescriptorError(
+            f"unknown layout {name!r} for {src}: it is a TensorDesc, a text such as 'f32[2,3]{{0,1}}' or '{{0,1}}', a "
+            f"oneDNN tag such as 'nChw16c', a name of the letters {' '.join(AXIS_NAMES)} such as 'NHWC', a permutation "
+            f"such as 'NCHW->NHWC', or 'any'"
+        )
+    _require_letters(letters, name, src)
+    logical = [letter for letter in AXIS_NAMES if letter in letters]
+    return tuple(logical.index(letter) for letter in reversed(letters))
+
+
+def _require_letters(letters: str, layout: str, src: TensorDesc) -> None:
+    if letters and not (letters.isalpha() and letters.isascii()):
+        raise DescriptorError(f"a layout name has letters only, layout is {layout!r} for {src}")
+    if len(set(letters)) != len(letters):
+        raise DescriptorError(f"a layout name has each letter once, layout is {layout!r} for {src}")
+    if len(letters) != src.rank:
+        raise DescriptorError(f"a layout name has one letter per axis, layout is {layout!r} for {src}, rank {src.rank}")

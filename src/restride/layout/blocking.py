@@ -1,0 +1,232 @@
+"""Blocking: how coordinates become the digits of an offset, by splitting and joining: XLA's tiles and oneDNN's blocks.
+
+A split by 4 turns a number into ``x div 4`` and ``x mod 4``; a join turns two into ``x * bound(y) + y``. The numbers
+that are left, in order from the slowest to the fastest, are the digits of the element's offset. A bound that a split
+does not divide is rounded up: that is the padding.
+
+Worked example, ``f32[3,5]{1,0:T(2,2)}``: coordinates of bounds 3 and 5 split into (2, 2) and (3, 2); the order is both
+tile numbers, then both places inside the tile, bounds 2, 3, 2, 2. Element (2, 3) is 1, 1, 0, 1, and lies at
+((1 * 3 + 1) * 2 + 0) * 2 + 1 = 17. The extent is 2 * 3 * 2 * 2 = 24 elements for 15.
+
+Source: XLA, Tiled layout (linear index formula; repeated tiling; combining dimensions); oneDNN, memory format tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from restride.errors import UnsupportedError
+from restride.layout.digits import Linear, digit
+
+MOST_NUMBERS = 64
+"""Numbers that splits and joins may make of one index: eight axes under three levels of tiles."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Number ``source`` becomes two, ``div size`` and ``mod size``, in this order."""
+
+    source: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Join:
+    """Numbers ``major`` and ``minor`` become one, ``major * bound(minor) + minor``."""
+
+    major: int
+    minor: int
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """A layout of a whole buffer.
+
+    Numbers 0, 1, ... are the coordinates, then what each step makes. ``bounds`` are those of the coordinates: the sizes
+    of the logical axes, padding by value counted, then 1 for each axis that a tile of higher rank than the array adds.
+    """
+
+    bounds: tuple[int, ...]
+    steps: tuple[Split | Join, ...]
+    order: tuple[int, ...]  # the numbers that are digits of the offset, slowest first
+
+    @cached_property
+    def all_bounds(self) -> tuple[int, ...]:
+        """Bounds of all numbers; ``x div t`` of a bound b has bound ceil(b / t)."""
+        bounds = list(self.bounds)
+        for step in self.steps:
+            if isinstance(step, Split):
+                bounds += [-(-bounds[step.source] // step.size), step.size]
+            else:
+                bounds.append(bounds[step.major] * bounds[step.minor])
+        return tuple(bounds)
+
+    @cached_property
+    def extent(self) -> int:
+        """Elements of the buffer, padding counted."""
+        return prod(self.all_bounds[number] for number in self.order)
+
+    def address(self, coordinates: Iterable[Linear]) -> Linear:
+        """The offset of the element at ``coordinates``, one expression for each logical axis (the added ones are 0)."""
+        numbers = list(coordinates)
+        numbers += [Linear()] * (len(self.bounds) - len(numbers))
+        for step in self.steps:
+            if isinstance(step, Split):
+                source = numbers[step.source]
+                numbers += [digit(source, 0, step.size), digit(source, step.size, 1)]
+            else:
+                numbers.append(numbers[step.major].times(self.all_bounds[step.minor]).plus(numbers[step.minor]))
+        address, stride = Linear(), 1
+        for number in reversed(self.order):
+            address = address.plus(numbers[number].times(stride))
+            stride *= self.all_bounds[number]
+        return address
+
+    def coordinates_of(self, offset: int) -> tuple[int, ...] | None:
+        """The coordinates of the element at ``offset``, each below its bound; None inside a tile's padding."""
+        numbers: list[int] = [0] * len(self.all_bounds)
+        for number in reversed(self.order):
+            offset, numbers[number] = divmod(offset, self.all_bounds[number])
+        made = len(self.all_bounds)
+        for step in reversed(self.steps):
+            if isinstance(step, Split):
+                made -= 2
+                numbers[step.source] = numbers[made] * step.size + numbers[made + 1]
+                if numbers[step.source] >= self.all_bounds[step.source]:
+                    return None
+            else:
+                made -= 1
+                numbers[step.major], numbers[step.minor] = divmod(numbers[made], self.all_bounds[step.minor])
+        return tuple(numbers[: len(self.bounds)])
+
+    @cached_property
+    def weights(self) -> tuple[tuple[int, ...], ...] | None:
+        """For each coordinate, the weights of its digits, ascending from 1; None where digits belong to several.
+
+        Tiles of 8 under sub-tiles of 2: 1, 2, 8.
+        """
+        if any(isinstance(step, Join) for step in self.steps):
+            return None
+        return tuple(tuple(sorted(set(self._weights(number, 1)))) for number in range(len(self.bounds)))
+
+    def _weights(self, number: int, weight: int) -> list[int]:
+        split = self._splits.get(number)
+        if split is None:
+            return [weight]
+        parts, size = split
+        return self._weights(parts, weight * size) + self._weights(parts + 1, weight)
+
+    @cached_property
+    def box(self) -> tuple[int, ...] | None:
+        """Bounds of the coordinates that count padding inside tiles as well, where the buffer is a box of coordinates.
+
+        3 rows in tiles of 2 are 4. None where a sub-tile does not divide its tile, or numbers are joined: such padding
+        has no coordinates.
+        """
+        if self.weights is None:
+            return None
+        sides = [self._side(number) for number in range(len(self.bounds))]
+        if any(side is None for side in sides):
+            return None
+        box = tuple(side for side in sides if side is not None)
+        return box if prod(box) == self.extent else None
+
+    def _side(self, number: int) -> int | None:
+        split = self._splits.get(number)
+        if split is None:
+            return self.all_bounds[number]
+        parts, size = split
+        outer = self._side(parts)
+        return outer * size if outer is not None and self._side(parts + 1) == size else None
+
+    @cached_property
+    def _splits(self) -> dict[int, tuple[int, int]]:
+        """Of each number that is split: the first of the two that it becomes, and the size."""
+        made, splits = len(self.bounds), {}
+        for step in self.steps:
+            if isinstance(step, Split):
+                splits[step.source] = (made, step.size)
+            made += 2 if isinstance(step, Split) else 1
+        return splits
+
+
+class _Steps:
+    """Steps as they are made, and the number that comes next."""
+
+    def __init__(self, coordinates: int) -> None:
+        self.made: list[Split | Join] = []
+        self.next = coordinates
+
+    def split(self, source: int, size: int) -> tuple[int, int]:
+        self.made.append(Split(source, size))
+        self._count(2)
+        return self.next - 2, self.next - 1
+
+    def join(self, major: int, minor: int) -> int:
+        self.made.append(Join(major, minor))
+        self._count(1)
+        return self.next - 1
+
+    def _count(self, numbers: int) -> None:
+        self.next += numbers
+        if self.next > MOST_NUMBERS:
+            raise UnsupportedError(f"tiles or blocks make more than {MOST_NUMBERS} numbers of one index")
+
+
+def tiled(bounds: Sequence[int], minor_to_major: Sequence[int], tiles: Sequence[Sequence[int]]) -> Blocking:
+    """XLA's layout: the axes in order, then each tile over the fastest dimensions that the one before it left.
+
+    A tile of -1 joins its dimension with the next faster one before the tile is applied. A tile of higher rank than
+    there are dimensions adds slower ones of size 1.
+    """
+    dimensions = list(reversed(minor_to_major))
+    added, rank = 0, len(dimensions)
+    for tile in tiles:
+        joins = sum(size == -1 for size in tile)
+        added += max(len(tile) - rank, 0)
+        rank = max(len(tile), rank) + len(tile) - 2 * joins
+    steps = _Steps(len(bounds) + added)
+    fresh = iter(range(len(bounds), len(bounds) + added))
+    for tile in tiles:
+        while len(dimensions) < len(tile):
+            dimensions.insert(0, next(fresh))
+        kept = dimensions[: len(dimensions) - len(tile)]
+        places: list[int] = []
+        pending: int | None = None
+        for size, dimension in zip(tile, dimensions[len(kept) :], strict=True):
+            number = dimension if pending is None else steps.join(pending, dimension)
+            pending = number if size == -1 else None
+            if size != -1:
+                outer, place = steps.split(number, size)
+                kept.append(outer)
+                places.append(place)
+        dimensions = kept + places
+    return Blocking((*bounds, *[1] * added), tuple(steps.made), tuple(dimensions))
+
+
+def blocked(bounds: Sequence[int], order: Sequence[int], blocks: Sequence[tuple[int, int]]) -> Blocking:
+    """The layout of a oneDNN tag: axes in ``order``, slowest first, then ``blocks``, (axis, size), outermost first.
+
+    ``OIhw8i16o2i``, blocks (1, 8), (0, 16), (1, 2): i is split by 16, and its remainder by 2.
+    """
+    steps = _Steps(len(bounds))
+    blocks = [(axis, size) for axis, size in blocks if size > 1]
+    outer = {axis: axis for axis in order}
+    rest = dict.fromkeys(order, 1)
+    for axis, size in blocks:
+        rest[axis] *= size
+    inside: dict[int, int] = {}
+    for axis in dict.fromkeys(axis for axis, _ in blocks):
+        outer[axis], inside[axis] = steps.split(axis, rest[axis])
+    places: list[int] = []
+    for axis, size in blocks:
+        rest[axis] //= size
+        if rest[axis] == 1:
+            places.append(inside[axis])
+        else:
+            place, inside[axis] = steps.split(inside[axis], rest[axis])
+            places.append(place)
+    return Blocking(tuple(bounds), tuple(steps.made), (*(outer[axis] for axis in order), *places))

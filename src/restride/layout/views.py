@@ -1,0 +1,281 @@
+"""Views: other descriptors over the same buffer. Each function is pure, a descriptor in and a descriptor out.
+
+An index moves affinely through what a tensor looks at: ``starts + sum of i_k * steps[k]``. For strides that is the
+buffer, with one number each; for tiles and blocks it is the coordinates that are split into digits, one number each.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from restride.arguments import MAX_RANK, integer, integers, permutation
+from restride.errors import DescriptorError
+from restride.layout import TensorDesc
+
+Step = tuple[int, ...]
+"""How far something moves along each axis of what a tensor looks at."""
+
+
+def index(desc: TensorDesc, key: Any) -> TensorDesc:
+    """``desc[key]`` by numpy's basic indexing: integers, slices with any step, ``...`` and ``None`` (a new axis).
+
+    A start moves the offset, a step multiplies the stride: ``f32[8]{0}`` by ``[6::-2]`` has size 4, stride -2 and
+    offset 6.
+
+    Raises:
+        DescriptorError: an integer out of range, too many indices, a step of 0, more than 8 axes left, or arrays, lists
+            and booleans, which would have to copy.
+    """
+    items = key if isinstance(key, tuple) else (key,)
+    for item in items:
+        _refuse_copying(desc, item)
+    ellipses = items.count(Ellipsis)
+    used = len(items) - items.count(None) - ellipses
+    if used > desc.rank:
+        raise DescriptorError(f"{used} indices are too many for the {desc.rank} axes of {desc}")
+    if ellipses > 1:
+        raise DescriptorError(f"an index can hold one Ellipsis ('...'), got {_shown(key)} for {desc}")
+    if not ellipses:
+        items = (*items, Ellipsis)
+    sizes: list[int] = []
+    steps: list[Step] = []
+    starts, old_steps = desc.walk
+    axis = 0
+    for item in items:
+        if item is None:
+            sizes.append(1)
+            steps.append((0,) * len(starts))
+        elif item is Ellipsis:
+            kept = desc.rank - used
+            sizes += desc.sizes[axis : axis + kept]
+            steps += old_steps[axis : axis + kept]
+            axis += kept
+        elif isinstance(item, slice):
+            start, count, factor = _walk(desc, axis, item)
+            if start:
+                starts = _moved(starts, old_steps[axis], start)
+            sizes.append(count)
+            steps.append(_stepped(old_steps[axis], factor, count))
+            axis += 1
+        else:
+            starts = _moved(starts, old_steps[axis], _position(desc, axis, item))
+            axis += 1
+    return _view(desc, sizes, starts, steps)
+
+
+def permute(desc: TensorDesc, axes: Iterable[SupportsIndex]) -> TensorDesc:
+    """Axis ``k`` of the result is axis ``axes[k]`` of ``desc``, as numpy's transpose; negative axes count from the end.
+
+    Raises:
+        DescriptorError: not a permutation of all axes.
+    """
+    order = permutation("axes", axes, desc.rank, desc.__str__)
+    sizes = tuple(desc.sizes[axis] for axis in order)
+    if desc.is_written_by_order and desc.minor_to_major is not None and desc.blocking is None:
+        return TensorDesc.xla(desc.dtype, sizes, [order.index(axis) for axis in desc.minor_to_major])
+    starts, steps = desc.walk
+    return _view(desc, sizes, starts, [steps[axis] for axis in order])
+
+
+def broadcast_to(desc: TensorDesc, sizes: Iterable[SupportsIndex]) -> TensorDesc:
+    """``desc`` repeated to ``sizes`` by stride 0, by numpy's rules: new axes lead, an axis of size 1 takes any size.
+
+    Raises:
+        DescriptorError: fewer axes than ``desc`` has, or a size that is neither kept nor grown from 1.
+    """
+    wanted = _sizes(desc, "sizes", sizes)
+    extra = len(wanted) - desc.rank
+    if extra < 0:
+        raise DescriptorError(f"sizes {wanted} have fewer axes than the {desc.rank} of {desc}")
+    starts, old_steps = desc.walk
+    still = (0,) * len(starts)
+    steps = [still] * extra
+    for axis, (size, step) in enumerate(zip(desc.sizes, old_steps, strict=True)):
+        if size not in {1, wanted[axis + extra]}:
+            raise DescriptorError(f"size {size} of axis {axis} cannot broadcast to {wanted[axis + extra]} in {desc}")
+        steps.append(step if size == wanted[axis + extra] else still)
+    return _view(desc, wanted, starts, steps)
+
+
+def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) -> TensorDesc:
+    """The same elements in row-major order under other sizes, one of which may be -1 for what remains.
+
+    Raises:
+        DescriptorError: another number of elements, or strides that only a copy could bring into these sizes.
+    """
+    wanted = _completed(desc, integers("sizes", sizes if np.iterable(sizes) else (sizes,), desc.__str__))
+    if not desc.numel:
+        return TensorDesc(desc.dtype, wanted)
+    starts, old_steps = desc.walk
+    old = [(size, step) for size, step in zip(desc.sizes, old_steps, strict=True) if size > 1]
+    steps: list[Step] = [(0,) * len(starts)] * len(wanted)
+    # From the last axis on: the fastest remaining run of old axes, merged as far as their steps allow, is cut into
+    # new sizes. A new size that does not divide the run would have to jump.
+    run, step = 1, steps[0] if steps else ()
+    for axis in reversed(range(len(wanted))):
+        if wanted[axis] == 1:
+            continue
+        if run == 1:
+            run, step = old.pop()
+            while old and old[-1][1] == _times(step, run):
+                run *= old.pop()[0]
+        if run % wanted[axis]:
+            raise DescriptorError(f"sizes {wanted} need a copy: the layout of {desc} does not allow such a view")
+        steps[axis] = step
+        run //= wanted[axis]
+        step = _times(step, wanted[axis])
+    return _view(desc, wanted, starts, steps)
+
+
+def window(
+    desc: TensorDesc,
+    offsets: Iterable[SupportsIndex],
+    sizes: Iterable[SupportsIndex],
+    strides: Iterable[SupportsIndex],
+    output_sizes: Iterable[SupportsIndex] | None = None,
+) -> TensorDesc:
+    """DirectML's ``DML_SLICE1``: along each axis, the window ``[offset, offset + size)`` walked by ``stride``.
+
+    A positive stride starts at the window's first element, a negative one at its last. ``output_sizes`` takes fewer
+    elements than the ``1 + (size - 1) // |stride|`` there are; None: all of them.
+
+    Raises:
+        DescriptorError: not one number per axis, no axis, an empty window, a window past the tensor, a stride of 0, or
+            an output size outside [1, the number of elements there are].
+    """
+    if not desc.rank:
+        raise DescriptorError(f"windows need 1 to {MAX_RANK} axes, got none in {desc}")
+    begins = _per_axis(desc, "offsets", offsets)
+    spans = _per_axis(desc, "sizes", sizes)
+    factors = _per_axis(desc, "strides", strides)
+    counts: list[int] = []
+    starts, steps = desc.walk
+    for axis, (begin, span, factor) in enumerate(zip(begins, spans, factors, strict=True)):
+        _check_window(desc, axis, begin, span, factor)
+        counts.append(1 + (span - 1) // abs(factor))
+        starts = _moved(starts, steps[axis], begin + (span - 1 if factor < 0 else 0))
+    if output_sizes is not None:
+        most, counts = counts, list(_per_axis(desc, "output_sizes", output_sizes))
+        for axis, (count, limit) in enumerate(zip(counts, most, strict=True)):
+            if not 1 <= count <= limit:
+                raise DescriptorError(
+                    f"output_sizes[{axis}] = {count} is outside [1, {limit}] for the window of {spans[axis]} by stride "
+                    f"{factors[axis]} on axis {axis} of {desc}"
+                )
+    return _view(desc, counts, starts, [_stepped(*each) for each in zip(steps, factors, counts, strict=True)])
+
+
+def _check_window(desc: TensorDesc, axis: int, start: int, span: int, step: int) -> None:
+    """DirectML's rules for the window of one axis."""
+    if start < 0:
+        raise DescriptorError(f"offsets[{axis}] = {start} must be 0 or more for axis {axis} of {desc}")
+    if span < 1:
+        raise DescriptorError(f"sizes[{axis}] = {span} must be 1 or more, windows are not empty: axis {axis} of {desc}")
+    if start + span > desc.sizes[axis]:
+        raise DescriptorError(
+            f"window [{start}, {start + span}) exceeds size {desc.sizes[axis]} of axis {axis} in {desc}"
+        )
+    if step == 0:
+        raise DescriptorError(f"strides[{axis}] = 0 must not be 0 for axis {axis} of {desc}")
+
+
+def _view(desc: TensorDesc, sizes: Sequence[int], starts: Step, steps: Sequence[Step]) -> TensorDesc:
+    """A view of ``desc``; without its tiles where strides say it, and without strides where they say nothing."""
+    if 0 in sizes:
+        return TensorDesc(desc.dtype, sizes)
+    if desc.strides is None:
+        view = TensorDesc.view_of(desc.inner or desc, sizes, starts, steps)
+        return view if view.strides is None else TensorDesc(desc.dtype, sizes, view.strides, view.offset)
+    view = TensorDesc(desc.dtype, sizes, [stride for (stride,) in steps], *starts)
+    if desc.is_written_by_order and view.is_row_major and not view.offset:
+        return TensorDesc(desc.dtype, sizes)
+    return view
+
+
+def _times(step: Step, factor: int) -> Step:
+    return tuple(move * factor for move in step)
+
+
+def _moved(starts: Step, step: Step, count: int) -> Step:
+    """Where ``count`` steps lead."""
+    return tuple(start + move * count for start, move in zip(starts, step, strict=True))
+
+
+def _stepped(step: Step, factor: int, count: int) -> Step:
+    """The step of ``count`` elements, every ``factor``-th; a single one is never left."""
+    return _times(step, factor) if count > 1 and factor != 1 else step
+
+
+def _walk(desc: TensorDesc, axis: int, item: slice) -> tuple[int, int, int]:
+    """Start, number of elements and step of a Python slice of an axis."""
+    try:
+        start, stop, step = item.indices(desc.sizes[axis])
+    except (TypeError, ValueError) as error:
+        raise DescriptorError(f"{error}: {item} of axis {axis} in {desc}") from None
+    # len(range(start, stop, step)), which cannot count beyond 2^63.
+    return start, max(0, (stop - start + step - (1 if step > 0 else -1)) // step), step
+
+
+def _position(desc: TensorDesc, axis: int, item: Any) -> int:
+    """An integer index of an axis, counted from the front."""
+    position, size = integer("index", item, desc.__str__), desc.sizes[axis]
+    if not -size <= position < size:
+        raise DescriptorError(f"index {position} is out of range for axis {axis} of size {size} in {desc}")
+    return position + size if position < 0 else position
+
+
+def _refuse_copying(desc: TensorDesc, item: Any) -> None:
+    """Only what a descriptor can say: no arrays, lists or booleans."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return
+    if not isinstance(item, (bool, np.bool_, np.ndarray)):
+        try:
+            operator.index(item)
+        except TypeError:
+            pass
+        else:
+            return
+    raise DescriptorError(
+        f"an index is an integer, a slice, '...' or None; arrays, lists and booleans would copy: got {_shown(item)} "
+        f"for {desc}"
+    )
+
+
+def _completed(desc: TensorDesc, wanted: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes of a reshape with -1 filled in, and as many elements as ``desc`` has."""
+    known = prod(size for size in wanted if size != -1)
+    if any(size < -1 for size in wanted) or wanted.count(-1) > 1:
+        raise DescriptorError(f"sizes {wanted} must be 0 or more, one of them at most -1, to reshape {desc}")
+    if -1 in wanted:
+        if not known or desc.numel % known:
+            raise DescriptorError(f"no size fits the -1 in sizes {wanted}: {desc} has {desc.numel} elements")
+        wanted = tuple(desc.numel // known if size == -1 else size for size in wanted)
+    elif known != desc.numel:
+        raise DescriptorError(f"sizes {wanted} hold {known} elements, but {desc} has {desc.numel}")
+    return wanted
+
+
+def _sizes(desc: TensorDesc, argument: str, values: Any) -> tuple[int, ...]:
+    sizes = integers(argument, values, desc.__str__)
+    if any(size < 0 for size in sizes):
+        raise DescriptorError(f"{argument} {sizes} must be 0 or more for {desc}")
+    return sizes
+
+
+def _per_axis(desc: TensorDesc, argument: str, values: Any) -> tuple[int, ...]:
+    numbers = integers(argument, values, desc.__str__)
+    if len(numbers) != desc.rank:
+        raise DescriptorError(
+            f"{argument} need one value per axis: got {len(numbers)}, {numbers}, for the {desc.rank} axes of {desc}"
+        )
+    return numbers
+
+
+def _shown(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,654 @@
+"""Preprocess: images of any sizes to batches for a network, by one recipe, one call or a stream."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from inspect import Signature, signature
+from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, TypeVar, Unpack, overload
+
+import numpy as np
+
+from restride.arguments import integer, require_word
+from restride.dtypes import DType, as_dtype
+from restride.errors import DescriptorError, RestrideError
+from restride.layout import TensorDesc
+from restride.ops.crop_resize import crop_resize
+from restride.ops.crops.boxes import read_sizes
+from restride.ops.crops.letterbox import PLACES, Letterboxed
+from restride.ops.crops.run import NO_CHOICE, Asked, crop
+from restride.ops.progress import Progress
+from restride.ops.yuv import yuv_to_rgb
+from restride.plan.yuv import FORMATS, checked
+from restride.tensor.arrays import asarray
+from restride.tensor.device import Device
+from restride.tensor.tensor import Tensor, empty
+from restride.weights.like import chosen
+from restride.weights.request import require_choice
+
+# Presets: recipes of common models, as arguments of ``Preprocess``, with the library that they were trained with.
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "imagenet": {
+        "sizes": (224, 224),
+        "shorter": 256,
+        "mode": "bilinear",
+        "like": "pillow",
+        "mean": (0.485, 0.456, 0.406),
+        "std": (0.229, 0.224, 0.225),
+    },
+    "clip": {
+        "sizes": (224, 224),
+        "shorter": 224,
+        "mode": "bicubic",
+        "like": "pillow",
+        "mean": (0.48145466, 0.4578275, 0.40821073),
+        "std": (0.26862954, 0.26130258, 0.27577711),
+    },
+    "yolo": {
+        "sizes": (640, 640),
+        "letterbox": "center",
+        "fill": 114,
+        "mode": "linear",
+        "like": "opencv",
+        "mean": (0.0, 0.0, 0.0),
+        "std": (1.0, 1.0, 1.0),
+    },
+}
+"""Those of torchvision's ResNet, of OpenAI's CLIP and of Ultralytics' YOLO, of three channels each, as ``mean`` says.
+``fill`` is an element of u8."""
+
+
+# Streaming: results of many images one after the other, the next ones started before the first is taken.
+
+_Read = TypeVar("_Read")
+_Made = TypeVar("_Made")
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Errors of restride inside begin with what they are about: ``images[2]: ...``."""
+    try:
+        yield
+    except RestrideError as error:
+        raise type(error)(f"{what}: {error}") from error
+
+
+def streamed(
+    images: Iterable[Any],
+    read: Callable[[Any], _Read],
+    make: Callable[[list[_Read]], _Made],
+    *,
+    together: int,
+    depth: int,
+    step: Callable[[], None],
+) -> Iterator[_Made]:
+    """Results of ``together`` images each, the last of fewer; ``depth`` are started when the first is taken.
+
+    What fails, ``images``, ``read`` or ``make``, is raised once everything before it was made and taken: of 7 images in
+    pairs the sixth of which is wrong, that is two pairs and the fifth alone. Errors of restride say which image it was.
+
+    Args:
+        images: what is read.
+        read: the image as ``make`` takes it.
+        make: starts the result of some.
+        together: images of a result.
+        depth: results that may be started and not taken.
+        step: called after each image whose result is started.
+    """
+    started: deque[_Made] = deque()
+    source = enumerate(images)
+    done = 0
+    failure: Exception | None = None
+    try:
+        while failure is None:
+            group, failure = _group(source, read, together)
+            if not group:
+                break
+            last = done + len(group) - 1
+            try:
+                with naming(
+                    f"image {last} of the stream" if last == done else f"images {done} to {last} of the stream"
+                ):
+                    started.append(make(group))
+            except Exception as error:  # noqa: BLE001 - whatever it is, what was started comes first
+                failure = error
+                break
+            group.clear()  # what was uploaded is free again while the caller has a result
+            for _ in range(done, last + 1):
+                step()
+            done = last + 1
+            if len(started) == depth:
+                yield started.popleft()
+        while started:
+            yield started.popleft()
+        if failure is not None:
+            raise failure
+    finally:
+        failure = None  # it knows this frame, and this frame it
+
+
+def _group(
+    source: Iterator[tuple[int, Any]], read: Callable[[Any], _Read], together: int
+) -> tuple[list[_Read], Exception | None]:
+    """The next images, as many as there are, and why there are no more of them if that is an error."""
+    group: list[_Read] = []
+    try:
+        while len(group) < together:
+            place, image = next(source, (None, None))
+            if place is None:
+                break
+            with naming(f"image {place} of the stream"):
+                group.append(read(image))
+    except Exception as error:  # noqa: BLE001 - raised by the caller, when its time has come
+        return group, error
+    return group, None
+
+
+# Recipe: what ``Preprocess`` may be told, checked once, before there is an image.
+
+LAYOUTS = {"NCHW": (0, 2, 3, 1), "NHWC": (0, 1, 2, 3)}
+"""Layouts of a batch, and its axes in the order images, rows, columns, channels."""
+
+PIXELS = ("rgb", "bgr")
+"""What images of pixels may be."""
+
+_NORMALIZED = ("u8", "u16")
+"""Integers that pixels are, so that mean and std as if they were in [0, 1] mean something."""
+
+_CHANNELS_LAST = "np.moveaxis(image, -3, -1), of torch image.moveaxis(-3, -1),"
+_SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 to 1: image.astype('float32') / largest"
+"""What to do with an image, in the words of errors."""
+
+_MOST_CHANNELS = 4
+"""Of a pixel: an image of so few rows and more channels is one whose channels stand first."""
+
+
+class Options(TypedDict, total=False):
+    """Arguments of ``Preprocess`` beside ``sizes``, and ``letterbox``, which says what a call returns."""
+
+    shorter: SupportsIndex | None
+    fill: Any
+    mode: str | None
+    antialias: bool | None
+    like: str | None
+    mean: Any
+    std: Any
+    input: str
+    matrix: str
+    full_range: bool
+    layout: str
+    dtype: Any
+    depth: SupportsIndex
+    device: Device | None
+
+
+class Takes(NamedTuple):
+    """Which images a recipe is for.
+
+    counted: how many channels an argument speaks of; of 1, it speaks of any. fill: that a preset has in the unit of u8.
+    """
+
+    counted: dict[str, int]
+    is_normalized: bool
+    is_interpolated: bool
+    fill: Any = None
+
+
+def require_options(sizes: tuple[int, int], letterbox: Any, options: Options) -> None:
+    """Refuse words that are unknown, and arguments that contradict each other or have no effect.
+
+    Raises:
+        DescriptorError, UnsupportedError: as ``Preprocess`` says.
+    """
+    require_word("letterbox", letterbox, (None, *PLACES))
+    require_word("input", options["input"], (*PIXELS, *FORMATS))
+    require_word("layout", options["layout"], tuple(LAYOUTS))
+    shorter = options["shorter"]
+    if shorter is not None and letterbox is not None:
+        raise DescriptorError(f"shorter {shorter} and letterbox {letterbox!r} contradict each other: give one")
+    if shorter is not None and integer("shorter", shorter) < max(sizes):
+        raise DescriptorError(f"shorter {shorter} must not be below either of sizes {sizes}")
+    if letterbox is None and np.any(options["fill"]):
+        raise DescriptorError(f"fill {options['fill']!r} has no effect without letterbox")
+    _require_colors(options["input"], options["matrix"], options["full_range"])
+    if integer("depth", options["depth"]) < 1:
+        raise DescriptorError(f"depth must be 1 or more, got {options['depth']}")
+    device = options["device"]
+    if device is not None and not isinstance(device, Device):
+        raise DescriptorError(f"device must be a restride.Device, got {device!r}; restride.Device opens one by name")
+
+
+def of_channels(argument: str, value: Any) -> Any:
+    """A number, or a tuple of one for each channel, of whatever holds them."""
+    try:
+        given = np.asarray(value)
+    except ValueError as error:  # lists of several lengths
+        raise DescriptorError(f"{argument} must be a number, or one for each channel: {error}") from error
+    if given.dtype.kind not in "biuf" or given.ndim > 1:
+        raise DescriptorError(f"{argument} must be a number, or one for each channel, got {value!r}")
+    return tuple(given.tolist()) if given.ndim else given.item()
+
+
+def require_normal(options: Options) -> tuple[Any, Any]:
+    """``mean`` and ``std``, each None, a number or a tuple of one for each channel.
+
+    Raises:
+        DescriptorError: no finite numbers, a ``std`` of 0, or a ``dtype`` of integers, which would lose them.
+    """
+    mean, std = options["mean"], options["std"]
+    its_dtype = as_dtype(options["dtype"])
+    made = []
+    for argument, value in (("mean", mean), ("std", std)):
+        given = None if value is None else of_channels(argument, value)
+        if given is not None and not (np.isfinite(given).all() and (argument == "mean" or np.all(given))):
+            raise DescriptorError(f"{argument} must be finite, and std not 0, got {value!r}")
+        made.append(given)
+    if (mean is not None or std is not None) and not its_dtype.is_float:
+        raise DescriptorError(f"mean and std make floats, and dtype is {its_dtype}")
+    return made[0], made[1]
+
+
+def batch_desc(dtype: DType, order: Sequence[int], sizes: Sequence[int]) -> TensorDesc:
+    """A batch whose axes ``order`` counts images, rows, columns and channels, of these sizes: NCHW of 2, 8, 9, 3."""
+    by_axis = dict(zip(order, sizes, strict=True))
+    return TensorDesc(dtype, [by_axis[axis] for axis in range(len(sizes))])
+
+
+def taken(sizes: tuple[int, int], mean: Any, std: Any, options: Options) -> Takes:
+    """What images must be.
+
+    Raises:
+        UnsupportedError: no library, or not the one that is named, has the mode.
+    """
+    named = {"mean": mean, "std": std, "fill": options["fill"]}
+    counted = {name: np.size(value) for name, value in named.items() if value is not None}
+    if options["input"] == "bgr":
+        counted["input 'bgr'"] = 3
+
+    def where() -> str:
+        return f"a recipe of sizes {sizes}"
+
+    given = {"mode": options["mode"], "antialias": options["antialias"]}
+    choice, rules = chosen(options["like"], given, "u8", where)
+    if rules is None:
+        require_choice(choice, where)
+    return Takes(counted, mean is not None or std is not None, choice.mode != "nearest")
+
+
+def written(sizes: tuple[int, int], given: dict[str, Any], known: Signature) -> str:
+    """Arguments as a call has them, without those that are the defaults."""
+    given = {**given, "dtype": as_dtype(given["dtype"]).name}
+    texts = {name: " ".join(repr(value).split()) for name, value in given.items()}
+    said = [f"{name}={text}" for name, text in texts.items() if text != repr(known.parameters[name].default)]
+    return ", ".join([repr(sizes), *said])
+
+
+def require_rgb(image: Any) -> None:
+    """Refuse an image of Pillow whose channels are no red, green and blue: places in a palette, inks, gray."""
+    mode = getattr(image, "mode", "RGB")
+    if mode != "RGB" and hasattr(image, "convert"):
+        raise DescriptorError(
+            f"an image of Pillow must have mode 'RGB', not {mode!r}: image.convert('RGB') has it, and "
+            f"np.asarray(image) is taken as it is"
+        )
+
+
+def require_image(desc: TensorDesc, takes: Takes, most_axes: int) -> None:
+    """Refuse an image, rows, columns, channels, that the recipe is not for.
+
+    Args:
+        desc: the image, or a batch of them along axis 0, where ``most_axes`` is 4.
+        takes: what the recipe is for.
+        most_axes: that an image may have.
+    """
+    if desc.rank == 2:
+        raise DescriptorError(
+            f"an image must have rows, columns and channels, not {desc}: one without channels is given as "
+            f"image[..., None]"
+        )
+    if desc.rank == 4 > most_axes:
+        raise DescriptorError(
+            f"an image must have rows, columns and channels, not {desc}: a batch goes by itself, not in a list, and "
+            f"in a stream with batch=1"
+        )
+    if not 3 <= desc.rank <= most_axes or not desc.numel:
+        raise DescriptorError(f"an image must have rows, columns and channels, not {desc}")
+    for name, count in takes.counted.items():
+        if count not in (1, desc.sizes[-1]):
+            its = f"{count} channels, its last axis, as {name} says"
+            raise DescriptorError(f"an image must have {its}: {desc}{_remedy(desc, count)}")
+    if desc.sizes[-3] <= _MOST_CHANNELS < min(desc.sizes[-2:]):
+        raise DescriptorError(
+            f"an image must have rows, columns and channels, and those of {desc} seem to stand first: "
+            f"{_CHANNELS_LAST} puts them last"
+        )
+    _require_type(desc, takes)
+
+
+def _require_type(desc: TensorDesc, takes: Takes) -> None:
+    dtype = desc.dtype
+    if takes.is_normalized and not dtype.is_float and dtype.name not in _NORMALIZED:
+        raise DescriptorError(
+            f"mean and std go with images of floats, as they are, and of {' and '.join(_NORMALIZED)}, as if in "
+            f"[0, 1], not of {dtype}: {desc}; {_SMALLER}"
+        )
+    if takes.is_interpolated and dtype.itemsize == 8:
+        its = "image.astype('float32')" if dtype.is_float else _SMALLER
+        raise DescriptorError(f"images of {dtype} are resized by mode 'nearest' alone: {desc}; {its}")
+    if takes.fill is not None and dtype != "u8":
+        raise DescriptorError(
+            f"the preset's fill {takes.fill} is of u8, and this image is {desc}: give fill={takes.fill} / 255 for "
+            f"floats of 0 to 1, and fill={takes.fill} * 257 for u16"
+        )
+
+
+def require_alike(images: Sequence[Tensor]) -> None:
+    """Refuse images that cannot be of one batch, and none at all."""
+    if not images:
+        raise DescriptorError("images must have one, got none")
+    first = images[0]
+    for place, image in enumerate(images):
+        if (image.dtype, image.sizes[-1]) != (first.dtype, first.sizes[-1]):
+            raise DescriptorError(
+                f"images[{place}] {image.desc} must have the type and the channels, its last axis, of images[0] "
+                f"{first.desc}"
+            )
+        if image.device is not first.device:
+            raise DescriptorError(
+                f"images[{place}] {image.desc} lies on {image.device!r}, and images[0] {first.desc} on "
+                f"{first.device!r}: Preprocess(device=...) says where arrays go, and tensor.numpy() copies"
+            )
+
+
+def _remedy(desc: TensorDesc, count: int) -> str:
+    """What to do with an image of other channels than ``count``."""
+    if desc.sizes[-3] == count:
+        return f"; channels that stand first go last by {_CHANNELS_LAST}"
+    if desc.sizes[-1] == count + 1:
+        return f"; image[..., :{count}] leaves out the last one, such as alpha"
+    return f"; image[..., {[0] * count}] makes as many of gray" if desc.sizes[-1] == 1 else ""
+
+
+def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: A002 - its name
+    if input in FORMATS:
+        checked(input, matrix, full_range, None)
+    elif not (isinstance(matrix, str) and matrix == "bt601" and full_range is False):
+        raise DescriptorError(f"matrix {matrix!r} and full_range {full_range} have no effect with input {input!r}")
+
+
+# Preprocess: images of any sizes to batches for a network, by one recipe, one call or a stream.
+
+_Pair = tuple[Tensor, Letterboxed]
+_Place = Literal["center", "top_left"]
+
+
+class Preprocess(Generic[_Made]):
+    """Images of any sizes to a batch for a network: resized, normalized, of another type and layout.
+
+    A recipe keeps nothing of the images it was given. New sizes compile nothing, but for the ways of a library that
+    docs/crop_resize.md names.
+
+    Args:
+        sizes: height and width of every result. Without ``shorter`` and ``letterbox`` images are stretched to them.
+        shorter: images are resized until their shorter side has so many pixels, the longer one rounded down, and
+            the middle of that is taken, as torchvision's Resize and CenterCrop do.
+        letterbox: "center" or "top_left": images keep their aspect, and the rest is ``fill``, as in ``crop_resize``.
+        fill: beside letterboxed images: one element, or one for each channel.
+        mode: as in ``resample``.
+        antialias: as in ``resample``.
+        like: as in ``resample``.
+        mean: one number, or one for each channel. Elements become ``(v - mean) / std``: floats as they are, so that
+            those of 0 to 255 need a mean and a std of that unit, and u8 and u16 as if they were in [0, 1], divided by
+            255 or 65535, so that neither is above 1. Images of other types are refused then. None, and no ``std``:
+            elements are converted as they are, of any type.
+        std: see ``mean``.
+        input: what images are: "rgb", pixels as they come, or "bgr", pixels whose channels are turned round, rows,
+            columns, channels; or "nv12", "nv21", "i420" or "yv12", frames of ``yuv_to_rgb``.
+        matrix: of YUV, as in ``yuv_to_rgb``.
+        full_range: of YUV, as in ``yuv_to_rgb``.
+        layout: "NCHW" or "NHWC", the axes of the batch.
+        dtype: element type of the batch.
+        depth: results of a stream that are started before the first of them is taken.
+        device: where arrays go; default: ``rs.default_device()``.
+
+    Raises:
+        DescriptorError: an unknown word, sizes or a depth below 1, arguments that contradict each other or have no
+            effect, or numbers that are not finite.
+        UnsupportedError: an unknown mode or library.
+    """
+
+    @overload
+    def __init__(
+        self: Preprocess[Tensor], sizes: Iterable[SupportsIndex], *, letterbox: None = None, **options: Unpack[Options]
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Preprocess[_Pair], sizes: Iterable[SupportsIndex], *, letterbox: _Place, **options: Unpack[Options]
+    ) -> None: ...
+
+    def __init__(
+        self,
+        sizes: Iterable[SupportsIndex],
+        *,
+        shorter: SupportsIndex | None = None,
+        letterbox: _Place | None = None,
+        fill: Any = 0,
+        mode: str | None = None,
+        antialias: bool | None = None,
+        like: str | None = None,
+        mean: Any = None,
+        std: Any = None,
+        input: str = "rgb",  # noqa: A002 - as ffmpeg and networks have it
+        matrix: str = "bt601",
+        full_range: bool = False,
+        layout: str = "NCHW",
+        dtype: Any = "f32",
+        depth: SupportsIndex = 2,
+        device: Device | None = None,
+    ) -> None:
+        options: Options = {
+            "shorter": shorter,
+            "fill": of_channels("fill", fill),
+            "mode": mode,
+            "antialias": antialias,
+            "like": like,
+            "mean": mean,
+            "std": std,
+            "input": input,
+            "matrix": matrix,
+            "full_range": full_range,
+            "layout": layout,
+            "dtype": dtype,
+            "depth": depth,
+            "device": device,
+        }
+        self._sizes = read_sizes(sizes)
+        require_options(self._sizes, letterbox, options)
+        self._mean, self._std = require_normal(options)
+        self._takes = taken(self._sizes, self._mean, self._std, options)
+        self._said = written(self._sizes, {"letterbox": letterbox, **options}, signature(Preprocess.__init__))
+        self._shorter = None if shorter is None else integer("shorter", shorter)
+        self._depth = integer("depth", depth)
+        self._letterbox = letterbox
+        self._fill = options["fill"]
+        self._filter: dict[str, Any] = {"mode": mode, "antialias": antialias, "like": like}
+        self._input = input
+        self._yuv: dict[str, Any] = {"matrix": matrix, "full_range": full_range}
+        self._order = LAYOUTS[layout]
+        self._dtype = as_dtype(dtype)
+        self._device = device
+
+    def __repr__(self) -> str:
+        """The call that made it, without arguments that have their defaults."""
+        return f"{type(self).__name__}({self._said})"
+
+    @overload
+    @classmethod
+    def preset(cls, name: Literal["imagenet", "clip"], **changes: Unpack[Options]) -> Preprocess[Tensor]: ...
+
+    @overload
+    @classmethod
+    def preset(cls, name: Literal["yolo"], **changes: Unpack[Options]) -> Preprocess[_Pair]: ...
+
+    @overload
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Preprocess[Any]: ...
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Preprocess[Any]:
+        """The recipe "imagenet", "clip" or "yolo", with some of its arguments changed. A fill of its own is for u8.
+
+        Raises:
+            DescriptorError: an unknown name.
+        """
+        require_word("preset", name, tuple(PRESETS))
+        made = cls(**{**PRESETS[name], **changes})
+        if "fill" not in changes:
+            made._takes = made._takes._replace(fill=PRESETS[name].get("fill"))
+        return made
+
+    def __call__(self, images: Any, out: Tensor | None = None) -> _Made:
+        """The batch of ``images``: one, a list of them, or a batch with the images along axis 0.
+
+        Args:
+            images: each rows, columns, channels, or a frame, or a tuple of a frame's parts as in ``yuv_to_rgb``; arrays
+                or Tensors of one type. ``stream`` takes what is iterated.
+            out: where to write, packed and of the sizes, type and layout of the result.
+
+        Returns:
+            A Tensor; letterboxed also a ``Letterboxed``, which brings points and boxes back to the images.
+
+        Raises:
+            DescriptorError: images of other axes, a list of none, or what ``crop_resize`` and ``resample`` refuse; of
+                a list the message says which one.
+        """
+        if isinstance(images, Iterator):
+            raise DescriptorError(
+                f"images must be an image, a list of them or a batch, not this {type(images).__name__}: stream(images) "
+                f"takes what is iterated, and list(images) is a list"
+            )
+        if not isinstance(images, list | tuple) or self._is_parts(images):
+            pixels = self._read(images, 4)
+            return self._made(pixels if pixels.desc.rank == 4 else pixels[None], out)
+        read: list[Tensor] = []
+        for place, image in enumerate(images):
+            with naming(f"images[{place}]"):
+                read.append(self._read(image, 3))
+        return self._made(read, out)
+
+    def stream(self, images: Iterable[Any], batch: SupportsIndex = 1, progress: bool = False) -> Iterator[_Made]:
+        """Results for images as they come, ``batch`` at a time, the last one perhaps fewer.
+
+        While one result is read the next is uploaded and computed. Every result has memory of its own, which is taken
+        again once it was dropped.
+
+        Args:
+            images: an iterable of images or frames; with a ``batch`` of 1 also of batches of them, along axis 0, whose
+                results are as large.
+            batch: images of a result.
+            progress: show on standard error how many are done: a bar on a terminal, elsewhere a line every 15 seconds.
+
+        Raises:
+            DescriptorError: ``batch`` is below 1; or what a call refuses, and whatever ``images`` raises, once the
+                results before it were taken. The message says which image of the stream is wrong.
+        """
+        together = integer("batch", batch)
+        if together < 1:
+            raise DescriptorError(f"batch must be 1 or more, got {batch}")
+        if not isinstance(images, Iterable):
+            raise DescriptorError(f"images must be an iterable of images, not this {type(images).__name__}")
+        return self._streamed(images, together, progress)
+
+    def _streamed(self, images: Iterable[Any], together: int, progress: bool) -> Iterator[_Made]:
+        total = len(images) if isinstance(images, Sized) else None
+        shown = Progress(total, sys.stderr if progress else None)
+        try:
+            yield from streamed(
+                images,
+                lambda image: self._read(image, 4 if together == 1 else 3),
+                lambda group: self._made(group[0] if group[0].desc.rank == 4 else group),
+                together=together,
+                depth=self._depth,
+                step=lambda: shown.step("images"),
+            )
+        finally:
+            shown.clear()
+
+    def _read(self, image: Any, most_axes: int) -> Tensor:
+        """An image as it is resized, channels last; or a batch of them, where it may have four axes."""
+        require_rgb(image)
+        parts = [
+            asarray(part, device=None if isinstance(part, Tensor) else self._device)
+            for part in (image if self._is_parts(image) else [image])
+        ]
+        pixels: Any = parts if self._is_parts(image) else parts[0]
+        tensor: Tensor = yuv_to_rgb(pixels, self._input, **self._yuv) if self._input in FORMATS else pixels
+        require_image(tensor.desc, self._takes, most_axes)
+        return tensor[..., ::-1] if self._input == "bgr" else tensor
+
+    def _is_parts(self, image: Any) -> bool:
+        return self._input in FORMATS and isinstance(image, tuple)
+
+    def _made(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Made:
+        """The result for a list of images, or for a batch."""
+        is_list = isinstance(pixels, list)
+        count = len(pixels)
+        require_alike(pixels if isinstance(pixels, list) else [pixels])
+        batch = self._batch(count, pixels[0], out)
+        by_pixels = batch.permute(self._order)
+        if self._shorter is not None:
+            self._crop(pixels, by_pixels, self._shorter)
+            return batch  # type: ignore[return-value]
+        of_boxes: Any = crop_resize(
+            pixels,
+            [(0, 0, *pixels[place].sizes[:2]) for place in range(count)],
+            self._sizes,
+            letterbox=self._letterbox,
+            images=None if is_list else range(count),
+            axes=(0, 1) if is_list else (1, 2),
+            fill=self._fill,
+            mean=self._mean,
+            std=self._std,
+            out=by_pixels,
+            **self._filter,
+        )
+        return batch if self._letterbox is None else (batch, of_boxes[1])  # type: ignore[return-value]
+
+    def _batch(self, count: int, image: Tensor, out: Any) -> Tensor:
+        """Where the results go.
+
+        Raises:
+            DescriptorError: ``out`` is laid out otherwise.
+        """
+        desc = batch_desc(self._dtype, self._order, (count, *self._sizes, image.sizes[-1]))
+        if out is None:
+            return empty(desc, image.device)
+        if not isinstance(out, Tensor) or out.desc != desc:
+            its = getattr(out, "desc", type(out).__name__)
+            raise DescriptorError(f"out must be a tensor {desc}, got {its}; rs.empty('{desc}') makes one")
+        return out
+
+    def _crop(self, pixels: list[Tensor] | Tensor, out: Tensor, shorter: int) -> None:
+        """The middles of images whose shorter side becomes ``shorter``: 480 x 640 to 256 x 341, columns 58 to 282."""
+        is_list = isinstance(pixels, list)
+        boxes, places = [], []
+        for place in range(out.sizes[0]):
+            extents = pixels[place].sizes[:2]
+            rows, columns = (shorter * extent // min(extents) for extent in extents)
+            y, x = (round((size - whole) / 2) for whole, size in zip((rows, columns), self._sizes, strict=True))
+            boxes.append((0, 0, *extents))
+            places.append((y, x, y + rows, x + columns))
+        asked = Asked(
+            (0, 1) if is_list else (1, 2),
+            None if is_list else range(len(boxes)),
+            like=self._filter["like"],
+            choice={**NO_CHOICE, "mode": self._filter["mode"], "antialias": self._filter["antialias"]},
+            mean=self._mean,
+            std=self._std,
+            places=places,
+        )
+        crop(pixels, boxes, self._sizes, asked, out)

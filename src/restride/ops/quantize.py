@@ -1,0 +1,294 @@
+"""Quantisation and normalisation by the names that ONNX and torchvision give: thin functions over ``reorder``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.arguments import integer
+from restride.arithmetic import numbers, require_saturate, require_unit, value_range
+from restride.dtypes import DType, as_dtype
+from restride.errors import DescriptorError
+from restride.layout import TensorDesc
+from restride.layout.argument import Layout, axis_order, laid_out
+from restride.ops.reorder import reorder_with
+from restride.tensor.host import host_array
+from restride.tensor.tensor import Tensor
+
+QUANTIZED_TYPES = ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e5m2")
+"""Types of a zero point that say the type of the result, as in ONNX."""
+
+
+def quantize(
+    x: Any,
+    scale: Any,
+    zero_point: Any = None,
+    dtype: Any = None,
+    axis: SupportsIndex = 1,
+    block_size: SupportsIndex | None = None,
+    saturate: bool = True,
+    *,
+    layout: Layout = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``x / scale``, rounded, plus ``zero_point``, saturated: ONNX's QuantizeLinear.
+
+    The quotient is rounded half to even before the zero point is added: 0.5, 1.5 and 2.5 with scale 1 and zero point 3
+    become 3, 5 and 5. ``reorder`` adds first, as oneDNN does: 4, 4 and 6. The arithmetic is f32, also where ``scale``
+    is f16 and ONNX would divide in f16. 8-bit floats are rounded once, after the zero point, which is 0 in ONNX.
+
+    Args:
+        x: a Tensor, or what ``rs.asarray`` takes.
+        scale: one number; one for each index of ``axis``; with ``block_size`` an array of all axes of ``x``, one for
+            each block; or any array that broadcasts against the sizes of ``x``.
+        zero_point: the same, in values of the result's type.
+        dtype: element type of the result; default: that of an array ``zero_point``, of ``out`` or of ``layout``, or u8.
+        axis: the axis of ``x`` that scales lie along, also where ``layout`` permutes; negative ones count from the end.
+        block_size: neighbours along ``axis`` that share a scale; None or 0, as in ONNX: no blocks, arrays
+            only broadcast.
+        saturate: for 8-bit floats: what is too large becomes the largest finite value, rather than infinity or NaN.
+            Integers always saturate.
+        layout: of the result, as in ``reorder``.
+        out: where to write instead, as in ``reorder``.
+
+    Raises:
+        DescriptorError: what ``reorder`` refuses of dst_scale and dst_zero_point; a wrong axis, or not one scale for
+            each of its indices; the type of ``zero_point`` is no quantised one; or the result has neither integers nor
+            8-bit floats.
+
+    Source: ONNX operators, QuantizeLinear.
+    """
+    src, desc = _described(x)
+    require_saturate(saturate, desc)
+    its_dtype = _quantized_type(zero_point) if dtype is None else as_dtype(dtype)
+    is_default = its_dtype is None and out is None
+    if its_dtype is None:
+        its_dtype = _type_of(out, layout, desc, "u8")
+    _require_quantized("the result of quantize", its_dtype, desc)
+    to_integer = not its_dtype.is_float
+    return _reorder(
+        {"dst_scale": "scale", "dst_zero_point": "zero_point"},
+        "; the result is u8 unless dtype says otherwise" if is_default and its_dtype == "u8" else "",
+        src,
+        layout,
+        its_dtype,
+        out,
+        dst_scale=_of_result(_along("scale", scale, axis, block_size, desc), desc, layout),
+        dst_zero_point=_of_result(
+            _along("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc), desc, layout
+        ),
+        group_sizes=_group_sizes(axis, block_size, desc),
+        saturate=True if to_integer else saturate,
+        rounds_first=to_integer,
+    )
+
+
+def dequantize(
+    x: Any,
+    scale: Any,
+    zero_point: Any = None,
+    dtype: Any = None,
+    axis: SupportsIndex = 1,
+    block_size: SupportsIndex | None = None,
+    *,
+    layout: Layout = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``(x - zero_point) * scale``: ONNX's DequantizeLinear, in f32.
+
+    Args:
+        x: a Tensor, or what ``rs.asarray`` takes.
+        scale: as in ``quantize``.
+        zero_point: as in ``quantize``, in values of the type of ``x``.
+        dtype: element type of the result; default: that of ``out`` or of ``layout``, or f32.
+        axis: as in ``quantize``.
+        block_size: as in ``quantize``.
+        layout: of the result, as in ``reorder``.
+        out: where to write instead, as in ``reorder``.
+
+    Raises:
+        DescriptorError: what ``reorder`` refuses of src_scale and src_zero_point; a wrong axis, or not one scale for
+            each of its indices; ``x`` has neither integers nor 8-bit floats; or the result has no floats.
+
+    Source: ONNX operators, DequantizeLinear.
+    """
+    src, desc = _described(x)
+    its_dtype = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
+    _require_quantized("the source of dequantize", desc.dtype, desc)
+    _require_float("dequantize", its_dtype, desc)
+    return _reorder(
+        {"src_scale": "scale", "src_zero_point": "zero_point"},
+        "",
+        src,
+        layout,
+        its_dtype,
+        out,
+        src_scale=_along("scale", scale, axis, block_size, desc),
+        src_zero_point=_along("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc),
+        group_sizes=_group_sizes(axis, block_size, desc),
+    )
+
+
+def normalize(
+    x: Any,
+    mean: Any,
+    std: Any,
+    *,
+    axis: SupportsIndex = -1,
+    layout: Layout = None,
+    dtype: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``(x - mean) / std`` for each channel, of integers once their largest value is 1: torchvision's Normalize.
+
+    ``rs.normalize(image, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), layout="NHWC->NCHW")`` makes planar f32
+    of interleaved u8. Floats take torchvision's two steps, a subtraction and a division in f32, bit for bit. Integers
+    are divided by their type's largest value as by ``ToDtype(scale=True)``, here at once: ``x / (255 * std) +
+    (-mean / std)`` in f32, both constants rounded to f32. That is within ``2^-22 / std`` of the exact value for u8, as
+    torchvision's three steps are, but not bit for bit theirs.
+
+    Args:
+        x: a Tensor, or what ``rs.asarray`` takes.
+        mean: one number, or one for each channel, as if the integers of ``x`` were in [0, 1], signed ones in [-1, 1].
+        std: the same; not 0.
+        axis: the channels of ``x``, also where ``layout`` permutes. The default is the last axis, where decoders of
+            images put them; torchvision's order, C,H,W, has them at -3.
+        layout: of the result, as in ``reorder``.
+        dtype: element type of the result, a float; default: that of ``out`` or of ``layout``, or f32.
+        out: where to write instead, as in ``reorder``.
+
+    Raises:
+        DescriptorError: what ``reorder`` refuses; ``std`` is 0 or not finite, or ``mean`` not finite; a wrong axis, or
+            not one value for each of its indices; ``x`` has integers, and one is beyond -1 and 1, as those of 0 to 255
+            are; or ``dtype`` is no float.
+
+    Source: torchvision, transforms.v2: Normalize and ToDtype.
+    """
+    src, desc = _described(x)
+    its_dtype = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
+    _require_float("normalize", its_dtype, desc)
+    means, stds = (
+        _along(argument, value, axis, None, desc).astype(np.float64)
+        for argument, value in (("mean", mean), ("std", std))
+    )
+    if not np.isfinite(means).all():
+        raise DescriptorError(f"mean must be finite, got {mean!r}, for {desc}")
+    if not (np.isfinite(stds) & (stds != 0)).all():
+        raise DescriptorError(f"std must be finite and not 0, got {std!r}, for {desc}")
+    require_unit("mean", means, desc)
+    require_unit("std", stds, desc)
+    if desc.dtype.is_float:
+        names = {"src_zero_point": "mean", "dst_scale": "std"}
+        arguments = {"src_zero_point": means, "dst_scale": _of_result(stds, desc, layout)}
+    else:
+        # Not src_zero_point = 255 * mean: on a side of integers a zero point is one of them.
+        _, largest = value_range(desc.dtype)
+        names = {"dst_scale": f"{largest} * std", "dst_zero_point": "-mean / std"}
+        arguments = {
+            "dst_scale": _of_result(largest * stds, desc, layout),
+            "dst_zero_point": _of_result(-means / stds, desc, layout),
+        }
+    return _reorder(names, "", src, layout, its_dtype, out, **arguments)
+
+
+def _reorder(
+    names: dict[str, str], remedy: str, x: Any, layout: Layout, dtype: DType, out: Tensor | None, **arguments: Any
+) -> Tensor:
+    """``reorder_with``, in whose errors the caller's ``names`` stand for reorder's, and of its type the remedy."""
+    try:
+        return reorder_with(x, layout, dtype, out, **arguments)
+    except DescriptorError as error:
+        inner, _, rule = str(error).partition(" ")
+        if inner not in names:
+            raise
+        is_fraction = "a side of floats" in rule  # no integer type would do
+        end = remedy if f"an integer of {dtype}" in rule and not is_fraction else ""
+        raise DescriptorError(f"{names[inner]} {rule}{end}") from error
+
+
+def _require_quantized(what: str, dtype: DType, desc: TensorDesc) -> None:
+    if dtype == "pred" or (dtype.is_float and dtype.itemsize > 1):
+        raise DescriptorError(f"{what} must be of integers or 8-bit floats, got {dtype}, for {desc}")
+
+
+def _require_float(function: str, dtype: DType, desc: TensorDesc) -> None:
+    if not dtype.is_float:
+        raise DescriptorError(f"the result of {function} must be of floats, got {dtype}, for {desc}")
+
+
+def _described(x: Any) -> tuple[Any, TensorDesc]:
+    """``x``, not uploaded yet, and its element type and sizes."""
+    if isinstance(x, Tensor):
+        return x, x.desc
+    array = host_array(x)
+    return array, TensorDesc(array.dtype, array.shape)
+
+
+def _quantized_type(zero_point: Any) -> DType | None:
+    """The element type that ``zero_point`` has; a Python number or a list has none."""
+    if not hasattr(zero_point, "dtype"):
+        return None
+    dtype = as_dtype(zero_point.dtype if isinstance(zero_point, Tensor) else np.asarray(zero_point).dtype)
+    if dtype.name not in QUANTIZED_TYPES:
+        raise DescriptorError(
+            f"zero_point of {dtype} does not say the type of the result, which is one of "
+            f"{', '.join(QUANTIZED_TYPES)} in ONNX: give dtype"
+        )
+    return dtype
+
+
+def _type_of(out: Tensor | None, layout: Layout, desc: TensorDesc, default: str) -> DType:
+    if isinstance(out, Tensor):
+        return out.dtype
+    return laid_out(desc, layout, as_dtype(default)).dtype
+
+
+def _along(
+    argument: str, value: Any, axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc
+) -> npt.NDArray[Any]:
+    """``value`` for the axes of ``x``: three scales of axis 1 of four axes have sizes 1,3,1,1.
+
+    A single number and what broadcasts already stay as they are, and so do the scales of blocks, which have all axes.
+    """
+    array = numbers(argument, value, desc)
+    if block_size and array.ndim not in (0, desc.rank):
+        raise DescriptorError(
+            f"{argument} of blocks must have all {desc.rank} axes, got sizes {list(array.shape)}, for {desc}"
+        )
+    if array.ndim != 1 or block_size:
+        return array
+    if array.size == 1:
+        return array.reshape(())
+    place = _axis(axis, desc)
+    if array.size != desc.sizes[place]:
+        raise DescriptorError(
+            f"{argument} must be one number or {desc.sizes[place]}, one for each index of axis {place}, "
+            f"got {array.size}, for {desc}"
+        )
+    return array.reshape(tuple(-1 if other == place else 1 for other in range(desc.rank)))
+
+
+def _of_result(array: npt.NDArray[Any], desc: TensorDesc, layout: Layout) -> npt.NDArray[Any]:
+    """``array`` in the axes of the result, which "A->B" permutes."""
+    if not array.ndim or array.ndim > desc.rank:
+        return array
+    return array.reshape((1,) * (desc.rank - array.ndim) + array.shape).transpose(axis_order(desc, layout))
+
+
+def _group_sizes(axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc) -> Sequence[int] | None:
+    size = 0 if block_size is None else integer("block_size", block_size, desc.__str__)
+    if size < 0:
+        raise DescriptorError(f"block_size must be 0 or more, got {size}, for {desc}")
+    place = _axis(axis, desc) if size else None
+    return [size if other == place else 1 for other in range(desc.rank)] if size else None
+
+
+def _axis(axis: SupportsIndex, desc: TensorDesc) -> int:
+    place = integer("axis", axis, desc.__str__)
+    if not -desc.rank <= place < desc.rank:
+        default = "; 1 is the default of quantize and dequantize" if place == 1 else ""
+        raise DescriptorError(f"axis {place} is outside [-{desc.rank}, {desc.rank}) of {desc}{default}")
+    return place % desc.rank

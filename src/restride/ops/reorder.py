@@ -1,0 +1,143 @@
+"""The operations that keep elements, strided_slice and reorder: check the arguments, make the destination, dispatch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, SupportsIndex
+
+from restride.kernel import Limits
+from restride.layout import TensorDesc, views
+from restride.layout.argument import Layout
+from restride.ops.plan import Plan, perform, source_beside
+from restride.ops.target import Given, arithmetic_of_result, destination, element_type, require_out_of_sum
+from restride.plan.steps import SOURCE, Site, Steps
+from restride.tensor.tensor import Tensor
+
+
+def strided_slice(
+    x: Any,
+    offsets: Iterable[SupportsIndex],
+    sizes: Iterable[SupportsIndex],
+    strides: Iterable[SupportsIndex],
+    output_sizes: Iterable[SupportsIndex] | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """A window of ``x``, walked along each axis with a stride: DirectML's SLICE1.
+
+    Output index o of an axis takes index ``offset + stride * o``, or ``offset + size - 1 + stride * o`` for a negative
+    stride, which starts at the window's end. Without ``out`` the result is a view and costs no dispatch, so a slice
+    fuses into the operation that reads it.
+
+    Args:
+        x: a Tensor, or what ``rs.asarray`` takes; 1 to 8 axes.
+        offsets: first index of the window, per axis.
+        sizes: extent of the window, per axis; not empty, and inside ``x``.
+        strides: per axis, not 0.
+        output_sizes: per axis, 1 to ``1 + (size - 1) // abs(stride)``; default: that maximum.
+        out: where to write; padding between its elements stays untouched.
+
+    Raises:
+        DescriptorError: a rule above is broken, or ``out`` does not fit, overlaps itself, or shares memory with ``x``.
+
+    Source: DirectML, DML_SLICE1_OPERATOR_DESC.
+    """
+    src = source_beside(x, out)
+    window = Tensor(src.memory, views.window(src.desc, offsets, sizes, strides, output_sizes), src.device)
+    return window if out is None else perform(slice_plan, window, out)
+
+
+def slice_plan(src: TensorDesc, out: Given, limits: Limits) -> Plan:
+    """The plan that copies a window."""
+    dst, site = destination(src, None, src, out)
+    steps = Steps(limits)
+    steps.copy(Site(SOURCE, src), site, dst)
+    return Plan(src, dst, steps)
+
+
+def reorder(
+    x: Any,
+    layout: Layout = None,
+    dtype: Any = None,
+    src_scale: Any = None,
+    src_zero_point: Any = None,
+    dst_scale: Any = None,
+    dst_zero_point: Any = None,
+    sum_scale: Any = None,
+    group_sizes: Iterable[SupportsIndex] | None = None,
+    rounding: str = "nearest_even",
+    saturate: bool = True,
+    *,
+    post_ops: Iterable[tuple[Any, ...]] | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The same logical tensor in another memory layout, element type and scale, in one dispatch.
+
+    ``(src_scale * (x - src_zero_point) + sum_scale * out) / dst_scale + dst_zero_point``, each step one f32 operation
+    in this order, then rounded and saturated. Without scales, zero points, sum and post-ops elements are converted
+    exactly, rounded once; of the same type, they are copied bit for bit. docs/reorder.md defines every case.
+
+    Args:
+        x: a Tensor, or what ``rs.asarray`` takes.
+        layout: a TensorDesc, its text, or the braces of it ("{1,0:T(8,128)}"); a oneDNN tag ("nhwc", "nChw16c") or a
+            name of the letters N C D H W, which change memory only ("NHWC": sizes and ``numpy()`` keep the order N, C,
+            H, W); "any", the family of the layout that ``x`` has; or "A->B" with any letters, which permutes the
+            logical axes too, so that ``reorder(x, "NCHW->NHWC").numpy()`` equals ``x.transpose(0, 2, 3, 1)``.
+            Default: packed, row-major.
+        dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
+        src_scale: a number, or an array (or Tensor, which is read back) that broadcasts against the sizes of ``x``.
+        src_zero_point: the same; of an integer type, numbers that it has.
+        dst_scale: as ``src_scale``, against the sizes of the result, which differ under "A->B".
+        dst_zero_point: as ``src_zero_point``, of the result.
+        sum_scale: a number: what ``out`` held is added, times this.
+        group_sizes: one number an axis of ``x``: so many neighbours share a scale; an axis of n in groups of g has
+            ``ceil(n / g)`` of them. 1: no groups.
+        rounding: of what becomes an integer: "nearest_even", "truncate" (toward zero) or "half_away" (from zero).
+        saturate: what is too large for an integer, an f16 or an 8-bit float becomes the largest it has; else an
+            integer keeps the low bits, an f16 or f8e5m2 becomes infinity, an f8e4m3fn NaN.
+        post_ops: up to four of ("relu",), ("relu", slope), ("clip", low, high) and ("linear", factor, term), done in
+            turn after the sum, before the division.
+        out: where to write; its own layout counts. The padding of a whole layout (padded sizes, tiles, blocks) is
+            written; of a view, and between the elements of strides, nothing is touched. It may be ``x`` itself; then,
+            and with ``sum_scale``, padding stays.
+
+    Raises:
+        DescriptorError: the layout or the element type is unknown or does not fit, the destination overlaps itself,
+            ``out`` shares memory with ``x`` but is not the same, a scale is 0 or not finite, a zero point is none of
+            its type, one of them does not broadcast, or there is a sum and no ``out``.
+
+    Source: oneDNN specification, Reorder; ONNX operators, Cast.
+    """
+    return perform(
+        reorder_plan,
+        x,
+        out,
+        layout=layout,
+        dtype=dtype,
+        src_scale=src_scale,
+        src_zero_point=src_zero_point,
+        dst_scale=dst_scale,
+        dst_zero_point=dst_zero_point,
+        sum_scale=sum_scale,
+        group_sizes=group_sizes,
+        rounding=rounding,
+        saturate=saturate,
+        post_ops=post_ops,
+    )
+
+
+def reorder_with(x: Any, layout: Layout, dtype: Any, out: Tensor | None, **arguments: Any) -> Tensor:
+    """``reorder`` with the arguments of ``restride.arithmetic.arithmetic``, ``rounds_first`` among them."""
+    return perform(reorder_plan, x, out, layout=layout, dtype=dtype, **arguments)
+
+
+def reorder_plan(
+    src: TensorDesc, out: Given | None, limits: Limits, layout: Layout, dtype: Any, **arguments: Any
+) -> Plan:
+    """The plan of ``reorder``. arguments: those of ``restride.arithmetic.arithmetic``."""
+    sum_scale = arguments.get("sum_scale")
+    require_out_of_sum(sum_scale, src, out)
+    its_type = element_type(src, layout, dtype, out)
+    dst, site = destination(src, layout, src, out, dtype=its_type, in_place=True)
+    steps = Steps(limits)
+    steps.copy(Site(SOURCE, src), site, dst, arithmetic_of_result(src, dst, layout, arguments))
+    return Plan(src, dst, steps, reads_result=sum_scale is not None)

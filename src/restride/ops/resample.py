@@ -1,0 +1,615 @@
+"""The operations that change sizes: resample, its transpose resample_backward, and the source that a window needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, NamedTuple, SupportsIndex
+
+import numpy as np
+
+from restride.arguments import counts, integers
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic, arithmetic
+from restride.dtypes import DType, as_dtype
+from restride.errors import DescriptorError, UnsupportedError
+from restride.kernel import KernelSpec, Limits
+from restride.layout import TensorDesc, views
+from restride.layout.argument import Layout, family
+from restride.ops.plan import Plan, perform
+from restride.ops.target import Given, arithmetic_of_result, destination, element_type, require_out_of_sum
+from restride.plan import (
+    Tables,
+    is_index,
+    is_made_by_elements,
+    is_resampled_by_walks,
+    padding_kernels,
+    passes,
+    resample_kernels,
+    taps_fit,
+)
+from restride.plan.steps import SOURCE, Site, Steps, together
+from restride.tensor.tensor import Tensor
+from restride.weights import Choice, Resizing, Ruling, outside_value, resized_axes, resizing
+from restride.weights.like import IMAGES_ONLY, chosen
+
+# Interpolation: the plan of a checked resampling, in one dispatch or in passes, and around what is extrapolated.
+
+INTERPOLATED_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32", "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
+"""Element types that can be interpolated; nearest takes every type."""
+
+_MANY = 1 << 12
+"""Elements for which a dispatch more is worth it."""
+
+_MOST_PACKED_BYTES = 1 << 28
+"""Of memory that it may take meanwhile."""
+
+
+def part_read(resized: Resizing) -> tuple[slice, ...]:
+    """The part of the source that is read, a slice for each of its axes."""
+    slices = [slice(0, size) for size in resized.source_sizes]
+    for axis, part in zip(resized.axes, resized.read, strict=True):
+        slices[axis] = slice(part.start, part.stop)
+    return tuple(slices)
+
+
+class _Target(NamedTuple):
+    """Where a resampling writes: the elements in the axes of the source, the buffer's layout, and what is done last."""
+
+    site: Site
+    whole: TensorDesc
+    arithmetic: Arithmetic
+
+
+def plan_of(
+    src: TensorDesc,
+    resized: Resizing,
+    layout: Layout,
+    dtype: Any,
+    out: Given | None,
+    extrapolation_value: float,
+    numbers: dict[str, Any],
+    limits: Limits,
+) -> Plan:
+    """The plan that makes what ``resized`` says of ``src``, the whole source or the part of it that is read.
+
+    numbers: the arguments of ``restride.arithmetic.arithmetic``.
+    """
+    sum_scale = numbers.get("sum_scale")
+    require_out_of_sum(sum_scale, src, out)
+    moves = all(sampling.moves for sampling in resized.samplings)
+    if not moves and src.dtype.name not in INTERPOLATED_TYPES:
+        raise UnsupportedError(
+            f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are, for "
+            f"{src}; rs.reorder converts: dtype='f32', and nearest modes take every type"
+        )
+    made = TensorDesc(src.dtype if moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
+    its_type = element_type(family(src, resized.sizes), layout, dtype, out)
+    result = family(src, resized.sizes, its_type)
+    dst, site = destination(result, layout, src, out, result, its_type)
+    done = arithmetic_of_result(made, dst, layout, numbers)
+    if not moves and done.is_conversion and src.dtype == its_type and its_type.name in ("f16", "f8e5m2"):
+        done = replace(done, saturate=False)
+    target = _Target(site, dst, done)
+    source = Site(SOURCE, src if src.sizes == resized.read_sizes else views.index(src, part_read(resized)))
+    steps = Steps(limits)
+    if not dst.numel:
+        steps.copy(site, site, dst, done)  # no elements, but there may be padding
+    elif resized.made != resized.window or not source.desc.numel:
+        _extrapolated(steps, source, resized, made, target, extrapolation_value)
+    else:
+        _by_passes(steps, source, resized, target)
+    return Plan(src, dst, steps, reads_result=sum_scale is not None)
+
+
+def _extrapolated(steps: Steps, src: Site, resized: Resizing, made: TensorDesc, target: _Target, value: float) -> None:
+    """Outputs that read beyond the source, as boxes of one value around the box of the others.
+
+    All outputs, where no source element is read: a crop beside the source, a gradient of nothing.
+    """
+    constant = steps.new(TensorDesc("f64", ()), np.float64(value).tobytes())
+    plain = steps.new(made)
+
+    def give_value(desc: TensorDesc) -> None:
+        same = views.broadcast_to(constant.desc, desc.sizes)
+        steps.copy(Site(constant.buffer, same), Site(plain.buffer, desc))
+
+    if not src.desc.numel:
+        give_value(made)
+    inner = [slice(0, size) for size in made.sizes]
+    for axis, window, part in zip(resized.axes, resized.window, resized.made, strict=True):
+        start, stop = part.start - window.start, part.stop - window.start
+        for low, high in ((0, start), (stop, len(window))) if part else ((0, len(window)),):
+            if low < high:
+                give_value(views.index(made, (*inner[:axis], slice(low, high), *inner[axis + 1 :])))
+        inner[axis] = slice(start, stop)
+    box = Site(plain.buffer, views.index(made, tuple(inner)))
+    if box.desc.numel and src.desc.numel:
+        _by_passes(steps, src, replace(resized, window=resized.made), _Target(box, box.desc, NO_ARITHMETIC))
+    steps.copy(plain, target.site, target.whole, target.arithmetic)
+
+
+def _by_passes(steps: Steps, src: Site, resized: Resizing, target: _Target) -> None:
+    """The passes one after the other, and the arithmetic in the last; between them f32, or s32 of fixed weights.
+
+    Where a library rounds after each axis, its elements lie between them: u16 of Pillow's I;16. Its elements are made
+    whole before they become others, in a pass more.
+    """
+    tables = passes(resized)
+    between = src.desc.dtype if not tables or is_index(tables[0]) else as_dtype("f32")
+    if any(sampling.shifts is not None for sampling in resized.samplings):
+        between = as_dtype("s32")
+    dtype = src.desc.dtype
+    is_direct = target.site.desc.dtype == dtype and target.arithmetic.is_conversion
+    made_first = resized.scale is not None or (resized.keeps_type and not is_direct)
+    rounded = NO_ARITHMETIC if resized.rounding is None else Arithmetic(rounding=resized.rounding)
+    if resized.keeps_type and is_direct:
+        target = target._replace(arithmetic=rounded)  # the library's rounding, whichever is asked for
+    for these, behind in pairwise(tables):
+        is_whole = resized.rounding is not None and these[0][0] != behind[0][0]  # not a part of a row's sum
+        its_type, done = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
+        src = _one_pass(steps, src, these, None, its_type, done)
+    for these in tables[-1:]:
+        its_type = dtype if resized.keeps_type and between == "f32" else between
+        src = _one_pass(steps, src, these, None if made_first else target, its_type, rounded)
+    if resized.scale is not None:
+        sums, src = src, steps.new(TensorDesc.xla(dtype, src.desc.sizes, src.desc.minor_to_major))
+        order = tuple(range(src.desc.rank))
+        steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, src_scale=resized.scale))
+    if not tables or made_first:
+        steps.copy(src, target.site, target.whole, target.arithmetic)
+
+
+def _one_pass(steps: Steps, src: Site, tables: Tables, target: _Target | None, dtype: DType, done: Arithmetic) -> Site:
+    """One pass, into the target, or by ``done`` into a new buffer of type ``dtype`` before what follows."""
+    axes = tuple(axis for axis, _ in tables)
+    made = target.site.desc if target is not None else _between(src.desc, tables, dtype)
+    if not is_resampled_by_walks(src.desc, made, axes):
+        src = src if src.desc.strides is not None else _copied(steps, src, TensorDesc(src.desc.dtype, src.desc.sizes))
+        if made.strides is None:
+            made = _between(src.desc, tables, dtype)
+    if not taps_fit(src.desc, tables, steps.limits):
+        # A copy whose fastest axes are the resampled ones, small ones first, so that neighbours are near each other.
+        inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.desc.sizes[axis]))
+        src = _copied(steps, src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
+    if (
+        made.dtype.itemsize < dtype.itemsize <= 4
+        and made.numel >= _MANY
+        and is_made_by_elements(src.desc, made, tables, steps.limits)
+    ):
+        packed = _between(src.desc, tables, dtype)
+        if _is_better_packed(src.desc, packed, tables, steps.limits):
+            made = packed
+    if target is not None and made is target.site.desc:
+        _add(steps, src, target.site, tables, target.arithmetic, target.whole)
+        return target.site
+    result = steps.new(made)
+    _add(steps, src, result, tables, done, made)
+    if target is not None:
+        steps.copy(result, target.site, target.whole, target.arithmetic)
+    return result
+
+
+def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limits: Limits) -> bool:
+    """True where what is made by elements has its words better put together afterwards.
+
+    Rows of u8[750,1050] begin inside words.
+    """
+    return packed.nbytes <= min(limits.max_buffer_range, _MOST_PACKED_BYTES) and not is_made_by_elements(
+        src, packed, tables, limits
+    )
+
+
+def _between(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
+    """A packed tensor of what a pass makes, with the source's order of axes."""
+    sizes = list(src.sizes)
+    for axis, table in tables:
+        sizes[axis] = table.count
+    return TensorDesc.xla(dtype, sizes, src.minor_to_major)
+
+
+def _copied(steps: Steps, src: Site, desc: TensorDesc) -> Site:
+    copy = steps.new(desc)
+    steps.copy(src, copy)
+    return copy
+
+
+def _add(steps: Steps, src: Site, dst: Site, tables: Tables, done: Arithmetic, whole: TensorDesc) -> None:
+    def make() -> Iterable[KernelSpec]:
+        padding = padding_kernels(whole, steps.limits) if done.sum_scale is None else ()
+        return together(padding, resample_kernels(src.desc, dst.desc, tables, done, steps.limits))
+
+    steps.add(src, dst, make)
+
+
+# Plans of resamplings and of their gradients, from the arguments of ``rs.resample`` and ``rs.resample_backward``.
+
+_MOST_CHANNELS = 4
+"""Of a pixel."""
+
+GRADIENT_TYPES = ("f32", "f16", "bf16")
+
+
+def resample_plan(
+    src: TensorDesc,
+    out: Given | None,
+    limits: Limits,
+    *,
+    sizes: Any,
+    scales: Any,
+    axes: Any,
+    extrapolation_value: float,
+    window: Any,
+    source_sizes: Any,
+    like: Any,
+    layout: Layout,
+    dtype: Any,
+    **others: Any,
+) -> Plan:
+    """The plan of ``resample``. others: fields of ``Choice``, and arguments of ``restride.arithmetic.arithmetic``."""
+    choice, rules = chosen(like, _taken(others), src.dtype.name, src.__str__)
+    whole_sizes = src.sizes if source_sizes is None else _whole_sizes(source_sizes, src)
+    resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.__str__, rules)
+    if axes is None and len(resized.axes) == 2:
+        _require_rows_and_columns(like, "x", src)
+    outside = outside_value(extrapolation_value, choice, src.__str__)
+    if source_sizes is not None and src.sizes != resized.read_sizes:
+        raise DescriptorError(
+            f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
+            f"source_sizes {resized.source_sizes}"
+        )
+    return plan_of(src, resized, layout, dtype, out, outside, others, limits)
+
+
+def _require_rows_and_columns(like: Any, argument: str, src: TensorDesc) -> None:
+    """Refuse to take columns and channels for the rows and columns that a library of images means."""
+    rows = src.rank - 3
+    if like in IMAGES_ONLY and rows >= 0 and 0 < src.sizes[-1] <= _MOST_CHANNELS < src.sizes[-2]:
+        raise DescriptorError(
+            f"like {like!r} resizes rows and columns; the last axes of {argument} {src} look like columns and "
+            f"channels: say axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
+        )
+
+
+def ruled_plan(
+    src: TensorDesc,
+    out: Given | None,
+    limits: Limits,
+    *,
+    axes: tuple[int, ...],
+    sizes: tuple[int, ...],
+    ruling: Ruling,
+) -> Plan:
+    """The plan of a resampling along ``axes`` to ``sizes`` by rows that are there already."""
+    resized = Resizing(axes, ruling.samplings, tuple(map(range, sizes)), src.sizes, *ruling[1:], rounds=True)
+    return plan_of(src, resized, None, None, out, 0.0, {}, limits)
+
+
+def _taken(others: dict[str, Any]) -> dict[str, Any]:
+    """What of ``others`` is a choice, taken out of them."""
+    return {name: others.pop(name) for name in Choice._fields if name in others}
+
+
+def backward_plan(
+    src: TensorDesc,
+    out: Given | None,
+    limits: Limits,
+    *,
+    input_sizes: Any,
+    scales: Any,
+    axes: Any,
+    like: Any,
+    layout: Layout,
+    dtype: Any,
+    **others: Any,
+) -> Plan:
+    """The plan of ``resample_backward``. others: fields of ``Choice``."""
+    forward = _forward(src, input_sizes, scales, axes, like, others)
+    if axes is None and len(forward.axes) == 2:
+        _require_rows_and_columns(like, "grad", src)
+    result = family(src, forward.source_sizes)
+    for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
+        if type_.name not in GRADIENT_TYPES:
+            raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}, for {src}")
+    return plan_of(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False}, limits)
+
+
+def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tuple[int, ...]:
+    sizes = counts("source_sizes", source_sizes, part.__str__)
+    if len(sizes) != part.rank:
+        raise DescriptorError(f"source_sizes {sizes} must be as many as the axes of its part, {part}")
+    return sizes
+
+
+def _forward(
+    grad: TensorDesc,
+    input_sizes: Iterable[SupportsIndex],
+    scales: Any,
+    axes: Any,
+    like: Any,
+    others: dict[str, Any],
+) -> Resizing:
+    """The resampling that made what ``grad`` is the gradient of."""
+    given = integers("input_sizes", input_sizes, grad.__str__)
+    its_axes = resized_axes(axes, {"input_sizes": given}, grad.rank, grad.__str__)
+    sizes = list(grad.sizes)
+    for axis, size in zip(its_axes, given, strict=True):
+        sizes[axis] = size
+    made = [grad.sizes[axis] for axis in its_axes]
+    choice, rules = chosen(like, _taken(others), grad.dtype.name, grad.__str__)
+    return resizing(sizes, made, scales, its_axes, None, choice, grad.__str__, rules)
+
+
+# The operations that change sizes: resample, its transpose resample_backward, and the source that a window needs.
+
+
+def resample(
+    x: Any,
+    sizes: Iterable[SupportsIndex] | None = None,
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: str | int | None = None,
+    *,
+    coordinates: str | None = None,
+    nearest: str | None = None,
+    cubic_a: float | None = None,
+    antialias: bool | None = None,
+    exclude_outside: bool | None = None,
+    extrapolation_value: float = 0.0,
+    roi: Iterable[Any] | None = None,
+    keep_aspect_ratio_policy: str = "stretch",
+    input_offsets: Iterable[Any] | None = None,
+    output_offsets: Iterable[Any] | None = None,
+    recompute_scale_factor: bool | None = None,
+    like: str | None = None,
+    window: Iterable[slice | None] | None = None,
+    source_sizes: Iterable[SupportsIndex] | None = None,
+    layout: Layout = None,
+    dtype: Any = None,
+    src_scale: Any = None,
+    src_zero_point: Any = None,
+    dst_scale: Any = None,
+    dst_zero_point: Any = None,
+    sum_scale: Any = None,
+    post_ops: Iterable[tuple[Any, ...]] | None = None,
+    rounding: str = "nearest_even",
+    saturate: bool = True,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``x`` resized along ``axes``, to ``sizes`` or by ``scales``. docs/resample.md draws every rule.
+
+    An output element is a weighted sum of the source's elements, in f32, nested with the last axis first, so that a
+    window is bit for bit what the whole is there. The sum goes through the arithmetic of ``reorder``, and is rounded
+    once. "nearest" moves elements, bit for bit where neither type nor scale changes.
+
+    Args:
+        x: a Tensor, or what ``rs.asarray`` takes. Of 64 bits or pred: mode "nearest" alone.
+        sizes: output size of each of ``axes``.
+        scales: output elements for each element of the source; without ``sizes`` these are ``trunc(size * scale)``.
+        axes: which axes; negative ones count from the end; default: the last ones, as many as ``sizes`` or ``scales``.
+        mode: "nearest"; "linear", of two neighbours an axis, the default; "cubic", of four (Keys); "area", the mean of
+            all source elements that the output element covers a part of. With ``like`` a mode of that library, by its
+            name or by the library's own constant.
+        coordinates: where an output index reads: "half_pixel", the default, "half_pixel_symmetric",
+            "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn" or "tf_crop_and_resize". They
+            follow ``scales``.
+        nearest: rounding, of mode "nearest" alone: "half_up", the default, "round_prefer_floor", "round_prefer_ceil",
+            "floor", "ceil".
+        cubic_a: the slope at 1, of mode "cubic" alone: -0.75, the default, in ONNX and torch, -0.5 in Pillow and
+            antialiased in torch.
+        antialias: widen the filters of "linear" and "cubic" where an axis shrinks, to all that the output covers.
+        exclude_outside: taps outside the source count for nothing, and the rest for more; else the edge counts.
+        extrapolation_value: for reads beyond the first and last element, of "tf_crop_and_resize" alone.
+        roi: of "tf_crop_and_resize": first edges of all axes, then last ones; 0 and 1 are first and last element.
+        keep_aspect_ratio_policy: "stretch"; "not_larger" or "not_smaller" than ``sizes``, with one scale for all axes.
+        input_offsets: DirectML's, one an axis, in place of ``coordinates``: output o reads at
+            ``(o - output_offset) / scale - input_offset``. Default: 1/2.
+        output_offsets: see ``input_offsets``. Default: -1/2.
+        recompute_scale_factor: coordinates follow sizes also where ``scales`` are given, as oneDNN's factors have it.
+        like: "torch", "onnx", "onednn", "directml", "tensorflow", "pillow", "opencv" or "scikit-image": modes, defaults
+            and arithmetic are that library's, bit for bit where docs/profiles.md says so. Its integers are rounded and
+            clamped as it does it, whatever ``rounding`` and ``saturate`` say; then they become what is asked for.
+        window: the part of the output to make, a slice for each of ``axes``.
+        source_sizes: ``x`` is only the part of a source of these sizes, all axes, that ``source_window`` says.
+        layout: of the result, as in ``reorder``; default: "any", the memory order, tiles or blocks of ``x``.
+        dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
+        src_scale: this and what follows as in ``reorder``, of the interpolated elements, against whose sizes it
+            broadcasts.
+        src_zero_point: as in ``reorder``.
+        dst_scale: as in ``reorder``.
+        dst_zero_point: as in ``reorder``.
+        sum_scale: as in ``reorder``.
+        post_ops: as in ``reorder``.
+        rounding: as in ``reorder``.
+        saturate: as in ``reorder``; f16 and f8e5m2 resampled to themselves, without scales, keep infinities.
+        out: where to write instead, as in ``reorder``.
+
+    Raises:
+        DescriptorError: arguments do not fit each other or ``x``, one has no effect, or ``out`` does not fit.
+        UnsupportedError: an unknown name, or an element type that cannot be interpolated.
+
+    Source: oneDNN specification, Resampling; ONNX operators, Resize; DirectML, DML_RESAMPLE2_OPERATOR_DESC.
+    """
+    return perform(
+        resample_plan,
+        x,
+        out,
+        sizes=sizes,
+        scales=scales,
+        axes=axes,
+        mode=mode,
+        coordinates=coordinates,
+        nearest=nearest,
+        cubic_a=cubic_a,
+        antialias=antialias,
+        exclude_outside=exclude_outside,
+        extrapolation_value=extrapolation_value,
+        roi=roi,
+        keep_aspect_ratio_policy=keep_aspect_ratio_policy,
+        input_offsets=input_offsets,
+        output_offsets=output_offsets,
+        recompute_scale_factor=recompute_scale_factor,
+        like=like,
+        window=window,
+        source_sizes=source_sizes,
+        layout=layout,
+        dtype=dtype,
+        src_scale=src_scale,
+        src_zero_point=src_zero_point,
+        dst_scale=dst_scale,
+        dst_zero_point=dst_zero_point,
+        sum_scale=sum_scale,
+        post_ops=post_ops,
+        rounding=rounding,
+        saturate=saturate,
+    )
+
+
+def resample_backward(
+    grad: Any,
+    input_sizes: Iterable[SupportsIndex],
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: str | None = None,
+    *,
+    coordinates: str | None = None,
+    nearest: str | None = None,
+    cubic_a: float | None = None,
+    antialias: bool | None = None,
+    exclude_outside: bool | None = None,
+    roi: Iterable[Any] | None = None,
+    input_offsets: Iterable[Any] | None = None,
+    output_offsets: Iterable[Any] | None = None,
+    recompute_scale_factor: bool | None = None,
+    like: str | None = None,
+    layout: Layout = None,
+    dtype: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The gradient of ``resample``'s source from that of its result: the exact transpose of its matrix.
+
+    A gather: every source element sums what read it, in one order, in f32, so every run gives the same bits.
+
+    Args:
+        grad: gradient of the result, f32, f16 or bf16; its sizes along ``axes`` are the result's.
+        input_sizes: sizes of the source along ``axes``.
+        scales: those that ``resample`` was given, if it was, for they enter the coordinates.
+        axes: which axes; default: the last ones, as many as ``input_sizes``.
+        mode: this and what follows as in ``resample``, also where they are not given; what was extrapolated has no
+            gradient.
+        coordinates: as in ``resample``.
+        nearest: as in ``resample``.
+        cubic_a: as in ``resample``.
+        antialias: as in ``resample``.
+        exclude_outside: as in ``resample``.
+        roi: as in ``resample``.
+        input_offsets: as in ``resample``.
+        output_offsets: as in ``resample``.
+        recompute_scale_factor: as in ``resample``.
+        like: the library whose rows of weights are transposed, as in ``resample`` of floats.
+        layout: of the result; default: "any", the memory order, tiles or blocks of ``grad``.
+        dtype: element type of the result; default: that of ``out``, of ``layout``, or of ``grad``.
+        out: where to write instead, as in ``reorder``.
+
+    Raises:
+        DescriptorError: arguments do not fit each other or ``grad``.
+        UnsupportedError: an unknown name, or another element type.
+
+    Source: oneDNN specification, Resampling, backward propagation.
+    """
+    return perform(
+        backward_plan,
+        grad,
+        out,
+        input_sizes=input_sizes,
+        scales=scales,
+        axes=axes,
+        mode=mode,
+        coordinates=coordinates,
+        nearest=nearest,
+        cubic_a=cubic_a,
+        antialias=antialias,
+        exclude_outside=exclude_outside,
+        roi=roi,
+        input_offsets=input_offsets,
+        output_offsets=output_offsets,
+        recompute_scale_factor=recompute_scale_factor,
+        like=like,
+        layout=layout,
+        dtype=dtype,
+    )
+
+
+def source_window(
+    source_sizes: Iterable[SupportsIndex],
+    sizes: Iterable[SupportsIndex] | None = None,
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: str | int | None = None,
+    *,
+    window: Iterable[slice | None],
+    coordinates: str | None = None,
+    nearest: str | None = None,
+    cubic_a: float | None = None,
+    antialias: bool | None = None,
+    exclude_outside: bool | None = None,
+    extrapolation_value: float = 0.0,
+    roi: Iterable[Any] | None = None,
+    keep_aspect_ratio_policy: str = "stretch",
+    input_offsets: Iterable[Any] | None = None,
+    output_offsets: Iterable[Any] | None = None,
+    recompute_scale_factor: bool | None = None,
+    like: str | None = None,
+    source_dtype: Any = "f32",
+) -> tuple[slice, ...]:
+    """The part of a source that ``window`` of its resampling reads, a slice for each axis of the source.
+
+    ``rs.resample(x[part], ..., window=window, source_sizes=x.sizes)``, with ``part`` what this says, is bit for bit
+    ``rs.resample(x, ...)[window]``: an image that does not fit the device is resampled piece by piece.
+
+    Its arguments are those of ``resample`` that say how many outputs there are and what they read, ``sizes`` to
+    ``window``. What becomes of the result, from ``layout`` and ``dtype`` to ``out``, reads nothing and is no argument.
+
+    Args:
+        source_sizes: of the source, all axes.
+        sizes: this and what follows as in ``resample``.
+        scales: as in ``resample``.
+        axes: as in ``resample``.
+        mode: as in ``resample``.
+        window: as in ``resample``.
+        coordinates: as in ``resample``.
+        nearest: as in ``resample``.
+        cubic_a: as in ``resample``.
+        antialias: as in ``resample``.
+        exclude_outside: as in ``resample``.
+        extrapolation_value: as in ``resample``; it changes nothing here.
+        roi: as in ``resample``.
+        keep_aspect_ratio_policy: as in ``resample``.
+        input_offsets: as in ``resample``.
+        output_offsets: as in ``resample``.
+        recompute_scale_factor: as in ``resample``.
+        like: as in ``resample``.
+        source_dtype: element type of the source, at which a library may look.
+
+    Raises:
+        DescriptorError, UnsupportedError: as ``resample`` does.
+    """
+    its_sizes = counts("source_sizes", source_sizes)
+    where = f"source_sizes {its_sizes}".__str__
+    given = {
+        "mode": mode,
+        "coordinates": coordinates,
+        "nearest": nearest,
+        "cubic_a": cubic_a,
+        "antialias": antialias,
+        "exclude_outside": exclude_outside,
+        "roi": roi,
+        "keep_aspect_ratio_policy": keep_aspect_ratio_policy,
+        "input_offsets": input_offsets,
+        "output_offsets": output_offsets,
+        "recompute_scale_factor": recompute_scale_factor,
+    }
+    choice, rules = chosen(like, given, as_dtype(source_dtype).name, where)
+    resized = resizing(its_sizes, sizes, scales, axes, window, choice, where, rules)
+    outside_value(extrapolation_value, choice, where)
+    return part_read(resized)

@@ -1,0 +1,86 @@
+"""Where an operation writes: the descriptor of its result, proven fit, and what is computed on the way there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from restride.arithmetic import Arithmetic, arithmetic
+from restride.dtypes import DType, as_dtype
+from restride.errors import DescriptorError
+from restride.layout import TensorDesc, views
+from restride.layout.argument import Layout, axis_order, is_permutation, laid_out
+from restride.layout.overlap import may_overlap, require_injective, require_like, written_by
+from restride.plan.steps import RESULT, SOURCE, Site
+
+
+class Given(NamedTuple):
+    """A destination that the caller gives. is_shared: it lies in the source's buffer."""
+
+    desc: TensorDesc
+    is_shared: bool
+
+
+def destination(
+    like: TensorDesc,
+    layout: Layout,
+    src: TensorDesc,
+    out: Given | None,
+    default: TensorDesc | None = None,
+    dtype: DType | None = None,
+    in_place: bool = False,
+) -> tuple[TensorDesc, Site]:
+    """Where a result with the axes of ``like`` goes, of element type ``dtype`` or its own, proven fit to be written.
+
+    The result as the caller gets it, and its elements with the axes in the order of ``like``, which differ when the
+    layout is a permutation "A->B". ``default`` is the layout where none is asked for; None: packed, row-major.
+    ``in_place``: ``out`` may be the source itself.
+    """
+    order = axis_order(like, layout)
+    permuted = views.permute(like, order) if is_permutation(layout) else like
+    desc = laid_out(permuted, default if layout is None else layout, dtype)
+    if out is None:
+        require_like(desc, "layout", permuted, dtype)
+        require_injective(desc, "layout")
+    else:
+        require_like(out.desc, "out", permuted, dtype)
+        if layout is not None and not is_permutation(layout) and out.desc != desc:
+            raise DescriptorError(f"out is {out.desc}, but layout {layout!r} asks for {desc}; give one of the two")
+        desc = out.desc
+        require_injective(desc, "out")
+        # Disjoint elements may share a word: whoever reads it finds its own bytes unchanged, whatever the others are.
+        is_itself = in_place and desc == src and order == tuple(range(like.rank))
+        if out.is_shared and not is_itself and may_overlap(src, written_by(desc)):
+            raise DescriptorError(f"out {desc} must lie apart from the source {src} in the buffer they share")
+    buffer = SOURCE if out is not None and out.is_shared else RESULT
+    if not is_permutation(layout):
+        return desc, Site(buffer, desc)
+    inverse = tuple(order.index(axis) for axis in range(like.rank))
+    return desc, Site(buffer, views.permute(desc, inverse))
+
+
+def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Given | None) -> DType:
+    """The element type of a result: ``dtype``, or that of ``out``, of ``layout`` where it says one, or of ``src``."""
+    if dtype is not None:
+        try:
+            return as_dtype(dtype)
+        except DescriptorError as error:
+            raise DescriptorError(f"dtype: {error}, for {src}") from error
+    if out is not None:
+        return out.desc.dtype
+    return src.dtype if layout is None else laid_out(src, layout).dtype
+
+
+def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Given | None) -> None:
+    """Refuse a sum without a destination to read."""
+    if sum_scale is not None and out is None:
+        raise DescriptorError(f"sum_scale {sum_scale!r} reads an out, and there is none, for {src}")
+
+
+def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, layout: Layout, arguments: dict[str, Any]) -> Arithmetic:
+    """``restride.arithmetic.arithmetic`` with both scalings in the axes of ``src``, also where ``layout`` is "A->B"."""
+    order = axis_order(src, layout)
+    done = arithmetic(src, dst, order, **arguments)
+    if done.dst is None:
+        return done
+    return replace(done, dst=done.dst.permuted([order.index(axis) for axis in range(len(order))]))

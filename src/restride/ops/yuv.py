@@ -1,0 +1,127 @@
+"""What cameras and decoders give, made what the other operations take: YUV frames to RGB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from restride.dtypes import DTYPES
+from restride.errors import DescriptorError
+from restride.kernel import Limits
+from restride.layout import TensorDesc
+from restride.layout.argument import Layout
+from restride.layout.views import index
+from restride.ops.plan import Plan, perform
+from restride.ops.reorder import reorder
+from restride.ops.target import Given, destination
+from restride.plan import reads_frames, writes_frames, yuv_kernels
+from restride.plan.steps import SOURCE, Site, Steps
+from restride.plan.yuv import Colors, Format, checked
+from restride.tensor.arrays import asarray
+from restride.tensor.tensor import Tensor, empty
+
+_COLORS = 3
+_FOUR = 4
+
+
+def yuv_to_rgb(
+    frame: Any,
+    format: str = "nv12",  # noqa: A002 - the field's own word
+    matrix: str = "bt601",
+    full_range: bool = False,
+    *,
+    like: str | None = None,
+    layout: Layout = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """RGB, u8[..., rows, columns, 3], of YUV frames with chroma at half of the rows and columns.
+
+    A sample of chroma counts for the four pixels it lies on. Each colour is rounded once, halves up, and clamped; its
+    factors are ``like`` or those of the matrix, to 2^-21, so that colours are the nearest ones but next to a half.
+
+    Args:
+        frame: u8[..., 3/2 rows, columns], a Tensor or what ``rs.asarray`` takes: luma, and the chroma below, as OpenCV
+            and decoders have it. Or its parts, which are brought together first: (luma, chroma) with chroma
+            [rows / 2, columns / 2, 2] or [rows / 2, columns], and (luma, first, second) of a planar format.
+        format: "nv12" and "nv21", rows of U and V in turn, of V and U; "i420" and "yv12", a plane of U and one of V,
+            of V and of U.
+        matrix: "bt601" or "bt709".
+        full_range: luma is 0 to 255, as in JPEG, and not 16 to 235.
+        like: "opencv": factors of three decimals, as ``cv2.cvtColor`` has them, bit for bit.
+        layout: of the result, as in ``reorder``: "HWC->CHW" gives planes.
+        out: where to write instead, as in ``reorder``.
+
+    Raises:
+        DescriptorError: an unknown name, a frame of another type or of sizes that are none of a frame, parts that do
+            not fit, or ``out`` does not fit.
+        UnsupportedError: a frame is larger than a binding.
+
+    Source: ITU-R BT.601-7 and BT.709-6; OpenCV, cvtColor.
+    """
+    form, colors = checked(format, matrix, full_range, like)
+    whole = _joined(frame, form, format, out) if isinstance(frame, tuple | list) else frame
+    return perform(yuv_plan, whole, out, form=form, colors=colors, layout=layout)
+
+
+def yuv_plan(
+    src: TensorDesc, out: Given | None, limits: Limits, *, form: Format, colors: Colors, layout: Layout
+) -> Plan:
+    """The plan of ``yuv_to_rgb``: frames are copied first where they cannot be read as they lie, and RGB last."""
+    made = TensorDesc(DTYPES["u8"], sizes_of_rgb(src))
+    dst, site = destination(made, layout, src, out)
+    steps = Steps(limits)
+    if not made.numel:
+        steps.copy(Site(SOURCE, made), site, dst)
+        return Plan(src, dst, steps)
+    source = Site(SOURCE, src)
+    if not reads_frames(src, form):
+        source = steps.new(TensorDesc(src.dtype, src.sizes))
+        steps.copy(Site(SOURCE, src), source)
+    if writes_frames(site.desc):
+        steps.add(source, site, lambda: tuple(yuv_kernels(source.desc, site.desc, form, colors, limits)))
+        return Plan(src, dst, steps)
+    *frames, rows, columns, _ = made.sizes
+    between = steps.new(TensorDesc(src.dtype, (*frames, rows, _FOUR * -(-columns // _FOUR), _COLORS)))
+    steps.add(source, between, lambda: tuple(yuv_kernels(source.desc, between.desc, form, colors, limits)))
+    steps.copy(between._replace(desc=index(between.desc, (..., slice(columns), slice(None)))), site, dst)
+    return Plan(src, dst, steps)
+
+
+def sizes_of_rgb(src: TensorDesc) -> tuple[int, ...]:
+    """[..., rows, columns, 3] of frames [..., 3/2 rows, columns].
+
+    Raises:
+        DescriptorError: they are no frames.
+    """
+    if src.dtype != "u8":
+        raise DescriptorError(f"a frame must be u8, not {src.dtype}: {src}")
+    if src.rank < 2 or src.rank == 8 or src.sizes[-2] % 3 or src.sizes[-1] % 2:
+        raise DescriptorError(
+            f"a frame must have sizes [..., 3/2 rows, columns] with even rows and columns, and at most 7 axes: {src}"
+        )
+    *frames, height, columns = src.sizes
+    return (*frames, height // 3 * 2, columns, _COLORS)
+
+
+def _joined(parts: Sequence[Any], form: Format, name: str, out: Tensor | None) -> Tensor:
+    """One frame of its parts, on the device of ``out`` or of the parts."""
+    device = out.device if out is not None else next((each.device for each in parts if isinstance(each, Tensor)), None)
+    tensors = [asarray(part, device=device) for part in parts]
+    sizes = [tensor.sizes for tensor in tensors]
+    rows, columns = sizes[0] if sizes and len(sizes[0]) == 2 else (1, 1)
+    half = (rows // 2, columns // 2)
+    fitting: list[list[tuple[int, ...]]] = [[half, half]] if form.planar else [[(*half, 2)], [(rows // 2, columns)]]
+    if sizes[1:] not in fitting or rows % 2 or columns % 2 or any(tensor.dtype != "u8" for tensor in tensors):
+        chroma = ", ".join(str(list(each)) for each in fitting[0])
+        raise DescriptorError(
+            f"the parts of a frame of format {name!r} must be u8, luma [rows, columns], both even, and chroma {chroma} "
+            f"beside such luma, not {', '.join(str(tensor.desc) for tensor in tensors)}"
+        )
+    frame = empty(TensorDesc(DTYPES["u8"], (rows // 2 * 3, columns)), tensors[0].device)
+    flat = frame.reshape(-1)
+    begin = 0
+    for tensor in tensors:
+        count = tensor.desc.numel
+        reorder(tensor, out=flat[begin : begin + count].reshape(tensor.sizes))
+        begin += count
+    return frame

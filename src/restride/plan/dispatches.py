@@ -1,0 +1,187 @@
+"""Boxes: a problem cut into parts that one dispatch can bind and count.
+
+A storage buffer binding covers at most ``max_buffer_range`` bytes (128 MiB on llvmpipe). A box is a range of indices on
+every axis; its window is the span of bytes it touches on one side. Boxes are halved along the axis that spans most of
+the window that is too wide, until each fits: a 256 MiB transpose ends as four quarters, not as two halves, since half
+of its rows still span all of its columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from restride.errors import UnsupportedError
+from restride.kernel import Binding, Limits
+from restride.plan.problem import Axis, Problem, in_order, moved, word
+
+MAX_COUNT = (1 << 31) - 1
+"""Elements of one dispatch: the shaders divide exactly below 2^31."""
+
+MAX_TABLE_BYTES = 1 << 20
+"""Tables of one dispatch, so that an operation's own memory stays below 2 MiB."""
+
+WINDOW_ALIGNMENT = 16
+"""A window starts at a multiple of the widest element."""
+
+AxisToCut = Callable[[Problem, Limits], int | None]
+"""Position of the axis at which a problem is to be cut; None: it fits."""
+
+_CUT = 64
+"""Halves are rounded to multiples of this, which keeps wide elements and blocks of 16 bytes whole."""
+
+
+class Span(NamedTuple):
+    """Element offsets of one side of a problem, from ``lowest`` to ``highest``, both touched."""
+
+    lowest: int
+    highest: int
+
+    def window(self, itemsize: int, limits: Limits, writes: bool = False) -> Binding:
+        """The binding that covers the span."""
+        alignment = max(limits.offset_alignment, WINDOW_ALIGNMENT)
+        start = self.lowest * itemsize // alignment * alignment if limits.offset_alignment else 0
+        end = -(-(self.highest + 1) * itemsize // 4) * 4
+        return Binding(start, end - start, writes)
+
+
+class Bound(NamedTuple):
+    """A problem's windows of memories 0 and 1, and the offset of its index 0 in each, in elements, as kernels count."""
+
+    windows: tuple[Binding, Binding]
+    src_base: int
+    dst_base: int
+
+
+def bind(problem: Problem, limits: Limits) -> Bound:
+    """The windows of a problem that fits one dispatch."""
+    src = src_span(problem).window(problem.src_itemsize, limits)
+    dst = dst_span(problem).window(problem.itemsize, limits, writes=True)
+    return Bound(
+        (src, dst),
+        word(problem.src_offset - src.offset // problem.src_itemsize),
+        problem.dst_offset - dst.offset // problem.itemsize,
+    )
+
+
+def src_span(problem: Problem) -> Span:
+    """The source elements that the problem reads."""
+    lowest = highest = problem.src_offset
+    for axis in problem.axes:
+        near, far = axis.reads()
+        if axis.src < 0:
+            near, far = far, near
+        lowest += near * axis.src
+        highest += far * axis.src
+    return Span(lowest, highest)
+
+
+def dst_span(problem: Problem) -> Span:
+    """The destination elements that the problem writes; destination strides are positive."""
+    return Span(problem.dst_offset, problem.dst_offset + sum(_dst_reach(axis) for axis in problem.axes))
+
+
+def _src_reach(axis: Axis) -> int:
+    near, far = axis.reads()
+    return (far - near) * abs(axis.src)
+
+
+def _dst_reach(axis: Axis) -> int:
+    return (axis.size - 1) * axis.dst
+
+
+def _table_bytes(axis: Axis) -> int:
+    return axis.table.nbytes if axis.table is not None else 0
+
+
+def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
+    """The limits that every kernel has; the axis that does most to exceed one is cut.
+
+    Raises:
+        UnsupportedError: a window is too wide, and the runtime binds whole buffers only.
+    """
+    dst = dst_span(problem)
+    sides = ((src_span(problem), problem.src_itemsize, _src_reach), (dst, problem.itemsize, _dst_reach))
+    for span, itemsize, reach in sides:
+        nbytes = span.window(itemsize, limits).nbytes
+        if nbytes > limits.max_buffer_range:
+            require_windows(nbytes, limits)
+            return longest(problem, reach)
+    if dst.highest - dst.lowest > MAX_COUNT:
+        return longest(problem, _dst_reach)
+    if problem.count > MAX_COUNT:
+        return longest(problem, lambda axis: axis.size)
+    if sum(_table_bytes(axis) for axis in problem.axes) > MAX_TABLE_BYTES:
+        return longest(problem, _table_bytes)
+    return None
+
+
+def require_windows(nbytes: int, limits: Limits) -> None:
+    """Refuse what only windows of a buffer could bind, where a runtime binds whole buffers.
+
+    Raises:
+        UnsupportedError: it does.
+    """
+    if not limits.offset_alignment:
+        raise UnsupportedError(
+            f"a buffer of {nbytes} bytes exceeds the {limits.max_buffer_range} bytes that a binding may cover, "
+            f"and this runtime cannot bind part of a buffer; the 'vulkan' runtime splits such problems"
+        )
+
+
+def longest(problem: Problem, measure: Callable[[Axis], int]) -> int:
+    """Position of the axis with most of ``measure``, of those that can be cut, if any can."""
+    return max(range(len(problem.axes)), key=lambda k: (problem.axes[k].size > 1, measure(problem.axes[k])))
+
+
+def _half(size: int) -> int:
+    half = size // 2
+    return half // _CUT * _CUT if half > _CUT else half
+
+
+def part_of(problem: Problem, position: int, start: int, size: int) -> Problem:
+    """The problem with ``size`` steps of one axis, from step ``start`` on."""
+    axis = problem.axes[position]
+    if axis.table is None:
+        src_offset = problem.src_offset + start * axis.src
+        part = replace(axis, size=size)
+    else:
+        src_offset = problem.src_offset
+        part = replace(axis, size=size, table=axis.table.part(start, size))
+    axes = list(problem.axes)
+    axes[position : position + 1] = [] if part.size == 1 and part.is_plain else [part]
+    dst_offset = problem.dst_offset + start * axis.dst
+    pair_offsets = moved(problem.pair_offsets, axis, start)
+    return Problem(in_order(axes), src_offset, dst_offset, problem.itemsize, problem.src_itemsize, pair_offsets)
+
+
+def boxes(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _limits: None) -> Iterator[Problem]:
+    """The problem, or parts of it that each fit one dispatch.
+
+    also: a kernel's own limit, judged after those that every kernel has.
+
+    Raises:
+        UnsupportedError: a buffer exceeds ``max_buffer_range``, and the runtime binds whole buffers only, or one output
+            element already reads further than that.
+    """
+    position = _axis_to_cut(problem, limits)
+    if position is None:
+        position = also(problem, limits)
+    if position is None:
+        yield problem
+        return
+    size = problem.axes[position].size
+    if size == 1:
+        raise UnsupportedError(
+            f"one output element reads further than the {limits.max_buffer_range} bytes of a binding"
+        )
+    for start, part in ((0, _half(size)), (_half(size), size - _half(size))):
+        yield from boxes(part_of(problem, position, start, part), limits, also)
+
+
+def rows_of_groups(groups: int, limits: Limits) -> tuple[int, int, int]:
+    """``groups`` work groups folded into x and y: 100,000 are (65535, 2, 1), and the kernel skips the surplus."""
+    columns = min(max(groups, 1), limits.max_group_count[0])
+    return columns, math.ceil(max(groups, 1) / columns), 1

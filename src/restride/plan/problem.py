@@ -1,0 +1,255 @@
+"""How a plan hands a problem's axes to a shader: as words of a storage buffer.
+
+The order of rows and constants is that of shaders/include/axes.glsl; tests hold the two together.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from restride.plan.tables import ROW_WORDS, Table
+
+# Problem: a strided walk over source and destination at once, brought to its simplest equal form.
+#
+# The axes are kept innermost first, as the shaders number them. Simplest means: no axis of size 1, destination strides
+# positive and ascending, neighbours that move together merged, and the widest element that still fits.
+#
+# Worked example, a crop of 8 columns out of a u8 image into packed rows, sizes (4, 8), source strides (32, 1),
+# destination strides (8, 1): nothing merges, since the source skips 24 bytes a row. Widening by 2, 2, 2 gives 8-byte
+# elements: one axis of size 4 with strides (4, 1), eight times fewer elements to move.
+
+MAX_AXES = 12
+"""Axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """``size`` steps; each moves the source by ``src`` and the destination by ``dst`` elements.
+
+    With a ``table`` the source index comes from the table instead of the step number; ``slot`` then counts the
+    resampled axes from the last logical one. ``pairs``: how far a step moves among the pairs of scale and zero point of
+    the source and of the destination.
+    """
+
+    size: int
+    src: int
+    dst: int
+    table: Table | None = None
+    slot: int = 0
+    pairs: tuple[int, int] = (0, 0)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Everything that a step moves, the destination last."""
+        return (self.src, *self.pairs, self.dst)
+
+    @property
+    def is_plain(self) -> bool:
+        """True when the source is walked by stride alone."""
+        return self.table is None
+
+    def reads(self) -> tuple[int, int]:
+        """The lowest and the highest source index."""
+        return (0, self.size - 1) if self.table is None else self.table.reads
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Axes, innermost first, and the element offsets at which both sides, and both lists of pairs, begin.
+
+    ``itemsize`` is the width of the destination's elements, ``src_itemsize`` that of the source's; 0: the same.
+    """
+
+    axes: tuple[Axis, ...]
+    src_offset: int
+    dst_offset: int
+    itemsize: int
+    src_itemsize: int = 0
+    pair_offsets: tuple[int, int] = (0, 0)
+
+    def __post_init__(self) -> None:
+        """Spell out the width of the source's elements."""
+        if not self.src_itemsize:
+            object.__setattr__(self, "src_itemsize", self.itemsize)
+
+    @property
+    def count(self) -> int:
+        """Destination elements."""
+        count = 1
+        for axis in self.axes:
+            count *= axis.size
+        return count
+
+
+def simplify(
+    axes: Sequence[Axis],
+    src_offset: int,
+    dst_offset: int,
+    itemsize: int,
+    src_itemsize: int = 0,
+    pair_offsets: tuple[int, int] = (0, 0),
+) -> Problem:
+    """The simplest problem that touches the same elements in the same pairs.
+
+    The destination must be injective: a zero destination stride on an axis of more than one step has no meaning here.
+    """
+    kept = [axis for axis in axes if axis.size > 1 or not axis.is_plain]
+    for position, axis in enumerate(kept):
+        if axis.dst < 0:
+            # Walk both sides from the other end: dst[9 - i] = src[i] is dst[i] = src[9 - i].
+            dst_offset += (axis.size - 1) * axis.dst
+            pair_offsets = moved(pair_offsets, axis, axis.size - 1)
+            back = (-axis.pairs[0], -axis.pairs[1])
+            if axis.table is None:
+                src_offset += (axis.size - 1) * axis.src
+                kept[position] = replace(axis, src=-axis.src, dst=-axis.dst, pairs=back)
+            else:
+                kept[position] = replace(axis, table=axis.table.reversed(), dst=-axis.dst, pairs=back)
+    return Problem(_merge(in_order(kept)), src_offset, dst_offset, itemsize, src_itemsize, pair_offsets)
+
+
+def moved(pair_offsets: tuple[int, int], axis: Axis, steps: int) -> tuple[int, int]:
+    """Where the pairs are after so many steps along an axis."""
+    return pair_offsets[0] + steps * axis.pairs[0], pair_offsets[1] + steps * axis.pairs[1]
+
+
+def in_order(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The axes by destination stride; single steps, which only a table keeps alive, outermost.
+
+    A single step never moves the destination, so it may have any destination stride there: one past the reach of the
+    rest keeps the order nested, and makes the division by it, like that by its size, come out as 0.
+    """
+    walked = sorted((axis for axis in axes if axis.size > 1), key=lambda axis: axis.dst)
+    beyond = sum((axis.size - 1) * axis.dst for axis in walked) + 1
+    return (*walked, *(replace(axis, dst=beyond) for axis in axes if axis.size == 1))
+
+
+def _merge(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+    # Sizes (3, 4) with strides (4, 1) on both sides are one axis of 12: 4 == 1 * 4 on both.
+    merged: list[Axis] = []
+    for axis in axes:
+        inner = merged[-1] if merged else None
+        if (
+            inner is not None
+            and inner.is_plain
+            and axis.is_plain
+            and axis.strides == tuple(stride * inner.size for stride in inner.strides)
+        ):
+            merged[-1] = replace(inner, size=inner.size * axis.size)
+        else:
+            merged.append(axis)
+    return tuple(merged)
+
+
+def widen(problem: Problem, widest: int) -> Problem:
+    """The same bytes moved as elements two, four, ... times as wide, up to ``widest`` bytes, as alignment allows."""
+    while problem.itemsize < widest and _pairs_up(problem):
+        inner = replace(problem.axes[0], size=problem.axes[0].size // 2)
+        outer = tuple(replace(axis, src=axis.src // 2, dst=axis.dst // 2) for axis in problem.axes[1:])
+        problem = Problem(
+            ((inner,) if inner.size > 1 else ()) + outer,
+            problem.src_offset // 2,
+            problem.dst_offset // 2,
+            problem.itemsize * 2,
+        )
+    return problem
+
+
+def _pairs_up(problem: Problem) -> bool:
+    if not problem.axes:
+        return False
+    inner, *outer = problem.axes
+    return (
+        inner.src == 1
+        and inner.dst == 1
+        and inner.size % 2 == 0
+        and problem.src_offset % 2 == 0
+        and problem.dst_offset % 2 == 0
+        and all(axis.src % 2 == 0 and axis.dst % 2 == 0 for axis in outer)
+    )
+
+
+def in_words(problem: Problem) -> Problem:
+    """A problem of 8-byte elements as one of 4-byte words: an inner axis of two words."""
+    pair = Axis(2, 1, 1)
+    axes = tuple(replace(axis, src=axis.src * 2, dst=axis.dst * 2) for axis in problem.axes)
+    return Problem((pair, *axes), problem.src_offset * 2, problem.dst_offset * 2, 4)
+
+
+# How a plan hands a problem's axes to a shader: as words of a storage buffer.
+
+HEADER_ROWS = 2
+AXIS_ROWS = 3
+KERNEL_CONSTANTS = 15
+"""Specialization constants 0 to 14 belong to the kernel; the number of axes follows."""
+
+
+class Push(NamedTuple):
+    """Push constants of every kernel but the transpose, in the order of shaders/include/dispatch.glsl."""
+
+    src_base: int
+    dst_base: int
+    pieces: int
+    first: int = 0
+    lane_stride: int = 0
+
+
+def word(value: int) -> int:
+    """``value`` as a 32-bit word, two's complement: -1 is 4294967295."""
+    return value & 0xFFFFFFFF
+
+
+def multiply_shift(divisor: int) -> tuple[int, int]:
+    """Multiplier m and shift s with ``n // divisor == (n * m >> 32) >> s`` for every n below 2^31; divisor >= 2.
+
+    With l = ceil(log2(divisor)), m = ceil(2^(31 + l) / divisor) exceeds the true quotient by less than 2^l / 2^(31 + l)
+    relative, too little to reach the next integer while n < 2^31 (Granlund and Montgomery, 1994).
+    divisor 5: l = 3, m = ceil(2^34 / 5) = 3435973837, s = 2.
+    """
+    bits = (divisor - 1).bit_length()
+    return -(-(1 << (31 + bits)) // divisor), bits - 1
+
+
+def constants_for(axes: Sequence[Axis], kernel: Sequence[int]) -> tuple[int, ...]:
+    """The kernel's own constants and the number of axes, so that loops over these are unrolled."""
+    if len(axes) > MAX_AXES:
+        raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
+    return (*kernel, *[0] * (KERNEL_CONSTANTS - len(kernel)), len(axes))
+
+
+def divisions(divisor: int) -> tuple[int, int]:
+    """The multiplier and shift of a divisor of 1 or more; what is divided by 1 is below it, and becomes 0."""
+    return multiply_shift(divisor) if divisor > 1 else (0, 0)
+
+
+def slot_word(axis: Axis) -> int:
+    """The slot of an axis, and four times the taps of its rows, if these have weights."""
+    return axis.slot if axis.table is None or axis.table.is_index else axis.slot + 4 * axis.table.taps
+
+
+def axis_rows(axis: Axis, table: int) -> list[int]:
+    """An axis as rows of the storage buffer: its walk, the multipliers for its two divisions, its slot and pairs."""
+    walk = [axis.size, word(axis.src), word(axis.dst), table]
+    return [*walk, *divisions(axis.size), *divisions(axis.dst), slot_word(axis), *map(word, axis.pairs), 0]
+
+
+def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes:
+    """The storage buffer of a problem: header, axes, tables.
+
+    divisors: at most two numbers by which the kernel divides; their multipliers are the second row of the header.
+    """
+    row = HEADER_ROWS + AXIS_ROWS * len(axes)
+    multipliers = [number for divisor in divisors for number in divisions(divisor)]
+    head = [len(axes), *[0] * (ROW_WORDS - 1), *multipliers, *[0] * (ROW_WORDS - len(multipliers))]
+    parts: list[bytes] = []
+    for axis in axes:
+        head += axis_rows(axis, 0 if axis.table is None else row)
+        if axis.table is not None:
+            words = axis.table.words(axis.src)
+            padding = -words.size % ROW_WORDS
+            parts += [words.tobytes(), bytes(4 * padding)]
+            row += (words.size + padding) // ROW_WORDS
+    return b"".join([struct.pack(f"{len(head)}I", *head), *parts])

@@ -1,0 +1,126 @@
+"""Steps: an operation as kernels from buffer to buffer, of which only descriptors are known. Pure: no device needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import NamedTuple
+
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic
+from restride.kernel import KernelSpec, Limits, Run
+from restride.layout import TensorDesc
+from restride.plan import convert_kernels, copy_kernels, padding_kernels, run_copied
+
+SOURCE = 0
+RESULT = 1
+"""The first buffers of an operation; those between its steps follow."""
+
+_MOST_KEPT_BYTES = 1 << 16
+"""Parameters of a step that it keeps: the tables of a 1080p image are 48 KB."""
+
+
+class Site(NamedTuple):
+    """Elements in one of the buffers of an operation."""
+
+    buffer: int
+    desc: TensorDesc
+
+
+class Step:
+    """What one submission does: its kernels read the buffer of ``src`` and write that of ``dst``.
+
+    run: bytes to copy; then there are no kernels.
+    kept: its kernels, once ``kernels`` made them, if their parameters have ``most`` bytes at most.
+    """
+
+    __slots__ = ("_make", "_most", "dst", "kept", "run", "src")
+
+    def __init__(
+        self,
+        src: Site,
+        dst: Site,
+        make: Callable[[], Iterable[KernelSpec]] = tuple,
+        run: Run | None = None,
+        most: int = _MOST_KEPT_BYTES,
+    ) -> None:
+        self.src = src
+        self.dst = dst
+        self.run = run
+        self._make = make
+        self._most = most
+        self.kept: tuple[KernelSpec, ...] | None = None
+
+    def kernels(self) -> Iterable[KernelSpec]:
+        """The kernels, kept from the first time on where they are small, else made again."""
+        make = self._make  # first: another thread may set both
+        if self.kept is not None:
+            return self.kept
+        made = make()
+        if isinstance(made, tuple) and sum(len(kernel.parameters) for kernel in made) <= self._most:
+            self.kept, self._make = made, tuple
+        return made
+
+
+class Between(NamedTuple):
+    """A buffer that an operation takes for itself, and what is uploaded into it first."""
+
+    desc: TensorDesc
+    contents: bytes | None
+
+
+class Steps:
+    """The steps of an operation on devices of these limits, in order, and buffers 2, 3, ... that they take.
+
+    most_kept: bytes of parameters up to which a step keeps its kernels.
+    """
+
+    def __init__(self, limits: Limits, most_kept: int = _MOST_KEPT_BYTES) -> None:
+        self.limits = limits
+        self._most_kept = most_kept
+        self.steps: list[Step] = []
+        self.between: list[Between] = []
+
+    def new(self, desc: TensorDesc, contents: bytes | None = None) -> Site:
+        """A buffer between steps."""
+        self.between.append(Between(desc, contents))
+        return Site(RESULT + len(self.between), desc)
+
+    def add(self, src: Site, dst: Site, make: Callable[[], Iterable[KernelSpec]]) -> None:
+        """One more step."""
+        self.steps.append(Step(src, dst, make, most=self._most_kept))
+
+    def copy(
+        self, src: Site, dst: Site, whole: TensorDesc | None = None, arithmetic: Arithmetic = NO_ARITHMETIC
+    ) -> None:
+        """Bring every element of ``src`` to the same index of ``dst``, whose fitness was proven before.
+
+        whole: the layout of the buffer of ``dst``, whose padding is to be written; None: that of ``dst`` itself. It
+            stays where a sum reads the old elements, or ``dst`` is ``src``: padding is written before elements, and
+            over them.
+        arithmetic: what is done to them, with scales in the axes of ``src`` and ``dst``.
+        """
+        padded = dst.desc if whole is None else whole
+        in_place = dst == src and dst.desc.numel > 0
+        is_copy = arithmetic.is_conversion and src.desc.dtype == dst.desc.dtype
+        if (not src.desc.numel and not padded.is_whole) or (in_place and is_copy):
+            return
+        keeps_padding = in_place or arithmetic.sum_scale is not None
+        run = run_copied(src.desc, dst.desc) if is_copy and src.buffer != dst.buffer else None
+        if run is not None and self.limits.copies_runs:
+            if padded.is_whole and padded.is_padded:
+                self.add(src, dst, lambda: padding_kernels(padded, self.limits))
+            self.steps.append(Step(src, dst, run=run))
+            return
+
+        def make() -> Iterable[KernelSpec]:
+            padding = () if keeps_padding else padding_kernels(padded, self.limits)
+            if is_copy:
+                return together(padding, copy_kernels(src.desc, dst.desc, self.limits))
+            return together(padding, convert_kernels(src.desc, dst.desc, arithmetic, self.limits))
+
+        self.add(src, dst, make)
+
+
+def together(*parts: Iterable[KernelSpec]) -> Iterable[KernelSpec]:
+    """All kernels of the parts: a tuple if all of them are there already, else one by one."""
+    return tuple(chain(*parts)) if all(isinstance(part, tuple) for part in parts) else chain(*parts)

@@ -1,0 +1,303 @@
+"""Regions: a copy between any two layouts, as strided walks where cutting its axes at their tiles makes it strided.
+
+A tile is pad, reshape, transpose. Where the digits of both sides nest, an axis cut into them is several plain axes, and
+the fast strided kernels do the rest. Row-major f32[13,256] to T(8,128): rows 0 to 7 are one walk over (8 rows, 2 tiles,
+128 columns), rows 8 to 12, which fill no tile, are another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from operator import mul
+from types import MappingProxyType
+
+from restride.layout import TensorDesc
+from restride.layout.blocking import Blocking
+from restride.layout.digits import Index, Linear, digit
+from restride.plan.problem import MAX_AXES, Axis, Problem, simplify
+
+# Places: where the indices of a copy lie on one side of it, and where an axis must be cut for that to be strided.
+
+
+@dataclass(frozen=True)
+class Place:
+    """Index i lies at the coordinates ``starts + sum of i_k * steps[k]``, and those where ``blocking`` puts them.
+
+    Without a blocking there is one coordinate, the element of the buffer. Several axes may move along one coordinate.
+    """
+
+    starts: tuple[int, ...]
+    steps: tuple[tuple[int, ...], ...]
+    blocking: Blocking | None
+
+    @classmethod
+    def of(cls, desc: TensorDesc) -> Place:
+        """Where the elements of a descriptor lie."""
+        return cls(*desc.walk, None if desc.strides is not None else desc.blocking)
+
+    @classmethod
+    def of_coordinates(cls, blocking: Blocking) -> Place:
+        """Where the coordinates of a blocked buffer lie, padding included; one axis a coordinate."""
+        axes = range(len(blocking.bounds))
+        return cls((0,) * len(axes), tuple(tuple(int(axis == other) for other in axes) for axis in axes), blocking)
+
+    @classmethod
+    def nowhere(cls, rank: int) -> Place:
+        """The source of a fill: it is not read."""
+        return cls((0,), ((0,),) * rank, None)
+
+    @property
+    def strides(self) -> tuple[int, ...] | None:
+        """Elements that a step along each axis moves; None where blocks or tiles lie between."""
+        return tuple(step[0] for step in self.steps) if self.blocking is None else None
+
+    def address(self, index: Sequence[Linear]) -> Linear:
+        """The element offset of an index, whose numbers may be expressions in other axes."""
+        coordinates = []
+        for coordinate, start in enumerate(self.starts):
+            value = Linear(start)
+            for number, step in zip(index, self.steps, strict=True):
+                if step[coordinate]:
+                    value = value.plus(number.times(step[coordinate]))
+            coordinates.append(value)
+        return coordinates[0] if self.blocking is None else self.blocking.address(coordinates)
+
+    def cuts(self, axis: int) -> Cuts | None:
+        """The weights of the digits that an axis has here; None where its steps do not fall in with them.
+
+        Along a coordinate with digits of weight 1, 2 and 8 a step of 2 has digits of weight 1 and 4: 8 / 2.
+        """
+        if self.blocking is None:
+            return Cuts((1,), 0)
+        moved = [coordinate for coordinate, step in enumerate(self.steps[axis]) if step]
+        if not moved:
+            return Cuts((1,), 0)
+        if self.blocking.weights is None:
+            return None
+        (coordinate,) = moved
+        step = self.steps[axis][coordinate]
+        weights = {1}
+        for weight in self.blocking.weights[coordinate]:
+            if weight % abs(step) == 0:
+                weights.add(weight // abs(step))
+            elif step % weight:
+                return None
+        ascending = tuple(sorted(weights))
+        if any(outer % inner for inner, outer in pairwise(ascending)):
+            return None
+        first = self.starts[coordinate] // abs(step)
+        return Cuts(ascending, (first if step > 0 else -1 - first) % ascending[-1])
+
+
+@dataclass(frozen=True)
+class SharedPlace:
+    """Where an index finds what it shares with others: at the sum of ``i_k div groups[k] * strides[k]``.
+
+    Scales of f32[8,64], one for 32 columns of a row, lie at ``2 * i_0 + i_1 div 32``: strides (2, 1), groups (1, 32).
+    """
+
+    strides: tuple[int, ...]
+    groups: tuple[int, ...]
+
+    def address(self, index: Sequence[Linear]) -> Linear:
+        """The place of an index, whose numbers may be expressions in other axes."""
+        value = Linear(0)
+        for number, stride, group in zip(index, self.strides, self.groups, strict=True):
+            if stride:
+                value = value.plus(digit(number, 0, group).times(stride))
+        return value
+
+    def cuts(self, axis: int) -> Cuts:
+        """The weights of the digits that an axis has here: 1, and the size of a group."""
+        return Cuts((1, self.groups[axis]) if self.strides[axis] and self.groups[axis] > 1 else (1,), 0)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Weights of the digits of an axis, ascending from 1, each a multiple of the one before, and where they begin.
+
+    Index i has the digits of ``i + phase``: a slice [3:] of an axis in tiles of 8 has weights 1, 8 and phase 3.
+    """
+
+    weights: tuple[int, ...]
+    phase: int
+
+    def joined(self, other: Cuts) -> Cuts | None:
+        """The cuts of both; None where they do not nest."""
+        coarse, fine = (self, other) if self.weights[-1] >= other.weights[-1] else (other, self)
+        ascending = tuple(sorted({*self.weights, *other.weights}))
+        if any(outer % inner for inner, outer in pairwise(ascending)):
+            return None
+        return Cuts(ascending, coarse.phase) if coarse.phase % fine.weights[-1] == fine.phase else None
+
+    def runs(self, size: int) -> list[Run]:
+        """Indices 0 to ``size - 1`` in stretches of whole digits: 13 under weights 1, 2, 8 are 8, then 4, then 1."""
+        return [Run(run.start - self.phase, run.digits) for run in _runs(self.phase, self.phase + size, self.weights)]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A stretch of an axis: it begins at ``start`` and has these digits, (count, weight), the fastest first."""
+
+    start: int
+    digits: tuple[tuple[int, int], ...]
+
+
+def _runs(low: int, high: int, weights: tuple[int, ...]) -> list[Run]:
+    """[low, high) in stretches that begin and end on the coarsest digits they can."""
+    if low >= high:
+        return []
+    if len(weights) == 1:
+        return [Run(low, ((high - low, 1),))]
+    finer, weight = weights[:-1], weights[-1]
+    first, last = -(-low // weight) * weight, high // weight * weight
+    if first > last:
+        return _runs(low, high, finer)
+    full = tuple((outer // inner, inner) for inner, outer in pairwise(weights))
+    middle = [Run(first, (*full, ((last - first) // weight, weight)))] if first < last else []
+    return [*_runs(low, first, finer), *middle, *_runs(last, high, finer)]
+
+
+# Regions: a copy between any two layouts, as strided walks where cutting its axes at their tiles makes it strided.
+
+MOST_WALKS = 16
+"""Strided walks that one copy may become; what would need more goes to the general kernel."""
+
+MOST_STEPS = MAX_AXES - 1
+"""Axes of a walk before it is simplified; 64-bit elements moved by words take one more."""
+
+
+Pairs = tuple[SharedPlace | None, SharedPlace | None]
+"""Where an index finds the scale and zero point of the source, and of the destination; None: all have the same."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Indices ``starts[k] + 0 .. sizes[k] - 1`` along each axis, and where they lie on both sides."""
+
+    starts: tuple[int, ...]
+    sizes: tuple[int, ...]
+    src: Place
+    dst: Place
+    pairs: Pairs = (None, None)
+
+    @property
+    def count(self) -> int:
+        """Indices in it."""
+        return math.prod(self.sizes)
+
+    @classmethod
+    def of(cls, src: TensorDesc, dst: TensorDesc, pairs: Pairs = (None, None)) -> Region:
+        """All elements of two descriptors of equal sizes."""
+        return cls((0,) * src.rank, src.sizes, Place.of(src), Place.of(dst), pairs)
+
+    @property
+    def places(self) -> tuple[Place | SharedPlace, ...]:
+        """Every place that an index has."""
+        return (self.src, self.dst, *(place for place in self.pairs if place is not None))
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A strided copy: its axes, the region's axis that each is cut from, and where both sides and their pairs begin."""
+
+    axes: tuple[Axis, ...]
+    cut_from: tuple[int, ...]
+    src_offset: int
+    dst_offset: int
+    pair_offsets: tuple[int, int] = (0, 0)
+
+    def problem(self, itemsize: int, src_itemsize: int = 0) -> Problem:
+        """The walk over elements of so many bytes, those of the source too where they differ, in its simplest form."""
+        return simplify(self.axes, self.src_offset, self.dst_offset, itemsize, src_itemsize, self.pair_offsets)
+
+
+def walks(region: Region, resampled: Mapping[int, int] = MappingProxyType({})) -> tuple[Walk, ...] | None:
+    """Strided walks that together cover the region; None where none do, or too many, or too long ones.
+
+    resampled: axes that must stay whole, with their size in the source; the region has that in the destination.
+    """
+    strided = _strided(region, resampled)
+    if strided is not None:
+        return (strided,) if region.count else ()
+    runs: list[list[Run]] = []
+    for axis, size in enumerate(region.sizes):
+        cuts = _cuts(region, axis)
+        if cuts is None or (axis in resampled and len(cuts.weights) > 1):
+            return None
+        runs.append(cuts.runs(size))
+    if math.prod(map(len, runs)) > MOST_WALKS:
+        return None
+    found = [_walk(region, chosen, resampled) for chosen in product(*runs)]
+    certain = tuple(walk for walk in found if walk is not None)
+    return certain if len(certain) == len(found) else None
+
+
+def _strided(region: Region, resampled: Mapping[int, int]) -> Walk | None:
+    """The one walk of strides on both sides, where nothing is cut: also no neighbours share a scale."""
+    if any(place.strides is None for place in (region.src, region.dst)):
+        return None
+    if any(place is not None and max(place.groups, default=1) > 1 for place in region.pairs):
+        return None
+    still = (0,) * len(region.sizes)
+    sides = [still if place is None else place.strides or still for place in (region.src, *region.pairs, region.dst)]
+    begins = [sum(map(mul, strides, region.starts)) for strides in sides]
+    axes = []
+    for axis, (size, src, of_src, of_dst, dst) in enumerate(zip(region.sizes, *sides, strict=True)):
+        moves = size > 1
+        src_moves = resampled.get(axis, size) > 1
+        axes.append(Axis(size, src * src_moves, dst * moves, pairs=(of_src * moves, of_dst * moves)))
+    src_offset, dst_offset = region.src.starts[0] + begins[0], region.dst.starts[0] + begins[3]
+    return Walk(tuple(axes), tuple(range(len(axes))), src_offset, dst_offset, (begins[1], begins[2]))
+
+
+def complement(outer: Sequence[int], inner: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Boxes, (starts, sizes), that are the box ``outer`` without the box ``inner`` in its corner.
+
+    (4, 6) without (3, 5): row 3, all 6 columns; then rows 0 to 2 of column 5.
+    """
+    for axis, (whole, part) in enumerate(zip(outer, inner, strict=True)):
+        starts = tuple(part if other == axis else 0 for other in range(len(outer)))
+        sizes = (*inner[:axis], whole - part, *outer[axis + 1 :])
+        if math.prod(sizes):
+            yield starts, sizes
+
+
+def _cuts(region: Region, axis: int) -> Cuts | None:
+    """The cuts of an axis on both sides, in terms of indices from the region's start on."""
+    if region.sizes[axis] == 1:
+        return Cuts((1,), 0)
+    joined: Cuts | None = Cuts((1,), 0)
+    for place in region.places:
+        cuts = place.cuts(axis)
+        joined = joined.joined(cuts) if joined is not None and cuts is not None else None
+    return joined and Cuts(joined.weights, (joined.phase + region.starts[axis]) % joined.weights[-1])
+
+
+def _walk(region: Region, runs: Sequence[Run], resampled: Mapping[int, int]) -> Walk | None:
+    src_index: list[Linear] = []
+    dst_index: list[Linear] = []
+    sizes: list[tuple[int, int]] = []  # region axis and size of each axis of the walk
+    for axis, (start, run) in enumerate(zip(region.starts, runs, strict=True)):
+        first = len(sizes)
+        sizes += [(axis, count) for count, _ in run.digits]
+        for index, others in ((src_index, resampled), (dst_index, {})):
+            sizes_of_digits = [(weight, others.get(axis, count)) for count, weight in run.digits]
+            terms = [(weight, Index(n, size)) for n, (weight, size) in enumerate(sizes_of_digits, first) if size > 1]
+            index.append(Linear(start + run.start, tuple(reversed(terms))))
+    addresses = region.src.address(src_index), region.dst.address(dst_index)
+    # Scales of a resampling are those of what it makes, on both sides.
+    pairs = [Linear(0) if place is None else place.address(dst_index) for place in region.pairs]
+    if not all(address.is_affine for address in (*addresses, *pairs)):
+        return None
+    if sum(size > 1 or axis in resampled for axis, size in sizes) > MOST_STEPS:
+        return None  # a table keeps an axis of one step
+    src, dst = addresses
+    axes = tuple(
+        Axis(size, src.stride(place), dst.stride(place), pairs=(pairs[0].stride(place), pairs[1].stride(place)))
+        for place, (_, size) in enumerate(sizes)
+    )
+    return Walk(axes, tuple(axis for axis, _ in sizes), src.const, dst.const, (pairs[0].const, pairs[1].const))

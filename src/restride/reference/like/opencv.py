@@ -1,0 +1,195 @@
+"""OpenCV's resize, by code of its own: columns, then rows; bytes by integers, others by weights in f32.
+
+Source: OpenCV 5.0, modules/imgproc/src/resize.cpp.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from restride.reference.conversion import Array
+from restride.reference.like.pillow import nearest as by_middles
+from restride.reference.like.rows import Answer, Asked, in_steps, integer_sums, picks, rows_of, shifted
+from restride.reference.weights import Rows
+
+# The weights of OpenCV's filters, in the f32 and f64 steps in which it takes them.
+#
+# Source: OpenCV 5.0, modules/imgproc/src/resize.cpp and precomp.hpp.
+
+_F = np.float32
+
+
+def cubic_weights(part: np.float32) -> list[np.float32]:
+    """Of four elements, with a = -0.75; the last is what the others leave of 1."""
+    a, before, behind = _F(-0.75), part + _F(1), _F(1) - part
+    first = ((a * before - _F(5) * a) * before + _F(8) * a) * before - _F(4) * a
+    inner = [((a + _F(2)) * x - (a + _F(3))) * x * x + _F(1) for x in (part, behind)]
+    return [first, *inner, _F(1) - first - inner[0] - inner[1]]
+
+
+_EIGHTH = 0.70710678118654752440
+_TURNS = (
+    *((1.0, 0.0), (-_EIGHTH, -_EIGHTH), (0.0, 1.0), (_EIGHTH, -_EIGHTH)),
+    *((-1.0, 0.0), (_EIGHTH, _EIGHTH), (0.0, -1.0), (-_EIGHTH, _EIGHTH)),
+)
+"""Sine and cosine of the first tap that make the sine of each."""
+
+
+def lanczos_weights(part: np.float32) -> list[np.float32]:
+    """Of eight elements, by one sine and one cosine; divided by their sum."""
+    angle = -float(part + _F(3)) * math.pi * 0.25
+    found, total = [], _F(0)
+    for tap, (of_sine, of_cosine) in enumerate(_TURNS):
+        distance = part + _F(3) - _F(tap)
+        if abs(distance) < _F(1e-6):
+            found.append(_F(1e30))
+        else:
+            its_angle = -float(distance) * math.pi * 0.25
+            found.append(_F((of_sine * math.sin(angle) + of_cosine * math.cos(angle)) / (its_angle * its_angle)))
+        total = total + found[-1]
+    return [weight * (_F(1) / total) for weight in found]
+
+
+def area_row(o: int, old: int, new: int) -> list[tuple[int, float]]:
+    """Elements that output o covers, with the parts of the first and the last; those below 0.001 are left out."""
+    scale = 1.0 / (new / old)
+    start = o * scale
+    width = min(scale, old - start)
+    end = start + scale
+    last = min(math.floor(end), old - 1)
+    first = min(math.ceil(start), last)
+    row = []
+    if first - start > 1e-3:
+        row.append((first - 1, float(_F((first - start) / width))))
+    row += [(at, float(_F(1.0 / width))) for at in range(first, last)]
+    if end - last > 1e-3:
+        row.append((last, float(_F(min(end - last, 1.0, width) / width))))
+    return row
+
+
+# OpenCV's resize, by code of its own: columns, then rows; bytes by integers, others by weights in f32.
+
+_PLACES = 11
+"""Of the weights of bytes."""
+
+
+def answer(asked: Asked) -> Answer:
+    """What the mode makes, or the one that OpenCV takes in its place."""
+    if asked.old == asked.sizes:
+        return asked.x
+    if asked.mode in _PICKS:
+        return [(axis, picks(_PICKS[asked.mode](old, new), old)) for axis, old, new in asked.each()]
+    mode, shrinks = asked.mode, [Fraction(old, new) for _, old, new in asked.each()]
+    is_byte = asked.x.dtype == np.uint8
+    if shrinks == [2, 2] and (
+        (mode == "linear" and (is_byte or asked.channels == 2))
+        or (mode == "linear_exact" and _adds(asked) and asked.channels != 2)
+    ):
+        mode = "area"
+    if mode == "area" and min(shrinks) >= 1:
+        fits = math.prod(shrinks) * 256**asked.x.dtype.itemsize <= 1 << 31  # in s32; OpenCV adds larger cells in f32
+        if _adds(asked) and fits and all(shrink.denominator == 1 for shrink in shrinks):
+            return _cells(asked)
+        return [(axis, rows_of([area_row(o, old, new) for o in range(new)], old)) for axis, old, new in asked.each()]
+    if is_byte and mode != "cubic":
+        return _linear_exact(asked) if mode == "linear_exact" else _bytes(asked, mode)
+    is_exact = mode == "linear_exact" and _adds(asked)
+    mode = "linear" if mode == "linear_exact" else mode
+    return [
+        (axis, _exact_rows(old, new, 2.0**16, 2.0**-16) if is_exact else _rows(old, new, mode, axis == max(asked.axes)))
+        for axis, old, new in asked.each()
+    ]
+
+
+def _bytes(asked: Asked, mode: str) -> Array:
+    """Weights in steps of 2^-11; sums of columns are not rounded, and products with those of linear are cut."""
+    (across, wide, made), (down, high, made_down) = asked.each()
+    columns = in_steps(_rows(wide, made, mode, True), _eleven)
+    rows = in_steps(_rows(high, made_down, mode, False), _eleven)
+    middle = integer_sums(asked.x.astype(np.int64), across, columns)
+    if mode == "lanczos4":
+        return shifted(integer_sums(middle, down, rows), 2 * _PLACES)
+    along = [1] * asked.x.ndim
+    along[down] = -1
+    first, second = (
+        np.take(middle >> 4, rows.index[:, k], down) * rows.weight[:, k].astype(np.int64).reshape(along) >> 16
+        for k in range(2)
+    )
+    return shifted(first + second, 2)
+
+
+def _adds(asked: Asked) -> bool:
+    """Elements are integers, whose cells are added as they are."""
+    return asked.x.dtype in (np.uint8, np.uint16, np.int16)
+
+
+def _eleven(weight: float) -> int:
+    return min(max(int(np.rint(np.float32(weight) * np.float32(2**_PLACES))), -32768), 32767)
+
+
+def _nearest(old: int, new: int) -> list[int]:
+    step = 1.0 / (new / old)
+    return [min(math.floor(o * step), old - 1) for o in range(new)]
+
+
+_PICKS = {"nearest": _nearest, "nearest_exact": by_middles}
+
+
+def _rows(old: int, new: int, mode: str, are_columns: bool) -> Rows:
+    """Rows of linear (an area that grows has its own parts), cubic and lanczos4; what lies beyond an end is the end."""
+    inverse, table = new / old, []
+    for o in range(new):
+        if mode == "area":
+            at = math.floor(o * (1.0 / inverse))
+            part = np.float32((o + 1) - (at + 1) * inverse)
+            part = np.float32(0) if part <= 0 else part - np.floor(part)
+        else:
+            place = np.float32((o + 0.5) * (1.0 / inverse) - 0.5)
+            at = math.floor(place)
+            part = np.float32(place - np.float32(at))
+        if mode in ("linear", "area"):
+            if are_columns and (at < 0 or at >= old - 1):
+                part = np.float32(0)
+            weights, first = [np.float32(1) - part, part], at
+        elif mode == "cubic":
+            weights, first = cubic_weights(part), at - 1
+        else:
+            weights, first = lanczos_weights(part), at - 3
+        table.append([(first + k, float(weight)) for k, weight in enumerate(weights)])
+    return rows_of(table, old)
+
+
+def _linear_exact(asked: Asked) -> Array:
+    """Weights in steps of 1/256 along both axes, and one rounding."""
+    x: Array = asked.x.astype(np.int64)
+    for axis, old, new in asked.each():
+        x = integer_sums(x, axis, _exact_rows(old, new, 256.0, 1.0))
+    return shifted(x, 16)
+
+
+def _exact_rows(old: int, new: int, whole: float, unit: float) -> Rows:
+    """Rows of linear_exact: weights of so many steps of ``unit`` in all."""
+    table = []
+    for o in range(new):
+        place = 1.0 / (new / old) * (o + 0.5) - 0.5
+        at = math.floor(place)
+        second = 0.0 if at < 0 or at >= old - 1 else float(np.rint((place - at) * whole))
+        table.append([(at, (whole - second) * unit), (at + 1, second * unit)])
+    return rows_of(table, old)
+
+
+def _cells(asked: Asked) -> Array:
+    """The mean of every cell: of four, for 1, 3 and 4 channels, with halves up; else in f32, with halves to even."""
+    x, count = asked.x.astype(np.int64), 1
+    for axis, old, new in asked.each():
+        count *= old // new
+        x = x.reshape(*x.shape[:axis], new, old // new, *x.shape[axis + 1 :]).sum(axis=axis + 1)
+    if all(old == 2 * new for _, old, new in asked.each()) and asked.channels in (1, 3, 4):
+        return (x + 2) >> 2
+    mean = np.rint(x.astype(np.float32) * (np.float32(1) / np.float32(count)))
+    bounds = np.iinfo(asked.x.dtype)
+    clamped: Array = np.clip(mean, bounds.min, bounds.max).astype(np.int64)
+    return clamped

@@ -1,0 +1,109 @@
+"""Pillow's Image.resize: filters in f64, bytes by weights in steps of 2^-22, one axis after the other.
+
+Source: Pillow 13, src/libImaging/Resample.c and Geometry.c.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from restride.reference.conversion import Array
+from restride.reference.like.rows import Answer, Asked, half_away, in_steps, integer_sums, picks, rows_of, shifted
+from restride.reference.weights import Rows
+
+_PLACES = 22
+
+
+def answer(asked: Asked) -> Answer:
+    """Columns first, but rows where the image loses more than twice as many of them."""
+    if asked.mode == "nearest":
+        pick = nearest_16 if asked.x.dtype == np.uint16 else nearest
+        return [(axis, picks(pick(old, new), old)) for axis, old, new in asked.each()]
+    weighted = [(axis, filter_rows(*FILTERS[asked.mode], old, new)) for axis, old, new in asked.each() if old != new]
+    (_, columns, wide), (_, rows, high) = asked.each()
+    if rows > high and rows - high > 2 * (columns - wide):
+        weighted.reverse()
+    if asked.x.dtype != np.uint8:
+        return weighted
+    x: Array = asked.x.astype(np.int64)
+    for axis, of_axis in weighted:
+        x = shifted(integer_sums(x, axis, in_steps(of_axis, lambda weight: half_away(weight * 2**_PLACES))), _PLACES)
+    return x
+
+
+def nearest(old: int, new: int) -> list[int]:
+    """Middles of outputs, found by adding steps."""
+    step = old / new
+    place, found = step * 0.5, []
+    for _ in range(new):
+        found.append(min(int(place), old - 1))
+        place += step
+    return found
+
+
+def nearest_16(old: int, new: int) -> list[int]:
+    """The same of I;16, by products."""
+    return [min(int(old / new * (o + 0.5)), old - 1) for o in range(new)]
+
+
+def filter_rows(function: Callable[[float], float], support: float, old: int, new: int) -> Rows:
+    """Each output's weights: the filter at the middles of all elements in reach, divided by their sum."""
+    scale = float(np.float32(old)) / new
+    stretch = max(scale, 1.0)
+    table = []
+    for o in range(new):
+        centre = (o + 0.5) * scale
+        low = max(int(centre - support * stretch + 0.5), 0)
+        high = min(int(centre + support * stretch + 0.5), old)
+        values = [function((at - centre + 0.5) * (1.0 / stretch)) for at in range(low, high)]
+        total = 0.0
+        for value in values:  # one after the other: newer sum() adds more exactly
+            total += value
+        table.append([(low + k, value / total if total else value) for k, value in enumerate(values)])
+    return rows_of(table, old)
+
+
+def _box(x: float) -> float:
+    return 1.0 if -0.5 < x <= 0.5 else 0.0
+
+
+def triangle(x: float) -> float:
+    """Falls from 1 at 0 to 0 at 1."""
+    return max(1.0 - abs(x), 0.0)
+
+
+def _hamming(x: float) -> float:
+    x = abs(x)
+    if x == 0.0 or x >= 1.0:
+        return float(x == 0.0)
+    x *= math.pi
+    return math.sin(x) / x * (float(np.float32(0.54)) + float(np.float32(0.46)) * math.cos(x))
+
+
+def bicubic(x: float) -> float:
+    """Keys' filter, with a = -0.5."""
+    a, x = -0.5, abs(x)
+    if x < 1.0:
+        return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+    return (((x - 5.0) * x + 8.0) * x - 4.0) * a if x < 2.0 else 0.0
+
+
+def _sinc(x: float) -> float:
+    return math.sin(x * math.pi) / (x * math.pi) if x else 1.0
+
+
+def _lanczos(x: float) -> float:
+    return _sinc(x) * _sinc(x / 3.0) if -3.0 <= x < 3.0 else 0.0
+
+
+FILTERS: dict[str, tuple[Callable[[float], float], float]] = {
+    "box": (_box, 0.5),
+    "bilinear": (triangle, 1.0),
+    "hamming": (_hamming, 1.0),
+    "bicubic": (bicubic, 2.0),
+    "lanczos": (_lanczos, 3.0),
+}
+"""Each filter and how far it reaches."""

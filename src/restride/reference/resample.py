@@ -1,0 +1,497 @@
+"""The reference for ``strided_slice``: a window per axis, walked forwards or backwards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from restride.arguments import integers
+from restride.dtypes import DType, as_dtype
+from restride.errors import DescriptorError, UnsupportedError
+from restride.reference.arguments import as_array, describe
+from restride.reference.arithmetic import entries
+from restride.reference.conversion import Array, convert
+from restride.reference.layouts import reorder
+from restride.reference.like import answer_like, rounding_between_like, rounding_like, words_like
+from restride.reference.like.rows import Answer, asked_of
+from restride.reference.request import RULE_NAMES, Request, Rules, resample_request
+from restride.reference.weights import Rows, weight_rows
+
+# How far an f32 evaluation of nested weighted sums may lie from the exact one: a bound with its derivation.
+
+_F32_UNIT = 2.0**-24  # largest relative error of one rounding to f32
+_F32_DENORMAL_UNIT = 2.0**-150  # largest absolute error of one rounding among f32's denormals
+
+WeightedAxes = Sequence[tuple[int, Rows]]
+"""Axes of an array and the rows of weights along each."""
+
+
+def nested_sums(values: Array, weighted: WeightedAxes, *, absolute: bool = False) -> Array:
+    """The weighted sums of ``values`` (f64) along every axis, last axis first; with ``absolute``, of magnitudes."""
+    for axis, rows in sorted(weighted, key=lambda pair: pair[0], reverse=True):
+        values = rows.times(values, axis, absolute=absolute)
+    return values
+
+
+def rounded_sums(elements: Array, weighted: WeightedAxes, rounding: str) -> tuple[Array, Array]:
+    """The sums along one axis after the other, in this order, rounded to the elements' type between; and their bound.
+
+    What is off by less than the distance to the next tie is rounded to the same integer; else to the next one, and then
+    the sums of the axis that follows are off by its weights.
+    """
+    sums, bound = elements.astype(np.float64), np.zeros(elements.shape)
+    for place, (axis, rows) in enumerate(weighted):
+        if place:
+            low, sums, high = (
+                convert(end, elements.dtype, rounding).astype(np.float64) for end in (sums - bound, sums, sums + bound)
+            )
+            bound = np.maximum(sums - low, high - sums)
+        own = sum_bound(elements, np.abs(sums) + bound, [(axis, rows)])
+        sums, bound = rows.times(sums, axis), rows.times(bound, axis, absolute=True) + own
+    return sums, bound
+
+
+def sum_bound(elements: Array, values: Array, weighted: WeightedAxes) -> Array:
+    """``(3 * axes + taps) * 2^-24 * sum|weight * tap|`` of each sum; ``values`` are the elements in f64.
+
+    ``taps`` is the product over the axes of the weights in the row that are not 0: of K taps an axis, K^axes.
+
+    Derivation, with u = 2^-24, the largest relative error of one rounding to f32. In the nested order, last axis
+    first, an axis with K taps rounds every term at most K + 1 times: its weight, the product, and K - 1 additions, in
+    whatever order or in parts. Over the axes that is ``axes + sum of K``, at most ``2 * axes + taps - 1``, as a product
+    of integers from 1 on is at least their sum less ``axes - 1``. A flat order has ``taps - 1`` additions, ``axes``
+    weights and as many products: ``2 * axes + taps - 1`` too. The ``axes + 1`` units that are left cover the terms in
+    u^2, and weights that an f64 evaluation puts on the other side of a tie of f32: off by 2u, not by u.
+
+    s32 and u32 elements are converted to f32 first, half an ulp of f32 each, at most ``u * |tap|``: one more u; none
+    for the types that f32 holds exactly. Roundings among denormals err by up to 2^-150 each instead, which is added.
+    A sum may only pass the largest f32 on its way where ``sum|weight * tap|`` does; then nothing is bounded here.
+
+    Where no step of the weighted sums can round in f32, in whatever order they are taken, the bound is 0 (see
+    ``_is_exact_in_f32``). Around a sum that is not finite the bound is not finite either.
+    """
+    is_wide = elements.dtype.kind in "iu" and elements.dtype.itemsize == 4
+    magnitude = nested_sums(values, weighted, absolute=True)
+    if _is_exact_in_f32(values, weighted, is_wide=is_wide):
+        return np.zeros(magnitude.shape)
+    taps = np.ones((1,) * values.ndim)
+    for axis, rows in weighted:
+        along = [1] * values.ndim
+        along[axis] = len(rows.taps)
+        taps = taps * rows.taps.reshape(along)
+    roundings = 3 * len(weighted) + taps + int(is_wide)
+    bound: Array = roundings * (_F32_UNIT * magnitude + _F32_DENORMAL_UNIT)
+    return bound
+
+
+def _is_exact_in_f32(values: Array, weighted: WeightedAxes, *, is_wide: bool) -> bool:
+    """True where every product and sum of the weighted sums is an integer of at most 24 bits, times one power of two.
+
+    u8 halved along two axes: elements below 2^8, weights 1/2, so sums of products are multiples of 2^-2 below 2^8: 10
+    bits. A partial sum is at most the largest ``sum|weight|`` of each axis times the largest element: 1 for weights
+    that only average, 1.375 for cubic at 1/2. (``a + w * (b - a)`` needs a bit more for the difference.)
+    Weights 0 and 1, at most one 1 a row, only move elements: exact unless integers lose bits on their way to f32.
+    """
+    if all(rows.only_move for _, rows in weighted) and not (is_wide and (values.astype(np.float32) != values).any()):
+        return True
+    if not np.isfinite(values).all():
+        return False
+    bits = _fraction_bits(values) + sum(_fraction_bits(rows.weight) for _, rows in weighted)
+    growth = math.prod(np.abs(rows.weight).sum(axis=1).max(initial=0.0) for _, rows in weighted)
+    return bool(np.abs(values).max(initial=0.0) * max(growth, 1.0) <= 2.0 ** (24 - bits))
+
+
+def _fraction_bits(values: Array) -> int:
+    """The least n >= 0 such that every value is a multiple of 2^-n; 1100, more than any has, where none below 24 is."""
+    return next((bits for bits in range(24) if (np.ldexp(values, bits) % 1 == 0).all()), 1100)
+
+
+# A call of ``resample`` whose arguments are checked: the rows of each axis, and what follows the sums.
+
+LINEAR_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32")
+"""Element types that oneDNN interpolates."""
+
+INTERPOLATED_TYPES = (*LINEAR_TYPES, "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
+"""Element types that every mode takes. Nearest moves elements, so it takes every type."""
+
+NEUTRAL = {"src_scale": 1, "src_zero_point": 0, "dst_scale": 1, "dst_zero_point": 0}
+"""Arithmetic that changes nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A checked call.
+
+    steps: the arithmetic, as arguments of ``reorder``. its_own: what the library that ``like`` names makes of it.
+    rounding: how it rounds to the source's element type, whatever type is asked for; None: it does not.
+    rounding_between: how it does so between the axes.
+    """
+
+    array: Array
+    request: Request
+    mode: str
+    extrapolation_value: float
+    target: DType
+    steps: dict[str, Any]
+    its_own: Answer | None
+    rounding: str | None
+    rounding_between: str | None
+
+    @property
+    def moves(self) -> bool:
+        """Elements are taken as they are, of whatever type."""
+        return self.mode == "nearest"
+
+    @property
+    def weighted(self) -> WeightedAxes:
+        """The rows asked for along each axis."""
+        request = self.request
+        if isinstance(self.its_own, list):
+            parts = dict(zip(request.axes, request.parts, strict=True))
+            return [(axis, rows.part(parts[axis])) for axis, rows in self.its_own]
+        return [
+            (axis, weight_rows(how, part.start, part.stop))
+            for axis, how, part in zip(request.axes, request.how, request.parts, strict=True)
+        ]
+
+    @property
+    def integers(self) -> Array | None:
+        """What a library's integers make: the right answer, exactly."""
+        if self.its_own is None or isinstance(self.its_own, list):
+            return None
+        key = [slice(None)] * self.array.ndim
+        for axis, part in zip(self.request.axes, self.request.parts, strict=True):
+            key[axis] = slice(part.start, part.stop)
+        return self.its_own[tuple(key)].astype(np.float64)
+
+    @property
+    def extrapolated(self) -> Array:
+        """Which elements of the result read beyond the source along any axis; broadcasts against it."""
+        found = np.zeros((1,) * self.array.ndim, bool)
+        for axis, rows in self.weighted:
+            along = [1] * self.array.ndim
+            along[axis] = len(rows.extrapolated)
+            found = found | rows.extrapolated.reshape(along)
+        return found
+
+
+def problem_of(
+    x: Any, sizes: Any, scales: Any, axes: Any, mode: Any, *, extrapolation_value: float = 0.0, **arguments: Any
+) -> Problem:
+    """The arguments of ``resample``, checked."""
+    array = as_array(x)
+    given = {"mode": mode} | {name: arguments.pop(name) for name in RULE_NAMES if name in arguments}
+    given = {name: value for name, value in given.items() if value is not None}
+    like: str | None = arguments.pop("like", None)
+    word = ""
+    if like is not None:
+        word, given = words_like(like, given, array)
+    rules = Rules(**given)
+    mode = rules.mode
+    request = resample_request(array, sizes, scales, axes, rules, arguments.pop("window", None))
+    if mode != "nearest" and as_dtype(array.dtype).name not in INTERPOLATED_TYPES:
+        raise UnsupportedError(
+            f"{mode} resampling takes element types {', '.join(INTERPOLATED_TYPES)}, not {describe(array)}"
+        )
+    dtype = arguments.pop("dtype", None)
+    if unknown := sorted(set(arguments) - {*NEUTRAL, "sum_scale", "post_ops", "rounding", "saturate", "out"}):
+        raise TypeError(f"resample has no argument {unknown[0]!r}")
+    old = None if arguments.get("out") is None else as_array(arguments["out"])
+    target = as_dtype(dtype if dtype is not None else array.dtype if old is None else old.dtype)
+    if old is not None:
+        made = list(array.shape)
+        for axis, part in zip(request.axes, request.parts, strict=True):
+            made[axis] = len(part)
+        if list(old.shape) != made or target != old.dtype:
+            raise DescriptorError(f"out {describe(old)} must have the sizes {made} and the type {target} of the result")
+    its_own = None
+    if like is not None:
+        its_own = answer_like(like, asked_of(array, request, word, scales, rules))
+    rounding, between = rounding_like(like, array), rounding_between_like(like, array)
+    return Problem(array, request, mode, extrapolation_value, target, arguments, its_own, rounding, between)
+
+
+# The reference for ``resample``, and the interval in which every right answer lies.
+#
+# Exact coordinates (restride.reference.coordinates), weights as exact as f64 has them (restride.reference.weights), the
+# sums in f64, nested with the last axis first.
+
+
+def resample(
+    x: Any,
+    sizes: Iterable[SupportsIndex] | None = None,
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: str | None = None,
+    *,
+    coordinates: str | None = None,
+    nearest: str | None = None,
+    cubic_a: float | None = None,
+    antialias: bool | None = None,
+    exclude_outside: bool | None = None,
+    extrapolation_value: float = 0.0,
+    roi: Iterable[Any] | None = None,
+    keep_aspect_ratio_policy: str | None = None,
+    input_offsets: Iterable[Any] | None = None,
+    output_offsets: Iterable[Any] | None = None,
+    recompute_scale_factor: bool | None = None,
+    like: str | None = None,
+    window: Iterable[slice | None] | None = None,
+    dtype: Any = None,
+    src_scale: Any = None,
+    src_zero_point: Any = None,
+    dst_scale: Any = None,
+    dst_zero_point: Any = None,
+    sum_scale: Any = None,
+    post_ops: Any = None,
+    rounding: str = "nearest_even",
+    saturate: bool = True,
+    out: Any = None,
+) -> Array:
+    """Resize ``x`` along some axes, to ``sizes`` or by ``scales``.
+
+    nearest takes the element at the rounded coordinate, bit for bit. linear, cubic and area are weighted sums along
+    one axis after the other, last axis first, in f64. Without arithmetic the sum is rounded once, to ``dtype``. With
+    it the sum is rounded to f32, and then goes through the steps of ``reorder``. A tap of weight zero contributes
+    nothing, so an infinity that is not needed does not turn into NaN.
+
+    Args:
+        x: array of rank 0 to 8.
+        sizes: new sizes, one an axis in ``axes``. Zero gives an empty array.
+        scales: output elements for each source element; they enter the coordinates. Without ``sizes`` these are
+            ``trunc(size * scale)``.
+        axes: which axes; default: the last ones. Negative ones count from the end.
+        mode: ``"nearest"``, for every type; ``"linear"`` (default), ``"cubic"`` (Keys), ``"area"`` (the mean of all
+            elements that the output element covers a part of), for INTERPOLATED_TYPES. With ``like`` one of its words.
+        coordinates: a name in ``restride.reference.coordinates``; default: ``"half_pixel"``.
+        nearest: how mode nearest rounds: ``"half_up"`` (default), ``"round_prefer_floor"``, ``"round_prefer_ceil"``,
+            ``"floor"``, ``"ceil"``.
+        cubic_a: of mode cubic; default: -0.75.
+        antialias: linear and cubic filters widen where an axis shrinks.
+        exclude_outside: taps outside the source are left out, and the rest divided by its sum.
+        extrapolation_value: what tf_crop_and_resize gives beyond the first and last element, as f32, or in mode
+            nearest as an element.
+        roi: of tf_crop_and_resize: first edges of all axes, then last ones.
+        keep_aspect_ratio_policy: ``"stretch"`` (default), ``"not_larger"``, ``"not_smaller"``.
+        input_offsets: DirectML's, in place of ``coordinates``: ``s = (o - output_offset) / f - input_offset``. One an
+            axis; default: 1/2.
+        output_offsets: see ``input_offsets``; default: -1/2.
+        recompute_scale_factor: coordinates follow the sizes, also where ``scales`` are given.
+        like: the library whose answer it is, in its integers where those say it (``restride.reference.like``). What is
+            given beside it counts, whether the library has it or not.
+        window: slices of the result along ``axes``: only that part is made.
+        dtype: element type of the result; default: that of ``out``, of ``x``.
+        src_scale: this and what follows as in ``reorder``, of the interpolated elements.
+        src_zero_point: as in ``reorder``.
+        dst_scale: as in ``reorder``.
+        dst_zero_point: as in ``reorder``.
+        sum_scale: as in ``reorder``.
+        post_ops: as in ``reorder``.
+        rounding: as in ``reorder``.
+        saturate: as in ``reorder``; f16 and f8e5m2 resampled to themselves keep infinities.
+        out: the old destination, an array of the result's sizes and type.
+
+    Returns:
+        A new array.
+
+    Raises:
+        DescriptorError: arguments do not fit each other or ``x``.
+        UnsupportedError: an unknown name, or an element type that cannot be interpolated.
+
+    Sources: oneDNN specification, Resampling. It takes source elements left of index 0 as zero, where the library
+        clamps to the border; so does this. ONNX operators, Resize. DirectML, DML_RESAMPLE2_OPERATOR_DESC.
+    """
+    problem = problem_of(**locals())  # every argument, by its name
+    if problem.moves:
+        return _taken(problem)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return _finished(problem, _stepped(problem, _sums(problem)))
+
+
+def resample_bound(
+    x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: Any = None, **arguments: Any
+) -> Array:
+    """How far an f32 evaluation may lie from the exact sum, before arithmetic and the last rounding; f64.
+
+    Its arguments are those of ``resample``. ``(3 * axes + taps) * 2^-24 * sum|weight * tap|``, derived in
+    ``restride.reference.resample``; nearest and what is extrapolated: 0.
+    """
+    problem = problem_of(x, sizes, scales, axes, mode, **arguments)
+    if problem.moves:
+        return np.zeros(_taken(problem).shape)
+    with np.errstate(invalid="ignore"):
+        return _bound(problem)
+
+
+def resample_limits(
+    x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: Any = None, **arguments: Any
+) -> tuple[Array, Array]:
+    """The lowest and the highest right answer of each output element, both inclusive, in the element type.
+
+    Its arguments are those of ``resample``. Both ends of ``exact +- resample_bound`` go through what follows the sum.
+    Without arithmetic that is one rounding, which keeps order: a value within the bound, rounded once, lies between
+    them. That is: within the bound plus half an ulp of a narrower float type; for integers equal, except within the
+    bound of a rounding tie, where the next one is right too. With arithmetic both are rounded to f32 first; every step
+    is one f32 operation, and keeps order or, by a negative scale, reverses it: the results are the two ends, sorted.
+    Where integers wrap (``saturate=False``) between the ends, every number may be right.
+    nearest: both are the answer itself, and its bits must match.
+
+    An element that is NaN is NaN in both, an infinite one that infinity in both. Where only one end is NaN, f8e4m3fn's
+    overflow, that is the highest.
+    """
+    problem = problem_of(x, sizes, scales, axes, mode, **arguments)
+    if problem.moves:
+        answer = _taken(problem)
+        return answer, answer
+    with np.errstate(invalid="ignore", over="ignore"):
+        exact = _sums(problem)
+        bound = np.where(np.isfinite(exact), _bound(problem), 0.0)
+        return _limits(problem, *_sorted(*(_stepped(problem, end) for end in (exact - bound, exact + bound))))
+
+
+def _taken(problem: Problem) -> Array:
+    """Mode nearest: one element each, with its bits, and then ``reorder``."""
+    result = problem.array
+    for axis, rows in problem.weighted:
+        result = np.take(result, rows.index[:, 0] if rows.index.size else [], axis)
+    result = np.array(result, order="C")
+    value = convert(np.float64(problem.extrapolation_value), result.dtype)
+    result[np.broadcast_to(problem.extrapolated, result.shape)] = value
+    return reorder(result, dtype=problem.target, **problem.steps)
+
+
+def _sums(problem: Problem) -> Array:
+    """The weighted sums in f64; every type that is interpolated fits."""
+    if problem.integers is not None:
+        return problem.integers
+    if problem.rounding_between is not None:
+        return rounded_sums(problem.array, problem.weighted, problem.rounding_between)[0]
+    sums = nested_sums(problem.array.astype(np.float64), problem.weighted)
+    value = convert(np.float64(problem.extrapolation_value), np.float32)
+    return np.where(problem.extrapolated, value.astype(np.float64), sums)
+
+
+def _bound(problem: Problem) -> Array:
+    if problem.integers is not None:
+        return np.zeros(problem.integers.shape)
+    if problem.rounding_between is not None:
+        return rounded_sums(problem.array, problem.weighted, problem.rounding_between)[1]
+    bound = sum_bound(problem.array, problem.array.astype(np.float64), problem.weighted)
+    return np.where(problem.extrapolated, 0.0, bound)
+
+
+def _stepped(problem: Problem, sums: Array) -> Array:
+    """The f64 sums where there is no arithmetic, or f32: the sums rounded, after the steps of ``reorder``."""
+    if problem.rounding is not None:
+        sums = convert(sums, problem.array.dtype, problem.rounding).astype(np.float64)
+    steps = problem.steps
+    present = [entries(name, steps.get(name), sums.shape, (1,) * sums.ndim, by) for name, by in NEUTRAL.items()]
+    present.append(entries("sum_scale", steps.get("sum_scale"), (), (), neutral=0))
+    if all(values is None for values in present) and not steps.get("post_ops"):
+        return sums
+    old = None if steps.get("out") is None else convert(steps["out"], np.float32)
+    return reorder(convert(sums, np.float32), **(steps | {"out": old}))
+
+
+def _finished(problem: Problem, values: Array) -> Array:
+    """The last rounding, of f64 sums or f32 results."""
+    name, steps = problem.target.name, problem.steps
+    keeps_infinities = (
+        values.dtype == np.float64 and name in {"f16", "f8e5m2"} and problem.target == problem.array.dtype
+    )
+    saturate = steps.get("saturate", True) and not keeps_infinities
+    return convert(values, problem.target, steps.get("rounding", "nearest_even"), saturate)
+
+
+def _sorted(one: Array, other: Array) -> tuple[Array, Array]:
+    """The lower and the higher; a NaN beside a number is the higher."""
+    swaps = (one > other) | (np.isnan(one) if as_dtype(one.dtype).is_float else np.zeros((), bool))
+    return np.where(swaps, other, one), np.where(swaps, one, other)
+
+
+def _limits(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
+    """The lowest and highest result of a number from ``low`` to ``high``."""
+    if problem.target == "pred":  # 0 where the number can be zero, and 1 unless it can be nothing else
+        return ~((low <= 0) & (high >= 0)), (low != 0) | (high != 0)
+    lowest, highest = _sorted(_finished(problem, low), _finished(problem, high))
+    if problem.target.is_float or problem.steps.get("saturate", True):
+        return lowest, highest
+    bounds = np.iinfo(problem.target.dtype)
+    # Numbers between two places where they wrap have one quotient; 1 is more than the last rounding moves an end.
+    ends = low.astype(np.float64) - 1, high.astype(np.float64) + 1
+    quotient, other = (np.floor((end - bounds.min) / 2.0**bounds.bits) for end in ends)
+    wraps = (quotient != other) & ~np.isnan(quotient)
+    return np.where(wraps, bounds.min, lowest), np.where(wraps, bounds.max, highest)
+
+
+# The reference for ``strided_slice``: a window per axis, walked forwards or backwards.
+
+
+def strided_slice(
+    x: Any,
+    offsets: Sequence[int],
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    output_sizes: Sequence[int] | None = None,
+) -> np.ndarray[Any, Any]:
+    """Copy a window of ``x``: ``out[i] = x[start + i * stride]`` along every axis.
+
+    ``start = offset`` where the stride is positive, and ``offset + size - 1``, the window's end, where it is negative.
+
+    Args:
+        x: array of rank 1 to 8.
+        offsets: first element of the window, one an axis.
+        sizes: elements in the window, at least 1; ``offset + size`` must not exceed the axis.
+        strides: step inside the window, not 0.
+        output_sizes: elements taken, ``1 <= n <= 1 + (size - 1) // abs(stride)``, which is also the default.
+
+    Returns:
+        A new array of ``output_sizes``.
+
+    Raises:
+        DescriptorError: a rule above is broken.
+
+    Source: DirectML, ``DML_SLICE1_OPERATOR_DESC`` (InputWindowOffsets, InputWindowSizes, InputWindowStrides).
+
+    Example: rows of 1..16, four a row; offsets (0, 1), sizes (4, 3), strides (-2, 2) give [[14, 16], [6, 8]].
+    """
+    array = as_array(x)
+    rank = array.ndim
+    if rank == 0:
+        raise DescriptorError(f"strided_slice needs 1 to 8 dimensions, not {describe(array)}")
+    windows = {
+        "offsets": integers("offsets", offsets),
+        "sizes": integers("sizes", sizes),
+        "strides": integers("strides", strides),
+    }
+    if output_sizes is not None:
+        windows["output_sizes"] = integers("output_sizes", output_sizes)
+    for argument, values in windows.items():
+        if len(values) != rank:
+            raise DescriptorError(
+                f"{argument} {list(values)} must have one value for each of the {rank} axes of {describe(array)}"
+            )
+    taken = []
+    for axis in range(rank):
+        offset, size, stride = (windows[argument][axis] for argument in ("offsets", "sizes", "strides"))
+        where = f"of axis {axis} in {describe(array)}"
+        if offset < 0:
+            raise DescriptorError(f"offset {offset} is negative; offsets {where} must be at least 0")
+        if size < 1:
+            raise DescriptorError(f"window size {size} {where} must be at least 1")
+        if stride == 0:
+            raise DescriptorError(f"stride 0 {where} must not be zero")
+        if offset + size > array.shape[axis]:
+            raise DescriptorError(f"window [{offset}, {offset + size}) exceeds size {array.shape[axis]} {where}")
+        walked = list(range(offset, offset + size))[::stride]
+        count = windows["output_sizes"][axis] if "output_sizes" in windows else len(walked)
+        if not 1 <= count <= len(walked):
+            raise DescriptorError(
+                f"output size {count} {where} must be in [1, {len(walked)}]: window size {size}, stride {stride}"
+            )
+        taken.append(walked[:count])
+    return np.ascontiguousarray(array[np.ix_(*taken)])

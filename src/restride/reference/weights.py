@@ -1,0 +1,152 @@
+"""The matrix of one axis, by rows: each output index with the source indices that it reads and their weights."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from restride.reference.conversion import Array
+from restride.reference.coordinates import Axis, is_extrapolated, nearest_index, source_coordinate
+
+# The weights with which an output index of an axis reads source indices: exact integers, divided once.
+#
+# A weight is ``F((j - s) * m)`` for source index j: F the triangle (radius 1) or Keys' cubic (radius 2), m = 1, or with
+# antialias the scale where that shrinks. Worked example, triangle, s = 7/6: distances 1/6 and 5/6 of indices 1 and 2,
+# in sixths 1 and 5, weights 6 - 1 = 5 and 6 - 5 = 1, of 6.
+#
+# Sources: ONNX operators, Resize (linear, cubic, antialias, exclude_outside); Keys, Cubic convolution interpolation
+# (1981); torch, adaptive_avg_pool1d (area).
+
+MODES = ("nearest", "linear", "cubic", "area")
+
+_RADIUS = {"linear": 1, "cubic": 2}
+
+
+def weights(axis: Axis, o: int, s: Fraction) -> dict[int, float]:
+    """The weight of each source index that output index ``o``, at ``s``, reads: the f64 nearest to the exact one."""
+    if axis.mode == "nearest":
+        return {nearest_index(axis, s): 1.0}
+    if axis.mode == "area":
+        covered = range(o * axis.source_size // axis.size, -(-(o + 1) * axis.source_size // axis.size))
+        return dict.fromkeys(covered, 1 / len(covered))
+    reached = _reached(axis, s)
+    inside = {j: weight for j, weight in reached.items() if 0 <= j < axis.source_size}
+    if axis.exclude_outside and sum(inside.values()) != 0:
+        reached = inside
+    total = sum(reached.values())
+    folded: defaultdict[int, int] = defaultdict(int)
+    for j, weight in reached.items():
+        folded[min(max(j, 0), axis.source_size - 1)] += weight
+    return {j: weight / total for j, weight in folded.items()}  # integers: Python rounds their quotient once
+
+
+def _reached(axis: Axis, s: Fraction) -> dict[int, int]:
+    """Integers in proportion to the filter at every source index that it reaches, as if the axis had no ends.
+
+    Where the filter is not widened they add up to ``F(0)``, so that dividing by their sum changes nothing.
+    """
+    widened = min(axis.scale, Fraction(1)) if axis.antialias else Fraction(1)
+    radius = _RADIUS[axis.mode] / widened
+    one = s.denominator * widened.denominator
+    reached = {}
+    for j in range(math.floor(s - radius) + 1, math.ceil(s + radius)):
+        distance = abs(j * s.denominator - s.numerator) * widened.numerator
+        reached[j] = one - distance if axis.mode == "linear" else _keys(distance, one, axis.cubic_a)
+    return reached
+
+
+def _keys(distance: int, one: int, a: Fraction) -> int:
+    """Keys' cubic at ``x = distance / one < 2``, times ``one^3`` and the denominator of ``a``.
+
+    ``(a + 2) x^3 - (a + 3) x^2 + 1`` up to 1, then ``a x^3 - 5a x^2 + 8a x - 4a``.
+    """
+    n, d = a.numerator, a.denominator
+    if distance <= one:
+        return (n + 2 * d) * distance**3 - (n + 3 * d) * distance**2 * one + d * one**3
+    return n * (distance**3 - 5 * distance**2 * one + 8 * distance * one**2 - 4 * one**3)
+
+
+# The matrix of one axis, by rows: each output index with the source indices that it reads and their weights.
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """``weight[r, k]`` is that of column ``index[r, k]`` in row r; rows with fewer taps end in weights of 0.
+
+    ``extrapolated[r]``: row r reads nothing, the caller's value takes its place.
+    """
+
+    index: Array
+    weight: Array
+    columns: int
+    extrapolated: Array
+
+    @property
+    def taps(self) -> Array:
+        """Weights of each row that are not 0."""
+        return np.asarray(np.count_nonzero(self.weight, axis=1))
+
+    @property
+    def only_move(self) -> bool:
+        """True where every row is one element with weight 1, or none."""
+        return bool(((self.weight == 0) | (self.weight == 1)).all() and (self.taps <= 1).all())
+
+    def part(self, rows: range) -> Rows:
+        """The rows of that range."""
+        here = slice(rows.start, rows.stop)
+        return Rows(self.index[here], self.weight[here], self.columns, self.extrapolated[here])
+
+    def times(self, values: Array, axis: int, *, absolute: bool = False) -> Array:
+        """The weighted sums of ``values`` (f64) along ``axis``, or those of ``|weight * value|``.
+
+        A tap of weight 0 contributes nothing, not even of an infinity; -0.0 is what changes no sum, not even its sign.
+        """
+        along = [1] * values.ndim
+        along[axis] = len(self.index)
+        weight = np.abs(self.weight) if absolute else self.weight
+        start = np.where(self.taps == 0, 0.0, -0.0).reshape(along)
+        sizes = list(values.shape)
+        sizes[axis] = len(self.index)
+        total = np.broadcast_to(start, sizes).copy()
+        for k in range(self.index.shape[1]):
+            tap = np.take(values, self.index[:, k], axis)
+            factor = weight[:, k].reshape(along)
+            total += np.where(factor == 0, -0.0, factor * (np.abs(tap) if absolute else tap))
+        return total
+
+    def transposed(self) -> Rows:
+        """The matrix the other way, in its f32 weights: row j has every row that reads column j, in order.
+
+        What is extrapolated reads nothing.
+        """
+        row, k = np.nonzero(np.where(self.extrapolated[:, np.newaxis], 0, self.weight))
+        column = self.index[row, k]
+        order = np.argsort(column, kind="stable")
+        row, k, column = row[order], k[order], column[order]
+        counts = np.bincount(column, minlength=self.columns)
+        place = np.arange(len(column)) - (np.cumsum(counts) - counts)[column]
+        index = np.zeros((self.columns, int(counts.max(initial=0))), np.int64)
+        weight = np.zeros(index.shape)
+        index[column, place] = row
+        weight[column, place] = self.weight[row, k].astype(np.float32)
+        return Rows(index, weight, len(self.index), np.zeros(self.columns, bool))
+
+
+@lru_cache(maxsize=64)
+def weight_rows(axis: Axis, start: int, stop: int) -> Rows:
+    """The rows of output indices ``start`` to ``stop - 1``."""
+    coordinates = [source_coordinate(axis, o) for o in range(start, stop)]
+    rows = [weights(axis, o, s) for o, s in zip(range(start, stop), coordinates, strict=True)]
+    most = max(map(len, rows), default=0)
+    index = np.zeros((len(rows), most), np.int64)
+    weight = np.zeros((len(rows), most))
+    for r, row in enumerate(rows):
+        index[r, : len(row)] = list(row)
+        weight[r, : len(row)] = list(row.values())
+    extrapolated = [is_extrapolated(axis, s) for s in coordinates]
+    return Rows(index, weight, axis.source_size, np.array(extrapolated, bool))

@@ -1,0 +1,1 @@
+"""The runtime on the Kompute package ``kp``."""

@@ -1,0 +1,296 @@
+"""The runtime on the package ``kp``: one recorded command buffer for each kernel and its buffers, run to its end."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+
+from restride.errors import DescriptorError, DeviceLost, UnsupportedError
+from restride.kernel import KernelSpec, Limits
+from restride.runtime.heap import HeapBudget
+from restride.runtime.host_bytes import as_bytes, require_copy, require_inside, writable_bytes
+from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, SharesNothing
+from restride.runtime.kompute.device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
+from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, ParameterSlots, require_size, slot_bytes
+from restride.runtime.kompute.program import ProgramCache
+from restride.runtime.live_objects import Living
+from restride.runtime.modules import load_module
+
+_MOST_PUSH_WORDS = 32
+
+
+class KomputeRuntime(SharesNothing):
+    """A ``Runtime`` on Kompute's package ``kp`` 0.9.0.
+
+    It differs from the direct one where kp leaves no choice:
+
+    - ``submit`` runs each kernel to its end before it starts the next one, for kp puts no barrier between dispatches.
+      So nothing is ever pending, ``wait`` returns at once, and the counter ``barriers`` stays 0.
+    - **The time limit cannot stop work.** kp's wait holds the GIL, and ending it early destroys a fence in use. Work
+      that took longer than ``timeout`` seconds keeps its result and gives a ``RuntimeWarning`` afterwards;
+      ``DeviceTimeout`` is never raised. A dispatch that never ends stops the whole process: where that may happen, use
+      the runtime ``vulkan``, or a process that can be killed.
+    - No other Python thread runs during a dispatch. The methods may be called from any thread, one at a time.
+    - A binding covers a whole memory (``limits.offset_alignment`` is 0), memories are below 4 GiB, and one larger than
+      ``limits.max_buffer_range`` can be written and read, but not bound.
+    - An installed validation layer is enabled by kp, which drops its messages: start the process with
+      ``VK_LOADER_LAYERS_DISABLE=~all~`` for speed.
+
+    info: a device from ``list_devices()``.
+    timeout: seconds, as above.
+    limits: narrower ones, for tests.
+    module_source: from the name of a module to its SPIR-V.
+    in_place: kernels use host-visible memory; default: on CPU and integrated devices. Otherwise every memory has a
+        mapped twin on the host, copied before and after kernels as needed.
+    budget: bytes that all memories may take, for tests; default: what this process has left of the heap, less an eighth
+        of the heap. kp crashes where a driver refuses.
+
+    Raises:
+        UnsupportedError: ``kp`` is not installed, or it cannot use this device.
+        DeviceNotFound: there is no driver, or the device is gone.
+    """
+
+    def __init__(
+        self,
+        info: DeviceInfo,
+        timeout: float = DEFAULT_TIMEOUT,
+        *,
+        limits: Limits | None = None,
+        module_source: Callable[[str], bytes] = load_module,
+        in_place: bool | None = None,
+        budget: int | None = None,
+    ) -> None:
+        physical, index = find_device(info)
+        if in_place is None:
+            in_place = info.kind in ("cpu", "integrated")
+        heaps = heaps_of(physical, in_place=in_place) if budget is None else [(HeapBudget(budget), budget)]
+        self.info = info
+        self._timeout = timeout
+        asked = limits or info.limits
+        self.limits = replace(asked, offset_alignment=0, max_buffer_range=min(asked.max_buffer_range, LARGEST_TENSOR))
+        self._largest_memory = min(LARGEST_TENSOR, physical.max_allocation_bytes)
+        self._device = KomputeDevice(physical, index, in_place=in_place)
+        self._programs = ProgramCache(self._device, module_source)
+        self._pool = BufferPool(
+            self._device,
+            heaps,
+            physical.max_allocations // (1 if in_place else 2) - 8,
+            self._programs.forget,
+        )
+        self._parameters = ParameterSlots(self._pool)
+        self._dispatches = self._uploaded = self._downloaded = 0
+        self._closed = ""
+        # Reentrant: a finalizer may run in the middle of any method.
+        self._lock = threading.RLock()
+        for heap, _ in heaps:
+            heap.join(self)
+        _open_runtimes.add(self)
+
+    def allocate(self, nbytes: int) -> KomputeMemory:
+        """Memory of ``nbytes`` >= 0 bytes, its contents undefined.
+
+        Raises:
+            UnsupportedError: kp cannot make a memory so large.
+            OutOfDeviceMemory: the budget has no room for it.
+        """
+        if nbytes < 0:
+            raise DescriptorError(f"a memory has 0 bytes or more, nbytes is {nbytes}")
+        with self._opened():
+            require_size(nbytes, self._largest_memory)
+            self._pool.collect()
+            return KomputeMemory(self._pool, nbytes)
+
+    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
+        """Put ``data`` at byte ``offset``."""
+        source = as_bytes(data)
+        with self._opened():
+            self._span(memory, offset, len(source)).put(offset, source)
+            self._uploaded += len(source)
+
+    def read(self, memory: Memory, offset: int, out: memoryview) -> None:
+        """Fill ``out`` from byte ``offset``."""
+        target = writable_bytes(out)
+        with self._opened():
+            self._span(memory, offset, len(target)).get(offset, target)
+            self._downloaded += len(target)
+
+    def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
+        """Run the kernels, one after the other, and return when they are finished.
+
+        Raises:
+            DescriptorError: a binding does not start at its memory, or leaves it; nothing ran.
+            UnsupportedError: a memory or the group counts exceed ``limits``; nothing ran.
+            DeviceLost: the work did not run to its end.
+        """
+        with self._opened():
+            started = time.perf_counter()
+            self._pool.collect()
+            buffers = [self._held(memory) for memory in memories]
+            for spec in kernels:
+                self._check(spec, buffers)
+            for spec in kernels:
+                self._dispatch(spec, buffers)
+            seconds = time.perf_counter() - started
+        if seconds > self._timeout:
+            warnings.warn(
+                f"{len(kernels)} kernels took {seconds:.1f} s on {self.info.name}, past the time limit of "
+                f"{self._timeout} s, which the runtime 'kompute' cannot enforce; the result is complete",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def copy(self, src: Memory, dst: Memory, nbytes: int, src_offset: int = 0, dst_offset: int = 0) -> None:
+        """Copy, and return when it is done; ``Buffer`` says how."""
+        with self._opened():
+            require_copy(src, dst, nbytes, src_offset, dst_offset)
+            if nbytes == src.nbytes == dst.nbytes:
+                self._held(dst).copy_whole(self._held(src))
+            else:
+                self._held(dst).copy_part(self._held(src), nbytes, src_offset, dst_offset)
+
+    def batch(self) -> AbstractContextManager[None]:
+        """See ``Runtime.batch``: each submission goes at once."""
+        return nullcontext()
+
+    def wait(self) -> None:
+        """Everything submitted is finished already."""
+        with self._opened():
+            return
+
+    def counters(self) -> Counters:
+        """What happened so far; a memory with a mapped twin counts twice in what was asked of the driver."""
+        with self._opened():
+            self._pool.collect()
+            return Counters(
+                dispatches=self._dispatches,
+                pipelines=self._programs.pipelines,
+                submissions=self._device.runs,
+                allocations=self._pool.allocations,
+                bytes_allocated=self._pool.bytes_allocated,
+                bytes_in_use=self._pool.bytes_held - self._parameters.kept_bytes,
+                uploaded=self._uploaded,
+                downloaded=self._downloaded,
+            )
+
+    def close(self) -> None:
+        """Free everything; a second call does nothing. Memories freed later are harmless."""
+        if self._closed:
+            return
+        with self._lock:
+            self._closed = f"{self.info.name} (kompute) was closed; make a new Device"
+            _open_runtimes.discard(self)
+            self._programs.clear()
+            self._pool.destroy()
+            self._device.destroy()
+
+    def trim_if_free(self) -> None:
+        """See ``heap.Holder``."""
+        if not self._closed and self._lock.acquire(blocking=False):
+            try:
+                self._pool.trim()
+            finally:
+                self._lock.release()
+
+    @contextmanager
+    def _opened(self) -> Iterator[None]:
+        # Asked before the lock too: in a child made by fork, whoever held the lock is not there to release it.
+        self._require_open()
+        with self._lock:
+            self._require_open()
+            yield
+
+    def _require_open(self) -> None:
+        if self._closed or self._device.broken:
+            raise DeviceLost(self._closed or self._device.broken)
+
+    def _held(self, memory: Memory) -> Buffer:
+        if not isinstance(memory, KomputeMemory) or memory.pool is not self._pool:
+            raise DescriptorError(f"{memory!r} is not a memory of this device, {self.info.name} (kompute)")
+        buffer = memory.buffer
+        if buffer is None:
+            raise DescriptorError(f"a memory of {memory.nbytes:,} bytes was used after it was freed")
+        return buffer
+
+    def _span(self, memory: Memory, offset: int, nbytes: int) -> Buffer:
+        buffer = self._held(memory)
+        require_inside(memory, offset, nbytes)
+        return buffer
+
+    def _check(self, spec: KernelSpec, buffers: Sequence[Buffer]) -> None:
+        """Raise unless kp can run ``spec`` as it stands."""
+        if not 1 <= len(spec.bindings) <= len(buffers):
+            raise DescriptorError(f"{spec.shader}: {len(spec.bindings)} bindings for {len(buffers)} memories")
+        if len(spec.push) > _MOST_PUSH_WORDS:
+            raise DescriptorError(f"{spec.shader}: {len(spec.push)} push constants; {_MOST_PUSH_WORDS} words is most")
+        if any(not 1 <= count <= most for count, most in zip(spec.groups, self.limits.max_group_count, strict=True)):
+            raise UnsupportedError(
+                f"{spec.shader}: group counts {spec.groups} are not from 1 to {self.limits.max_group_count}"
+            )
+        for number, (binding, buffer) in enumerate(zip(spec.bindings, buffers, strict=False)):
+            if binding.offset or not 0 < binding.nbytes <= buffer.nbytes:
+                raise DescriptorError(
+                    f"{spec.shader}: binding {number} covers bytes [{binding.offset:,}, "
+                    f"{binding.offset + binding.nbytes:,}) of a memory of {buffer.nbytes:,}; "
+                    "kompute binds whole memories"
+                )
+            self._require_range(spec, number, buffer.nbytes)
+        if spec.parameters:
+            self._require_range(spec, len(spec.bindings), slot_bytes(len(spec.parameters)))
+
+    def _require_range(self, spec: KernelSpec, number: int, nbytes: int) -> None:
+        if nbytes > self.limits.max_buffer_range:
+            raise UnsupportedError(
+                f"{spec.shader}: binding {number} is a memory of {nbytes:,} bytes, more than the "
+                f"{self.limits.max_buffer_range:,} that {self.info.name} binds at once, and kompute binds whole "
+                "memories: use the runtime 'vulkan', or smaller tensors"
+            )
+
+    def _dispatch(self, spec: KernelSpec, buffers: Sequence[Buffer]) -> None:
+        bound = list(buffers[: len(spec.bindings)])
+        if spec.parameters:
+            bound.append(self._parameters.filled(spec.parameters))
+        sequence = self._programs.recording(spec, bound)
+        for buffer in bound:
+            buffer.to_device()
+        self._device.run(sequence)
+        for binding, buffer in zip(spec.bindings, bound, strict=False):
+            if binding.writes:
+                buffer.written_by_kernel()
+        self._dispatches += 1
+
+    def _abandon(self) -> None:
+        """In a child made by fork: the driver's threads are not here, and a call into it may wait for them for ever."""
+        self._closed = (
+            f"{self.info.name} (kompute) was opened before this process was forked, and drivers do not survive fork: "
+            "start the process with multiprocessing's 'spawn' method, or open the device after the fork"
+        )
+        self._lock = threading.RLock()
+        # One reference for ever: kp's destructors call the driver, when the process ends too.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+
+
+_open_runtimes: Living[KomputeRuntime] = Living()
+
+
+def _after_fork_in_child() -> None:
+    for runtime in _open_runtimes:
+        runtime._abandon()  # noqa: SLF001 - the same module
+
+
+def _close_all() -> None:
+    for runtime in _open_runtimes:
+        runtime.close()
+
+
+# Windows has no fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
+# Before the interpreter takes modules apart in no order: kp's objects call the driver when they die.
+atexit.register(_close_all)

@@ -1,0 +1,1 @@
+"""The direct runtime: a Vulkan device through its loader."""

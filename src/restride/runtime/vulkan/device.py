@@ -1,0 +1,102 @@
+"""One open VkDevice: its functions, its queue, and whether it is still alive."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from restride.errors import DeviceLost, UnsupportedError
+from restride.runtime.instance import HOST_IMPORT, PhysicalDevice, instance, open_devices
+from restride.runtime.live_objects import Living
+from restride.runtime.loader import Functions, Handle, array, package, struct
+
+_EXTENSIONS = ("VK_KHR_portability_subset", HOST_IMPORT)
+"""Enabled where they exist; of the first, which is MoltenVK's, Vulkan demands it."""
+
+
+class LogicalDevice:
+    """A VkDevice without any optional feature, and its one compute queue.
+
+    ``dead`` says why the device cannot be used any more; it is empty while it can. ``inherited``: through fork, so
+    that the driver must not be called at all.
+    """
+
+    def __init__(self, physical: PhysicalDevice) -> None:
+        """Open the device.
+
+        Raises:
+            UnsupportedError: it lacks Vulkan 1.1 or a queue for compute.
+        """
+        info = physical.info
+        if not physical.supports_1_1:
+            raise UnsupportedError(f"{info.name} implements Vulkan {info.api_version}; restride needs 1.1")
+        if physical.family < 0:
+            raise UnsupportedError(f"{info.name} has no queue family for compute")
+        self.physical = physical
+        self.dead = ""
+        self.inherited = False
+        vulkan = package()
+        self.ffi = vulkan.ffi
+        self.null = vulkan.ffi.NULL
+        queue = struct(
+            "VkDeviceQueueCreateInfo",
+            queueFamilyIndex=physical.family,
+            queueCount=1,
+            pQueuePriorities=array("float", [1.0]),
+        )
+        names = [array("char", name.encode()) for name in _EXTENSIONS if name in physical.extensions]
+        extensions = array("char *", names)
+        create = struct(
+            "VkDeviceCreateInfo",
+            queueCreateInfoCount=1,
+            pQueueCreateInfos=queue,
+            enabledExtensionCount=len(names),
+            ppEnabledExtensionNames=extensions,
+        )
+        made = self.ffi.new("VkDevice *")
+        instance().vk.vkCreateDevice(physical.handle, create, self.null, made)
+        self.handle: Handle = made[0]
+        self._address = int(self.ffi.cast("uintptr_t", self.handle))
+        open_devices.add(self._address)
+        lib = vulkan.lib
+        self.vk = Functions(lambda name: lib.vkGetDeviceProcAddr(self.handle, name), self._lost)
+        found = self.ffi.new("VkQueue *")
+        self.vk.vkGetDeviceQueue(self.handle, physical.family, 0, found)
+        self.queue: Handle = found[0]
+        _open.add(self)
+
+    def require_alive(self) -> None:
+        """Raise ``DeviceLost`` if the device is lost, closed or inherited."""
+        if self.dead:
+            raise DeviceLost(self.dead)
+
+    def _lost(self) -> None:
+        self.dead = self.dead or f"{self.physical.info.name} was lost (VK_ERROR_DEVICE_LOST); make a new Device"
+
+    def create(self, function: str, handle_type: str, info: Handle) -> Handle:
+        """Call a ``vkCreate...`` or ``vkAllocate...`` function that fills in one handle."""
+        made = self.ffi.new(f"{handle_type} *")
+        getattr(self.vk, function)(self.handle, info, self.null, made)
+        return made[0]
+
+    def destroy(self) -> None:
+        """Destroy the VkDevice; what was made from it is gone already."""
+        self.vk.vkDestroyDevice(self.handle, self.null)
+        open_devices.discard(self._address)
+
+
+_open: Living[LogicalDevice] = Living()
+
+
+def _after_fork_in_child() -> None:
+    for device in _open:
+        device.inherited = True
+        device.dead = (
+            f"{device.physical.info.name} was opened by the parent process and does not survive fork; "
+            "start the process with multiprocessing's 'spawn' method and open the device there"
+        )
+    open_devices.clear()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_after_fork_in_child)

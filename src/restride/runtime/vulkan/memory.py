@@ -1,0 +1,679 @@
+"""Every block of an open device, pooled or imported: taken under the lock, handed back from anywhere."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import mmap
+import os
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from restride.errors import DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
+from restride.kernel import Limits
+from restride.runtime.heap import HeapBudget, Holder, shared_budget
+from restride.runtime.instance import PhysicalDevice
+from restride.runtime.interface import MEMORY_ROUNDING, rounded
+from restride.runtime.loader import Handle, package, struct
+from restride.runtime.vulkan.device import LogicalDevice
+
+# Where memory goes: in place where the host sees all of the device's memory, else local to the device plus staging.
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Memory types: ``device`` for tensors, ``host`` for parameters and staging; equal when the host works in place."""
+
+    device: int
+    host: int
+    staging: bool
+
+
+def place(physical: PhysicalDevice, *, staging: bool | None) -> Placement:
+    """Choose memory types; ``staging`` None: staging on discrete, virtual and unknown devices.
+
+    Raises:
+        UnsupportedError: the driver offers no usable type (Vulkan promises one).
+    """
+    vulkan = package()
+    local = vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
+    visible = vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+    cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+    if staging is None:
+        staging = physical.info.kind not in ("cpu", "integrated")
+    # The host reads results: uncached memory reads many times slower, wherever it lies.
+    host = _best(physical, visible, lambda flags: (bool(flags & cached), staging != bool(flags & local)))
+    # Plain device memory before the part of it that the host may see, which can be a small heap.
+    device = _best(physical, local, lambda flags: (not flags & visible,)) if staging else host
+    return Placement(device, host, staging)
+
+
+def place_import(physical: PhysicalDevice, allowed: int) -> int:
+    """The memory type for pages of the host, of the set of types that the driver allows for them.
+
+    Raises:
+        UnsupportedError: the host and the device would not see each other's writes in any of them.
+    """
+    vulkan = package()
+    cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+    visible = vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+    return _best(physical, visible, lambda flags: (bool(flags & cached),), allowed)
+
+
+def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[bool, ...]], allowed: int = ~0) -> int:
+    vulkan = package()
+    plain = (
+        vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
+        | vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
+        | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
+        | vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+    )
+    # Other flags mean protected, lazily allocated or vendors' special memory.
+    able = [
+        (*rank(kind.flags), physical.heap_sizes[kind.heap], -index)
+        for index, kind in enumerate(physical.memory_types)
+        if kind.flags & required == required and not kind.flags & ~plain and allowed >> index & 1
+    ]
+    if not able:
+        flags = [hex(kind.flags) for kind in physical.memory_types]
+        raise UnsupportedError(
+            f"{physical.info.name} has no memory with properties {required:#x}, only {flags}, of which {allowed:#x}"
+        )
+    return -int(max(able)[-1])
+
+
+# Driver allocations: one buffer over one piece of device memory, counted against the heap's budget.
+
+# A buffer's handle may come again, its serial never does.
+_serials = itertools.count(1)
+
+
+class Chunk:
+    """One driver allocation with the one buffer that covers it; mapped for its whole life where the host sees it.
+
+    nbytes: of the buffer. allocated: of the allocation, which may be larger.
+    owner: the host's bytes that it was imported from, kept alive here, which the device only reads; else None.
+    """
+
+    __slots__ = ("allocated", "buffer", "generation", "live", "memory", "nbytes", "owner", "serial", "top", "view")
+
+    def __init__(self, nbytes: int, allocated: int, buffer: Handle, memory: Handle) -> None:
+        self.serial = next(_serials)
+        self.nbytes = nbytes
+        self.allocated = allocated
+        self.buffer = buffer
+        self.memory = memory
+        self.view: memoryview | None = None
+        self.owner: memoryview | None = None
+        self.top = 0  # bytes handed out so far
+        self.live = 0  # blocks in use
+        self.generation = 0  # how often a slab started over
+
+
+class Chunks:
+    """The chunks of one memory type. ``dropped`` is called with each before its buffer is destroyed."""
+
+    def __init__(
+        self, device: LogicalDevice, memory_type: int, budget: HeapBudget, dropped: Callable[[Chunk], None]
+    ) -> None:
+        self._device = device
+        self._memory_type = memory_type
+        self.budget = budget
+        self._dropped = dropped
+        self._alive: dict[int, Chunk] = {}
+        self.made = 0  # asked of the driver so far
+        self.nbytes = 0  # alive now
+
+    def make(self, nbytes: int) -> Chunk:
+        """A new chunk.
+
+        Raises:
+            OutOfDeviceMemory: the budget or the driver refuses; names asked, in use and heap.
+            UnsupportedError: no single allocation of the device is that large.
+        """
+        physical, budget = self._device.physical, self.budget
+        if physical.max_allocation_bytes < nbytes <= budget.heap_bytes:
+            raise UnsupportedError(
+                f"{nbytes} bytes exceed the largest single allocation of {physical.info.name}, "
+                f"{physical.max_allocation_bytes} bytes"
+            )
+        if len(self._alive) >= physical.max_allocations or nbytes > budget.heap_bytes:
+            raise self._exhausted(nbytes, "")
+        chunk = self._new(nbytes)
+        self._alive[chunk.serial] = chunk
+        self.made += 1
+        self.nbytes += chunk.allocated
+        return chunk
+
+    def destroy(self, chunk: Chunk) -> None:
+        """Give a chunk back to the driver."""
+        self._dropped(chunk)
+        del self._alive[chunk.serial]
+        self._give_back(chunk)
+        self.nbytes -= chunk.allocated
+
+    def destroy_all(self) -> None:
+        """Give every chunk back to the driver."""
+        for chunk in list(self._alive.values()):
+            self.destroy(chunk)
+
+    def __contains__(self, chunk: Chunk) -> bool:
+        return chunk.serial in self._alive
+
+    def _exhausted(self, nbytes: int, cause: str) -> OutOfDeviceMemory:
+        return OutOfDeviceMemory(
+            f"{self._device.physical.info.name} has no room for {nbytes} bytes: {self.budget.used} of its heap of "
+            f"{self.budget.heap_bytes} bytes are in use, in {len(self._alive)} of at most "
+            f"{self._device.physical.max_allocations} allocations{cause}; free tensors or work in smaller pieces"
+        )
+
+    def _new(self, nbytes: int) -> Chunk:
+        device, vulkan = self._device, package()
+        usage = (
+            vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+            | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
+            | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT
+        )
+        buffer = device.create("vkCreateBuffer", "VkBuffer", struct("VkBufferCreateInfo", size=nbytes, usage=usage))
+        try:
+            needs = device.ffi.new("VkMemoryRequirements *")
+            device.vk.vkGetBufferMemoryRequirements(device.handle, buffer, needs)
+            self._require_type(needs.memoryTypeBits, nbytes)
+            # Not the buffer's size: the driver may want more.
+            memory = self._memory(needs.size)
+        except BaseException:
+            device.vk.vkDestroyBuffer(device.handle, buffer, device.null)
+            raise
+        chunk = Chunk(nbytes, needs.size, buffer, memory)
+        try:
+            device.vk.vkBindBufferMemory(device.handle, buffer, memory, 0)
+            chunk.view = self._map(memory, nbytes)
+        except BaseException:
+            self._give_back(chunk)
+            raise
+        return chunk
+
+    def _memory(self, nbytes: int) -> Handle:
+        if not self.budget.reserve(nbytes):
+            raise self._exhausted(nbytes, "")
+        request = struct("VkMemoryAllocateInfo", allocationSize=nbytes, memoryTypeIndex=self._memory_type)
+        try:
+            return self._device.create("vkAllocateMemory", "VkDeviceMemory", request)
+        except BaseException as error:
+            self.budget.release(nbytes)
+            if isinstance(error, OutOfDeviceMemory):
+                raise self._exhausted(nbytes, f" ({error})") from error
+            raise
+
+    def _give_back(self, chunk: Chunk) -> None:
+        device = self._device
+        chunk.view = None
+        # Freeing memory unmaps it.
+        device.vk.vkDestroyBuffer(device.handle, chunk.buffer, device.null)
+        device.vk.vkFreeMemory(device.handle, chunk.memory, device.null)
+        self.budget.release(chunk.allocated)
+
+    def _require_type(self, allowed: int, nbytes: int) -> None:
+        if not allowed >> self._memory_type & 1:
+            raise DeviceError(
+                f"{self._device.physical.info.name} refuses a storage buffer of {nbytes} bytes in memory type "
+                f"{self._memory_type}; it allows the set {allowed:#x}"
+            )
+
+    def _map(self, memory: Handle, nbytes: int) -> memoryview | None:
+        device = self._device
+        flags = device.physical.memory_types[self._memory_type].flags
+        if not flags & package().VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT:
+            return None
+        address = device.ffi.new("void **")
+        device.vk.vkMapMemory(device.handle, memory, 0, nbytes, 0, address)
+        return memoryview(device.ffi.buffer(address[0], nbytes)).cast("B")
+
+
+# Device memory: few driver allocations, many blocks; what is freed is reused once the device is done with it.
+
+SLAB_BYTES = 1 << 20
+_SMALL_BYTES = 1 << 18
+_LARGE_ROUNDING = 1 << 16
+_MOST_POOLED_BYTES = 1 << 28
+
+
+class Block:
+    """A part of a chunk, and what the queue does with it.
+
+    used, written: the last submission that touches it, and that writes it; 0: none since it was handed out.
+    epoch, reads, writes: for barriers, see ``vk_hazards``.
+    pins: host copies under way.
+    is_lent: an array of the host's may lie over it, until it is taken back.
+    """
+
+    __slots__ = (
+        "chunk", "epoch", "generation", "is_lent", "nbytes", "offset", "pins", "reads", "used", "writes", "written"
+    )  # fmt: skip
+
+    def __init__(self, chunk: Chunk, offset: int, nbytes: int) -> None:
+        self.chunk = chunk
+        self.offset = offset
+        self.nbytes = nbytes
+        self.generation = chunk.generation
+        self.pins = 0
+        self.is_lent = False
+        self.reads: list[tuple[int, int]] = []
+        self.writes: list[tuple[int, int]] = []
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget the past: the device finished with it."""
+        self.used = self.written = 0
+        self.epoch = -1
+
+    def view(self, offset: int, nbytes: int) -> memoryview:
+        """Bytes of a block that the host sees."""
+        mapped = self.chunk.view
+        if mapped is None:
+            raise DeviceError("the host does not see this memory")
+        start = self.offset + offset
+        return mapped[start : start + nbytes]
+
+
+class Pool:
+    """Blocks of one memory type. The caller holds the runtime's lock.
+
+    Small blocks (up to 256 KiB) come from slabs of 1 MiB in some 80 size classes; larger ones have a chunk of their
+    own, rounded up to 64 KiB. Idle large chunks are kept up to 256 MiB or half the heap.
+
+    separate: a chunk for every block, of exactly its size: GPU-assisted validation (1.3.239) compares accesses with
+    the buffer, not with the range that is bound, so only then does it see the first byte past the end.
+    """
+
+    def __init__(self, chunks: Chunks, offset_alignment: int, heap_bytes: int, *, separate: bool) -> None:
+        self.chunks = chunks
+        self._separate = separate
+        self._most_small = 0 if separate else _SMALL_BYTES
+        self._alignment = max(256, offset_alignment)
+        self._most_pooled = min(_MOST_POOLED_BYTES, heap_bytes // 2)
+        self._idle_slabs: dict[int, Chunk] = {}
+        self._filling: Chunk | None = None  # the slab that new blocks come from
+        self._idle: dict[int, deque[Block]] = {}  # by size
+        self._idle_large: dict[int, Block] = {}  # by chunk, the longest idle first
+        self._pooled_bytes = 0  # of the chunks in _idle_large
+        self._leaving: deque[Block] = deque()  # freed, the device may still use them
+        self.leaving_bytes = 0
+
+    def reuse(self, nbytes: int) -> Block | None:
+        """A block without asking the driver, or None."""
+        size = self._block_size(nbytes)
+        bin_of_size = self._idle.get(size)
+        while bin_of_size:
+            block = bin_of_size.pop()
+            if block.generation != block.chunk.generation or block.chunk not in self.chunks:
+                continue
+            if size > self._most_small:
+                del self._idle_large[block.chunk.serial]
+                self._pooled_bytes -= block.chunk.nbytes
+            else:
+                self._idle_slabs.pop(block.chunk.serial, None)
+            block.chunk.live += 1
+            block.renew()
+            return block
+        return self._carve(size) if size <= self._most_small else None
+
+    def grow(self, nbytes: int) -> Block:
+        """A block in a new chunk.
+
+        Raises:
+            OutOfDeviceMemory: the budget or the driver refuses.
+            UnsupportedError: no single allocation of the device is that large.
+        """
+        size = self._block_size(nbytes)
+        if size > self._most_small:
+            return _first_block(self._new_chunk(size), size)
+        try:
+            chunk = self._new_chunk(SLAB_BYTES)
+        except OutOfDeviceMemory:
+            # The heap has no room for a slab, but may have for the block.
+            chunk = self._new_chunk(size)
+        self._filling = chunk
+        return _first_block(chunk, size)
+
+    def free(self, block: Block) -> None:
+        """Take a block back; it is reused after ``collect`` finds the device done with it."""
+        self._leaving.append(block)
+        self.leaving_bytes += block.nbytes
+
+    def collect(self, completed: int) -> None:
+        """Pool the freed blocks that no submission after ``completed`` uses."""
+        leaving = self._leaving
+        while leaving and leaving[0].used <= completed and not leaving[0].pins:
+            block = leaving.popleft()
+            self.leaving_bytes -= block.nbytes
+            block.chunk.live -= 1
+            self._idle.setdefault(block.nbytes, deque()).append(block)
+            if block.nbytes > self._most_small:
+                self._idle_large[block.chunk.serial] = block
+                self._pooled_bytes += block.chunk.nbytes
+            elif not block.chunk.live:
+                self._idle_slabs[block.chunk.serial] = block.chunk
+        while self._pooled_bytes > self._most_pooled:
+            self._drop_oldest_large()
+
+    def last_use_of_leaving(self) -> int:
+        """The submission after which all freed blocks are idle."""
+        return max((block.used for block in self._leaving), default=0)
+
+    def trim(self) -> None:
+        """Give every chunk without a live block back to the driver."""
+        while self._idle_large:
+            self._drop_oldest_large()
+        for slab in list(self._idle_slabs.values()):
+            self._destroy_slab(slab)
+
+    def _block_size(self, nbytes: int) -> int:
+        """Rounded up: to the alignment, small sizes above 2 KiB to eighths of a power of two, large ones to 64 KiB."""
+        if self._separate:
+            return rounded(nbytes)
+        if nbytes > _SMALL_BYTES:
+            return -(-nbytes // _LARGE_ROUNDING) * _LARGE_ROUNDING
+        step = max(self._alignment, 1 << max(0, (nbytes - 1).bit_length() - 4))
+        return -(-nbytes // step) * step
+
+    def _carve(self, size: int) -> Block | None:
+        """A new block in the slab that is being filled, or in one that is wholly idle and starts over."""
+        slab = self._filling
+        if slab is None or slab.top + size > slab.nbytes:
+            slab = next((idle for idle in self._idle_slabs.values() if size <= idle.nbytes), None)
+            if slab is None:
+                return None
+            slab.top = 0
+            slab.generation += 1
+            self._filling = slab
+        self._idle_slabs.pop(slab.serial, None)
+        block = Block(slab, slab.top, size)
+        slab.top += size
+        slab.live += 1
+        return block
+
+    def _drop_oldest_large(self) -> None:
+        serial = next(iter(self._idle_large))
+        block = self._idle_large.pop(serial)
+        self._pooled_bytes -= block.chunk.nbytes
+        self._idle[block.nbytes].remove(block)
+        self.chunks.destroy(block.chunk)
+
+    def _destroy_slab(self, slab: Chunk) -> None:
+        del self._idle_slabs[slab.serial]
+        if self._filling is slab:
+            self._filling = None
+        self.chunks.destroy(slab)
+
+    def _new_chunk(self, nbytes: int) -> Chunk:
+        for make_room in (self.trim, self.chunks.budget.make_room):
+            try:
+                return self.chunks.make(nbytes)
+            except OutOfDeviceMemory:
+                make_room()
+        return self.chunks.make(nbytes)
+
+
+def _first_block(chunk: Chunk, size: int) -> Block:
+    chunk.top = size
+    chunk.live = 1
+    return Block(chunk, 0, size)
+
+
+# Host memory as memory of the device: the pages that it lies in are imported, not copied, and kept alive.
+
+
+class Imports:
+    """What a device has imported; it only reads it. The caller holds the runtime's lock, but not in ``let_go``.
+
+    ``dropped`` is called with each chunk before its buffer is destroyed.
+    """
+
+    def __init__(self, device: LogicalDevice, offset_alignment: int, dropped: Callable[[Chunk], None]) -> None:
+        self._device = device
+        self._kind = package().VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
+        self._alignment = max(MEMORY_ROUNDING, offset_alignment)
+        self._dropped = dropped
+        self._alive: dict[int, Chunk] = {}
+        self._leaving: list[Block] = []  # freed, the device may still read them
+        self._destroyed: deque[Chunk] = deque()  # their owners are not let go yet
+
+    def make(self, data: memoryview) -> tuple[Block, int]:
+        """A block over the pages of ``data``, one-dimensional bytes, at least one; and which of its bytes is the first.
+
+        Vulkan imports whole pages. Those that hold the bytes are this process's own to the last byte: no allocator
+        unmaps a page while a part of it is in use. What else lies in them belongs to others, so kernels may read it, as
+        they do to fill a word, and never write it, not even with the value that it has.
+
+        A binding begins at a multiple of the offset alignment, and so does the block, a little before the bytes:
+
+            bytes [0x1A28, 0x3005), pages of 0x1000, alignment 0x10: imported [0x1000, 0x4000), the block is
+            [0x1A20, 0x3010) rounded up to 16 bytes, at offset 0xA20 of the buffer, and the first byte is its byte 8
+
+        Raises:
+            UnsupportedError: the device imports nothing, or not this.
+        """
+        name, alignment = self._device.physical.info.name, self._device.physical.import_alignment
+        if not alignment or alignment > mmap.PAGESIZE:
+            reason = f"imports pages of {alignment} bytes only" if alignment else "does not import memory of the host"
+            raise UnsupportedError(f"{name} {reason}; pages of this system have {mmap.PAGESIZE} bytes")
+        address = int(self._device.ffi.cast("uintptr_t", self._device.ffi.from_buffer(data)))
+        start = address - address % self._alignment
+        nbytes = rounded(address + len(data) - start)
+        first = start - start % mmap.PAGESIZE
+        chunk = self._new(first, start + nbytes - first)
+        chunk.owner = data
+        self._alive[chunk.serial] = chunk
+        return Block(chunk, start - first, nbytes), address - start
+
+    def free(self, block: Block) -> None:
+        """Nobody holds the block any more; ``collect`` destroys it."""
+        if block.chunk.serial in self._alive:
+            self._leaving.append(block)
+
+    def collect(self, completed: int) -> None:
+        """Destroy what was freed, unless a submission after ``completed``, or a copy, may read it."""
+        if self._leaving:
+            leaving, self._leaving = self._leaving, []
+            for block in leaving:
+                if block.used > completed or block.pins:
+                    self._leaving.append(block)
+                else:
+                    self._destroy(block.chunk)
+
+    def destroy_all(self) -> None:
+        """Destroy everything; nothing is pending."""
+        self._leaving.clear()
+        for chunk in list(self._alive.values()):
+            self._destroy(chunk)
+
+    def let_go(self) -> None:
+        """Drop the owners of what is destroyed. Not under the lock: that may run anything, such as a deleter."""
+        self._destroyed.clear()
+
+    def leave_to_driver(self) -> None:
+        """The device may read what is here to the end of the process, so its owners live as long."""
+        if self._alive:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._alive))
+
+    def _destroy(self, chunk: Chunk) -> None:
+        device = self._device
+        self._dropped(chunk)
+        del self._alive[chunk.serial]
+        device.vk.vkDestroyBuffer(device.handle, chunk.buffer, device.null)
+        device.vk.vkFreeMemory(device.handle, chunk.memory, device.null)
+        self._destroyed.append(chunk)
+
+    def _new(self, first: int, nbytes: int) -> Chunk:
+        """A buffer over ``nbytes`` bytes from address ``first``, where a page begins, to the end of its last page."""
+        device, vulkan = self._device, package()
+        most = device.physical.max_allocation_bytes
+        pages = nbytes + -nbytes % mmap.PAGESIZE
+        if pages > most:
+            raise UnsupportedError(f"{pages} bytes exceed the largest import of {device.physical.info.name}, {most}")
+        external = struct("VkExternalMemoryBufferCreateInfo", handleTypes=self._kind)
+        usage = vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
+        # Not a byte longer than the block: GPU-assisted validation finds what reads past it.
+        create = struct("VkBufferCreateInfo", pNext=external, size=nbytes, usage=usage)
+        buffer = device.create("vkCreateBuffer", "VkBuffer", create)
+        memory = None
+        try:
+            memory = self._memory(buffer, first, pages)
+            device.vk.vkBindBufferMemory(device.handle, buffer, memory, 0)
+        except BaseException:
+            device.vk.vkDestroyBuffer(device.handle, buffer, device.null)
+            if memory is not None:
+                device.vk.vkFreeMemory(device.handle, memory, device.null)
+            raise
+        chunk = Chunk(nbytes, pages, buffer, memory)
+        pointer = device.ffi.cast("char *", first)
+        chunk.view = memoryview(device.ffi.buffer(pointer, nbytes)).cast("B").toreadonly()
+        return chunk
+
+    def _memory(self, buffer: Handle, first: int, nbytes: int) -> Handle:
+        device = self._device
+        name, pointer = device.physical.info.name, device.ffi.cast("void *", first)
+        needs = device.ffi.new("VkMemoryRequirements *")
+        device.vk.vkGetBufferMemoryRequirements(device.handle, buffer, needs)
+        if needs.size > nbytes:
+            raise UnsupportedError(f"{name} wants {needs.size} bytes for a buffer over {nbytes} bytes of the host")
+        able = struct("VkMemoryHostPointerPropertiesEXT")
+        try:
+            device.vk.vkGetMemoryHostPointerPropertiesEXT(device.handle, self._kind, pointer, able)
+            request = struct(
+                "VkMemoryAllocateInfo",
+                pNext=struct("VkImportMemoryHostPointerInfoEXT", handleType=self._kind, pHostPointer=pointer),
+                allocationSize=nbytes,
+                memoryTypeIndex=place_import(device.physical, needs.memoryTypeBits & able.memoryTypeBits),
+            )
+            return device.create("vkAllocateMemory", "VkDeviceMemory", request)
+        except DeviceError as error:
+            if isinstance(error, DeviceLost | OutOfDeviceMemory):
+                raise
+            raise UnsupportedError(f"{name} does not import {nbytes} bytes of this memory ({error})") from error
+
+
+# Every block of an open device, pooled or imported: taken under the lock, handed back from anywhere.
+
+SEPARATE_BUFFERS_VARIABLE = "RESTRIDE_SEPARATE_BUFFERS"
+"""Set: every memory has a buffer of its own, of its own size, for GPU-assisted validation. Slower."""
+
+_MOST_LEAVING_BYTES = 1 << 28
+"""Freed, but in use by the device: past this, an allocation waits for it instead of asking the driver for more."""
+
+
+class Blocks:
+    """The pools of a device and its imports. The caller holds the runtime's lock, but not in ``hand_back``.
+
+    A block that is handed back, perhaps by the garbage collector in the middle of anything, only joins ``_freed``,
+    which needs no lock; whoever holds the lock next returns it to where it is from.
+
+    pool: of tensors. host_pool: of parameters and staging; the same where the host works in place.
+    in_use: bytes of live memories. lent: blocks that arrays of the host's may lie over.
+    """
+
+    def __init__(
+        self,
+        device: LogicalDevice,
+        placement: Placement,
+        limits: Limits,
+        heap_bytes: int | None,
+        dropped: Callable[[Chunk], None],
+    ) -> None:
+        separate = bool(os.environ.get(SEPARATE_BUFFERS_VARIABLE))
+
+        def open_pool(memory_type: int, heap_bytes: int | None) -> Pool:
+            heap = device.physical.memory_types[memory_type].heap
+            budget = HeapBudget(heap_bytes) if heap_bytes else shared_budget(device.physical, heap)
+            chunks = Chunks(device, memory_type, budget, dropped)
+            return Pool(chunks, limits.offset_alignment, budget.heap_bytes, separate=separate)
+
+        self.pool = self.host_pool = open_pool(placement.device, heap_bytes)
+        self.pools: tuple[Pool, ...] = (self.pool,)
+        if placement.host != placement.device:
+            self.host_pool = open_pool(placement.host, None)
+            self.pools = (self.pool, self.host_pool)
+        self.imports = Imports(device, limits.offset_alignment, dropped)
+        self._freed: deque[tuple[int, Block]] = deque()
+        self.in_use = 0
+        self.lent = 0
+
+    def join_budgets(self, holder: Holder) -> None:
+        """``holder`` is asked to trim when another device needs room."""
+        for pool in self.pools:
+            pool.chunks.budget.join(holder)
+
+    def allocate(self, nbytes: int) -> Block | None:
+        """A block of the pool; None: first wait for ``last_use_of_leaving``.
+
+        Raises:
+            OutOfDeviceMemory: it does not fit although nothing freed is in use any more.
+        """
+        block = self.pool.reuse(nbytes)
+        if block is None and self.pool.leaving_bytes <= _MOST_LEAVING_BYTES:
+            try:
+                block = self.pool.grow(nbytes)
+            except OutOfDeviceMemory:
+                if not self.pool.leaving_bytes:
+                    raise
+        if block is not None:
+            self.in_use += nbytes
+        return block
+
+    def lend(self, block: Block) -> None:
+        """An array is about to lie over the block."""
+        self.lent += not block.is_lent
+        block.is_lent = True
+
+    def hand_back(self, nbytes: int, block: Block) -> None:
+        """Nobody refers to the block any more; it counted for so many bytes in use."""
+        self._freed.append((nbytes, block))
+
+    @property
+    def are_handed_back(self) -> bool:
+        """True: ``drain`` has something to do."""
+        return bool(self._freed)
+
+    def drain(self) -> None:
+        """Take back what was handed back; the device may still use it."""
+        while self._freed:
+            nbytes, block = self._freed.popleft()
+            self.in_use -= nbytes
+            self.lent -= block.is_lent
+            block.is_lent = False
+            if block.chunk.owner is None:
+                self.pool.free(block)
+            else:
+                self.imports.free(block)
+
+    def collect(self, completed: int) -> None:
+        """Reuse what was freed and no submission after ``completed`` uses."""
+        self.imports.collect(completed)
+        for pool in self.pools:
+            pool.collect(completed)
+
+    def leaving(self) -> tuple[int, int]:
+        """Bytes that were freed and are in use, and the submission after which they are not."""
+        return (
+            sum(pool.leaving_bytes for pool in self.pools),
+            max(pool.last_use_of_leaving() for pool in self.pools),
+        )
+
+    def trim(self) -> None:
+        """Give idle memory back to the driver."""
+        for pool in self.pools:
+            pool.trim()
+
+    def destroy_idle(self, last: int) -> None:
+        """Destroy what no array of the host's needs, and no memory; nothing is pending after submission ``last``."""
+        self.imports.destroy_all()
+        self.collect(last)
+        self.trim()
+
+    def destroy_all(self) -> None:
+        """Destroy everything; nothing is pending."""
+        self.imports.destroy_all()
+        for pool in self.pools:
+            pool.chunks.destroy_all()

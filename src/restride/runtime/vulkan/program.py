@@ -1,0 +1,249 @@
+"""Compute pipelines: SPIR-V and specialization constants, made once, kept while they are among the last used."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+from restride.errors import DeviceError
+from restride.runtime.file_store import is_of_another, place, write_kept
+from restride.runtime.loader import Handle, array, package, struct
+from restride.runtime.specialization import specialized
+from restride.runtime.vulkan.device import LogicalDevice
+
+# The driver's pipelines on disk, one file for each device and driver: the next process does not compile them again.
+
+FOLDER_VARIABLE = "RESTRIDE_PIPELINE_CACHE"
+"""A folder for the files; default: ``restride/pipelines`` in the user's cache folder. Empty: nothing is kept."""
+
+MOST_BYTES = 64 << 20
+"""Of a file. What has grown past it is not written, and the next process begins anew."""
+
+_HEADER_BYTES = 32
+"""Vulkan's header alone: a driver that keeps nothing (lavapipe, which has a cache of its own)."""
+
+_DIGEST_BYTES = 32
+
+
+class PipelineCache:
+    """A VkPipelineCache that begins with what an earlier process left."""
+
+    def __init__(self, device: LogicalDevice) -> None:
+        self._device = device
+        self._path = place(FOLDER_VARIABLE, "pipelines", f"{device.physical.pipeline_cache_id}.bin")
+        self._kept = b"" if self._path is None else read(self._path)
+        data = array("char", self._kept)
+        info = struct("VkPipelineCacheCreateInfo", initialDataSize=len(self._kept), pInitialData=data)
+        self.handle: Handle = device.create("vkCreatePipelineCache", "VkPipelineCache", info)
+
+    def destroy(self) -> None:
+        """Leave what is new to the next process, and destroy it."""
+        device = self._device
+        with suppress(OSError, DeviceError):  # a home that is read-only keeps nothing, nor does a device that is lost
+            if self._path is not None:
+                data = self._data()
+                if _HEADER_BYTES < len(data) <= MOST_BYTES and data != self._kept:
+                    write(self._path, data)
+        device.vk.vkDestroyPipelineCache(device.handle, self.handle, device.null)
+
+    def _data(self) -> bytes:
+        device = self._device
+        size = device.ffi.new("size_t *")
+        device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, device.null)
+        data = array("char", size[0])
+        device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data)
+        return bytes(device.ffi.buffer(data, size[0]))
+
+
+def read(path: Path) -> bytes:
+    """What ``write`` put there; nothing if there is no such file, it is damaged (a warning), or another user's."""
+    try:
+        if is_of_another(path):
+            return b""
+        content = path.read_bytes()
+    except OSError:
+        return b""
+    digest, data = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    # A driver need not survive damaged data.
+    if len(content) > _DIGEST_BYTES + MOST_BYTES or hashlib.sha256(data).digest() != digest:
+        warnings.warn(f"{path} is damaged and left out; pipelines are compiled again", RuntimeWarning, stacklevel=2)
+        return b""
+    return data
+
+
+def write(path: Path, data: bytes) -> None:
+    """Put ``data`` and its digest there in one step, for this user alone."""
+    write_kept(path, hashlib.sha256(data).digest() + data)
+
+
+# Compute pipelines: SPIR-V and specialization constants, made once, kept while they are among the last used.
+
+MOST_PIPELINES = 512
+PUSH_BYTES = 128
+"""What every Vulkan device has for push constants."""
+
+PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
+"""Module, specialization constants, number of storage buffers."""
+
+
+class BindingLayout:
+    """The layouts for ``count`` storage buffers at bindings 0 to count-1 of set 0, and 128 bytes of push constants."""
+
+    __slots__ = ("count", "pipeline_layout", "set_layout")
+
+    def __init__(self, device: LogicalDevice, count: int) -> None:
+        vulkan = package()
+        compute = vulkan.VK_SHADER_STAGE_COMPUTE_BIT
+        bindings = array("VkDescriptorSetLayoutBinding", count)
+        for number in range(count):
+            bindings[number].binding = number
+            bindings[number].descriptorType = vulkan.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER
+            bindings[number].descriptorCount = 1
+            bindings[number].stageFlags = compute
+        self.count = count
+        self.set_layout: Handle = device.create(
+            "vkCreateDescriptorSetLayout",
+            "VkDescriptorSetLayout",
+            struct("VkDescriptorSetLayoutCreateInfo", bindingCount=count, pBindings=bindings),
+        )
+        push = array("VkPushConstantRange", [{"stageFlags": compute, "offset": 0, "size": PUSH_BYTES}])
+        sets = array("VkDescriptorSetLayout", [self.set_layout])
+        try:
+            self.pipeline_layout: Handle = device.create(
+                "vkCreatePipelineLayout",
+                "VkPipelineLayout",
+                struct(
+                    "VkPipelineLayoutCreateInfo",
+                    setLayoutCount=1,
+                    pSetLayouts=sets,
+                    pushConstantRangeCount=1,
+                    pPushConstantRanges=push,
+                ),
+            )
+        except BaseException:
+            device.vk.vkDestroyDescriptorSetLayout(device.handle, self.set_layout, device.null)
+            raise
+
+    def destroy(self, device: LogicalDevice) -> None:
+        """Destroy both layouts."""
+        device.vk.vkDestroyPipelineLayout(device.handle, self.pipeline_layout, device.null)
+        device.vk.vkDestroyDescriptorSetLayout(device.handle, self.set_layout, device.null)
+
+
+class Pipeline:
+    """A pipeline, its layouts, and the last submission that uses it."""
+
+    __slots__ = ("handle", "layout", "used")
+
+    def __init__(self, handle: Handle, layout: BindingLayout) -> None:
+        self.handle = handle
+        self.layout = layout
+        self.used = 0
+
+
+class Pipelines:
+    """Every pipeline of a device. The caller holds the runtime's lock, and says of each when it is used.
+
+    dropped: called before one is destroyed.
+    """
+
+    def __init__(
+        self,
+        device: LogicalDevice,
+        module_source: Callable[[str], bytes],
+        dropped: Callable[[], None],
+        most: int = MOST_PIPELINES,
+    ) -> None:
+        self._device = device
+        self._module_source = module_source
+        self._dropped = dropped
+        self._most = most
+        self._layouts: dict[int, BindingLayout] = {}
+        self._pipelines: dict[PipelineKey, Pipeline] = {}
+        self._cache = PipelineCache(device)
+        self.created = 0
+
+    def __len__(self) -> int:
+        return len(self._pipelines)
+
+    def get(self, key: PipelineKey, completed: int) -> Pipeline:
+        """The pipeline, made at its first use; may destroy some that no submission after ``completed`` uses."""
+        found = self._pipelines.get(key)
+        if found is not None:
+            return found
+        self._evict(completed)
+        shader, constants, count = key
+        layout = self._layouts.get(count)
+        if layout is None:
+            layout = self._layouts[count] = BindingLayout(self._device, count)
+        made = Pipeline(self._make(shader, constants, layout), layout)
+        self._pipelines[key] = made
+        self.created += 1
+        return made
+
+    def destroy(self) -> None:
+        """Destroy everything."""
+        vk, handle, null = self._device.vk, self._device.handle, self._device.null
+        for pipeline in self._pipelines.values():
+            vk.vkDestroyPipeline(handle, pipeline.handle, null)
+        for layout in self._layouts.values():
+            layout.destroy(self._device)
+        self._cache.destroy()
+        self._pipelines.clear()
+        self._layouts.clear()
+
+    def _evict(self, completed: int) -> None:
+        while len(self._pipelines) >= self._most:
+            oldest, pipeline = min(self._pipelines.items(), key=lambda item: item[1].used)
+            if pipeline.used > completed:
+                return  # past the limit while the oldest is in use, and so are all: better than to wait here
+            self._dropped()
+            del self._pipelines[oldest]
+            self._device.vk.vkDestroyPipeline(self._device.handle, pipeline.handle, self._device.null)
+
+    def _make(self, shader: str, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
+        device = self._device
+        code, constants = specialized(self._module_source(shader), constants)
+        words = device.ffi.from_buffer("uint32_t[]", code)
+        create = struct("VkShaderModuleCreateInfo", codeSize=len(code), pCode=words)
+        module = device.create("vkCreateShaderModule", "VkShaderModule", create)
+        try:
+            return self._compiled(module, constants, layout)
+        finally:
+            device.vk.vkDestroyShaderModule(device.handle, module, device.null)
+
+    def _compiled(self, module: Handle, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
+        vulkan, device = package(), self._device
+        entries = array(
+            "VkSpecializationMapEntry",
+            [{"constantID": number, "offset": 4 * number, "size": 4} for number in range(len(constants))],
+        )
+        values = array("uint32_t", list(constants))
+        specialization = struct(
+            "VkSpecializationInfo",
+            mapEntryCount=len(constants),
+            pMapEntries=entries,
+            dataSize=4 * len(constants),
+            pData=values,
+        )
+        name = array("char", b"main\0")
+        stage = struct(
+            "VkPipelineShaderStageCreateInfo",
+            stage=vulkan.VK_SHADER_STAGE_COMPUTE_BIT,
+            module=module,
+            pName=name,
+            pSpecializationInfo=specialization,
+        )
+        create = struct(
+            "VkComputePipelineCreateInfo",
+            stage=stage[0],
+            layout=layout.pipeline_layout,
+            basePipelineIndex=-1,
+        )
+        made = device.ffi.new("VkPipeline *")
+        device.vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, create, device.null, made)
+        return made[0]

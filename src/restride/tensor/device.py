@@ -1,0 +1,218 @@
+"""Device: one open GPU (or CPU implementation) and the runtime that drives it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import NoReturn, Self
+
+from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
+from restride.kernel import KernelSpec, Limits
+from restride.layout import TensorDesc
+from restride.plan.steps import RESULT, SOURCE, Between, Step, Steps
+from restride.runtime import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime, list_devices, open_runtime
+
+MOST_PARAMETER_BYTES = 1 << 20
+"""Parameters in flight for one operation. Past it the operation waits for its own first part: an axis of millions."""
+
+
+class Device:
+    """One open device. Tensors live on it; operations on them run on it, in order, and return at once.
+
+    Reading a result waits for it and for what is before it, at most ``timeout`` seconds each. Usable from several
+    threads, and as a context manager; a child made by ``fork`` gets ``DeviceLost``.
+
+    Args:
+        selector: index in ``rs.devices()`` or part of a device's name; default: the environment variable
+            ``RESTRIDE_DEVICE``, else the best of discrete, integrated, virtual and CPU devices.
+        runtime: ``"vulkan"`` or ``"kompute"``; default: ``RESTRIDE_RUNTIME``, else ``"vulkan"``.
+        timeout: seconds that one operation may take, once those before it are finished.
+
+    Raises:
+        DeviceNotFound: no Vulkan loader, no driver, or no such device.
+        DescriptorError: an unknown runtime or a time limit that is not positive.
+    """
+
+    def __init__(
+        self, selector: int | str | None = None, runtime: str | None = None, timeout: float = DEFAULT_TIMEOUT
+    ) -> None:
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+            raise DescriptorError(f"the time limit must be a number of seconds, timeout is {timeout!r}")
+        if selector == "":
+            raise DescriptorError("a device selector is an index or part of a name, not an empty text")
+        self._take(open_runtime(selector, runtime, timeout))
+
+    @classmethod
+    def over(cls, runtime: Runtime) -> Self:
+        """A device on a runtime that was opened with options of its own, such as a ``module_source``."""
+        device = cls.__new__(cls)
+        device._take(runtime)  # noqa: SLF001 - the object that is being made
+        return device
+
+    def _take(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self._closed = False
+
+    @property
+    def info(self) -> DeviceInfo:
+        """Name, kind, driver and limits."""
+        return self.runtime.info
+
+    @property
+    def limits(self) -> Limits:
+        """What plans for this device respect."""
+        return self.runtime.limits
+
+    @property
+    def is_closed(self) -> bool:
+        """True once ``close`` was called."""
+        return self._closed
+
+    def counters(self) -> Counters:
+        """Dispatches, pipelines, submissions, barriers, memory and traffic since the device was opened."""
+        return self.runtime.counters()
+
+    def wait(self) -> None:
+        """Return when every operation so far is finished.
+
+        Raises:
+            DeviceTimeout: they outlasted the time limit; the device stays usable.
+        """
+        self.runtime.wait()
+
+    def batch(self) -> AbstractContextManager[None]:
+        """A context in which operations are recorded and handed to the device many at a time: each costs less.
+
+        Their order stays, and so do results. Reading one of them inside hands over what is recorded so far. The kompute
+        runtime hands over each at once.
+        """
+        return self.runtime.batch()
+
+    def close(self) -> None:
+        """Wait, then free everything; tensors on the device raise ``DeviceLost`` from then on.
+
+        What arrays of ``tensor.numpy(copy=False)`` lie over stays, and is freed with the last of them.
+        """
+        self._closed = True
+        self.runtime.close()
+
+    def allocate(self, desc: TensorDesc, nbytes: int | None = None) -> Memory:
+        """A buffer for ``desc``, of the bytes that it needs unless said otherwise.
+
+        Raises:
+            OutOfDeviceMemory, UnsupportedError: there is no room for it; the message says what it was for.
+        """
+        try:
+            return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes)
+        except (OutOfDeviceMemory, UnsupportedError) as error:
+            raise type(error)(f"{error}; asked for {desc}") from error
+
+    def run(self, steps: Steps, src: Memory, dst: Memory) -> None:
+        """Start the steps of an operation, one after the other. What lies between is freed after its last use.
+
+        Raises:
+            UnsupportedError: the runtime cannot bind such buffers.
+        """
+        if steps.between:
+            self._run_through(steps, {SOURCE: src, RESULT: dst})
+            return
+        ends = src, dst
+        for step in steps.steps:
+            self._start(step, ends[step.src.buffer], ends[step.dst.buffer])
+
+    def _run_through(self, steps: Steps, memories: dict[int, Memory]) -> None:
+        last = {site.buffer: step for step in steps.steps for site in (step.src, step.dst)}
+        for step in steps.steps:
+            sites = (step.src, step.dst)
+            for site in sites:
+                if site.buffer not in memories:
+                    memories[site.buffer] = self._between(steps.between[site.buffer - RESULT - 1])
+            self._start(step, *(memories[site.buffer] for site in sites))
+            for site in sites:
+                if last[site.buffer] is step:
+                    memories.pop(site.buffer, None)
+
+    def _start(self, step: Step, src: Memory, dst: Memory) -> None:
+        try:
+            if step.run is not None:
+                self.runtime.copy(src, dst, step.run.nbytes, step.run.src_offset, step.run.dst_offset)
+            elif step.kept is not None:
+                self.runtime.submit(step.kept, (src, dst))
+            else:
+                self._submit(step.kernels(), (src, dst))
+        except UnsupportedError as error:
+            raise UnsupportedError(f"{error}; asked for {step.src.desc} to {step.dst.desc}") from error
+
+    def _between(self, buffer: Between) -> Memory:
+        memory = self.allocate(buffer.desc)
+        if buffer.contents is not None:
+            self.runtime.write(memory, 0, memoryview(buffer.contents))
+        return memory
+
+    def _submit(self, kernels: Iterable[KernelSpec], memories: Sequence[Memory]) -> None:
+        part: list[KernelSpec] = []
+        nbytes = 0
+        for kernel in kernels:
+            if nbytes and nbytes + len(kernel.parameters) > MOST_PARAMETER_BYTES:
+                self.runtime.submit(part, memories)
+                self.runtime.wait()
+                part, nbytes = [], 0
+            part.append(kernel)
+            nbytes += len(kernel.parameters)
+        if part:
+            self.runtime.submit(part, memories)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is neither copied nor pickled; open one where it is needed")
+
+    def __repr__(self) -> str:
+        info, runtime = self.info, type(self.runtime).__name__.removesuffix("Runtime").lower()
+        state = ", closed" if self._closed else ""
+        return f"<restride.Device {info.index}: {info.name}, {info.driver} {info.driver_version}, {runtime}{state}>"
+
+
+def devices() -> list[DeviceInfo]:
+    """The Vulkan devices of this machine, in the loader's order.
+
+    Raises:
+        DeviceNotFound: no Vulkan loader or no driver; the message says what to install.
+    """
+    return list_devices()
+
+
+_default: Device | None = None
+_default_lock = threading.Lock()
+
+
+def default_device() -> Device:
+    """The device that operations use when none is named; opened at first use, and again after it was closed.
+
+    Raises:
+        DeviceNotFound: as ``Device()``.
+    """
+    global _default  # noqa: PLW0603 - one lazily opened device a process is what the name promises
+    with _default_lock:
+        if _default is None or _default.is_closed:
+            _default = Device()
+        return _default
+
+
+def _unlock_in_child() -> None:
+    # Another thread of the parent may have held it, and does not exist here.
+    global _default_lock  # noqa: PLW0603 - as above
+    _default_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_in_child)

@@ -1,0 +1,247 @@
+"""Tensor: a buffer on a device and the descriptor that says what it means. Views share the buffer and cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NoReturn, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.dtypes import DType
+from restride.errors import DescriptorError, UnsupportedError
+from restride.layout import TensorDesc, views
+from restride.plan.steps import RESULT, SOURCE, Site, Steps
+from restride.runtime import Memory
+from restride.tensor.device import Device, default_device
+
+
+class Tensor:
+    """Elements in a device buffer. Made by ``rs.asarray``, ``rs.from_buffer``, ``rs.empty`` and the operations.
+
+    Indexing, ``permute``, ``broadcast_to`` and ``reshape`` give views: another descriptor over the same buffer. Reading
+    (``numpy``, ``np.asarray``, ``buffer``, DLPack) waits for the operations that write it, and copies to the host
+    unless it is told not to.
+    """
+
+    __slots__ = ("__weakref__", "_desc", "_device", "_memory")
+
+    def __init__(self, memory: Memory, desc: TensorDesc, device: Device) -> None:
+        if desc.nbytes > memory.nbytes:
+            raise DescriptorError(
+                f"a buffer of {memory.nbytes} bytes is too small for {desc}, which needs {desc.nbytes}"
+            )
+        self._memory = memory
+        self._desc = desc
+        self._device = device
+
+    @property
+    def desc(self) -> TensorDesc:
+        """What the buffer means: element type, sizes, strides and offset."""
+        return self._desc
+
+    @property
+    def device(self) -> Device:
+        """The device that the buffer lies on."""
+        return self._device
+
+    @property
+    def memory(self) -> Memory:
+        """The buffer, which views share."""
+        return self._memory
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Elements along each axis."""
+        return self.desc.sizes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes, by the word of numpy and torch."""
+        return self.desc.sizes
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes, by the word of numpy and torch; of a descriptor it is ``rank``."""
+        return self.desc.rank
+
+    @property
+    def dtype(self) -> DType:
+        """Element type."""
+        return self.desc.dtype
+
+    def __getitem__(self, key: Any) -> Tensor:
+        """A view by numpy's basic indexing: integers, slices with any step, ``...`` and ``None``."""
+        return self._view(views.index(self.desc, key))
+
+    def permute(self, *axes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
+        """A view with the axes in another order: ``permute(0, 2, 3, 1)`` or ``permute((0, 2, 3, 1))``."""
+        return self._view(views.permute(self.desc, _unpacked(axes)))
+
+    def broadcast_to(self, *sizes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
+        """A view that repeats axes of size 1, and leading ones, by stride 0, as numpy's ``broadcast_to``."""
+        return self._view(views.broadcast_to(self.desc, _unpacked(sizes)))
+
+    def reshape(self, *sizes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
+        """A view with other sizes, one of them possibly -1.
+
+        Raises:
+            DescriptorError: the strides do not allow a view; ``rs.reorder`` makes a packed copy first.
+        """
+        return self._view(views.reshape(self.desc, _unpacked(sizes)))
+
+    def numpy(self, copy: bool = True) -> npt.NDArray[Any]:
+        """The elements as a numpy array.
+
+        Args:
+            copy: True: a new row-major array; a view that is not row-major is laid out on the device first. False: a
+                read-only array over the tensor's own memory, with its strides, which shows what later operations write
+                there. It stays valid after the tensor is dropped and the device closed: its memory, and a closed device
+                with it, is freed after the last array. Not for use in a child made by ``fork``.
+
+        Raises:
+            UnsupportedError: ``copy`` is False and the host does not see the device's memory, or the layout has tiles
+                or blocks, which no strides can say.
+        """
+        if not copy:
+            return self._mapped()
+        desc = self.desc
+        if desc.numel and not desc.is_row_major:
+            packed = empty(TensorDesc(desc.dtype, desc.sizes), self.device)
+            copy_elements(self, packed)
+            return packed.numpy()
+        data = np.empty(desc.numel * desc.dtype.itemsize, np.uint8)
+        if desc.numel:
+            self.device.runtime.read(self.memory, desc.offset * desc.dtype.itemsize, data.data)
+        return data.view(desc.dtype.dtype).reshape(desc.sizes)
+
+    def _mapped(self) -> npt.NDArray[Any]:
+        desc = self.desc
+        if desc.strides is None:
+            raise UnsupportedError(f"copy=False needs strides, and {desc} has none: rs.reorder it to a strided layout")
+        itemsize = desc.dtype.itemsize
+        if not desc.numel:
+            array = np.empty(desc.sizes, desc.dtype.dtype)
+            array.flags.writeable = False
+            return array
+        try:
+            data = self.device.runtime.mapped_bytes(self.memory)
+        except UnsupportedError as error:
+            raise UnsupportedError(f"copy=False: {error}; asked for {desc}") from error
+        strides = [stride * itemsize for stride in desc.strides]
+        return np.ndarray(desc.sizes, desc.dtype.dtype, data, desc.offset * itemsize, strides)
+
+    def buffer(self) -> npt.NDArray[np.uint8]:
+        """The bytes of the whole buffer that this tensor is a view of, padding included, as a new array."""
+        data = np.empty(self.memory.nbytes, np.uint8)
+        self.device.runtime.read(self.memory, 0, data.data)
+        return data
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if copy is not False:
+            array = self.numpy()
+            return array if dtype is None else array.astype(dtype, copy=False)
+        if dtype is not None and np.dtype(dtype) != self.dtype.dtype:
+            raise ValueError(f"copy=False: {self.desc} as {np.dtype(dtype)} is a copy")
+        try:
+            return self.numpy(copy=False)
+        except UnsupportedError as error:
+            raise ValueError(f"{error}") from error
+
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule over a copy on the host, or with ``copy=False`` over ``numpy(copy=False)``.
+
+        Raises:
+            BufferError: another device is asked for, the element type is bf16 or an 8-bit float, which numpy does not
+                hand out, or ``copy`` is False and a copy is needed, or the consumer does not say that it knows DLPack
+                1.0, which first could tell that memory is read-only.
+        """
+        if dl_device not in (None, self.__dlpack_device__()) or stream is not None:
+            raise BufferError(f"{self!r} hands out memory of the host only, without a stream")
+        try:
+            # A copy's capsule is of the unversioned kind that every consumer takes, whatever max_version allows.
+            if copy is not False:
+                return self.numpy().__dlpack__()
+            return self.numpy(copy=False).__dlpack__(max_version=max_version)
+        except (BufferError, UnsupportedError, TypeError) as error:  # TypeError: numpy before 2.1 knows no max_version
+            raise BufferError(f"numpy cannot hand {self.desc} to DLPack: {error}") from error
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # kDLCPU
+
+    def __len__(self) -> int:
+        if not self.sizes:
+            raise TypeError(f"len() of a tensor without axes: {self.desc}")
+        return self.sizes[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[position] for position in range(len(self)))
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self!r} has no truth value: its elements lie on a device; .numpy() brings them here")
+
+    def __contains__(self, value: object) -> bool:
+        raise TypeError(
+            f"{self!r} cannot be searched for {value!r}: its elements lie on a device; .numpy() brings them here"
+        )
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} lies on a device and is neither copied nor pickled; .numpy() copies its elements")
+
+    def __repr__(self) -> str:
+        return f"<restride.Tensor {self.desc} on {self.device.info.name}>"
+
+    def _view(self, desc: TensorDesc) -> Tensor:
+        return Tensor(self.memory, desc, self.device)
+
+
+def _unpacked(values: tuple[Any, ...]) -> Iterable[SupportsIndex]:
+    """``f(1, 2)`` and ``f((1, 2))`` mean the same."""
+    if len(values) == 1 and not isinstance(values[0], SupportsIndex):
+        return values[0]  # type: ignore[no-any-return] # views check what is in it
+    return values
+
+
+def empty(desc: TensorDesc | str, device: Device | None = None) -> Tensor:
+    """A tensor over a new buffer of ``desc.nbytes`` bytes whose contents are undefined. ``desc`` may be its text.
+
+    Raises:
+        OutOfDeviceMemory: the device has no room for it.
+    """
+    its_desc = as_desc(desc)
+    its_device = as_device(device)
+    return Tensor(its_device.allocate(its_desc), its_desc, its_device)
+
+
+def as_desc(desc: TensorDesc | str) -> TensorDesc:
+    """``desc``, or the descriptor that it writes."""
+    if isinstance(desc, str):
+        return TensorDesc.parse(desc)
+    if not isinstance(desc, TensorDesc):
+        raise DescriptorError(
+            f"desc must be a TensorDesc or its text, got {' '.join(repr(desc).split())[:60]} ({type(desc).__name__})"
+        )
+    return desc
+
+
+def as_device(device: Device | None) -> Device:
+    """``device``, or the default one."""
+    if device is None:
+        return default_device()
+    if not isinstance(device, Device):
+        raise DescriptorError(f"device must be a restride.Device, got {device!r}; restride.Device opens one by name")
+    return device
+
+
+def copy_elements(src: Tensor, dst: Tensor) -> None:
+    """Bring every element of ``src`` to the same index of ``dst``, a new tensor of the same type and sizes."""
+    steps = Steps(src.device.limits)
+    steps.copy(Site(SOURCE, src.desc), Site(RESULT, dst.desc))
+    src.device.run(steps, src.memory, dst.memory)

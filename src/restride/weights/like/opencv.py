@@ -1,0 +1,243 @@
+"""OpenCV's resize: which elements it reads, and with which weights, in f32 or in the steps that it has for bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.weights import Rule, Ruled, RuledRows, Ruling, Shifts, at_edges, on_axis
+from restride.weights.like.profile import Asked
+
+_Floats = npt.NDArray[np.float32]
+_F = np.float32
+
+_PLACES = 11
+"""Of the weights of bytes."""
+
+BYTES, FLOATS = "bytes", "floats"
+"""In which arithmetic rows are summed."""
+
+_MOST_OF_CELL = {"u8": 1 << 23, "u16": 1 << 15, "s16": 1 << 15}
+"""Integers that are added as they are, and how many of them an s32 holds the sum of."""
+
+COLUMNS, ROWS = "columns", "rows"
+"""Along which axis: columns are summed first, and are not rounded."""
+
+
+def rules(asked: Asked) -> Ruling:
+    """Columns first. Whole factors have ways of their own, and so has an area that grows along an axis.
+
+    Bytes of cubic are summed in f32: so does Intel's IPP, which OpenCV's wheels take there for 1, 3 or 4 channels.
+    """
+    steps = _steps(asked)
+    along = [COLUMNS if axis == max(asked.axes) else ROWS for axis in asked.axes]
+    mode = _really(asked, steps)
+    if mode in _PICKS or asked.old == asked.new:
+        picks = _PICKS.get(mode, nearest)
+        return _ruling(asked, picks, [(step,) for step in steps], is_identity=asked.old == asked.new)
+    if mode == "linear_exact":
+        arithmetic = BYTES if asked.dtype == "u8" else FLOATS
+        return _ruling(asked, linear_exact, list(zip(steps, along, [arithmetic] * 2, strict=True)))
+    if mode == "area" and min(steps) >= 1.0:
+        return _shrunk(asked, steps, along)
+    arithmetic = BYTES if asked.dtype == "u8" and mode != "cubic" else FLOATS
+    rule = {"linear": linear, "area": area_enlarged, "cubic": cubic, "lanczos4": lanczos4}[mode]
+    others = [(step, axis, arithmetic) for step, axis in zip(steps, along, strict=True)]
+    ruling = _ruling(asked, rule, others)
+    if arithmetic == FLOATS or mode not in ("linear", "area"):
+        return ruling
+    pairs = zip(ruling.samplings, along, strict=True)
+    return Ruling(tuple(replace(sampling, is_held=axis == ROWS) for sampling, axis in pairs))
+
+
+def _ruling(asked: Asked, rule: Rule, others: Sequence[tuple[Any, ...]], *, is_identity: bool = False) -> Ruling:
+    axes = zip(asked.old, asked.new, others, strict=True)
+    return Ruling(tuple(Ruled(rule, old, new, more, is_identity) for old, new, more in axes))
+
+
+def _steps(asked: Asked) -> list[float]:
+    """Source elements from output to output: the inverse of fx and fy, or of what the sizes make of them."""
+    ratios = asked.scales or [new / old for old, new in zip(asked.old, asked.new, strict=True)]
+    return [1.0 / ratio for ratio in ratios]
+
+
+def _really(asked: Asked, steps: list[float]) -> str:
+    """The mode, or the one that OpenCV takes in its place."""
+    halves = steps == [2.0, 2.0]
+    if asked.mode == "linear" and halves and (asked.dtype == "u8" or asked.channels == 2):
+        return "area"  # the others go through IPP
+    if asked.mode == "linear_exact" and asked.dtype in _MOST_OF_CELL and halves and asked.channels != 2:
+        return "area"
+    return "linear" if asked.mode == "linear_exact" and asked.dtype not in _MOST_OF_CELL else asked.mode
+
+
+def _shrunk(asked: Asked, steps: list[float], along: list[str]) -> Ruling:
+    """Area: the parts of elements; of integers in whole cells all of these are added, and shifted, or divided."""
+    factors = [int(step) for step in steps]
+    is_shifted = factors == steps == [2, 2] and asked.channels in (1, 3, 4)
+    fit = all(new * step <= old for old, new, step in zip(asked.old, asked.new, steps, strict=True))
+    most = _MOST_OF_CELL.get(asked.dtype, 0)
+    if math.prod(factors) > most or factors != steps or not (is_shifted or fit):
+        return _ruling(asked, area, [(step,) for step in steps])
+    places, bits = 2 * is_shifted, 8 * (is_shifted and asked.dtype == "u8")
+    others = [(factor, places, bits, axis) for factor, axis in zip(factors, along, strict=True)]
+    ruling = _ruling(asked, cells, others)
+    return ruling if is_shifted else ruling._replace(scale=float(_F(1) / _F(math.prod(factors))))
+
+
+def nearest(source_size: int, size: int, step: float) -> RuledRows:
+    """Rows of INTER_NEAREST: the floor of the index times a step that is rounded twice."""
+    return RuledRows(np.minimum(np.floor(np.arange(size) * step).astype(np.int64), source_size - 1))
+
+
+def nearest_exact(source_size: int, size: int, _step: float) -> RuledRows:
+    """Rows of INTER_NEAREST_EXACT: middles, each the one before it and a step of the sizes, in f64."""
+    step = source_size / size
+    middles = np.cumsum(np.concatenate([[step * 0.5], np.full(max(size - 1, 0), step)]))
+    return RuledRows(np.minimum(middles.astype(np.int64), source_size - 1)[:size])
+
+
+_PICKS = {"nearest": nearest, "nearest_exact": nearest_exact}
+
+
+def linear(source_size: int, size: int, step: float, along: str, arithmetic: str) -> RuledRows:
+    """Rows of INTER_LINEAR. Those of bytes along the rows are for an axis with its edges repeated once.
+
+    Worked example, bytes, 2 -> 4, rows: output 0 reads at -1/4, element -1 and 0 with weights 512 and 1536 of 2048, and
+    each product is cut to a multiple of 2^16 before they are added.
+    """
+    at, part = _places(size, step)
+    return _linear(source_size, at, part, along, arithmetic)
+
+
+def area_enlarged(source_size: int, size: int, step: float, along: str, arithmetic: str) -> RuledRows:
+    """Rows of INTER_AREA where an axis grows: linear, by the part of an element that lies behind the output's end."""
+    output = np.arange(size)
+    at = np.floor(output * step).astype(np.int64)
+    part = ((output + 1) - (at + 1) * (1.0 / step)).astype(_F)
+    return _linear(source_size, at, np.where(part <= 0, _F(0), part - np.floor(part)).astype(_F), along, arithmetic)
+
+
+def _linear(source_size: int, at: npt.NDArray[np.int64], part: _Floats, along: str, arithmetic: str) -> RuledRows:
+    if along == COLUMNS:
+        part = np.where((at < 0) | (at >= source_size - 1), _F(0), part)
+    weights = np.stack([_F(1) - part, part], axis=1)
+    if arithmetic == BYTES and along == ROWS:
+        first = np.clip(at + 1, 0, source_size)  # of the axis with its edges repeated
+        return RuledRows(first, _in_places(weights), Shifts(4, 16, 2, 8))
+    index = np.clip(at[:, np.newaxis] + np.arange(2), 0, source_size - 1)
+    if arithmetic == BYTES:
+        return RuledRows(*at_edges(index, _in_places(weights), source_size), Shifts())
+    return RuledRows(*at_edges(index, weights, source_size))
+
+
+def cubic(source_size: int, size: int, step: float, _along: str, _arithmetic: str) -> RuledRows:
+    """Rows of INTER_CUBIC, of four elements, a = -0.75, as floats."""
+    at, part = _places(size, step)
+    index = np.clip(at[:, np.newaxis] + np.arange(-1, 3), 0, source_size - 1)
+    return RuledRows(*at_edges(index, _keys(part), source_size))
+
+
+def lanczos4(source_size: int, size: int, step: float, along: str, arithmetic: str) -> RuledRows:
+    """Rows of INTER_LANCZOS4, of eight elements."""
+    at, part = _places(size, step)
+    index = np.clip(at[:, np.newaxis] + np.arange(-3, 5), 0, source_size - 1)
+    if arithmetic == FLOATS:
+        return RuledRows(*at_edges(index, _lanczos(part), source_size))
+    shifts = Shifts(total=2 * _PLACES, bits=8) if along == ROWS else Shifts()
+    return RuledRows(*at_edges(index, _in_places(_lanczos(part)), source_size), shifts)
+
+
+def linear_exact(source_size: int, size: int, step: float, along: str, arithmetic: str) -> RuledRows:
+    """Rows of INTER_LINEAR_EXACT: weights in steps of 1/256 of bytes, and of 2^-16, as floats, of other integers."""
+    places = 8 if arithmetic == BYTES else 16
+    place = step * (np.arange(size) + 0.5) - 0.5
+    at = np.floor(place).astype(np.int64)
+    second = np.rint((place - at) * (1 << places)).astype(np.int32)
+    second = np.where((at < 0) | (at >= source_size - 1), 0, second)
+    index = np.clip(at[:, np.newaxis] + np.arange(2), 0, source_size - 1)
+    weights = np.stack([(1 << places) - second, second], axis=1).astype(np.int32)
+    if arithmetic == FLOATS:
+        return RuledRows(*at_edges(index, weights.astype(_F) / _F(1 << places), source_size))
+    shifts = Shifts(total=16, bits=8) if along == ROWS else Shifts()
+    return RuledRows(*at_edges(index, weights, source_size), shifts)
+
+
+def cells(source_size: int, size: int, factor: int, places: int, bits: int, along: str) -> RuledRows:
+    """Rows of INTER_AREA of integers by a whole factor: the sum of each cell, which loses ``places`` at the last.
+
+    Worked example, 3 -> 2 by a factor of 2, as fy = 0.5 makes it: the second cell has one element, which counts twice.
+    OpenCV rounds halves of such a cell to even, and here they go up, as in all others.
+    """
+    shifts = Shifts(total=places, bits=bits) if along == ROWS else Shifts()
+    first = np.arange(size) * factor
+    inside = first[:, np.newaxis] + np.arange(factor) < source_size
+    weights = np.where(inside, factor // inside.sum(axis=1, keepdims=True), 0).astype(np.int32)
+    return RuledRows(*on_axis(first, weights, source_size), shifts)
+
+
+def area(source_size: int, size: int, step: float) -> RuledRows:
+    """Rows of INTER_AREA where an axis shrinks: whole elements, and parts of those at both ends from 0.001 on."""
+    start = np.arange(size) * step
+    end = start + step
+    width = np.minimum(step, source_size - start)
+    last = np.minimum(np.floor(end).astype(np.int64), source_size - 1)
+    first = np.minimum(np.ceil(start).astype(np.int64), last)
+    taps = np.arange(int((last - first).max(initial=0)) + 2)
+    index = (first - 1)[:, np.newaxis] + taps
+    whole = (index >= first[:, np.newaxis]) & (index < last[:, np.newaxis])
+    weights = np.where(whole, (1.0 / width).astype(_F)[:, np.newaxis], _F(0))
+    before = np.where(first - start > 1e-3, ((first - start) / width).astype(_F), _F(0))
+    behind = np.minimum(np.minimum(end - last, 1.0), width) / width
+    behind = np.where(end - last > 1e-3, behind.astype(_F), _F(0))
+    weights[:, 0] += before
+    weights[np.arange(size), last - first + 1] += behind
+    return RuledRows(*at_edges(np.clip(index, 0, source_size - 1), weights.astype(_F), source_size))
+
+
+def _places(size: int, step: float) -> tuple[npt.NDArray[np.int64], _Floats]:
+    """Where each output reads: the element below, and how far past it, in f32."""
+    place = ((np.arange(size) + 0.5) * step - 0.5).astype(_F)
+    at = np.floor(place)
+    return at.astype(np.int64), place - at
+
+
+def _in_places(weights: _Floats) -> npt.NDArray[np.int32]:
+    steps = np.rint(weights * _F(1 << _PLACES))
+    return np.asarray(np.clip(steps, -32768, 32767), np.int32)
+
+
+def _keys(x: _Floats) -> _Floats:
+    a, y, one = _F(-0.75), x + _F(1), _F(1) - x
+    weights = [
+        ((a * y - _F(5) * a) * y + _F(8) * a) * y - _F(4) * a,
+        ((a + _F(2)) * x - (a + _F(3))) * x * x + _F(1),
+        ((a + _F(2)) * one - (a + _F(3))) * one * one + _F(1),
+    ]
+    return np.stack([*weights, _F(1) - weights[0] - weights[1] - weights[2]], axis=1)
+
+
+_HALF = 0.70710678118654752440
+_TURNS = ((1, 0), (-_HALF, -_HALF), (0, 1), (_HALF, -_HALF), (-1, 0), (_HALF, _HALF), (0, -1), (-_HALF, _HALF))
+"""The sine of each tap as a sum of the first tap's sine and cosine."""
+
+
+def _lanczos(part: _Floats) -> _Floats:
+    first = -(part + _F(3)).astype(np.float64) * math.pi * 0.25
+    sine, cosine = (np.array([function(value) for value in first]) for function in (math.sin, math.cos))
+    columns = []
+    for tap, (of_sine, of_cosine) in enumerate(_TURNS):
+        distance = part + _F(3) - _F(tap)
+        angle = -distance.astype(np.float64) * math.pi * 0.25
+        is_here = abs(distance) < _F(1e-6)
+        value = (of_sine * sine + of_cosine * cosine) / np.where(is_here, 1.0, angle * angle)
+        columns.append(np.where(is_here, _F(1e30), value.astype(_F)))
+    total = np.zeros(len(part), _F)
+    for column in columns:
+        total += column
+    return np.asarray(np.stack(columns, axis=1) * (_F(1) / total)[:, np.newaxis], _F)

@@ -1,0 +1,132 @@
+"""Pillow's filters: the weights of ``Image.resize``, computed in f64 in the order of its own loops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.weights import Ruled, RuledRows, Ruling, Shifts, normalized, on_axis
+from restride.weights.like.profile import Asked
+
+_Array = npt.NDArray[np.float64]
+
+_PLACES = 22
+"""A byte, a weight below 2 in so many places, and a sign fill an s32."""
+
+_ROUNDED = ("s8", "s16", "u16", "s32", "u32")
+"""Integers that are summed as floats, and become integers again after each axis, as I and I;16 do."""
+
+
+def _box(x: _Array) -> _Array:
+    return np.where((x > -0.5) & (x <= 0.5), 1.0, 0.0)
+
+
+def _bilinear(x: _Array) -> _Array:
+    return np.maximum(1.0 - abs(x), 0.0)
+
+
+def _hamming(x: _Array) -> _Array:
+    x = abs(x)
+    window = float(np.float32(0.54)) + float(np.float32(0.46)) * _libm(math.cos, x * math.pi)
+    return np.where(x < 1.0, np.where(x == 0.0, 1.0, _sinc(x) * window), 0.0)
+
+
+def _bicubic(x: _Array) -> _Array:
+    a, x = -0.5, abs(x)
+    inner = ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+    outer = (((x - 5.0) * x + 8.0) * x - 4.0) * a
+    return np.where(x < 1.0, inner, np.where(x < 2.0, outer, 0.0))
+
+
+def _lanczos(x: _Array) -> _Array:
+    return np.where((x >= -3.0) & (x < 3.0), _sinc(x) * _sinc(x / 3.0), 0.0)
+
+
+def _sinc(x: _Array) -> _Array:
+    x = x * math.pi
+    return np.where(x == 0.0, 1.0, _libm(math.sin, x) / np.where(x == 0.0, 1.0, x))
+
+
+def _libm(function: Callable[[float], float], x: _Array) -> _Array:
+    """The C library's function: numpy's own differ in the last bit."""
+    values: Any = np.frompyfunc(function, 1, 1)(x)
+    return np.asarray(values, np.float64)
+
+
+_FILTERS: dict[str, tuple[Callable[[_Array], _Array], float]] = {
+    "box": (_box, 0.5),
+    "bilinear": (_bilinear, 1.0),
+    "hamming": (_hamming, 1.0),
+    "bicubic": (_bicubic, 2.0),
+    "lanczos": (_lanczos, 3.0),
+}
+"""Each filter and how far it reaches."""
+
+FILTERS = tuple(_FILTERS)
+
+
+def rules(asked: Asked) -> Ruling:
+    """The whole source to its new sizes."""
+    return ruling(asked, tuple((0.0, float(old)) for old in asked.old))
+
+
+def ruling(asked: Asked, box: tuple[tuple[float, float], ...]) -> Ruling:
+    """The part of the source from edge to edge of ``box`` along each axis, which Pillow holds as f32.
+
+    Columns first, but for images that lose more than twice as many rows as columns, since Pillow 13.
+    """
+    samplings = []
+    for old, new, edges in zip(asked.old, asked.new, box, strict=True):
+        if asked.mode == "nearest":
+            samplings.append(Ruled(nearest, old, new, (*edges, asked.dtype == "u16")))
+        else:
+            stays = old == new and edges == (0.0, float(old))
+            samplings.append(Ruled(filtered, old, new, (*edges, asked.mode, asked.dtype == "u8"), stays))
+    rows, columns = sorted(range(2), key=lambda place: asked.axes[place])
+    lost = [old - new for old, new in zip(asked.old, asked.new, strict=True)]
+    order = (rows, columns) if lost[rows] > max(2 * lost[columns], 0) else (columns, rows)
+    rounding = "half_away" if asked.dtype in _ROUNDED and asked.mode != "nearest" else None
+    return Ruling(tuple(samplings), order, rounding=rounding)
+
+
+def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: bool) -> RuledRows:
+    """Rows of NEAREST, in f64: middles, each the one before it and a step; of I;16 each a product."""
+    origin, step = _line(size, start, end)
+    if of_16_bits:
+        middles = step * (np.arange(size) + 0.5) + origin
+    else:
+        middles = np.cumsum(np.concatenate([[origin + step * 0.5], np.full(size - 1, step)]))
+    return RuledRows(np.clip(middles.astype(np.int64), 0, source_size - 1))
+
+
+def _line(size: int, start: float, end: float) -> tuple[float, float]:
+    """Where the first output begins, and how many elements each is wide."""
+    return float(np.float32(start)), float(np.float32(end) - np.float32(start)) / size
+
+
+def filtered(source_size: int, size: int, start: float, end: float, name: str, in_integers: bool) -> RuledRows:
+    """Rows of the filter ``name``, in steps of 2^-22 or as floats.
+
+    Worked example, box, 4 -> 2: every output has two pixels of weight 1/2, which is 2097152.
+    """
+    kernel, support = _FILTERS[name]
+    origin, scale = _line(size, start, end)
+    stretch = max(scale, 1.0)
+    support *= stretch
+    centre = origin + (np.arange(size) + 0.5) * scale
+    first = np.maximum((centre - support + 0.5).astype(np.int64), 0)
+    count = np.minimum((centre + support + 0.5).astype(np.int64), source_size) - first
+    taps = np.arange(max(int(count.max(initial=1)), 1))
+    inside = taps < count[:, np.newaxis]
+    places = (taps + first[:, np.newaxis]) - centre[:, np.newaxis] + 0.5
+    weights = np.where(inside, kernel(places * (1.0 / stretch)), 0.0)
+    weights = normalized(weights)
+    if not in_integers:
+        return RuledRows(*on_axis(first, weights.astype(np.float32), source_size))
+    scaled = weights * (1 << _PLACES)
+    whole = np.trunc(np.where(weights < 0.0, scaled - 0.5, scaled + 0.5)).astype(np.int32)
+    return RuledRows(*on_axis(first, whole, source_size), Shifts(total=_PLACES, bits=8))

@@ -1,0 +1,62 @@
+"""scikit-image's resize: a Gaussian against aliasing, then two neighbours, as one row of weights for each output."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.weights import Ruled, RuledRows, Ruling, at_edges
+from restride.weights.like.profile import Asked
+
+_WIDEST = 4.0
+"""Standard deviations to which a Gaussian is summed."""
+
+
+def rules(asked: Asked) -> Ruling:
+    """Rows of order 0 or 1."""
+    if asked.mode == "nearest":
+        return Ruling(tuple(Ruled(nearest, old, new) for old, new in zip(asked.old, asked.new, strict=True)))
+    return Ruling(
+        tuple(Ruled(bilinear, old, new, (asked.antialias,)) for old, new in zip(asked.old, asked.new, strict=True))
+    )
+
+
+def nearest(source_size: int, size: int) -> RuledRows:
+    """Rows of order 0: half-pixel nearest, halves up, of places that f64 rounds.
+
+    Worked example, 14 -> 12: output 4 reads at 4.75, so element 5; what is a half exactly may come out below it.
+    """
+    place = (np.arange(size) + 0.5) * (source_size / size) - 0.5
+    return RuledRows(np.clip(np.floor(place + 0.5).astype(np.int64), 0, source_size - 1))
+
+
+def bilinear(source_size: int, size: int, antialias: bool) -> RuledRows:
+    """Rows of order 1: two neighbours, each the Gaussian's sum of those around it; the axis is mirrored at its ends.
+
+    Worked example, 4 -> 2 without ``antialias``: output 0 reads at 1/2, elements 0 and 1 with weights 1/2.
+    """
+    place = (np.arange(size) + 0.5) * (source_size / size) - 0.5
+    at = np.floor(place).astype(np.int64)
+    part = place - at
+    sigma = max((source_size / size - 1.0) / 2.0, 0.0) if antialias else 0.0
+    around = int(_WIDEST * sigma + 0.5)
+    distance = np.arange(-around, around + 1)
+    gaussian = np.exp(-0.5 * (distance / sigma) ** 2) if sigma else np.ones(1)
+    gaussian /= gaussian.sum()
+    near = np.concatenate([gaussian, [0.0]]), np.concatenate([[0.0], gaussian])
+    weights = (1.0 - part)[:, np.newaxis] * near[0] + part[:, np.newaxis] * near[1]
+    index = at[:, np.newaxis] + np.arange(-around, around + 2)
+    return RuledRows(*_as_f32(at_edges(_mirrored(index, source_size), weights, source_size)))
+
+
+def _mirrored(index: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    """Indices beyond an end count back from it, which is not repeated: -1 is 1."""
+    period = max(2 * size - 2, 1)
+    folded = index % period
+    return np.where(folded < size, folded, period - folded)
+
+
+def _as_f32(
+    rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]],
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    return rows[0], rows[1].astype(np.float32)

@@ -1,0 +1,117 @@
+"""torch's interpolation of bytes, by weights of 16 bits, and which elements its nearest takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.weights import Ruled, RuledRows, Ruling, Shifts, at_edges, normalized, on_axis
+from restride.weights.like.profile import Asked
+
+_Array = npt.NDArray[np.float64]
+
+_MOST_PLACES = 22
+
+_MOST_OF_SMALL = 128
+"""Rows and columns together of the results that torch makes by code of their own, where nearest takes every element
+once, or twice, if the sizes say so, whatever the scale factors are.
+"""
+
+
+def rules(asked: Asked) -> Ruling | None:
+    """Of nearest the indices, and of bytes the weights; an axis that keeps its size is left as it is."""
+    both = list(zip(asked.old, asked.new, asked.scales or (None,) * len(asked.old), strict=True))
+    if asked.mode.startswith("nearest"):
+        is_exact = asked.mode == "nearest-exact"
+        if len(both) == 2 and sum(asked.new) <= _MOST_OF_SMALL and not is_exact:
+            both = [(old, new, None if new in (old, 2 * old) else scale) for old, new, scale in both]
+        others: tuple[Any, ...] = (is_exact, asked.dtype == "f64")
+        return Ruling(tuple(Ruled(nearest, old, new, (*others, scale)) for old, new, scale in both))
+    is_bytes = asked.dtype == "u8" and asked.mode in ("bilinear", "bicubic")
+    if not is_bytes and not (asked.antialias and asked.align_corners):
+        return None
+    rule = antialiased if asked.antialias else plain
+    others = (is_bytes, asked.mode == "bicubic", asked.align_corners)
+    return Ruling(tuple(Ruled(rule, old, new, (*others, scale), old == new) for old, new, scale in both))
+
+
+def nearest(source_size: int, size: int, exact: bool, is_f64: bool, scale_factor: float | None) -> RuledRows:
+    """Rows of "nearest", or of "nearest-exact": the index in the arithmetic of f32, or of f64 elements in f64."""
+    real: Any = np.float64 if is_f64 else np.float32
+    scale = real(1.0 / scale_factor) if scale_factor else real(source_size) / real(size)
+    output = np.arange(size)
+    if exact:
+        middle = (output + 0.5) * float(scale) - 0.5
+        place = np.maximum(middle.astype(real), real(0)).astype(np.float64) + 0.5
+    else:
+        place = output.astype(real) * scale
+    return RuledRows(np.minimum(np.floor(place.astype(np.float32)).astype(np.int64), source_size - 1))
+
+
+def antialiased(
+    source_size: int, size: int, in_integers: bool, is_cubic: bool, align_corners: bool, scale_factor: float | None
+) -> RuledRows:
+    """Rows with ``antialias``: Pillow's filters, by a scale that ``align_corners`` changes."""
+    scale = _scale(source_size, size, align_corners, scale_factor)
+    support = (2.0 if is_cubic else 1.0) * max(scale, 1.0)
+    centre = scale * (np.arange(size) + 0.5)
+    first = np.maximum((centre - support + 0.5).astype(np.int64), 0)
+    count = np.minimum((centre + support + 0.5).astype(np.int64), source_size) - first
+    taps = np.arange(max(int(count.max(initial=1)), 1))
+    places = taps + first[:, np.newaxis] - centre[:, np.newaxis] + 0.5
+    places = places * (1.0 / scale if scale >= 1.0 else 1.0)
+    weights = np.where(taps < count[:, np.newaxis], _keys(places, -0.5) if is_cubic else _triangle(places), 0.0)
+    weights = normalized(weights)
+    if not in_integers:
+        return RuledRows(*on_axis(first, weights.astype(np.float32), source_size))
+    whole, shifts = _in_places(weights)
+    return RuledRows(*on_axis(first, whole, source_size), shifts)
+
+
+def plain(
+    source_size: int, size: int, _in_integers: bool, is_cubic: bool, align_corners: bool, scale_factor: float | None
+) -> RuledRows:
+    """Rows of u8 "bilinear" or "bicubic" without ``antialias``: what lies beyond an edge counts for the edge."""
+    scale = _scale(source_size, size, align_corners, scale_factor)
+    output = np.arange(size)
+    place = scale * output if align_corners else scale * (output + 0.5) - 0.5
+    if not align_corners and not is_cubic:
+        place = np.maximum(place, 0.0)
+    at = np.minimum(np.floor(place.astype(np.float32)).astype(np.int64), source_size - 1)
+    part = np.clip(place - at, 0.0, 1.0)[:, np.newaxis]
+    taps = np.arange(-1, 3) if is_cubic else np.arange(2)
+    weights = _keys(taps - part, -0.75) if is_cubic else _triangle(taps - part)
+    index = np.clip(at[:, np.newaxis] + taps, 0, source_size - 1)
+    first, folded = at_edges(index, weights, source_size)
+    whole, shifts = _in_places(folded)
+    return RuledRows(first, whole, shifts)
+
+
+def _scale(source_size: int, size: int, align_corners: bool, scale_factor: float | None) -> float:
+    if align_corners:
+        return (source_size - 1) / (size - 1) if size > 1 else 0.0
+    return 1.0 / scale_factor if scale_factor else source_size / size
+
+
+def _triangle(x: _Array) -> _Array:
+    return np.maximum(1.0 - abs(x), 0.0)
+
+
+def _keys(x: _Array, a: float) -> _Array:
+    x = abs(x)
+    inner = ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+    outer = ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+    return np.where(x < 1.0, inner, np.where(x < 2.0, outer, 0.0))
+
+
+def _in_places(weights: _Array) -> tuple[npt.NDArray[np.int32], Shifts]:
+    """The weights in the smallest steps that leave the largest one below 2^15: 0.5 is 16384 of 2^-15."""
+    largest = max(float(weights.max(initial=0.0)), 0.0)
+    places = 0
+    while places < _MOST_PLACES and int(0.5 + largest * (2 << places)) < 1 << 15:
+        places += 1
+    scaled = weights * (1 << places)
+    whole = np.trunc(np.where(scaled < 0.0, scaled - 0.5, scaled + 0.5)).astype(np.int32)
+    return whole, Shifts(total=places, bits=8)

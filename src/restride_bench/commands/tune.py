@@ -1,0 +1,119 @@
+"""``restride tune``: measure which kernels are faster on a device, and keep that for those who open it next."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from restride.cli.arguments import Commands
+from restride.cli.process import EXPLAINED, Exit, UsageError, as_interrupts
+from restride.errors import DeviceNotFound, UnsupportedError
+from restride.kernel import CANDIDATES
+from restride.ops.progress import Progress
+from restride.runtime import DeviceInfo
+from restride.runtime.choices_file import FOLDER_VARIABLE, choices_path, write_choices
+from restride.runtime.instance import physical_devices
+from restride.tensor.device import Device
+from restride_bench.surroundings import warnings
+from restride_bench.tuning import ROUNDS, WORK, Tuning, tune
+
+_DESCRIPTION = f"""\
+Some kernels exist in two forms that do the same, and which is faster differs from device to device. Measures them on a
+device, some seconds, and keeps the faster ones in a small file for this device and driver, which every process reads
+that opens it: in restride/choices of the user's cache folder, or in the folder that {FOLDER_VARIABLE} names. Set to
+nothing, nothing is kept or read. Remove the file, and the usual choices for the kind of device hold again. Results are
+the same either way. Leave the machine alone meanwhile."""
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``tune``."""
+    parser = commands.add_parser(
+        "tune", help="choose the faster kernels for a device", description=_DESCRIPTION, epilog=EXPLAINED
+    )
+    parser.add_argument(
+        "--device", metavar="DEVICE", help="index or part of the name (default: RESTRIDE_DEVICE, then the best)"
+    )
+    parser.add_argument("--json", action="store_true", help="a JSON object instead of the table")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, print what was found, and keep it."""
+    for warning in warnings():
+        print(f"restride: warning: {warning}", file=sys.stderr)
+    with as_interrupts(), _open(arguments.device) as device:
+        info, tuning = device.info, _tuned(device)
+    path = _kept(info, tuning)
+    print(json.dumps(_record(info, tuning, path), indent=2) if arguments.json else _text(info, tuning))
+    where = f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home"
+    print(f"restride: {where}", file=sys.stderr)
+    return Exit.OK
+
+
+def _tuned(device: Device) -> Tuning:
+    progress = Progress(sum(map(len, WORK.values())), sys.stderr)
+    print(f"restride: measuring on {device.info.name}, some seconds for each kind of kernel", file=sys.stderr)
+    try:
+        return tune(device, measured=progress.step)
+    finally:
+        progress.clear()
+
+
+def _open(selector: str | None) -> Device:
+    try:
+        return Device(selector, "vulkan")
+    except UnsupportedError as error:
+        raise DeviceNotFound(str(error)) from error
+
+
+def _kept(info: DeviceInfo, tuning: Tuning) -> Path | None:
+    """The file that is written; None: nothing is kept."""
+    (identity,) = (each.pipeline_cache_id for each in physical_devices() if each.info.index == info.index)
+    path = choices_path(identity)
+    if path is not None:
+        try:
+            write_choices(path, f"{info.name}, {info.driver} {info.driver_version}", tuning.choices)
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    return path
+
+
+def _record(info: DeviceInfo, tuning: Tuning, path: Path | None) -> dict[str, Any]:
+    return {
+        "device": info.name,
+        "driver": f"{info.driver} {info.driver_version}",
+        "clock": "device" if tuning.by_device else "host",
+        "rounds": ROUNDS,
+        "seconds": tuning.seconds,
+        "usual": asdict(tuning.usual),
+        "choices": asdict(tuning.choices),
+        "file": None if path is None else str(path),
+    }
+
+
+def _text(info: DeviceInfo, tuning: Tuning) -> str:
+    """A row for each candidate: its milliseconds, all together and each, and whether it is chosen or the usual one."""
+    rows = [("choice", "candidate", "ms", "", "")]
+    for choice, candidates in CANDIDATES.items():
+        for candidate in candidates:
+            each = ", ".join(f"{name} {_ms(seconds)}" for name, seconds in tuning.seconds[choice][candidate].items())
+            is_chosen = getattr(tuning.choices, choice) == candidate
+            words = ["chosen"] * is_chosen + ["usual"] * (getattr(tuning.usual, choice) == candidate)
+            rows.append((choice, candidate, _ms(tuning.total(choice, candidate)), ", ".join(words), each))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    clock = "the device's own clock" if tuning.by_device else "the host's clock"
+    lines = [f"{info.name}, {info.driver} {info.driver_version}; {clock}, medians of {ROUNDS} rounds"]
+    for row in rows:
+        left, right = row[:2], row[2:]
+        cells = [cell.ljust(width) for cell, width in zip(left, widths, strict=False)]
+        cells += [right[0].rjust(widths[2]), right[1].ljust(widths[3]), right[2]]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g}"

@@ -1,0 +1,41 @@
+"""Peers: who else does the same work, one module a family; each is optional, and named where it is absent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from restride.tensor.device import Device
+from restride_bench.offer import Absent, Peer
+from restride_bench.peers.arrays import Numpy
+from restride_bench.peers.by_hand import ByHand
+from restride_bench.peers.onnx_runtime import OnnxRuntime
+from restride_bench.peers.opencv import OpenCV
+from restride_bench.peers.pillow import Pillow
+from restride_bench.peers.pytorch import Torch
+from restride_bench.peers.raw import Raw
+from restride_bench.peers.webgpu import Wgpu
+
+PEERS: dict[str, Callable[[Device], Peer]] = {
+    "by-hand": ByHand,
+    "raw": Raw,
+    "numpy": lambda _: Numpy(),
+    "torch": lambda _: Torch("cpu"),
+    "torch-cuda": lambda _: Torch("cuda"),
+    "opencv": lambda _: OpenCV(),
+    "pillow": lambda _: Pillow(),
+    "onnxruntime": lambda _: OnnxRuntime(),
+    "wgpu": Wgpu,
+}
+"""By name, in the order of the table's columns."""
+
+
+def open_peers(names: Sequence[str], device: Device) -> tuple[list[Peer], dict[str, str]]:
+    """The peers that are here, and why the others are not, by name."""
+    present: list[Peer] = []
+    absent: dict[str, str] = {}
+    for name in names:
+        try:
+            present.append(PEERS[name](device))
+        except Absent as error:
+            absent[name] = str(error)
+    return present, absent

@@ -1,0 +1,68 @@
+"""Pillow: bilinear resizing of photographs in u8, which antialiases where it shrinks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from restride_bench.offer import Offer, installed
+from restride_bench.tasks import Array, Resize
+from restride_bench.workload import Workload
+
+
+class Pillow:
+    """Images of three channels."""
+
+    name = "pillow"
+    lingers = False
+
+    def __init__(self) -> None:
+        """Import it.
+
+        Raises:
+            Absent: it is not installed.
+        """
+        self._image = installed("PIL.Image", "pillow")
+        self.version: str = installed("PIL", "pillow").__version__
+
+    def offer(self, workload: Workload, source: Array) -> Offer | None:
+        """See ``Peer.offer``."""
+        task = workload.task
+        if not isinstance(task, Resize) or task.mode != "linear" or len(task.sizes) != 2 or source.dtype != np.uint8:
+            return None
+        pixels = self._pixels(task, source)
+        if pixels is None:
+            return None
+        before, (height, width) = pixels.shape[:2], task.sizes
+        if not task.antialias and (height < before[0] or width < before[1]):
+            return None
+        image, bilinear = self._image, self._image.Resampling.BILINEAR
+        photograph = image.fromarray(pixels)
+        last = [photograph]
+
+        def resident() -> None:
+            last[0] = photograph.resize((width, height), bilinear)
+
+        def through() -> Array:
+            whole = self._pixels(task, source)
+            return shaped(np.asarray(image.fromarray(whole).resize((width, height), bilinear)))
+
+        shaped: Callable[[Array], Array] = _as_is if task.pixels else _as_planes
+        return Offer(resident=resident, result=lambda: shaped(np.asarray(last[0])), numpy=through)
+
+    def _pixels(self, task: Resize, x: Array) -> Array | None:
+        """One photograph as pixels; None: it is none."""
+        if task.pixels:
+            return x if x.ndim == 3 and x.shape[2] == 3 else None
+        if x.ndim != 4 or x.shape[:2] != (1, 3):
+            return None
+        return np.ascontiguousarray(x[0].transpose(1, 2, 0))
+
+
+def _as_is(pixels: Array) -> Array:
+    return pixels
+
+
+def _as_planes(pixels: Array) -> Array:
+    return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])

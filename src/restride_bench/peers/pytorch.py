@@ -1,0 +1,208 @@
+"""PyTorch, on its CPU or CUDA device: views copied into a tensor that is there, and its ``interpolate``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Literal, TypeAlias
+
+from restride_bench.offer import Absent, Offer, installed
+from restride_bench.tasks import (
+    MEAN,
+    STD,
+    Array,
+    Boxes,
+    Convert,
+    Gradient,
+    Move,
+    NewShapes,
+    Normalize,
+    Resize,
+    Task,
+    channel_scales,
+    result_dtype,
+    result_sizes,
+)
+from restride_bench.workload import Workload
+
+_TYPES = {
+    "u8": "uint8",
+    "s8": "int8",
+    "s16": "int16",
+    "s32": "int32",
+    "s64": "int64",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+}
+_MODES = {("linear", 2): "bilinear", ("linear", 3): "trilinear", ("cubic", 2): "bicubic", ("nearest", 2): "nearest"}
+
+Function: TypeAlias = Callable[[Any], Any]
+"""Of a tensor to a tensor: a view of it, or a new one."""
+
+
+class Torch:
+    """One device of PyTorch."""
+
+    lingers = True
+
+    def __init__(self, kind: Literal["cpu", "cuda"]) -> None:
+        """Import it.
+
+        Raises:
+            Absent: it is not installed, or sees no CUDA device.
+        """
+        self._torch = torch = installed("torch", "torch")
+        if kind == "cuda" and not torch.cuda.is_available():
+            raise Absent("torch sees no CUDA device")
+        self._device = torch.device(kind)
+        self._is_cuda = kind == "cuda"
+        self.name = "torch-cuda" if self._is_cuda else "torch"
+        where = torch.cuda.get_device_name() if self._is_cuda else f"{torch.get_num_threads()} threads"
+        self.version = f"{torch.__version__}, {where}"
+
+    def offer(self, workload: Workload, source: Array) -> Offer | None:
+        """See ``Peer.offer``."""
+        torch, task, dtype = self._torch, workload.task, workload.desc.dtype.name
+        result = result_dtype(task, dtype)
+        if dtype not in _TYPES or result not in _TYPES:
+            return None
+        host = torch.from_numpy(source)
+        if isinstance(task, NewShapes):
+            return self._new_shapes(task, host)
+        function = self._function(task)
+        if function is None:
+            return None
+        x = host.to(self._device)
+        is_copy = isinstance(task, Move) or task == Convert(result)
+        out = torch.empty(result_sizes(task, source.shape), dtype=getattr(torch, _TYPES[result]), device=self._device)
+        last = [out]
+
+        def start() -> None:
+            # interpolate takes no destination.
+            last[0] = out.copy_(function(x)) if is_copy else function(x)
+
+        def through() -> Array:
+            made = function(host.to(self._device))
+            is_own = made.data_ptr() != host.data_ptr()
+            made = made.to(out.dtype, memory_format=torch.contiguous_format, copy=not is_own)
+            array: Array = made.cpu().numpy()
+            return array
+
+        return Offer(
+            resident=self._waited(start),
+            result=lambda: last[0].cpu().numpy(),
+            numpy=through,
+            kernel=self._events(start),
+        )
+
+    def _function(self, task: Task) -> Function | None:  # noqa: PLR0911 - one for each kind of task
+        torch = self._torch
+        interpolate = torch.nn.functional.interpolate
+        match task:
+            case Move():
+                return lambda t: _moved(task, t)
+            case Convert():
+                return self._converted(task)
+            case Normalize():
+                mean = torch.tensor(MEAN, device=self._device).view(1, 3, 1, 1)
+                factor = (1 / torch.tensor(STD, device=self._device)).view(1, 3, 1, 1)
+                plain = torch.contiguous_format
+                return lambda t: t.permute(0, 3, 1, 2).to(torch.float32, memory_format=plain).sub_(mean).mul_(factor)
+            case Resize(sizes, mode, antialias, pixels):
+                if (mode, len(sizes)) not in _MODES:
+                    return None
+                options: dict[str, Any] = {"size": sizes, "mode": _MODES[mode, len(sizes)]}
+                if mode != "nearest":
+                    options |= {"align_corners": False, "antialias": antialias}
+                if not pixels:
+                    return lambda t: interpolate(t, **options)
+                # A view of pixels as planes is torch's channels_last, and stays so.
+                return lambda t: interpolate(t.permute(2, 0, 1)[None], **options)[0].permute(1, 2, 0)
+            case Boxes():
+                return self._boxes(task)
+            case Gradient(sizes):
+                backward = torch.ops.aten.upsample_bilinear2d_backward
+                return lambda t: backward(t, t.shape[-2:], (*t.shape[:-2], *sizes), False, None, None)
+            case _:
+                return None
+
+    def _boxes(self, task: Boxes) -> Function:
+        torch = self._torch
+        mean = torch.tensor(MEAN, device=self._device).view(3, 1, 1)
+        factor = (1 / torch.tensor(STD, device=self._device)).view(3, 1, 1)
+
+        def made(t: Any) -> Any:
+            planes = t.permute(2, 0, 1)
+            crops = [planes[:, y0:y1, x0:x1].float() for y0, x0, y1, x1 in task.of(tuple(t.shape)).tolist()]
+            resized = [torch.nn.functional.interpolate(crop[None], task.sizes, mode="bilinear")[0] for crop in crops]
+            return torch.stack([each.sub_(mean).mul_(factor) for each in resized])
+
+        return made
+
+    def _converted(self, task: Convert) -> Function:
+        torch = self._torch
+        dtype = getattr(torch, _TYPES[task.dtype])
+        if task.per_channel:
+            return lambda t: t * torch.from_numpy(channel_scales(t.shape[1])).to(self._device).view(-1, 1, 1)
+        if task.scale is None:
+            return lambda t: t
+        limits = torch.iinfo(dtype)
+        return lambda t: (t * task.scale).round_().clamp_(limits.min, limits.max).to(dtype)
+
+    def _waited(self, start: Callable[[], object]) -> Callable[[], object]:
+        if not self._is_cuda:
+            return start
+
+        def done() -> None:
+            start()
+            self._torch.cuda.synchronize()
+
+        return done
+
+    def _events(self, start: Callable[[], object]) -> Callable[[], float] | None:
+        """CUDA's own clock."""
+        if not self._is_cuda:
+            return None
+        cuda = self._torch.cuda
+
+        def seconds() -> float:
+            before, after = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+            before.record()
+            start()
+            after.record()
+            cuda.synchronize()
+            milliseconds: float = before.elapsed_time(after)
+            return milliseconds / 1000
+
+        return seconds
+
+    def _new_shapes(self, task: NewShapes, host: Any) -> Offer:
+        torch = self._torch
+        x = host.to(self._device)
+        out = torch.empty(tuple(x.shape)[::-1], dtype=x.dtype, device=self._device)
+        resident_calls, numpy_calls = count(), count()
+        last = [out]
+
+        def start() -> None:
+            rows, columns = task.crop(tuple(x.shape), next(resident_calls))
+            last[0] = out[:columns, :rows].copy_(x[:rows, :columns].T)
+
+        def through() -> Array:
+            rows, columns = task.crop(tuple(x.shape), next(numpy_calls))
+            array: Array = host[:rows, :columns].to(self._device).T.contiguous().cpu().numpy()
+            return array
+
+        return Offer(resident=self._waited(start), result=lambda: last[0].cpu().numpy(), numpy=through)
+
+
+def _moved(task: Move, t: Any) -> Any:
+    """A view; where a step is negative, which torch has not, a flipped copy of one."""
+    if task.steps:
+        # [::-2] of 1080 begins at 1079: [1::2], flipped. Of 1079 it begins at 1078: [0::2].
+        sizes = tuple(t.shape)
+        starts = [(size - 1) % -step if step < 0 else 0 for size, step in zip(sizes, task.steps, strict=True)]
+        t = t[tuple(slice(start, None, abs(step)) for start, step in zip(starts, task.steps, strict=True))]
+        flipped = [axis for axis, step in enumerate(task.steps) if step < 0]
+        t = t.flip(flipped) if flipped else t
+    return t.permute(task.axes)

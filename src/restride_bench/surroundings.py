@@ -1,0 +1,43 @@
+"""Surroundings: what on this machine would spoil the figures, and what an operation takes in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+
+import restride as rs
+from restride.tensor.device import Device
+
+BUSY = 0.5
+"""Load average per core above which somebody else's work is in the figures."""
+
+_LAYERS = ("VK_INSTANCE_LAYERS", "VK_LOADER_LAYERS_ENABLE")
+
+
+def warnings(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Why the figures would be too high; empty on an idle machine without validation layers."""
+    found = []
+    if hasattr(os, "getloadavg"):
+        average, cores = os.getloadavg()[0], os.cpu_count() or 1
+        if average > BUSY * cores:
+            found.append(
+                f"load average {average:.1f} on {cores} cores: other work is running, and figures are too high"
+            )
+    found += [
+        f"{name}={environment[name]}: layers are loaded, and figures are too high"
+        for name in _LAYERS
+        if environment.get(name)
+    ]
+    return found
+
+
+def memory_beside(device: Device) -> int:
+    """Bytes of the device that a resample to f32[3,1200,2000] allocates beside its destination."""
+    x = rs.asarray(np.random.default_rng(0).random((3, 1080, 1920), np.float32), device=device)
+    device.wait()
+    before = device.counters().bytes_allocated
+    y = rs.resample(x, sizes=(1200, 2000))
+    device.wait()
+    return device.counters().bytes_allocated - before - y.desc.nbytes

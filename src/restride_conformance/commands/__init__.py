@@ -1,0 +1,1 @@
+"""Commands of ``restride`` that this package provides."""

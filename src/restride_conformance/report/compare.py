@@ -1,0 +1,214 @@
+"""Two reports side by side: another device, driver or version, and what it changed."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from restride_conformance.outcome import Outcome
+from restride_conformance.report.report import Report, first_line
+from restride_conformance.report.summary import ended_early, facts, headline, printable
+
+FORMAT = "restride-test-comparison"
+VERSION = 1
+SHOWN = 50
+"""Lines of each kind in the text; JSON has them all."""
+SHOWN_SPEEDS = 5
+
+
+@dataclass(frozen=True)
+class Change:
+    """A case that got another verdict."""
+
+    before: Outcome
+    after: Outcome
+
+    @property
+    def is_worse(self) -> bool:
+        """True if the later verdict is worse and is to be mended: from PASSED to SKIPPED is no fault."""
+        later = self.after.verdict
+        return later.severity > self.before.verdict.severity and not later.is_good
+
+    @property
+    def is_better(self) -> bool:
+        """True if what was to be mended is so no longer, or less."""
+        earlier = self.before.verdict
+        return earlier.severity > self.after.verdict.severity and not earlier.is_good
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How much time a case takes of what it took: 2.0 is half as fast."""
+
+    case: str
+    before: float
+    after: float
+
+    @property
+    def ratio(self) -> float:
+        """Time after over time before."""
+        return self.after / self.before
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What differs between two reports.
+
+    before, after: the headlines of the two.
+    head: what the runs were made with, and where they ended early, where it differs: name, before, after.
+    only_before, only_after: cases that the other report does not have.
+    changed: the worse first.
+    ratios: of cases with a speed in both, the most slowed down first.
+    same: how many cases got the same verdict in both.
+    """
+
+    before: str
+    after: str
+    head: tuple[tuple[str, str, str], ...]
+    only_before: tuple[Outcome, ...]
+    only_after: tuple[Outcome, ...]
+    changed: tuple[Change, ...]
+    ratios: tuple[Ratio, ...]
+    same: int
+
+    @property
+    def is_worse(self) -> bool:
+        """True if a case that both reports have got worse. Speeds have no part in it: they vary from run to run."""
+        return any(change.is_worse for change in self.changed)
+
+    @property
+    def median_ratio(self) -> float | None:
+        """Of the times; None where no case has a speed in both."""
+        return statistics.median(ratio.ratio for ratio in self.ratios) if self.ratios else None
+
+    def record(self) -> dict[str, Any]:
+        """The comparison as ``restride report compare --json`` prints it."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "before": self.before,
+            "after": self.after,
+            "worse": self.is_worse,
+            "same": self.same,
+            "head": [{"name": name, "before": before, "after": after} for name, before, after in self.head],
+            "only_before": [_short(outcome) for outcome in self.only_before],
+            "only_after": [_short(outcome) for outcome in self.only_after],
+            "changed": [
+                {
+                    "case": str(change.after.case),
+                    "worse": change.is_worse,
+                    "before": _short(change.before),
+                    "after": _short(change.after),
+                }
+                for change in self.changed
+            ],
+            "median_ratio": self.median_ratio,
+            "ratios": [
+                {"case": ratio.case, "before": ratio.before, "after": ratio.after, "ratio": ratio.ratio}
+                for ratio in self.ratios
+            ],
+        }
+
+    def __str__(self) -> str:
+        """The lines for the terminal."""
+        return printable("\n".join(self._lines()))
+
+    def _lines(self) -> Iterator[str]:
+        yield f"first:  {self.before}"
+        yield f"second: {self.after}"
+        yield ""
+        width = max((len(name) for name, _, _ in self.head), default=0)
+        for name, before, after in self.head:
+            yield f"{name:<{width}}  {before or '-'}  ->  {after or '-'}"
+        if not self.head:
+            yield "both were made with the same device, driver and versions"
+        worse = [change for change in self.changed if change.is_worse]
+        better = [change for change in self.changed if change.is_better]
+        other = [change for change in self.changed if not (change.is_worse or change.is_better)]
+        for title, changes in (("worse", worse), ("better", better), ("changed", other)):
+            yield from _listed(title, [_change_line(change) for change in changes])
+        yield from _listed("only in the first", [f"{one.verdict} {one.case}" for one in self.only_before])
+        yield from _listed("only in the second", [f"{one.verdict} {one.case}" for one in self.only_after])
+        if self.ratios:
+            yield ""
+            yield f"time of the second over the first, of {len(self.ratios):,} cases: {self.median_ratio:.2f} (median)"
+            slowed = [ratio for ratio in self.ratios[:SHOWN_SPEEDS] if ratio.ratio > 1]
+            yield from (_ratio_line(ratio) for ratio in slowed)
+            yield from (_ratio_line(ratio) for ratio in self.ratios[-SHOWN_SPEEDS:] if ratio.ratio < 1)
+        yield ""
+        yield (
+            f"{len(worse):,} worse, {len(better):,} better, {len(other):,} otherwise changed, {self.same:,} the same, "
+            f"{len(self.only_before):,} only in the first, {len(self.only_after):,} only in the second"
+        )
+
+
+def compare(before: Report, after: Report) -> Comparison:
+    """Match the cases by their lines; of a line that a report has more than once, the worst verdict counts."""
+    first, second = _by_line(before), _by_line(after)
+    both = [(first[line], second[line]) for line in first if line in second]
+    changes = [Change(old, new) for old, new in both if old.verdict is not new.verdict]
+    changes.sort(key=lambda change: (not change.is_worse, -change.after.verdict.severity))
+    ratios = [
+        Ratio(str(new.case), old.speed.seconds, new.speed.seconds)
+        for old, new in both
+        if old.speed is not None and new.speed is not None
+    ]
+    return Comparison(
+        headline(before),
+        headline(after),
+        tuple(_head(before, after)),
+        tuple(outcome for line, outcome in first.items() if line not in second),
+        tuple(outcome for line, outcome in second.items() if line not in first),
+        tuple(changes),
+        tuple(sorted(ratios, key=lambda ratio: -ratio.ratio)),
+        len(both) - len(changes),
+    )
+
+
+def _head(before: Report, after: Report) -> Iterator[tuple[str, str, str]]:
+    # Cases that a run did not reach are listed as those of the other report alone.
+    first, second = ({**facts(report), "ended early": ended_early(report)} for report in (before, after))
+    for name in {**first, **second}:
+        if first.get(name, "") != second.get(name, ""):
+            yield name, first.get(name, ""), second.get(name, "")
+
+
+def _by_line(report: Report) -> dict[str, Outcome]:
+    found: dict[str, Outcome] = {}
+    for outcome in report.outcomes:
+        line = str(outcome.case)
+        known = found.get(line)
+        if known is None or known.verdict.severity < outcome.verdict.severity:
+            found[line] = outcome
+    return found
+
+
+def _short(outcome: Outcome) -> dict[str, str]:
+    return {
+        "case": str(outcome.case),
+        "verdict": str(outcome.verdict),
+        "message": first_line(outcome.message),
+    }
+
+
+def _change_line(change: Change) -> str:
+    before, after = (
+        f"{outcome.verdict} ({first_line(outcome.message)})" if outcome.message else str(outcome.verdict)
+        for outcome in (change.before, change.after)
+    )
+    return f"{change.after.case}\n      {before}  ->  {after}"
+
+
+def _ratio_line(ratio: Ratio) -> str:
+    return f"{ratio.ratio:8.2f}  {ratio.before * 1e3:.3f} ms -> {ratio.after * 1e3:.3f} ms  {ratio.case}"
+
+
+def _listed(title: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield ""
+        yield f"{title}: {len(lines):,}"
+        yield from (f"  {line}" for line in lines[:SHOWN])
+        if len(lines) > SHOWN:
+            yield f"  ... and {len(lines) - SHOWN:,} more"

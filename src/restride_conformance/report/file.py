@@ -1,0 +1,146 @@
+"""Reports as files: JSON written in one step, and read as what anyone may have sent."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import reprlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NoReturn
+
+from restride.errors import DescriptorError, UnsupportedError
+from restride_conformance.outcome import Outcome
+from restride_conformance.report import schema
+from restride_conformance.report.report import FORMAT, VERSION, Report
+
+MOST_BYTES = 48 << 20
+"""Longest file that is read: 150,000 cases and all pictures that a report keeps, or 200,000 cases, the most there may
+be, which take about 20 s."""
+
+
+def write_json(report: Report, path: Path) -> None:
+    """Write the report; what was in ``path`` stays whole until the new file is.
+
+    Raises:
+        DescriptorError: the file system refused.
+    """
+    write_whole(path, json.dumps(report.record(), ensure_ascii=False, allow_nan=False, indent=1))
+
+
+def read_json(path: Path) -> Report:
+    """The report in a file that ``write_json`` wrote.
+
+    Raises:
+        DescriptorError: no such file, or not such a report; the message says what is wrong and at which place.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise DescriptorError(f"cannot read {path}: not a file")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise DescriptorError(f"cannot read {path}: {error.strerror or error}") from error
+    try:
+        return _report(data)
+    except DescriptorError as error:
+        raise DescriptorError(f"{path} is no test report: {error}") from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Put ``text`` into ``path`` in one step; a path that is no plain file, such as a pipe, is written to.
+
+    Raises:
+        DescriptorError: the file system refused.
+    """
+    # Names of files may hold bytes that are no text.
+    data = text.encode("utf-8", "replace")
+    path = Path(os.path.realpath(path))
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        try:
+            part.write_bytes(data)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise DescriptorError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def require_writable(path: Path) -> None:
+    """Raise ``DescriptorError`` before any work if a report cannot be written to ``path``."""
+    if path.is_dir() or not Path(os.path.realpath(path)).parent.is_dir():
+        raise DescriptorError(f"cannot write {path}: {'it is a folder' if path.is_dir() else 'no such folder'}")
+
+
+@cache
+def report_schema() -> Mapping[str, Any]:
+    """The JSON Schema that reports are held to."""
+    text = (files(__package__) / "report.schema.json").read_text(encoding="utf-8")
+    parsed: Mapping[str, Any] = json.loads(text)
+    return parsed
+
+
+def _report(data: bytes) -> Report:
+    if len(data) > MOST_BYTES:
+        raise DescriptorError(f"it is longer than {MOST_BYTES} bytes")
+    record = _parsed(data)
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise DescriptorError(f'it does not begin with "format": "{FORMAT}"')
+    if record.get("version") != VERSION:
+        shown = reprlib.repr(record.get("version"))
+        raise DescriptorError(f"version must be {VERSION}, which this restride reads, is {shown}")
+    schema.require(record, report_schema(), report_schema()["$defs"])
+    try:
+        datetime.fromisoformat(record["started"]).astimezone(UTC)  # its year may lie before 1 or after 9999
+    except (ValueError, OverflowError) as error:
+        raise DescriptorError(f"started {record['started']!r}: {error}") from error
+    return Report.from_record(record, _outcomes(record["outcomes"]))
+
+
+def _outcomes(records: list[Any]) -> Iterator[Outcome]:
+    for index, record in enumerate(records):
+        try:
+            yield Outcome.from_record(record)
+        except (DescriptorError, UnsupportedError) as error:
+            raise DescriptorError(f"outcomes[{index}].case: {error}") from error
+        except ValueError as error:  # of base64
+            raise DescriptorError(f"outcomes[{index}].pictures: {error}") from error
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
+    except RecursionError as error:
+        raise DescriptorError("it is nested too deeply") from error
+    except DescriptorError:
+        raise
+    except ValueError as error:  # of JSON, of UTF-8, and of integers with thousands of digits
+        raise DescriptorError(f"it is no JSON: {error}") from error
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise DescriptorError(f"the member {twice[:80]!r} is given twice")
+    return members
+
+
+def _no_number(word: str) -> NoReturn:
+    raise DescriptorError(f"{word} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise DescriptorError(f"the number {text[:80]} is too large")
+    return number

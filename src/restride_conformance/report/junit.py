@@ -1,0 +1,100 @@
+"""A report as JUnit XML, as Jenkins, GitLab and the reporters of GitHub Actions read it.
+
+https://github.com/testmoapp/junitxml: a suite with its counts and properties, a testcase for each case, and in it a
+failure, an error or a skipped element.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from datetime import UTC
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from restride_conformance.outcome import Outcome, Verdict
+from restride_conformance.report.file import write_whole
+from restride_conformance.report.report import Report, first_line
+from restride_conformance.report.summary import ended_early, facts
+
+ELEMENTS = {
+    Verdict.SKIPPED: "skipped",
+    Verdict.MISTRUSTED: "failure",
+    Verdict.UNIMPLEMENTED: "failure",
+    Verdict.FAILED: "failure",
+    Verdict.TIMEOUT: "error",
+    Verdict.CRASHED: "error",
+}
+"""What a verdict becomes; PASSED has no element."""
+
+# https://www.w3.org/TR/xml/#charsets: what a document cannot hold, not even as a reference.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_junit(report: Report, path: Path) -> None:
+    """Write the report; what was in ``path`` stays whole until the new file is.
+
+    Raises:
+        DescriptorError: the file system refused.
+    """
+    found = Counter(ELEMENTS.get(outcome.verdict) for outcome in report.outcomes)
+    counts = {
+        "tests": str(len(report.outcomes) + bool(report.broken_off)),
+        "failures": str(found["failure"]),
+        "errors": str(found["error"] + bool(report.broken_off)),
+        "skipped": str(found["skipped"]),
+        "time": f"{report.seconds:.3f}",
+    }
+    root = ET.Element("testsuites", {"name": "restride test", **counts})
+    # In UTC and without a zone, the one form that every reader takes.
+    started = report.started.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
+    suite = ET.SubElement(root, "testsuite", {"name": _suite_name(report), **counts, "timestamp": started})
+    properties = ET.SubElement(suite, "properties")
+    known = {**facts(report), "command": report.command, "broken off": report.broken_off}
+    for name, value in known.items():
+        if value:
+            ET.SubElement(properties, "property", {"name": _text(name), "value": _text(value)})
+    for outcome in report.outcomes:
+        _add_case(suite, report, outcome)
+    if report.broken_off:
+        _add_end(suite, report)
+    ET.indent(root, " ")
+    write_whole(path, f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n')
+
+
+def _suite_name(report: Report) -> str:
+    return _text(f"restride {report.target.runtime} on {report.device['name']}")
+
+
+def _add_case(suite: ET.Element, report: Report, outcome: Outcome) -> None:
+    case = outcome.case
+    attributes = {
+        "classname": _text(f"restride.{report.target.runtime}.{case.op}"),
+        "name": _text(str(case)),
+        "time": f"{outcome.seconds:.3f}",
+    }
+    element = ET.SubElement(suite, "testcase", attributes)
+    kind = ELEMENTS.get(outcome.verdict)
+    if kind is None:
+        return
+    short = first_line(outcome.message)
+    if kind == "skipped":
+        ET.SubElement(element, kind, {"message": _text(short)})
+        return
+    said = {"type": str(outcome.verdict), "message": _text(f"{outcome.verdict}: {short}" if short else outcome.verdict)}
+    ET.SubElement(element, kind, said).text = _text(
+        f"{outcome.message}\n{report.target.repro(case, report.mode)}\n".lstrip("\n")
+    )
+
+
+def _add_end(suite: ET.Element, report: Report) -> None:
+    """A case that stands for those that a run did not reach: a CI system must not take it for a whole one."""
+    attributes = {"classname": _text(f"restride.{report.target.runtime}"), "name": "the whole run", "time": "0.000"}
+    element = ET.SubElement(suite, "testcase", attributes)
+    said = {"type": "BROKEN_OFF", "message": _text(ended_early(report))}
+    ET.SubElement(element, "error", said).text = _text(f"{report.broken_off}\n")
+
+
+def _text(text: str) -> str:
+    """The text with characters that XML forbids written out, ESC as ``x1b`` behind a backslash."""
+    return _FORBIDDEN.sub(lambda found: ascii(found[0])[1:-1], text)

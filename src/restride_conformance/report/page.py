@@ -1,0 +1,122 @@
+"""A report as one HTML page that needs nothing else: data, style and script are in the file, and nothing is fetched."""
+
+from __future__ import annotations
+
+import html
+import json
+import shlex
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from restride.dtypes import DTYPES
+from restride.layout import TensorDesc
+from restride_conformance.case import Case
+from restride_conformance.family import family
+from restride_conformance.outcome import Outcome, Verdict
+from restride_conformance.parameters import PARAMETERS
+from restride_conformance.report.file import write_whole
+from restride_conformance.report.report import Report
+from restride_conformance.report.summary import ended_early, facts, headline, printable, summary
+
+_CONVERTED = {name: f"{name} to others" for name in DTYPES}
+"""Rows of the matrix by element type for cases whose types differ: all pairs would be 210."""
+
+
+def write_page(report: Report, path: Path) -> None:
+    """Write the page; what was in ``path`` stays whole until the new file is.
+
+    Raises:
+        DescriptorError: the file system refused.
+    """
+    filled = {
+        "TITLE": html.escape(f"restride test: {report.device['name']}"),
+        "STYLE": _part("page.css"),
+        "SUMMARY": html.escape(summary(report)),
+        "DATA": _embedded(_record(report)),
+        "SCRIPT": _part("page.js"),
+    }
+    # In one pass over the template's own marks: what is filled in may look like one.
+    words = _part("page.html").split("@@")
+    write_whole(path, "".join(filled[word] if place % 2 else word for place, word in enumerate(words)))
+
+
+def _part(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
+
+
+def _embedded(record: Mapping[str, Any]) -> str:
+    """JSON that no HTML parser takes for anything else: no ``</script>``, no ``<!--``, no character above ASCII."""
+    text = json.dumps(record, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _record(report: Report) -> dict[str, Any]:
+    """What the script shows; it computes counts, and nothing that Python knows better."""
+    cases = [_case_record(outcome) for outcome in report.outcomes]
+    return {
+        "headline": printable(headline(report)),
+        "tone": _tone(report),
+        "facts": [[printable(name), printable(value)] for name, value in _facts(report).items() if value],
+        "limits": [[name, _limit(value)] for name, value in report.device["limits"].items()],
+        "verdicts": [{"name": verdict, "good": verdict.is_good} for verdict in Verdict],
+        "skipped": [[printable(reason), count] for reason, count in report.skip_reasons.items()],
+        "repro": _repro(report),
+        "ops": _ordered((case["op"] for case in cases), PARAMETERS),
+        "types": _ordered((case["type"] for case in cases), (*DTYPES, *_CONVERTED.values())),
+        "layouts": sorted({case["layouts"] for case in cases}),
+        "cases": cases,
+    }
+
+
+def _case_record(outcome: Outcome) -> dict[str, Any]:
+    case = outcome.case
+    # What a driver printed may hold control characters, which a page shows as nothing or as boxes.
+    return outcome.record() | {
+        "message": printable(outcome.message),
+        "op": case.op,
+        "type": case.src.dtype.name if case.src.dtype == case.dst.dtype else _CONVERTED[case.src.dtype.name],
+        "layouts": f"{family(case.src)} → {family(case.dst)}",
+    }
+
+
+def _tone(report: Report) -> str:
+    """The class of the headline: a verdict, PASSED also where cases were skipped; EARLY if the run ended early."""
+    if report.bad:
+        return report.bad[0].verdict
+    if ended_early(report):
+        return "EARLY"
+    return Verdict.PASSED if Verdict.PASSED in report.counts else Verdict.SKIPPED
+
+
+def _facts(report: Report) -> dict[str, str]:
+    return {
+        **facts(report),
+        "started": report.started.isoformat(sep=" ", timespec="seconds"),
+        "took": f"{report.seconds:,.1f} s",
+        "command": report.command,
+    }
+
+
+def _limit(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " x ".join(map(_limit, value))
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_limit(each)}" for name, each in value.items())
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
+
+
+def _ordered(found: Iterable[str], order: Iterable[str]) -> list[str]:
+    """What was found, in its usual order; what that does not know comes last."""
+    present = set(found)
+    return [name for name in order if name in present] + sorted(present.difference(order))
+
+
+def _repro(report: Report) -> list[str]:
+    """The command that reruns a case: what stands before its quoted line, and what behind."""
+    blank = Case("reorder", TensorDesc("u8", (1,)), TensorDesc("u8", (1,)))
+    before, _, after = report.target.repro(blank, report.mode).partition(shlex.quote(str(blank)))
+    return [before, after]

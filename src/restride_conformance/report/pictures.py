@@ -1,0 +1,124 @@
+"""Pictures of an image-like resample case: what was expected, what came, and where they differ.
+
+    [height, width]                           grey
+    [3, height, width], [height, width, 3]    colour; 1 channel is grey, of 4 the first three are drawn
+    [batch, ...]                              of those, the picture with the largest difference
+
+Which axis holds the channels is guessed: one of 1, 3 or 4, first or last, that the case does not resample if there is
+such a one; the first of two. Black and white are the smallest and the largest finite value that is expected.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from restride_conformance.case import Case
+from restride_conformance.outcome import Pictures
+from restride_conformance.report import png
+
+SMALL = 160
+"""Pixels: smaller pictures are enlarged by a whole factor, to this size at most."""
+LARGE = 256
+"""Pixels: of larger ones each nth row and column is drawn; of the difference, the largest of each square."""
+NAN_COLOUR = (255, 0, 255)
+
+_MOST_DOUBLINGS = 1023  # what f64 holds
+
+Array = np.ndarray[Any, Any]
+
+
+# Signalling NaNs, infinities, and the range of f64, which f64 does not hold, are all to be drawn.
+@np.errstate(invalid="ignore", over="ignore")
+def draw(case: Case, expected: Array, actual: Array) -> Pictures | None:
+    """The pictures of a resample case whose destination looks like an image; None for any other case."""
+    channel = _channel_axis(case) if case.op == "resample" else None
+    if channel is None:
+        return None
+    difference = _difference(expected, actual)
+    if len(case.dst.sizes) == 4:
+        worst = int(difference.reshape(difference.shape[0], -1).max(axis=1).argmax())
+        expected, actual, difference = expected[worst], actual[worst], difference[worst]
+        channel -= 1
+    # [height, width, channels] from here on.
+    if expected.ndim == 2:
+        expected, actual, difference = expected[..., None], actual[..., None], difference[..., None]
+    else:
+        expected, actual, difference = (np.moveaxis(array, channel, -1) for array in (expected, actual, difference))
+    wanted, came = expected.astype(np.float64), actual.astype(np.float64)
+    finite = wanted[np.isfinite(wanted)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    gain, levels = _magnified(difference, high / 2 - low / 2)
+    return Pictures(_file(_shades(wanted, low, high)), _file(_shades(came, low, high)), _file(levels), gain)
+
+
+def _channel_axis(case: Case) -> int | None:
+    """The axis of the channels, or 2 for a picture without them; None: no picture."""
+    sizes = case.dst.sizes
+    if len(sizes) == 2:
+        return 2 if min(sizes) >= 2 else None
+    if len(sizes) not in (3, 4) or 0 in sizes:
+        return None
+    first, last = len(sizes) - 3, len(sizes) - 1
+    resampled = () if case["axes"] is None else case.integers("axes")
+    fitting = [
+        axis
+        for axis in (first, last)
+        if sizes[axis] in (1, 3, 4) and min(sizes[other] for other in range(first, last + 1) if other != axis) >= 2
+    ]
+    return min(fitting, key=lambda axis: axis in resampled, default=None)
+
+
+def _difference(expected: Array, actual: Array) -> Array:
+    """|expected - actual| as f64; infinite where one of them is no finite number and the other is another value."""
+    if expected.dtype.kind in "iu" and expected.dtype.itemsize == 8:
+        # Exact: f64 has 53 bits. In u64, 3 - (2^64 - 2) = 5 is s64's 3 - -2.
+        above = np.where(actual > expected, actual, expected).view(np.uint64)
+        return (above - np.where(actual > expected, expected, actual).view(np.uint64)).astype(np.float64)
+    wanted, came = expected.astype(np.float64), actual.astype(np.float64)
+    alike = (wanted == came) | (np.isnan(wanted) & np.isnan(came))
+    return np.where(alike, 0.0, np.nan_to_num(np.abs(wanted - came), nan=np.inf, posinf=np.inf))
+
+
+def _shades(values: Array, low: float, high: float) -> Array:
+    """u8 grey or colour: 0 for ``low``, 255 for ``high``, NaN in its own colour."""
+    values = values[..., :3] if values.shape[-1] > 1 else values
+    lost = np.isnan(values)
+    # Halves, since high - low of f64 may be infinite.
+    scale = (high / 2 - low / 2) or 0.5
+    levels = np.clip((np.where(lost, low, values) / 2 - low / 2) / scale, 0, 1) * 255
+    shades = np.rint(levels).astype(np.uint8)
+    if lost.any():
+        shades = np.broadcast_to(shades, (*shades.shape[:2], 3)).copy()
+        shades[lost.any(axis=-1)] = NAN_COLOUR
+    return shades[..., 0] if shades.shape[-1] == 1 else shades
+
+
+def _magnified(difference: Array, half_range: float) -> tuple[int, Array]:
+    """The gain, a power of two that brings the largest finite difference to 128..255, and the grey picture.
+
+    Worked: expected 0 to 255, largest difference 3: gain 64, drawn as 192.
+    """
+    levels = difference.max(axis=-1) / 2 / (half_range or 0.5) * 255
+    finite = levels[np.isfinite(levels)]
+    largest = float(finite.max()) if finite.size else 0.0
+    gain = 1 << min(_MOST_DOUBLINGS, max(0, math.floor(math.log2(255) - math.log2(largest)))) if largest else 1
+    height, width = levels.shape
+    step = _step(height, width)
+    for axis, size in enumerate((height, width)):
+        levels = np.maximum.reduceat(levels, range(0, size, step), axis=axis)
+    return gain, np.rint(np.clip(levels * float(gain), 0, 255)).astype(np.uint8)
+
+
+def _step(height: int, width: int) -> int:
+    return -(-max(height, width) // LARGE)
+
+
+def _file(pixels: Array) -> bytes:
+    """The pixels as a PNG file of a size to look at; the difference is already thinned out."""
+    step = _step(*pixels.shape[:2])
+    pixels = pixels[::step, ::step]
+    factor = max(1, SMALL // max(pixels.shape[:2]))
+    return png.encode(pixels.repeat(factor, axis=0).repeat(factor, axis=1))

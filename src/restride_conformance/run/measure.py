@@ -1,0 +1,114 @@
+"""Measure the speed of a case with its tensors resident on the device, beside the device's own buffer copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from restride.tensor.device import Device
+from restride_conformance.case import Case
+from restride_conformance.fill import poison
+from restride_conformance.operations import OPERATIONS
+from restride_conformance.outcome import Speed
+from restride_conformance.resampling import resized
+from restride_conformance.setting import prepare
+
+BATCHES = 5
+BATCH_SECONDS = 0.01
+"""A batch takes this long or up to twice, so a case and its copies take some 0.15 s; one slow call is a batch too."""
+
+MOST_CALLS = 1024
+_LEAST_COPIED, _MOST_COPIED = 16 << 20, 256 << 20
+_NEIGHBOURS = {"nearest": 1, "linear": 2, "cubic": 4}
+
+
+class Batch:
+    """Calls that follow one another on the device without a wait, and one wait for all; as many as take a while."""
+
+    def __init__(
+        self, call: Callable[[], object], wait: Callable[[], object], started: Callable[[], None] = lambda: None
+    ) -> None:
+        self._call = call
+        self._wait = wait
+        self._started = started
+        self._calls = 1
+        self.seconds()  # kernels are compiled, memory is touched
+        while self._calls < MOST_CALLS and self.seconds() * self._calls < BATCH_SECONDS:
+            self._calls *= 2
+
+    def seconds(self) -> float:
+        """Run the batch; seconds a call."""
+        self._started()
+        start = perf_counter()
+        for _ in range(self._calls):
+            self._call()
+        self._wait()
+        return (perf_counter() - start) / self._calls
+
+
+def measure_case(case: Case, device: Device, started: Callable[[], None] = lambda: None) -> Speed:
+    """Run a case again and again, and copies of the device in between, so that both meet the same other work.
+
+    A copy moves as many bytes as the case reads and writes, rounded up to a power of two from 16 to 256 MiB, so that
+    both find the same caches; they count twice, read and written. It takes the way of a case from runtime to queue. The
+    runtime ``kompute`` repeats a copy on the host, so there the share is that of both together.
+
+    Args:
+        case: one that passes.
+        device: where it runs.
+        started: called before each batch: a time limit is for each anew.
+
+    Raises:
+        RestrideError: the operation refused the case, the device has no room, or it failed.
+    """
+    import restride as rs
+
+    setting = prepare(case)
+    started()
+    source = rs.from_buffer(setting.source, setting.src, device=device)
+    viewed = source if case.view is None else case.view.of_tensor(source)
+    out = rs.from_buffer(setting.destination, setting.dst, device=device)
+    moved = useful_bytes(case)
+    copied = min(max(_LEAST_COPIED, 1 << (moved - 1).bit_length()), _MOST_COPIED)
+    runtime = device.runtime
+    src, dst = runtime.allocate(copied), runtime.allocate(copied)
+    # Not zeros, which a driver may know to be.
+    runtime.write(src, 0, np.resize(poison(1 << 20), copied).data)
+    operation = Batch(lambda: OPERATIONS[case.op].call(case, viewed, out), device.wait, started)
+    copy = Batch(lambda: runtime.copy(src, dst, copied), device.wait, started)
+    rounds = [(operation.seconds(), copy.seconds()) for _ in range(BATCHES)]
+    seconds, copy_seconds = (median(column) for column in zip(*rounds, strict=True))
+    rate = moved / seconds
+    return Speed(seconds, rate / 1e9, rate / (2 * copied / copy_seconds))
+
+
+def useful_bytes(case: Case) -> int:
+    """Bytes of the elements that a case must read and write, each counted once, wherever they lie.
+
+    slice, reorder: one source element for each that is written, also where zero strides repeat it; with ``sum_scale``
+    an old one too.
+    resample: along each axis as many as the result or its window reaches over, or where that is more than it needs, one
+    for each that is written (nearest), two (linear) or four (cubic): ``u8[100] -> u8[20]`` linear reads 40 and writes
+    20 bytes, ``u8[100] -> u8[400]`` 100 and 400. Mode area, ``antialias`` and ``like`` need all that they reach over.
+    resample_backward: the whole gradient; yuv_to_rgb: whole frames.
+    """
+    read = case.dst.numel
+    if case.op == "resample":
+        read = _read_by(case)
+    elif case.op in ("resample_backward", "yuv_to_rgb"):
+        read = math.prod(case.viewed)
+    passes = 2 if case.get("sum_scale") is not None else 1
+    return read * case.src.dtype.itemsize + passes * case.dst.numel * case.dst.dtype.itemsize
+
+
+def _read_by(case: Case) -> int:
+    found, sizes = resized(case), list(case.viewed)
+    skips = case["antialias"] == "no" and case["mode"] != "area" and case.get("like") is None
+    for axis, part in zip(found.axes, found.read, strict=True):
+        neighbours = _NEIGHBOURS[case.word("mode")] if skips else sizes[axis]
+        sizes[axis] = min(len(part), neighbours * case.dst.sizes[axis])
+    return math.prod(sizes)

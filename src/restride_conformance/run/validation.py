@@ -1,0 +1,133 @@
+"""The Khronos validation layer for one process: a profile's settings, the environment that turns it on, and its log.
+
+The layer reads its settings once, when the process makes its VkInstance, hence the process. It flushes each message, so
+the log is complete when the call that it is about returns; each new VkInstance begins the log afresh.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self
+
+from restride.errors import DeviceError, DeviceNotFound
+from restride.runtime.loader import INSTALL_VALIDATION_LAYER, VALIDATION_LAYER
+
+_FEATURE = "VK_VALIDATION_FEATURE_ENABLE_"
+# Without it the layer compares accesses inside one command buffer only; each operation is a submission of its own.
+_BETWEEN_SUBMISSIONS = "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
+# ``enables``: for layers that know nothing else, such as 1.3.239; from 1.4.335 on they warn about it, and obey it.
+# Keys of their own replace it: validate_sync since 2023, gpuav_enable after 1.3.296. A layer ignores the keys of a
+# settings file that it does not know, and says nothing.
+PROFILES: dict[str, tuple[str, ...]] = {
+    "core": (),
+    "sync": (
+        f"khronos_validation.enables = {_FEATURE}SYNCHRONIZATION_VALIDATION_EXT,{_BETWEEN_SUBMISSIONS}",
+        "khronos_validation.validate_sync = true",
+    ),
+    "gpu": (
+        f"khronos_validation.enables = {_FEATURE}GPU_ASSISTED_EXT,{_FEATURE}GPU_ASSISTED_RESERVE_BINDING_SLOT_EXT",
+        "khronos_validation.gpuav_enable = true",
+    ),
+}
+"""What each profile adds to the layer's settings file."""
+
+# The layer compares accesses with the buffer, not with the range that is bound: each memory needs its own.
+_ENVIRONMENT = {"gpu": {"RESTRIDE_SEPARATE_BUFFERS": "1"}}
+
+# What the layer says about itself when it reads its settings and when GPU assistance starts, not about the program.
+_ABOUT_ITSELF = (
+    "UNASSIGNED-GPU-Assisted Validation Setup",
+    "UNASSIGNED-GPU-Assisted-Validation-Setup",
+    "[ VALIDATION-SETTINGS ]",
+    "[ WARNING-Setting-",
+)
+
+# VUID-vkDestroyDevice-device-00378(ERROR / SPEC): msgNum: 1901072314 - Validation Error: [ VUID-...; later layers
+# leave out what is before "Validation Error".
+_BEGINNING = re.compile(r"\S.*\([A-Z]+ / [A-Z]+\): msgNum: |Validation [A-Z][A-Za-z ]*: ")
+
+_LONGEST_PORTION = 1 << 20
+"""Bytes of the log that one call of ``messages`` reads."""
+
+
+class Layer:
+    """The layer under a profile, for one process; settings and log lie in a temporary folder until ``close``."""
+
+    def __init__(self, profile: str) -> None:
+        self._profile = profile
+        self._folder = TemporaryDirectory(prefix="restride-validation-", ignore_cleanup_errors=True)
+        folder = Path(self._folder.name)
+        self._log = folder / "messages.txt"
+        self._position = 0
+        settings = (
+            "khronos_validation.debug_action = VK_DBG_LAYER_ACTION_LOG_MSG",
+            "khronos_validation.report_flags = error,warn",
+            f"khronos_validation.log_filename = {self._log}",
+            "khronos_validation.enable_message_limit = false",
+            *PROFILES[profile],
+        )
+        path = folder / "vk_layer_settings.txt"
+        try:
+            path.write_text("\n".join(settings) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise DeviceError(f"the settings of the validation layer, {path}: {error.strerror}") from error
+
+    def environment(self, base: Mapping[str, str]) -> dict[str, str]:
+        """The variables ``base``, changed so that a process with them runs under the layer."""
+        return {
+            **{name: value for name, value in base.items() if name != "VK_LOADER_LAYERS_DISABLE"},
+            "VK_INSTANCE_LAYERS": VALIDATION_LAYER,
+            "VK_LAYER_SETTINGS_PATH": self._folder.name,
+            **_ENVIRONMENT.get(self._profile, {}),
+        }
+
+    def require_running(self) -> None:
+        """Raise unless the layer runs in the process, which has made its VkInstance: the log is opened with it.
+
+        Raises:
+            DeviceNotFound: the loader did not find the layer.
+        """
+        if not self._log.exists():
+            raise DeviceNotFound(
+                f"the validation layer {VALIDATION_LAYER} is not installed; {INSTALL_VALIDATION_LAYER}"
+            )
+
+    def messages(self) -> list[str]:
+        """What the layer said since the last call."""
+        if not self._log.exists():
+            return []
+        with self._log.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            begin = self._position if self._position <= size else 0  # a new VkInstance began afresh
+            log.seek(begin)
+            portion = log.read(_LONGEST_PORTION)
+        self._position = size
+        # A process with two instances leaves zeros where the first one's log was.
+        found = split(portion.decode("utf-8", "replace").replace("\0", ""))
+        left_out = size - begin - len(portion)
+        return [*found, f"{left_out} bytes of further messages"] if left_out else found
+
+    def close(self) -> None:
+        """Remove settings and log; a second call does nothing."""
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def split(log: str) -> list[str]:
+    """The messages of a log, each from the line that it begins with."""
+    found: list[str] = []
+    for line in filter(str.strip, log.splitlines()):
+        if _BEGINNING.match(line) or not found:
+            found.append(line)
+        else:
+            found[-1] += f"\n{line}"
+    return [message for message in found if not any(text in message for text in _ABOUT_ITSELF)]

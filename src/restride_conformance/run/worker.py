@@ -1,0 +1,200 @@
+"""The worker: a process that opens one device and runs cases on it, a line of JSON for every command and answer.
+
+    in:  the target                                out: {"device": ..., "limits": ..., "runtime": ..., "versions": ...}
+                                                    or: {"error": "DeviceNotFound", "message": "..."}, and it ends
+    in:  {"case": "...", "mode": "...", "keep": ...}  out: {"started": true}, {"judging": true}, {"outcome": ...}
+
+Commands come on file descriptor 0 and answers go to 1, both moved away first: what drivers print on stdout goes to
+stderr, which the parent keeps. ``started`` starts the clock of the device, anew for each batch that is measured, and
+``judging`` that of the host. At the end of its input the worker closes the device and ends.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import platform
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, fields, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import restride
+from restride.errors import DeviceLost, DeviceTimeout, RestrideError
+from restride.kernel import Limits
+from restride.runtime import open_runtime
+from restride.runtime.modules import load_module
+from restride.tensor.device import Device
+from restride_conformance.case import Case
+from restride_conformance.check import run_case
+from restride_conformance.outcome import Outcome, Verdict
+from restride_conformance.room import host_bytes
+from restride_conformance.run.measure import measure_case
+from restride_conformance.shader import RuntimeUnderTest, TakesNoPart, module_source, put_to_test
+from restride_conformance.target import ShaderUnderTest, Target
+
+PREPARATION = 60.0
+"""Least seconds to open the device, to fill the inputs of a case and compute its answer, or to judge its results."""
+
+PREPARED_BYTES = 32 << 20
+"""Bytes of host work for which a case has one second more."""
+
+GRACE = 1.0
+"""Seconds past the time limit of a case: the runtime, which has the same limit, may answer before its end."""
+
+_TRACEBACK_LINES = 12
+_PACKAGES = ("numpy", "ml_dtypes", "vulkan", "kp")
+
+Answer = Callable[[dict[str, Any]], None]
+
+
+def main() -> None:
+    """Serve the parent until the end of its commands."""
+    commands, answers = _take_channel()
+
+    def answer(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message).encode() + b"\n")
+        answers.flush()
+
+    # A parent that is gone hears no answer.
+    with suppress(BrokenPipeError):
+        serve(commands, answer)
+    _end_after(0)
+
+
+def serve(commands: BinaryIO, answer: Answer) -> None:
+    """Open the device, then run one case for each line of ``commands``."""
+    target = _target(json.loads(commands.readline()))
+    try:
+        _end_after(preparation(target))
+        try:
+            device = open_device(target)
+        except RestrideError as error:
+            answer({"error": type(error).__name__, "message": str(error)})
+            return
+        with device:
+            answer(_hello(device, target))
+            faulthandler.cancel_dump_traceback_later()
+            for line in commands:
+                command = json.loads(line)
+                answer({"outcome": run(Case.parse(command["case"]), device, target, command, answer).record()})
+                faulthandler.cancel_dump_traceback_later()
+            _end_after(target.timeout)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def open_device(target: Target) -> Device:
+    """The device of a target, with its form of the kernels, and with the shader under test in the place of ours.
+
+    Raises:
+        RestrideError: it does not open.
+    """
+    source = load_module if target.shader is None else module_source(target.shader)
+    runtime = open_runtime(target.device, target.runtime, target.timeout, source)
+    return Device.over(runtime if target.shader is None else put_to_test(runtime, target.shader))
+
+
+def run(case: Case, device: Device, target: Target, command: dict[str, Any], answer: Answer) -> Outcome:
+    """Run one case and turn whatever it raises into a verdict; one that is not ours is a mistake in restride."""
+    begin = time.perf_counter()
+
+    def started() -> None:
+        _end_after(target.timeout)
+        answer({"started": True})
+
+    def judging() -> None:
+        _end_after(preparation(target, case))
+        answer({"judging": True})
+
+    def ended(verdict: Verdict, message: str) -> Outcome:
+        return Outcome(case, verdict, message, time.perf_counter() - begin)
+
+    _end_after(preparation(target, case))
+    if isinstance(device.runtime, RuntimeUnderTest):
+        device.runtime.begin(str(case))
+    keep = Path(command["keep"]) if command["keep"] else None
+    try:
+        outcome = run_case(case, device, started=started, judging=judging, keep=keep)
+        if command["mode"] == "perf" and outcome.verdict is Verdict.PASSED:
+            judging()  # its tensors are made once more
+            outcome = _measured(outcome, device, started)
+    except TakesNoPart as reason:
+        return ended(Verdict.SKIPPED, str(reason))
+    except DeviceTimeout:
+        return ended(Verdict.TIMEOUT, too_late(target.timeout))
+    except DeviceLost as error:
+        return ended(Verdict.CRASHED, str(error))
+    except RestrideError as error:
+        return ended(Verdict.FAILED, f"{type(error).__name__}: {error}")
+    except Exception:  # noqa: BLE001 - a mistake of ours costs its own case only, and is reported there
+        lines = traceback.format_exc().splitlines()[-_TRACEBACK_LINES:]
+        return ended(Verdict.FAILED, "\n".join([f"a mistake in restride: {lines[-1]}", *lines]))
+    return outcome
+
+
+def _measured(outcome: Outcome, device: Device, started: Callable[[], None]) -> Outcome:
+    """The outcome with its speed, or why it has none: that the tensors found no room twice is no wrong answer."""
+    try:
+        return replace(outcome, speed=measure_case(outcome.case, device, started))
+    except (DeviceLost, DeviceTimeout):
+        raise
+    except RestrideError as error:
+        return replace(outcome, message=f"its speed was not measured: {type(error).__name__}: {error}")
+
+
+def preparation(target: Target, case: Case | None = None) -> float:
+    """Seconds that the host has before a case is on the device, and again after it; without a case, to open it."""
+    return max(target.timeout, PREPARATION + (0 if case is None else host_bytes(case) // PREPARED_BYTES))
+
+
+def too_late(seconds: float) -> str:
+    """The message of a case that its time limit ended."""
+    return f"not finished within the time limit of {seconds:g} s"
+
+
+def _take_channel() -> tuple[BinaryIO, BinaryIO]:
+    """Move the channel to descriptors that only this process knows, and be deaf to Ctrl-C: the parent decides."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    commands, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    faulthandler.enable(all_threads=False)
+    return commands, answers
+
+
+def _end_after(seconds: float) -> None:
+    """End this process, if it hangs, a little after its parent would: the parent may be gone. Needs no GIL."""
+    faulthandler.dump_traceback_later(min(seconds + 5 * GRACE, threading.TIMEOUT_MAX), exit=True)
+
+
+def _target(record: dict[str, Any]) -> Target:
+    shader = record["shader"]
+    return Target(**{**record, "shader": None if shader is None else ShaderUnderTest(**shader)})
+
+
+def _hello(device: Device, target: Target) -> dict[str, Any]:
+    every = asdict(device.limits)
+    limits = {field.name: every[field.name] for field in fields(Limits)}
+    return {"device": asdict(device.info), "limits": limits, "runtime": target.runtime, "versions": _versions()}
+
+
+def _versions() -> dict[str, str]:
+    versions = {"restride": restride.__version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""Only the problems that a shader has a part in: plans are steered towards it, and what passes it by does not run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.kernel import Elements, KernelSpec, Limits, Transpose
+from restride.runtime import Counters, DeviceInfo, Memory, Runtime
+from restride_conformance.target import ShaderUnderTest
+
+
+@dataclass(frozen=True)
+class SteeredLimits(Limits):
+    """Limits with other choices, so that more problems reach one kernel. They change no result."""
+
+    widest_element: int = 16
+    shortcuts: bool = True
+    elements_per_dispatch: int = 2048
+    copies_runs: bool = False
+
+
+_STEERED = {
+    "run_copy_32": (4, True),
+    "strided_copy_32": (4, False),
+    "strided_copy_64": (8, False),
+    "strided_copy_128": (16, False),
+    "strided_gather_128": (4, True),
+    "strided_scatter_128": (4, True),
+    "transpose_8": (1, True),
+    "transpose_16": (2, True),
+    "transpose_32": (4, True),
+    "transpose_64": (8, True),
+    "transpose_8_aligned": (1, True),
+    "transpose_16_aligned": (2, True),
+    "transpose_32_aligned": (4, True),
+    "transpose_64_aligned": (8, True),
+    "transpose_shared_8": (1, True),
+    "transpose_shared_16": (2, True),
+    "transpose_shared_32": (4, True),
+    "transpose_shared_64": (8, True),
+    "element_copy": (1, False),
+    "element_rows": (1, True),
+}
+"""``widest_element`` and ``shortcuts`` with which most problems reach a module; absent: any."""
+
+
+class TakesNoPart(Exception):
+    """The problem is solved without the shader under test. A fault of neither, so no ``RestrideError``."""
+
+
+def put_to_test(runtime: Runtime, shader: ShaderUnderTest) -> RuntimeUnderTest:
+    """``runtime``, opened with ``module_source(shader)``, for problems that ``shader`` has a part in."""
+    return RuntimeUnderTest(runtime, shader.module)
+
+
+class RuntimeUnderTest:
+    """A ``Runtime`` in front of another. ``begin`` comes before each problem.
+
+    Submissions are held back until one has the module among its kernels: an operation may copy its source first.
+    Reading the result of a problem that never had it raises ``TakesNoPart``, and nothing was dispatched.
+    """
+
+    def __init__(self, runtime: Runtime, module: str) -> None:
+        self._runtime = runtime
+        self._module = module
+        widest_element, shortcuts = _STEERED.get(module, (16, True))
+        limits = SteeredLimits(**vars(runtime.limits), widest_element=widest_element, shortcuts=shortcuts)
+        transpose: Transpose = "shared" if module.startswith("transpose_shared") else "registers"
+        self._limits = replace(limits, choices=replace(limits.choices, transpose=transpose))
+        self._takes_part = False
+        self._held: list[tuple[Sequence[KernelSpec], Sequence[Memory]]] = []
+
+    def begin(self, line: str) -> None:
+        """Forget the problem before. Half of all lines, always the same, meet the form of kernels that CPUs get."""
+        self._held.clear()
+        self._takes_part = False
+        elements: Elements = "apart" if crc32(line.encode()) % 2 else "neighbours"
+        self._limits = replace(self._limits, choices=replace(self._limits.choices, elements=elements))
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self._runtime.info
+
+    @property
+    def limits(self) -> Limits:
+        return self._limits
+
+    def allocate(self, nbytes: int) -> Memory:
+        return self._runtime.allocate(nbytes)
+
+    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
+        # A tensor is written once, when it is made: what is held back reads nothing that this changes.
+        self._runtime.write(memory, offset, data)
+
+    def read(self, memory: Memory, offset: int, out: memoryview) -> None:
+        if not self._takes_part:
+            raise TakesNoPart(f"{self._module} takes no part in it")
+        self._runtime.read(memory, offset, out)
+
+    def import_bytes(self, data: memoryview) -> tuple[Memory, int]:
+        return self._runtime.import_bytes(data)
+
+    def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
+        if not self._takes_part:
+            raise TakesNoPart(f"{self._module} takes no part in it")
+        return self._runtime.mapped_bytes(memory)
+
+    def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
+        self._takes_part |= any(kernel.shader == self._module for kernel in kernels)
+        self._held.append(([self._open_ended(kernel, memories) for kernel in kernels], memories))
+        if self._takes_part:
+            held, self._held = self._held, []
+            for earlier in held:
+                self._runtime.submit(*earlier)
+
+    def _open_ended(self, kernel: KernelSpec, memories: Sequence[Memory]) -> KernelSpec:
+        """The kernel with what it writes bound to the end of the memory: a driver may drop stores past a binding."""
+        most = self._limits.max_buffer_range
+        bindings = tuple(
+            replace(binding, nbytes=max(binding.nbytes, min((memory.nbytes - binding.offset) // 4 * 4, most)))
+            if binding.writes
+            else binding
+            for binding, memory in zip(kernel.bindings, memories, strict=False)
+        )
+        return replace(kernel, bindings=bindings)
+
+    def copy(self, src: Memory, dst: Memory, nbytes: int, src_offset: int = 0, dst_offset: int = 0) -> None:
+        self._runtime.copy(src, dst, nbytes, src_offset, dst_offset)
+
+    def batch(self) -> AbstractContextManager[None]:
+        return self._runtime.batch()
+
+    def wait(self) -> None:
+        self._runtime.wait()
+
+    def counters(self) -> Counters:
+        return self._runtime.counters()
+
+    def close(self) -> None:
+        self._held.clear()
+        self._runtime.close()

@@ -1,0 +1,245 @@
+"""Case files: cases one a line, with loops, so that a capability's cases are a few lines.
+
+    # Behind a # that begins a line, or follows a blank, is a comment.
+    let WIDE = f32 s32 u32
+    for T in $WIDE u8
+    for N,M in 4,2 65,33
+    reorder $T[$N,$M]{1,0} -> $T[$N,$M]{0,1}
+    slice $T[$N]{0} -> $T[$((N-1)/3+1)]{0} offsets=(0) sizes=($N) strides=(3)
+
+A ``for`` applies to the lines behind it up to the next blank line, those of further loops included. Its names are
+split by commas, or by semicolons where values hold commas: ``for SIZES;ORDER in 2,3;1,0 4,5;0,1``. ``1..4`` is
+``1 2 3 4``. A ``let`` names a text until the end of the file, behind a ``for`` until the blank line. Names are upper
+case. ``$NAME`` is the text, ``$(...)`` arithmetic on integers (``restride_conformance.arithmetic``).
+
+Always there: TYPES and INTERPOLATED_TYPES, the element types that are copied and interpolated, LINEAR_TYPES, those that
+oneDNN interpolates; MAX_BINDING, the bytes that one binding of the device covers; MAX_GROUPS, its work groups along an
+axis.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from restride.dtypes import DTYPES
+from restride.errors import DescriptorError, RestrideError
+from restride.kernel import Limits
+from restride.reference.resample import INTERPOLATED_TYPES, LINEAR_TYPES
+from restride_conformance.arithmetic import evaluate
+from restride_conformance.case import LONGEST_LINE, Case
+
+MOST_CASES = 200_000
+"""Cases of a file, once its loops are unrolled."""
+
+MOST_CHARACTERS = 20_000_000
+"""Characters of a file."""
+
+MOST_WORK = 50_000_000
+"""Characters that a file's loops read and make; a turn of a loop counts as 50 more."""
+
+MOST_NAMES = 256
+"""Names of a file that stand at once."""
+
+MOST_LOOPED = 16
+"""Names of loops within each other."""
+
+_NAME = "[A-Z][A-Z0-9_]*"
+_LET = re.compile(rf"let\s+({_NAME})\s*=\s*(.*)")
+_FOR = re.compile(rf"for\s+({_NAME}(?:[,;]{_NAME})*)\s+in\s+(.*)")
+_RANGE = re.compile(r"(-?[0-9]{1,18})\.\.(-?[0-9]{1,18})")
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_DOLLAR = re.compile(rf"\$(?:({_NAME})|\()?")
+
+Names = dict[str, str]
+
+
+class _Line(NamedTuple):
+    number: int
+    text: str
+
+
+def read_cases(text: str, name: str = "cases", limits: Limits | None = None) -> tuple[Case, ...]:
+    """The cases of a case file's text, in order.
+
+    Args:
+        text: the file.
+        name: what messages call it.
+        limits: what MAX_BINDING and MAX_GROUPS are taken from.
+
+    Raises:
+        DescriptorError: a line is no case and no loop, or there are too many; the message begins with ``name`` and the
+            line's number.
+        UnsupportedError: a descriptor that this version does not read.
+    """
+    return tuple(_File(name, limits or Limits()).cases(text))
+
+
+@dataclass
+class _File:
+    """A case file while it is unrolled."""
+
+    name: str
+    limits: Limits
+    work: int = 0
+    made: int = 0
+
+    def cases(self, text: str) -> Iterator[Case]:
+        names: Names = {
+            "TYPES": " ".join(DTYPES),
+            "LINEAR_TYPES": " ".join(LINEAR_TYPES),
+            "INTERPOLATED_TYPES": " ".join(INTERPOLATED_TYPES),
+            "MAX_BINDING": str(self.limits.max_buffer_range),
+            "MAX_GROUPS": str(min(self.limits.max_group_count)),
+        }
+        if len(text) > MOST_CHARACTERS:
+            raise DescriptorError(f"{self.name}: a case file has at most {MOST_CHARACTERS:,} characters")
+        group: list[_Line] = []
+        for number, line in enumerate(text.split("\n"), 1):
+            if not line.strip():
+                yield from self.unrolled(group, names)
+                group = []
+            elif code := _COMMENT.sub("", line).strip():
+                group.append(_Line(number, code))
+        yield from self.unrolled(group, names)
+
+    def unrolled(self, lines: list[_Line], names: Names, looped: frozenset[str] = frozenset()) -> Iterator[Case]:
+        """The cases of some lines, inside of loops over ``looped``; a ``let`` among them changes ``names``."""
+        for position, (number, text) in enumerate(lines):
+            try:
+                if len(text) > LONGEST_LINE:
+                    raise _too_long(text)
+                line = substitute(text, names)
+                self.count(len(text) + len(line))
+                if line.startswith("let "):
+                    self.count(_let(line, names))
+                    continue
+                if not line.startswith("for "):
+                    yield self.case(line)
+                    continue
+                keys, turns = _loop(line)
+                self.count(sum(50 + sum(map(len, values)) for values in turns))
+                if again := looped.intersection(keys):
+                    raise DescriptorError(f"{', '.join(again)} is looped over already; a blank line ends that loop")
+                if len(looped) + len(keys) > MOST_LOOPED:
+                    raise DescriptorError(f"more than {MOST_LOOPED} names are looped over")
+            except RestrideError as error:
+                raise type(error)(f"{self.name}:{number}: {error}") from error
+            for values in turns:
+                turn = {**names, **dict(zip(keys, values, strict=True))}
+                yield from self.unrolled(lines[position + 1 :], turn, looped | set(keys))
+            return
+
+    def case(self, line: str) -> Case:
+        self.made += 1
+        if self.made > MOST_CASES:
+            raise DescriptorError(f"more than {MOST_CASES:,} cases")
+        return Case.parse(line)
+
+    def count(self, characters: int) -> None:
+        self.work += characters
+        if self.work > MOST_WORK:
+            raise DescriptorError(f"its loops read and make more than {MOST_WORK:,} characters")
+
+
+def substitute(text: str, names: Mapping[str, str]) -> str:
+    """``text`` with each ``$NAME`` and ``$(...)`` replaced by what it stands for.
+
+    Raises:
+        DescriptorError: an unknown name, wrong arithmetic, a ``$`` alone, or more characters than a case may have.
+    """
+    parts: list[str] = []
+    position = length = 0
+    while (found := _DOLLAR.search(text, position)) is not None:
+        name = found.group(1)
+        end = found.end()
+        if name is not None:
+            if name not in names:
+                raise DescriptorError(f"${name[:40]} is not defined; there is {_some(names)}")
+            value = names[name]
+        elif found.group().endswith("("):
+            end = _closing(text, end)
+            value = str(evaluate(text[found.end() : end - 1].replace(" ", ""), names))
+        else:
+            raise DescriptorError(
+                f"a $ stands before a name in upper case or a (, not in {text[found.start() :][:40]!r}"
+            )
+        parts += [text[position : found.start()], value]
+        length += len(parts[-1]) + len(parts[-2])
+        position = end
+        if length > LONGEST_LINE:
+            break
+    parts.append(text[position:])
+    if length + len(parts[-1]) > LONGEST_LINE:
+        raise _too_long(text)
+    return "".join(parts)
+
+
+def _too_long(text: str) -> DescriptorError:
+    return DescriptorError(f"a line has at most {LONGEST_LINE} characters, not more: {text[:80]!r}...")
+
+
+def _some(names: Mapping[str, str]) -> str:
+    """The latest names, as many as a message has room for."""
+    return ", ".join(name[:40] for name in [*names][-9:])
+
+
+def _closing(text: str, start: int) -> int:
+    """The position behind the parenthesis that closes the one before ``start``."""
+    depth = 1
+    for position in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[position], 0)
+        if not depth:
+            return position + 1
+    raise DescriptorError(f"a parenthesis is not closed in {text[start - 2 :][:40]!r}")
+
+
+def _let(line: str, names: Names) -> int:
+    """Add the name that ``line`` gives; how many characters it stands for."""
+    found = _LET.fullmatch(line)
+    if found is None:
+        raise DescriptorError(f"a name is given as 'let NAME = TEXT', not {line[:80]!r}")
+    name, value = found.group(1), " ".join(_words(found.group(2)))
+    if len(names) >= MOST_NAMES and name not in names:
+        raise DescriptorError(f"more than {MOST_NAMES} names stand at once; there is {_some(names)}")
+    names[name] = value
+    return len(value)
+
+
+def _loop(line: str) -> tuple[list[str], list[list[str]]]:
+    """The names of a ``for``, and their values at each turn."""
+    found = _FOR.fullmatch(line)
+    if found is None:
+        raise DescriptorError(f"a loop is written 'for NAME,... in VALUE,... ...', not {line[:80]!r}")
+    separator = ";" if ";" in found.group(1) else ","
+    keys = found.group(1).split(separator)
+    if not all(re.fullmatch(_NAME, key) for key in keys):
+        raise DescriptorError(f"names are split by commas or by semicolons, not by both: {found.group(1)!r}")
+    turns: list[list[str]] = []
+    for word in _words(found.group(2)):
+        values = word.split(separator) if len(keys) > 1 else [word]
+        if len(values) != len(keys):
+            raise DescriptorError(f"{word[:80]!r} must hold {len(keys)} values, split by {separator!r}")
+        turns.append(values)
+    return keys, turns
+
+
+def _words(text: str) -> list[str]:
+    """The words of a list, ranges written out."""
+    words: list[str] = []
+    for word in text.split():
+        bounds = _RANGE.fullmatch(word)
+        if bounds is None:
+            words.append(word)
+            continue
+        first, last = map(int, bounds.groups())
+        if last < first:
+            raise DescriptorError(f"range {word} is empty")
+        if last - first >= LONGEST_LINE:
+            raise DescriptorError(f"range {word} has more than {LONGEST_LINE} values")
+        words += map(str, range(first, last + 1))
+        if len(words) > LONGEST_LINE:
+            raise DescriptorError(f"a list has more than {LONGEST_LINE} values")
+    return words

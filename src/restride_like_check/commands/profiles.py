@@ -1,0 +1,134 @@
+"""``restride profiles``: the libraries that ``like`` takes, and how close each is to what is installed here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import BinaryIO
+
+from restride.cli.arguments import Commands, add_device_options, open_device
+from restride.cli.files import write_whole
+from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.ops.progress import Progress
+from restride.weights.like import LIBRARIES
+from restride_like_check import JUDGES, Row, compare, is_measured, judges_of, measured, steps_of
+from restride_like_check.commands.profile_sheet import draw_profile_sheet
+from restride_like_check.listing import listing
+from restride_like_check.page import cells, page
+
+_DESCRIPTION = """\
+The libraries that `like` of rs.resample takes: the version that each was measured against, its modes, and what each
+mode is in the words of rs.resample. With --check it resizes photographs and drawn images with every one of them that
+is installed, and counts where rs.resample(..., like=...) differs. docs/profiles.md is that table."""
+
+_IMAGES = 12
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``profiles``."""
+    parser = commands.add_parser(
+        "profiles", help="libraries whose results it gives, and how close", description=_DESCRIPTION, epilog=EXPLAINED
+    )
+    parser.add_argument("--check", action="store_true", help="run each library beside it, and count what differs")
+    parser.add_argument("--like", choices=LIBRARIES, metavar="NAME", help=f"one of {', '.join(LIBRARIES)}")
+    parser.add_argument(
+        "-k", dest="text", metavar="TEXT", help="only rows whose mode and type have TEXT: `cubic u8`, `u16`"
+    )
+    parser.add_argument(
+        "--images",
+        type=_count,
+        default=None,
+        metavar="N",
+        help=f"images for each row of the table (default: {_IMAGES}; with 168 there are 504 of each mode and type)",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows, too")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write docs/profiles.md, too")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw a photograph by three libraries, as a PNG")
+    add_device_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List the profiles, or check them."""
+    if arguments.check:
+        return _check(arguments)
+    if arguments.picture is not None:
+        with open_device(arguments) as device:
+            draw_profile_sheet(arguments.picture, device)
+        return Exit.OK
+    for option, value in (
+        ("-k", arguments.text),
+        ("--images", arguments.images),
+        ("--json", arguments.json),
+        ("--markdown", arguments.markdown),
+    ):
+        if value is not None:
+            raise UsageError(f"{option} needs --check (see `restride profiles --help`)")
+    print(listing(arguments.like))
+    return Exit.OK
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    """Print the table row by row; 1 if one says more than is stated."""
+    if arguments.picture is not None:
+        raise UsageError("--picture goes without --check")
+    if arguments.markdown is not None and (arguments.like, arguments.text) != (None, None):
+        raise UsageError("--markdown writes the page of all libraries: leave out --like and -k")
+    images = arguments.images or _IMAGES
+    judges, missing = judges_of(arguments.like)
+    for package in missing:
+        print(f"restride: {package} is not installed, so nothing is said of it", file=sys.stderr)
+    if arguments.markdown is not None and missing:
+        raise UsageError(f"--markdown needs every library: pip install {' '.join(missing)}")
+    if not judges:
+        if arguments.like is not None and arguments.like not in JUDGES:
+            print(f"restride: {arguments.like} cannot be run here: its profile is its formulas", file=sys.stderr)
+        return Exit.NOTHING_SELECTED
+    asked = [judge.of_rows(arguments.text or "") for judge in judges]
+    judges = [judge for judge in asked if judge.ways]
+    if not judges:
+        print(f"restride: no mode and type has {arguments.text!r}", file=sys.stderr)
+        return Exit.NOTHING_SELECTED
+    for judge in judges:
+        if not is_measured(judge.like, judge.version):
+            print(
+                f"{judge.package} {judge.version} is installed; what is stated was measured with {measured(judge.like)}"
+            )
+    rows: list[Row] = []
+    progress = Progress(steps_of(judges, images), sys.stderr)
+    with open_device(arguments) as device:
+        print(_line(("library", "version", "mode", "type", "sizes", "images", "pixels", "differ", "largest", "stated")))
+        for row in compare(judges, images, device, progress.step):
+            rows.append(row)
+            progress.clear()
+            print(_line((row.like, row.version, *cells(row))) + ("" if row.holds else "  FAILED"), flush=True)
+    failed = [row for row in rows if not row.holds]
+    print(f"{len(rows) - len(failed)} of {len(rows)} rows are as docs/profiles.md states")
+    if arguments.json is not None:
+        _write(arguments.json, json.dumps([row.record() for row in rows], indent=2) + "\n")
+    if arguments.markdown is not None:
+        _write(arguments.markdown, page(rows))
+    return Exit.CHECK_FAILED if failed else Exit.OK
+
+
+_WIDTHS = (13, 12, 24, 18, 6, 7, 10, 20, 8, 20)
+
+
+def _write(path: Path, text: str) -> None:
+    def write(file: BinaryIO) -> None:
+        file.write(text.encode())
+
+    write_whole(path, write)
+
+
+def _line(row: tuple[str, ...]) -> str:
+    return " ".join(cell.ljust(width) for cell, width in zip(row, _WIDTHS, strict=True)).rstrip()
+
+
+def _count(text: str) -> int:
+    """The value of ``--images``."""
+    if not text.isdecimal() or not 0 < int(text) <= 100_000:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number of images from 1 to 100000")
+    return int(text)

@@ -1,0 +1,147 @@
+"""The images: photographs that scikit-image ships and drawn ones, each a crop, and the size that it is brought to.
+
+An image follows from its number, the direction and the way alone: 10 images are the first 10 of 100. Their sizes come
+again after ``SIZES`` of them, so that of many images those of the same sizes are one call of ours.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from restride_like_check.judge import Array
+
+DIRECTIONS = ("down", "up", "both")
+"""Of sizes: both axes shrink, both grow, or one each."""
+
+SIZES = 24
+"""Images of a row, one after the other, that have sizes of their own."""
+
+PHOTOGRAPHS = ("astronaut.png", "coffee.png", "chelsea.png")
+
+DRAWN = ("edges", "checker", "noise", "ramps")
+
+_PLAIN = {"down": ((2, 2), (3, 3), (4, 2)), "up": ((2, 2), (3, 3), (2, 4)), "both": ((2, 2), (2, 3), (4, 2))}
+"""Whole factors of the first images, which libraries have ways of their own for."""
+
+_KEEPS = 10
+"""Of so many images one keeps the size of an axis."""
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """u8 pixels, the low bytes that wider types have beside them, and the sizes to come to."""
+
+    name: str
+    pixels: Array
+    low: Array
+    sizes: tuple[int, int]
+
+    def of(self, dtype: str) -> Array:
+        """The pixels as elements of ``dtype``: bytes, all values of 16 bits, or floats from 0 to 1."""
+        if dtype == "u8":
+            return self.pixels
+        wide = self.pixels.astype(np.int64) * 256 + self.low
+        if dtype == "u16":
+            return wide.astype(np.uint16)
+        if dtype == "s16":
+            return (wide - 32768).astype(np.int16)
+        if dtype == "s32":
+            return (wide - 32768).astype(np.int32) * 64
+        return (wide / 65535).astype(np.float32)
+
+
+def photographs() -> tuple[str, ...]:
+    """Those that are there; none without scikit-image."""
+    return tuple(name for name in PHOTOGRAPHS if (folder := _folder()) is not None and (folder / name).is_file())
+
+
+def sizes_of(number: int, direction: str, largest: int, key: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Rows and columns of image ``number`` of the row ``key``, at most ``largest``, before and after."""
+    place = number % SIZES
+    return _sizes(_random(key, direction, place), place, direction, largest)
+
+
+def image(number: int, direction: str, channels: int, largest: int, key: str) -> Image:
+    """Image ``number``, of sizes ``sizes_of``."""
+    old, new = sizes_of(number, direction, largest, key)
+    random = _random(key, direction, number, 1)
+    names = photographs()
+    # Of four images, and of four of the same sizes, three are photographs, where there are any.
+    name = str(random.choice(names if names and (number + number // SIZES) % 4 else DRAWN))
+    pixels = _cropped(name, old, random) if name in names else _drawn(name, old, random)
+    if channels > 3:
+        pixels = np.concatenate([pixels, pixels[:, ::-1, :1]], axis=2)
+    pixels = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels[:, :, :channels])
+    return Image(name, pixels, random.integers(0, 256, pixels.shape, np.uint8), new)
+
+
+def _random(key: str, direction: str, *numbers: int) -> np.random.Generator:
+    return np.random.default_rng((zlib.crc32(key.encode()), DIRECTIONS.index(direction), *numbers))
+
+
+def _sizes(
+    random: np.random.Generator, number: int, direction: str, largest: int
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Sizes before and after: whole factors first, then any, as many to 10 as from 60 to 600; some axes keep theirs."""
+    grows = {"down": (False, False), "up": (True, True), "both": (True, False) if number % 2 else (False, True)}
+    if number < len(_PLAIN[direction]):
+        small = [int(random.integers(2, largest // 8 + 3)) for _ in range(2)]
+        large = [size * factor for size, factor in zip(small, _PLAIN[direction][number], strict=True)]
+    else:
+        pairs = [sorted(int((largest + 1) ** random.random()) for _ in range(2)) for _ in range(2)]
+        small = [min(pair[0], largest - 1) for pair in pairs]
+        large = [max(pair[1], size + 1) for pair, size in zip(pairs, small, strict=True)]
+        if number % _KEEPS == _KEEPS - 1:
+            small[number // _KEEPS % 2] = large[number // _KEEPS % 2]
+    axes = list(zip(small, large, grows[direction], strict=True))
+    old = tuple(low if grow else high for low, high, grow in axes)
+    new = tuple(high if grow else low for low, high, grow in axes)
+    return (old[0], old[1]), (new[0], new[1])
+
+
+def _folder() -> Path | None:
+    package = find_spec("skimage")
+    return None if package is None or package.origin is None else Path(package.origin).parent / "data"
+
+
+@lru_cache(maxsize=len(PHOTOGRAPHS))
+def photograph(name: str) -> Array:
+    """One of the photographs, [rows, columns, 3]."""
+    from PIL import Image as Pictures
+
+    folder = _folder()
+    if folder is None:
+        raise ModuleNotFoundError("scikit-image, which ships the photographs, is not installed")
+    with Pictures.open(folder / name) as picture:
+        return np.asarray(picture.convert("RGB"))
+
+
+def _cropped(name: str, sizes: tuple[int, int], random: np.random.Generator) -> Array:
+    whole = photograph(name)
+    whole = np.pad(whole, [(0, max(size - had, 0)) for size, had in zip(sizes, whole.shape, strict=False)] + [(0, 0)])
+    starts = [int(random.integers(0, had - size + 1)) for size, had in zip(sizes, whole.shape, strict=False)]
+    return whole[starts[0] : starts[0] + sizes[0], starts[1] : starts[1] + sizes[1]]
+
+
+def _drawn(name: str, sizes: tuple[int, int], random: np.random.Generator) -> Array:
+    """Black and white edges at any angle, boxes of a few pixels, all values by chance, or ramps in three directions."""
+    rows, columns = np.meshgrid(np.arange(sizes[0]), np.arange(sizes[1]), indexing="ij")
+    if name == "noise":
+        return random.integers(0, 256, (*sizes, 3), np.uint8)
+    if name == "checker":
+        width = int(random.integers(1, 6))
+        return np.stack([255 * ((rows // width + columns // (width + band)) % 2) for band in range(3)], 2).astype(
+            np.uint8
+        )
+    angles = random.uniform(0, 2 * np.pi, 3)
+    across = np.stack([rows * np.sin(angle) + columns * np.cos(angle) for angle in angles], 2)
+    if name == "edges":
+        return np.where(across > np.median(across, axis=(0, 1)), 255, 0).astype(np.uint8)
+    low, high = across.min(axis=(0, 1)), across.max(axis=(0, 1))
+    return np.asarray(np.rint(255 * (across - low) / np.maximum(high - low, 1)), np.uint8)
