@@ -1,6 +1,7 @@
 """The READMEs and the pages: examples run, tables are right, links lead somewhere, the shader contract is complete."""
 
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -19,10 +20,11 @@ from restride.weights import MOST_TAPS, Choice, resizing
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SHADERS = (ROOT / "shaders" / "README.md").read_text(encoding="utf-8")
+API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 REORDER = (ROOT / "docs" / "reorder.md").read_text(encoding="utf-8")
 EXAMPLES = {
     f"{page} example {number}": text
-    for page, content in (("README.md", README), ("docs/reorder.md", REORDER))
+    for page, content in (("README.md", README), ("docs/api.md", API), ("docs/reorder.md", REORDER))
     for number, text in enumerate(re.findall(r"```python\n(.*?)```", content, re.DOTALL))
 }
 
@@ -37,7 +39,22 @@ def test_there_are_examples():
     assert len(EXAMPLES) >= 12
 
 
-@pytest.mark.parametrize("signature", re.findall(r"^\| `rs\.(\w+\(.*?\))` \|", README + REORDER, re.MULTILINE))
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 200
+
+
+SIGNATURES = re.findall(r"^rs\.(\w+\([^`]*?\))$", API, re.MULTILINE)
+SIGNATURES += re.findall(r"^\| `rs\.(\w+\(.*?\))` \|", REORDER, re.MULTILINE)
+
+
+def test_every_operation_of_the_page_has_a_signature():
+    operations = API[API.index("## Operations") : API.index("### Signatures")]
+    named = set(re.findall(r"`rs\.(\w+)[`(]", operations))
+    assert len(named) >= 16
+    assert named == {signature.split("(")[0] for signature in SIGNATURES}
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
 def test_signatures_are_the_real_ones(signature):
     name = signature.split("(")[0]
     namespace = {}
@@ -50,8 +67,10 @@ def test_signatures_are_the_real_ones(signature):
     "page",
     [
         "README.md",
+        "CHANGELOG.md",
         "CONTRIBUTING.md",
         "shaders/README.md",
+        "docs/api.md",
         "docs/benchmarks/README.md",
         "docs/conformance.md",
         "docs/crop_resize.md",
@@ -71,6 +90,26 @@ def test_links_lead_somewhere(page):
         assert there.exists(), target
         if heading:
             assert heading in headings(there.read_text(encoding="utf-8")), f"{target}#{heading}"
+
+
+def test_speed_table_is_the_recorded_run():
+    """Each row of the README: restride, a hand-written kernel if one was measured, and the fastest other library."""
+    record = json.loads((ROOT / "docs" / "benchmarks" / "llvmpipe.json").read_text(encoding="utf-8"))
+    workloads = {result["name"]: result["measures"]["resident"] for result in record["results"]}
+    libraries = set(record["peers"]) - {"by-hand", "raw"}
+    _, *rows = rows_below("| workload | restride |", README)
+    assert len(rows) >= 12
+    for name, *cells in rows:
+        seconds = {column: times["median"] for column, times in workloads[name].items()}
+        ours = seconds["restride"]
+        fastest = min(libraries & set(seconds), key=seconds.__getitem__)
+        by_hand = f"{ours / seconds['by-hand']:.2f}" if "by-hand" in seconds else ""
+        other = f"{fastest}, {1000 * seconds[fastest]:.2f} ms"
+        assert cells == [f"{1000 * ours:.2f} ms", by_hand, other, f"{ours / seconds[fastest]:.2f}"], name
+    assert record["command"].startswith(re.findall(r"`(restride bench --device .*?)`", README)[0])
+    assert record["device"]["driver_version"].split()[1] in README
+    assert f"medians of {record['repeat']} rounds" in README
+    assert f"measures all {len(record['results'])} workloads" in README
 
 
 def headings(text):
