@@ -38,16 +38,16 @@ _HEADING = "## How long it takes"
 _SECTION = f"""\
 {_HEADING}
 
-Made by `python tools/pipelines.py --write docs/preprocess.md`, in less than a minute: medians of calls after the first,
-from a numpy array to one, both sides in turn, and the largest difference of any element. The ratio is restride's time
-to that before: below 1 restride is faster. On {{device}},
-with {{cores}} cores for either side.
+`python tools/pipelines.py --write docs/preprocess.md` writes this section in less than a minute. Times are medians of
+calls after the first, from a numpy array to a numpy array, both sides in turn; the difference is the largest of any
+element. The ratio is restride's time divided by the time before: below 1 restride is faster. Measured on
+{{device}}, with {{cores}} cores for either side.
 
 """
 
 _OF_STREAMS = f"""
-A stream of {FRAMES} frames, one result at a time, each read back, from frame {SETTLED} on. Bytes are those in use on
-the device.
+A stream of {FRAMES} frames, measured from frame {SETTLED} on; each result is read back before the next is taken.
+Bytes are those in use on the device.
 
 | stream | frames in a second | 95 of 100 within | bytes at frame {SETTLED} | the most later | growth of the process |
 | --- | --- | --- | --- | --- | --- |
