@@ -27,7 +27,7 @@ def head() -> str:
 
 def profiles_table() -> str:
     """Every mode of every library, in the words of ``rs.resample``."""
-    lines = ["| `like` | mode | in the words of `rs.resample` | free beside it |", "| --- | --- | --- | --- |"]
+    lines = ["| `like` | mode | arguments of `rs.resample` | free arguments |", "| --- | --- | --- | --- |"]
     for name, profile in LIBRARIES.items():
         for word, mode in profile.modes.items():
             default = ", the default" if word == profile.default else ""
