@@ -1,12 +1,13 @@
 """Plant faults in copies of the shaders and the package, one at a time, and see which conformance cases catch each.
 
-    python tools/mutate.py [--only TEXT] [--new] [--jobs 2] [--write docs/conformance.md]
+    python tools/mutate.py [--only TEXT] [--new] [--sample 40 [--seed N]] [--jobs 2] [--write]
 
 The faults are those of tools/faults.toml. Each is planted in a temporary copy, the shaders there are compiled, and
-``restride test ... -x`` runs there until the first case that does not pass. A fault that no case catches is a missing
-case. Before the faults, each way of running is tried without any: what fails then proves nothing.
+``restride test ... -x`` runs there until the first case that does not pass: first the case that docs/conformance.md has
+for the fault, then, if that one passes, the whole selection. A fault that no case catches is a missing case. Afterwards
+the cases that caught something run without a fault: one that fails then too proves nothing.
 
-Exit code: 0 every fault is caught, 1 one survived, 2 one could not be judged, or the cases fail without a fault.
+Exit code: 0 every fault is caught, 1 one survived, 2 one could not be judged.
 """
 
 from __future__ import annotations
@@ -14,20 +15,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-import tomllib
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-FAULTS = Path(__file__).with_name("faults.toml")
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from faults import ROOT, Fault, FaultError, read_faults
 
+PAGE = ROOT / "docs" / "conformance.md"
 LONGEST_SECONDS = 3600
 _CAUGHT = (1, 6)
 """Exit codes of ``restride test``: a case failed; the device was lost, or hung."""
@@ -37,40 +41,12 @@ _SECTION = f"""\
 {_HEADING}
 
 `python tools/mutate.py` plants the faults of `tools/faults.toml` in copies of the shaders and of the package, one at a
-time, and runs `restride test` with the arguments shown until the first case that does not pass. It is run by hand;
-drivers, catalogues and faults change what catches what.
+time, and runs `restride test` with the arguments shown until the first case that does not pass. This table keeps that
+case, and it is tried first the next time; `--sample 40 --seed N` tries 40 of them. Faults of Python name a function or
+constant, wherever it is, and what is wrong with it; those of shaders quote their text.
 
 """
 """The last section of the page that ``--write`` brings up to date."""
-
-
-class FaultError(Exception):
-    """A fault does not fit the source it is for, or its copy does not compile."""
-
-
-@dataclass(frozen=True)
-class Fault:
-    """``new`` in place of ``old``, which occurs once in ``file``.
-
-    run: the arguments of ``restride test``.
-    """
-
-    name: str
-    file: str
-    old: str
-    new: str
-    run: str = "ci"
-
-    def plant(self, text: str) -> str:
-        """``text`` of the file with the fault.
-
-        Raises:
-            FaultError: ``old`` is not there exactly once.
-        """
-        found = text.count(self.old)
-        if found != 1:
-            raise FaultError(f"{self.name!r}: its text occurs {found} times in {self.file}, not once: {self.old!r}")
-        return text.replace(self.old, self.new)
 
 
 @dataclass(frozen=True)
@@ -80,6 +56,7 @@ class Trial:
     code: what ``restride test`` exited with; -1: it was not run, or not to its end.
     case, verdict: of the first case that did not pass.
     reason: the first line of its message, or why there is no result.
+    place: the name of the file that has the fault.
     """
 
     fault: Fault
@@ -89,6 +66,7 @@ class Trial:
     case: str = ""
     verdict: str = ""
     reason: str = ""
+    place: str = ""
 
     @property
     def result(self) -> str:
@@ -104,138 +82,183 @@ class Trial:
         return f"{self.result:9} {self.fault.name} ({self.cases} cases, {self.seconds:.0f} s) {what}".rstrip()
 
 
-def read_faults(path: Path = FAULTS) -> list[Fault]:
-    """The faults of a TOML file."""
-    with path.open("rb") as file:
-        return [Fault(**entry) for entry in tomllib.load(file)["fault"]]
-
-
-def try_fault(fault: Fault, root: Path = ROOT) -> Trial:
-    """Run the cases on a copy of ``root`` with the fault in it."""
+def try_fault(fault: Fault, case: str = "", root: Path = ROOT) -> Trial:
+    """Run ``case``, if there is one, on a copy of ``root`` with the fault in it, and where it passes all cases."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="restride-mutate-") as name:
         folder = Path(name)
         try:
-            copy_with(fault, root, folder)
+            path = copy_with(fault, root, folder)
         except FaultError as error:
             return Trial(fault, -1, reason=str(error))
-        report = folder / "report.json"
-        command = [sys.executable, "-m", "restride", "test", *fault.run.split(), "-x", "--json", str(report)]
-        # The cache is where the cases that failed last are kept.
-        environment = os.environ | {"PYTHONPATH": str(folder / "src"), "XDG_CACHE_HOME": str(folder / "cache")}
-        try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=LONGEST_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return Trial(fault, -1, seconds=LONGEST_SECONDS, reason=f"still running after {LONGEST_SECONDS} s")
-        outcomes = json.loads(report.read_text(encoding="utf-8"))["outcomes"] if report.is_file() else []
+        ran = run_cases(fault, [case] if case else [], folder, folder)
+        if case and ran.bad is None:
+            ran = run_cases(fault, [], folder, folder)
         seconds = time.monotonic() - started
-        bad = next((outcome for outcome in outcomes if outcome["verdict"] not in ("PASSED", "SKIPPED")), None)
-        if bad is None:
-            tail = (done.stderr or done.stdout).strip().splitlines()[-1:]
-            reason = f"exit code {done.returncode}: {' '.join(tail)}" if done.returncode else ""
-            return Trial(fault, done.returncode, len(outcomes), seconds, reason=reason)
-        reason = bad.get("message", "").partition("\n")[0]
-        return Trial(fault, done.returncode, len(outcomes), seconds, bad["case"], bad["verdict"], reason)
+        if ran.bad is None:
+            return Trial(fault, ran.code, len(ran.outcomes), seconds, reason=ran.reason, place=path.name)
+        reason = ran.bad.get("message", "").partition("\n")[0]
+        return Trial(
+            fault, ran.code, len(ran.outcomes), seconds, ran.bad["case"], ran.bad["verdict"], reason, path.name
+        )
 
 
-def copy_with(fault: Fault, root: Path, folder: Path) -> None:
+def copy_with(fault: Fault, root: Path, folder: Path) -> Path:
     """Copy shaders and package into ``folder``, plant the fault, and compile what it changes.
+
+    Returns:
+        The file that has the fault.
 
     Raises:
         FaultError: the fault does not fit, or a shader does not compile.
     """
+    path, text = fault.plant(root)
     for part in ("shaders", "src"):
-        shutil.copytree(root / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
-    if fault.file:
-        path = folder / fault.file
-        path.write_text(fault.plant(path.read_text(encoding="utf-8")), encoding="utf-8")
-    compiler = [sys.executable, str(root / "tools" / "compile_shaders.py")]
-    folders = ["--shaders", str(folder / "shaders"), "--target", str(folder / "src" / "restride" / "spirv")]
-    done = subprocess.run([*compiler, *folders], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise FaultError(f"{fault.name!r} does not compile: {' '.join(done.stderr.split())}")
+        shutil.copytree(root / part, folder / part)  # with Python's caches, so that it compiles this file alone
+    (folder / path).write_text(text, encoding="utf-8")
+    for cache in (folder / path.parent / "__pycache__").glob(f"{path.stem}.*"):
+        cache.unlink()
+    if path.suffix != ".py":
+        compiler = [sys.executable, str(root / "tools" / "compile_shaders.py")]
+        folders = ["--shaders", str(folder / "shaders"), "--target", str(folder / "src" / "restride" / "spirv")]
+        done = subprocess.run([*compiler, *folders], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise FaultError(f"{fault.name!r} does not compile: {' '.join(done.stderr.split())}")
+    return path
 
 
-def controls(faults: Iterable[Fault]) -> list[Fault]:
-    """No fault, once for each way of running."""
-    return [Fault(f"no fault: {run}", "", "", "", run) for run in dict.fromkeys(fault.run for fault in faults)]
+@dataclass(frozen=True)
+class Run:
+    """What a run of ``restride test`` exited with, the outcomes of its cases, and why it ended, if not well."""
+
+    code: int
+    outcomes: list[dict[str, str]]
+    reason: str
+
+    @property
+    def bad(self) -> dict[str, str] | None:
+        """The first outcome that is neither a pass nor a skip."""
+        return next((outcome for outcome in self.outcomes if outcome["verdict"] not in ("PASSED", "SKIPPED")), None)
 
 
-def try_all(faults: Sequence[Fault], jobs: int) -> list[Trial]:
-    """Try each fault, ``jobs`` at a time, and print what became of it."""
+def run_cases(fault: Fault, cases: Sequence[str], root: Path, folder: Path) -> Run:
+    """Run these cases, or those that ``fault`` names, until one fails, with the sources of ``root``."""
+    report, file = folder / "report.json", folder / "cases.txt"
+    report.unlink(missing_ok=True)
+    file.write_text("\n".join(cases), encoding="utf-8")
+    selection = [str(file)] if cases else fault.run.split()
+    shaders = {path.name: str(path) for path in (root / "shaders").rglob("*.comp")}
+    options = [shaders.get(word, word) for word in fault.options.split()]
+    command = [sys.executable, "-m", "restride", "test", *selection, *options, "-x", "--json", str(report)]
+    # The cache is where the cases that failed last are kept.
+    environment = os.environ | {"PYTHONPATH": str(root / "src"), "XDG_CACHE_HOME": str(folder / "cache")}
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Run(-1, [], f"still running after {LONGEST_SECONDS} s")
+    tail = (done.stderr or done.stdout).strip().splitlines()[-1:]
+    outcomes = json.loads(report.read_text(encoding="utf-8"))["outcomes"] if report.is_file() else []
+    return Run(done.returncode, outcomes, f"exit code {done.returncode}: {' '.join(tail)}" if done.returncode else "")
+
+
+def try_all(faults: Sequence[Fault], cases: Mapping[str, str], jobs: int) -> list[Trial]:
+    """Try each fault, first with the case of its name, ``jobs`` at a time, and print what became of it."""
     trials = []
     with ThreadPoolExecutor(jobs) as pool:
-        for number, tried in enumerate(pool.map(try_fault, faults), 1):
-            print(f"[{number}/{len(faults)}] {tried}", flush=True)
-            trials.append(tried)
+        tried = pool.map(lambda fault: try_fault(fault, cases.get(fault.name, "")), faults)
+        for number, trial in enumerate(tried, 1):
+            print(f"[{number}/{len(faults)}] {trial}", flush=True)
+            trials.append(trial)
     return trials
+
+
+def failing_without(trials: Iterable[Trial], root: Path = ROOT) -> list[str]:
+    """Of the cases that caught something, those that fail without a fault too, with the same options."""
+    cases: dict[str, dict[str, None]] = {}
+    for trial in trials:
+        if trial.result == "caught":
+            cases.setdefault(trial.fault.options, {})[trial.case] = None
+    failing = []
+    for options, those in cases.items():
+        with tempfile.TemporaryDirectory(prefix="restride-mutate-") as name:
+            ran = run_cases(Fault("no fault", options=options), list(those), root, Path(name))
+        if ran.code not in (0, 5):  # 5: all are skipped, as where only the fault lets a shader of the user's take part
+            failing.append(f"{ran.bad['case']} {options}".rstrip() if ran.bad is not None else ran.reason)
+    return failing
 
 
 def row(tried: Trial) -> str:
     """A trial as a row of the table."""
-    fault = tried.fault
     caught = f"{tried.verdict}: `{tried.case}`" if tried.case else tried.reason.replace("|", "\\|")
-    cells = (*_beginning(fault), tried.result, caught, tried.cases, f"{tried.seconds:.0f}")
-    return f"| {' | '.join(map(str, cells))} |"
+    place = f"`{tried.fault.symbol or tried.place}`"
+    return f"| {' | '.join((tried.fault.name, place, _run_of(tried.fault), tried.result, caught))} |"
 
 
 def rows_of(page: str, faults: Iterable[Fault]) -> dict[str, str]:
-    """The rows that a page has, by name, of those ``faults`` that are as they were when they were tried."""
-    lines = page.partition(_HEADING)[2].splitlines()
-    beginnings = {fault.name: f"| {' | '.join(_beginning(fault))} | " for fault in faults}
-    return {name: line for name, begin in beginnings.items() for line in lines if line.startswith(begin)}
+    """The rows that a page has, by name, of those ``faults`` that run as they did when they were tried."""
+    rows = {}
+    for line in page.partition(_HEADING)[2].splitlines():
+        name, _, run, *_ = [*line.removeprefix("| ").split(" | "), "", "", ""]
+        rows[name, run] = line
+    return {fault.name: rows[key] for fault in faults if (key := (fault.name, _run_of(fault))) in rows}
+
+
+def cases_of(rows: Mapping[str, str]) -> dict[str, str]:
+    """The cases that rows of the table have, by the names of the faults that they caught."""
+    found = {name: re.search(r" \| caught \| [A-Z]+: `(.*)` \|$", line) for name, line in rows.items()}
+    return {name: match[1] for name, match in found.items() if match is not None}
 
 
 def table(rows: Iterable[str]) -> str:
     """Rows as a Markdown table: what survived first, then what has no result."""
     order = ["survived", "no result", "caught"]
-    lines = ["| fault | in | run | result | first case that shows it | cases | seconds |", "| --- " * 7 + "|"]
+    lines = ["| fault | in | run | result | first case that shows it |", "| --- " * 5 + "|"]
     return "\n".join([*lines, *sorted(rows, key=lambda text: order.index(text.split(" | ")[3]))]) + "\n"
 
 
-def _beginning(fault: Fault) -> tuple[str, str, str]:
-    return fault.name, f"`{Path(fault.file).name}`", f"`{fault.run}`"
+def _run_of(fault: Fault) -> str:
+    return f"`{fault.run} {fault.options}".rstrip() + "`"
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="Plant faults and see which conformance cases catch them.")
-    parser.add_argument("--only", metavar="TEXT", default="", help="faults whose name contains this, without controls")
-    parser.add_argument("--new", action="store_true", help="faults that FILE has no row of, without controls")
+    parser.add_argument("--only", metavar="TEXT", default="", help="faults whose name contains this")
+    parser.add_argument("--new", action="store_true", help="faults that the page has no row of")
+    parser.add_argument("--sample", type=int, metavar="N", help="so many of them, chosen by --seed")
+    parser.add_argument("--seed", type=int, metavar="N", default=0, help="another number, other faults (default: 0)")
     parser.add_argument("--jobs", type=int, choices=(1, 2), default=1, help="copies at a time (default: %(default)s)")
-    parser.add_argument(
-        "--write", type=Path, metavar="FILE", help="put the rows into the table at the end of this page"
-    )
+    parser.add_argument("--page", type=Path, metavar="FILE", default=PAGE, help="with the table (default: %(default)s)")
+    parser.add_argument("--write", action="store_true", help="put the rows into the table of the page")
     chosen = parser.parse_args(arguments)
-    if chosen.new and chosen.write is None:
-        parser.error("--new needs --write FILE")
     known = read_faults()
-    before = rows_of(chosen.write.read_text(encoding="utf-8"), known) if chosen.write is not None else {}
+    page = chosen.page.read_text(encoding="utf-8")
+    before = rows_of(page, known)
     faults = [fault for fault in known if chosen.only in fault.name and not (chosen.new and fault.name in before)]
     if not faults and not chosen.new:
         parser.error(f"no fault's name contains {chosen.only!r}")
-    is_part = bool(chosen.only) or chosen.new
-    if not is_part and any(tried.result != "survived" for tried in try_all(controls(faults), chosen.jobs)):
-        print("mutate: the cases fail without a fault, so they prove nothing", file=sys.stderr)
-        return 2
-    trials = try_all(faults, chosen.jobs)
+    if chosen.sample is not None and chosen.sample < len(faults):
+        faults = random.Random(chosen.seed).sample(faults, chosen.sample)
+    trials = try_all(faults, cases_of(before), chosen.jobs)
     rows = {tried.fault.name: row(tried) for tried in trials}
-    print(f"\n{table(rows.values())}")
-    if chosen.write is not None:
+    counts = Counter(tried.result for tried in trials)
+    print(
+        "\n" + table(line for line in rows.values() if " | caught | " not in line)
+        if counts["caught"] < len(trials)
+        else ""
+    )
+    print(f"mutate: of {len(trials)} faults {', '.join(f'{count} {result}' for result, count in counts.items())}")
+    failing = failing_without(trials)
+    if failing:
+        print(f"mutate: these fail without a fault too, so they prove nothing: {'; '.join(failing)}", file=sys.stderr)
+        return 2
+    if chosen.write:
         rows = before | rows
-        page = chosen.write.read_text(encoding="utf-8").partition(_HEADING)[0]
         whole = table(rows[fault.name] for fault in known if fault.name in rows)
-        chosen.write.write_text(page + _SECTION + whole, encoding="utf-8")
-    results = {tried.result for tried in trials}
-    return 1 if "survived" in results else 2 if "no result" in results else 0
+        chosen.page.write_text(page.partition(_HEADING)[0] + _SECTION + whole, encoding="utf-8")
+    return 1 if counts["survived"] else 2 if counts["no result"] else 0
 
 
 if __name__ == "__main__":

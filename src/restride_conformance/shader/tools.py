@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import restride
 from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime.modules import manifest
 from restride_conformance.shader.contract import CONTRACT
@@ -125,6 +126,6 @@ def _excerpt(output: str, file: Path) -> str:
 
 def _include_folder() -> Path:
     """``include`` of the shaders that the wheel carries; in an editable install, that of the source tree."""
-    package = Path(__file__).resolve().parents[2]
+    package = Path(restride.__file__).resolve().parent
     shipped = package / "shaders" / "include"
     return shipped if shipped.is_dir() else package.parents[1] / "shaders" / "include"
