@@ -2,11 +2,11 @@
 PYTHON_BIN := .venv/bin/python
 SETUP := bash tools/setup.sh
 
-.PHONY: help demo test test-full bench lint shaders wheel clean
+.PHONY: help demo test test-judges test-full bench lint shaders wheel clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## install what is missing, then crop, flip, re-lay-out and resize a photograph (PHOTO=file.jpg for your own)
 	@$(SETUP) demo
@@ -16,6 +16,9 @@ test: ## install what is missing, then lint, mypy, pytest and the conformance ca
 	@$(SETUP) test
 	@$(MAKE) --no-print-directory lint
 	@bash tools/tests.sh $(PYTEST)
+
+test-judges: ## install torch and onnxruntime, then run mypy and the tests that `make test` skipped for want of them
+	@bash tools/judges.sh
 
 test-full: ## the same with every test under every validation profile, and all cases on every runtime and driver (hours)
 	@RESTRIDE_TEST_FULL=1 $(MAKE) --no-print-directory test

@@ -5,11 +5,12 @@ import re
 
 import numpy as np
 import pytest
+from judges import judge
 
 import restride as rs
 from restride.compat import cv2 as ours
 
-cv2 = pytest.importorskip("cv2", reason="opencv is not installed")
+cv2 = judge("cv2")
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
 

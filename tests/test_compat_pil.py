@@ -5,12 +5,13 @@ import re
 
 import numpy as np
 import pytest
+from judges import judge
 
 import restride as rs
 from restride.compat import pil
 from restride.compat.pil import resize
 
-Image = pytest.importorskip("PIL.Image", reason="pillow is not installed")
+Image = judge("PIL.Image")
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
 

@@ -4,11 +4,12 @@ import inspect
 
 import numpy as np
 import pytest
+from judges import judge
 
 import restride as rs
 from restride.compat.torch import interpolate
 
-torch = pytest.importorskip("torch", reason="torch is not installed")
+torch = judge("torch")
 torch.set_num_threads(1)
 theirs = torch.nn.functional.interpolate
 

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from judges import judge
 
 from restride.errors import DescriptorError
 from restride.tensor import dlpack
@@ -185,7 +186,7 @@ def test_objects_that_are_no_tensors_or_refuse() -> None:
 
 
 def test_torch() -> None:
-    torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+    torch: Any = judge("torch")
     tensor = torch.arange(12).reshape(3, 4).to(torch.bfloat16).T
     view = array_from_dlpack(tensor)
     assert view.dtype == ml_dtypes.bfloat16

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from judges import judge
 
 import restride as rs
 from restride.ops.preprocess import PRESETS, Options
@@ -32,22 +33,22 @@ def images(*sizes, channels=3):
 
 
 @pytest.mark.parametrize(
-    ("title", "module", "library", "bound"),
+    ("title", "library", "bound"),
     [
-        ("ImageNet, from Pillow and numpy", "PIL", "Pillow 13", 2.0**-20),
-        ("YOLO, from OpenCV and numpy", "cv2", "opencv 5", 2.0**-20),
-        ("Boxes for a classifier, from torch", "torch", "torch", 2.0**-11),
+        ("ImageNet, from Pillow and numpy", ("PIL", "13"), 2.0**-20),
+        ("YOLO, from OpenCV and numpy", ("cv2", "5"), 2.0**-20),
+        ("Boxes for a classifier, from torch", ("torch",), 2.0**-11),
     ],
 )
 @pytest.mark.parametrize("name", ["coffee.png", "chelsea.png"])
-def test_after_is_as_before(title, module, library, bound, name):
+def test_after_is_as_before(title, library, bound, name):
     """Two roundings more on either side, of numbers up to 2.7: 8 units of 2^-23.
 
     torch reads at places below 256 that it computes in f32, two roundings of 2^-17 each, along both axes, where
     neighbours differ by 1 / 0.224 at most: 4 * 2^-17 * 4.5 is 2^-13 and a little, and 2^-11 has room for its sums.
     """
-    pytest.importorskip(module, reason=f"{library} is not installed")
-    pytest.importorskip("skimage", reason="scikit-image is not installed")
+    judge(*library)
+    judge("skimage")
     made = blocks(title)
     photo = photograph(name).copy()  # torch wants to be able to write
     expected, result = made["before"](photo), made["after"](photo)
@@ -57,7 +58,7 @@ def test_after_is_as_before(title, module, library, bound, name):
 
 def test_a_session_takes_the_batch():
     for module in ("onnx", "onnxruntime"):
-        pytest.importorskip(module, reason=f"{module} is not installed")
+        judge(module)
     made = blocks("Into ONNX Runtime")
     photo = RNG.integers(0, 256, (300, 400, 3), np.uint8)
     batch = rs.Preprocess.preset("imagenet")([photo]).numpy()
@@ -467,7 +468,7 @@ def test_64_bits_are_copied_by_nearest():
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "CMYK", "YCbCr"])
 def test_images_of_pillow_are_rgb(mode):
-    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    image = judge("PIL.Image")
     (pixels,) = images((9, 9))
     recipe = rs.Preprocess((8, 8))
     right = recipe(pixels).numpy()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from judges import judge
 
 import restride as rs
 from restride.compat.pil import Resampling
@@ -90,7 +91,7 @@ def require_bounded(in_f64: Library, dtype: str, seed: int, *, slack: float = 0.
 
 
 def by_pillow(mode: str) -> Library:
-    pytest.importorskip("PIL", minversion="13", reason="Pillow 13 is not installed")
+    judge("PIL", "13")
     from PIL import Image
 
     filter_ = getattr(Image, mode.upper())
@@ -140,7 +141,7 @@ def test_floats_are_near_those_of_pillow(mode: str) -> None:
 
 
 def by_opencv(mode: str) -> Library:
-    cv2: Any = pytest.importorskip("cv2", minversion="5", reason="opencv 5 is not installed")
+    cv2: Any = judge("cv2", "5")
     flag = getattr(cv2, f"INTER_{mode.upper()}")
     return lambda x, sizes: cv2.resize(x, sizes[::-1], interpolation=flag).reshape(*sizes, x.shape[2])
 
@@ -179,7 +180,7 @@ def test_floats_are_near_those_of_opencv_in_f64(mode: str) -> None:
 
 
 def by_torch(mode: str, **options: Any) -> Library:
-    torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+    torch: Any = judge("torch")
     torch.set_num_threads(1)
 
     def library(x: Array, sizes: Sizes) -> Array:
@@ -218,7 +219,7 @@ def test_bytes_are_those_of_torch(mode: str, antialias: bool, align: bool) -> No
     ("mode", "antialias"), [("nearest", False), ("nearest-exact", False), ("bilinear", False), ("bicubic", True)]
 )
 def test_bytes_by_scale_factors_are_those_of_torch(mode: str, antialias: bool, factors: tuple[float, float]) -> None:
-    torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+    torch: Any = judge("torch")
     rng = np.random.default_rng(8)
     for _ in range(30):
         x = pixels(rng, "uint8", (1, 3, *map(int, rng.integers(5, 100, 2))))
@@ -244,7 +245,7 @@ def test_floats_are_near_those_of_torch_in_f64(mode: str, antialias: bool) -> No
 
 @pytest.mark.parametrize(("mode", "antialias"), [("nearest", False), ("bilinear", False), ("bilinear", True)])
 def test_floats_are_near_those_of_scikit_image(mode: str, antialias: bool) -> None:
-    transform: Any = pytest.importorskip("skimage.transform", reason="scikit-image is not installed")
+    transform: Any = judge("skimage.transform")
 
     def library(x: Array, sizes: Sizes) -> Array:
         order = ("nearest", "bilinear").index(mode)
@@ -505,10 +506,10 @@ def test_what_a_library_does_not_do_is_refused(
 @pytest.mark.parametrize("like", ["pillow", "opencv"])
 def test_a_mode_may_be_the_library_s_own_constant(like: str, image: Array) -> None:
     if like == "pillow":
-        theirs: Any = pytest.importorskip("PIL.Image", reason="pillow is not installed").Resampling
+        theirs: Any = judge("PIL.Image").Resampling
         constants = {word: getattr(theirs, word.upper()) for word in LIBRARIES[like].modes}
     else:
-        theirs = pytest.importorskip("cv2", reason="opencv is not installed")
+        theirs = judge("cv2")
         constants = {word: getattr(theirs, f"INTER_{word.upper()}") for word in LIBRARIES[like].modes}
     for word, constant in constants.items():
         expected = ours(image, (9, 7), mode=word, like=like)

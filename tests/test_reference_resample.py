@@ -10,6 +10,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from judges import judge
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.reference import resample, resample_bound, resample_limits
@@ -58,7 +59,7 @@ def test_linear_equals_numpy_interp() -> None:
     ("sizes", "axes"), [((9, 4, 11), (0, 1, 2)), ((3, 13), (1, 2)), ((8, 8), (2, 0)), ((5,), (-3,))]
 )
 def test_linear_over_axes_equals_scipy(sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    ndimage: Any = pytest.importorskip("scipy.ndimage", reason="scipy is not installed")
+    ndimage: Any = judge("scipy.ndimage")
     x = np.random.default_rng(1).integers(-500, 500, (5, 6, 7)).astype(np.float32)
     target = list(x.shape)
     for axis, size in zip(axes, sizes, strict=True):
@@ -286,7 +287,7 @@ def test_errors_of_the_array_itself() -> None:
 
 
 def test_opencv() -> None:
-    cv2: Any = pytest.importorskip("cv2", reason="opencv is not installed")
+    cv2: Any = judge("cv2")
     x = np.random.default_rng(8).standard_normal((9, 14)).astype(np.float32)
     theirs = cv2.resize(x, (30, 21), interpolation=cv2.INTER_LINEAR)
     np.testing.assert_allclose(resample(x, (21, 30)), theirs, rtol=1e-4, atol=1e-5)

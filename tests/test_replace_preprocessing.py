@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from judges import judge
 
 from restride.cli import main
 from restride_like_check.commands.profile_sheet import MODES, PHOTOGRAPH, results
@@ -13,7 +14,7 @@ from restride_like_check.images import photograph
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "replace_preprocessing.md").read_text(encoding="utf-8")
 SECTIONS = {text.split("\n", 1)[0]: text for text in PAGE.split("\n## ")[1:]}
-MODULES = {"Pillow": ("PIL", "pillow"), "OpenCV": ("cv2", "opencv"), "torch": ("torch", "torch")}
+MODULES = {"Pillow": "PIL", "OpenCV": "cv2", "torch": "torch"}
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
 
@@ -25,7 +26,7 @@ def image_for(name):
         return pytest.importorskip("PIL.Image").fromarray(pixels)
     if name == "OpenCV":
         return np.ascontiguousarray(pixels[:, :, ::-1])
-    return pytest.importorskip("torch").from_numpy(pixels.transpose(2, 0, 1).copy())
+    return judge("torch").from_numpy(pixels.transpose(2, 0, 1).copy())
 
 
 def test_every_library_has_its_section():
@@ -35,9 +36,8 @@ def test_every_library_has_its_section():
 @pytest.mark.parametrize("name", SECTIONS)
 def test_after_is_as_before(name):
     """Bytes are equal; floats have gone through two roundings more, of numbers up to 2.7: 4 units of 2^-23."""
-    module, library = MODULES[name]
-    pytest.importorskip(module, reason=f"{library} is not installed")
-    pytest.importorskip("skimage", reason="scikit-image is not installed")
+    judge(MODULES[name])
+    judge("skimage")
     made = {}
     for block in re.findall(r"```python\n(.*?)```", SECTIONS[name], re.DOTALL):
         exec(compile(block, f"docs/replace_preprocessing.md, {name}", "exec"), made)
@@ -50,9 +50,9 @@ def test_after_is_as_before(name):
 
 
 def test_the_picture_is_of_equal_results(vulkan_device, tmp_path):
-    for module, library in MODULES.values():
-        pytest.importorskip(module, reason=f"{library} is not installed")
-    pytest.importorskip("skimage", reason="scikit-image is not installed")
+    for module in MODULES.values():
+        judge(module)
+    judge("skimage")
     made = results(vulkan_device)
     assert list(made) == list(MODES)
     for like, (ours, own) in made.items():

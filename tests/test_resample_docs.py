@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from judges import judge
 
 import restride as rs
 from restride.cli import main
@@ -39,7 +40,7 @@ def code(cell):
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
 def test_example_runs(number):
     if "import torch" in EXAMPLES[number]:
-        pytest.importorskip("torch")
+        judge("torch")
     exec(compile(EXAMPLES[number], f"docs/resample.md example {number}", "exec"), {})
 
 
@@ -57,7 +58,7 @@ def test_the_photograph_is_normalised():
     pixels = rs.reference.resample(photo, (224, 224), **arguments) / 255
     expected = ((pixels - mean) / std).transpose(0, 3, 1, 2)
     assert np.abs(made["planes"].numpy() - expected).max() < allowed
-    torch = pytest.importorskip("torch")
+    torch = judge("torch")
     stacked = torch.from_numpy(photo.transpose(0, 3, 1, 2) / 255)
     shrunk = torch.nn.functional.interpolate(stacked, (224, 224), mode="bilinear", antialias=True).numpy()
     expected = (shrunk - mean.reshape(3, 1, 1)) / std.reshape(3, 1, 1)
@@ -143,9 +144,9 @@ def test_defaults_of_onnx_and_of_ours():
             assert here in ("", "the last ones") or here.strip("`") == str(default), name
 
 
-def judge(name):
+def library(name):
     """A library, and what a row of its table may name of it."""
-    module = pytest.importorskip(LIBRARIES[name])
+    module = judge(LIBRARIES[name])
     x = np.random.default_rng(7).normal(size=(12, 22)).astype(np.float32)
     names = {"x": x, "size": (7, 29), "half": (6, 11), "scale": (0.6, 1.7)}
     if name.startswith("torch"):
@@ -159,7 +160,7 @@ def judge(name):
 @pytest.mark.usefixtures("vulkan_device")
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_other_libraries_give_the_same(name):
-    names = judge(name)
+    names = library(name)
     rows = rows_below(f"`{name}`" if name.startswith("torch") else name)
     assert len(rows) >= 4
     for theirs, ours in rows:
@@ -171,7 +172,7 @@ def test_other_libraries_give_the_same(name):
 
 @pytest.mark.usefixtures("vulkan_device")
 def test_antialias_with_align_corners_of_torch():
-    torch = pytest.importorskip("torch")
+    torch = judge("torch")
     x, size = np.random.default_rng(3).normal(size=(1, 2, 13, 17)).astype(np.float32), (7, 29)
     options = {"mode": "bilinear", "antialias": True, "align_corners": True}
     expected = torch.nn.functional.interpolate(torch.from_numpy(x).double(), size, **options).numpy()
@@ -199,7 +200,7 @@ def the_recipe():
     ],
 )
 def test_gradients_of_the_recipe_are_those_of_torch(arguments, theirs):
-    torch = pytest.importorskip("torch")
+    torch = judge("torch")
     recipe = the_recipe()
     generator = torch.Generator().manual_seed(4)
     for sizes in ((5, 9), (13, 4), (1, 1)):
@@ -222,7 +223,7 @@ def test_gradients_of_the_recipe_are_those_of_torch(arguments, theirs):
 @pytest.mark.parametrize("name", ["bfloat16", "float16"])
 def test_the_recipe_takes_narrow_floats(name):
     """A result is the f32 sum rounded once: within half a unit of 8 or 11 bits of the exact one, and 1e-4."""
-    torch = pytest.importorskip("torch")
+    torch = judge("torch")
     apply, dtype = the_recipe()["Resample"].apply, getattr(torch, name)
     generator = torch.Generator().manual_seed(5)
     start, weight = (torch.randn((2, 3, *sizes), generator=generator).to(dtype) for sizes in ((6, 7), (5, 9)))
@@ -241,7 +242,7 @@ def test_the_recipe_takes_narrow_floats(name):
 
 @pytest.mark.usefixtures("vulkan_device")
 def test_the_recipe_takes_what_both_directions_take():
-    torch = pytest.importorskip("torch")
+    torch = judge("torch")
     resample = the_recipe()["Resample"]
     forward, backward = (set(inspect.signature(f).parameters) for f in (rs.resample, rs.resample_backward))
     assert (forward & backward) - {"layout", "dtype", "out"} == resample.TAKEN

@@ -1,6 +1,9 @@
-"""The tools: build_kp.py brings what it builds with, pipelines.py measures what its page shows."""
+"""The tools: mypy needs no optional package, build_kp.py brings what it builds with, pipelines.py measures its page."""
 
-import importlib
+import importlib.util
+import subprocess
+import sys
+import venv
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +12,20 @@ import pytest
 import restride as rs
 
 TOOLS = Path(__file__).resolve().parent.parent / "tools"
+
+TYPED_DEPENDENCIES = ("numpy", "ml_dtypes", "hatchling")
+"""What restride and its build need and mypy reads types of."""
+
+
+def test_mypy_needs_no_optional_package(tmp_path):
+    """It reads types in an environment of the dependencies alone: no torch, Pillow, OpenCV, onnx, pybind11 or kp."""
+    venv.create(tmp_path, with_pip=False, symlinks=True)
+    (packages,) = tmp_path.glob("lib/python*/site-packages")
+    for name in TYPED_DEPENDENCIES:
+        (packages / name).symlink_to(Path(importlib.util.find_spec(name).origin).parent)
+    command = [sys.executable, "-m", "mypy", "--python-executable", str(tmp_path / "bin" / "python")]
+    result = subprocess.run(command, cwd=TOOLS.parent, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from judges import judge
 
 import restride as rs
 
-torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+torch: Any = judge("torch")
 torch.set_num_threads(1)  # waking a second thread takes longer than any of these problems
 
 Array = np.ndarray[Any, Any]

@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from judges import judge
 
 import restride as rs
 from restride.kernel import Limits
@@ -23,7 +24,7 @@ def frame(rows, columns, *frames):
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (4, 6), (48, 64), (50, 130), (270, 482)])
 def test_bytes_of_opencv(device, form, rows, columns):
-    cv2 = pytest.importorskip("cv2", reason="opencv is not installed")
+    cv2 = judge("cv2")
     x = frame(rows, columns)
     right = cv2.cvtColor(x, getattr(cv2, f"COLOR_YUV2RGB_{form.upper()}"))
     assert np.array_equal(rs.yuv_to_rgb(rs.asarray(x, device=device), form, like="opencv").numpy(), right)

@@ -12,6 +12,8 @@ LOG=.cache/conformance.log
 SECOND=()
 [ $# -gt 0 ] || SECOND=(tests/test_{conversion_bits,own_shader,profiles,profiles_page,resample_windows,torch_resample}.py)
 export RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute
+export RESTRIDE_JUDGE_TESTS=$PWD/.cache/judge_tests.txt # tests skipped for a judge, for `make test-judges`
+rm -f "$RESTRIDE_JUDGE_TESTS"
 
 beside() {
     bash tools/conformance.sh test

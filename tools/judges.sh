@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# What `make test-judges` runs: the judges that are too large to be asked of everybody (torch), then mypy and every test
+# that the last `make test` skipped for want of a judge. No such skip is allowed here, and no test at all is a failure.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+SKIPPED=.cache/judge_tests.txt
+if [ ! -s "$SKIPPED" ]; then
+    echo "restride: $SKIPPED names no test that was skipped for a judge: run \`make test\` first, without the judges" >&2
+    exit 1
+fi
+echo "restride: installing the judges into .venv" >&2
+.venv/bin/python -m pip --disable-pip-version-check install --quiet --group judges
+.venv/bin/python -m mypy
+export RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute RESTRIDE_REQUIRE_JUDGES=1
+sort -u "$SKIPPED" >"$SKIPPED.sorted"
+.venv/bin/python -m pytest "@$SKIPPED.sorted"
