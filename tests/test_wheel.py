@@ -127,14 +127,30 @@ def test_installed_wheel_runs_an_operation_without_a_compiler(clean_python, tmp_
     assert clean_python.parent.parent in Path(lines[-1]).parents, f"restride came from {lines[-1]}"
 
 
-def test_installed_command_measures_without_a_compiler(clean_python, tmp_path):
-    row = ("-k", "NCHW->NHWC f32 1x3x8x8", "--peers", "by-hand")
-    arguments = ("--small", "--repeat", "1", *row, "--json", "here.json")
-    environment = {**os.environ, "PATH": str(tmp_path)}  # empty: no glslang
-    run(clean_python.with_name("restride"), "bench", *arguments, cwd=tmp_path, env=environment)
-    (result,) = json.loads((tmp_path / "here.json").read_text())["results"]
-    assert set(result["measures"]["resident"]) == {"restride", "copy", "by-hand"}
+@pytest.fixture
+def installed(clean_python, tmp_path):
+    """Runs the wheel's command where there is no checkout and no compiler, and gives what it prints."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment["PATH"] = str(tmp_path)  # empty: no glslang
+    return lambda *command: run(clean_python.with_name("restride"), *command, cwd=tmp_path, env=environment)
 
 
-def test_installed_command_says_its_devices(clean_python, tmp_path):
-    assert run(clean_python.with_name("restride"), "devices", cwd=tmp_path)
+def test_installed_command_says_its_devices(installed):
+    assert installed("devices")
+
+
+def test_installed_command_runs_the_cases(installed, tmp_path):
+    installed("test", "smoke", "--json", "here.json")
+    assert len(json.loads((tmp_path / "here.json").read_text())["outcomes"]) > 300
+
+
+def test_installed_command_measures(installed, tmp_path):
+    installed("bench", "--small", "--repeat", "1", "--peers", "by-hand", "--json", "here.json")
+    results = json.loads((tmp_path / "here.json").read_text())["results"]
+    assert len(results) >= 60
+    assert any(set(result["measures"]["resident"]) == {"restride", "copy", "by-hand"} for result in results)
+
+
+def test_installed_command_asks_a_library(installed):
+    output = installed("profiles", "--check", "--images", "1", "--like", "pillow")
+    assert "rows are as docs/profiles.md states" in output
