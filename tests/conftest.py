@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from sampled import FULL, SEED
 from skips import (  # noqa: F401 - pytest finds hooks in conftest by name
     REQUIRE,
     pytest_collectreport,
@@ -53,8 +54,8 @@ def vulkan_device() -> Iterator[rs.Device]:
 
 
 def pytest_report_header() -> list[str]:
-    """Which devices the run is about."""
-    lines = []
+    """Which devices the run is about, and what it samples."""
+    lines = [f"restride: long checks {'in full' if FULL else f'are samples of RESTRIDE_TEST_SEED={SEED}'}"]
     for runtime in RUNTIMES:
         try:
             with rs.Device(runtime=runtime) as opened:

@@ -395,7 +395,7 @@ def test_an_interrupt_while_the_device_is_closed_leaves_the_report(capsys, monke
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_ctrl_c_and_signals_leave_a_partial_report(tmp_path, number):
-    command = [sys.executable, "-m", "restride", "test", "full", "-v", "--json", str(tmp_path / "report.json")]
+    command = [sys.executable, "-m", "restride", "test", "ci", "-v", "--json", str(tmp_path / "report.json")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ) as run:
         assert run.stdout.readline()
         run.send_signal(number)

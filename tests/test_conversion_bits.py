@@ -10,7 +10,6 @@ Another driver than the first one: ``VK_DRIVER_FILES=/path/to/its_icd.json pytes
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from itertools import product
 
@@ -18,13 +17,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 from conftest import open_device
+from sampled import FULL
 
 import restride as rs
 from restride.arithmetic import ROUNDINGS, arithmetic
 from restride.dtypes import DTYPES
 from restride.runtime import RUNTIMES
 
-FULL = os.environ.get("RESTRIDE_TEST_FULL") == "1"
 COUNT = 10_000_000 if FULL else 100_000
 MOST_AT_ONCE = 1_000_000
 

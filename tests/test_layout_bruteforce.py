@@ -1,6 +1,7 @@
-"""Descriptors against the reference, element by element: what lies where in 20,000 random layouts, and in views.
+"""Descriptors against the reference, element by element: what lies where in random layouts, and in views.
 
 A descriptor computes its offsets as digits of the index; the reference moves the numbers of the elements in numpy.
+There are 5,000 layouts and 1,500 chains of views, and with RESTRIDE_TEST_FULL=1 20,000 and 3,000.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from random_layouts import random_layout, random_pair
+from sampled import sample
 
 from restride.layout import TensorDesc, views
 from restride.reference.memory import element_positions, extent, is_whole, memory_line
@@ -27,24 +29,24 @@ CHAINS, CHAIN_SEEDS = 750, range(100, 104)
 Array = np.ndarray[Any, Any]
 
 
-def sample(rng: random.Random, population: Sequence[Any]) -> Sequence[Any]:
+def few(rng: random.Random, population: Sequence[Any]) -> Sequence[Any]:
     return population if len(population) <= MOST_SAMPLES else rng.sample(population, MOST_SAMPLES)
 
 
 def check(rng: random.Random, desc: TensorDesc, positions: Array) -> None:
     """Compare ``offset_of``, ``index_of`` and ``nbytes`` with the positions that the elements must have."""
     indices = list(np.ndindex(desc.sizes))
-    for index in sample(rng, indices):
+    for index in few(rng, indices):
         assert desc.offset_of(index) == positions[index], f"{desc} at {index}"
     smallest: dict[int, tuple[int, ...]] = {}
     for index, position in zip(indices, positions.reshape(-1).tolist(), strict=True):
         smallest.setdefault(position, index)
-    for position in sample(rng, range(extent(desc))):
+    for position in few(rng, range(extent(desc))):
         assert desc.index_of(position) == smallest.get(position), f"{desc} at element {position} of the buffer"
     assert desc.nbytes == extent(desc) * desc.dtype.itemsize, desc
 
 
-@pytest.mark.parametrize("seed", LAYOUT_SEEDS)
+@pytest.mark.parametrize("seed", sample(LAYOUT_SEEDS, 5))
 def test_layouts(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(LAYOUTS):
@@ -52,7 +54,7 @@ def test_layouts(seed: int) -> None:
         check(rng, desc, element_positions(desc))
 
 
-@pytest.mark.parametrize("seed", CHAIN_SEEDS)
+@pytest.mark.parametrize("seed", sample(CHAIN_SEEDS, 2))
 def test_views_of_layouts(seed: int) -> None:
     """One to three slices and permutations, against numpy's of the positions."""
     rng = random.Random(seed)

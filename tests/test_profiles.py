@@ -6,7 +6,6 @@ of every profile, mode and type in tests/test_profiles_page.py.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from judges import judge
+from sampled import FULL
 
 import restride as rs
 from restride.compat.pil import Resampling
@@ -24,7 +24,7 @@ from restride.weights.like import LIBRARIES, opencv
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
 
-BYTES, OTHERS = (500, 100) if os.environ.get("RESTRIDE_TEST_FULL") == "1" else (24, 16)
+BYTES, OTHERS = (500, 100) if FULL else (24, 16)
 """Images of every profile and mode: of u8, of any other type."""
 
 ALIKE = 4

@@ -1,7 +1,6 @@
 """docs/profiles.md: its head, its examples, its rows against what they state, and a sample of them made again."""
 
 import json
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from judges import judge
+from sampled import FULL
 
 from restride.cli import main
 from restride.weights.like import LIBRARIES
@@ -20,7 +20,7 @@ from restride_like_check.page import cells, head, limit_text, page
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "profiles.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 SECTIONS = dict(re.findall(r"^### ([\w-]+): .*?$\n(.*?)(?=^### |\Z)", PAGE, re.DOTALL | re.MULTILINE))
-SAMPLE = 168 if os.environ.get("RESTRIDE_TEST_FULL") == "1" else 2
+SAMPLE = 168 if FULL else 2
 """Images of a row that are made again: 504 of every mode and type, or the first two of one direction."""
 
 

@@ -5,12 +5,12 @@ The examples are the same in every run. RESTRIDE_TEST_FULL=1 runs ten times as m
 
 from __future__ import annotations
 
-import os
 from math import gcd
 
 import numpy as np
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from sampled import FULL
 
 import restride as rs
 from restride.dtypes import DTYPES, DType
@@ -20,7 +20,7 @@ from restride_conformance import fill
 
 GUARD = 64  # bytes on both sides of a destination; whole elements of every type
 MOST_ELEMENTS = 3000
-FACTOR = 10 if os.environ.get("RESTRIDE_TEST_FULL") == "1" else 1
+FACTOR = 10 if FULL else 1
 
 # Per runtime and unit of FACTOR. Both runtimes together pass 2,000 by far.
 COPIES, WINDOWS, RESAMPLES, CHAINS = 400, 200, 300, 250

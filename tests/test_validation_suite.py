@@ -9,7 +9,6 @@ by `restride test --validate`. RESTRIDE_TEST_FULL=1: every device test, under ev
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import open_device
+from sampled import FULL
 from validated_process import messages
 
 import restride as rs
@@ -28,7 +28,6 @@ from restride_bench.peers import open_peers
 from restride_conformance.run.validation import PROFILES
 
 ROOT = Path(__file__).resolve().parent.parent
-FULL = os.environ.get("RESTRIDE_TEST_FULL") == "1"
 
 MODES: dict[str, Callable[[DeviceInfo], Runtime]] = {
     "vulkan": VulkanRuntime,

@@ -17,6 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md", "Makefile")
 FOLDERS = ("src", "shaders", "tools", "tests")
+PACKAGES = ("restride", "restride_bench", "restride_conformance", "restride_like_check")
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 RUN_AN_OPERATION = """
@@ -87,7 +88,7 @@ def test_wheel_holds_the_glsl_and_the_type_marker(wheel):
         names = archive.namelist()
     assert "restride/py.typed" in names
     assert f"restride-{VERSION}.dist-info/licenses/LICENSE" in names
-    assert {name.split("/")[0] for name in names} == {"restride", f"restride-{VERSION}.dist-info"}
+    assert {name.split("/")[0] for name in names} == {*PACKAGES, f"restride-{VERSION}.dist-info"}
 
 
 def test_sdist_holds_what_a_wheel_is_built_from(dist):

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The conformance cases: all of ci, and parts of it on kompute and SwiftShader, and under validation.
 #
-#   bash tools/conformance.sh test    what `make test` runs beside pytest: minutes
+#   bash tools/conformance.sh test    what `make test` runs beside pytest: minutes. Parts of the cases are drawn by
+#                                     RESTRIDE_TEST_SEED (1 if it is not set)
 #   bash tools/conformance.sh full    the catalogue full, and ci twice for its bits and under every profile, on each runtime
 #                                     and driver: hours
 #
@@ -9,6 +10,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PYTHON=.venv/bin/python
+SEED="${RESTRIDE_TEST_SEED:-1}"
+
+# one_of N: the part of N that the seed draws.
+one_of() { echo "--shard $((SEED % $1 + 1))/$1"; }
 
 cases() {
     echo "restride test $*" >&2
@@ -24,25 +29,30 @@ has_swiftshader() {
 
 case "${1:-}" in
 test)
-    # What converts, as every resampling but nearest does, is compiled for each pair of types and way to round: a fifth of
-    # a second on SwiftShader, and on kompute, which makes a pipeline for every set of buffers, for every case.
+    # What converts, as every resampling but nearest does, is compiled for each pair of types and way to round: a
+    # twentieth of a second on llvmpipe, a fifth on SwiftShader, and on kompute, which makes a pipeline for every set of
+    # buffers, for every case. kompute runs the kernels of the direct runtime: what differs is how buffers are bound.
     folder=src/restride_conformance/catalogue/ci
     conversions=("$folder"/{conversion,arithmetic,crop,resample,resampling,gradients}*.txt)
     copies=()
     for file in "$folder"/*.txt; do
         case " ${conversions[*]} " in *" $file "*) ;; *) copies+=("$file") ;; esac
     done
-    cases ci
-    cases "${copies[@]}" --runtime kompute
-    cases "${conversions[@]}" --runtime kompute --shard 1/6
-    if has_swiftshader; then
-        cases smoke --driver swiftshader
-        cases "${copies[@]}" --driver swiftshader --shard 1/8
-        cases "${conversions[@]}" --driver swiftshader --shard 1/16
-    fi
-    cases ci --validate sync --shard 1/5
-    cases smoke --validate sync
-    cases smoke --validate gpu --timeout 120  # layers make large modules larger, and a first compile slow
+    # shellcheck disable=SC2046 # one_of prints an option and its value
+    {
+        cases "${copies[@]}"
+        cases "${conversions[@]}" $(one_of 2)
+        cases "${copies[@]}" --runtime kompute $(one_of 8)
+        cases "${conversions[@]}" --runtime kompute $(one_of 24)
+        if has_swiftshader; then
+            cases smoke --driver swiftshader
+            cases "${copies[@]}" --driver swiftshader $(one_of 32)
+            cases "${conversions[@]}" --driver swiftshader $(one_of 64)
+        fi
+        cases ci --validate sync $(one_of 24)
+        cases smoke --validate sync
+        cases smoke --validate gpu --timeout 120 $(one_of 2) # layers make large modules larger, and a first compile slow
+    }
     ;;
 full)
     targets=("" "--runtime kompute")
