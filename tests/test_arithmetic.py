@@ -295,7 +295,7 @@ NAN_AT_3 = np.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 1, np.nan, 1, 1, 1, 0]])
         ({"group_sizes": (1, 2)}, r"group_sizes need a scale or a zero point, got \(1, 2\) alone, for f32"),
         ({"src_scale": 2, "group_sizes": (2,)}, r"group_sizes must be 2 integers of 1 or more, got \(2,\), for f32"),
         ({"src_scale": 2, "group_sizes": (0, 1)}, r"group_sizes must be 2 integers of 1 or more, got \(0, 1\)"),
-        ({"src_scale": 2, "group_sizes": (1.5, 1)}, r"group_sizes\[0\] must be an integer, got 1.5 \(float\) in f32"),
+        ({"src_scale": 2, "group_sizes": (1.5, 1)}, r"group_sizes\[0\] must be an integer, got 1.5 \(float\), for f32"),
         ({"src_scale": 2, "group_sizes": 2}, "group_sizes must be a sequence of integers, got 2"),
         ({"sum_scale": np.inf}, "sum_scale must be one number, finite as f32, got inf, for f32"),
         ({"sum_scale": [1]}, r"sum_scale must be one number, finite as f32, got \[1\], for f32"),

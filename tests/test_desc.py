@@ -213,9 +213,9 @@ def test_repr_evaluates_to_the_descriptor():
         (("f32", (1 << 512,)), "sizes[0] must be below 2^512 in magnitude, got 513 bits"),
         (("f32", (10**5000,)), "sizes[0] must be below 2^512 in magnitude"),
         (("f32", (2, 3), (1,)), "strides need one value per axis: got 1, (1,), for the 2 axes of f32[2,3]"),
-        (("f32", (2, 3), (1, 2.5)), "strides[1] must be an integer, got 2.5 (float) in f32[2,3]"),
-        (("f32", (2, 3), (3, 1), "4"), "offset must be an integer, got '4' (str) in f32[2,3]"),
-        (("f32", (2, 3), (3, 1), False), "offset must be an integer, got the boolean False in f32[2,3]"),
+        (("f32", (2, 3), (1, 2.5)), "strides[1] must be an integer, got 2.5 (float), for f32[2,3]"),
+        (("f32", (2, 3), (3, 1), "4"), "offset must be an integer, got '4' (str), for f32[2,3]"),
+        (("f32", (2, 3), (3, 1), False), "offset must be an integer, got the boolean False, for f32[2,3]"),
         (
             ("f32", (2, 3), (3, 1), -1),
             "offset -1 puts it at -1 in f32[2,3]{strides=(3,1),offset=-1}; the smallest legal offset is 0",
@@ -235,7 +235,7 @@ def test_bad_descriptors_are_refused(arguments, message):
 
 @pytest.mark.parametrize("order", [(0,), (0, 0), (0, 2), (1, -1), (0, 1, 2), (-3, 0)])
 def test_minor_to_major_must_be_a_permutation(order):
-    with pytest.raises(DescriptorError, match=r"minor_to_major .* must name each of the 2 axes once in f32\[2,3\]"):
+    with pytest.raises(DescriptorError, match=r"minor_to_major .* must name each of the 2 axes once, for f32\[2,3\]"):
         TensorDesc.xla("f32", (2, 3), order)
 
 
@@ -245,8 +245,8 @@ def test_minor_to_major_must_be_a_permutation(order):
         ((2, 0), "index 2 is outside [0, 2) of axis 0 in f32[2,3]{1,0}"),
         ((0, -1), "index -1 is outside [0, 3) of axis 1 in f32[2,3]{1,0}"),
         ((0,), "index (0,) needs one value per axis of f32[2,3]{1,0}, which has 2"),
-        ((0, 1.0), "index[1] must be an integer, got 1.0 (float) in f32[2,3]{1,0}"),
-        (4, "index must be a sequence of integers, got 4 (int) in f32[2,3]{1,0}"),
+        ((0, 1.0), "index[1] must be an integer, got 1.0 (float), for f32[2,3]{1,0}"),
+        (4, "index must be a sequence of integers, got 4 (int), for f32[2,3]{1,0}"),
     ],
 )
 def test_indices_are_checked(index, message):

@@ -55,7 +55,7 @@ def test_it_is_the_descriptor_rounded_up_to_words():
         ((2, 3), (-3, 1), "DirectML strides are 0 to 2^32 - 1, strides[0] is -3 in f32[2,3]"),
         ((2, 3), (2**32, 1), "strides[0] is 4294967296"),
         ((2, 3.5), None, "sizes[1] must be an integer, got 3.5 (float)"),
-        ((2, 3), (3, True), "strides[1] must be an integer, got the boolean True in f32[2,3]"),
+        ((2, 3), (3, True), "strides[1] must be an integer, got the boolean True, for f32[2,3]"),
     ],
 )
 def test_limits(sizes, strides, message):

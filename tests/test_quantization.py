@@ -192,7 +192,7 @@ FLOATS, BYTES = np.zeros((2, 3), np.float32), np.zeros((2, 3), np.uint8)
             "zero_point must be one number or 3, .* of axis 1, got 2, for f32",
         ),
         (lambda x: rs.quantize(x, [1, 2], axis=2), r"axis 2 is outside \[-2, 2\) of f32\[2,3\]"),
-        (lambda x: rs.quantize(x, [1, 2], axis=0.0), r"axis must be an integer, got 0.0 \(float\) in f32\[2,3\]"),
+        (lambda x: rs.quantize(x, [1, 2], axis=0.0), r"axis must be an integer, got 0.0 \(float\), for f32\[2,3\]"),
         (lambda x: rs.quantize(x, 1, block_size=-1), "block_size must be 0 or more, got -1, for f32"),
         (lambda x: rs.quantize(x, 1, block_size=2, axis=-3), r"axis -3 is outside \[-2, 2\) of f32\[2,3\]"),
         (

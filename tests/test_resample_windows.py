@@ -291,7 +291,7 @@ def test_bad_windows(window, message, vulkan_device):
     ((2, 6, 9), r"x f32\[2,3,8\]\{2,1,0\} must have the sizes \(2, 3, 9\) of the part that source_window says"),
     ((2, 60, 8), r"must have the sizes \(2, 14, 8\) of the part"),  # 60 -> 5 reads rows 5 to 18
     ((3, 6, 8), r"must have the sizes \(3, 3, 8\) of the part"),
-    ((2, -6, 8), r"source_sizes \(2, -6, 8\) must each be 0 or more in f32\[2,3,8\]"),
+    ((2, -6, 8), r"source_sizes \(2, -6, 8\) must each be 0 or more, for f32\[2,3,8\]"),
     (3, "source_sizes"),
 ])  # fmt: skip
 def test_bad_source_sizes(source_sizes, message, vulkan_device):

@@ -208,7 +208,7 @@ def test_bad_indices_are_refused(key, message):
 
 @pytest.mark.parametrize("axes", [(0,), (0, 0), (0, 2), (0, 1, 2)])
 def test_permute_needs_each_axis_once(axes):
-    with pytest.raises(DescriptorError, match=r"axes .* must name each of the 2 axes once in f32\[2,3\]\{1,0\}"):
+    with pytest.raises(DescriptorError, match=r"axes .* must name each of the 2 axes once, for f32\[2,3\]\{1,0\}"):
         views.permute(TensorDesc("f32", (2, 3)), axes)
 
 
@@ -253,7 +253,7 @@ def test_broadcast_to_huge_sizes():
             "sizes (6,) need a copy: the layout of f32[2,3]{strides=(1,2)} does not",
         ),
         (TensorDesc("f32", (2, 3), (4, 1)), (3, 2), "need a copy"),
-        (TensorDesc("f32", (2, 3)), (6.0,), "sizes[0] must be an integer, got 6.0 (float) in f32[2,3]{1,0}"),
+        (TensorDesc("f32", (2, 3)), (6.0,), "sizes[0] must be an integer, got 6.0 (float), for f32[2,3]{1,0}"),
     ],
 )
 def test_bad_reshapes_are_refused(desc, sizes, message):

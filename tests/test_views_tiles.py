@@ -220,7 +220,10 @@ def test_reshapes_that_are_refused(desc, sizes, message):
         (lambda: views.index(ROWS, 8), "index 8 is out of range for axis 0 of size 8 in f32[8,6]{1,0:T(4,4)}"),
         (lambda: views.index(ROWS, (0, 0, 0)), "3 indices are too many for the 2 axes of f32[8,6]{1,0:T(4,4)}"),
         (lambda: views.index(ROWS, ([1],)), "arrays, lists and booleans would copy: got [1] for f32[8,6]{1,0:T(4,4)}"),
-        (lambda: views.permute(ROWS, (0, 0)), "axes (0, 0) must name each of the 2 axes once in f32[8,6]{1,0:T(4,4)}"),
+        (
+            lambda: views.permute(ROWS, (0, 0)),
+            "axes (0, 0) must name each of the 2 axes once, for f32[8,6]{1,0:T(4,4)}",
+        ),
         (lambda: views.broadcast_to(ROWS, (8, 12)), "size 6 of axis 1 cannot broadcast to 12 in f32[8,6]{1,0:T(4,4)}"),
         (
             lambda: views.window(ROWS, (0, 0), (8, 7), (1, 1)),
@@ -249,7 +252,10 @@ def test_other_views_that_are_refused(call, message):
         ((TILED, (2,), (0,), ((1, 0),)), "starts and steps of 2 numbers each: got starts (0,), steps ((1, 0),)"),
         ((TILED, (2,), (0, 0), ((1,),)), "needs one step per axis"),
         ((TILED, (2, 2), (0, 0), ((1, 0),)), "a view of sizes (2, 2) of f32[4,4]{1,0:T(4,4)} needs one step per axis"),
-        ((TILED, (2,), (0, 0), ((1.0, 0),)), "steps[0][0] must be an integer, got 1.0 (float) in f32[4,4]{1,0:T(4,4)}"),
+        (
+            (TILED, (2,), (0, 0), ((1.0, 0),)),
+            "steps[0][0] must be an integer, got 1.0 (float), for f32[4,4]{1,0:T(4,4)}",
+        ),
         ((TILED, (2,), (0, 0), None), "steps must be a sequence"),
         ((TILED, (-1,), (0, 0), ((1, 0),)), "size -1 of axis 0 must be 0 or more"),
     ],

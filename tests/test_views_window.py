@@ -58,8 +58,8 @@ def test_windows_have_up_to_8_axes_and_any_size():
             "output_sizes[1] = 4 is outside [1, 3] for the window of 6 by stride -2 on axis 1 of f32[2,8]{1,0}",
         ),
         (((0, 1), (2, 6), (1, -2), (0, 3)), "output_sizes[0] = 0 is outside [1, 2]"),
-        (((0, 0), (1, 1.5), (1, 1)), "sizes[1] must be an integer, got 1.5 (float) in f32[2,8]{1,0}"),
-        ((0, (1, 1), (1, 1)), "offsets must be a sequence of integers, got 0 (int) in f32[2,8]{1,0}"),
+        (((0, 0), (1, 1.5), (1, 1)), "sizes[1] must be an integer, got 1.5 (float), for f32[2,8]{1,0}"),
+        ((0, (1, 1), (1, 1)), "offsets must be a sequence of integers, got 0 (int), for f32[2,8]{1,0}"),
     ],
 )
 def test_each_rule_of_slice1_is_checked(arguments, message):

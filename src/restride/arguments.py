@@ -33,7 +33,7 @@ def integer(argument: str, value: Any, where: Callable[[], str] | None = None) -
     """
     if type(value) is int and -LIMIT < value < LIMIT:
         return value
-    suffix = f" in {where()}" if where else ""
+    suffix = f", for {where()}" if where else ""
     if isinstance(value, bool | np.bool_):
         raise DescriptorError(f"{argument} must be an integer, got the boolean {value}{suffix}")
     try:
@@ -54,7 +54,7 @@ def integers(argument: str, values: Any, where: Callable[[], str] | None = None)
     try:
         members = tuple(values)
     except TypeError:
-        suffix = f" in {where()}" if where else ""
+        suffix = f", for {where()}" if where else ""
         raise DescriptorError(f"{argument} must be a sequence of integers, got {_shown(values)}{suffix}") from None
     for value in members:
         if type(value) is not int or not -LIMIT < value < LIMIT:
@@ -70,12 +70,12 @@ def counts(argument: str, values: Any, where: Callable[[], str] | None = None) -
     """
     made = integers(argument, values, where)
     if min(made, default=0) < 0:
-        suffix = f" in {where()}" if where else ""
+        suffix = f", for {where()}" if where else ""
         raise DescriptorError(f"{argument} {made} must each be 0 or more{suffix}")
     return made
 
 
-def permutation(argument: str, axes: Any, rank: int, where: Callable[[], str]) -> tuple[int, ...]:
+def permutation(argument: str, axes: Any, rank: int, where: Callable[[], str] | None = None) -> tuple[int, ...]:
     """``axes`` as a permutation of 0 .. rank-1; negative ones count from the end.
 
     Raises:
@@ -84,7 +84,8 @@ def permutation(argument: str, axes: Any, rank: int, where: Callable[[], str]) -
     values = integers(argument, axes, where)
     positive = tuple(axis + rank if axis < 0 else axis for axis in values)
     if sorted(positive) != list(range(rank)):
-        raise DescriptorError(f"{argument} {values} must name each of the {rank} axes once in {where()}")
+        suffix = f", for {where()}" if where else ""
+        raise DescriptorError(f"{argument} {values} must name each of the {rank} axes once{suffix}")
     return positive
 
 
