@@ -72,7 +72,8 @@ def test_a_device_leaves_its_pipelines_and_finds_them(folder: Path, monkeypatch:
     struct = vk_pipeline_cache.struct
 
     def noted(name: str, **fields):
-        given.append(fields["initialDataSize"])
+        if name == "VkPipelineCacheCreateInfo":
+            given.append(fields["initialDataSize"])
         return struct(name, **fields)
 
     monkeypatch.setattr(vk_pipeline_cache, "struct", noted)

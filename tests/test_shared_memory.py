@@ -472,7 +472,7 @@ def test_work_that_outlasts_closing_keeps_what_it_reads(kernels):
     out = passes(
         """
         import weakref
-        from restride.runtime import vk_session
+        from restride.runtime.vulkan import session as vk_session
         vk_session._LEAST_TO_CLOSE = 0.01
         class Noted(np.ndarray):
             pass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from restride.errors import DescriptorError, RestrideError
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder
 from restride.reference.memory import element_positions
+from restride.runtime.file_store import Content, write_file
 from restride.tensor.arrays import asarray, from_buffer
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
@@ -215,17 +215,14 @@ def write_array(path: Path, array: Array) -> None:
     write_whole(path, _npy_writer(array) if kind == "npy" else _image_writer(array, kind))
 
 
-def write_whole(path: Path, writer: Callable[[BinaryIO], None]) -> None:
-    """Let ``writer`` fill a new file beside ``path``, then put it in place of ``path`` in one step."""
-    path = Path(os.path.realpath(path))
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+def write_whole(path: Path, content: Content) -> None:
+    """Put ``content`` into ``path`` in one step, as ``write_file`` does.
+
+    Raises:
+        UsageError: the file system refused.
+    """
     with named_errors("write", path):
-        try:
-            with part.open("xb") as file:
-                writer(file)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_file(path, content)
 
 
 def require_writable(path: Path) -> None:
@@ -347,11 +344,7 @@ class FileBuffer:
         Raises:
             UsageError: the file system refused.
         """
-
-        def writer(file: BinaryIO) -> None:
-            file.write(self.data.data)
-
-        write_whole(path, writer)
+        write_whole(path, self.data.data)
 
     def __str__(self) -> str:
         return f"{self.desc}, {self.data.size} bytes"

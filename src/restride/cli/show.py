@@ -6,7 +6,6 @@ import argparse
 import re
 import sys
 from pathlib import Path
-from typing import BinaryIO
 
 from restride.cli.arguments import Commands
 from restride.cli.files import write_whole
@@ -53,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     picture = show(arguments.layout, arguments.to)
     index = None if arguments.at is None else _index(arguments.at)
     if arguments.output is not None:
-        _write(arguments.output, picture.file(arguments.output))
+        write_whole(arguments.output, picture.file(arguments.output))
         print(f"restride: wrote {arguments.output}", file=sys.stderr)
     else:
         print(picture)
@@ -68,10 +67,3 @@ def _index(text: str) -> tuple[int, ...]:
         return tuple(int(number) for number in text.split(",") if text)
     except ValueError:
         raise UsageError(f"--at takes an index such as 2,3, not {text!r}") from None
-
-
-def _write(path: Path, data: bytes) -> None:
-    def writer(file: BinaryIO) -> None:
-        file.write(data)
-
-    write_whole(path, writer)

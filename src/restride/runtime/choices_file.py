@@ -9,7 +9,7 @@ from pathlib import Path
 
 from restride.errors import DescriptorError
 from restride.kernel import Choices
-from restride.runtime.file_store import is_of_another, place, write_kept
+from restride.runtime.file_store import belongs_to_another_user, cache_path, write_file
 
 FOLDER_VARIABLE = "RESTRIDE_CHOICES"
 """A folder for the files; default: ``restride/choices`` in the user's cache folder. Empty: nothing is kept or read."""
@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 16
 
 def choices_path(identity: str) -> Path | None:
     """Where the choices for the device and driver of a ``pipeline_cache_id`` lie; None: nowhere."""
-    return place(FOLDER_VARIABLE, "choices", f"{identity}.json")
+    return cache_path(FOLDER_VARIABLE, "choices", f"{identity}.json")
 
 
 def read_choices(identity: str) -> Choices | None:
@@ -28,7 +28,7 @@ def read_choices(identity: str) -> Choices | None:
     if path is None:
         return None
     try:
-        if is_of_another(path):
+        if belongs_to_another_user(path):
             raise DescriptorError("another user's")
         with path.open("rb") as file:
             content = file.read(MOST_BYTES)
@@ -50,4 +50,4 @@ def write_choices(path: Path, device: str, choices: Choices) -> None:
         OSError: it cannot be written.
     """
     record = {"device": device, "choices": asdict(choices)}
-    write_kept(path, (json.dumps(record, indent=1) + "\n").encode())
+    write_file(path, (json.dumps(record, indent=1) + "\n").encode(), private=True)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -189,18 +188,15 @@ def _possible(wanted: Sequence[Measure], device: Device) -> tuple[tuple[Measure,
 
 def _write(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.json is not None:
-        _put(arguments.json, (json.dumps(report.record(), indent=1, allow_nan=False) + "\n").encode())
+        _write_file(arguments.json, (json.dumps(report.record(), indent=1, allow_nan=False) + "\n").encode())
     for path, drawn in ((arguments.chart, draw), (arguments.growth, draw_growth)):
         if path is not None and report.measures:
             figure = drawn(report, JUDGED if JUDGED in report.measures else report.measures[0])
-            _put(path, write_png(figure) if _is_png(path) else write_svg(figure).encode())
+            _write_file(path, write_png(figure) if _is_png(path) else write_svg(figure).encode())
 
 
-def _put(path: Path, data: bytes) -> None:
-    def writer(file: BinaryIO) -> None:
-        file.write(data)
-
-    write_whole(path, writer)
+def _write_file(path: Path, data: bytes) -> None:
+    write_whole(path, data)
     print(f"restride: wrote {path}", file=sys.stderr)
 
 

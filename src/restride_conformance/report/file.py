@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from restride.errors import DescriptorError, UnsupportedError
+from restride.runtime.file_store import write_file
 from restride_conformance.outcome import Outcome
 from restride_conformance.report import schema
 from restride_conformance.report.report import FORMAT, VERSION, Report
@@ -53,24 +54,13 @@ def read_json(path: Path) -> Report:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Put ``text`` into ``path`` in one step; a path that is no plain file, such as a pipe, is written to.
+    """Put ``text`` into ``path`` in one step, as ``write_file`` does.
 
     Raises:
         DescriptorError: the file system refused.
     """
-    # Names of files may hold bytes that are no text.
-    data = text.encode("utf-8", "replace")
-    path = Path(os.path.realpath(path))
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-            return
-        try:
-            part.write_bytes(data)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_file(path, text.encode("utf-8", "replace"))  # names of files may hold bytes that are no text
     except OSError as error:
         raise DescriptorError(f"cannot write {path}: {error.strerror or error}") from error
 

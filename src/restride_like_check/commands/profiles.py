@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import BinaryIO
 
 from restride.cli.arguments import Commands, add_device_options, open_device
 from restride.cli.files import write_whole
@@ -117,10 +116,7 @@ _WIDTHS = (13, 12, 24, 18, 6, 7, 10, 20, 8, 20)
 
 
 def _write(path: Path, text: str) -> None:
-    def write(file: BinaryIO) -> None:
-        file.write(text.encode())
-
-    write_whole(path, write)
+    write_whole(path, text.encode())
 
 
 def _line(row: tuple[str, ...]) -> str:

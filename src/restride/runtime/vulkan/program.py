@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from restride.errors import DeviceError
-from restride.runtime.file_store import is_of_another, place, write_kept
+from restride.runtime.file_store import belongs_to_another_user, cache_path, write_file
 from restride.runtime.loader import Handle, array, package, struct
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.device import LogicalDevice
@@ -34,7 +34,7 @@ class PipelineCache:
 
     def __init__(self, device: LogicalDevice) -> None:
         self._device = device
-        self._path = place(FOLDER_VARIABLE, "pipelines", f"{device.physical.pipeline_cache_id}.bin")
+        self._path = cache_path(FOLDER_VARIABLE, "pipelines", f"{device.physical.pipeline_cache_id}.bin")
         self._kept = b"" if self._path is None else read(self._path)
         data = array("char", self._kept)
         info = struct("VkPipelineCacheCreateInfo", initialDataSize=len(self._kept), pInitialData=data)
@@ -62,7 +62,7 @@ class PipelineCache:
 def read(path: Path) -> bytes:
     """What ``write`` put there; nothing if there is no such file, it is damaged (a warning), or another user's."""
     try:
-        if is_of_another(path):
+        if belongs_to_another_user(path):
             return b""
         content = path.read_bytes()
     except OSError:
@@ -77,7 +77,7 @@ def read(path: Path) -> bytes:
 
 def write(path: Path, data: bytes) -> None:
     """Put ``data`` and its digest there in one step, for this user alone."""
-    write_kept(path, hashlib.sha256(data).digest() + data)
+    write_file(path, hashlib.sha256(data).digest() + data, private=True)
 
 
 # Compute pipelines: SPIR-V and specialization constants, made once, kept while they are among the last used.
