@@ -224,7 +224,7 @@ def _check_taps(kernel: KernelSpec, axes: list[TwinAxis], words: np.ndarray) -> 
 
 
 def _check_runs(kernel: KernelSpec, axis: TwinAxis, words: np.ndarray) -> None:
-    """runs.glsl: every piece finds what its neighbours read in its run."""
+    """resample_rows.comp with RUNS: every piece finds what its neighbours read in its run."""
     elements, along_axis_0, group = kernel.constants[1], *kernel.constants[13:15]
     assert elements in (1, 2, 4, 8)
     assert along_axis_0

@@ -50,7 +50,7 @@ def test_a_quotient_is_exact_wherever_the_instruction_is_off(units, tmp_path):
     assert scales.count(RATIO) == 1
     # What the instruction gives is half a unit off already.
     worse = scales.replace(RATIO, f"{RATIO} ratio = ratio + float({units}) / 8388608.0;")
-    kernel = (SHADERS / "convert.comp").read_text("utf-8").replace('#include "scales.glsl"', worse)
+    kernel = (SHADERS / "convert/convert.comp").read_text("utf-8").replace('#include "scales.glsl"', worse)
     (tmp_path / "worse.comp").write_text(kernel, encoding="utf-8")
     made = shader_under_test(str(tmp_path / "worse.comp"), "convert_fours", tmp_path)
     random = np.random.default_rng(units + 2)

@@ -79,7 +79,7 @@ def test_the_number_of_axes_follows_the_constants_of_the_kernel():
     assert constants_for([Axis(2, 1, 1), Axis(3, 2, 2)], (7, 8)) == (7, 8, *[0] * 13, 2)
 
 
-@pytest.mark.parametrize("path", sorted(SHADERS.glob("*.comp")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(SHADERS.rglob("*.comp")), ids=lambda path: path.name)
 def test_axes_are_loaded_before_any_invocation_leaves(path):
     text = path.read_text(encoding="utf-8")
     if '#include "axes.glsl"' in text:
@@ -103,7 +103,7 @@ def test_element_types_have_the_same_numbers():
 
 
 def test_roundings_have_the_same_numbers():
-    text = (SHADERS / "include/convert.glsl").read_text(encoding="utf-8")
+    text = (SHADERS / "include/types.glsl").read_text(encoding="utf-8")
     (line,) = re.findall(r"const uint (NEAREST_EVEN = .*?);", text)
     assert [name.lower() for name, _ in re.findall(r"(\w+) = (\d+)", line)] == list(ROUNDINGS)
 
@@ -140,15 +140,15 @@ def test_steps_have_the_same_numbers():
 @pytest.mark.parametrize(
     "file",
     [
-        "strided_copy.comp",
-        "element_copy.comp",
-        "element_rows.comp",
-        "pixels.comp",
-        "digit_copy.comp",
-        "resample.comp",
-        "resample_rows.comp",
-        "resample_fours.comp",
-        "convert.comp",
+        "copy/strided_copy.comp",
+        "copy/element_copy.comp",
+        "copy/element_rows.comp",
+        "copy/pixels.comp",
+        "copy/digit_copy.comp",
+        "resample/resample.comp",
+        "resample/resample_rows.comp",
+        "resample/resample_fours.comp",
+        "convert/convert.comp",
     ],
 )
 def test_work_groups_along_one_line(file):
@@ -156,29 +156,29 @@ def test_work_groups_along_one_line(file):
 
 
 def test_work_of_an_invocation():
-    file = "strided_copy.comp"
+    file = "copy/strided_copy.comp"
     assert number(r"ELEMENTS_PER_INVOCATION = (\d+);", file) == ELEMENTS_PER_INVOCATION
-    assert number(r"FOURS_PER_INVOCATION = (\d+);", "convert.comp") == FOURS_PER_INVOCATION
-    assert number(r"local_size_x = (\d+)\)", "transpose.comp") == GROUP_BLOCKS
+    assert number(r"FOURS_PER_INVOCATION = (\d+);", "convert/convert.comp") == FOURS_PER_INVOCATION
+    assert number(r"local_size_x = (\d+)\)", "copy/transpose.comp") == GROUP_BLOCKS
 
 
 def test_tiles_of_a_transpose_through_shared_memory():
-    text = (SHADERS / "transpose_shared.comp").read_text(encoding="utf-8")
+    text = (SHADERS / "copy/transpose_shared.comp").read_text(encoding="utf-8")
     narrow, wide = re.search(
         r"#if WIDTH < 32\n.*\nconst uint EDGE = (\d+);\n#else\n.*\nconst uint EDGE = (\d+);", text
     ).groups()
     assert [shared_edge(itemsize) for itemsize in (1, 2, 4, 8)] == [int(narrow)] * 2 + [int(wide)] * 2
-    assert number(r"local_size_x = (\d+)\)", "transpose_shared.comp") == GROUP_SIZE
+    assert number(r"local_size_x = (\d+)\)", "copy/transpose_shared.comp") == GROUP_SIZE
     assert set(re.findall(r"(\d+)u \+ gl_LocalInvocationID", text)) == {str(GROUP_SIZE)}
 
 
 def test_work_of_an_invocation_that_resamples():
-    for file in ("resample_rows.comp", "resample_fours.comp"):
+    for file in ("resample/resample_rows.comp", "resample/resample_fours.comp"):
         assert number(r"const uint ROWS = (\d+);", file) == invocations.ROWS
-    assert number(r"const uint MOST_TAPS = (\d+);", "resample_rows.comp") == invocations._MOST_TAPS
-    assert number(r"const uint MOST_IN_RUN = (\d+);", "include/runs.glsl") == invocations._MOST_IN_RUN
-    assert number(r"const uint MOST_CHANNELS = (\d+);", "resample_fours.comp") == invocations._MOST_CHANNELS
-    assert number(r"const uint MOST_CHANNELS = (\d+);", "pixels.comp") == pixels._MOST_CHANNELS
+    assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS
+    assert number(r"const uint MOST_IN_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
+    assert number(r"const uint MOST_CHANNELS = (\d+);", "resample/resample_fours.comp") == invocations._MOST_CHANNELS
+    assert number(r"const uint MOST_CHANNELS = (\d+);", "copy/pixels.comp") == pixels._MOST_CHANNELS
     assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
 
 
@@ -265,7 +265,7 @@ def test_rows_of_boxes():
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
     assert f"begins a pixel before its image: the rows {rows}." in page
     assert f"A row has 1 to {passes.MOST_TAPS} taps, and so has the product" in page
-    text = "".join((SHADERS / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "include/crops.glsl"))
+    text = "".join((SHADERS / "crop" / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "crops.glsl"))
     assert f"const uint ALL_FILL = 0x{crops.ALL_FILL:X}u;" in text
     assert "return SLOTS == 0 ? 2u : count + 5u & ~3u;" in text
     for taps in range(2, 40):
@@ -276,7 +276,7 @@ def test_rows_of_boxes():
 def test_rows_of_boxes_of_pixels():
     """Neighbours that the image has, in the words of the kernel; the weights that its plan works out."""
     (sampling,) = resizing((3,), (2,), None, None, None, Choice(), str).samplings
-    text = (SHADERS / "crop_pixels.comp").read_text(encoding="utf-8")
+    text = (SHADERS / "crop/crop_pixels.comp").read_text(encoding="utf-8")
     first, second, past = crop_pixels.HAS_FIRST, crop_pixels.HAS_SECOND, crop_pixels.PAST
     assert f"HAS_FIRST = {first}, HAS_SECOND = {second}, PAST = {past};" in text
     assert f"const uint COLUMNS = {crop_pixels.COLUMNS};" in text
@@ -320,7 +320,7 @@ def test_rows_of_boxes_in_integers():
     assert of_many == [2, 3, 4, 0, 0, 0, 0, 0, 100, 6, 15, 3]
     assert fixed_crops.table_of_one(rows(2, [1]), 4, base).tolist() == [108, 1]
     assert fixed_crops.table_of_one(rows(-1, [1]), 4, base).tolist() == [100, 0]
-    text = (SHADERS / "crop_resize_fixed.comp").read_text(encoding="utf-8")
+    text = (SHADERS / "crop/crop_resize_fixed.comp").read_text(encoding="utf-8")
     kinds = [
         int(value) for value in re.findall(r"const uint [A-Z]+ = (\d);  // (?:the channels|they are|and so)", text)
     ]

@@ -48,7 +48,7 @@ def test_every_shader_is_in_the_table():
 
 def test_every_include_is_used():
     text = "".join(path.read_text() for path in SHADERS.rglob("*") if path.suffix in {".comp", ".glsl"})
-    unused = [path.name for path in (SHADERS / "include").iterdir() if f'#include "{path.name}"' not in text]
+    unused = [path.name for path in SHADERS.rglob("*.glsl") if f'#include "{path.name}"' not in text]
     assert unused == []
 
 

@@ -5,7 +5,11 @@
 // Every step is one f32 operation, rounded to nearest even, in this order; a step that is not in STEPS is left out. A side's scale
 // and zero point are push constants, or a pair in `pairs` that the axes find (PAIRS(k), in axes.glsl).
 //
-// This file depends on convert.glsl, dispatch.glsl with SCALES, and the global declarations of `src` and `dst` (uint[]).
+// This file depends on the global declarations of `src`, `dst` (uint[]) and `pairs` (uvec2[]).
+
+#define SCALES
+#include "dispatch.glsl"
+#include "types.glsl"
 
 layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in types.glsl
 layout(constant_id = 3) const uint DST_TYPE = 0;

@@ -145,7 +145,7 @@ class _Program:
         return self._number_of[atom]
 
     def packed(self, src_terms: _Rows, dst_terms: _Rows, *pair_terms: _Rows) -> bytes:
-        """The storage buffer that shaders/digit_copy.comp reads; with the terms of pairs where it converts."""
+        """The storage buffer that shaders/copy/digit_copy.comp reads; with the terms of pairs where it converts."""
         head = [len(self._axes), len(self._number_of), len(src_terms), len(dst_terms)]
         # Innermost first, as an index is taken apart.
         axes = [[axis, size, *_multiplier(size)] for axis, size in reversed(list(enumerate(self._axes)))]

@@ -12,7 +12,7 @@ from restride.plan.elements import GROUP_SIZE
 from restride.plan.problem import Axis, Problem, Push, constants_for, pack_parameters, word
 
 _MOST_CHANNELS = 4
-"""Of a pixel (``MOST_CHANNELS`` in shaders/pixels.comp)."""
+"""Of a pixel (``MOST_CHANNELS`` in shaders/copy/pixels.comp)."""
 
 _CHUNK_BYTES = 16
 """Of each plane, that an invocation moves."""

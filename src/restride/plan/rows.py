@@ -10,7 +10,7 @@ from restride.plan.elements import GROUP_SIZE
 from restride.plan.problem import Problem, Push, constants_for, pack_parameters, word
 
 _MOST_APART = 4
-"""Elements from one to the next in the source (``MOST_APART`` in shaders/element_rows.comp)."""
+"""Elements from one to the next in the source (``MOST_APART`` in shaders/copy/element_rows.comp)."""
 
 _CHUNK_BYTES = 16
 """Of the destination, that an invocation writes."""

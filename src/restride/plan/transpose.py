@@ -193,7 +193,7 @@ def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
 def shape_of(problem: Problem, exchange: Exchange) -> Shape:
     """The blocks of a transpose, and groups of them with as few as can be that have no work."""
     is_aligned = _is_aligned(problem, exchange, 16 // problem.itemsize)
-    # Where rows begin anywhere, narrow elements go by two words along a (A_WORDS in shaders/transpose.comp).
+    # Where rows begin anywhere, narrow elements go by two words along a (A_WORDS in shaders/copy/transpose.comp).
     words = 4 if is_aligned or problem.itemsize >= 4 else 2
     block = (4 * words // problem.itemsize, 16 // problem.itemsize)
     blocks = -(-exchange.a.size // block[0]), -(-exchange.b.size // block[1])

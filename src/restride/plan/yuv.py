@@ -113,7 +113,7 @@ _NO_CHUNK = 0xFFFFFFFF
 
 
 class YuvPush(NamedTuple):
-    """Push constants, in the order of shaders/yuv.comp."""
+    """Push constants, in the order of shaders/convert/yuv.comp."""
 
     src_base: int
     dst_base: int

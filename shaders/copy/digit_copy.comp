@@ -22,23 +22,19 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 #ifdef CONVERT
 layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // the same buffer by pairs of scale and zero point
 layout(constant_id = 6) const uint NUMBERS = 16;
-#define SCALES
 #else
 layout(constant_id = 1) const uint WORDS = 1;     // words of an element: 2 where BITS is 32 and the element has 64
 layout(constant_id = 2) const bool FILL = false;  // write dispatch.src_base (and lane_stride above it) into every element
 layout(constant_id = 3) const uint NUMBERS = 16;
 #endif
 
-#include "dispatch.glsl"
 #include "division.glsl"
 #include "elements.glsl"
 #ifdef CONVERT
-#include "convert.glsl"
 #include "scales.glsl"
-#endif
-
-#ifdef CONVERT
 uint old_word(uint word) { return LANES == 1 ? dst[word] : atomicOr(dst[word], 0u); }
+#else
+#include "dispatch.glsl"
 #endif
 
 uint numbers[NUMBERS];

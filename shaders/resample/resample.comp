@@ -16,9 +16,6 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: tables
 layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point
 
-#define SCALES
-#include "dispatch.glsl"
-#include "convert.glsl"
 #include "scales.glsl"
 #include "taps.glsl"
 

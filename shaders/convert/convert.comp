@@ -22,9 +22,6 @@ layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
 layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
 #endif
 
-#define SCALES
-#include "dispatch.glsl"
-#include "convert.glsl"
 #include "scales.glsl"
 #include "selected.glsl"
 

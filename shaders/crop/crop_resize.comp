@@ -24,9 +24,6 @@ layout(constant_id = 9) const bool BYTES = false;  // channels are bytes that li
 layout(constant_id = 10) const bool ALL_CHANNELS = false;  // an invocation has all, and pairs differ along them alone
 layout(constant_id = 11) const uint ROWS = 1;  // of an invocation, one below the other; more than 1 of elements of a word
 
-#define SCALES
-#include "dispatch.glsl"
-#include "convert.glsl"
 #include "scales.glsl"
 #include "taps.glsl"
 

@@ -27,9 +27,6 @@ layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destina
 layout(constant_id = 10) const bool ALL_CHANNELS = false;  // pixels are all there is of an image, and pairs differ along them alone
 layout(constant_id = 11) const uint ROWS = 1;
 
-#define SCALES
-#include "dispatch.glsl"
-#include "convert.glsl"
 #include "scales.glsl"
 #include "taps.glsl"
 #include "crops.glsl"

@@ -33,9 +33,6 @@ const uint BYTES = 1;  // they are bytes, side by side
 const uint RUN = 2;  // and so are the pixels of taps of the first table
 const uint WORD = 3;  // they are bytes of one word, from the lowest on
 
-#define SCALES
-#include "dispatch.glsl"
-#include "convert.glsl"
 #include "scales.glsl"
 #include "taps.glsl"
 #include "crops.glsl"
