@@ -84,19 +84,18 @@ class Fault:
         return path.relative_to(root), source[: match.start()] + self.by.strip() + source[match.end() :]
 
     def _in_python(self, root: Path) -> tuple[Path, str]:
-        places = _places_of(self.symbol, root / "src" / "restride")
-        planted, errors = [], []
-        for path, name in places:
+        planted: dict[Path, str] = {}
+        errors = []
+        for path, name in _places_of(self.symbol, root / "src" / "restride"):
             try:
-                planted.append((path.relative_to(root), self._in_module(path.read_text(encoding="utf-8"), name)))
+                planted[path.relative_to(root)] = self._in_module(path.read_text(encoding="utf-8"), name)
             except FaultError as error:
                 errors.append(str(error))
-        if not planted and errors:
-            raise FaultError("; ".join(errors))
         if len(planted) != 1:
-            files = ", ".join(path.as_posix() for path, _ in planted)
-            raise FaultError(f"{len(planted)} functions or constants are named {self.symbol!r}, not one: {files}")
-        return planted[0]
+            files = ", ".join(path.as_posix() for path in planted)
+            what = f"{len(planted)} functions or constants are named {self.symbol!r}, not one: {files}"
+            raise FaultError("; ".join(errors) if errors and not planted else what)
+        return planted.popitem()
 
     def _in_module(self, text: str, name: str) -> str:
         tree = ast.parse(text)

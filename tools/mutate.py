@@ -244,11 +244,8 @@ def main(arguments: list[str] | None = None) -> int:
     trials = try_all(faults, cases_of(before), chosen.jobs)
     rows = {tried.fault.name: row(tried) for tried in trials}
     counts = Counter(tried.result for tried in trials)
-    print(
-        "\n" + table(line for line in rows.values() if " | caught | " not in line)
-        if counts["caught"] < len(trials)
-        else ""
-    )
+    missed = [line for line in rows.values() if " | caught | " not in line]
+    print(f"\n{table(missed)}" if missed else "")
     print(f"mutate: of {len(trials)} faults {', '.join(f'{count} {result}' for result, count in counts.items())}")
     failing = failing_without(trials)
     if failing:
