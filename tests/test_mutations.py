@@ -1,6 +1,5 @@
 """The faults of tools/mutate.py fit the sources as they are, and results are judged and shown as they should be."""
 
-import ast
 import json
 import subprocess
 import sys
@@ -22,12 +21,9 @@ FAULT = faults.Fault("a name", replace="old", by="new")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_changes_one_file_and_what_python_changes_compiles(fault):
     path, text = fault.plant()
-    before = (ROOT / path).read_text(encoding="utf-8")
+    assert text != (ROOT / path).read_text(encoding="utf-8")
     if fault.symbol:
         compile(text, path, "exec")
-        assert text.replace(f"{faults.IMPORTS}\n", "", 1).strip() != ast.unparse(ast.parse(before)).strip()
-    else:
-        assert text != before
     assert fault.run.split()[0] in ("smoke", "ci")
 
 
@@ -108,6 +104,7 @@ def test_operations_on_symbols(tmp_path, operation, expression, value):
         ({"symbol": "middle", "replace": "A - B - C", "by": "A"}, "'A - B - C' matches 0 places, not one, of"),
         ({"symbol": "middle", "replace": "low", "by": "high"}, "'low' matches 5 places, not one, of"),
         ({"symbol": "middle", "replace": "A > B", "by": "C > A"}, "'C > A' uses C, which the symbol does not know"),
+        ({"symbol": "middle", "replace": "A // 2", "by": "A // 2"}, "it leaves 'middle' as it is"),
         ({"symbol": "middle", "gives": "results"}, "'results' uses results, which the symbol does not know"),
         ({"symbol": "middle", "takes": {"lowest": "0"}}, r"'lowest' is no parameter, those are \['low', 'high'\]"),
         ({"symbol": "middle", "gives": "result +"}, "'a name': invalid syntax"),

@@ -11,6 +11,7 @@ import ast
 import builtins
 import copy
 import re
+import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,7 @@ FAULTS = Path(__file__).with_name("faults.toml")
 
 _JUDGE = "reference"
 """The folder of ``src/restride`` whose results all others are held against: a fault there proves nothing."""
-IMPORTS = "from dataclasses import replace\nimport numpy as np"
+IMPORTS = "from dataclasses import replace\nimport numpy as np\n"
 """Names that an expression of a fault may use wherever it is planted."""
 
 _Function = ast.FunctionDef
@@ -101,6 +102,7 @@ class Fault:
         tree = ast.parse(text)
         node = dict(_definitions(tree.body))[name]
         known = _names(tree.body) | {argument.arg for argument in _arguments(node)} | {"result"}
+        before = ast.dump(node)
         if self.replace:
             _replace(node, self.replace, self.by, known | _all_names(node))
         if isinstance(node, _Function):
@@ -108,9 +110,14 @@ class Fault:
         elif self.gives:
             value = ast.unparse(node.value) if node.value is not None else "None"
             node.value = _expression(f"(lambda result: {self.gives})({value})", known)
-        first = next(place for place, line in enumerate(tree.body) if not _is_head(line))
-        tree.body[first:first] = ast.parse(IMPORTS).body
-        return ast.unparse(tree) + "\n"
+        if ast.dump(node) == before:
+            raise FaultError(f"it leaves {self.symbol!r} as it is")
+        decorators = node.decorator_list if isinstance(node, _Function) else []
+        first = min(part.lineno for part in (node, *decorators)) - 1
+        head = next(line for line in tree.body if not _is_head(line)).lineno - 1
+        lines = text.splitlines(keepends=True)
+        new = textwrap.indent(ast.unparse(node), " " * node.col_offset)
+        return "".join([*lines[:head], IMPORTS, *lines[head:first], new, "\n", *lines[node.end_lineno :]])
 
 
 def read_faults(path: Path = FAULTS) -> list[Fault]:
