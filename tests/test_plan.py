@@ -203,26 +203,27 @@ def test_transposes_through_shared_memory_where_that_is_the_choice(src, dst, sha
     ("src", "dst"),
     [
         ("f32[70,33]{1,0}", "f32[70,33]{0,1}"),
-        ("f64[3,2,33,65]{3,2,1,0}", "f64[3,2,33,65]{2,3,0,1}"),
+        ("f64[2,2,33,65]{3,2,1,0}", "f64[2,2,33,65]{2,3,0,1}"),
         ("f32[5,40,36]{strides=(1440,-36,-1),offset=1439}", "f32[5,40,36]{1,2,0}"),
         ("u8[128,68]{strides=(-72,1),offset=9148}", "u8[128,68]{strides=(1,132),offset=4}"),
-        ("u16[3,66,130]{2,1,0}", "u16[3,66,130]{1,2,0}"),
+        ("u16[2,66,70]{2,1,0}", "u16[2,66,70]{1,2,0}"),
     ],
 )
 def test_no_choice_changes_a_byte(src, dst, limits):
     src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
     source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
-    results = {}
+    results = []
     for elements, transpose in product(*CANDIDATES.values()):
         chosen = replace(limits, choices=Choices(elements, transpose))
         kernels = copy_kernels(src, dst, chosen)
         assert any("shared" in kernel.shader for kernel in kernels) <= (transpose == "shared")
-        results[elements, transpose] = np.full(dst.nbytes, 171, np.uint8)
-        run(kernels, source, results[elements, transpose])
-    expected = results["neighbours", "registers"]
+        if all(kernels != others for others, _ in results):  # where nothing fits, every choice is of the same kernels
+            results.append((kernels, np.full(dst.nbytes, 171, np.uint8)))
+            run(kernels, source, results[-1][1])
+    expected = results[0][1]
     at = element_offsets(dst)[..., None] + np.arange(dst.dtype.itemsize)
     np.testing.assert_array_equal(expected[at], bytes_at(source, src))
-    for result in results.values():
+    for _, result in results:
         np.testing.assert_array_equal(result, expected)
 
 
