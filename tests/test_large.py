@@ -129,11 +129,11 @@ def test_kompute_refuses_with_the_numbers(narrow_kompute):
 
 
 def large() -> np.ndarray:
-    """200 MiB, more than the 128 MiB that llvmpipe lets a binding cover; every element another."""
-    return np.arange(50 << 20, dtype=np.uint32).reshape(50, 1024, 1024)
+    """136 MiB, more than the 128 MiB that llvmpipe lets a binding cover; every element another."""
+    return np.arange(34 << 20, dtype=np.uint32).reshape(34, 1024, 1024)
 
 
-def test_200_mib(device):
+def test_more_than_a_binding_covers(device):
     x = large()
     if device.limits.max_buffer_range >= x.nbytes:
         pytest.skip(f"a binding covers {device.limits.max_buffer_range} bytes, more than the test's {x.nbytes}")
@@ -142,7 +142,7 @@ def test_200_mib(device):
         with pytest.raises(rs.UnsupportedError, match=rf"{x.nbytes} bytes.*{device.limits.max_buffer_range} bytes"):
             rs.reorder(tensor.permute(0, 2, 1))
         # It can be held and read, but not bound.
-        assert tensor[49, 1023, 1000:].numpy().tolist() == list(range(x.size - 24, x.size))
+        assert tensor[33, 1023, 1000:].numpy().tolist() == list(range(x.size - 24, x.size))
         return
     costs = device.counters().dispatches
     transposed = rs.reorder(tensor.permute(0, 2, 1))
@@ -151,10 +151,10 @@ def test_200_mib(device):
     assert (result == x.transpose(0, 2, 1)).all()
     del result
     # Back, as a copy of every other slab over the tail of the first buffer.
-    out = tensor[25:]
+    out = tensor[17:]
     rs.reorder(transposed[::2].permute(0, 2, 1), out=out)
-    assert (tensor[25:].numpy() == x[::2]).all()
-    assert (tensor[:25].numpy() == x[:25]).all()
+    assert (tensor[17:].numpy() == x[::2]).all()
+    assert (tensor[:17].numpy() == x[:17]).all()
 
 
 def test_linear_of_padded_axes_whose_taps_add_up(narrow_device):
@@ -165,7 +165,7 @@ def test_linear_of_padded_axes_whose_taps_add_up(narrow_device):
     assert ((lowest <= result) & (result <= highest)).all()
 
 
-@pytest.mark.parametrize("sizes", [(3, 40, 50), (2, 3, 33, 35), (5, 2, 3, 1200)])
+@pytest.mark.parametrize("sizes", [(3, 40, 50), (2, 3, 33, 35), (5, 2, 2, 1030)])
 def test_linear_where_neighbours_lie_further_apart_than_a_binding_reaches(narrow_device, sizes):
     x = np.random.default_rng(3).random(sizes, np.float32)
     source = rs.asarray(x, device=narrow_device)
