@@ -12,8 +12,8 @@ import pytest
 
 import restride as rs
 from restride.plan import resample as plan_of_resampling
-from restride.weights import Choice, Sampling, resizing
-from restride.weights import rows as band
+from restride.weights import Choice, Rows, filters, resizing
+from restride.weights import rows as rows_module
 
 IMAGES = 200
 
@@ -94,8 +94,8 @@ def test_random_sizes_share_a_few_pipelines(workload: str, vulkan_device: rs.Dev
 def test_rows_of_an_axis_are_computed_once(
     choice: str, vulkan_device: rs.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    band._band.cache_clear()
-    computed = counted(monkeypatch, band, "_read")
+    monkeypatch.setattr(rows_module, "_cache", rows_module._Cache())
+    computed = counted(monkeypatch, filters, "_on_axis")
     planned, _ = WORKLOADS[f"f32 NCHW down, {choice}"]
     some = random_sizes(2)
     for height, width in some:
@@ -111,13 +111,13 @@ def test_a_pass_is_planned_once(vulkan_device: rs.Device, monkeypatch: pytest.Mo
     assert len(walked) == dispatches == IMAGES, "also where the plan asks first who would make the result"
 
 
-def axis(source_size: int, size: int, choice: Choice) -> Sampling:
-    (sampling,) = resizing((source_size,), (size,), None, None, None, choice, lambda: "x").samplings
-    return sampling
+def axis(source_size: int, size: int, choice: Choice) -> Rows:
+    (rows,) = resizing((source_size,), (size,), None, None, None, choice, lambda: "x").rows
+    return rows
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic", "area"])
-def test_rows_that_are_kept_are_those_computed_one_by_one(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_kept_are_those_computed_one_by_one(mode: str) -> None:
     rng = random.Random(4)
     for _ in range(60):
         sizes = rng.randint(1, 90), rng.randint(1, 90)
@@ -126,27 +126,27 @@ def test_rows_that_are_kept_are_those_computed_one_by_one(mode: str, monkeypatch
             mode, antialias=is_filter and rng.random() < 0.5, exclude_outside=is_filter and rng.random() < 0.5
         )
         for kept in (axis(*sizes, choice), axis(*sizes, choice).transposed()):
-            alone = replace(kept)
-            index = np.array(sorted(rng.sample(range(kept.makes), rng.randint(1, kept.makes))))
-            rows = kept.first(index), kept.weights(index)
-            assert not np.signbit(rows[1][rows[1] == 0]).any()
-            with monkeypatch.context() as patched:
-                patched.setattr(band, "_MOST_REMEMBERED", 0)
-                assert np.array_equal(alone.first(index), rows[0])
-                assert alone.weights(index).tobytes() == rows[1].tobytes()
-                one = alone.weights(index[:1])
-            assert one.tobytes() == rows[1][:1].tobytes(), "whatever rows are computed with it"
+            assert kept.at_once
+            alone = replace(kept, at_once=False)
+            start = rng.randrange(kept.size)
+            count = rng.randint(1, kept.size - start)
+            first, weights = kept.part(start, count).first_and_weights()
+            assert not np.signbit(weights[weights == 0]).any()
+            assert np.array_equal(alone.part(start, count).first(), first)
+            assert alone.part(start, count).weights().tobytes() == weights.tobytes()
+            one = alone.part(start, 1).weights()
+            assert one.tobytes() == weights[:1].tobytes(), "whatever rows are computed with it"
 
 
-def test_long_axes_are_not_kept() -> None:
-    longest = axis(100, band._MOST_REMEMBERED // 2, Choice())
-    rows = band._band(longest)
-    assert sum(array.nbytes for array in rows) <= 96 << 10
-    before = band._band.cache_info()
-    assert before.maxsize == 512, "48 MB"
-    longer = axis(100, band._MOST_REMEMBERED // 2 + 1, Choice())
-    assert longer.weights(np.arange(3)).shape == (3, 2)
-    after = band._band.cache_info()
-    assert (after.currsize, after.misses, after.hits) == (before.currsize, before.misses, before.hits)
-    longest.first(np.arange(3))
-    assert band._band.cache_info().hits == before.hits + 1
+def test_long_axes_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = rows_module._Cache()
+    monkeypatch.setattr(rows_module, "_cache", cache)
+    longest = axis(100, rows_module._MOST_AT_ONCE // 2, Choice())
+    longest.first()
+    assert len(cache.rows) == 1
+    assert cache.nbytes <= 96 << 10
+    longer = axis(100, rows_module._MOST_AT_ONCE // 2 + 1, Choice())
+    assert longer.part(0, 3).weights().shape == (3, 2)
+    assert len(cache.rows) == 1
+    assert axis(100, longest.size, Choice()).first() is not None
+    assert len(cache.rows) == 1, "found again by its value"

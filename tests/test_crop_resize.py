@@ -18,7 +18,7 @@ from restride.ops.crops import passes
 from restride.ops.crops.letterbox import Letterboxed
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
-from restride.weights import Choice, Side, rows_of, sampling_of
+from restride.weights import Choice, Side, box_rows, rows_of_sizes
 
 OF_INTEGERS = r"goes with boxes of integers in pixels, not of floats, for u8\[5,6,3\]\{2,1,0\}"
 NAN, INF = float("nan"), float("inf")
@@ -440,27 +440,27 @@ def test_rows_made_at_once_are_those_of_each_box(mode, coordinates):
         for _ in range(6):
             made = int(rng.integers(1, size + 1))
             at, start = int(rng.integers(0, size - made + 1)), int(rng.integers(-50, 50))
-            sampling = sampling_of(choice, int(rng.choice([1, 2, 3, 7, 50, 999])), made)
-            sides.append(Side(sampling, start, at, bool(rng.integers(2))))
-        rows = rows_of(sides, size, [40] * 6)
-        for box, (sampling, start, at, flipped) in enumerate(sides):
-            index = np.arange(sampling.size)[:: -1 if flipped else 1]
-            its = slice(at, at + sampling.size)
-            first = sampling.first(index) + start
+            one = rows_of_sizes(choice, int(rng.choice([1, 2, 3, 7, 50, 999])), made)
+            sides.append(Side(one, start, at, bool(rng.integers(2))))
+        rows = box_rows(sides, size, [40] * 6)
+        for box, (whole, start, at, flipped) in enumerate(sides):
+            one = whole.reversed() if flipped else whole
+            its = slice(at, at + one.size)
+            first = one.first() + start
             np.testing.assert_array_equal(rows.first[box, its], first)
             assert not rows.is_fill[box, its].any()
-            assert rows.is_fill[box].sum() == size - sampling.size
-            taps = first[:, np.newaxis] + np.arange(sampling.taps)
+            assert rows.is_fill[box].sum() == size - one.size
+            taps = first[:, np.newaxis] + np.arange(one.taps)
             its_taps = (np.arange(rows.taps) >= rows.inside[box, its, np.newaxis]) & (
                 np.arange(rows.taps) < rows.end[box, its, np.newaxis]
             )
-            np.testing.assert_array_equal(its_taps[:, : sampling.taps], (taps >= 0) & (taps < 40))
-            assert not its_taps[:, sampling.taps :].any()
+            np.testing.assert_array_equal(its_taps[:, : one.taps], (taps >= 0) & (taps < 40))
+            assert not its_taps[:, one.taps :].any()
             if rows.weights is not None:
                 np.testing.assert_array_equal(
-                    rows.weights[box, its, : sampling.taps].view(np.uint32), sampling.weights(index).view(np.uint32)
+                    rows.weights[box, its, : one.taps].view(np.uint32), one.weights().view(np.uint32)
                 )
-                assert not rows.weights[box, its, sampling.taps :].any()
+                assert not rows.weights[box, its, one.taps :].any()
 
 
 @pytest.mark.parametrize("mode", ["bogus", ["linear"]])

@@ -17,10 +17,11 @@ from restride.errors import UnsupportedError
 from restride.kernel import CANDIDATES, Choices, Limits
 from restride.layout import TensorDesc
 from restride.layout.equation import shared_offset
-from restride.plan import Table, copy_kernels, resample_kernels, taps_fit
+from restride.plan import Tables, copy_kernels, resample_kernels, taps_fit
 from restride.plan.problem import Axis, multiply_shift, simplify, widen
+from restride.plan.tables import table_words
 from restride.reference import resample_limits
-from restride.weights import Choice, resizing
+from restride.weights import Choice, Rows, resizing
 from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
@@ -35,12 +36,12 @@ def element_offsets(desc: TensorDesc) -> np.ndarray:
     return ((index * strides).sum(axis=0) + desc.offset) * desc.dtype.itemsize
 
 
-def tables_of(src: TensorDesc, dst: TensorDesc, axes, mode: str) -> tuple[tuple[int, Table], ...]:
+def tables_of(src: TensorDesc, dst: TensorDesc, axes, mode: str) -> Tables:
     """The tables of one pass from the sizes of ``src`` to those of ``dst``."""
     targets = [dst.sizes[axis] for axis in axes]
     resized = resizing(src.sizes, targets, None, axes, None, Choice(mode), src.__str__)
-    axes_and_rows = sorted(zip(resized.axes, resized.samplings, strict=True), key=lambda pair: -pair[0])
-    return tuple((axis, Table(rows, 0, rows.size)) for axis, rows in axes_and_rows if not rows.is_identity)
+    axes_and_rows = sorted(zip(resized.axes, resized.rows, strict=True), key=lambda pair: -pair[0])
+    return tuple((axis, rows) for axis, rows in axes_and_rows if not rows.is_identity)
 
 
 def resample(src: TensorDesc, dst: TensorDesc, axes, mode: str, limits: Limits):
@@ -50,7 +51,7 @@ def resample(src: TensorDesc, dst: TensorDesc, axes, mode: str, limits: Limits):
     return resample_kernels(src, dst, tables, NO_ARITHMETIC, limits)
 
 
-def table(mode: str, source_size: int, size: int) -> Table:
+def table(mode: str, source_size: int, size: int) -> Rows:
     ((_, made),) = tables_of(TensorDesc("f32", (source_size,)), TensorDesc("f32", (size,)), (0,), mode)
     return made
 
@@ -366,7 +367,7 @@ def test_taps_of_several_axes_add_up():
 
 
 def test_a_table_of_a_huge_stride_is_right_modulo_32_bits():
-    rows = table("nearest", 4, 3).words(stride=(1 << 63) + 5)
+    rows = table_words(table("nearest", 4, 3), (1 << 63) + 5)
     assert rows[:, 0].tolist() == [i * 5 for i in (0, 2, 3)]
 
 
@@ -399,28 +400,28 @@ def test_neighbours_that_move_together_merge_and_widen():
 
 
 def test_two_to_three_is_the_worked_example():
-    assert table("nearest", 2, 3).words(stride=10).tolist() == [[0], [10], [10]]
-    linear = table("linear", 2, 3).words(stride=4)
+    assert table_words(table("nearest", 2, 3), 10).tolist() == [[0], [10], [10]]
+    linear = table_words(table("linear", 2, 3), 4)
     assert linear[:, :2].copy().view(np.float32).tolist() == [[1, 0], [0.5, 0.5], [0, 1]]
     assert linear[:, 2:].tolist() == [[0, 0]] * 3
-    assert table("linear", 4, 3).words(stride=10)[:, 2].tolist() == [0, 10, 20]
+    assert table_words(table("linear", 4, 3), 10)[:, 2].tolist() == [0, 10, 20]
 
 
 def test_parts_and_reversals_of_a_table_are_rows_of_the_whole():
     whole = table("linear", 7, 17)
-    rows = whole.words(3).tolist()
-    assert whole.reversed().words(3).tolist() == rows[::-1]
-    assert whole.part(4, 6).words(3).tolist() == rows[4:10]
-    assert whole.reversed().part(4, 6).words(3).tolist() == rows[::-1][4:10]
-    assert whole.part(4, 6).reversed().part(1, 2).words(3).tolist() == rows[4:10][::-1][1:3]
-    assert whole.part(4, 6).reads == (1, 4)
+    rows = table_words(whole, 3).tolist()
+    assert table_words(whole.reversed(), 3).tolist() == rows[::-1]
+    assert table_words(whole.part(4, 6), 3).tolist() == rows[4:10]
+    assert table_words(whole.reversed().part(4, 6), 3).tolist() == rows[::-1][4:10]
+    assert table_words(whole.part(4, 6).reversed().part(1, 2), 3).tolist() == rows[4:10][::-1][1:3]
+    assert whole.part(4, 6).reads() == (1, 4)
 
 
 def test_tables_of_sizes_that_overflow_64_bits_are_exact():
     # (2o + 1) * I passes 2^63; index 3 of 5 reads at 0.7 * I - 0.5.
     size = (1 << 62) + 1
     made = table("nearest", size, 5)
-    assert made.rows.first(np.arange(5)).tolist() == [(2 * o + 1) * size // 10 for o in range(5)]
+    assert made.first().tolist() == [(2 * o + 1) * size // 10 for o in range(5)]
 
 
 def test_a_buffer_beyond_the_range_is_split_where_windows_exist_and_refused_where_not():

@@ -16,13 +16,14 @@ from kernel_twin import run
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan import Table, Tables, taps_fit
+from restride.plan import Tables, taps_fit
 from restride.plan.conversion import Conversion
 from restride.plan.dispatches import bind
 from restride.plan.problem import Axis, Problem, simplify
 from restride.plan.resample import Invocations, by_elements, by_neighbours, by_rows, by_taps, invocations, plan_resample
+from restride.plan.tables import in_fours, table_bytes, table_words
 from restride.reference import from_buffer
-from restride.weights import Choice, Ruled, Sampling, resizing
+from restride.weights import Choice, Rows, library_rows, resizing
 from restride.weights.like.pillow import filtered
 
 ROOMY = Limits()
@@ -38,8 +39,8 @@ def tables_of(
     axes = axes or tuple(axis for axis in range(src.rank) if src.sizes[axis] != dst.sizes[axis])
     forward = (dst, src) if gradient else (src, dst)
     resized = resizing(forward[0].sizes, [forward[1].sizes[axis] for axis in axes], None, axes, None, choice, str)
-    samplings = [each.transposed() if gradient else each for each in resized.samplings]
-    made = [(axis, Table(each, 0, each.makes)) for axis, each in zip(resized.axes, samplings, strict=True)]
+    rows = [each.transposed() if gradient else each for each in resized.rows]
+    made = list(zip(resized.axes, rows, strict=True))
     return tuple(sorted(made, key=lambda pair: -pair[0]))
 
 
@@ -356,16 +357,16 @@ def test_a_load_of_a_group_ends_inside_the_window(src, dst):
 # --- tables in fours
 
 
-def in_fours_and_not(table: Table, aligned: bool) -> tuple[dict[int, list[tuple[int, float]]], ...]:
+def in_fours_and_not(table: Rows, aligned: bool) -> tuple[dict[int, list[tuple[int, float]]], ...]:
     """What each row reads with a weight, and which weights, in order."""
     found = []
-    for each in (table, table.in_fours(aligned)):
-        words = each.words(1)
+    for each in (table, in_fours(table, aligned)):
+        words = table_words(each, 1)
         first = words[:, each.taps].astype(np.int64)
         assert first.min() >= 0
         assert (first + each.taps).max() <= each.extent, "a row reads past the axis"
-        assert each.reads[0] <= first.min()
-        assert (first + each.taps - 1).max() <= each.reads[1]
+        assert each.reads()[0] <= first.min()
+        assert (first + each.taps - 1).max() <= each.reads()[1]
         assert not words[:, each.taps + 1 :].any()
         weights = words[:, : each.taps].copy().view(np.float32)
         found.append(
@@ -381,14 +382,14 @@ def test_fours_are_the_worked_example():
     """Area 12 -> 4 reads three each: the third row 6, 7 and 8."""
     (_, table), *_ = tables_of(TensorDesc("f32", (12,)), TensorDesc("f32", (4,)), AREA)
     table = replace(table, extent=12)
-    made = table.in_fours(aligned=True)
-    assert (made.taps, made.words(3).shape) == (8, (4, 12))
-    assert made.words(3)[2, 8] == 4 * 3
+    made = in_fours(table, aligned=True)
+    assert (made.taps, table_words(made, 3).shape) == (8, (4, 12))
+    assert table_words(made, 3)[2, 8] == 4 * 3
     third = np.float32(1 / 3)
-    assert made.words(3)[2, :8].copy().view(np.float32).tolist() == [0, 0, third, third, third, 0, 0, 0]
+    assert table_words(made, 3)[2, :8].copy().view(np.float32).tolist() == [0, 0, third, third, third, 0, 0, 0]
     # The fourth would begin at 8, and its second four past the axis: it begins at 4, too.
-    assert made.words(1)[3, 8] == 4
-    assert made.words(1)[3, :8].copy().view(np.float32).tolist() == [0] * 5 + [third] * 3
+    assert table_words(made, 1)[3, 8] == 4
+    assert table_words(made, 1)[3, :8].copy().view(np.float32).tolist() == [0] * 5 + [third] * 3
 
 
 @settings(max_examples=300, deadline=None)
@@ -412,13 +413,13 @@ def test_rows_in_fours_read_the_same_with_the_same_weights(data):
         table = table.part(start, data.draw(st.integers(1, table.count - start)))
     if data.draw(st.booleans()):
         table = table.reversed()
-    made = table.in_fours(aligned)
+    made = in_fours(table, aligned)
     assume(made.taps <= extent)
     assert made.taps % 4 == 0
-    assert not (aligned and (made.words(1)[:, made.taps] % 4).any())
+    assert not (aligned and (table_words(made, 1)[:, made.taps] % 4).any())
     plain, fours = in_fours_and_not(table, aligned)
     assert fours == plain
-    assert max(table.words(7).nbytes, made.words(7).nbytes) <= table.nbytes == made.nbytes
+    assert max(table_words(table, 7).nbytes, table_words(made, 7).nbytes) <= table_bytes(table)
 
 
 # --- the same bits, in the twin
@@ -536,7 +537,7 @@ def test_a_gradient_is_never_minus_zero(shape):
     sizes = {"along": ((9, 8), (9, 32)), "across": ((8, 8), (32, 8)), "rows": ((8, 8), (20, 20))}[shape]
     src, dst = (TensorDesc("f32", each) for each in sizes)
     tables = tables_of(src, dst, Choice("cubic"), gradient=True)
-    assert any(isinstance(table.rows, Sampling) and table.rows.is_transposed for _, table in tables)
+    assert any(table.is_transposed for _, table in tables)
     source = np.full(src.numel, -0.0, np.float32).view(np.uint8)
     for maker in (invocations, by_elements):
         with made_by(maker):
@@ -560,14 +561,15 @@ def test_a_gradient_is_never_minus_zero(shape):
 def test_integers_are_summed_shifted_and_clamped_in_every_form(shader, src, dst, axis):
     """Pillow's lanczos, of which some weights are negative, beside sums in 64 bits."""
     source, made = TensorDesc.parse(src), TensorDesc.parse(dst)
-    sampling = Ruled(filtered, source.sizes[axis], made.sizes[axis], (0.0, float(source.sizes[axis]), "lanczos", True))
-    tables = ((axis, Table(sampling, 0, sampling.makes)),)
+    size = source.sizes[axis]
+    rows = library_rows(filtered, size, made.sizes[axis], 0.0, float(size), "lanczos", True)
+    tables = ((axis, rows),)
     x = np.random.default_rng(1).integers(0, 2, source.sizes, np.uint8).astype(source.dtype.dtype) * 255
     kernels = tuple(plan_resample(source, made, tables, Conversion(source.dtype, made.dtype, NO_ARITHMETIC), ROOMY))
     assert {kernel.shader for kernel in kernels} == {shader}
     result = np.full(made.nbytes, 0xCD, np.uint8)
     run(kernels, x.reshape(-1).view(np.uint8), result)
-    first, weights, shifts = sampling.rows
+    first, weights, shifts = *rows.first_and_weights(), rows.shifts
     moved = np.moveaxis(x.astype(np.int64), axis, 0)
     taken = np.stack([np.tensordot(row, moved[at : at + len(row)], 1) for at, row in zip(first, weights, strict=True)])
     right = np.moveaxis((taken + (1 << shifts.total - 1) >> shifts.total).clip(0, 255), 0, axis)

@@ -18,8 +18,8 @@ from sampled import FULL
 import restride as rs
 from restride.compat.pil import Resampling
 from restride.errors import DescriptorError, UnsupportedError
-from restride.weights import Choice, Ruled
-from restride.weights import rows as ruled
+from restride.weights import Choice, library_rows
+from restride.weights import rows as rows_module
 from restride.weights.like import LIBRARIES, opencv
 
 pytestmark = pytest.mark.usefixtures("vulkan_device")
@@ -553,13 +553,12 @@ def test_gradients_of_what_a_library_has_not() -> None:
 def test_what_rows_keep_of_memory_has_a_bound() -> None:
     """Seven axes whose rows are 11 million bytes each: those of the last ones stay, the others are made again."""
     rule = LIBRARIES["opencv"].modes and opencv.linear
-    axes = [Ruled(rule, 1000, size, (1000 / size, opencv.ROWS, opencv.FLOATS)) for size in range(700_000, 700_007)]
-    firsts = [axis.first(np.array([axis.size - 1])).item() for axis in axes]
+    axes = [library_rows(rule, 1000, size, 1000 / size, opencv.ROWS, opencv.FLOATS) for size in range(700_000, 700_007)]
+    firsts = [axis.part(axis.size - 1, 1).first().item() for axis in axes]
     assert firsts == [998] * len(axes)
-    kept = ruled._remembered
+    kept = rows_module._cache
     assert sum(rows.nbytes for rows in kept.rows.values()) == kept.nbytes <= 1 << 26
-    assert axes[-1].rows is axes[-1].rows
-    assert axes[0].rows.first.size == axes[0].size
+    assert axes[0].first().size == axes[0].size
 
 
 def test_what_says_the_same_as_a_library_is_no_contradiction(image: Array) -> None:

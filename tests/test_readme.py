@@ -14,7 +14,7 @@ from restride.dtypes import DTYPES
 from restride.plan import problem as parameters
 from restride.plan.conversion import ELEMENT_TYPES
 from restride.plan.problem import Axis
-from restride.plan.tables import Table
+from restride.plan.tables import table_words
 from restride.weights import MOST_TAPS, Choice, resizing
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -143,15 +143,15 @@ def test_shader_page_has_the_numbers_of_the_plan():
 
 
 def test_shader_page_has_a_table_of_the_plan():
-    (sampling,) = resizing((3,), (2,), None, None, None, Choice(), str).samplings
-    words = Table(sampling, 0, 2).words(4)
+    (linear,) = resizing((3,), (2,), None, None, None, Choice(), str).rows
+    words = table_words(linear, 4)
     assert words.shape == (2, 4)
     rows = "; ".join(
         f"{first}, {second}, {offset}, {rest}"
         for first, second, offset, rest in zip(*words[:, :2].copy().view(np.float32).T, *words[:, 2:].T, strict=True)
     )
     assert f"3 to 2, source stride 4: the rows {rows}. " in SHADERS
-    axis = Axis(2, 4, 1, table=Table(sampling, 0, 2), slot=1)
+    axis = Axis(2, 4, 1, table=linear, slot=1)
     assert f"{parameters.slot_word(axis)} is slot 1 with two taps" in SHADERS
     assert f"A row has 1 to {MOST_TAPS} taps ({MOST_TAPS + 4} in `resample_along`)" in SHADERS
     assert 4 * ((3 + MOST_TAPS + 3) // 4) == MOST_TAPS + 4  # a row that begins at the last of a four

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from restride.errors import DescriptorError
-from restride.plan import Table, passes
-from restride.weights import COORDINATES, MOST_TAPS, NEAREST_RULES, Choice, Parts, Sampling, Sums, resizing, steps
+from restride.plan import passes
+from restride.weights import COORDINATES, MOST_TAPS, NEAREST_RULES, Choice, Rows, filter_of, resizing
+from restride.weights.coordinates import Line
 
 HALF = Fraction(1, 2)
 
 
-def one_axis(source_size: int, size: int | None = None, scale=None, **choice) -> Sampling:
+def one_axis(source_size: int, size: int | None = None, scale=None, **choice) -> Rows:
     sizes, scales = None if size is None else (size,), None if scale is None else (scale,)
-    (sampling,) = resizing((source_size,), sizes, scales, None, None, Choice(**choice), lambda: "x").samplings
-    return sampling
+    (rows,) = resizing((source_size,), sizes, scales, None, None, Choice(**choice), lambda: "x").rows
+    return rows
+
+
+def line(rows: Rows) -> Line:
+    return filter_of(rows).line
 
 
 def matrix(rows) -> np.ndarray:
     """The weights as a matrix of all outputs by all sources."""
-    made = np.zeros((rows.makes, rows.reads), np.float32)
-    index = np.arange(rows.makes)
-    for row, first, weights in zip(index, rows.first(index), rows.weights(index), strict=True):
-        assert 0 <= first <= rows.reads - rows.taps
+    made = np.zeros((rows.size, rows.source_size), np.float32)
+    for row, (first, weights) in enumerate(zip(*rows.first_and_weights(), strict=True)):
+        assert 0 <= first <= rows.source_size - rows.taps
         made[row, first : first + rows.taps] = weights
     return made
 
@@ -76,11 +81,11 @@ def test_weights_are_those_of_the_formula(rule, mode, antialias, exclude):
     roi = (0.25, 0.75) if rule == "tf_crop_and_resize" else None
     slope = {"cubic_a": -0.5} if mode == "cubic" else {}
     for i, n in [(1, 1), (1, 4), (2, 3), (3, 2), (5, 5), (4, 9), (9, 4), (13, 3), (20, 1), (7, 1)]:
-        sampling = one_axis(
+        rows = one_axis(
             i, n, mode=mode, coordinates=rule, roi=roi, antialias=antialias, exclude_outside=exclude, **slope
         )
         shrink = min(Fraction(n, i), Fraction(1)) if antialias else Fraction(1)
-        found = matrix(sampling)
+        found = matrix(rows)
         for o in range(n):
             exact = weights_at(position(rule, o, i, n), i, mode, shrink, exclude, Fraction(-1, 2))
             for weight, right in zip(found[o].tolist(), exact, strict=True):
@@ -100,8 +105,8 @@ def test_nearest_is_the_rounded_position(nearest, rule):
     roi = (0.25, 0.75) if rule == "tf_crop_and_resize" else None
     for i in range(1, 14):
         for n in range(1, 14):
-            sampling = one_axis(i, n, mode="nearest", nearest=nearest, coordinates=rule, roi=roi)
-            taken = sampling.first(np.arange(n)).tolist()
+            rows = one_axis(i, n, mode="nearest", nearest=nearest, coordinates=rule, roi=roi)
+            taken = rows.first().tolist()
             assert taken == [min(max(rounded(position(rule, o, i, n)), 0), i - 1) for o in range(n)], (i, n)
 
 
@@ -118,18 +123,17 @@ def test_area_is_the_mean_of_what_an_output_covers():
 def test_offsets_of_directml_are_half_pixel_by_default():
     for size in (3, 8, 13):
         whole = one_axis(8, size, input_offsets=(0.5,), output_offsets=(-0.5,))
-        assert whole.line == one_axis(8, size).line
-    assert one_axis(8, 4, scale=0.5, input_offsets=(-1,), output_offsets=(0,)).line.at(1) == 3
+        assert line(whole) == line(one_axis(8, size))
+    assert line(one_axis(8, 4, scale=0.5, input_offsets=(-1,), output_offsets=(0,))).at(1) == 3
 
 
 def test_a_scale_enters_the_coordinates_unless_it_is_recomputed():
     assert one_axis(5, scale=0.7).size == 3
-    assert one_axis(5, scale=0.7).line.at(1) == Fraction(3, 2) / Fraction(7, 10) - HALF
-    assert one_axis(5, scale=0.7, recompute_scale_factor=True).line == one_axis(5, 3).line
+    assert line(one_axis(5, scale=0.7)).at(1) == Fraction(3, 2) / Fraction(7, 10) - HALF
+    assert line(one_axis(5, scale=0.7, recompute_scale_factor=True)) == line(one_axis(5, 3))
     # A float is the decimal number that it prints: output 1 of 0.1 reads at 10, not at 9.99...
-    assert one_axis(100, scale=0.1, mode="nearest", nearest="floor", coordinates="asymmetric").first(
-        np.arange(3)
-    ).tolist() == [0, 10, 20]
+    tenths = one_axis(100, scale=0.1, mode="nearest", nearest="floor", coordinates="asymmetric")
+    assert tenths.part(0, 3).first().tolist() == [0, 10, 20]
     assert one_axis(100, scale=0.29).size == 28  # 100 * 0.29 in f64, as torch and ONNX have it
     assert one_axis(100, scale=Fraction(29, 100)).size == 29
     assert one_axis(10, scale=np.float32(0.5)).size == 5
@@ -144,8 +148,8 @@ def test_aspect_ratios_are_kept_by_one_scale():
 
 def test_what_is_outside_the_source_is_known():
     # 0.5 to 1.5 of an axis of 5: reads at 2, 3, 4, 5, 6.
-    sampling = one_axis(5, 5, coordinates="tf_crop_and_resize", roi=(0.5, 1.5))
-    assert sampling.inside == range(3)
+    rows = one_axis(5, 5, coordinates="tf_crop_and_resize", roi=(0.5, 1.5))
+    assert rows.inside == range(3)
     assert one_axis(5, 5, coordinates="tf_crop_and_resize", roi=(1.5, 0.5)).inside == range(2, 5)
     assert one_axis(5, 1, coordinates="tf_crop_and_resize", roi=(2, 3)).inside == range(0)
     assert one_axis(5, 4, coordinates="tf_crop_and_resize", roi=(0.5, 0.5)).inside == range(4)
@@ -160,27 +164,26 @@ def test_the_transpose_has_the_weights_of_the_matrix(mode):
     choices += [{"antialias": True, "exclude_outside": True}] if mode in ("linear", "cubic") else []
     for choice in choices:
         for i, n in [(1, 1), (1, 30), (30, 1), (5, 7), (7, 5), (4, 13), (13, 4)]:
-            sampling = one_axis(i, n, mode=mode, **choice)
-            forward = matrix(sampling)
-            outside = [o for o in range(n) if sampling.extrapolates and o not in sampling.inside]
+            rows = one_axis(i, n, mode=mode, **choice)
+            forward = matrix(rows)
+            outside = [o for o in range(n) if rows.inside is not None and o not in rows.inside]
             forward[outside] = 0
-            assert (matrix(sampling.transposed()) == forward.T).all(), (choice, i, n)
-            assert sampling.transposed().transposed() == sampling
+            assert (matrix(rows.transposed()) == forward.T).all(), (choice, i, n)
+            assert rows.transposed().transposed() == rows
 
 
 def test_long_rows_go_in_parts_that_a_window_shares():
-    for sampling in (one_axis(70_000, 3, mode="area"), one_axis(1, 70_000).transposed()):
-        parts, sums = steps(sampling)
-        assert isinstance(parts, Parts)
-        assert isinstance(sums, Sums)
-        assert parts.taps == MOST_TAPS
-        whole = np.zeros((sampling.makes, sampling.reads), np.float32)
-        for row in range(parts.makes):
-            (first,), (weights,) = parts.first(np.array([row])), parts.weights(np.array([row]))
-            assert 0 <= first <= sampling.reads - MOST_TAPS
-            whole[row // parts.count, first : first + MOST_TAPS] += weights
-        assert (whole == matrix(sampling)).all()
-        assert (matrix(sums) == np.kron(np.eye(sampling.makes), np.ones((1, parts.count)))).all()
+    for rows in (one_axis(70_000, 3, mode="area"), one_axis(1, 70_000).transposed()):
+        parts, sums = rows.split()
+        assert (parts.taps, parts.size) == (MOST_TAPS, sums.source_size)
+        many = parts.size // rows.size
+        whole = np.zeros((rows.size, rows.source_size), np.float32)
+        for row in range(parts.size):
+            (first,), (weights,) = parts.part(row, 1).first_and_weights()
+            assert 0 <= first <= rows.source_size - MOST_TAPS
+            whole[row // many, first : first + MOST_TAPS] += weights
+        assert (whole == matrix(rows)).all()
+        assert (matrix(sums) == np.kron(np.eye(rows.size), np.ones((1, many)))).all()
 
 
 def test_passes_do_the_least_work_and_never_one_axis_twice():
@@ -199,36 +202,35 @@ def test_passes_do_the_least_work_and_never_one_axis_twice():
 
 
 def test_a_window_of_the_source_is_what_its_rows_read():
-    sampling = one_axis(20, 7, antialias=True)
+    rows = one_axis(20, 7, antialias=True)
     for start in range(7):
         for stop in range(start, 8):
-            made = range(start, stop)
-            read = sampling.span(made)
-            used = np.flatnonzero(matrix(sampling)[start:stop].any(axis=0))
+            part = rows.part(start, stop - start)
+            read = part.span
+            used = np.flatnonzero(matrix(rows)[start:stop].any(axis=0))
             assert not len(used) or (read.start <= used[0] and used[-1] < read.stop)
-            table = Table(sampling, start, stop - start, read.start) if made else None
-            assert table is None or table.reads == (0, len(read) - 1)
+            assert not part.count or replace(part, origin=read.start).reads() == (0, len(read) - 1)
 
 
 def test_huge_axes_are_exact():
     size = 3 * (1 << 60) + 1
-    sampling = one_axis(size, 5)
+    rows = one_axis(size, 5)
     for o in range(5):
         s = (o + HALF) * size / 5 - HALF
-        assert sampling.first(np.array([o])).tolist() == [math.floor(s)]
-        weights = sampling.weights(np.array([o]))[0].tolist()
+        assert rows.part(o, 1).first().tolist() == [math.floor(s)]
+        weights = rows.part(o, 1).weights()[0].tolist()
         assert weights == [np.float32(1 - (s - math.floor(s))), np.float32(s - math.floor(s))]
 
 
 def test_the_mean_of_huge_axes_is_exact():
     i, n = 3 * (1 << 60) + 1, 1 << 61
-    sampling = one_axis(i, n, mode="area")
+    rows = one_axis(i, n, mode="area")
     for o in (0, 1, 12345, n // 3, n - 1):
         first, last = o * i // n, -(-(o + 1) * i // n)
-        begins, weights = sampling.first(np.array([o]))[0], sampling.weights(np.array([o]))[0]
-        assert begins <= first < last <= begins + sampling.taps
+        (begins,), (weights,) = rows.part(o, 1).first_and_weights()
+        assert begins <= first < last <= begins + rows.taps
         mean = np.float32(1 / (last - first))
-        assert weights.tolist() == [mean if first <= begins + tap < last else 0 for tap in range(sampling.taps)]
+        assert weights.tolist() == [mean if first <= begins + tap < last else 0 for tap in range(rows.taps)]
 
 
 def test_refusals_name_the_argument():

@@ -32,7 +32,7 @@ from restride.plan.problem import (
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
 from restride.runtime.modules import load_module, manifest
-from restride.weights import BoxRows, Choice, Side, resizing, rows_of
+from restride.weights import BoxRows, Choice, Side, box_rows, resizing
 from restride_conformance import Case
 from restride_conformance.shader.contract import CONTRACT, INTERFACES, NUMBER_OF_AXES, SHARED_BYTES, module_named
 from restride_conformance.shader.interface import require_interface
@@ -255,8 +255,8 @@ def test_an_unknown_module_is_refused_and_the_known_ones_listed(name):
 
 def test_rows_of_boxes():
     """What the readme says of the tables of crop_resize, as the plan makes them and the kernel reads them."""
-    (sampling,) = resizing((3,), (2,), None, None, None, Choice(), str).samplings
-    words = crops.table(rows_of([Side(sampling, -1)], 2, [3]), 4, np.zeros(1, np.int64)).reshape(2, 4)
+    (linear,) = resizing((3,), (2,), None, None, None, Choice(), str).rows
+    words = crops.table(box_rows([Side(linear, -1)], 2, [3]), 4, np.zeros(1, np.int64)).reshape(2, 4)
     weights, others = words[:, :2].copy().view(np.float32).tolist(), words[:, 2:].view(np.int32).tolist()
     rows = "; ".join(
         f"{a}, {b}, {offset}, {taps & 0xFFFF} | {taps >> 16} << 16"
@@ -269,13 +269,13 @@ def test_rows_of_boxes():
     assert f"const uint ALL_FILL = 0x{crops.ALL_FILL:X}u;" in text
     assert "return SLOTS == 0 ? 2u : count + 5u & ~3u;" in text
     for taps in range(2, 40):
-        wide = rows_of([Side(sampling, 0)], 2, [3], taps)
+        wide = box_rows([Side(linear, 0)], 2, [3], least=taps)
         assert crops.table(wide, 1, np.zeros(1, np.int64)).size == 2 * ((taps + 5) & ~3)
 
 
 def test_rows_of_boxes_of_pixels():
     """Neighbours that the image has, in the words of the kernel; the weights that its plan works out."""
-    (sampling,) = resizing((3,), (2,), None, None, None, Choice(), str).samplings
+    (linear,) = resizing((3,), (2,), None, None, None, Choice(), str).rows
     text = (SHADERS / "crop/crop_pixels.comp").read_text(encoding="utf-8")
     first, second, past = crop_pixels.HAS_FIRST, crop_pixels.HAS_SECOND, crop_pixels.PAST
     assert f"HAS_FIRST = {first}, HAS_SECOND = {second}, PAST = {past};" in text
@@ -287,12 +287,12 @@ def test_rows_of_boxes_of_pixels():
         (-9, [0, 0], None, [0, 0]),
         (9, [4, 4], None, [0, 0]),
     ):
-        rows = rows_of([Side(sampling, start)], 2, [3])
+        rows = box_rows([Side(linear, start)], 2, [3])
         words = crop_pixels.table(rows, 4, none)[0]
         assert words[:, 2].tolist() == offsets
         assert words[:, 3].tolist() == ends
         assert weights is None or words[:, :2].copy().view(np.float32).tolist() == weights
-    beside = crop_pixels.table(rows_of([Side(sampling, 0, at=1)], 4, [3]), 4, none)[0]
+    beside = crop_pixels.table(box_rows([Side(linear, 0, at=1)], 4, [3]), 4, none)[0]
     assert [word == crops.ALL_FILL for word in beside[:, 3].tolist()] == [True, False, False, True]
 
 

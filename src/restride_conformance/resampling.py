@@ -153,10 +153,10 @@ def limits(case: Case, source: Array, old: Array | None) -> tuple[Array, Array]:
 def tolerance(case: Case) -> str:
     """What the limits of a case are, and where they come from, with its numbers."""
     found = resized(case)
-    if any(sampling.shifts is not None for sampling in found.samplings):
+    if any(rows.shifts is not None for rows in found.rows):
         return f"the integers of {case['like']}, exactly (restride.reference.like){_steps(case)}"
     found = found.transposed() if case.op == "resample_backward" else found
-    axes, taps = len(found.axes), prod(sampling.taps for sampling in found.samplings)
+    axes, taps = len(found.axes), prod(rows.taps for rows in found.rows)
     conversion = " + 1 for the conversion" if case.src.dtype.name in ("s32", "u32") else ""
     return (
         f"the exact sum +-(3 * {axes} axes + {taps} taps{conversion}) * 2^-24 * sum|weight * tap|, the roundings of "

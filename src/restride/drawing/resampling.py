@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, SupportsIndex, cast
 
-import numpy as np
-
 from restride.arguments import integer
-from restride.weights import Choice, Sampling, resizing
+from restride.weights import Choice, Filter, Rows, filter_of, resizing
 
 _CELL = 12
 """Characters that a source element is wide, or a multiple: halves, thirds and quarters of it are whole."""
@@ -38,24 +36,24 @@ def draw_resampling(
     count = integer("source_size", source_size)
     sizes, scales = (None if given is None else (given,) for given in (size, scale))
     where = f"source_size {count}".__str__
-    (sampling,) = resizing((count,), sizes, scales, None, None, Choice(**arguments), where).samplings
-    return "\n".join(_lines(cast(Sampling, sampling)))  # it is not like any library
+    (rows,) = resizing((count,), sizes, scales, None, None, Choice(**arguments), where).rows
+    return "\n".join(_lines(rows))
 
 
-def _lines(sampling: Sampling) -> Iterable[str]:
-    reads = [sampling.line.at(index) for index in range(sampling.size)]
-    slope = abs(Fraction(sampling.line.step, sampling.line.denominator))
-    inside = sampling.inside if sampling.extrapolates else range(sampling.size)
-    names = [str(index) if index in inside else f"({index})" for index in range(sampling.size)]
+def _lines(rows: Rows) -> Iterable[str]:
+    line = cast(Filter, filter_of(rows)).line  # like no library, so a filter weighs them
+    reads = [line.at(index) for index in range(rows.size)]
+    slope = abs(Fraction(line.step, line.denominator))
+    inside = range(rows.size) if rows.inside is None else rows.inside
+    names = [str(index) if index in inside else f"({index})" for index in range(rows.size)]
     values = [str(place) for place in reads]
-    elements = [Fraction(index) for index in range(sampling.source_size)]
+    elements = [Fraction(index) for index in range(rows.source_size)]
     ruler = _Ruler.of([*names, *values], slope, min([-_HALF, *(place - (slope or Fraction(1)) / 2 for place in reads)]))
     yield f"source    {ruler.boxes([str(element) for element in elements], elements, Fraction(1))}"
     yield f"output    {ruler.boxes(names, reads, slope)}"
     yield f"reads at  {ruler.labels(values, reads)}"
-    if sampling.mode == "nearest":
-        taken = sampling.first(np.arange(sampling.size))
-        yield f"takes     {ruler.labels([str(index) for index in taken], reads)}"
+    if rows.moves:
+        yield f"takes     {ruler.labels([str(index) for index in rows.first()], reads)}"
 
 
 class _Ruler:

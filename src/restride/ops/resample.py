@@ -77,7 +77,7 @@ def plan_of(
     """
     sum_scale = numbers.get("sum_scale")
     require_out_of_sum(sum_scale, src, out)
-    moves = all(sampling.moves for sampling in resized.samplings)
+    moves = all(rows.moves for rows in resized.rows)
     if not moves and src.dtype.name not in INTERPOLATED_TYPES:
         raise UnsupportedError(
             f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are, for "
@@ -137,7 +137,7 @@ def _by_passes(steps: Steps, src: Site, resized: Resizing, target: _Target) -> N
     """
     tables = passes(resized)
     between = src.desc.dtype if not tables or is_index(tables[0]) else as_dtype("f32")
-    if any(sampling.shifts is not None for sampling in resized.samplings):
+    if any(rows.shifts is not None for rows in resized.rows):
         between = as_dtype("s32")
     dtype = src.desc.dtype
     is_direct = target.site.desc.dtype == dtype and target.arithmetic.is_conversion
@@ -281,7 +281,7 @@ def ruled_plan(
     ruling: Ruling,
 ) -> Plan:
     """The plan of a resampling along ``axes`` to ``sizes`` by rows that are there already."""
-    resized = Resizing(axes, ruling.samplings, tuple(map(range, sizes)), src.sizes, *ruling[1:], rounds=True)
+    resized = Resizing(axes, ruling.rows, tuple(map(range, sizes)), src.sizes, *ruling[1:], rounds=True)
     return plan_of(src, resized, None, None, out, 0.0, {}, limits)
 
 

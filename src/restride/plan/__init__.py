@@ -19,7 +19,7 @@ from restride.plan.fill import padding_kernels
 from restride.plan.general import general_kernels
 from restride.plan.problem import Axis, Problem, simplify
 from restride.plan.resample import MOST_SLOTS, Invocations, Tables, is_index, passes, plan_resample, planned_invocations
-from restride.plan.tables import Table
+from restride.plan.tables import table_bytes
 from restride.plan.tiles import Pairs, Place, Region, walks
 from restride.plan.yuv import reads_frames, writes_frames, yuv_kernels
 
@@ -29,7 +29,6 @@ __all__ = [
     "Conversion",
     "Crops",
     "Problem",
-    "Table",
     "Tables",
     "boxes_of",
     "byte_copy_kernels",
@@ -165,7 +164,7 @@ def resample_kernels(
     if dst.numel == 0:
         return ()
     conversion = Conversion(src.dtype, dst.dtype, arithmetic)
-    if sum(table.nbytes for _, table in tables) <= MAX_TABLE_BYTES and _has_few_pairs(arithmetic):
+    if sum(table_bytes(rows) for _, rows in tables) <= MAX_TABLE_BYTES and _has_few_pairs(arithmetic):
         return _remembered_resample(src, dst, tables, conversion, limits)
     return plan_resample(src, dst, tables, conversion, limits)
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, Limits
 from restride.plan.problem import Axis, Problem, in_order, moved, word
+from restride.plan.tables import table_bytes
 
 MAX_COUNT = (1 << 31) - 1
 """Elements of one dispatch: the shaders divide exactly below 2^31."""
@@ -93,7 +94,7 @@ def _dst_reach(axis: Axis) -> int:
 
 
 def _table_bytes(axis: Axis) -> int:
-    return axis.table.nbytes if axis.table is not None else 0
+    return 0 if axis.table is None else table_bytes(axis.table)
 
 
 def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:

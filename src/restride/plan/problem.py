@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from restride.plan.tables import ROW_WORDS, Table
+from restride.plan.tables import ROW_WORDS, table_words
+from restride.weights import Rows
 
 # Problem: a strided walk over source and destination at once, brought to its simplest equal form.
 #
@@ -37,7 +38,7 @@ class Axis:
     size: int
     src: int
     dst: int
-    table: Table | None = None
+    table: Rows | None = None
     slot: int = 0
     pairs: tuple[int, int] = (0, 0)
 
@@ -53,7 +54,7 @@ class Axis:
 
     def reads(self) -> tuple[int, int]:
         """The lowest and the highest source index."""
-        return (0, self.size - 1) if self.table is None else self.table.reads
+        return (0, self.size - 1) if self.table is None else self.table.reads()
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,7 @@ def divisions(divisor: int) -> tuple[int, int]:
 
 def slot_word(axis: Axis) -> int:
     """The slot of an axis, and four times the taps of its rows, if these have weights."""
-    return axis.slot if axis.table is None or axis.table.is_index else axis.slot + 4 * axis.table.taps
+    return axis.slot if axis.table is None or axis.table.moves else axis.slot + 4 * axis.table.taps
 
 
 def axis_rows(axis: Axis, table: int) -> list[int]:
@@ -248,7 +249,7 @@ def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes
     for axis in axes:
         head += axis_rows(axis, 0 if axis.table is None else row)
         if axis.table is not None:
-            words = axis.table.words(axis.src)
+            words = table_words(axis.table, axis.src)
             padding = -words.size % ROW_WORDS
             parts += [words.tobytes(), bytes(4 * padding)]
             row += (words.size + padding) // ROW_WORDS

@@ -22,9 +22,9 @@ from restride.plan.conversion import Conversion, axis_with_too_many_pairs, pair_
 from restride.plan.dispatches import bind, boxes, rows_of_groups
 from restride.plan.elements import GROUP_SIZE, plan_elements, work_of
 from restride.plan.problem import Axis, Problem, Push, constants_for, in_words, pack_parameters
-from restride.plan.tables import Table
+from restride.plan.tables import in_fours, table_words
 from restride.plan.tiles import Pairs, Place, Region, Walk, walks
-from restride.weights import MOST_TAPS, Resizing, Ruled, Sampling, steps
+from restride.weights import MOST_TAPS, Resizing, Rows, with_edges
 
 # Invocations of a resampling: each makes rows, or loads four taps or four neighbours at once, or makes one element.
 #
@@ -71,7 +71,7 @@ class Invocations(NamedTuple):
 
 def invocations(problem: Problem, limits: Limits) -> Invocations:
     """The invocations that make a problem in one dispatch."""
-    if any(axis.table is not None and axis.table.rows.shifts is not None for axis in problem.axes):
+    if any(axis.table is not None and axis.table.shifts is not None for axis in problem.axes):
         found = by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
         return found._replace(shader=f"{found.shader}_fixed")
     return (
@@ -102,7 +102,7 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
         return None
     pieces = math.prod(axis.size for axis in inner) // elements
     blocks = -(-row.size // ROWS)
-    has_weights = not row.table.is_index
+    has_weights = not row.table.moves
     inside = {slot: place for place, slot in slots.items() if place != position}
     axes = (
         position,
@@ -136,10 +136,10 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     if axis.table is None or not rows:
         return None
     aligned = axis.table.extent % 4 == 0 and _reads_fours(problem, pixel.axes)
-    in_fours = replace(axis, table=axis.table.in_fours(aligned))
-    if in_fours.table is None or in_fours.table.taps > axis.table.extent:
+    padded_axis = replace(axis, table=in_fours(axis.table, aligned))
+    if padded_axis.table is None or padded_axis.table.taps > axis.table.extent:
         return None
-    padded = replace(problem, axes=(*problem.axes[:position], in_fours, *problem.axes[position + 1 :]))
+    padded = replace(problem, axes=(*problem.axes[:position], padded_axis, *problem.axes[position + 1 :]))
     if bind(padded, limits).windows[0].nbytes > limits.max_buffer_range:
         return None
     row = max(rows, key=lambda place: problem.axes[place].size)
@@ -161,7 +161,7 @@ def _pixel(problem: Problem) -> _Pixel | None:
     """What a tap is, where sums go along the source's innermost pixels; else None."""
     tabled = [position for position, axis in enumerate(problem.axes) if axis.table is not None]
     axis = problem.axes[tabled[0]]
-    if len(tabled) > 1 or axis.table is None or axis.table.is_index:
+    if len(tabled) > 1 or axis.table is None or axis.table.moves:
         return None
     if problem.itemsize != 4 or problem.src_itemsize > 4 or not 0 < axis.src <= _MOST_CHANNELS:
         return None
@@ -181,7 +181,7 @@ def by_neighbours(problem: Problem) -> Invocations | None:
     tabled = [position for position, axis in enumerate(problem.axes) if axis.table is not None]
     first, others = problem.axes[0], problem.axes[1:]
     table = problem.axes[tabled[0]].table
-    if len(tabled) > 1 or table is None or table.is_index or max(problem.itemsize, problem.src_itemsize) > 4:
+    if len(tabled) > 1 or table is None or table.moves or max(problem.itemsize, problem.src_itemsize) > 4:
         return None
     if not first.is_plain or first.src != 1 or first.dst != 1 or first.size < 4:
         return None
@@ -218,7 +218,7 @@ def _is_spread(problem: Problem) -> bool:
     f32, 1920 to 224: four are 103 bytes apart. Caches keep up with two: on llvmpipe they take two thirds of the time.
     """
     axis = problem.axes[0]
-    if axis.table is None or axis.table.is_index:
+    if axis.table is None or axis.table.moves:
         return False
     reach = int(np.ptp(axis.table.first())) * abs(axis.src) * problem.src_itemsize
     return 3 * reach > _LINE_BYTES * (axis.size - 1)
@@ -230,7 +230,7 @@ def _run(problem: Problem, elements: int) -> int:
     Enlarged twice, bilinear, four neighbours read the elements -1 to 2, or 1 to 4: runs of four, not eight elements.
     """
     axis = problem.axes[0]
-    if axis.table is None or axis.table.is_index or (axis.src, axis.slot) != (1, 0) or axis.size % elements:
+    if axis.table is None or axis.table.moves or (axis.src, axis.slot) != (1, 0) or axis.size % elements:
         return 0
     first = axis.table.first().reshape(-1, elements)
     length = int(np.ptp(first, axis=1).max()) + axis.table.taps
@@ -239,7 +239,7 @@ def _run(problem: Problem, elements: int) -> int:
     return length if length <= _MOST_IN_RUN and 3 * loads <= 2 * elements * axis.table.taps else 0
 
 
-def _repeated(table: Table) -> int:
+def _repeated(table: Rows) -> int:
     """How often every row of the source is moved, from the first on: 2 of 0 0 1 1 2; 1 if not alike, or once."""
     first = table.first()
     times = int(np.argmax(first > 0)) or 1
@@ -254,9 +254,9 @@ def _group(problem: Problem, limits: Limits) -> int:
     """
     first = problem.axes[0]
     others = (problem.src_offset, *(axis.src for axis in problem.axes[1:]))
-    if first.table is None or not first.table.is_index or first.src != 1 or first.size % 4:
+    if first.table is None or not first.table.moves or first.src != 1 or first.size % 4:
         return 0
-    index = first.table.words(1).reshape(-1, 4)
+    index = table_words(first.table, 1).reshape(-1, 4)
     bound = bind(problem, limits).windows[0].nbytes  # from a multiple of 16 bytes on
     for nbytes in (4, 8, 16):
         group = nbytes // problem.src_itemsize
@@ -298,7 +298,7 @@ MOST_SLOTS = 3
 
 _GRADIENT = 4
 
-Tables = tuple[tuple[int, Table], ...]
+Tables = tuple[tuple[int, Rows], ...]
 """Resampled axes and their tables, the last logical axis first."""
 
 
@@ -348,7 +348,7 @@ def _is_move(conversion: Conversion, tables: Tables) -> bool:
 
 def is_index(tables: Tables) -> bool:
     """True when every output element is one of the source's."""
-    return all(table.is_index for _, table in tables)
+    return all(table.moves for _, table in tables)
 
 
 def _with_tables(walk: Walk, tables: Tables, extents: tuple[int, ...]) -> Walk:
@@ -372,7 +372,7 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
     return KernelSpec(
         shader=work.shader,
         constants=constants_for(problem.axes, constants),
-        push=conversion.push(push, pair_starts, (offsets[0], offsets[1]), tables[0][1].rows.shifts),
+        push=conversion.push(push, pair_starts, (offsets[0], offsets[1]), tables[0][1].shifts),
         parameters=parameters,
         groups=rows_of_groups(-(-work.total // GROUP_SIZE), limits),
         bindings=bound.windows,
@@ -383,7 +383,7 @@ def _slots(tables: Tables) -> int:
     """Specialization constant 6: interpolated axes, none where elements are only moved; and if this is a gradient."""
     if is_index(tables):
         return 0
-    return len(tables) + _GRADIENT * any(table.rows.is_transposed for _, table in tables)
+    return len(tables) + _GRADIENT * any(table.is_transposed for _, table in tables)
 
 
 # Passes: which axes of a resampling are summed in one dispatch, and which one after the other.
@@ -400,16 +400,17 @@ _FEW_TAPS = 16
 
 def passes(resized: Resizing) -> tuple[Tables, ...]:
     """The tables of each pass; axes that stay as they are have none."""
-    stepped: list[tuple[int, Table]] = []
+    stepped: list[tuple[int, Rows]] = []
     order = resized.order or sorted(range(len(resized.axes)), key=lambda place: -resized.axes[place])
     for place in order:
-        sampling, made, read = resized.samplings[place], resized.made[place], resized.read[place]
-        if not sampling.is_identity:
-            stepped += [(resized.axes[place], table) for table in _steps(sampling, made, read.start)]
+        rows, made, read = resized.rows[place], resized.made[place], resized.read[place]
+        if not rows.is_identity:
+            part = replace(rows.part(made.start, made.stop - made.start), origin=read.start)
+            stepped += [(resized.axes[place], each) for each in _steps(part)]
     if not stepped:
         return ()
     whole = tuple(stepped)
-    if resized.rounding is not None or any(table.rows.shifts is not None for _, table in whole):
+    if resized.rounding is not None or any(table.shifts is not None for _, table in whole):
         return tuple((one,) for one in whole)  # each is rounded
     if is_index(whole):
         return (whole,)
@@ -419,19 +420,15 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
     return min(_groupings(stepped), key=lambda grouping: _cost(grouping, sizes))
 
 
-def _steps(sampling: Sampling | Ruled, made: range, origin: int) -> Iterator[Table]:
-    """The tables along one axis, each on what the one before it makes."""
-    if isinstance(sampling, Ruled) and sampling.is_held:
-        part = sampling.read_of_held(made)
-        yield Table(sampling.held, part.start, len(part), origin)
-        origin = part.start
-    for rows in steps(sampling):
-        many = rows.makes // sampling.makes  # parts of a row
-        yield Table(rows, made.start * many, len(made) * many, origin)
-        origin = made.start * many
+def _steps(rows: Rows) -> tuple[Rows, ...]:
+    """The rows along one axis, each of what the ones before it make."""
+    if not rows.repeats_edges:
+        return rows.split()
+    edges = with_edges(rows)
+    return (edges, *replace(rows, repeats_edges=False, origin=edges.start).split())
 
 
-def _groupings(stepped: Sequence[tuple[int, Table]]) -> Iterator[tuple[Tables, ...]]:
+def _groupings(stepped: Sequence[tuple[int, Rows]]) -> Iterator[tuple[Tables, ...]]:
     """The ways to cut a sequence into groups that one dispatch can do; each alone is one of them."""
     inner = range(1, len(stepped))
     for count in range(len(stepped)):

@@ -1,10 +1,10 @@
-"""Sampling: which elements each output index of a resampled axis reads, and with which weights. Pure and exact."""
+"""Weights: which source elements each output index of a resampled axis reads, and with which weights. Pure."""
 
 from __future__ import annotations
 
-from restride.weights.boxes import BoxRows, RuledSide, Side, ones, rows_of, ruled_rows_of
+from restride.weights.boxes import BoxRows, Side, box_rows, ones
 from restride.weights.coordinates import COORDINATES
-from restride.weights.filters import NEAREST_RULES
+from restride.weights.filters import MODES, NEAREST_RULES, Filter, filter_of
 from restride.weights.request import (
     POLICIES,
     Choice,
@@ -12,27 +12,10 @@ from restride.weights.request import (
     outside_value,
     resized_axes,
     resizing,
-    sampling_of,
+    rows_of_sizes,
     word_elsewhere,
 )
-from restride.weights.rows import (
-    MODES,
-    MOST_TAPS,
-    Parts,
-    Rows,
-    Rule,
-    Ruled,
-    RuledRows,
-    Rules,
-    Ruling,
-    Sampling,
-    Shifts,
-    Sums,
-    at_edges,
-    normalized,
-    on_axis,
-    steps,
-)
+from restride.weights.rows import MOST_TAPS, Rows, Rules, Ruling, Shifts, library_rows, with_edges
 
 __all__ = [
     "COORDINATES",
@@ -42,29 +25,21 @@ __all__ = [
     "POLICIES",
     "BoxRows",
     "Choice",
-    "Parts",
+    "Filter",
     "Resizing",
     "Rows",
-    "Rule",
-    "Ruled",
-    "RuledRows",
-    "RuledSide",
     "Rules",
     "Ruling",
-    "Sampling",
     "Shifts",
     "Side",
-    "Sums",
-    "at_edges",
-    "normalized",
-    "on_axis",
+    "box_rows",
+    "filter_of",
+    "library_rows",
     "ones",
     "outside_value",
     "resized_axes",
     "resizing",
-    "rows_of",
-    "ruled_rows_of",
-    "sampling_of",
-    "steps",
+    "rows_of_sizes",
+    "with_edges",
     "word_elsewhere",
 ]

@@ -1,36 +1,281 @@
-"""Filters: which element is nearest, and what a tap weighs by its distance; of numerators over denominators."""
+"""Filters: the rows of an axis by the rules of ONNX, DirectML and torch, in exact arithmetic, for one axis or many.
+
+An output index reads at an exact fraction of the source axis (``coordinates``). A filter weighs the elements around it
+by their distance: an exact fraction, or for cubic a polynomial of it in f64, rounded to f32 at the end. Weights of taps
+beyond an edge are added to the edge's element, so that every tap lies on the axis.
+
+Worked example, linear, half_pixel, 2 -> 3, which reads at -1/6, 1/2 and 7/6: first 0, 0, 0 and weights (1, 0),
+(1/2, 1/2), (0, 1).
+
+Source: ONNX operators, Resize (nearest rules, linear, cubic, antialias, exclude_outside); torch, adaptive_avg_pool1d
+(area); Keys (1981), Cubic convolution interpolation.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-Numbers = int | npt.NDArray[np.int64]
-"""One for all, or one for each row."""
+from restride.weights.coordinates import Line
+from restride.weights.rows import Rows, Taps, are_few
 
+MODES = ("nearest", "linear", "cubic", "area")
 NEAREST_RULES = ("half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
+_RADIUS = {"linear": 1, "cubic": 2}
+"""How far a filter reaches, in source elements, or in output elements where it is antialiased."""
 
-def nearest(rule: str, numerators: npt.NDArray[Any], denominator: Numbers) -> npt.NDArray[Any]:
+_Numbers = Any
+"""A Python integer, or a column of int64 with one for each axis."""
+
+
+class Filter(NamedTuple):
+    """How one axis of ``source_size`` elements becomes one of ``size``.
+
+    shrink: output elements per source element where the filter is widened against aliasing, below 1; else 1.
+    extrapolates: outputs that read beyond the centres of the first and last element take a value from elsewhere, and
+        their gradient is dropped.
+    """
+
+    mode: str
+    source_size: int
+    size: int
+    line: Line
+    nearest: str = "half_up"
+    cubic_a: float = -0.75
+    shrink: Fraction = Fraction(1)
+    exclude_outside: bool = False
+    extrapolates: bool = False
+
+    def __hash__(self) -> int:
+        """By the numbers that mostly differ: hashing fractions is slow."""
+        return hash((self.source_size, self.size, self.line.start))
+
+    @property
+    def is_identity(self) -> bool:
+        """True when every output index is the source index."""
+        if self.source_size != self.size:
+            return False
+        return self.mode == "area" or (self.line.is_identity and self.shrink == 1)
+
+    @property
+    def reach(self) -> int:
+        """Indices that the filter of one row can reach on an endless axis."""
+        if self.mode == "nearest":
+            return 1
+        if self.mode == "area":
+            # ceil((o + 1) I / O) - floor(o I / O), where o I / O is most of an element past a whole one: 5 -> 3 has 3.
+            common = math.gcd(self.source_size, self.size)
+            return 1 - (common - self.source_size) // max(self.size, 1)
+        # Integers that an open interval of twice the radius can hold, which is _RADIUS / shrink.
+        return -(-2 * _RADIUS[self.mode] * self.shrink.denominator // self.shrink.numerator)
+
+    @property
+    def inside(self) -> range:
+        """The output indices that read between the centres of the axis's first and last element."""
+        low, high = Fraction(0), Fraction(self.source_size - 1)
+        slope, intercept = Fraction(self.line.step, self.line.denominator), self.line.at(0)
+        if not slope:
+            return range(self.size if low <= intercept <= high else 0)
+        ends = sorted(((low - intercept) / slope, (high - intercept) / slope))
+        start = max(-(-ends[0].numerator // ends[0].denominator), 0)
+        return range(start, max(min(ends[1].numerator // ends[1].denominator + 1, self.size), start))
+
+
+def filter_rows(filter_: Filter) -> Rows:
+    """The rows of an axis that ``filter_`` weighs."""
+    taps = min(filter_.reach, filter_.source_size)
+    return Rows(
+        _of_filter,
+        (filter_,),
+        filter_.source_size,
+        filter_.size,
+        taps,
+        filter_.mode == "nearest",
+        is_identity=filter_.is_identity,
+        inside=filter_.inside if filter_.extrapolates else None,
+        at_once=are_few(filter_.size, taps),
+    )
+
+
+def filter_of(rows: Rows) -> Filter | None:
+    """The filter that weighs these rows; None: a library's rule says them, or they are of a gradient."""
+    return rows.arguments[0] if rows.compute is _of_filter else None
+
+
+def _of_filter(filter_: Filter, index: npt.NDArray[np.int64], weighs: bool) -> Taps:
+    reach, line = filter_.reach, filter_.line
+    source_size, size = filter_.source_size, filter_.size
+    axis = _Axis(line.start, line.denominator, source_size, size, min(reach, source_size))
+    if filter_.mode == "area":
+        return _area(axis, reach, index, weighs)
+    # Python's integers where 64 bits might not hold what is computed of them.
+    last, beyond = (source_size - 1) * axis.one, (reach + 1) * axis.one
+    is_wide = (last + beyond) * 8 * max(filter_.shrink.numerator, filter_.shrink.denominator) >= 1 << 63
+    numerators = line.numerators(index, size)
+    # No further beyond an edge than where all taps are folded onto it.
+    positions = np.minimum(np.maximum(numerators.astype(object) if is_wide else numerators, -beyond), last + beyond)
+    return _band(filter_, axis, positions if is_wide else positions.astype(np.int64, copy=False), axis.taps, weighs)
+
+
+class _Axis(NamedTuple):
+    """Integers of one axis, or columns of those of many: start and denominator of the line, sizes, taps of a row."""
+
+    start: _Numbers
+    one: _Numbers
+    source_size: _Numbers
+    size: _Numbers
+    taps: _Numbers
+
+
+def are_alike(filters: Sequence[Filter]) -> bool:
+    """True where ``rows_of_all`` takes these: of one mode and width, without a rule for the outside, and in 64 bits."""
+    one = filters[0]
+    if one.mode == "area" or any(each[4:] != one[4:] or each.mode != one.mode for each in filters):
+        return False
+    if one.shrink != 1 or one.exclude_outside or one.extrapolates:
+        return False
+    source, size = max(each.source_size for each in filters), max(each.size for each in filters)
+    lines = [each.line for each in filters]
+    start, step = max(abs(line.start) for line in lines), max(abs(line.step) for line in lines)
+    at_most = (source + size + 8) * max(line.denominator for line in lines) + start
+    return 8 * at_most * max(step, 1) < 1 << 62
+
+
+def rows_of_all(filters: Sequence[Filter], index: npt.NDArray[np.int64], least: int) -> Taps:
+    """The rows of filters that are alike, (filters, outputs) and as many taps as the widest has, or ``least``.
+
+    index: an output index of each, or one row of them for all.
+    """
+    reach = filters[0].reach
+    numbers = [
+        (each.line.step, each.line.start, each.line.denominator, each.source_size, each.size) for each in filters
+    ]
+    step, start, one, source_size, size = np.array(numbers, np.int64).T[:, :, np.newaxis]
+    axis = _Axis(start, one, source_size, size, np.minimum(reach, source_size))
+    beyond = (reach + 1) * axis.one
+    positions = np.minimum(np.maximum(index * step + axis.start, -beyond), (axis.source_size - 1) * axis.one + beyond)
+    return _band(filters[0], axis, positions, max(least, int(axis.taps.max())), True)
+
+
+def _band(choice: Filter, axis: _Axis, positions: npt.NDArray[Any], taps: int, weighs: bool) -> Taps:
+    """Rows that read at ``positions / axis.one``, with so many taps. choice: what all axes have in common."""
+    one, shrink, reach = axis.one, choice.shrink, choice.reach
+    if choice.mode == "nearest":
+        return Taps(_on_axis(nearest(choice.nearest, positions, one), axis))
+    if reach == taps == 2 and weighs and not choice.exclude_outside:
+        return _of_two(axis, positions)
+    # The first integer above s - _RADIUS / shrink.
+    begins = positions * shrink.numerator - _RADIUS[choice.mode] * shrink.denominator * one
+    lowest = (begins // (one * shrink.numerator) + 1).astype(np.int64, copy=False)
+    first = _on_axis(lowest, axis)
+    if not weighs:
+        return Taps(first)
+    tap = np.arange(reach).astype(positions.dtype)
+    to_lowest = lowest.astype(positions.dtype, copy=False) * one - positions
+    its_one = one if isinstance(one, int) else one[..., np.newaxis]
+    # In output elements where the filter is widened.
+    distance = abs(to_lowest[..., np.newaxis] + tap * its_one) * shrink.numerator
+    unit = its_one * shrink.denominator
+    weights = triangle(distance, unit) if choice.mode == "linear" else keys(distance, unit, choice.cubic_a)
+    if shrink != 1:
+        weights /= weights.sum(axis=-1, keepdims=True)
+    if choice.exclude_outside:
+        indices = lowest[:, np.newaxis] + np.arange(reach)
+        kept = np.where((indices >= 0) & (indices < axis.source_size), weights, 0.0)
+        total = kept.sum(axis=1, keepdims=True)
+        weights = np.divide(kept, total, out=weights, where=total != 0)  # what reads nothing inside reads the edge
+    return Taps(first, _folded(axis, lowest, first, weights, taps))
+
+
+def _on_axis(lowest: npt.NDArray[Any], axis: _Axis) -> npt.NDArray[np.int64]:
+    first = np.minimum(np.maximum(lowest, 0), axis.source_size - axis.taps)
+    return np.asarray(first, np.int64)
+
+
+def _of_two(axis: _Axis, positions: npt.NDArray[Any]) -> Taps:
+    """Linear rows of axes with two elements or more; those beyond an edge read the edge's element alone.
+
+    Axes of one element may be among those of many: they read it with a weight of 1.
+    """
+    lowest = positions // axis.one
+    above = positions - lowest * axis.one
+    weights = np.empty((*lowest.shape, 2), np.float32)
+    weights[..., 0] = (axis.one - above) / axis.one
+    weights[..., 1] = above / axis.one
+    is_before, is_behind = lowest < 0, lowest > axis.source_size - 2
+    if is_before.any() or is_behind.any():
+        weights[is_before | is_behind] = 1, 0
+        weights[is_behind & (axis.source_size > 1)] = 0, 1
+    return Taps(np.asarray(np.maximum(np.minimum(lowest, axis.source_size - 2), 0), np.int64), weights)
+
+
+def _area(axis: _Axis, reach: int, index: npt.NDArray[np.int64], weighs: bool) -> Taps:
+    """Equal weights for all elements that the output element covers a part of."""
+    wide = (axis.size + 1) * axis.source_size >= 1 << 63  # Python's integers where 64 bits might not hold o * I
+    edges = (index.astype(object) if wide else index) * axis.source_size
+    lowest = (edges // axis.size).astype(np.int64)
+    first = _on_axis(lowest, axis)
+    if not weighs:
+        return Taps(first)
+    covered = (-(-(edges + axis.source_size) // axis.size) - lowest).astype(np.int64)
+    weights = np.where(np.arange(reach) < covered[:, np.newaxis], 1 / covered[:, np.newaxis], 0.0)
+    return Taps(first, _folded(axis, lowest, first, weights, axis.taps))
+
+
+def _folded(
+    axis: _Axis,
+    lowest: npt.NDArray[np.int64],
+    first: npt.NDArray[np.int64],
+    weights: npt.NDArray[np.float64],
+    taps: int,
+) -> npt.NDArray[np.float32]:
+    """The weights of ``taps`` taps from ``first`` on, of those from ``lowest`` on; an edge has those beyond it too."""
+    reach = weights.shape[-1]
+    is_at_edge = (lowest != first) | (axis.taps < reach)
+    if reach == taps:
+        folded = weights
+        folded += 0.0  # as if added to 0.0: no weight is -0.0
+    else:
+        folded = np.zeros((*weights.shape[:-1], taps))
+        kept = min(reach, taps)
+        folded[..., :kept] += weights[..., :kept]
+    at_edge = np.nonzero(is_at_edge)
+    if len(at_edge[0]):
+        low, begin = lowest[at_edge], first[at_edge]
+        last = axis.source_size - 1
+        last = last if isinstance(last, int) else np.broadcast_to(last, lowest.shape)[at_edge][:, np.newaxis]
+        tap = np.minimum(np.maximum(low[:, np.newaxis] + np.arange(reach), 0), last)
+        places = tap - begin[:, np.newaxis] + np.arange(len(low))[:, np.newaxis] * taps
+        sums: npt.NDArray[Any] = np.bincount(places.ravel(), weights[at_edge].ravel(), len(low) * taps)
+        folded[at_edge] = sums.reshape(-1, taps)
+    return folded.astype(np.float32)
+
+
+def nearest(rule: str, numerators: npt.NDArray[Any], denominator: _Numbers) -> npt.NDArray[Any]:
     """The element nearest to each place, ties as the rule has it."""
     if rule == "floor":
-        return numerators // denominator
+        return np.asarray(numerators // denominator)
     if rule == "ceil":
-        return -(-numerators // denominator)
+        return np.asarray(-(-numerators // denominator))
     if rule == "round_prefer_floor":
-        return -((denominator - 2 * numerators) // (2 * denominator))
-    return (2 * numerators + denominator) // (2 * denominator)  # half up; what is below index 0 reads it in any case
+        return np.asarray(-((denominator - 2 * numerators) // (2 * denominator)))
+    # Half up, for both other rules: what is below index 0 reads it in any case.
+    return np.asarray((2 * numerators + denominator) // (2 * denominator))
 
 
-def triangle(distance: npt.NDArray[Any], one: Numbers) -> npt.NDArray[np.float64]:
+def triangle(distance: npt.NDArray[Any], one: _Numbers) -> npt.NDArray[np.float64]:
     """1 at distance 0, 0 from distance 1 on."""
     weights: npt.NDArray[np.float64] = (np.maximum(one - distance, 0) / one).astype(np.float64, copy=False)
     return weights
 
 
-def keys(distance: npt.NDArray[Any], one: Numbers, a: float) -> npt.NDArray[np.float64]:
+def keys(distance: npt.NDArray[Any], one: _Numbers, a: float) -> npt.NDArray[np.float64]:
     """The cubic of Keys (1981), factored at its zeros 1 and 2, near which the differences are taken exactly."""
     x = (distance / one).astype(np.float64)
     x_1, x_2 = (((distance - n * one) / one).astype(np.float64) for n in (1, 2))

@@ -1,324 +1,44 @@
-"""Chunks: rows with more taps than an invocation should sum, as rows of parts and rows that sum them.
+"""Rows: which source elements the output indices of an axis sum, and with which weights.
 
-A row of 70,000 taps is 18 rows of 4096, the last one padded with weights of zero, and one row that adds their 18 sums.
-Where a part begins depends on the row alone, so a window of the output sums as the whole does.
+Row o has ``taps`` weights for the source indices ``first[o]``, ``first[o] + 1`` and so on, all on the axis: a band of
+the matrix that takes the source to the output. Rows begin ever further along the axis, or ever less far.
 """
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights.coordinates import Line
-from restride.weights.filters import keys, nearest, triangle
+MOST_TAPS = 4096
+"""Taps of one row in a dispatch: llvmpipe ends loops without a word after 65,535 steps of an invocation."""
 
-# Band: which source indices each output index of an axis reads, and with which weights, in exact arithmetic.
-#
-# Row o of a resampling along one axis has ``taps`` weights for the source indices ``first[o]``, ``first[o] + 1``, and
-# so on: a band of the matrix that takes the source to the output. Indices beyond an edge are folded onto the edge's
-# element, so that every one lies on the axis. Worked example, linear, half_pixel, 2 -> 3, which reads at -1/6, 1/2 and
-# 7/6: first 0, 0, 0 and weights (1, 0), (1/2, 1/2), (0, 1).
-#
-# A weight of the filters is the exact fraction, or for cubic a polynomial of it in f64, rounded to f32.
-#
-# Source: ONNX operators, Resize (nearest rules, linear, cubic, antialias, exclude_outside); torch, adaptive_avg_pool1d
-# (area).
+_MOST_AT_ONCE = 1 << 13
+"""Weights of an axis up to which all its rows are computed together, and cached: 96 KB at most.
 
-MODES = ("nearest", "linear", "cubic", "area")
+Rows of a longer axis are computed for the part that is asked for, each time: those of 10^8 outputs of two taps are
+1.6 GB, where a dispatch takes tables of 1 MB.
+"""
 
-_MOST_REMEMBERED = 1 << 13
-"""Weights of an axis that are computed at once and kept: 512 axes are 48 MB at most, and 5 MB of 224 rows each."""
+_MOST_CACHED_BYTES = 1 << 26
+"""Bytes of cached rows: 2.8 million rows of four taps. Looking up an axis takes 1 us, computing a short one 60."""
 
-_RADIUS = {"linear": 1, "cubic": 2}
-"""How far a filter reaches, in source elements, or in output elements where it is antialiased."""
+_MOST_RECENT = 2
+"""The rows of so many axes, those of an image, stay cached whatever their size."""
 
-
-@dataclass(frozen=True)
-class Sampling:
-    """How one axis of ``source_size`` becomes one of ``size``.
-
-    shrink: the output elements a source element is wide, below 1 where the filter is widened against aliasing.
-    extrapolates: what reads beyond the centres of the first and last element takes a value given apart, and gradients
-        take nothing from it.
-    is_transposed: the axis goes the other way, as gradients do; ``source_size`` and ``size`` stay those of the forward
-        direction.
-    """
-
-    mode: str
-    source_size: int
-    size: int
-    line: Line
-    nearest: str = "half_up"
-    cubic_a: float = -0.75
-    shrink: Fraction = Fraction(1)
-    exclude_outside: bool = False
-    extrapolates: bool = False
-    is_transposed: bool = False
-
-    shifts = None
-
-    def __hash__(self) -> int:
-        """Of what mostly tells them apart: fractions take long to hash."""
-        return hash((self.source_size, self.size, self.line.start, self.is_transposed))
-
-    @property
-    def is_identity(self) -> bool:
-        """True when every output index is the source index."""
-        if self.source_size != self.size:
-            return False
-        return self.mode == "area" or (self.line.is_identity and self.shrink == 1)
-
-    @property
-    def moves(self) -> bool:
-        """True when every row takes one element as it is: it has no weights."""
-        return self.mode == "nearest" and not self.is_transposed
-
-    @property
-    def reads(self) -> int:
-        """Indices of the side that is read."""
-        return self.size if self.is_transposed else self.source_size
-
-    @property
-    def makes(self) -> int:
-        """Indices of the side that is made."""
-        return self.source_size if self.is_transposed else self.size
-
-    @cached_property
-    def taps(self) -> int:
-        """Indices that a row reads, at most."""
-        if self.is_transposed:
-            return _transposed_band(self.transposed()).taps
-        return min(self.reach, self.source_size)
-
-    @cached_property
-    def reach(self) -> int:
-        """Indices that the filter of one row can reach, the axis without end."""
-        if self.mode == "nearest":
-            return 1
-        if self.mode == "area":
-            # ceil((o + 1) I / O) - floor(o I / O), where o I / O is most of an element past a whole one: 5 -> 3 has 3.
-            common = math.gcd(self.source_size, self.size)
-            return 1 - (common - self.source_size) // self.size
-        # Integers that an open interval of twice the radius can hold, which is _RADIUS / shrink.
-        return -(-2 * _RADIUS[self.mode] * self.shrink.denominator // self.shrink.numerator)
-
-    def transposed(self) -> Sampling:
-        """The axis the other way."""
-        return replace(self, is_transposed=not self.is_transposed)
-
-    def first(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The lowest index that each of these rows reads; all of its ``taps`` lie on the axis."""
-        if self._is_short:
-            return _band(self).first[index]
-        if self.is_transposed:
-            return _transposed_band(self.transposed()).first[index]
-        return _first(self, _read(self, index).lowest)
-
-    def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """The weights of these rows, ``taps`` each."""
-        return _band(self).weights[index] if self._is_short else _band_rows(self, index).weights
-
-    @cached_property
-    def _is_short(self) -> bool:
-        return self.makes * self.taps <= _MOST_REMEMBERED
-
-    def span(self, made: range) -> range:
-        """The indices that these rows read; they read ever further along the axis, or ever less far."""
-        if not made or not self.reads:
-            return range(0)
-        if self.is_identity:
-            return made
-        lowest, highest = sorted(self.first(np.array([made.start, made.stop - 1])).tolist())
-        return range(lowest, highest + self.taps)
-
-    @cached_property
-    def inside(self) -> range:
-        """The output indices that read between the centres of the axis's first and last element."""
-        low, high = Fraction(0), Fraction(self.source_size - 1)
-        slope, intercept = Fraction(self.line.step, self.line.denominator), self.line.at(0)
-        if not slope:
-            return range(self.size if low <= intercept <= high else 0)
-        ends = sorted(((low - intercept) / slope, (high - intercept) / slope))
-        start = max(-(-ends[0].numerator // ends[0].denominator), 0)
-        return range(start, max(min(ends[1].numerator // ends[1].denominator + 1, self.size), start))
-
-
-class _Rows(NamedTuple):
-    """Rows of a band."""
-
-    first: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float32]
-
-
-@lru_cache(maxsize=512)
-def _band(sampling: Sampling) -> _Rows:
-    """All rows of a short axis, which plans ask for again and again, and images of other sizes too."""
-    return _band_rows(sampling, np.arange(sampling.makes, dtype=np.int64))
-
-
-def _band_rows(sampling: Sampling, index: npt.NDArray[np.int64]) -> _Rows:
-    if sampling.is_transposed:
-        transposed = _transposed_band(sampling.transposed())
-        return _Rows(transposed.first[index], transposed.weights(index))
-    read = _read(sampling, index)
-    first = _first(sampling, read.lowest)
-    if sampling.mode == "nearest":
-        return _Rows(first, np.ones((len(index), 1), np.float32))
-    unfolded = _area(sampling, index, read.lowest) if sampling.mode == "area" else _filtered(sampling, read)
-    return _Rows(first, _folded(sampling, read.lowest, first, unfolded).astype(np.float32))
-
-
-def _first(sampling: Sampling, lowest: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    first: npt.NDArray[np.int64] = np.minimum(np.maximum(lowest, 0), sampling.source_size - sampling.taps)
-    return first
-
-
-class _Read(NamedTuple):
-    """Numerators of where rows read, and the lowest index that the filter of each reaches, maybe before the axis."""
-
-    positions: npt.NDArray[Any]
-    lowest: npt.NDArray[np.int64]
-
-
-def _read(sampling: Sampling, index: npt.NDArray[np.int64]) -> _Read:
-    if sampling.mode == "area":
-        edges = _edges(sampling, index)
-        return _Read(edges, (edges // sampling.size).astype(np.int64))
-    positions, denominator = _positions(sampling, index), sampling.line.denominator
-    if sampling.mode == "nearest":
-        lowest = nearest(sampling.nearest, positions, denominator)
-    else:
-        # The first integer above s - _RADIUS / shrink.
-        shrink = sampling.shrink
-        begins = positions * shrink.numerator - _RADIUS[sampling.mode] * shrink.denominator * denominator
-        lowest = begins // (denominator * shrink.numerator) + 1
-    return _Read(positions, lowest.astype(np.int64, copy=False))
-
-
-def _positions(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Numerators of where these rows read; no further beyond an edge than where all taps are folded onto it.
-
-    Python's integers where 64 bits might not hold what is computed of them.
-    """
-    beyond = (sampling.reach + 1) * sampling.line.denominator
-    last = (sampling.source_size - 1) * sampling.line.denominator
-    factor = 8 * max(sampling.shrink.numerator, sampling.shrink.denominator)
-    is_wide = (last + beyond) * factor >= 1 << 63
-    numerators = sampling.line.numerators(index, sampling.size)
-    within = np.minimum(np.maximum(numerators.astype(object) if is_wide else numerators, -beyond), last + beyond)
-    held: npt.NDArray[Any] = within if is_wide else within.astype(np.int64, copy=False)
-    return held
-
-
-def _filtered(sampling: Sampling, read: _Read) -> npt.NDArray[np.float64]:
-    """Weights by the distance of each tap from s, which counts in output elements where the filter is widened."""
-    denominator, shrink = sampling.line.denominator, sampling.shrink
-    taps = np.arange(sampling.reach)
-    to_lowest = read.lowest.astype(read.positions.dtype, copy=False) * denominator - read.positions
-    distance = abs(to_lowest[:, np.newaxis] + taps.astype(read.positions.dtype) * denominator) * shrink.numerator
-    one = denominator * shrink.denominator
-    weights = triangle(distance, one) if sampling.mode == "linear" else keys(distance, one, sampling.cubic_a)
-    if one > denominator:  # the filter is widened
-        weights /= weights.sum(axis=1, keepdims=True)
-    if sampling.exclude_outside:
-        indices = read.lowest[:, np.newaxis] + taps
-        kept = np.where((indices >= 0) & (indices < sampling.source_size), weights, 0.0)
-        total = kept.sum(axis=1, keepdims=True)
-        weights = np.divide(kept, total, out=weights, where=total != 0)  # what reads nothing inside reads the edge
-    return weights
-
-
-def _area(sampling: Sampling, index: npt.NDArray[np.int64], lowest: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Equal weights for all elements that the output element covers a part of."""
-    covered = (-(-_edges(sampling, index + 1) // sampling.size) - lowest).astype(np.int64)
-    taps = np.arange(sampling.reach)
-    return np.where(taps < covered[:, np.newaxis], 1 / covered[:, np.newaxis], 0.0)
-
-
-def _edges(sampling: Sampling, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """``o * I``; Python's integers where 64 bits might not hold it."""
-    wide = (sampling.size + 1) * sampling.source_size >= 1 << 63
-    return (index.astype(object) if wide else index) * sampling.source_size
-
-
-def _folded(
-    sampling: Sampling, lowest: npt.NDArray[np.int64], first: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """The weights of the taps from ``first`` on, those beyond an edge added to the edge's."""
-    if weights.shape[1] > sampling.taps:
-        return _added(sampling, lowest, first, weights)
-    at_edges = np.flatnonzero(lowest != first)
-    weights += 0.0  # as if added to 0.0: no weight is -0.0
-    if len(at_edges):
-        weights[at_edges] = _added(sampling, lowest[at_edges], first[at_edges], weights[at_edges])
-    return weights
-
-
-def _added(
-    sampling: Sampling, lowest: npt.NDArray[np.int64], first: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    unfolded = lowest[:, np.newaxis] + np.arange(weights.shape[1])
-    taps = np.minimum(np.maximum(unfolded, 0), sampling.source_size - 1)
-    places = taps - first[:, np.newaxis] + np.arange(len(first))[:, np.newaxis] * sampling.taps
-    folded: npt.NDArray[Any] = np.bincount(places.ravel(), weights.ravel(), len(first) * sampling.taps)
-    return folded.reshape(-1, sampling.taps)
-
-
-class _Transposed(NamedTuple):
-    """The band of the matrix the other way: row i reads the outputs that read source index i."""
-
-    forward: Sampling
-    first: npt.NDArray[np.int64]
-    taps: int
-
-    def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-        """The weights of these rows."""
-        outputs = self.first[index][:, np.newaxis] + np.arange(self.taps)
-        used, place = np.unique(outputs, return_inverse=True)
-        weights = self.forward.weights(used)
-        if self.forward.extrapolates:
-            inside = self.forward.inside
-            weights[(used < inside.start) | (used >= inside.stop)] = 0
-        place = place.reshape(outputs.shape)  # numpy 1 gives it flat
-        tap = index[:, np.newaxis] - self.forward.first(used)[place]
-        reads = (tap >= 0) & (tap < self.forward.taps)
-        return np.where(reads, weights[place, np.where(reads, tap, 0)], np.float32(0))
-
-
-@lru_cache(maxsize=16)
-def _transposed_band(forward: Sampling) -> _Transposed:
-    first = forward.first(np.arange(forward.size, dtype=np.int64))
-    # Rows begin ever further along the axis, or where the line falls ever less far.
-    falls = forward.line.step < 0
-    ascending = first[::-1] if falls else first
-    source = np.arange(forward.source_size, dtype=np.int64)
-    low = np.searchsorted(ascending, source - forward.taps, "right")
-    high = np.searchsorted(ascending, source, "right")
-    low, high = (forward.size - high, forward.size - low) if falls else (low, high)
-    taps = max(int((high - low).max()), 1)
-    return _Transposed(forward, np.clip(low, 0, forward.size - taps), taps)
-
-
-# Ruled: rows whose weights a library's own rule says, in steps of its integers or as its floats come out.
-#
-# Worked example, Pillow's bilinear, 4 -> 2: weights in steps of 2^-22, of which row 0 has (1797559, 1797559, 599186)
-# for elements 0 to 2. A sum is rounded at bit 22, halves up, and clamped to a byte: of 10, 20, 40 it is 18.57, so 19.
+Index = npt.NDArray[np.int64]
 
 
 class Shifts(NamedTuple):
-    """What is left out of an integer sum, as shaders/include/taps.glsl has it.
+    """How a sum of integers is rounded, as shaders/include/taps.glsl has it.
 
-    element, product: places that source elements, and their products with weights, go to the right. total: places that
-    the sum goes to the right, to the nearest, halves up. bits: of the unsigned integer that it is clamped to; 0: none.
+    element, product: bits by which source elements, and their products with weights, are shifted right. total: bits by
+    which the sum is shifted, to the nearest, halves up. bits: of the unsigned integer that it is clamped to; 0: none.
     """
 
     element: int = 0
@@ -332,129 +52,292 @@ class Shifts(NamedTuple):
         return int.from_bytes(bytes(self), "little")
 
 
-class RuledRows(NamedTuple):
-    """A row for every output index: the source index of its first tap, and its weights.
+class Taps(NamedTuple):
+    """Rows as arrays, one for each of some output indices.
 
-    first: (size,) int64. weights: (size, taps), int32 with ``shifts``, or float32 without; None: element ``first`` is
-    moved as it is. All taps of a row lie on the axis, and rows begin ever further along it.
+    first: (rows,) int64. weights: (rows, taps), int32 with ``shifts``, or float32 without; None: element ``first`` is
+    moved as it is.
     """
 
-    first: npt.NDArray[np.int64]
+    first: Index
     weights: npt.NDArray[Any] | None = None
     shifts: Shifts | None = None
 
     @property
     def nbytes(self) -> int:
-        """Of memory."""
+        """Bytes of both arrays."""
         return self.first.nbytes + (0 if self.weights is None else self.weights.nbytes)
 
 
-Rule = Callable[..., RuledRows]
-"""Makes the rows of an axis from its source size, its size and what else a library looks at."""
+Rule = Callable[..., Taps]
+"""A library's rows of all output indices, by the source size, the size and what else it looks at."""
 
 
 @dataclass(frozen=True)
-class Ruled:
-    """How one axis of ``source_size`` becomes one of ``size``: ``rule`` says it, given these and ``others``.
+class Rows:
+    """The rows of output indices ``start`` to ``start + count`` of an axis: all of them, until a part is taken.
 
-    is_identity: the axis stays as it is, and the library does nothing with it.
-    is_held: the rule is for an axis with its first and last element once more in front and behind.
-    is_transposed: the rule is of a gradient.
+    A value that can be hashed: ``compute(*arguments, index, weighs)`` says the arrays, when they are asked for.
+
+    source_size, size: of the whole axis. moves: every row takes one element as it is. shifts: how sums of integers are
+        rounded; None: weights are floats.
+    is_identity: every output index is the source index. is_transposed: these are the rows of a gradient.
+    repeats_edges: they read the axis with its first and last element once more in front and behind.
+    inside: the outputs that read source elements, where the others take a value from elsewhere; None: all.
+    at_once: all rows of the axis are computed together, and cached.
+    descending: from ``start`` downwards. origin: the source index that counts as 0. extent: how many there are from it.
     """
 
-    rule: Rule
-    source_size: int
-    size: int
-    others: tuple[Any, ...] = ()
-    is_identity: bool = False
-    is_held: bool = False
-    is_transposed: bool = False
+    compute: Callable[..., Taps]
+    arguments: tuple[Any, ...]
+    source_size: int = field(compare=False)
+    size: int = field(compare=False)
+    taps: int = field(compare=False)
+    moves: bool = field(default=False, compare=False)
+    shifts: Shifts | None = field(default=None, compare=False)
+    is_identity: bool = field(default=False, compare=False)
+    is_transposed: bool = field(default=False, compare=False)
+    repeats_edges: bool = False
+    inside: range | None = field(default=None, compare=False)
+    at_once: bool = field(default=False, compare=False)
+    start: int = 0
+    count: int = -1
+    descending: bool = False
+    origin: int = 0
+    extent: int = 0
 
-    extrapolates = False
+    def __post_init__(self) -> None:
+        """All rows, unless told how many."""
+        if self.count < 0:
+            object.__setattr__(self, "count", self.size)
 
-    @property
-    def rows(self) -> RuledRows:
-        """The rows of all output indices."""
-        return _ruled_rows(self.rule, self.source_size, self.size, self.others)
+    def first(self) -> Index:
+        """The lowest source index of each row, counted from ``origin``."""
+        return self.at(self.index(), weighs=False).first - self.origin
 
-    @property
-    def moves(self) -> bool:
-        """True when every row takes one element as it is."""
-        return self.rows.weights is None
+    def weights(self) -> npt.NDArray[Any]:
+        """The weights of each row, (count, taps); 1 where elements are moved."""
+        return self.first_and_weights()[1]
 
-    @property
-    def shifts(self) -> Shifts | None:
-        """What is left out of an integer sum; None: weights are floats."""
-        return self.rows.shifts
+    def first_and_weights(self) -> tuple[Index, npt.NDArray[Any]]:
+        """Both, computed together."""
+        first, weights, _ = self.at(self.index())
+        return first - self.origin, np.ones((len(first), 1), np.float32) if weights is None else weights
 
-    @property
-    def reads(self) -> int:
-        """Indices of the source."""
-        return self.source_size
+    def index(self) -> Index:
+        """The output indices, in order."""
+        step = -1 if self.descending else 1
+        return np.arange(self.start, self.start + step * self.count, step, dtype=np.int64)
 
-    @property
-    def makes(self) -> int:
-        """Indices of the output."""
-        return self.size
-
-    @property
-    def taps(self) -> int:
-        """Indices that a row reads."""
-        weights = self.rows.weights
-        return 1 if weights is None else int(weights.shape[1])
-
-    def first(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The lowest index that each of these rows reads; all of its ``taps`` lie on the axis."""
-        return self.rows.first[index]
-
-    def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """The weights of these rows, ``taps`` each."""
-        weights = self.rows.weights
-        return np.ones((len(index), 1), np.float32) if weights is None else weights[index]
-
-    def span(self, made: range) -> range:
-        """The indices that these rows read."""
-        if not made or self.is_identity:
-            return made
-        first = self.rows.first
-        reads = range(int(first[made.start]), int(first[made.stop - 1]) + self.taps)
-        return self.held.span(reads) if self.is_held else reads
-
-    def transposed(self) -> Ruled:
-        """The axis the other way, of weights that are floats."""
-        others = (self.rule, self.others)
-        return Ruled(_transposed_ruled, self.size, self.source_size, others, self.is_identity, is_transposed=True)
+    def at(self, index: Index, *, weighs: bool = True) -> Taps:
+        """The rows of some output indices of the whole axis, with or without their weights."""
+        if not self.at_once:
+            return self.compute(*self.arguments, index, weighs)
+        first, weights, shifts = _cache.taps(self.compute, self.arguments, self.size)
+        return Taps(first[index], None if weights is None or not weighs else weights[index], shifts)
 
     @property
-    def held(self) -> Ruled:
-        """The axis with its first and last element once more: of an axis of 3, elements 0, 0, 1, 2, 2."""
-        return Ruled(_held, self.source_size, self.source_size + 2)
+    def ends(self) -> tuple[int, int]:
+        """The first and the last output index."""
+        return self.start, self.start + (1 - self.count if self.descending else self.count - 1)
 
-    def read_of_held(self, made: range) -> range:
-        """The indices of ``held`` that these rows read."""
-        return replace(self, is_held=False).span(made)
+    def reads(self) -> tuple[int, int]:
+        """The lowest and the highest source index that these rows read, counted from ``origin``."""
+        # Rows read ever higher, or ever lower, but for the parts of rows.
+        index = self.index() if self.compute is _part_of_row else np.array(self.ends, np.int64)
+        first = self.at(index, weighs=False).first.tolist()
+        return min(first) - self.origin, max(first) + self.taps - 1 - self.origin
+
+    @property
+    def span(self) -> range:
+        """The source indices that are needed, from the lowest to the highest, all counted from 0."""
+        if not self.count or not self.source_size:
+            return range(0)
+        if self.is_identity:
+            return range(min(self.ends), max(self.ends) + 1)
+        low, high = self.reads()
+        if self.repeats_edges:
+            low, high = max(low - 1, 0), min(high - 1, self.source_size - 1)
+        return range(low + self.origin, high + 1 + self.origin)
+
+    def part(self, start: int, count: int) -> Rows:
+        """Rows ``start`` to ``start + count`` of these."""
+        return replace(self, start=self.start + (-start if self.descending else start), count=count)
+
+    def reversed(self) -> Rows:
+        """The same rows from the last to the first."""
+        return replace(self, start=self.ends[1], descending=not self.descending)
+
+    def transposed(self) -> Rows:
+        """The rows of the gradient: row i has the outputs of the whole axis that read source index i.
+
+        Worked example, 4 -> 2, first taps 0 and 1 with weights (a, b, c) and (d, e, f): element 1 has outputs 0 and 1
+        with weights b and d, element 3 output 1 with weight f.
+        """
+        if self.is_transposed:
+            forward: Rows = self.arguments[0]
+            return forward
+        counts = _cache.taps(_readers, (self,), self.source_size).weights
+        taps = 1 if counts is None else max(int(counts.max(initial=0)), 1)
+        back = _transposed, (self, taps), self.size, self.source_size, taps
+        return Rows(*back, is_identity=self.is_identity, is_transposed=True, at_once=are_few(self.source_size, taps))
+
+    def split(self) -> tuple[Rows, ...]:
+        """These rows, or where one has more taps than a dispatch sums, rows of parts of it and rows that sum those.
+
+        A row of 70,000 taps is 18 rows of 4096, the last one filled up with weights of zero, and one row that adds
+        their 18 sums. Where a part begins depends on the row alone, so a window of the output sums as the whole does.
+        """
+        if self.taps <= MOST_TAPS:
+            return (self,)
+        many = -(-self.taps // MOST_TAPS)
+        of_parts = of_sums = None
+        if self.shifts is not None:
+            of_parts = Shifts(self.shifts.element, self.shifts.product)
+            of_sums = Shifts(total=self.shifts.total, bits=self.shifts.bits)
+        whole = replace(self, start=0, count=self.size, origin=0)
+        parts = replace(
+            Rows(_part_of_row, (whole, many), self.source_size, self.size * many, MOST_TAPS, shifts=of_parts),
+            is_transposed=self.is_transposed,
+            start=self.start * many,
+            count=self.count * many,
+            origin=self.origin,
+        )
+        sums = replace(
+            Rows(_sum_of_parts, (many, of_sums is None), parts.size, self.size, many, shifts=of_sums),
+            is_transposed=self.is_transposed,
+            start=self.start,
+            count=self.count,
+            origin=parts.start,
+        )
+        return (parts, *sums.split())
 
 
-def _transposed_ruled(source_size: int, size: int, rule: Rule, others: tuple[Any, ...]) -> RuledRows:
-    """Rows of a gradient: each has all rows of ``rule`` that read its element, which follow one another.
-
-    Worked example, 4 -> 2, first taps 0 and 1 with weights (a, b, c) and (d, e, f): element 1 has rows 0 and 1 with
-    weights b and d, element 3 row 1 with weight f.
-    """
-    forward = _ruled_rows(rule, size, source_size, others)
-    whole = np.ones((source_size, 1), np.float32) if forward.weights is None else forward.weights
-    taps, element = whole.shape[1], np.arange(size)
-    begin = np.searchsorted(forward.first, element - taps, side="right")
-    end = np.searchsorted(forward.first, element, side="right")
-    row = begin[:, np.newaxis] + np.arange(max(int((end - begin).max(initial=0)), 1))
-    inside = row < end[:, np.newaxis]
-    row = np.minimum(row, source_size - 1)
-    tap = np.where(inside, element[:, np.newaxis] - forward.first[row], 0)
-    return RuledRows(*on_axis(begin, np.where(inside, whole[row, tap], np.float32(0)), source_size))
+def are_few(size: int, taps: int) -> bool:
+    """True where all rows of an axis are computed at once."""
+    return size * taps <= _MOST_AT_ONCE
 
 
-def _held(source_size: int, size: int) -> RuledRows:
-    return RuledRows(np.clip(np.arange(size) - 1, 0, source_size - 1))
+def library_rows(
+    rule: Rule, source_size: int, size: int, *others: Any, is_identity: bool = False, repeats_edges: bool = False
+) -> Rows:
+    """The rows ``rule(source_size, size, *others)`` of an axis; where ``is_identity``, the library leaves it alone."""
+    arguments = rule, source_size, size, others, is_identity
+    _, weights, shifts = _cache.taps(_of_library, arguments, size)
+    moves, taps = weights is None, 1 if weights is None else weights.shape[1]
+    return Rows(
+        _of_library,
+        arguments,
+        source_size,
+        size,
+        taps,
+        moves,
+        shifts,
+        is_identity,
+        repeats_edges=repeats_edges,
+        at_once=True,
+    )
+
+
+def with_edges(rows: Rows) -> Rows:
+    """What rows that repeat edges read of the source, moved as it is: of an axis of 3, elements of 0, 0, 1, 2, 2."""
+    low, high = rows.reads()
+    whole = library_rows(_with_edges, rows.source_size, rows.source_size + 2)
+    return replace(whole.part(low + rows.origin, high + 1 - low), origin=rows.span.start)
+
+
+def _with_edges(source_size: int, size: int) -> Taps:
+    return Taps(np.clip(np.arange(size) - 1, 0, source_size - 1))
+
+
+def _of_library(
+    rule: Rule, source_size: int, size: int, others: tuple[Any, ...], is_identity: bool, _index: Index, _weighs: bool
+) -> Taps:
+    """All rows, whichever are asked for."""
+    taps = rule(source_size, size, *others)
+    if not is_identity or taps.weights is None:
+        return taps
+    one = 1 if taps.shifts is None else 1 << taps.shifts.total
+    return Taps(np.arange(size), np.full((size, 1), one, taps.weights.dtype), taps.shifts)
+
+
+def _readers(forward: Rows, source: Index, _weighs: bool) -> Taps:
+    """The first output that reads each source index, and in place of a weight how many follow it."""
+    first = forward.at(np.arange(forward.size, dtype=np.int64), weighs=False).first
+    descends = len(first) > 0 and first[0] > first[-1]
+    ascending = first[::-1] if descends else first
+    low = np.searchsorted(ascending, source - forward.taps, "right")
+    high = np.searchsorted(ascending, source, "right")
+    return Taps(forward.size - high if descends else low, (high - low).astype(np.int32)[:, np.newaxis])
+
+
+def _transposed(forward: Rows, taps: int, index: Index, weighs: bool) -> Taps:
+    readers = _cache.taps(_readers, (forward,), forward.source_size)
+    first = np.clip(readers.first[index], 0, forward.size - taps)
+    if not weighs:
+        return Taps(first)
+    outputs = first[:, np.newaxis] + np.arange(taps)
+    low, high = int(first.min(initial=forward.size)), int(first.max(initial=0)) + taps
+    of_forward, weights = forward.part(low, max(high - low, 0)).first_and_weights()
+    if forward.inside is not None:
+        read = np.arange(low, high)
+        weights[(read < forward.inside.start) | (read >= forward.inside.stop)] = 0
+    place = outputs - low
+    tap = index[:, np.newaxis] - of_forward[place]
+    reads = (tap >= 0) & (tap < forward.taps)
+    return Taps(first, np.where(reads, weights[place, np.where(reads, tap, 0)], np.float32(0)))
+
+
+def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
+    """Part ``index % many`` of row ``index // many``; one that would end beyond its row begins earlier, with zeros."""
+    row, part = np.divmod(index, many)
+    begin = whole.at(row, weighs=False).first
+    first = np.minimum(begin + part * MOST_TAPS, begin + whole.taps - MOST_TAPS)
+    if not weighs:
+        return Taps(first)
+    early = begin + part * MOST_TAPS - first
+    weights = np.zeros((len(index), MOST_TAPS), np.float32 if whole.shifts is None else np.int32)
+    for one in np.unique(row):
+        (of_row,) = replace(whole, start=int(one), count=1).weights()
+        for place in np.flatnonzero(row == one):
+            some = of_row[part[place] * MOST_TAPS : (part[place] + 1) * MOST_TAPS]
+            weights[place, early[place] : early[place] + len(some)] = some
+    return Taps(first, weights)
+
+
+def _sum_of_parts(many: int, of_floats: bool, index: Index, _weighs: bool) -> Taps:
+    return Taps(index * many, np.ones((len(index), many), np.float32 if of_floats else np.int32))
+
+
+class _Cache:
+    """Rows of whole axes, by what computes them: those used last, in so many bytes."""
+
+    def __init__(self) -> None:
+        self.rows: OrderedDict[Any, Taps] = OrderedDict()
+        self.nbytes = 0
+        self._lock = Lock()
+
+    def taps(self, compute: Callable[..., Taps], arguments: tuple[Any, ...], size: int) -> Taps:
+        """All rows of an axis with ``size`` outputs."""
+        key = compute, arguments
+        with self._lock:
+            if key in self.rows:
+                self.rows.move_to_end(key)
+                return self.rows[key]
+        taps = compute(*arguments, np.arange(size, dtype=np.int64), True)
+        with self._lock:
+            if key not in self.rows:  # no other thread was faster
+                self.rows[key] = taps
+                self.nbytes += taps.nbytes
+                while len(self.rows) > _MOST_RECENT and self.nbytes > _MOST_CACHED_BYTES:
+                    self.nbytes -= self.rows.popitem(last=False)[1].nbytes
+        return taps
+
+
+_cache = _Cache()
+
+
+# What the rules of libraries have in common.
 
 
 class Ruling(NamedTuple):
@@ -464,56 +347,10 @@ class Ruling(NamedTuple):
     rounding: how sums become elements of the source's type again, after each axis; None: after the last, to even.
     """
 
-    samplings: tuple[Ruled, ...]
+    rows: tuple[Rows, ...]
     order: tuple[int, ...] = ()
     scale: float | None = None
     rounding: str | None = None
-
-
-_MOST_REMEMBERED_BYTES = 1 << 26
-"""Of rows that are kept to be asked again: 2.8 million of four taps."""
-
-_LAST = 2
-"""Axes whose rows are kept, however many: those of an image."""
-
-_Key = tuple[Rule, int, int, tuple[Any, ...]]
-
-
-class _Remembered:
-    """Rows of whole axes, by what they were made of; those that were asked for longest ago are forgotten."""
-
-    def __init__(self) -> None:
-        self.rows: OrderedDict[_Key, RuledRows] = OrderedDict()
-        self.nbytes = 0
-        self._lock = Lock()
-
-    def get(self, key: _Key) -> RuledRows | None:
-        with self._lock:
-            if key in self.rows:
-                self.rows.move_to_end(key)
-            return self.rows.get(key)
-
-    def keep(self, key: _Key, made: RuledRows) -> None:
-        with self._lock:
-            if key in self.rows:  # another thread was faster
-                return
-            self.rows[key] = made
-            self.nbytes += made.nbytes
-            while len(self.rows) > _LAST and self.nbytes > _MOST_REMEMBERED_BYTES:
-                self.nbytes -= self.rows.popitem(last=False)[1].nbytes
-
-
-_remembered = _Remembered()
-
-
-def _ruled_rows(rule: Rule, source_size: int, size: int, others: tuple[Any, ...]) -> RuledRows:
-    """The rows of a whole axis, made or found again."""
-    key = (rule, source_size, size, others)
-    found = _remembered.get(key)
-    if found is None:
-        found = rule(source_size, size, *others)
-        _remembered.keep(key, found)
-    return found
 
 
 class Rules(NamedTuple):
@@ -531,9 +368,7 @@ class Rules(NamedTuple):
     keeps_type: bool
 
 
-def on_axis(
-    first: npt.NDArray[np.int64], weights: npt.NDArray[Any], source_size: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+def on_axis(first: Index, weights: npt.NDArray[Any], source_size: int) -> tuple[Index, npt.NDArray[Any]]:
     """The same rows, begun so early that all taps lie on the axis; those that lay beyond must weigh nothing.
 
     Taps 2, 3, 4 of an axis of 4 elements with weights w, w, 0 become taps 1, 2, 3 with weights 0, w, w.
@@ -554,9 +389,7 @@ def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.divide(weights, total[:, np.newaxis], out=weights, where=total[:, np.newaxis] != 0.0)
 
 
-def at_edges(
-    index: npt.NDArray[np.int64], weights: npt.NDArray[Any], source_size: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+def at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -> tuple[Index, npt.NDArray[Any]]:
     """Rows of ``first`` and weights from rows of indices, neighbours that were held at the edges of the axis.
 
     Indices 0, 0, 1, 2 with weights a, b, c, d are taps 0, 1, 2, 3 with weights a + b, c, d, 0.
@@ -567,121 +400,3 @@ def at_edges(
     for column, tap in zip(weights.T, index.T, strict=True):
         folded[np.arange(len(index)), tap - first] += column
     return first, folded
-
-
-# Chunks: rows with more taps than an invocation should sum, as rows of parts and rows that sum them.
-
-MOST_TAPS = 4096
-"""Taps of one row in a dispatch: llvmpipe ends loops without a word after 65,535 steps of an invocation."""
-
-
-@dataclass(frozen=True)
-class Parts:
-    """Rows of ``MOST_TAPS`` taps, ``count`` of them for each row of ``whole``."""
-
-    whole: Rows
-
-    @property
-    def count(self) -> int:
-        """Parts of a row."""
-        return -(-self.whole.taps // MOST_TAPS)
-
-    @property
-    def is_transposed(self) -> bool:
-        """True when the rows are those of a gradient."""
-        return self.whole.is_transposed
-
-    @property
-    def taps(self) -> int:
-        """Indices that a row reads."""
-        return MOST_TAPS
-
-    @property
-    def reads(self) -> int:
-        """Indices of the side that is read."""
-        return self.whole.reads
-
-    @property
-    def makes(self) -> int:
-        """Rows of all."""
-        return self.whole.makes * self.count
-
-    def first(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The lowest index that each of these rows reads."""
-        last = self.whole.first(index // self.count) + self.whole.taps - MOST_TAPS  # not beyond the row
-        return np.minimum(self._begins(index), last)
-
-    @property
-    def shifts(self) -> Shifts | None:
-        """What is left out of the products alone."""
-        shifts = self.whole.shifts
-        return None if shifts is None else Shifts(shifts.element, shifts.product)
-
-    def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """The weights of these rows; a part that would end beyond its row begins earlier, with weights of zero."""
-        row, part = np.divmod(index, self.count)
-        early = self._begins(index) - self.first(index)
-        weights = np.zeros((len(index), MOST_TAPS), self.whole.weights(row[:1]).dtype)
-        for one in np.unique(row):
-            (whole,) = self.whole.weights(np.array([one]))
-            for place in np.flatnonzero(row == one):
-                mine = whole[part[place] * MOST_TAPS : (part[place] + 1) * MOST_TAPS]
-                weights[place, early[place] : early[place] + len(mine)] = mine
-        return weights
-
-    def _begins(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        begins: npt.NDArray[np.int64] = self.whole.first(index // self.count) + index % self.count * MOST_TAPS
-        return begins
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Rows that add the parts of each row of ``parts``."""
-
-    parts: Parts
-
-    @property
-    def is_transposed(self) -> bool:
-        """True when the rows are those of a gradient."""
-        return self.parts.is_transposed
-
-    @property
-    def taps(self) -> int:
-        """Indices that a row reads."""
-        return self.parts.count
-
-    @property
-    def reads(self) -> int:
-        """Indices of the side that is read."""
-        return self.parts.makes
-
-    @property
-    def makes(self) -> int:
-        """Rows of all."""
-        return self.parts.whole.makes
-
-    def first(self, index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The lowest index that each of these rows reads."""
-        return index * self.parts.count
-
-    @property
-    def shifts(self) -> Shifts | None:
-        """What is left out of the sum alone."""
-        shifts = self.parts.whole.shifts
-        return None if shifts is None else Shifts(total=shifts.total, bits=shifts.bits)
-
-    def weights(self, index: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        """The weights of these rows: ones."""
-        return np.ones((len(index), self.taps), np.float32 if self.shifts is None else np.int32)
-
-
-Rows = Sampling | Ruled | Parts | Sums
-"""What the rows of a table are made of."""
-
-
-def steps(rows: Rows) -> tuple[Rows, ...]:
-    """One step along an axis, or several where rows have too many taps for one."""
-    if rows.taps <= MOST_TAPS:
-        return (rows,)
-    parts = Parts(rows)
-    return (parts, *steps(Sums(parts)))

@@ -17,7 +17,7 @@ from restride.layout import TensorDesc
 from restride.ops.crops.boxes import roi_of
 from restride.plan import Conversion, Crops, boxes_of, pixel_crop_kernels, require_boxes
 from restride.plan.steps import Site, Steps
-from restride.weights import BoxRows, Choice, Resizing, Sampling, Side, ones, resizing, rows_of, sampling_of
+from restride.weights import BoxRows, Choice, Resizing, Rows, Side, box_rows, ones, resizing, rows_of_sizes
 from restride.weights.request import require_choice
 
 MOST_TAPS = 2048
@@ -63,7 +63,7 @@ class Cut(NamedTuple):
         return bool(self.edges.dtype.kind == "i")
 
 
-Samplings = tuple[Sampling, Sampling]
+RowsOfBox = tuple[Rows, Rows]
 """Of the rows and the columns of a box, or of its image where its edges are floats."""
 
 
@@ -72,8 +72,8 @@ def _resized(old: tuple[int, int], sizes: tuple[int, int], choice: Choice, where
     return resizing(old, sizes, None, None, None, choice, lambda: where)
 
 
-def samplings_of(cut: Cut, extents: Sequence[tuple[int, int]], choice: Choice, where: str) -> list[Samplings]:
-    """The samplings of each box, of an image of so many rows and columns.
+def rows_of_boxes(cut: Cut, extents: Sequence[tuple[int, int]], choice: Choice, where: str) -> list[RowsOfBox]:
+    """The rows and columns of each box, of an image of so many rows and columns.
 
     Raises:
         DescriptorError, UnsupportedError: the choice, as ``resizing`` has it.
@@ -82,15 +82,13 @@ def samplings_of(cut: Cut, extents: Sequence[tuple[int, int]], choice: Choice, w
         olds, made = cut.sizes, cut.made
         require_choice(choice, lambda: where)
         return [
-            (sampling_of(choice, old[0], new[0]), sampling_of(choice, old[1], new[1]))
+            (rows_of_sizes(choice, old[0], new[0]), rows_of_sizes(choice, old[1], new[1]))
             for old, new in zip(olds, made, strict=True)
         ]
     found = []
     for box, (edges, extent, new) in enumerate(zip(cut.edges, extents, cut.made, strict=True)):
         its_choice = choice._replace(coordinates="tf_crop_and_resize", roi=roi_of(edges, extent, cut.units, box))
-        rows, columns = _resized(extent, new, its_choice, where).samplings
-        if not isinstance(rows, Sampling) or not isinstance(columns, Sampling):
-            raise AssertionError(f"box {box} has the rows of a library: {where}")  # noqa: TRY004 - a bug here
+        rows, columns = _resized(extent, new, its_choice, where).rows
         found.append((rows, columns))
     return found
 
@@ -104,25 +102,28 @@ def rows_and_columns(
         DescriptorError: the choice is none.
         UnsupportedError: a word of it is unknown, or one index reads more than an invocation sums.
     """
-    samplings = samplings_of(cut, extents, choice, where)
-    starts = cut.edges[:, :2].tolist() if cut.is_exact else [[0, 0]] * len(samplings)
+    of_boxes = rows_of_boxes(cut, extents, choice, where)
+    starts = cut.edges[:, :2].tolist() if cut.is_exact else [[0, 0]] * len(of_boxes)
     places, flipped = cut.places[:, :2].tolist(), cut.flipped.tolist()
     least = few_taps(choice)
     made = []
     for axis in (0, 1):
-        each = zip(samplings, starts, places, flipped, strict=True)
+        each = zip(of_boxes, starts, places, flipped, strict=True)
         sides = [Side(its[axis], start[axis], at[axis], flip[axis]) for its, start, at, flip in each]
-        most = max(side.sampling.taps for side in sides)
+        most = max(side.rows.taps for side in sides)
         if most > MOST_TAPS:
             raise UnsupportedError(f"a box has {most} taps along one axis, more than {MOST_TAPS}, for {where}")
         made.append((sides, [extent[axis] for extent in extents]))
     (of_rows, row_extents), (of_columns, column_extents) = made
     if least and sizes[0] == sizes[1]:  # at once: arrays so small cost by their number
-        both = rows_of(of_rows + of_columns, sizes[0], row_extents + column_extents, least)
+        both = box_rows(of_rows + of_columns, sizes[0], row_extents + column_extents, least=least)
         count = len(of_rows)
         return both.part(slice(0, count)), both.part(slice(count, 2 * count))
     most = max(least, 1)
-    return rows_of(of_rows, sizes[0], row_extents, most), rows_of(of_columns, sizes[1], column_extents, most)
+    return (
+        box_rows(of_rows, sizes[0], row_extents, least=most),
+        box_rows(of_columns, sizes[1], column_extents, least=most),
+    )
 
 
 def few_taps(choice: Choice) -> int:

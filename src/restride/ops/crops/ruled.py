@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from restride.ops.crops.passes import MOST_TAPS, Cut
 from restride.ops.crops.source import Form
 from restride.plan import Crops
-from restride.weights import BoxRows, RuledSide, Rules, Ruling, Shifts, ruled_rows_of
+from restride.weights import BoxRows, Rules, Ruling, Shifts, Side, box_rows
 
 _PLACES = 22
 """Of the weights of libraries that round after each axis, whatever they have them in: all boxes go together then."""
@@ -53,10 +53,11 @@ class RuledBoxes(NamedTuple):
     def _rows(self, axis: int, way: Way, boxes: slice, cut: Cut, extents: list[tuple[int, int]], size: int) -> BoxRows:
         starts, places, flips = cut.edges[boxes, axis], cut.places[boxes, axis], cut.flipped[boxes, axis]
         each = zip(self.rulings[boxes], starts.tolist(), places.tolist(), flips.tolist(), strict=True)
-        sides = [RuledSide(ruling.samplings[axis], start, at, flip) for ruling, start, at, flip in each]
+        sides = [Side(ruling.rows[axis], start, at, flip) for ruling, start, at, flip in each]
         its_extents = [extent[axis] for extent in extents[boxes]]
         is_summed = way.shifts is not None
-        return ruled_rows_of(sides, size, its_extents, _PLACES if way.rounds else None, 2 if is_summed else 1)
+        steps = _PLACES if way.rounds else None
+        return box_rows(sides, size, its_extents, least=2 if is_summed else 1, places=steps)
 
 
 def ruled_boxes(cut: Cut, form: Form, rules: Rules, *, is_moved: bool) -> RuledBoxes | None:
@@ -81,7 +82,7 @@ def ruled_boxes(cut: Cut, form: Form, rules: Rules, *, is_moved: bool) -> RuledB
 
 def _way(ruling: Ruling, keeps_type: bool) -> Way | None:
     """How kernels of crops sum a box; None: they do not."""
-    rows, columns = ruling.samplings
+    rows, columns = ruling.rows
     if rows.moves and columns.moves:
         return Way(moves=True)
     rows_first = ruling.order == (0, 1)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights import Rule, Ruled, RuledRows, Ruling, Shifts, at_edges, on_axis
 from restride.weights.like.profile import Asked
+from restride.weights.rows import Rule, Ruling, Shifts, Taps, at_edges, library_rows, on_axis
 
 _Floats = npt.NDArray[np.float32]
 _F = np.float32
@@ -51,13 +51,13 @@ def rules(asked: Asked) -> Ruling:
     ruling = _ruling(asked, rule, others)
     if arithmetic == FLOATS or mode not in ("linear", "area"):
         return ruling
-    pairs = zip(ruling.samplings, along, strict=True)
-    return Ruling(tuple(replace(sampling, is_held=axis == ROWS) for sampling, axis in pairs))
+    pairs = zip(ruling.rows, along, strict=True)
+    return Ruling(tuple(replace(rows, repeats_edges=axis == ROWS) for rows, axis in pairs))
 
 
 def _ruling(asked: Asked, rule: Rule, others: Sequence[tuple[Any, ...]], *, is_identity: bool = False) -> Ruling:
     axes = zip(asked.old, asked.new, others, strict=True)
-    return Ruling(tuple(Ruled(rule, old, new, more, is_identity) for old, new, more in axes))
+    return Ruling(tuple(library_rows(rule, old, new, *more, is_identity=is_identity) for old, new, more in axes))
 
 
 def _steps(asked: Asked) -> list[float]:
@@ -90,22 +90,22 @@ def _shrunk(asked: Asked, steps: list[float], along: list[str]) -> Ruling:
     return ruling if is_shifted else ruling._replace(scale=float(_F(1) / _F(math.prod(factors))))
 
 
-def nearest(source_size: int, size: int, step: float) -> RuledRows:
+def nearest(source_size: int, size: int, step: float) -> Taps:
     """Rows of INTER_NEAREST: the floor of the index times a step that is rounded twice."""
-    return RuledRows(np.minimum(np.floor(np.arange(size) * step).astype(np.int64), source_size - 1))
+    return Taps(np.minimum(np.floor(np.arange(size) * step).astype(np.int64), source_size - 1))
 
 
-def nearest_exact(source_size: int, size: int, _step: float) -> RuledRows:
+def nearest_exact(source_size: int, size: int, _step: float) -> Taps:
     """Rows of INTER_NEAREST_EXACT: middles, each the one before it and a step of the sizes, in f64."""
     step = source_size / size
     middles = np.cumsum(np.concatenate([[step * 0.5], np.full(max(size - 1, 0), step)]))
-    return RuledRows(np.minimum(middles.astype(np.int64), source_size - 1)[:size])
+    return Taps(np.minimum(middles.astype(np.int64), source_size - 1)[:size])
 
 
 _PICKS = {"nearest": nearest, "nearest_exact": nearest_exact}
 
 
-def linear(source_size: int, size: int, step: float, along: str, arithmetic: str) -> RuledRows:
+def linear(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
     """Rows of INTER_LINEAR. Those of bytes along the rows are for an axis with its edges repeated once.
 
     Worked example, bytes, 2 -> 4, rows: output 0 reads at -1/4, element -1 and 0 with weights 512 and 1536 of 2048, and
@@ -115,7 +115,7 @@ def linear(source_size: int, size: int, step: float, along: str, arithmetic: str
     return _linear(source_size, at, part, along, arithmetic)
 
 
-def area_enlarged(source_size: int, size: int, step: float, along: str, arithmetic: str) -> RuledRows:
+def area_enlarged(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
     """Rows of INTER_AREA where an axis grows: linear, by the part of an element that lies behind the output's end."""
     output = np.arange(size)
     at = np.floor(output * step).astype(np.int64)
@@ -123,37 +123,37 @@ def area_enlarged(source_size: int, size: int, step: float, along: str, arithmet
     return _linear(source_size, at, np.where(part <= 0, _F(0), part - np.floor(part)).astype(_F), along, arithmetic)
 
 
-def _linear(source_size: int, at: npt.NDArray[np.int64], part: _Floats, along: str, arithmetic: str) -> RuledRows:
+def _linear(source_size: int, at: npt.NDArray[np.int64], part: _Floats, along: str, arithmetic: str) -> Taps:
     if along == COLUMNS:
         part = np.where((at < 0) | (at >= source_size - 1), _F(0), part)
     weights = np.stack([_F(1) - part, part], axis=1)
     if arithmetic == BYTES and along == ROWS:
         first = np.clip(at + 1, 0, source_size)  # of the axis with its edges repeated
-        return RuledRows(first, _in_places(weights), Shifts(4, 16, 2, 8))
+        return Taps(first, _in_places(weights), Shifts(4, 16, 2, 8))
     index = np.clip(at[:, np.newaxis] + np.arange(2), 0, source_size - 1)
     if arithmetic == BYTES:
-        return RuledRows(*at_edges(index, _in_places(weights), source_size), Shifts())
-    return RuledRows(*at_edges(index, weights, source_size))
+        return Taps(*at_edges(index, _in_places(weights), source_size), Shifts())
+    return Taps(*at_edges(index, weights, source_size))
 
 
-def cubic(source_size: int, size: int, step: float, _along: str, _arithmetic: str) -> RuledRows:
+def cubic(source_size: int, size: int, step: float, _along: str, _arithmetic: str) -> Taps:
     """Rows of INTER_CUBIC, of four elements, a = -0.75, as floats."""
     at, part = _places(size, step)
     index = np.clip(at[:, np.newaxis] + np.arange(-1, 3), 0, source_size - 1)
-    return RuledRows(*at_edges(index, _keys(part), source_size))
+    return Taps(*at_edges(index, _keys(part), source_size))
 
 
-def lanczos4(source_size: int, size: int, step: float, along: str, arithmetic: str) -> RuledRows:
+def lanczos4(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
     """Rows of INTER_LANCZOS4, of eight elements."""
     at, part = _places(size, step)
     index = np.clip(at[:, np.newaxis] + np.arange(-3, 5), 0, source_size - 1)
     if arithmetic == FLOATS:
-        return RuledRows(*at_edges(index, _lanczos(part), source_size))
+        return Taps(*at_edges(index, _lanczos(part), source_size))
     shifts = Shifts(total=2 * _PLACES, bits=8) if along == ROWS else Shifts()
-    return RuledRows(*at_edges(index, _in_places(_lanczos(part)), source_size), shifts)
+    return Taps(*at_edges(index, _in_places(_lanczos(part)), source_size), shifts)
 
 
-def linear_exact(source_size: int, size: int, step: float, along: str, arithmetic: str) -> RuledRows:
+def linear_exact(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
     """Rows of INTER_LINEAR_EXACT: weights in steps of 1/256 of bytes, and of 2^-16, as floats, of other integers."""
     places = 8 if arithmetic == BYTES else 16
     place = step * (np.arange(size) + 0.5) - 0.5
@@ -163,12 +163,12 @@ def linear_exact(source_size: int, size: int, step: float, along: str, arithmeti
     index = np.clip(at[:, np.newaxis] + np.arange(2), 0, source_size - 1)
     weights = np.stack([(1 << places) - second, second], axis=1).astype(np.int32)
     if arithmetic == FLOATS:
-        return RuledRows(*at_edges(index, weights.astype(_F) / _F(1 << places), source_size))
+        return Taps(*at_edges(index, weights.astype(_F) / _F(1 << places), source_size))
     shifts = Shifts(total=16, bits=8) if along == ROWS else Shifts()
-    return RuledRows(*at_edges(index, weights, source_size), shifts)
+    return Taps(*at_edges(index, weights, source_size), shifts)
 
 
-def cells(source_size: int, size: int, factor: int, places: int, bits: int, along: str) -> RuledRows:
+def cells(source_size: int, size: int, factor: int, places: int, bits: int, along: str) -> Taps:
     """Rows of INTER_AREA of integers by a whole factor: the sum of each cell, which loses ``places`` at the last.
 
     Worked example, 3 -> 2 by a factor of 2, as fy = 0.5 makes it: the second cell has one element, which counts twice.
@@ -178,10 +178,10 @@ def cells(source_size: int, size: int, factor: int, places: int, bits: int, alon
     first = np.arange(size) * factor
     inside = first[:, np.newaxis] + np.arange(factor) < source_size
     weights = np.where(inside, factor // inside.sum(axis=1, keepdims=True), 0).astype(np.int32)
-    return RuledRows(*on_axis(first, weights, source_size), shifts)
+    return Taps(*on_axis(first, weights, source_size), shifts)
 
 
-def area(source_size: int, size: int, step: float) -> RuledRows:
+def area(source_size: int, size: int, step: float) -> Taps:
     """Rows of INTER_AREA where an axis shrinks: whole elements, and parts of those at both ends from 0.001 on."""
     start = np.arange(size) * step
     end = start + step
@@ -197,7 +197,7 @@ def area(source_size: int, size: int, step: float) -> RuledRows:
     behind = np.where(end - last > 1e-3, behind.astype(_F), _F(0))
     weights[:, 0] += before
     weights[np.arange(size), last - first + 1] += behind
-    return RuledRows(*at_edges(np.clip(index, 0, source_size - 1), weights.astype(_F), source_size))
+    return Taps(*at_edges(np.clip(index, 0, source_size - 1), weights.astype(_F), source_size))
 
 
 def _places(size: int, step: float) -> tuple[npt.NDArray[np.int64], _Floats]:

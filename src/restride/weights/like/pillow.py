@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights import Ruled, RuledRows, Ruling, Shifts, normalized, on_axis
 from restride.weights.like.profile import Asked
+from restride.weights.rows import Ruling, Shifts, Taps, library_rows, normalized, on_axis
 
 _Array = npt.NDArray[np.float64]
 
@@ -79,28 +79,28 @@ def ruling(asked: Asked, box: tuple[tuple[float, float], ...]) -> Ruling:
 
     Columns first, but for images that lose more than twice as many rows as columns, since Pillow 13.
     """
-    samplings = []
+    each = []
     for old, new, edges in zip(asked.old, asked.new, box, strict=True):
         if asked.mode == "nearest":
-            samplings.append(Ruled(nearest, old, new, (*edges, asked.dtype == "u16")))
+            each.append(library_rows(nearest, old, new, *edges, asked.dtype == "u16"))
         else:
             stays = old == new and edges == (0.0, float(old))
-            samplings.append(Ruled(filtered, old, new, (*edges, asked.mode, asked.dtype == "u8"), stays))
+            each.append(library_rows(filtered, old, new, *edges, asked.mode, asked.dtype == "u8", is_identity=stays))
     rows, columns = sorted(range(2), key=lambda place: asked.axes[place])
     lost = [old - new for old, new in zip(asked.old, asked.new, strict=True)]
     order = (rows, columns) if lost[rows] > max(2 * lost[columns], 0) else (columns, rows)
     rounding = "half_away" if asked.dtype in _ROUNDED and asked.mode != "nearest" else None
-    return Ruling(tuple(samplings), order, rounding=rounding)
+    return Ruling(tuple(each), order, rounding=rounding)
 
 
-def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: bool) -> RuledRows:
+def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: bool) -> Taps:
     """Rows of NEAREST, in f64: middles, each the one before it and a step; of I;16 each a product."""
     origin, step = _line(size, start, end)
     if of_16_bits:
         middles = step * (np.arange(size) + 0.5) + origin
     else:
         middles = np.cumsum(np.concatenate([[origin + step * 0.5], np.full(size - 1, step)]))
-    return RuledRows(np.clip(middles.astype(np.int64), 0, source_size - 1))
+    return Taps(np.clip(middles.astype(np.int64), 0, source_size - 1))
 
 
 def _line(size: int, start: float, end: float) -> tuple[float, float]:
@@ -108,7 +108,7 @@ def _line(size: int, start: float, end: float) -> tuple[float, float]:
     return float(np.float32(start)), float(np.float32(end) - np.float32(start)) / size
 
 
-def filtered(source_size: int, size: int, start: float, end: float, name: str, in_integers: bool) -> RuledRows:
+def filtered(source_size: int, size: int, start: float, end: float, name: str, in_integers: bool) -> Taps:
     """Rows of the filter ``name``, in steps of 2^-22 or as floats.
 
     Worked example, box, 4 -> 2: every output has two pixels of weight 1/2, which is 2097152.
@@ -126,7 +126,7 @@ def filtered(source_size: int, size: int, start: float, end: float, name: str, i
     weights = np.where(inside, kernel(places * (1.0 / stretch)), 0.0)
     weights = normalized(weights)
     if not in_integers:
-        return RuledRows(*on_axis(first, weights.astype(np.float32), source_size))
+        return Taps(*on_axis(first, weights.astype(np.float32), source_size))
     scaled = weights * (1 << _PLACES)
     whole = np.trunc(np.where(weights < 0.0, scaled - 0.5, scaled + 0.5)).astype(np.int32)
-    return RuledRows(*on_axis(first, whole, source_size), Shifts(total=_PLACES, bits=8))
+    return Taps(*on_axis(first, whole, source_size), Shifts(total=_PLACES, bits=8))

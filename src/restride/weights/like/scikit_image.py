@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights import Ruled, RuledRows, Ruling, at_edges
 from restride.weights.like.profile import Asked
+from restride.weights.rows import Ruling, Taps, at_edges, library_rows
 
 _WIDEST = 4.0
 """Standard deviations to which a Gaussian is summed."""
@@ -15,22 +15,22 @@ _WIDEST = 4.0
 def rules(asked: Asked) -> Ruling:
     """Rows of order 0 or 1."""
     if asked.mode == "nearest":
-        return Ruling(tuple(Ruled(nearest, old, new) for old, new in zip(asked.old, asked.new, strict=True)))
+        return Ruling(tuple(library_rows(nearest, old, new) for old, new in zip(asked.old, asked.new, strict=True)))
     return Ruling(
-        tuple(Ruled(bilinear, old, new, (asked.antialias,)) for old, new in zip(asked.old, asked.new, strict=True))
+        tuple(library_rows(bilinear, old, new, asked.antialias) for old, new in zip(asked.old, asked.new, strict=True))
     )
 
 
-def nearest(source_size: int, size: int) -> RuledRows:
+def nearest(source_size: int, size: int) -> Taps:
     """Rows of order 0: half-pixel nearest, halves up, of places that f64 rounds.
 
     Worked example, 14 -> 12: output 4 reads at 4.75, so element 5; what is a half exactly may come out below it.
     """
     place = (np.arange(size) + 0.5) * (source_size / size) - 0.5
-    return RuledRows(np.clip(np.floor(place + 0.5).astype(np.int64), 0, source_size - 1))
+    return Taps(np.clip(np.floor(place + 0.5).astype(np.int64), 0, source_size - 1))
 
 
-def bilinear(source_size: int, size: int, antialias: bool) -> RuledRows:
+def bilinear(source_size: int, size: int, antialias: bool) -> Taps:
     """Rows of order 1: two neighbours, each the Gaussian's sum of those around it; the axis is mirrored at its ends.
 
     Worked example, 4 -> 2 without ``antialias``: output 0 reads at 1/2, elements 0 and 1 with weights 1/2.
@@ -46,7 +46,7 @@ def bilinear(source_size: int, size: int, antialias: bool) -> RuledRows:
     near = np.concatenate([gaussian, [0.0]]), np.concatenate([[0.0], gaussian])
     weights = (1.0 - part)[:, np.newaxis] * near[0] + part[:, np.newaxis] * near[1]
     index = at[:, np.newaxis] + np.arange(-around, around + 2)
-    return RuledRows(*_as_f32(at_edges(_mirrored(index, source_size), weights, source_size)))
+    return Taps(*_as_f32(at_edges(_mirrored(index, source_size), weights, source_size)))
 
 
 def _mirrored(index: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.weights import Ruled, RuledRows, Ruling, Shifts, at_edges, normalized, on_axis
 from restride.weights.like.profile import Asked
+from restride.weights.rows import Ruling, Shifts, Taps, at_edges, library_rows, normalized, on_axis
 
 _Array = npt.NDArray[np.float64]
 
@@ -28,16 +28,18 @@ def rules(asked: Asked) -> Ruling | None:
         if len(both) == 2 and sum(asked.new) <= _MOST_OF_SMALL and not is_exact:
             both = [(old, new, None if new in (old, 2 * old) else scale) for old, new, scale in both]
         others: tuple[Any, ...] = (is_exact, asked.dtype == "f64")
-        return Ruling(tuple(Ruled(nearest, old, new, (*others, scale)) for old, new, scale in both))
+        return Ruling(tuple(library_rows(nearest, old, new, *others, scale) for old, new, scale in both))
     is_bytes = asked.dtype == "u8" and asked.mode in ("bilinear", "bicubic")
     if not is_bytes and not (asked.antialias and asked.align_corners):
         return None
     rule = antialiased if asked.antialias else plain
     others = (is_bytes, asked.mode == "bicubic", asked.align_corners)
-    return Ruling(tuple(Ruled(rule, old, new, (*others, scale), old == new) for old, new, scale in both))
+    return Ruling(
+        tuple(library_rows(rule, old, new, *others, scale, is_identity=old == new) for old, new, scale in both)
+    )
 
 
-def nearest(source_size: int, size: int, exact: bool, is_f64: bool, scale_factor: float | None) -> RuledRows:
+def nearest(source_size: int, size: int, exact: bool, is_f64: bool, scale_factor: float | None) -> Taps:
     """Rows of "nearest", or of "nearest-exact": the index in the arithmetic of f32, or of f64 elements in f64."""
     real: Any = np.float64 if is_f64 else np.float32
     scale = real(1.0 / scale_factor) if scale_factor else real(source_size) / real(size)
@@ -47,12 +49,12 @@ def nearest(source_size: int, size: int, exact: bool, is_f64: bool, scale_factor
         place = np.maximum(middle.astype(real), real(0)).astype(np.float64) + 0.5
     else:
         place = output.astype(real) * scale
-    return RuledRows(np.minimum(np.floor(place.astype(np.float32)).astype(np.int64), source_size - 1))
+    return Taps(np.minimum(np.floor(place.astype(np.float32)).astype(np.int64), source_size - 1))
 
 
 def antialiased(
     source_size: int, size: int, in_integers: bool, is_cubic: bool, align_corners: bool, scale_factor: float | None
-) -> RuledRows:
+) -> Taps:
     """Rows with ``antialias``: Pillow's filters, by a scale that ``align_corners`` changes."""
     scale = _scale(source_size, size, align_corners, scale_factor)
     support = (2.0 if is_cubic else 1.0) * max(scale, 1.0)
@@ -65,14 +67,14 @@ def antialiased(
     weights = np.where(taps < count[:, np.newaxis], _keys(places, -0.5) if is_cubic else _triangle(places), 0.0)
     weights = normalized(weights)
     if not in_integers:
-        return RuledRows(*on_axis(first, weights.astype(np.float32), source_size))
+        return Taps(*on_axis(first, weights.astype(np.float32), source_size))
     whole, shifts = _in_places(weights)
-    return RuledRows(*on_axis(first, whole, source_size), shifts)
+    return Taps(*on_axis(first, whole, source_size), shifts)
 
 
 def plain(
     source_size: int, size: int, _in_integers: bool, is_cubic: bool, align_corners: bool, scale_factor: float | None
-) -> RuledRows:
+) -> Taps:
     """Rows of u8 "bilinear" or "bicubic" without ``antialias``: what lies beyond an edge counts for the edge."""
     scale = _scale(source_size, size, align_corners, scale_factor)
     output = np.arange(size)
@@ -86,7 +88,7 @@ def plain(
     index = np.clip(at[:, np.newaxis] + taps, 0, source_size - 1)
     first, folded = at_edges(index, weights, source_size)
     whole, shifts = _in_places(folded)
-    return RuledRows(first, whole, shifts)
+    return Taps(first, whole, shifts)
 
 
 def _scale(source_size: int, size: int, align_corners: bool, scale_factor: float | None) -> float:
