@@ -177,8 +177,8 @@ class Rows:
         if self.is_transposed:
             forward: Rows = self.arguments[0]
             return forward
-        counts = _cache.taps(_readers, (self,), self.source_size).weights
-        taps = 1 if counts is None else max(int(counts.max(initial=0)), 1)
+        most = _cache.taps(_readers, (self,), self.source_size).weights
+        taps = 1 if most is None else int(most[0, 0])
         back = _transposed, (self, taps), self.size, self.source_size, taps
         return Rows(*back, is_identity=self.is_identity, is_transposed=True, at_once=are_few(self.source_size, taps))
 
@@ -262,18 +262,18 @@ def _of_library(
 
 
 def _readers(forward: Rows, source: Index, _weighs: bool) -> Taps:
-    """The first output that reads each source index, and in place of a weight how many follow it."""
+    """The first output that reads each source index; in place of weights, the most outputs that read one."""
     first = forward.at(np.arange(forward.size, dtype=np.int64), weighs=False).first
     descends = len(first) > 0 and first[0] > first[-1]
     ascending = first[::-1] if descends else first
     low = np.searchsorted(ascending, source - forward.taps, "right")
     high = np.searchsorted(ascending, source, "right")
-    return Taps(forward.size - high if descends else low, (high - low).astype(np.int32)[:, np.newaxis])
+    taps = max(int((high - low).max(initial=0)), 1)
+    return Taps(np.clip(forward.size - high if descends else low, 0, forward.size - taps), np.array([[taps]]))
 
 
 def _transposed(forward: Rows, taps: int, index: Index, weighs: bool) -> Taps:
-    readers = _cache.taps(_readers, (forward,), forward.source_size)
-    first = np.clip(readers.first[index], 0, forward.size - taps)
+    first = _cache.taps(_readers, (forward,), forward.source_size).first[index]
     if not weighs:
         return Taps(first)
     outputs = first[:, np.newaxis] + np.arange(taps)
