@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from restride.kernel import Binding, KernelSpec
+from restride.runtime.vulkan import dispatch
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
 folder, bug, staging = sys.argv[1], sys.argv[2], sys.argv[3] == "staging"
@@ -34,9 +35,8 @@ bump = KernelSpec("bump", (), (words, 1), b"", groups, (write(4 * words),))
 if bug == "core":
     # a descriptor covers more than its buffer
     session, block = runtime._session, a.block
-    layout = session.pipelines.get(("bump", (), 1), 0).layout
-    beyond = (block.chunk.serial, 0, block.chunk.nbytes + 4)
-    session.recorder._sets.get(layout, (beyond,), [block], 0)
+    layout = session.recorder.pipelines.get(("bump", (), 1), 0).layout
+    session.preparations.sets.take(layout, [(block, 0, block.chunk.nbytes + 4)], 0)
 runtime.submit([go, bump], [b, a])
 runtime.submit([go, go], [a, b])
 runtime.submit([go], [b, a])
@@ -65,9 +65,9 @@ for index in range(400):
     runtime.submit([KernelSpec("bump", (), (4, 1), b"", (1, 1, 1), (write(16),))], [memory])
     del memory
 session = runtime._session
-session.pipelines._most = session.recorder._sets._most = 2
+session.recorder.pipelines._most = dispatch.MOST_PREPARED = 2
 for index in range(20):
-    runtime.submit([KernelSpec("affine", (index,), (4, 1), b"", (1, 1, 1), (Binding(0, 16), write(16)))], [a, b])
+    runtime.submit((KernelSpec("affine", (index,), (4, 1), b"", (1, 1, 1), (Binding(0, 16), write(16))),), [a, b])
     if index % 4 == 0:
         runtime.wait()
 runtime.wait()

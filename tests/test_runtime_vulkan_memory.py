@@ -11,9 +11,9 @@ from vulkan_kernels import MIB, SEPARATE, affine, bump, download, slow, table, u
 from restride.errors import DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride.runtime import heap
 from restride.runtime.instance import physical_devices
-from restride.runtime.live_objects import Living
-from restride.runtime.vulkan.descriptors import DescriptorSets
-from restride.runtime.vulkan.dispatch import MOST_KEPT_BYTES
+from restride.runtime.live_objects import LiveObjects
+from restride.runtime.vulkan import dispatch
+from restride.runtime.vulkan.dispatch import MOST_PARAMETER_BYTES
 from restride.runtime.vulkan.program import Pipelines
 from restride.runtime.vulkan.queue import MOST_PENDING
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -166,7 +166,7 @@ def test_parameters_are_kept_within_bounds(in_place):
     for value in range(5000):
         in_place.submit([table(64, [value, 2, 3, 4])], [memory])
     assert np.array_equal(download(in_place, memory, 64), np.resize(np.array([4999, 2, 3, 4], np.uint32), 64))
-    contents = np.arange(MOST_KEPT_BYTES, dtype=np.uint32)
+    contents = np.arange(MOST_PARAMETER_BYTES, dtype=np.uint32)
     for first in range(3):
         in_place.submit([table(64, contents + np.uint32(first))], [memory])
         assert np.array_equal(download(in_place, memory, 64)[:4], np.arange(first, first + 4))
@@ -176,26 +176,41 @@ def test_parameters_are_kept_within_bounds(in_place):
     assert SEPARATE or counters.allocations <= 8
 
 
-def test_pipelines_and_sets_are_bounded(in_place):
+def test_pipelines_and_sets_are_bounded(in_place, monkeypatch):
     session = in_place._session
-    session.pipelines._most, session.recorder._sets._most = 4, 8
-    assert isinstance(session.pipelines, Pipelines)
-    assert isinstance(session.recorder._sets, DescriptorSets)
+    pipelines, preparations = session.recorder.pipelines, session.preparations
+    monkeypatch.setattr(pipelines, "_most", 4)
+    monkeypatch.setattr(dispatch, "MOST_PREPARED", 8)
+    assert isinstance(pipelines, Pipelines)
     source = np.arange(64, dtype=np.uint32)
     a = upload(in_place, source)
     for _ in range(3):
         for mul in range(10):
             b = in_place.allocate(256 * (mul + 1))
-            in_place.submit([affine(64, mul)], [a, b])
-            assert np.array_equal(download(in_place, b, 64), source * np.uint32(mul))
-    assert len(session.pipelines) <= 5
+            for kernels in ((affine(64, mul),), [affine(64, mul)]):
+                in_place.submit(kernels, [a, b])
+                assert np.array_equal(download(in_place, b, 64), source * np.uint32(mul))
+    assert len(pipelines) <= 5
     assert in_place.counters().pipelines == 30
-    assert len(session.recorder._sets._sets) <= 9
-    assert len(session.recorder._sets._pools) == 1
+    assert len(preparations._by_key) <= 8
+    assert len(preparations.sets._pools) == 1
+
+
+def test_what_was_prepared_is_bounded_by_its_dispatches(in_place, monkeypatch):
+    monkeypatch.setattr(dispatch, "MOST_PREPARED", 8)
+    source = np.arange(64, dtype=np.uint32)
+    a, b = upload(in_place, source), in_place.allocate(256)
+    submissions = [tuple(affine(64, mul) for mul in range(first, first + 3)) for first in range(5)]
+    submissions.append(tuple(affine(64, mul) for mul in range(20)))
+    for kernels in submissions * 2:
+        in_place.submit(kernels, [a, b])
+        assert np.array_equal(download(in_place, b, 64), source * np.uint32(kernels[-1].constants[0]))
+    prepared = in_place._session.preparations._by_key.values()
+    assert [len(each.dispatches) for each in prepared] == [3, 3]
 
 
 def test_pipelines_of_pending_work_stay_and_leave_after_it(in_place):
-    pipelines = in_place._session.pipelines
+    pipelines = in_place._session.recorder.pipelines
     pipelines._most = 4
     source = np.arange(64, dtype=np.uint32)
     a, busy = upload(in_place, source), in_place.allocate(4 * 8192)
@@ -230,24 +245,22 @@ def test_what_was_submitted_before_is_not_checked_again(in_place, monkeypatch):
 
 
 def pipelines_go(runtime, memory):
-    runtime._session.pipelines._most = 1
+    runtime._session.recorder.pipelines._most = 1
     runtime.submit([bump(64, 0)], [memory])
     runtime.wait()
 
 
-def sets_go(runtime, _):
-    runtime._session.recorder._sets._most = 2
-    for nbytes in (1024, 2048):
-        runtime.submit([bump(64)], [runtime.allocate(nbytes)])
-        runtime.wait()
+def too_many_are_prepared(runtime, memory):
+    for _ in range(dispatch.MOST_PREPARED // 128):
+        runtime.submit((bump(64),) * 128, [memory])
 
 
 def parameters_go(runtime, memory):
     for value in range(5):  # of a quarter of what is kept each
-        runtime.submit([table(64, np.full(MOST_KEPT_BYTES // 16, value, np.uint32))], [memory])
+        runtime.submit([table(64, np.full(MOST_PARAMETER_BYTES // 16, value, np.uint32))], [memory])
 
 
-@pytest.mark.parametrize("go", [pipelines_go, sets_go, parameters_go])
+@pytest.mark.parametrize("go", [pipelines_go, too_many_are_prepared, parameters_go])
 def test_what_was_prepared_is_forgotten_with_what_it_needs(in_place, go):
     a, b, other = (upload(in_place, np.arange(64, dtype=np.uint32)) for _ in range(3))
     kernels, filled = (affine(64, 3),), (table(64, [5, 6, 7, 8]),)
@@ -335,7 +348,7 @@ def test_a_list_of_the_living_does_not_mind_new_ones():
     class Thing:
         pass
 
-    living, kept = Living(), [Thing()]
+    living, kept = LiveObjects(), [Thing()]
     living.add(kept[0])
     for _ in living:
         kept.append(Thing())

@@ -6,7 +6,7 @@ import threading
 from typing import Protocol
 
 from restride.runtime.instance import PhysicalDevice
-from restride.runtime.live_objects import Living
+from restride.runtime.live_objects import LiveObjects
 
 
 class Holder(Protocol):
@@ -23,7 +23,7 @@ class HeapBudget:
         self.heap_bytes = heap_bytes
         self.used = 0
         self._lock = threading.Lock()
-        self._holders: Living[Holder] = Living()
+        self._holders: LiveObjects[Holder] = LiveObjects()
 
     def reserve(self, nbytes: int, most: int | None = None) -> bool:
         """Take the bytes, or False: ``most``, by default the whole heap, would be exceeded."""

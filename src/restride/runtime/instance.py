@@ -6,8 +6,8 @@ import atexit
 import os
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from restride.errors import DeviceError, DeviceLost, DeviceNotFound
 from restride.kernel import Choices, Limits
@@ -39,6 +39,7 @@ class PhysicalDevice:
     """A device and what the direct runtime needs to know of it. Sizes are bytes.
 
     family: the queue family for compute; -1 when there is none.
+    timestamp_bits, timestamp_period: valid bits of its timestamps, 0 where it has none, and nanoseconds a tick.
     max_allocations: driver allocations alive at one time.
     max_allocation_bytes: the largest single allocation and buffer.
     import_alignment: what an import of host memory begins and ends at a multiple of; 0: there is none.
@@ -49,6 +50,8 @@ class PhysicalDevice:
     info: DeviceInfo
     supports_1_1: bool
     family: int
+    timestamp_bits: int
+    timestamp_period: float
     extensions: frozenset[str]
     memory_types: tuple[MemoryType, ...]
     heap_sizes: tuple[int, ...]
@@ -66,7 +69,7 @@ class Instance:
         self.ffi, lib = vulkan.ffi, vulkan.lib
         # Null instance: the functions that exist before there is one.
         start = Functions(lambda name: lib.vkGetInstanceProcAddr(self.ffi.NULL, name))
-        names = _extension_names(start.vkEnumerateInstanceExtensionProperties, self.ffi.NULL)
+        names = _extension_names(start.vkEnumerateInstanceExtensionProperties)
         # Without this extension the loader hides MoltenVK.
         enabled = [self.ffi.new("char[]", _PORTABILITY.encode())] if _PORTABILITY in names else []
         application = struct("VkApplicationInfo", apiVersion=API_VERSION)
@@ -78,9 +81,9 @@ class Instance:
             enabledExtensionCount=len(enabled),
             ppEnabledExtensionNames=pointers,
         )
-        made = self.ffi.new("VkInstance *")
-        start.vkCreateInstance(create, self.ffi.NULL, made)
-        self.handle: Handle = made[0]
+        handle = self.ffi.new("VkInstance *")
+        start.vkCreateInstance(create, self.ffi.NULL, handle)
+        self.handle: Handle = handle[0]
         self.vk = Functions(lambda name: lib.vkGetInstanceProcAddr(self.handle, name))
 
     def destroy(self) -> None:
@@ -93,7 +96,7 @@ _inherited = False
 
 
 def instance() -> Instance:
-    """The instance, made at the first call.
+    """The instance, created at the first call.
 
     Raises:
         DeviceNotFound: no loader or no driver.
@@ -145,19 +148,24 @@ def list_devices() -> list[DeviceInfo]:
 def physical_devices() -> list[PhysicalDevice]:
     """Every physical device with what the direct runtime needs to know of it."""
     vk, owner = instance().vk, instance().handle
-    ffi = package().ffi
-    count = ffi.new("uint32_t *")
     try:
-        vk.vkEnumeratePhysicalDevices(owner, count, ffi.NULL)
+        handles = _listed(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner)
     except DeviceError as error:
         raise DeviceNotFound(f"{error}: no Vulkan driver on this machine starts; {how_to_get_a_driver()}") from error
-    handles = array("VkPhysicalDevice", count[0])
-    while count[0] and vk.vkEnumeratePhysicalDevices(owner, count, handles) == INCOMPLETE:
-        vk.vkEnumeratePhysicalDevices(owner, count, ffi.NULL)
-        handles = array("VkPhysicalDevice", count[0])
-    if not count[0]:
+    if not len(handles):
         raise DeviceNotFound(f"the Vulkan loader finds no device; {how_to_get_a_driver()}")
-    return [_describe(vk, index, handles[index]) for index in range(count[0])]
+    return [_describe(vk, index, handle) for index, handle in enumerate(handles)]
+
+
+def _listed(function: Callable[..., int | None], type_name: str, *arguments: Handle) -> Sequence[Handle]:
+    """Every value that a Vulkan function lists which takes a pointer to their number and one to the values."""
+    ffi = package().ffi
+    count = ffi.new("uint32_t *")
+    while True:
+        function(*arguments, count, ffi.NULL)
+        values: Sequence[Handle] = array(type_name, count[0])
+        if function(*arguments, count, values) != INCOMPLETE:
+            return values[0 : count[0]] if count[0] < len(values) else values
 
 
 def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
@@ -189,9 +197,11 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
     heaps = [memory.memoryHeaps[i] for i in range(memory.memoryHeapCount)]
     local = [heap.size for heap in heaps if heap.flags & vulkan.VK_MEMORY_HEAP_DEVICE_LOCAL_BIT]
     kind = _KINDS.get(base.deviceType, "other")
+    families = _listed(vk.vkGetPhysicalDeviceQueueFamilyProperties, "VkQueueFamilyProperties", handle)
+    family = _compute_family(families)
     numbers = (base.vendorID, base.deviceID, base.driverVersion)
-    identity_of_pipelines = "-".join((*(f"{number:08x}" for number in numbers), bytes(base.pipelineCacheUUID).hex()))
-    choices = read_choices(identity_of_pipelines)
+    pipeline_cache_id = "-".join((*(f"{number:08x}" for number in numbers), bytes(base.pipelineCacheUUID).hex()))
+    choices = read_choices(pipeline_cache_id)
     info = DeviceInfo(
         index=index,
         name=ffi.string(base.deviceName).decode(errors="replace"),
@@ -213,14 +223,16 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         handle=handle,
         info=info,
         supports_1_1=supports_1_1,
-        family=_compute_family(vk, handle),
+        family=family,
+        timestamp_bits=families[family].timestampValidBits if family >= 0 else 0,
+        timestamp_period=base.limits.timestampPeriod,
         extensions=frozenset(extensions),
         memory_types=tuple(MemoryType(entry.propertyFlags, entry.heapIndex) for entry in types),
         heap_sizes=tuple(heap.size for heap in heaps),
         max_allocations=base.limits.maxMemoryAllocationCount,
         max_allocation_bytes=min(largest, default=1 << 62),
         import_alignment=imports.minImportedHostPointerAlignment,
-        pipeline_cache_id=identity_of_pipelines,
+        pipeline_cache_id=pipeline_cache_id,
     )
 
 
@@ -237,29 +249,21 @@ def _limits(raw: Handle, choices: Choices) -> Limits:
     )
 
 
-def _compute_family(vk: Functions, handle: Handle) -> int:
+def _compute_family(families: Sequence[Handle]) -> int:
     """The queue family for compute: one for compute alone before one that also draws; -1: none."""
     vulkan = package()
-    count = vulkan.ffi.new("uint32_t *")
-    vk.vkGetPhysicalDeviceQueueFamilyProperties(handle, count, vulkan.ffi.NULL)
-    families = array("VkQueueFamilyProperties", count[0])
-    vk.vkGetPhysicalDeviceQueueFamilyProperties(handle, count, families)
     able = [
-        (bool(families[i].queueFlags & vulkan.VK_QUEUE_GRAPHICS_BIT), i)
-        for i in range(count[0])
-        if families[i].queueFlags & vulkan.VK_QUEUE_COMPUTE_BIT
+        (bool(family.queueFlags & vulkan.VK_QUEUE_GRAPHICS_BIT), number)
+        for number, family in enumerate(families)
+        if family.queueFlags & vulkan.VK_QUEUE_COMPUTE_BIT
     ]
     return min(able)[1] if able else -1
 
 
-def _extension_names(enumerate_properties: Any, owner: Handle) -> set[str]:
+def _extension_names(function: Callable[..., int], *owner: Handle) -> set[str]:
     ffi = package().ffi
-    count = ffi.new("uint32_t *")
-    leading = (owner, ffi.NULL) if owner != ffi.NULL else (ffi.NULL,)
-    enumerate_properties(*leading, count, ffi.NULL)
-    found = array("VkExtensionProperties", count[0])
-    enumerate_properties(*leading, count, found)
-    return {ffi.string(found[i].extensionName).decode() for i in range(count[0])}
+    listed = _listed(function, "VkExtensionProperties", *owner, ffi.NULL)
+    return {ffi.string(extension.extensionName).decode() for extension in listed}
 
 
 def _version_text(version: int) -> str:

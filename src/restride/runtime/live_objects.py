@@ -1,4 +1,4 @@
-"""Objects that are still alive, to be listed at any time, whatever other threads add or drop meanwhile."""
+"""LiveObjects: the objects that are still alive, listed at any time, whatever other threads add or drop meanwhile."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from weakref import WeakValueDictionary
 T = TypeVar("T")
 
 
-class Living(Generic[T]):
-    """Holds its members weakly, by identity.
+class LiveObjects(Generic[T]):
+    """Refers to its members weakly and compares them by identity.
 
     A ``WeakSet`` raises where another thread adds to it during an iteration; this one iterates over a copy that is made
     in one step.

@@ -9,8 +9,8 @@ from restride.errors import DeviceTimeout
 from restride.kernel import KernelSpec
 from restride.runtime import Memory, Runtime
 from restride.runtime.loader import TIMEOUT, struct
-from restride.runtime.vulkan.hold import VulkanMemory
 from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride.runtime.vulkan.session import VulkanMemory
 from restride.tensor.device import Device
 from restride_bench import own
 from restride_bench.offer import Absent, Offer
@@ -65,7 +65,7 @@ class _Noting:
         return getattr(self._runtime, name)
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
-        self.submitted.append((kernels, memories))
+        self.submitted.append((tuple(kernels), memories))  # a tuple stays prepared
         self._runtime.submit(kernels, memories)
 
     def copy(self, *arguments: Any) -> None:
@@ -112,5 +112,5 @@ class _Prerecorded:
                 work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
                 session.recorder.record(self._slot, work.dispatches)
             queue.end(self._slot)
-            session.parameters.settle(queue.submitted, queue.completed)
+            session.recorder.parameters.settle(queue.submitted, queue.completed)
             self._forgotten = session.preparations.forgotten

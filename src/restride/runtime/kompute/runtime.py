@@ -20,7 +20,7 @@ from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Me
 from restride.runtime.kompute.device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
 from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, ParameterSlots, require_size, slot_bytes
 from restride.runtime.kompute.program import ProgramCache
-from restride.runtime.live_objects import Living
+from restride.runtime.live_objects import LiveObjects
 from restride.runtime.modules import load_module
 
 _MOST_PUSH_WORDS = 32
@@ -276,7 +276,7 @@ class KomputeRuntime(SharesNothing):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
 
-_open_runtimes: Living[KomputeRuntime] = Living()
+_open_runtimes: LiveObjects[KomputeRuntime] = LiveObjects()
 
 
 def _after_fork_in_child() -> None:

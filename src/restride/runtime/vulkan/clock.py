@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from restride.errors import DeviceError, UnsupportedError
-from restride.runtime.instance import PhysicalDevice, instance
 from restride.runtime.loader import Handle, array, package, struct
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.session import Session
@@ -27,7 +26,7 @@ class Clock:
         Raises:
             UnsupportedError: its queue has none.
         """
-        self._valid_bits, self._period = _ticks(device.physical)
+        self._valid_bits, self._period = device.physical.timestamp_bits, device.physical.timestamp_period
         if not self._valid_bits:
             raise UnsupportedError(f"the queue of {device.physical.info.name} has no timestamps (timestampValidBits 0)")
         vulkan = package()
@@ -131,15 +130,3 @@ def timed(session: Session) -> Iterator[Clock]:
         # Raises where the device is gone or busy: then the queries stay, for they may be in use.
         session.wait_for(session.queue.submitted)
         clock.close()
-
-
-def _ticks(physical: PhysicalDevice) -> tuple[int, float]:
-    """The valid bits of a timestamp, 0 where the queue has none, and nanoseconds a tick."""
-    vk, ffi = instance().vk, package().ffi
-    count = ffi.new("uint32_t *")
-    vk.vkGetPhysicalDeviceQueueFamilyProperties(physical.handle, count, ffi.NULL)
-    families = array("VkQueueFamilyProperties", count[0])
-    vk.vkGetPhysicalDeviceQueueFamilyProperties(physical.handle, count, families)
-    properties = ffi.new("VkPhysicalDeviceProperties *")
-    vk.vkGetPhysicalDeviceProperties(physical.handle, properties)
-    return families[physical.family].timestampValidBits, properties.limits.timestampPeriod

@@ -7,7 +7,7 @@ import sys
 
 from restride.errors import DeviceLost, UnsupportedError
 from restride.runtime.instance import HOST_IMPORT, PhysicalDevice, instance, open_devices
-from restride.runtime.live_objects import Living
+from restride.runtime.live_objects import LiveObjects
 from restride.runtime.loader import Functions, Handle, array, package, struct
 
 _EXTENSIONS = ("VK_KHR_portability_subset", HOST_IMPORT)
@@ -85,7 +85,7 @@ class LogicalDevice:
         open_devices.discard(self._address)
 
 
-_open: Living[LogicalDevice] = Living()
+_open: LiveObjects[LogicalDevice] = LiveObjects()
 
 
 def _after_fork_in_child() -> None:

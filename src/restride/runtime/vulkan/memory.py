@@ -1,4 +1,7 @@
-"""Every block of an open device, pooled or imported: taken under the lock, handed back from anywhere."""
+"""Device memory: which type it comes from, driver allocations (chunks), the blocks cut from them, and imported pages.
+
+There are few chunks and many blocks. A block that is freed is used again once the device is done with it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,18 @@ from restride.runtime.interface import MEMORY_ROUNDING, rounded
 from restride.runtime.loader import Handle, package, struct
 from restride.runtime.vulkan.device import LogicalDevice
 
-# Where memory goes: in place where the host sees all of the device's memory, else local to the device plus staging.
+SEPARATE_BUFFERS_VARIABLE = "RESTRIDE_SEPARATE_BUFFERS"
+"""Set: every memory has a buffer of its own, of its own size, for GPU-assisted validation. Slower."""
+
+SLAB_BYTES = 1 << 20
+_SMALL_BYTES = 1 << 18
+_LARGE_ROUNDING = 1 << 16
+_MOST_POOLED_BYTES = 1 << 28
+_MOST_LEAVING_BYTES = 1 << 28
+"""Freed, but in use by the device: past this, an allocation waits for it instead of asking the driver for more."""
+
+_serials = itertools.count(1)
+"""Of chunks: a buffer's handle may come again, its serial never does."""
 
 
 @dataclass(frozen=True)
@@ -83,74 +97,91 @@ def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[b
     return -int(max(able)[-1])
 
 
-# Driver allocations: one buffer over one piece of device memory, counted against the heap's budget.
-
-# A buffer's handle may come again, its serial never does.
-_serials = itertools.count(1)
-
-
 class Chunk:
     """One driver allocation with the one buffer that covers it; mapped for its whole life where the host sees it.
 
-    nbytes: of the buffer. allocated: of the allocation, which may be larger.
+    nbytes: of the buffer. allocated: of the allocation, which may be larger, and counts against ``budget`` if any.
     owner: the host's bytes that it was imported from, kept alive here, which the device only reads; else None.
     """
 
-    __slots__ = ("allocated", "buffer", "generation", "live", "memory", "nbytes", "owner", "serial", "top", "view")
+    __slots__ = (
+        "allocated", "budget", "buffer", "generation", "live", "memory", "nbytes", "owner", "serial", "top", "view"
+    )  # fmt: skip
 
-    def __init__(self, nbytes: int, allocated: int, buffer: Handle, memory: Handle) -> None:
+    def __init__(self, device: LogicalDevice, create: Handle, allocate: Callable[[Chunk, Handle], None]) -> None:
+        """Create the buffer of ``create``, and bind the memory that ``allocate`` puts here by its requirements."""
         self.serial = next(_serials)
-        self.nbytes = nbytes
-        self.allocated = allocated
-        self.buffer = buffer
-        self.memory = memory
+        self.nbytes: int = create.size
+        self.allocated = 0
+        self.budget: HeapBudget | None = None
+        self.memory = device.null
         self.view: memoryview | None = None
         self.owner: memoryview | None = None
         self.top = 0  # bytes handed out so far
         self.live = 0  # blocks in use
         self.generation = 0  # how often a slab started over
+        self.buffer = device.create("vkCreateBuffer", "VkBuffer", create)
+        try:
+            needs = device.ffi.new("VkMemoryRequirements *")
+            device.vk.vkGetBufferMemoryRequirements(device.handle, self.buffer, needs)
+            allocate(self, needs)
+            device.vk.vkBindBufferMemory(device.handle, self.buffer, self.memory, 0)
+        except BaseException:
+            self.destroy(device)
+            raise
+
+    def destroy(self, device: LogicalDevice) -> None:
+        """Destroy the buffer and free the memory, which unmaps it."""
+        self.view = None
+        device.vk.vkDestroyBuffer(device.handle, self.buffer, device.null)
+        device.vk.vkFreeMemory(device.handle, self.memory, device.null)
+        if self.budget is not None:
+            self.budget.release(self.allocated)
 
 
 class Chunks:
-    """The chunks of one memory type. ``dropped`` is called with each before its buffer is destroyed."""
+    """The chunks of one memory type. ``forget`` is called before a buffer is destroyed."""
 
-    def __init__(
-        self, device: LogicalDevice, memory_type: int, budget: HeapBudget, dropped: Callable[[Chunk], None]
-    ) -> None:
+    def __init__(self, device: LogicalDevice, memory_type: int, budget: HeapBudget, forget: Callable[[], None]) -> None:
         self._device = device
         self._memory_type = memory_type
         self.budget = budget
-        self._dropped = dropped
+        self._forget = forget
         self._alive: dict[int, Chunk] = {}
-        self.made = 0  # asked of the driver so far
+        self.allocations = 0  # asked of the driver so far
         self.nbytes = 0  # alive now
 
-    def make(self, nbytes: int) -> Chunk:
+    def allocate(self, nbytes: int) -> Chunk:
         """A new chunk.
 
         Raises:
             OutOfDeviceMemory: the budget or the driver refuses; names asked, in use and heap.
             UnsupportedError: no single allocation of the device is that large.
         """
-        physical, budget = self._device.physical, self.budget
-        if physical.max_allocation_bytes < nbytes <= budget.heap_bytes:
+        vulkan, physical = package(), self._device.physical
+        if physical.max_allocation_bytes < nbytes <= self.budget.heap_bytes:
             raise UnsupportedError(
                 f"{nbytes} bytes exceed the largest single allocation of {physical.info.name}, "
                 f"{physical.max_allocation_bytes} bytes"
             )
-        if len(self._alive) >= physical.max_allocations or nbytes > budget.heap_bytes:
+        if len(self._alive) >= physical.max_allocations or nbytes > self.budget.heap_bytes:
             raise self._exhausted(nbytes, "")
-        chunk = self._new(nbytes)
+        usage = (
+            vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+            | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
+            | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT
+        )
+        chunk = Chunk(self._device, struct("VkBufferCreateInfo", size=nbytes, usage=usage), self._allocate)
         self._alive[chunk.serial] = chunk
-        self.made += 1
+        self.allocations += 1
         self.nbytes += chunk.allocated
         return chunk
 
     def destroy(self, chunk: Chunk) -> None:
         """Give a chunk back to the driver."""
-        self._dropped(chunk)
+        self._forget()
         del self._alive[chunk.serial]
-        self._give_back(chunk)
+        chunk.destroy(self._device)
         self.nbytes -= chunk.allocated
 
     def destroy_all(self) -> None:
@@ -161,6 +192,28 @@ class Chunks:
     def __contains__(self, chunk: Chunk) -> bool:
         return chunk.serial in self._alive
 
+    def _allocate(self, chunk: Chunk, needs: Handle) -> None:
+        device, kind, nbytes = self._device, self._memory_type, needs.size  # not the buffer's: the driver may want more
+        if not needs.memoryTypeBits >> kind & 1:
+            raise DeviceError(
+                f"{device.physical.info.name} refuses a storage buffer of {chunk.nbytes} bytes in memory type {kind}; "
+                f"it allows the set {needs.memoryTypeBits:#x}"
+            )
+        if not self.budget.reserve(nbytes):
+            raise self._exhausted(nbytes, "")
+        chunk.allocated, chunk.budget = nbytes, self.budget
+        request = struct("VkMemoryAllocateInfo", allocationSize=nbytes, memoryTypeIndex=kind)
+        try:
+            chunk.memory = device.create("vkAllocateMemory", "VkDeviceMemory", request)
+        except OutOfDeviceMemory as error:
+            chunk.budget = None
+            self.budget.release(nbytes)
+            raise self._exhausted(nbytes, f" ({error})") from error
+        if device.physical.memory_types[kind].flags & package().VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT:
+            address = device.ffi.new("void **")
+            device.vk.vkMapMemory(device.handle, chunk.memory, 0, chunk.nbytes, 0, address)
+            chunk.view = memoryview(device.ffi.buffer(address[0], chunk.nbytes)).cast("B")
+
     def _exhausted(self, nbytes: int, cause: str) -> OutOfDeviceMemory:
         return OutOfDeviceMemory(
             f"{self._device.physical.info.name} has no room for {nbytes} bytes: {self.budget.used} of its heap of "
@@ -168,82 +221,12 @@ class Chunks:
             f"{self._device.physical.max_allocations} allocations{cause}; free tensors or work in smaller pieces"
         )
 
-    def _new(self, nbytes: int) -> Chunk:
-        device, vulkan = self._device, package()
-        usage = (
-            vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
-            | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
-            | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT
-        )
-        buffer = device.create("vkCreateBuffer", "VkBuffer", struct("VkBufferCreateInfo", size=nbytes, usage=usage))
-        try:
-            needs = device.ffi.new("VkMemoryRequirements *")
-            device.vk.vkGetBufferMemoryRequirements(device.handle, buffer, needs)
-            self._require_type(needs.memoryTypeBits, nbytes)
-            # Not the buffer's size: the driver may want more.
-            memory = self._memory(needs.size)
-        except BaseException:
-            device.vk.vkDestroyBuffer(device.handle, buffer, device.null)
-            raise
-        chunk = Chunk(nbytes, needs.size, buffer, memory)
-        try:
-            device.vk.vkBindBufferMemory(device.handle, buffer, memory, 0)
-            chunk.view = self._map(memory, nbytes)
-        except BaseException:
-            self._give_back(chunk)
-            raise
-        return chunk
-
-    def _memory(self, nbytes: int) -> Handle:
-        if not self.budget.reserve(nbytes):
-            raise self._exhausted(nbytes, "")
-        request = struct("VkMemoryAllocateInfo", allocationSize=nbytes, memoryTypeIndex=self._memory_type)
-        try:
-            return self._device.create("vkAllocateMemory", "VkDeviceMemory", request)
-        except BaseException as error:
-            self.budget.release(nbytes)
-            if isinstance(error, OutOfDeviceMemory):
-                raise self._exhausted(nbytes, f" ({error})") from error
-            raise
-
-    def _give_back(self, chunk: Chunk) -> None:
-        device = self._device
-        chunk.view = None
-        # Freeing memory unmaps it.
-        device.vk.vkDestroyBuffer(device.handle, chunk.buffer, device.null)
-        device.vk.vkFreeMemory(device.handle, chunk.memory, device.null)
-        self.budget.release(chunk.allocated)
-
-    def _require_type(self, allowed: int, nbytes: int) -> None:
-        if not allowed >> self._memory_type & 1:
-            raise DeviceError(
-                f"{self._device.physical.info.name} refuses a storage buffer of {nbytes} bytes in memory type "
-                f"{self._memory_type}; it allows the set {allowed:#x}"
-            )
-
-    def _map(self, memory: Handle, nbytes: int) -> memoryview | None:
-        device = self._device
-        flags = device.physical.memory_types[self._memory_type].flags
-        if not flags & package().VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT:
-            return None
-        address = device.ffi.new("void **")
-        device.vk.vkMapMemory(device.handle, memory, 0, nbytes, 0, address)
-        return memoryview(device.ffi.buffer(address[0], nbytes)).cast("B")
-
-
-# Device memory: few driver allocations, many blocks; what is freed is reused once the device is done with it.
-
-SLAB_BYTES = 1 << 20
-_SMALL_BYTES = 1 << 18
-_LARGE_ROUNDING = 1 << 16
-_MOST_POOLED_BYTES = 1 << 28
-
 
 class Block:
     """A part of a chunk, and what the queue does with it.
 
     used, written: the last submission that touches it, and that writes it; 0: none since it was handed out.
-    epoch, reads, writes: for barriers, see ``vk_hazards``.
+    epoch, reads, writes: for barriers, see ``queue.Hazards``.
     pins: host copies under way.
     is_lent: an array of the host's may lie over it, until it is taken back.
     """
@@ -410,10 +393,10 @@ class Pool:
     def _new_chunk(self, nbytes: int) -> Chunk:
         for make_room in (self.trim, self.chunks.budget.make_room):
             try:
-                return self.chunks.make(nbytes)
+                return self.chunks.allocate(nbytes)
             except OutOfDeviceMemory:
                 make_room()
-        return self.chunks.make(nbytes)
+        return self.chunks.allocate(nbytes)
 
 
 def _first_block(chunk: Chunk, size: int) -> Block:
@@ -422,25 +405,23 @@ def _first_block(chunk: Chunk, size: int) -> Block:
     return Block(chunk, 0, size)
 
 
-# Host memory as memory of the device: the pages that it lies in are imported, not copied, and kept alive.
-
-
 class Imports:
-    """What a device has imported; it only reads it. The caller holds the runtime's lock, but not in ``let_go``.
+    """Pages of the host as memory of the device, which only reads them: nothing is copied, and they are kept alive.
 
-    ``dropped`` is called with each chunk before its buffer is destroyed.
+    The caller holds the runtime's lock, but not in ``release_owners``. ``forget`` is called before a buffer is
+    destroyed.
     """
 
-    def __init__(self, device: LogicalDevice, offset_alignment: int, dropped: Callable[[Chunk], None]) -> None:
+    def __init__(self, device: LogicalDevice, offset_alignment: int, forget: Callable[[], None]) -> None:
         self._device = device
         self._kind = package().VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT
         self._alignment = max(MEMORY_ROUNDING, offset_alignment)
-        self._dropped = dropped
+        self._forget = forget
         self._alive: dict[int, Chunk] = {}
         self._leaving: list[Block] = []  # freed, the device may still read them
-        self._destroyed: deque[Chunk] = deque()  # their owners are not let go yet
+        self._destroyed: deque[Chunk] = deque()  # their owners are not released yet
 
-    def make(self, data: memoryview) -> tuple[Block, int]:
+    def add(self, data: memoryview) -> tuple[Block, int]:
         """A block over the pages of ``data``, one-dimensional bytes, at least one; and which of its bytes is the first.
 
         Vulkan imports whole pages. Those that hold the bytes are this process's own to the last byte: no allocator
@@ -463,7 +444,7 @@ class Imports:
         start = address - address % self._alignment
         nbytes = rounded(address + len(data) - start)
         first = start - start % mmap.PAGESIZE
-        chunk = self._new(first, start + nbytes - first)
+        chunk = self._import(first, start + nbytes - first)
         chunk.owner = data
         self._alive[chunk.serial] = chunk
         return Block(chunk, start - first, nbytes), address - start
@@ -489,7 +470,7 @@ class Imports:
         for chunk in list(self._alive.values()):
             self._destroy(chunk)
 
-    def let_go(self) -> None:
+    def release_owners(self) -> None:
         """Drop the owners of what is destroyed. Not under the lock: that may run anything, such as a deleter."""
         self._destroyed.clear()
 
@@ -499,69 +480,44 @@ class Imports:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._alive))
 
     def _destroy(self, chunk: Chunk) -> None:
-        device = self._device
-        self._dropped(chunk)
+        self._forget()
         del self._alive[chunk.serial]
-        device.vk.vkDestroyBuffer(device.handle, chunk.buffer, device.null)
-        device.vk.vkFreeMemory(device.handle, chunk.memory, device.null)
+        chunk.destroy(self._device)
         self._destroyed.append(chunk)
 
-    def _new(self, first: int, nbytes: int) -> Chunk:
+    def _import(self, first: int, nbytes: int) -> Chunk:
         """A buffer over ``nbytes`` bytes from address ``first``, where a page begins, to the end of its last page."""
         device, vulkan = self._device, package()
-        most = device.physical.max_allocation_bytes
+        name, most = device.physical.info.name, device.physical.max_allocation_bytes
         pages = nbytes + -nbytes % mmap.PAGESIZE
         if pages > most:
-            raise UnsupportedError(f"{pages} bytes exceed the largest import of {device.physical.info.name}, {most}")
+            raise UnsupportedError(f"{pages} bytes exceed the largest import of {name}, {most}")
+        pointer = device.ffi.cast("void *", first)
+
+        def allocate(chunk: Chunk, needs: Handle) -> None:
+            if needs.size > pages:
+                raise UnsupportedError(f"{name} wants {needs.size} bytes for a buffer over {pages} bytes of the host")
+            able = struct("VkMemoryHostPointerPropertiesEXT")
+            try:
+                device.vk.vkGetMemoryHostPointerPropertiesEXT(device.handle, self._kind, pointer, able)
+                request = struct(
+                    "VkMemoryAllocateInfo",
+                    pNext=struct("VkImportMemoryHostPointerInfoEXT", handleType=self._kind, pHostPointer=pointer),
+                    allocationSize=pages,
+                    memoryTypeIndex=place_import(device.physical, needs.memoryTypeBits & able.memoryTypeBits),
+                )
+                chunk.memory = device.create("vkAllocateMemory", "VkDeviceMemory", request)
+            except DeviceError as error:
+                if isinstance(error, DeviceLost | OutOfDeviceMemory):
+                    raise
+                raise UnsupportedError(f"{name} does not import {pages} bytes of this memory ({error})") from error
+            chunk.allocated = pages
+            chunk.view = memoryview(device.ffi.buffer(device.ffi.cast("char *", first), nbytes)).cast("B").toreadonly()
+
         external = struct("VkExternalMemoryBufferCreateInfo", handleTypes=self._kind)
         usage = vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
         # Not a byte longer than the block: GPU-assisted validation finds what reads past it.
-        create = struct("VkBufferCreateInfo", pNext=external, size=nbytes, usage=usage)
-        buffer = device.create("vkCreateBuffer", "VkBuffer", create)
-        memory = None
-        try:
-            memory = self._memory(buffer, first, pages)
-            device.vk.vkBindBufferMemory(device.handle, buffer, memory, 0)
-        except BaseException:
-            device.vk.vkDestroyBuffer(device.handle, buffer, device.null)
-            if memory is not None:
-                device.vk.vkFreeMemory(device.handle, memory, device.null)
-            raise
-        chunk = Chunk(nbytes, pages, buffer, memory)
-        pointer = device.ffi.cast("char *", first)
-        chunk.view = memoryview(device.ffi.buffer(pointer, nbytes)).cast("B").toreadonly()
-        return chunk
-
-    def _memory(self, buffer: Handle, first: int, nbytes: int) -> Handle:
-        device = self._device
-        name, pointer = device.physical.info.name, device.ffi.cast("void *", first)
-        needs = device.ffi.new("VkMemoryRequirements *")
-        device.vk.vkGetBufferMemoryRequirements(device.handle, buffer, needs)
-        if needs.size > nbytes:
-            raise UnsupportedError(f"{name} wants {needs.size} bytes for a buffer over {nbytes} bytes of the host")
-        able = struct("VkMemoryHostPointerPropertiesEXT")
-        try:
-            device.vk.vkGetMemoryHostPointerPropertiesEXT(device.handle, self._kind, pointer, able)
-            request = struct(
-                "VkMemoryAllocateInfo",
-                pNext=struct("VkImportMemoryHostPointerInfoEXT", handleType=self._kind, pHostPointer=pointer),
-                allocationSize=nbytes,
-                memoryTypeIndex=place_import(device.physical, needs.memoryTypeBits & able.memoryTypeBits),
-            )
-            return device.create("vkAllocateMemory", "VkDeviceMemory", request)
-        except DeviceError as error:
-            if isinstance(error, DeviceLost | OutOfDeviceMemory):
-                raise
-            raise UnsupportedError(f"{name} does not import {nbytes} bytes of this memory ({error})") from error
-
-
-# Every block of an open device, pooled or imported: taken under the lock, handed back from anywhere.
-
-SEPARATE_BUFFERS_VARIABLE = "RESTRIDE_SEPARATE_BUFFERS"
-"""Set: every memory has a buffer of its own, of its own size, for GPU-assisted validation. Slower."""
-
-_MOST_LEAVING_BYTES = 1 << 28
-"""Freed, but in use by the device: past this, an allocation waits for it instead of asking the driver for more."""
+        return Chunk(device, struct("VkBufferCreateInfo", pNext=external, size=nbytes, usage=usage), allocate)
 
 
 class Blocks:
@@ -580,14 +536,14 @@ class Blocks:
         placement: Placement,
         limits: Limits,
         heap_bytes: int | None,
-        dropped: Callable[[Chunk], None],
+        forget: Callable[[], None],
     ) -> None:
         separate = bool(os.environ.get(SEPARATE_BUFFERS_VARIABLE))
 
         def open_pool(memory_type: int, heap_bytes: int | None) -> Pool:
             heap = device.physical.memory_types[memory_type].heap
             budget = HeapBudget(heap_bytes) if heap_bytes else shared_budget(device.physical, heap)
-            chunks = Chunks(device, memory_type, budget, dropped)
+            chunks = Chunks(device, memory_type, budget, forget)
             return Pool(chunks, limits.offset_alignment, budget.heap_bytes, separate=separate)
 
         self.pool = self.host_pool = open_pool(placement.device, heap_bytes)
@@ -595,7 +551,7 @@ class Blocks:
         if placement.host != placement.device:
             self.host_pool = open_pool(placement.host, None)
             self.pools = (self.pool, self.host_pool)
-        self.imports = Imports(device, limits.offset_alignment, dropped)
+        self.imports = Imports(device, limits.offset_alignment, forget)
         self._freed: deque[tuple[int, Block]] = deque()
         self.in_use = 0
         self.lent = 0

@@ -1,4 +1,4 @@
-"""Compute pipelines: SPIR-V and specialization constants, made once, kept while they are among the last used."""
+"""Compute pipelines: SPIR-V and specialization constants in, the 512 used last, and the driver's cache on disk."""
 
 from __future__ import annotations
 
@@ -15,10 +15,17 @@ from restride.runtime.loader import Handle, array, package, struct
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.device import LogicalDevice
 
-# The driver's pipelines on disk, one file for each device and driver: the next process does not compile them again.
+MOST_PIPELINES = 512
+"""Alive at one time. A pipeline takes some ms to build on llvmpipe, and a dispatch about 10 us."""
+
+PUSH_BYTES = 128
+"""What every Vulkan device has for push constants."""
+
+PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
+"""Module, specialization constants, number of storage buffers."""
 
 FOLDER_VARIABLE = "RESTRIDE_PIPELINE_CACHE"
-"""A folder for the files; default: ``restride/pipelines`` in the user's cache folder. Empty: nothing is kept."""
+"""A folder for the files; default: ``restride/pipelines`` in the user's cache folder. Empty: nothing is stored."""
 
 MOST_BYTES = 64 << 20
 """Of a file. What has grown past it is not written, and the next process begins anew."""
@@ -27,67 +34,6 @@ _HEADER_BYTES = 32
 """Vulkan's header alone: a driver that keeps nothing (lavapipe, which has a cache of its own)."""
 
 _DIGEST_BYTES = 32
-
-
-class PipelineCache:
-    """A VkPipelineCache that begins with what an earlier process left."""
-
-    def __init__(self, device: LogicalDevice) -> None:
-        self._device = device
-        self._path = cache_path(FOLDER_VARIABLE, "pipelines", f"{device.physical.pipeline_cache_id}.bin")
-        self._kept = b"" if self._path is None else read(self._path)
-        data = array("char", self._kept)
-        info = struct("VkPipelineCacheCreateInfo", initialDataSize=len(self._kept), pInitialData=data)
-        self.handle: Handle = device.create("vkCreatePipelineCache", "VkPipelineCache", info)
-
-    def destroy(self) -> None:
-        """Leave what is new to the next process, and destroy it."""
-        device = self._device
-        with suppress(OSError, DeviceError):  # a home that is read-only keeps nothing, nor does a device that is lost
-            if self._path is not None:
-                data = self._data()
-                if _HEADER_BYTES < len(data) <= MOST_BYTES and data != self._kept:
-                    write(self._path, data)
-        device.vk.vkDestroyPipelineCache(device.handle, self.handle, device.null)
-
-    def _data(self) -> bytes:
-        device = self._device
-        size = device.ffi.new("size_t *")
-        device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, device.null)
-        data = array("char", size[0])
-        device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data)
-        return bytes(device.ffi.buffer(data, size[0]))
-
-
-def read(path: Path) -> bytes:
-    """What ``write`` put there; nothing if there is no such file, it is damaged (a warning), or another user's."""
-    try:
-        if belongs_to_another_user(path):
-            return b""
-        content = path.read_bytes()
-    except OSError:
-        return b""
-    digest, data = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    # A driver need not survive damaged data.
-    if len(content) > _DIGEST_BYTES + MOST_BYTES or hashlib.sha256(data).digest() != digest:
-        warnings.warn(f"{path} is damaged and left out; pipelines are compiled again", RuntimeWarning, stacklevel=2)
-        return b""
-    return data
-
-
-def write(path: Path, data: bytes) -> None:
-    """Put ``data`` and its digest there in one step, for this user alone."""
-    write_file(path, hashlib.sha256(data).digest() + data, private=True)
-
-
-# Compute pipelines: SPIR-V and specialization constants, made once, kept while they are among the last used.
-
-MOST_PIPELINES = 512
-PUSH_BYTES = 128
-"""What every Vulkan device has for push constants."""
-
-PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
-"""Module, specialization constants, number of storage buffers."""
 
 
 class BindingLayout:
@@ -146,21 +92,21 @@ class Pipeline:
 
 
 class Pipelines:
-    """Every pipeline of a device. The caller holds the runtime's lock, and says of each when it is used.
+    """The pipelines of a device. The caller holds the runtime's lock, and says of each when it is used.
 
-    dropped: called before one is destroyed.
+    forget: called before one is destroyed.
     """
 
     def __init__(
         self,
         device: LogicalDevice,
         module_source: Callable[[str], bytes],
-        dropped: Callable[[], None],
+        forget: Callable[[], None],
         most: int = MOST_PIPELINES,
     ) -> None:
         self._device = device
         self._module_source = module_source
-        self._dropped = dropped
+        self._forget = forget
         self._most = most
         self._layouts: dict[int, BindingLayout] = {}
         self._pipelines: dict[PipelineKey, Pipeline] = {}
@@ -201,7 +147,7 @@ class Pipelines:
             oldest, pipeline = min(self._pipelines.items(), key=lambda item: item[1].used)
             if pipeline.used > completed:
                 return  # past the limit while the oldest is in use, and so are all: better than to wait here
-            self._dropped()
+            self._forget()
             del self._pipelines[oldest]
             self._device.vk.vkDestroyPipeline(self._device.handle, pipeline.handle, self._device.null)
 
@@ -247,3 +193,54 @@ class Pipelines:
         made = device.ffi.new("VkPipeline *")
         device.vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, create, device.null, made)
         return made[0]
+
+
+class PipelineCache:
+    """A VkPipelineCache in a file for each device and driver: the next process does not compile its pipelines again."""
+
+    def __init__(self, device: LogicalDevice) -> None:
+        self._device = device
+        self._path = cache_path(FOLDER_VARIABLE, "pipelines", f"{device.physical.pipeline_cache_id}.bin")
+        self._stored = b"" if self._path is None else read(self._path)
+        data = array("char", self._stored)
+        info = struct("VkPipelineCacheCreateInfo", initialDataSize=len(self._stored), pInitialData=data)
+        self.handle: Handle = device.create("vkCreatePipelineCache", "VkPipelineCache", info)
+
+    def destroy(self) -> None:
+        """Leave what is new to the next process, and destroy it."""
+        device = self._device
+        with suppress(OSError, DeviceError):  # a read-only home or a lost device stores nothing
+            if self._path is not None:
+                data = self._data()
+                if _HEADER_BYTES < len(data) <= MOST_BYTES and data != self._stored:
+                    write(self._path, data)
+        device.vk.vkDestroyPipelineCache(device.handle, self.handle, device.null)
+
+    def _data(self) -> bytes:
+        device = self._device
+        size = device.ffi.new("size_t *")
+        device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, device.null)
+        data = array("char", size[0])
+        device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data)
+        return bytes(device.ffi.buffer(data, size[0]))
+
+
+def read(path: Path) -> bytes:
+    """What ``write`` put there; nothing if there is no such file, it is damaged (a warning), or another user's."""
+    try:
+        if belongs_to_another_user(path):
+            return b""
+        content = path.read_bytes()
+    except OSError:
+        return b""
+    digest, data = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    # A driver need not survive damaged data.
+    if len(content) > _DIGEST_BYTES + MOST_BYTES or hashlib.sha256(data).digest() != digest:
+        warnings.warn(f"{path} is damaged and left out; pipelines are compiled again", RuntimeWarning, stacklevel=2)
+        return b""
+    return data
+
+
+def write(path: Path, data: bytes) -> None:
+    """Put ``data`` and its digest there in one step, for this user alone."""
+    write_file(path, hashlib.sha256(data).digest() + data, private=True)

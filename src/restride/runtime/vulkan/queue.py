@@ -1,4 +1,4 @@
-"""The queue: command buffers recorded under a lock and submitted in order, fences to wait for."""
+"""The queue: command buffers recorded under a lock, barriers, submission in order, and fences to wait for."""
 
 from __future__ import annotations
 
@@ -13,11 +13,27 @@ from restride.runtime.loader import TIMEOUT, Handle, array, package, struct
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.memory import Block
 
-# Slot: a command buffer with its fence, used again and again.
+Use: TypeAlias = tuple[Block, int, int, bool]
+"""A block, the bytes ``[start, end)`` of it that one command may touch, and whether it may write them."""
+
+MOST_PENDING = 64
+"""Submissions that the device has and that are not finished."""
+
+MOST_USES = 32
+"""Of blocks, two a dispatch, that a batch records before the device gets it, and works while more is recorded. On
+llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 16 take two thirds of the time.
+"""
+
+MOST_WINDOWS = 64
+"""Byte ranges of a block that are told apart between two barriers."""
+
+_LONGEST_SECONDS = 1e9
+_SLICE_SECONDS = 0.2
+"""A wait returns to Python this often, so that an interrupt is heard."""
 
 
 class Slot:
-    """What one submission is recorded into.
+    """A command buffer and its fence, used for one submission after another.
 
     retired: the device does not have it. recording: it was begun, and neither submitted nor thrown away.
     """
@@ -36,16 +52,10 @@ class Slot:
         self.recording = False
 
 
-# Where barriers go: between uses of the same bytes, one of which writes, and nowhere else.
-
-Use: TypeAlias = tuple[Block, int, int, bool]
-"""A block, the bytes ``[start, end)`` of it that one command may touch, and whether it may write them."""
-
-MOST_WINDOWS = 64
-
-
 class Hazards:
-    """Notes which bytes were used since the last barrier, which orders everything before it against everything after.
+    """Where barriers go: between uses of the same bytes, one of which writes, and nowhere else.
+
+    It notes which bytes were used since the last barrier, which orders everything before it against everything after.
 
     The notes are on the blocks: ``reads`` and ``writes``, windows that are valid while the block's ``epoch`` is the
     current one, the number of the last barrier. A window that meets the one before it is joined to it, and past 64 of
@@ -108,22 +118,8 @@ def _join(windows: list[tuple[int, int]], start: int, end: int, whole: int) -> N
         windows[:] = [(0, whole)]
 
 
-# The queue: command buffers recorded under a lock and submitted in order, fences to wait for.
-
-MOST_PENDING = 64
-
-MOST_USES = 32
-"""Of blocks, two a dispatch, that a batch records before the device gets it, and works while more is recorded. On
-llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 16 take two thirds of the time.
-"""
-
-_LONGEST_SECONDS = 1e9
-_SLICE_SECONDS = 0.2
-"""A wait returns to Python this often, so that an interrupt is heard."""
-
-
 class Stamps(Protocol):
-    """What is told of every command buffer while it is set as ``Queue.clock``: ``vk_clock.Clock``."""
+    """What is told of every command buffer while it is set as ``Queue.clock``: ``clock.Clock``."""
 
     def start(self, command: Handle) -> None: ...
 

@@ -23,9 +23,8 @@ from restride.runtime.instance import physical_devices
 from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, rounded
 from restride.runtime.modules import load_module
 from restride.runtime.vulkan.clock import Clock, timed
-from restride.runtime.vulkan.hold import Hold, VulkanMemory, bytes_over
 from restride.runtime.vulkan.memory import place
-from restride.runtime.vulkan.session import Session
+from restride.runtime.vulkan.session import Hold, Session, VulkanMemory, bytes_over
 from restride.runtime.vulkan.transfer import Staging, start_copy
 
 
@@ -170,12 +169,12 @@ class VulkanRuntime:
             blocks = session.blocks
             return Counters(
                 dispatches=self._dispatches,
-                pipelines=session.pipelines.created,
+                pipelines=session.recorder.pipelines.created,
                 submissions=session.queue.submitted,
                 barriers=session.queue.barriers,
-                allocations=sum(pool.chunks.made for pool in blocks.pools),
+                allocations=sum(pool.chunks.allocations for pool in blocks.pools),
                 bytes_allocated=sum(pool.chunks.nbytes for pool in blocks.pools),
-                bytes_in_use=blocks.in_use + session.parameters.bytes_in_use(session.queue.completed),
+                bytes_in_use=blocks.in_use + session.recorder.parameters.bytes_in_use(session.queue.completed),
                 uploaded=session.uploaded,
                 downloaded=session.downloaded,
             )
@@ -205,7 +204,7 @@ class VulkanRuntime:
                     raise
                 self._dispatches += len(work.dispatches)
             finally:
-                session.parameters.settle(queue.last, queue.completed)
+                session.recorder.parameters.settle(queue.last, queue.completed)
 
     def _require_in_place(self) -> None:
         if self._staging is not None:

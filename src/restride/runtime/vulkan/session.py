@@ -1,4 +1,4 @@
-"""The host's side of an open device: one lock, waits outside it, memory handed back late, and an orderly end."""
+"""The host's side of an open device: one lock, waits outside it, memories that are handed back late, an orderly end."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from typing import Any
 
-from restride.errors import DeviceLost
+import numpy as np
+import numpy.typing as npt
+
+from restride.errors import DescriptorError, DeviceLost
 from restride.kernel import Limits
 from restride.runtime.instance import PhysicalDevice
-from restride.runtime.live_objects import Living
-from restride.runtime.vulkan.descriptors import DescriptorSets
+from restride.runtime.interface import rounded
+from restride.runtime.live_objects import LiveObjects
 from restride.runtime.vulkan.device import LogicalDevice
-from restride.runtime.vulkan.dispatch import Parameters, Preparations, Recorder
+from restride.runtime.vulkan.dispatch import Preparations, Recorder
 from restride.runtime.vulkan.memory import Block, Blocks, Placement
-from restride.runtime.vulkan.program import Pipelines
 from restride.runtime.vulkan.queue import Queue
 
 _LEAST_TO_CLOSE = 5.0
@@ -51,19 +54,16 @@ class Session:
         self.device = LogicalDevice(physical)
         with ExitStack() as parts:
             parts.callback(self.device.destroy)
-            self.preparations = Preparations()
-            sets = DescriptorSets(self.device, self.preparations.forget)
-            parts.callback(sets.destroy)
-            self.blocks = Blocks(self.device, placement, limits, heap_bytes, sets.forget)
+            self.preparations = Preparations(self.device)
+            self.blocks = Blocks(self.device, placement, limits, heap_bytes, self.preparations.forget)
             self.blocks.join_budgets(self)
             parts.callback(self.blocks.destroy_all)
             self.queue = Queue(self.device)
             parts.callback(self.queue.destroy)
-            self.pipelines = Pipelines(self.device, module_source, self.preparations.forget)
-            parts.callback(self.pipelines.destroy)
-            self.parameters = Parameters(self.blocks.host_pool, self.preparations.forget)
-            parts_of_work = self.pipelines, sets, self.parameters, self.preparations
-            self.recorder = Recorder(self.device, limits, self.queue, *parts_of_work)
+            self.recorder = Recorder(
+                self.device, limits, self.queue, self.blocks.host_pool, self.preparations, module_source
+            )
+            parts.callback(self.recorder.destroy)
             self._parts = parts.pop_all()
         self._closed = False
         _close_at_exit()
@@ -78,7 +78,7 @@ class Session:
         """
         if self.device.dead:
             self.device.require_alive()
-        self.blocks.imports.let_go()
+        self.blocks.imports.release_owners()
         return self._lock
 
     def enter(self) -> None:
@@ -108,10 +108,10 @@ class Session:
             self.wait_for(ticket)
 
     def import_bytes(self, data: memoryview) -> tuple[Block, int]:
-        """See ``Imports.make``."""
+        """See ``Imports.add``."""
         with self.lock:
             self.enter()
-            return self.blocks.imports.make(data)
+            return self.blocks.imports.add(data)
 
     def lend(self, block: Block) -> None:
         """An array is about to lie over the block: until it is taken back, closing does not free it."""
@@ -136,7 +136,7 @@ class Session:
                     self._destroy_idle()
             finally:
                 self._lock.release()
-            self.blocks.imports.let_go()
+            self.blocks.imports.release_owners()
 
     @contextmanager
     def pinned(self, block: Block, uploads: int = 0, downloads: int = 0) -> Iterator[None]:
@@ -169,7 +169,7 @@ class Session:
         self.device.require_alive()
         while ticket > self.queue.completed:
             self._wait_for_one(self.queue.completed + 1)
-        self.blocks.imports.let_go()
+        self.blocks.imports.release_owners()
 
     def _wait_for_one(self, ticket: int) -> None:
         slot, finished = None, False
@@ -243,7 +243,7 @@ class Session:
                 self._destroy_idle()
             else:
                 self.blocks.imports.leave_to_driver()
-        self.blocks.imports.let_go()
+        self.blocks.imports.release_owners()
         self._tidy()
 
     def _destroy_idle(self) -> None:
@@ -277,7 +277,88 @@ class Session:
             self._changed.notify_all()
 
 
-_open: Living[Session] = Living()
+class Hold:
+    """A block, given back when nobody refers to this any more. nbytes: what it counts for as memory in use."""
+
+    __slots__ = ("block", "nbytes", "session")
+
+    def __init__(self, session: Session, block: Block, nbytes: int) -> None:
+        self.session = session
+        self.block = block
+        self.nbytes = nbytes
+
+    def __del__(self) -> None:
+        # A copy that failed half-way holds nothing at all.
+        if hasattr(self, "nbytes"):
+            self.session.take_back(self.nbytes, self.block)
+
+
+class VulkanMemory:
+    """Bytes on the device of one runtime.
+
+    size: bytes as the device has them. readonly: they are the host's own, which nothing but the host writes.
+    """
+
+    __slots__ = ("__weakref__", "_holds", "nbytes", "readonly", "session", "size")
+
+    def __init__(self, hold: Hold, nbytes: int) -> None:
+        self.session = hold.session
+        self.nbytes = nbytes
+        self.size = rounded(nbytes)
+        self.readonly = hold.block.chunk.owner is not None
+        self._holds = [hold]
+
+    @property
+    def hold(self) -> Hold:
+        """Where the bytes are, for as long as the result is referred to.
+
+        Raises:
+            DescriptorError: the memory was freed.
+        """
+        try:
+            return self._holds[0]
+        except IndexError:
+            raise DescriptorError(f"this memory of {self.nbytes} bytes was freed") from None
+
+    @property
+    def block(self) -> Block:
+        """Where the bytes are.
+
+        Raises:
+            DescriptorError: the memory was freed.
+        """
+        return self._holds[0].block if self._holds else self.hold.block
+
+    def free(self) -> None:
+        """Give the bytes back, once the device no longer uses them and no array lies over them."""
+        self._holds.clear()
+
+
+class _Bytes:
+    """What numpy reads ``__array_interface__`` of and then keeps as the base of an array: it keeps the hold."""
+
+    def __init__(self, hold: Hold, nbytes: int) -> None:
+        self._hold = hold
+        address = np.asarray(hold.block.view(0, nbytes)).ctypes.data
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3,
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (address, True),
+        }
+
+
+def bytes_over(hold: Hold, nbytes: int) -> npt.NDArray[np.uint8]:
+    """The first bytes of a block that the host sees, as a read-only array. It, and every view of it, holds the block.
+
+    Nobody can make it writable: its base hands out read-only memory. A device that is closed meanwhile keeps the block.
+    """
+    if hold.block.chunk.owner is None:
+        hold.session.lend(hold.block)
+    return np.asarray(_Bytes(hold, nbytes))
+
+
+_open: LiveObjects[Session] = LiveObjects()
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Bytes between the host and the device: copied in place, or in pieces through two staging buffers that take turns."""
+"""Copies by the device: between two blocks, and to and from the host through two staging buffers that take turns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from restride.runtime.loader import struct
 from restride.runtime.vulkan.memory import Block
 from restride.runtime.vulkan.session import Session
 
-# One copy between two blocks by the device, in order with the dispatches.
+PIECE_BYTES = 4 << 20
 
 
 def start_copy(
@@ -41,11 +41,6 @@ def start_copy(
         except BaseException:
             queue.abandon(slot)
             raise
-
-
-# Bytes between the host and the device: copied in place, or in pieces through two staging buffers that take turns.
-
-PIECE_BYTES = 4 << 20
 
 
 class Staging:
