@@ -183,10 +183,22 @@ def test_boxes_like_a_library(vulkan_device, like, sampling, letterbox):
         whole = filled((12, 9, 3), (0, 1), (1, 2, 3), np.float32)
         whole[y0:y1, x0:x1] = turned(one, (0, 1), flips[number])
         right = rs.reorder(
-            whole, "HWC->CHW", "f32", src_scale=1 / (255 * np.array(std)),
+            whole, "HWC->CHW", "f32", dst_scale=(255 * np.array(std)).reshape(3, 1, 1),
             dst_zero_point=(-np.array(mean) / std).reshape(3, 1, 1),
         ).numpy()  # fmt: skip
         np.testing.assert_array_equal(made.numpy()[number], right)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "like"), [(np.uint8, "opencv"), (np.uint8, "pillow"), (np.uint16, "pillow"), (np.float32, None)]
+)
+def test_a_box_of_the_whole_image_is_normalized_as_normalize_does(vulkan_device, dtype, like):
+    image = random_image(np.random.default_rng(6), dtype, (40, 50, 3))
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    x = rs.asarray(image, device=vulkan_device)
+    made = rs.crop_resize(x, [(0, 0, 40, 50)], (23, 31), axes=(0, 1), like=like, mean=mean, std=std)
+    right = rs.normalize(rs.resample(x, (23, 31), axes=(0, 1), like=like), mean, std)
+    np.testing.assert_array_equal(made.numpy()[0], right.numpy())
 
 
 def test_corners_come_back_from_a_letterbox(vulkan_device):
@@ -417,7 +429,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
         ({"mode": "area", "antialias": True}, "antialias goes with mode 'linear' or 'cubic'"),
         ({"mean": 0.5, "src_scale": 2}, "mean and std say scales and zero points, and so does src_scale"),
         ({"mean": 0.5, "dtype": "u8"}, "mean and std make floats, and dtype is u8"),
-        ({"std": (1, 0, 1)}, "std finite and not 0"),
+        ({"std": (1, 0, 1)}, "std must be finite and not 0"),
         ({"mean": (1, 2)}, "mean must be one number, or one for each of 3 channels"),
         ({"dtype": "f99"}, "dtype"),
         ({"layout": "NHWC->NCH"}, "layout"),

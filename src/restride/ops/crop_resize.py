@@ -126,9 +126,9 @@ def crop_resize(
             its place.
         fill: what lies outside of the image, and beside a letterboxed box: an element of the type of ``x``, or one for
             each channel, where one axis beside rows and columns is all there is.
-        mean: of one element or of each channel, as in ``normalize``: floats become ``(v - mean) / std``, integers
-            ``v * (1 / (255 * std)) + -mean / std``, 255 being their largest, with no mean or std above 1. The type is
-            f32 then, unless ``dtype`` is.
+        mean: one number or one for each channel, with the arithmetic of ``normalize``: floats become
+            ``(v - mean) / std``, integers ``v / (255 * std) + -mean / std``, where 255 is their largest value; then
+            neither may be above 1. The result is f32 unless ``dtype`` says otherwise.
         std: see ``mean``.
         layout: as in ``reorder``, of the result, whose axes are the boxes and then those of an image. "NHWC->NCHW" puts
             channels before rows and columns; "NCHW" alone changes memory only, and the axes stay as they are.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -170,28 +170,51 @@ def normalize(
     src, desc = _described(x)
     its_dtype = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
     _require_float("normalize", its_dtype, desc)
-    means, stds = (
-        _along(argument, value, axis, None, desc).astype(np.float64)
-        for argument, value in (("mean", mean), ("std", std))
-    )
+    arguments = normalizing(mean, std, desc, lambda argument, value: _along(argument, value, axis, None, desc))
+    names = {"src_zero_point": "mean", "dst_scale": "std"}
+    if not desc.dtype.is_float:
+        names = {"dst_scale": f"{value_range(desc.dtype)[1]} * std", "dst_zero_point": "-mean / std"}
+    return _reorder(names, "", src, layout, its_dtype, out, **in_axes_of_result(arguments, desc, layout))
+
+
+def normalizing(
+    mean: Any, std: Any, src: TensorDesc, read: Callable[[str, Any], npt.NDArray[Any]]
+) -> dict[str, npt.NDArray[Any]]:
+    """Arguments of ``reorder`` that compute ``(v - mean) / std`` of elements of the type of ``src``, in one axis order.
+
+    Floats take a subtraction and a division. Integers are first divided by their largest value, 255 for u8, which here
+    is one division by ``255 * std`` and one addition of ``-mean / std``.
+
+    Args:
+        mean: as in ``normalize``.
+        std: as in ``normalize``.
+        src: what is normalized.
+        read: the numbers of an argument, by its name and value.
+
+    Raises:
+        DescriptorError: a number is not finite, a ``std`` is 0, or for integers one is beyond -1 and 1.
+    """
+    means, stds = (read(argument, value).astype(np.float64) for argument, value in (("mean", mean), ("std", std)))
     if not np.isfinite(means).all():
-        raise DescriptorError(f"mean must be finite, got {mean!r}, for {desc}")
+        raise DescriptorError(f"mean must be finite, got {mean!r}, for {src}")
     if not (np.isfinite(stds) & (stds != 0)).all():
-        raise DescriptorError(f"std must be finite and not 0, got {std!r}, for {desc}")
-    require_unit("mean", means, desc)
-    require_unit("std", stds, desc)
-    if desc.dtype.is_float:
-        names = {"src_zero_point": "mean", "dst_scale": "std"}
-        arguments = {"src_zero_point": means, "dst_scale": _of_result(stds, desc, layout)}
-    else:
-        # Not src_zero_point = 255 * mean: on a side of integers a zero point is one of them.
-        _, largest = value_range(desc.dtype)
-        names = {"dst_scale": f"{largest} * std", "dst_zero_point": "-mean / std"}
-        arguments = {
-            "dst_scale": _of_result(largest * stds, desc, layout),
-            "dst_zero_point": _of_result(-means / stds, desc, layout),
-        }
-    return _reorder(names, "", src, layout, its_dtype, out, **arguments)
+        raise DescriptorError(f"std must be finite and not 0, got {std!r}, for {src}")
+    require_unit("mean", means, src)
+    require_unit("std", stds, src)
+    if src.dtype.is_float:
+        return {"src_zero_point": means, "dst_scale": stds}
+    # Not src_zero_point = 255 * mean: the zero point of an integer type must be one of its integers.
+    _, largest = value_range(src.dtype)
+    return {"dst_scale": largest * stds, "dst_zero_point": -means / stds}
+
+
+def in_axes_of_result(
+    arguments: dict[str, npt.NDArray[Any]], desc: TensorDesc, layout: Layout
+) -> dict[str, npt.NDArray[Any]]:
+    """Scales and zero points in the axes of ``desc``, those of the destination permuted as ``layout`` "A->B" says."""
+    return {
+        name: _of_result(array, desc, layout) if name.startswith("dst") else array for name, array in arguments.items()
+    }
 
 
 def _reorder(
