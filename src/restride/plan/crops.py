@@ -254,14 +254,16 @@ def kernel_of(
     known: tuple[int, ...],
 ) -> KernelSpec:
     """The dispatch of a walk. tables: of columns and of rows. constants: 0 and 1; ``known`` begins with 6."""
-    conversion = part.conversion
+    conversion, crops = part.conversion, part.crops
+    makes_integers = crops.shifts is not None or crops.rows.weights is None
     packed = pack_crops(walk.axes, part.crops, part.src, *tables)
     parameters, starts = conversion.with_pairs(packed, ranges_of_pairs(conversion, part.dst))
     scaled = conversion.push(push, starts, _pair_offsets(conversion, part.first), part.crops.shifts)
     return KernelSpec(
         shader=shader,
         constants=constants_for(
-            [Axis(axis.size, axis.src, axis.dst) for axis in walk.axes], (*constants, *conversion.constants, *known)
+            [Axis(axis.size, axis.src, axis.dst) for axis in walk.axes],
+            (*constants, *(conversion.constants_of_elements if makes_integers else conversion.constants), *known),
         ),
         push=scaled._replace(
             plane_stride=walk.lane.dst,
