@@ -41,7 +41,7 @@ test)
     # shellcheck disable=SC2046 # one_of prints an option and its value
     {
         cases "${copies[@]}"
-        cases "${conversions[@]}" $(one_of 2)
+        cases "${conversions[@]}" $(one_of 3)
         cases "${copies[@]}" --runtime kompute $(one_of 8)
         cases "${conversions[@]}" --runtime kompute $(one_of 24)
         if has_swiftshader; then
@@ -51,7 +51,7 @@ test)
         fi
         cases ci --validate sync $(one_of 24)
         cases smoke --validate sync
-        cases smoke --validate gpu --timeout 120 $(one_of 2) # layers make large modules larger, and a first compile slow
+        cases smoke --validate gpu --timeout 120 $(one_of 8) # it makes modules larger, and their first compile slow
     }
     ;;
 full)
