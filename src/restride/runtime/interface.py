@@ -63,8 +63,7 @@ class Counters:
     allocations: allocations asked of the driver so far; pooled and suballocated memory does not add to it.
     bytes_allocated: alive now, as asked of the driver.
     bytes_in_use: alive now, as memories, each rounded up to a multiple of 16 (freed, but perhaps still used by the
-        device: not counted), and as parameters of kernels that are not finished. Kompute finishes every kernel; there
-        it counts the parameter buffers past the 1 MiB that is kept for the next kernels.
+        device: not counted), and as parameters of kernels that are not finished.
     uploaded, downloaded: bytes that ``write`` and ``read`` moved (parameters of kernels are not counted).
     """
 

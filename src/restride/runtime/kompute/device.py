@@ -121,13 +121,13 @@ class KomputeDevice:
     def _open(self, index: int) -> Any:
         try:
             manager = self._kp.Manager(index)
-            found = manager.get_device_properties()["device_name"]
+            name = manager.get_device_properties()["device_name"]
         except (RuntimeError, MemoryError) as error:
             raise DeviceError(f"kp could not open device {index}: {self.name}: {error}") from error
-        if found != self.name:
+        if name != self.name:
             names = [entry["device_name"] for entry in manager.list_devices()]
             manager.destroy()
-            raise DeviceNotFound(f"kp finds {found!r} at index {index}, not {self.name!r}; kp sees {', '.join(names)}")
+            raise DeviceNotFound(f"kp finds {name!r} at index {index}, not {self.name!r}; kp sees {', '.join(names)}")
         return manager
 
     def tensor(self, nbytes: int) -> Any:

@@ -1,10 +1,9 @@
-"""Parameters of kernels on a kp device: a few buffers by size, filled anew for each kernel."""
+"""Memory on a kp device: buffers pooled by size and held to a budget, because a failed allocation is a crash."""
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import Any
 
 from restride.errors import OutOfDeviceMemory, UnsupportedError
@@ -13,10 +12,10 @@ from restride.runtime.host_bytes import copy_bytes
 from restride.runtime.interface import MEMORY_ROUNDING, rounded
 from restride.runtime.kompute.device import KomputeDevice
 
-# Memory on a kp device: tensors pooled by size and held to a budget, because a failed allocation is a crash.
+_MOST_IDLE = 64
+"""Buffers in the pool. Without it a small reorder takes 5 ms instead of 0.04: kp builds its pipelines for buffers."""
 
-_KEPT_BUFFERS = 64
-_SERIAL = attrgetter("serial")
+_PARAMETER_STEP = 1 << 16
 
 
 class Buffer:
@@ -37,11 +36,20 @@ class Buffer:
         self._download: Any = None
         self._copy: Any = None
         self._copied = 0  # serial of the buffer that _copy copies from
+        self._parameters: bytes | None = None  # what it holds, if it is known
         self._host_is_newer = False
         self._device_is_newer = False
 
+    def fill(self, parameters: bytes) -> None:
+        """Make it start with ``parameters``; what follows is undefined."""
+        if self._parameters != parameters:
+            self.forget_contents()
+            self.put(0, memoryview(parameters))
+            self._parameters = parameters
+
     def put(self, offset: int, data: memoryview) -> None:
         """Write bytes from the host."""
+        self._parameters = None
         if len(data) < self.nbytes:
             self.to_host()
         copy_bytes(self._bytes[offset : offset + len(data)], data)
@@ -62,6 +70,7 @@ class Buffer:
 
     def written_by_kernel(self) -> None:
         """After a kernel wrote it."""
+        self._parameters = None
         self._device_is_newer = not self._device.in_place
 
     def copy_part(self, source: Buffer, nbytes: int, src_offset: int, dst_offset: int) -> None:
@@ -91,6 +100,8 @@ class Buffer:
 
     def forget_contents(self) -> None:
         """The bytes are undefined again: no copy on their account."""
+        if self._host_is_newer:
+            self._parameters = None
         self._host_is_newer = self._device_is_newer = False
 
     def destroy(self) -> None:
@@ -109,8 +120,8 @@ class KomputeMemory:
         self.pool = pool
         self._nbytes = nbytes
         # A list of one or none: list.pop() is atomic, so two threads cannot free it twice.
-        self._held: list[Buffer] = []
-        self._held.append(pool.take(rounded(nbytes)))
+        self._buffers: list[Buffer] = []
+        self._buffers.append(pool.take(rounded(nbytes)))
 
     @property
     def nbytes(self) -> int:
@@ -119,14 +130,14 @@ class KomputeMemory:
 
     @property
     def buffer(self) -> Buffer | None:
-        """What it holds; None once freed."""
-        return next(iter(self._held), None)
+        """Its buffer; None once freed."""
+        return next(iter(self._buffers), None)
 
     def free(self) -> None:
         """Give the buffer back to the pool."""
         # A copy that failed half-way holds nothing at all.
         try:
-            self.pool.give_back(self._held.pop())
+            self.pool.give_back(self._buffers.pop())
         except (IndexError, AttributeError):
             return
 
@@ -135,7 +146,7 @@ class KomputeMemory:
 
 
 class BufferPool:
-    """Buffers, those in use and up to 64 (or a quarter of the budget) kept for the next memory of the same size.
+    """Buffers, those in use and up to 64 (or a quarter of the budget) idle ones for the next memory of the same size.
 
     Every buffer is its own driver allocation, of exactly the size asked for, because a kernel's binding is a whole one.
     One thread at a time, except ``give_back``. ``forget`` is called with the serial of a buffer that is destroyed.
@@ -158,11 +169,10 @@ class BufferPool:
         self._device = device
         self._forget = forget
         self._alive: dict[int, Buffer] = {}
-        self._kept: OrderedDict[int, Buffer] = OrderedDict()
-        self._kept_by_size: dict[int, list[Buffer]] = {}
-        self._kept_bytes = 0
+        self._idle: dict[int, Buffer] = {}  # by serial, the longest idle first
+        self._idle_bytes = 0
         self._returned: deque[Buffer] = deque()
-        self._largest_kept = min(most for _, most in self.heaps) // 4
+        self._most_idle_bytes = min(most for _, most in self.heaps) // 4
 
     @property
     def bytes_allocated(self) -> int:
@@ -170,9 +180,9 @@ class BufferPool:
         return self._alive_bytes * self._allocations_each
 
     @property
-    def bytes_held(self) -> int:
+    def bytes_in_use(self) -> int:
         """Bytes of the buffers in use, and of those returned since ``collect``."""
-        return self._alive_bytes - self._kept_bytes
+        return self._alive_bytes - self._idle_bytes
 
     @property
     def _allocations_each(self) -> int:
@@ -184,14 +194,12 @@ class BufferPool:
         Raises:
             OutOfDeviceMemory: the budget has no room for it.
         """
-        same_size = self._kept_by_size.get(nbytes)
+        same_size = [serial for serial, buffer in self._idle.items() if buffer.nbytes == nbytes]
         if same_size:
             # The oldest: a loop sees the same buffers in the same places, for which pipelines exist, in whatever order
             # they came back.
-            buffer = min(same_size, key=_SERIAL)
-            same_size.remove(buffer)
-            self._unlist(buffer)
-            return buffer
+            self._idle_bytes -= nbytes
+            return self._idle.pop(min(same_size))
         if not self._reserve(nbytes):
             self.trim()
             for heap, _ in self.heaps:
@@ -213,8 +221,8 @@ class BufferPool:
         self._returned.append(buffer)
 
     def trim(self) -> None:
-        """Free the buffers that are kept."""
-        while self._kept:
+        """Free the idle buffers."""
+        while self._idle:
             self._destroy_oldest()
 
     def destroy(self) -> None:
@@ -223,10 +231,9 @@ class BufferPool:
             buffer.destroy()
         self._release(self._alive_bytes)
         self._alive.clear()
-        self._kept.clear()
-        self._kept_by_size.clear()
+        self._idle.clear()
         self._returned.clear()
-        self._alive_bytes = self._kept_bytes = 0
+        self._alive_bytes = self._idle_bytes = 0
 
     def __del__(self) -> None:
         # Without close: the buffers go with the pool.
@@ -258,29 +265,24 @@ class BufferPool:
     def collect(self) -> None:
         """Take up what was given back. Not in the middle of a submit: another thread may free what it still uses."""
         while self._returned:
-            buffer = self._returned.popleft()
-            buffer.forget_contents()
-            self._kept[buffer.serial] = buffer
-            self._kept_by_size.setdefault(buffer.nbytes, []).append(buffer)
-            self._kept_bytes += buffer.nbytes
-        while len(self._kept) > _KEPT_BUFFERS or self._kept_bytes > self._largest_kept:
+            self.put_back(self._returned.popleft())
+
+    def put_back(self, buffer: Buffer) -> None:
+        """A buffer that nobody uses any more is idle from now on."""
+        buffer.forget_contents()
+        self._idle[buffer.serial] = buffer
+        self._idle_bytes += buffer.nbytes
+        while len(self._idle) > _MOST_IDLE or self._idle_bytes > self._most_idle_bytes:
             self._destroy_oldest()
 
     def _destroy_oldest(self) -> None:
-        buffer = next(iter(self._kept.values()))
-        self._kept_by_size[buffer.nbytes].remove(buffer)
-        self._unlist(buffer)
+        buffer = self._idle.pop(next(iter(self._idle)))
+        self._idle_bytes -= buffer.nbytes
         del self._alive[buffer.serial]
         self._alive_bytes -= buffer.nbytes
         self._release(buffer.nbytes)
         self._forget(buffer.serial)
         buffer.destroy()
-
-    def _unlist(self, buffer: Buffer) -> None:
-        del self._kept[buffer.serial]
-        self._kept_bytes -= buffer.nbytes
-        if not self._kept_by_size[buffer.nbytes]:
-            del self._kept_by_size[buffer.nbytes]
 
 
 def require_size(nbytes: int, largest: int) -> None:
@@ -292,57 +294,11 @@ def require_size(nbytes: int, largest: int) -> None:
         )
 
 
-# Parameters of kernels on a kp device: a few buffers by size, filled anew for each kernel.
+def parameter_bytes(nbytes: int) -> int:
+    """Size of a buffer for ``nbytes`` of parameters: a power of two, or a multiple of 64 KiB above that.
 
-_SLOTS_KEPT = 16
-_SLOT_BYTES_KEPT = 1 << 20
-_SLOT_STEP = 1 << 16
-
-
-class ParameterSlots:
-    """Buffers for kernel parameters, one for each size class, filled when the contents change.
-
-    Nothing is pending when a kernel starts, so all kernels share a slot; pipelines, which kp ties to buffers, then do
-    not depend on contents. At most 16 slots, and at most 1 MiB besides the newest.
+    Few sizes: kp ties pipelines to buffers, so other parameters should find the buffer of those before them.
     """
-
-    def __init__(self, pool: BufferPool) -> None:
-        self._pool = pool
-        self._slots: OrderedDict[int, Buffer] = OrderedDict()
-        self._contents: dict[int, bytes] = {}
-        self.nbytes = 0
-
-    @property
-    def kept_bytes(self) -> int:
-        """Bytes of slots that are there for the next kernels, 1 MiB at most; what goes past it counts as in use."""
-        return min(self.nbytes, _SLOT_BYTES_KEPT)
-
-    def filled(self, contents: bytes) -> Buffer:
-        """A buffer that starts with ``contents``, until the next call."""
-        size = slot_bytes(len(contents))
-        slot = self._slots.get(size)
-        if slot is None:
-            slot = self._make(size)
-        self._slots.move_to_end(size)
-        if self._contents.get(size) != contents:
-            slot.forget_contents()
-            slot.put(0, memoryview(contents))
-            self._contents[size] = contents
-        return slot
-
-    def _make(self, size: int) -> Buffer:
-        while self._slots and (len(self._slots) >= _SLOTS_KEPT or self.nbytes > _SLOT_BYTES_KEPT):
-            oldest_size, oldest = self._slots.popitem(last=False)
-            del self._contents[oldest_size]
-            self.nbytes -= oldest_size
-            self._pool.give_back(oldest)
-        slot = self._slots[size] = self._pool.take(size)
-        self.nbytes += size
-        return slot
-
-
-def slot_bytes(nbytes: int) -> int:
-    """Size of the slot for ``nbytes`` of parameters: a power of two, or a multiple of 64 KiB above that."""
-    if nbytes <= _SLOT_STEP:
+    if nbytes <= _PARAMETER_STEP:
         return max(MEMORY_ROUNDING, 1 << (nbytes - 1).bit_length())
-    return -(-nbytes // _SLOT_STEP) * _SLOT_STEP
+    return -(-nbytes // _PARAMETER_STEP) * _PARAMETER_STEP

@@ -1,4 +1,4 @@
-"""Pipelines and command buffers of kp, by kernel and buffers: made once, bounded, and run as they are after that."""
+"""Pipelines and command buffers of kp, by kernel and buffers: built once, bounded, and run as they are after that."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class _Program:
 class ProgramCache:
     """The last 128 programs, each with its last 8 sets of push constants.
 
-    kp makes one pipeline (0.5 ms) for each kernel *and* its buffers; buffers that come back from the pool find theirs.
+    kp builds one pipeline for each kernel *and* its buffers; buffers that come back from the pool find theirs. Both
+    pay: on llvmpipe a small reorder takes 0.04 ms, 5 ms with its pipeline, and a quarter more with its recording.
     """
 
     def __init__(self, device: KomputeDevice, module_source: Callable[[str], bytes]) -> None:

@@ -18,7 +18,7 @@ from restride.runtime.heap import HeapBudget
 from restride.runtime.host_bytes import as_bytes, require_copy, require_inside, writable_bytes
 from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, SharesNothing
 from restride.runtime.kompute.device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
-from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, ParameterSlots, require_size, slot_bytes
+from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, parameter_bytes, require_size
 from restride.runtime.kompute.program import ProgramCache
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.modules import load_module
@@ -84,7 +84,6 @@ class KomputeRuntime(SharesNothing):
             physical.max_allocations // (1 if in_place else 2) - 8,
             self._programs.forget,
         )
-        self._parameters = ParameterSlots(self._pool)
         self._dispatches = self._uploaded = self._downloaded = 0
         self._closed = ""
         # Reentrant: a finalizer may run in the middle of any method.
@@ -132,7 +131,7 @@ class KomputeRuntime(SharesNothing):
         with self._opened():
             started = time.perf_counter()
             self._pool.collect()
-            buffers = [self._held(memory) for memory in memories]
+            buffers = [self._buffer_of(memory) for memory in memories]
             for spec in kernels:
                 self._check(spec, buffers)
             for spec in kernels:
@@ -151,9 +150,9 @@ class KomputeRuntime(SharesNothing):
         with self._opened():
             require_copy(src, dst, nbytes, src_offset, dst_offset)
             if nbytes == src.nbytes == dst.nbytes:
-                self._held(dst).copy_whole(self._held(src))
+                self._buffer_of(dst).copy_whole(self._buffer_of(src))
             else:
-                self._held(dst).copy_part(self._held(src), nbytes, src_offset, dst_offset)
+                self._buffer_of(dst).copy_part(self._buffer_of(src), nbytes, src_offset, dst_offset)
 
     def batch(self) -> AbstractContextManager[None]:
         """See ``Runtime.batch``: each submission goes at once."""
@@ -174,7 +173,7 @@ class KomputeRuntime(SharesNothing):
                 submissions=self._device.runs,
                 allocations=self._pool.allocations,
                 bytes_allocated=self._pool.bytes_allocated,
-                bytes_in_use=self._pool.bytes_held - self._parameters.kept_bytes,
+                bytes_in_use=self._pool.bytes_in_use,
                 uploaded=self._uploaded,
                 downloaded=self._downloaded,
             )
@@ -210,7 +209,7 @@ class KomputeRuntime(SharesNothing):
         if self._closed or self._device.broken:
             raise DeviceLost(self._closed or self._device.broken)
 
-    def _held(self, memory: Memory) -> Buffer:
+    def _buffer_of(self, memory: Memory) -> Buffer:
         if not isinstance(memory, KomputeMemory) or memory.pool is not self._pool:
             raise DescriptorError(f"{memory!r} is not a memory of this device, {self.info.name} (kompute)")
         buffer = memory.buffer
@@ -219,7 +218,7 @@ class KomputeRuntime(SharesNothing):
         return buffer
 
     def _span(self, memory: Memory, offset: int, nbytes: int) -> Buffer:
-        buffer = self._held(memory)
+        buffer = self._buffer_of(memory)
         require_inside(memory, offset, nbytes)
         return buffer
 
@@ -242,7 +241,7 @@ class KomputeRuntime(SharesNothing):
                 )
             self._require_range(spec, number, buffer.nbytes)
         if spec.parameters:
-            self._require_range(spec, len(spec.bindings), slot_bytes(len(spec.parameters)))
+            self._require_range(spec, len(spec.bindings), parameter_bytes(len(spec.parameters)))
 
     def _require_range(self, spec: KernelSpec, number: int, nbytes: int) -> None:
         if nbytes > self.limits.max_buffer_range:
@@ -254,12 +253,19 @@ class KomputeRuntime(SharesNothing):
 
     def _dispatch(self, spec: KernelSpec, buffers: Sequence[Buffer]) -> None:
         bound = list(buffers[: len(spec.bindings)])
+        parameters: Buffer | None = None
         if spec.parameters:
-            bound.append(self._parameters.filled(spec.parameters))
-        sequence = self._programs.recording(spec, bound)
-        for buffer in bound:
-            buffer.to_device()
-        self._device.run(sequence)
+            parameters = self._pool.take(parameter_bytes(len(spec.parameters)))
+            parameters.fill(spec.parameters)
+            bound.append(parameters)
+        try:
+            sequence = self._programs.recording(spec, bound)
+            for buffer in bound:
+                buffer.to_device()
+            self._device.run(sequence)
+        finally:
+            if parameters is not None:
+                self._pool.put_back(parameters)
         for binding, buffer in zip(spec.bindings, bound, strict=False):
             if binding.writes:
                 buffer.written_by_kernel()
