@@ -212,7 +212,7 @@ def test_repr_evaluates_to_the_descriptor():
         (("f32", (1,) * 9), "rank 9 exceeds 8"),
         (("f32", (1 << 512,)), "sizes[0] must be below 2^512 in magnitude, got 513 bits"),
         (("f32", (10**5000,)), "sizes[0] must be below 2^512 in magnitude"),
-        (("f32", (2, 3), (1,)), "strides need one value per axis: got 1, (1,), for the 2 axes of f32[2,3]"),
+        (("f32", (2, 3), (1,)), "strides must have one value per axis: got (1,) for 2 axes, for f32[2,3]"),
         (("f32", (2, 3), (1, 2.5)), "strides[1] must be an integer, got 2.5 (float), for f32[2,3]"),
         (("f32", (2, 3), (3, 1), "4"), "offset must be an integer, got '4' (str), for f32[2,3]"),
         (("f32", (2, 3), (3, 1), False), "offset must be an integer, got the boolean False, for f32[2,3]"),
@@ -242,9 +242,9 @@ def test_minor_to_major_must_be_a_permutation(order):
 @pytest.mark.parametrize(
     ("index", "message"),
     [
-        ((2, 0), "index 2 is outside [0, 2) of axis 0 in f32[2,3]{1,0}"),
-        ((0, -1), "index -1 is outside [0, 3) of axis 1 in f32[2,3]{1,0}"),
-        ((0,), "index (0,) needs one value per axis of f32[2,3]{1,0}, which has 2"),
+        ((2, 0), "index 2 is outside [0, 2) of axis 0, for f32[2,3]{1,0}"),
+        ((0, -1), "index -1 is outside [0, 3) of axis 1, for f32[2,3]{1,0}"),
+        ((0,), "index must have one value per axis: got (0,) for 2 axes, for f32[2,3]{1,0}"),
         ((0, 1.0), "index[1] must be an integer, got 1.0 (float), for f32[2,3]{1,0}"),
         (4, "index must be a sequence of integers, got 4 (int), for f32[2,3]{1,0}"),
     ],
@@ -265,5 +265,5 @@ def test_index_of_takes_integers_only():
 
 @pytest.mark.parametrize("rank", [1, 9, -1])
 def test_promotion_neither_drops_axes_nor_passes_eight(rank):
-    with pytest.raises(DescriptorError, match=rf"rank {rank} is outside \[2, 8\] for f32\[2,3\]"):
+    with pytest.raises(DescriptorError, match=rf"rank {rank} is outside \[2, 8\], for f32\[2,3\]"):
         TensorDesc("f32", (2, 3)).promoted(rank)

@@ -280,7 +280,7 @@ def test_minor_to_major_with_an_offset_prints_its_strides():
         ("f32[2,3]{}", "minor_to_major () must name each of the 2 axes once, for f32[2,3]"),
         ("f32[2,3]{1,1}", "minor_to_major (1, 1) must name each of the 2 axes once, for f32[2,3]"),
         ("f32[-2]", "size -2 of axis 0 must be 0 or more"),
-        ("f32[2]{strides=(1,2)}", "strides need one value per axis: got 2, (1, 2), for the 1 axes of f32[2]"),
+        ("f32[2]{strides=(1,2)}", "strides must have one value per axis: got (1, 2) for 1 axes, for f32[2]"),
         ("f32[2]{strides=(-1)}", "the lowest element must be at 0 or above"),
         ("f32[1,1,1,1,1,1,1,1,1]", "rank 9 exceeds 8"),
     ],

@@ -392,10 +392,14 @@ PILLOW = "an image of Pillow must have mode 'RGB', not "
         (
             {"mean": 127.5, "std": 0.5},
             np.uint8,
-            "mean must be within -1 and 1, for elements of u8 are divided by 255 first, ",
+            "mean must be within -1 and 1, because elements of u8 are divided by 255 first, ",
         ),
         ({"mean": (0.1, 0.1, -1.01)}, np.uint16, "divided by 65535 first, got -1.01: in the unit of elements it "),
-        ({"mean": 0, "std": 255}, np.uint8, "std must be within -1 and 1, for elements of u8 are divided by 255 first"),
+        (
+            {"mean": 0, "std": 255},
+            np.uint8,
+            "std must be within -1 and 1, because elements of u8 are divided by 255 first",
+        ),
         (
             {"shorter": 9, "std": 255},
             np.uint8,

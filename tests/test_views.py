@@ -180,13 +180,13 @@ def test_indices_beyond_64_bits():
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ((2,), "index 2 is out of range for axis 0 of size 2 in f32[2,3]{1,0}"),
-        ((0, -4), "index -4 is out of range for axis 1 of size 3 in f32[2,3]{1,0}"),
-        ((0, 0, 0), "3 indices are too many for the 2 axes of f32[2,3]{1,0}"),
-        ((..., 0, ...), "an index can hold one Ellipsis ('...'), got (Ellipsis, 0, Ellipsis) for f32[2,3]{1,0}"),
-        (slice(None, None, 0), "slice step cannot be zero: slice(None, None, 0) of axis 0 in f32[2,3]{1,0}"),
+        ((2,), "index 2 is out of range for axis 0 of size 2, for f32[2,3]{1,0}"),
+        ((0, -4), "index -4 is out of range for axis 1 of size 3, for f32[2,3]{1,0}"),
+        ((0, 0, 0), "3 indices are too many for 2 axes, for f32[2,3]{1,0}"),
+        ((..., 0, ...), "an index can hold one Ellipsis ('...'), got (Ellipsis, 0, Ellipsis), for f32[2,3]{1,0}"),
+        (slice(None, None, 0), "slice step cannot be zero: slice(None, None, 0) of axis 0, for f32[2,3]{1,0}"),
         (slice(1.0, None), "slice indices must be integers or None"),
-        ([0, 1], "arrays, lists and booleans would copy: got [0, 1] for f32[2,3]{1,0}"),
+        ([0, 1], "arrays, lists and booleans would copy: got [0, 1], for f32[2,3]{1,0}"),
         (True, "arrays, lists and booleans would copy: got True"),
         (np.True_, "arrays, lists and booleans would copy: got"),
         (np.array([0, 1]), "arrays, lists and booleans would copy: got array([0, 1])"),
@@ -220,10 +220,10 @@ def test_permute_counts_negative_axes_from_the_end():
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ((3,), "sizes (3,) have fewer axes than the 2 of f32[2,1]{1,0}"),
-        ((3, 3), "size 2 of axis 0 cannot broadcast to 3 in f32[2,1]{1,0}"),
-        ((1, 1), "size 2 of axis 0 cannot broadcast to 1 in f32[2,1]{1,0}"),
-        ((2, -1), "sizes (2, -1) must be 0 or more for f32[2,1]{1,0}"),
+        ((3,), "sizes (3,) have fewer axes than 2, for f32[2,1]{1,0}"),
+        ((3, 3), "size 2 of axis 0 cannot broadcast to 3, for f32[2,1]{1,0}"),
+        ((1, 1), "size 2 of axis 0 cannot broadcast to 1, for f32[2,1]{1,0}"),
+        ((2, -1), "sizes (2, -1) must each be 0 or more, for f32[2,1]{1,0}"),
         ((1,) * 7 + (2, 1), "rank 9 exceeds 8"),
     ],
 )
@@ -242,15 +242,23 @@ def test_broadcast_to_huge_sizes():
 @pytest.mark.parametrize(
     ("desc", "sizes", "message"),
     [
-        (TensorDesc("f32", (2, 3)), (4,), "sizes (4,) hold 4 elements, but f32[2,3]{1,0} has 6"),
-        (TensorDesc("f32", (2, 3)), (-1, 4), "no size fits the -1 in sizes (-1, 4): f32[2,3]{1,0} has 6 elements"),
+        (TensorDesc("f32", (2, 3)), (4,), "sizes (4,) hold 4 elements, but there are 6, for f32[2,3]{1,0}"),
+        (
+            TensorDesc("f32", (2, 3)),
+            (-1, 4),
+            "no size fits the -1 in sizes (-1, 4): there are 6 elements, for f32[2,3]{1,0}",
+        ),
         (TensorDesc("f32", (2, 3)), (-1, -1), "sizes (-1, -1) must be 0 or more, one of them at most -1"),
         (TensorDesc("f32", (2, 3)), (-2, 3), "sizes (-2, 3) must be 0 or more"),
-        (TensorDesc("f32", (0, 3)), (0, -1), "no size fits the -1 in sizes (0, -1): f32[0,3]{1,0} has 0 elements"),
+        (
+            TensorDesc("f32", (0, 3)),
+            (0, -1),
+            "no size fits the -1 in sizes (0, -1): there are 0 elements, for f32[0,3]{1,0}",
+        ),
         (
             TensorDesc("f32", (2, 3), (1, 2)),
             6,
-            "sizes (6,) need a copy: the layout of f32[2,3]{strides=(1,2)} does not",
+            "sizes (6,) need a copy: the layout does not allow such a view, for f32[2,3]{strides=(1,2)}",
         ),
         (TensorDesc("f32", (2, 3), (4, 1)), (3, 2), "need a copy"),
         (TensorDesc("f32", (2, 3)), (6.0,), "sizes[0] must be an integer, got 6.0 (float), for f32[2,3]{1,0}"),

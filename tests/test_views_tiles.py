@@ -200,11 +200,11 @@ def test_rows_of_a_tiled_tensor_split_into_tiles():
 @pytest.mark.parametrize(
     ("desc", "sizes", "message"),
     [
-        (ROWS, (48,), "sizes (48,) need a copy: the layout of f32[8,6]{1,0:T(4,4)} does not allow such a view"),
+        (ROWS, (48,), "sizes (48,) need a copy: the layout does not allow such a view, for f32[8,6]{1,0:T(4,4)}"),
         (ROWS, (6, 8), "sizes (6, 8) need a copy"),
         (ROWS, (16, 3), "sizes (16, 3) need a copy"),
-        (ROWS, (8, 5), "sizes (8, 5) hold 40 elements, but f32[8,6]{1,0:T(4,4)} has 48"),
-        (ROWS, (-1, 5), "no size fits the -1 in sizes (-1, 5): f32[8,6]{1,0:T(4,4)} has 48"),
+        (ROWS, (8, 5), "sizes (8, 5) hold 40 elements, but there are 48, for f32[8,6]{1,0:T(4,4)}"),
+        (ROWS, (-1, 5), "no size fits the -1 in sizes (-1, 5): there are 48 elements, for f32[8,6]{1,0:T(4,4)}"),
         (ROWS, (-1, -1), "sizes (-1, -1) must be 0 or more, one of them at most -1"),
     ],
 )
@@ -217,17 +217,20 @@ def test_reshapes_that_are_refused(desc, sizes, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: views.index(ROWS, 8), "index 8 is out of range for axis 0 of size 8 in f32[8,6]{1,0:T(4,4)}"),
-        (lambda: views.index(ROWS, (0, 0, 0)), "3 indices are too many for the 2 axes of f32[8,6]{1,0:T(4,4)}"),
-        (lambda: views.index(ROWS, ([1],)), "arrays, lists and booleans would copy: got [1] for f32[8,6]{1,0:T(4,4)}"),
+        (lambda: views.index(ROWS, 8), "index 8 is out of range for axis 0 of size 8, for f32[8,6]{1,0:T(4,4)}"),
+        (lambda: views.index(ROWS, (0, 0, 0)), "3 indices are too many for 2 axes, for f32[8,6]{1,0:T(4,4)}"),
+        (lambda: views.index(ROWS, ([1],)), "arrays, lists and booleans would copy: got [1], for f32[8,6]{1,0:T(4,4)}"),
         (
             lambda: views.permute(ROWS, (0, 0)),
             "axes (0, 0) must name each of the 2 axes once, for f32[8,6]{1,0:T(4,4)}",
         ),
-        (lambda: views.broadcast_to(ROWS, (8, 12)), "size 6 of axis 1 cannot broadcast to 12 in f32[8,6]{1,0:T(4,4)}"),
+        (
+            lambda: views.broadcast_to(ROWS, (8, 12)),
+            "size 6 of axis 1 cannot broadcast to 12, for f32[8,6]{1,0:T(4,4)}",
+        ),
         (
             lambda: views.window(ROWS, (0, 0), (8, 7), (1, 1)),
-            "window [0, 7) exceeds size 6 of axis 1 in f32[8,6]{1,0:T(4,4)}",
+            "window [0, 7) exceeds size 6 of axis 1, for f32[8,6]{1,0:T(4,4)}",
         ),
         (lambda: views.index(ROWS, (None,) * 7), "rank 9 exceeds 8"),
     ],
@@ -241,17 +244,20 @@ def test_other_views_that_are_refused(call, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((TILED, (2,), (3, 0), ((1, 0),)), "a view reaches [3, 4] along axis 0 of size 4 in f32[4,4]{1,0:T(4,4)}"),
-        ((TILED, (2,), (0, 0), ((0, -1),)), "a view reaches [-1, 0] along axis 1 of size 4 in f32[4,4]{1,0:T(4,4)}"),
-        ((TILED, (), (0, 4), ()), "a view reaches [4, 4] along axis 1 of size 4 in f32[4,4]{1,0:T(4,4)}"),
+        ((TILED, (2,), (3, 0), ((1, 0),)), "a view reaches [3, 4] along axis 0 of size 4, for f32[4,4]{1,0:T(4,4)}"),
+        ((TILED, (2,), (0, 0), ((0, -1),)), "a view reaches [-1, 0] along axis 1 of size 4, for f32[4,4]{1,0:T(4,4)}"),
+        ((TILED, (), (0, 4), ()), "a view reaches [4, 4] along axis 1 of size 4, for f32[4,4]{1,0:T(4,4)}"),
         ((TILED, (3, 3), (0, 0), ((1, 0), (1, 0))), "a view reaches [0, 4] along axis 0 of size 4"),
         (
             (TILED, (4,), (0, 0), ((1, 1),)),
-            "axis 0 of a view moves along several axes of f32[4,4]{1,0:T(4,4)}: steps (1, 1)",
+            "axis 0 of a view moves along several axes of what it looks at: steps (1, 1), for f32[4,4]{1,0:T(4,4)}",
         ),
         ((TILED, (2,), (0,), ((1, 0),)), "starts and steps of 2 numbers each: got starts (0,), steps ((1, 0),)"),
         ((TILED, (2,), (0, 0), ((1,),)), "needs one step per axis"),
-        ((TILED, (2, 2), (0, 0), ((1, 0),)), "a view of sizes (2, 2) of f32[4,4]{1,0:T(4,4)} needs one step per axis"),
+        (
+            (TILED, (2, 2), (0, 0), ((1, 0),)),
+            "a view of sizes (2, 2) needs one step per axis, and starts and steps of 2 numbers each",
+        ),
         (
             (TILED, (2,), (0, 0), ((1.0, 0),)),
             "steps[0][0] must be an integer, got 1.0 (float), for f32[4,4]{1,0:T(4,4)}",

@@ -43,19 +43,19 @@ def test_windows_have_up_to_8_axes_and_any_size():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (((0,), (1, 1), (1, 1)), "offsets need one value per axis: got 1, (0,), for the 2 axes of f32[2,8]{1,0}"),
-        (((0, 0), (1, 1, 1), (1, 1)), "sizes need one value per axis: got 3"),
-        (((0, 0), (1, 1), ()), "strides need one value per axis: got 0"),
-        (((0, 0), (1, 1), (1, 1), (1,)), "output_sizes need one value per axis: got 1"),
-        (((0, 4), (1, 5), (1, 1)), "window [4, 9) exceeds size 8 of axis 1 in f32[2,8]{1,0}"),
-        (((2, 0), (1, 1), (1, 1)), "window [2, 3) exceeds size 2 of axis 0 in f32[2,8]{1,0}"),
-        (((0, -1), (1, 1), (1, 1)), "offsets[1] = -1 must be 0 or more for axis 1 of f32[2,8]{1,0}"),
-        (((0, 0), (1, 0), (1, 1)), "sizes[1] = 0 must be 1 or more, windows are not empty: axis 1 of f32[2,8]{1,0}"),
+        (((0,), (1, 1), (1, 1)), "offsets must have one value per axis: got (0,) for 2 axes, for f32[2,8]{1,0}"),
+        (((0, 0), (1, 1, 1), (1, 1)), "sizes must have one value per axis: got (1, 1, 1) for 2 axes"),
+        (((0, 0), (1, 1), ()), "strides must have one value per axis: got () for 2 axes"),
+        (((0, 0), (1, 1), (1, 1), (1,)), "output_sizes must have one value per axis: got (1,) for 2 axes"),
+        (((0, 4), (1, 5), (1, 1)), "window [4, 9) exceeds size 8 of axis 1, for f32[2,8]{1,0}"),
+        (((2, 0), (1, 1), (1, 1)), "window [2, 3) exceeds size 2 of axis 0, for f32[2,8]{1,0}"),
+        (((0, -1), (1, 1), (1, 1)), "offsets[1] = -1 must be 0 or more for axis 1, for f32[2,8]{1,0}"),
+        (((0, 0), (1, 0), (1, 1)), "sizes[1] = 0 must be 1 or more, windows are not empty: axis 1, for f32[2,8]{1,0}"),
         (((0, 0), (-1, 1), (1, 1)), "sizes[0] = -1 must be 1 or more"),
-        (((0, 0), (1, 1), (1, 0)), "strides[1] = 0 must not be 0 for axis 1 of f32[2,8]{1,0}"),
+        (((0, 0), (1, 1), (1, 0)), "strides[1] = 0 must not be 0 for axis 1, for f32[2,8]{1,0}"),
         (
             ((0, 1), (2, 6), (1, -2), (2, 4)),
-            "output_sizes[1] = 4 is outside [1, 3] for the window of 6 by stride -2 on axis 1 of f32[2,8]{1,0}",
+            "output_sizes[1] = 4 is outside [1, 3] for the window of 6 by stride -2 on axis 1, for f32[2,8]{1,0}",
         ),
         (((0, 1), (2, 6), (1, -2), (0, 3)), "output_sizes[0] = 0 is outside [1, 2]"),
         (((0, 0), (1, 1.5), (1, 1)), "sizes[1] must be an integer, got 1.5 (float), for f32[2,8]{1,0}"),
@@ -69,7 +69,7 @@ def test_each_rule_of_slice1_is_checked(arguments, message):
 
 
 def test_windows_need_an_axis_and_an_element():
-    with pytest.raises(DescriptorError, match=r"windows need 1 to 8 axes, got none in f32\[\]"):
+    with pytest.raises(DescriptorError, match=r"windows need 1 to 8 axes, got none, for f32\[\]"):
         views.window(TensorDesc("f32", ()), (), (), ())
-    with pytest.raises(DescriptorError, match=r"window \[0, 1\) exceeds size 0 of axis 0 in f32\[0\]"):
+    with pytest.raises(DescriptorError, match=r"window \[0, 1\) exceeds size 0 of axis 0, for f32\[0\]"):
         views.window(TensorDesc("f32", (0,)), (0,), (1,), (1,))

@@ -39,7 +39,9 @@ def integer(argument: str, value: Any, where: Callable[[], str] | None = None) -
     try:
         number = operator.index(value)
     except TypeError:
-        raise DescriptorError(f"{argument} must be an integer, got {_shown(value)}{suffix}") from None
+        raise DescriptorError(
+            f"{argument} must be an integer, got {shown(value)} ({type(value).__name__}){suffix}"
+        ) from None
     if not -LIMIT < number < LIMIT:
         raise DescriptorError(f"{argument} must be below 2^512 in magnitude, got {number.bit_length()} bits{suffix}")
     return number
@@ -55,7 +57,9 @@ def integers(argument: str, values: Any, where: Callable[[], str] | None = None)
         members = tuple(values)
     except TypeError:
         suffix = f", for {where()}" if where else ""
-        raise DescriptorError(f"{argument} must be a sequence of integers, got {_shown(values)}{suffix}") from None
+        raise DescriptorError(
+            f"{argument} must be a sequence of integers, got {shown(values)} ({type(values).__name__}){suffix}"
+        ) from None
     for value in members:
         if type(value) is not int or not -LIMIT < value < LIMIT:
             return tuple([integer(f"{argument}[{place}]", member, where) for place, member in enumerate(members)])
@@ -68,11 +72,23 @@ def counts(argument: str, values: Any, where: Callable[[], str] | None = None) -
     Raises:
         DescriptorError: as ``integers`` does, or one is negative.
     """
-    made = integers(argument, values, where)
-    if min(made, default=0) < 0:
+    numbers = integers(argument, values, where)
+    if min(numbers, default=0) < 0:
         suffix = f", for {where()}" if where else ""
-        raise DescriptorError(f"{argument} {made} must each be 0 or more{suffix}")
-    return made
+        raise DescriptorError(f"{argument} {numbers} must each be 0 or more{suffix}")
+    return numbers
+
+
+def one_per_axis(argument: str, values: Any, rank: int) -> tuple[int, ...]:
+    """``integers``, as many as there are axes.
+
+    Raises:
+        DescriptorError: as ``integers`` does, or there are more or fewer.
+    """
+    numbers = integers(argument, values)
+    if len(numbers) != rank:
+        raise DescriptorError(f"{argument} must have one value per axis: got {numbers} for {rank} axes")
+    return numbers
 
 
 def permutation(argument: str, axes: Any, rank: int, where: Callable[[], str] | None = None) -> tuple[int, ...]:
@@ -89,10 +105,10 @@ def permutation(argument: str, axes: Any, rank: int, where: Callable[[], str] | 
     return positive
 
 
-def _shown(value: Any) -> str:
-    """``repr`` of a refused value, cut where an array or a long text would flood the message."""
+def shown(value: Any) -> str:
+    """``repr`` of a refused value on one line, cut where an array or a long text would flood the message."""
     text = " ".join(repr(value).split())
-    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 # Words at the door: one of those that an argument knows, or a refusal that lists them.

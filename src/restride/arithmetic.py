@@ -1,14 +1,14 @@
-"""What a reorder computes, checked and in one canonical form: scales, zero points, sum, rounding, saturation.
+"""Arithmetic: what an operation does to every element, as one checked value in canonical form.
 
 Two calls that mean the same make equal values here, and so share a plan and its pipelines: arguments that change
-nothing (a scale of 1, a zero point of 0) are as if left out, and so are settings that these element types never ask.
+nothing (a scale of 1, a zero point of 0) are left out, and so are settings that make no difference for the types.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,218 +18,30 @@ import numpy.typing as npt
 
 from restride.arguments import integers
 from restride.dtypes import DType
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
 
-# Scales and zero points at the door: float32 arrays with all axes out of whatever numbers the caller has, checked.
+ROUNDINGS = ("nearest_even", "truncate", "half_away")
+"""How a number becomes an integer: to the nearest, ties to even; toward zero; to the nearest, ties away from zero."""
 
+POST_OPS = ("linear", "clip", "relu")
+"""Kinds of post-op, from 1 on as shaders/include/scales.glsl numbers them."""
 
-def scale_array(argument: str, value: Any, desc: TensorDesc, groups: tuple[int, ...]) -> npt.NDArray[np.float32] | None:
-    """Checked, with all axes; None where all are 1."""
-    given = _broadcasting(argument, value, desc, groups)
-    scales = as_float32(given)
-    _require_all(np.isfinite(scales) & (scales != 0), argument, "finite and not 0 as f32", given, desc)
-    return None if (scales == 1).all() else scales
-
-
-def zero_point_array(
-    argument: str, value: Any, desc: TensorDesc, groups: tuple[int, ...]
-) -> npt.NDArray[np.float32] | None:
-    """Checked, with all axes; None where all are 0."""
-    given = _broadcasting(argument, value, desc, groups)
-    if not desc.dtype.is_float:
-        require_of_type(argument, given, desc)
-    zero_points = as_float32(given)
-    _require_all(np.isfinite(zero_points), argument, "finite as f32", given, desc)
-    return zero_points if zero_points.any() else None
-
-
-def refined(array: npt.NDArray[np.float32], sizes: tuple[int, ...], groups: tuple[int, ...]) -> npt.NDArray[np.float32]:
-    """``array`` with an entry for each index where another array of its side has one: 2 of 3 become 5 as 0 0 0 1 1."""
-    for axis, (count, wanted, group) in enumerate(zip(array.shape, sizes, groups, strict=True)):
-        if count not in (1, wanted):
-            array = np.take(array, np.arange(wanted) // group, axis)
-    return array
-
-
-@cache
-def value_range(dtype: DType) -> tuple[int, int]:
-    """The lowest and the highest finite value."""
-    if dtype == "pred":
-        return 0, 1
-    limits = ml_dtypes.finfo(dtype.dtype) if dtype.is_float else np.iinfo(dtype.dtype)  # type: ignore[no-untyped-call]
-    return int(limits.min), int(limits.max)
-
-
-def require_unit(name: str, values: npt.NDArray[Any], desc: TensorDesc) -> None:
-    """Refuse a mean or a deviation of integers that counts elements, as those of 0 to 255, and not the range 0 to 1."""
-    if not desc.dtype.is_float and (np.abs(values) > 1).any():
-        _, largest = value_range(desc.dtype)
-        worst = values.flat[np.abs(values).argmax()]
-        raise DescriptorError(
-            f"{name} must be within -1 and 1, for elements of {desc.dtype} are divided by {largest} first, got "
-            f"{worst:g}: in the unit of elements it is mean / {largest} and std / {largest}, for {desc}"
-        )
-
-
-def numbers(argument: str, value: Any, desc: TensorDesc) -> npt.NDArray[Any]:
-    """``value`` as an array of real numbers: numpy's integers and floats, and those of ml_dtypes."""
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise DescriptorError(
-            f"{argument} must be numbers, not this {type(value).__name__}: {error}, for {desc}"
-        ) from error
-    is_extension = array.dtype.kind == "V" and not issubclass(array.dtype.type, np.void)
-    if array.dtype.kind not in "iuf" and not is_extension:
-        raise DescriptorError(f"{argument} must be numbers, got an array of {array.dtype}, for {desc}")
-    return array
-
-
-def as_float32(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """``array`` rounded to nearest even, or itself."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large, or NaN, is refused with its place
-        return array.astype(np.float32, copy=False)
-
-
-def _broadcasting(argument: str, value: Any, desc: TensorDesc, groups: tuple[int, ...]) -> npt.NDArray[Any]:
-    """``value`` as an array with all the axes of ``desc``, along each of which its entries are 1, one each or groups.
-
-    Example: for sizes 2,64 in groups of 1,32 these sizes broadcast: (), 64, 1,64, 2,1, 2,2 and 2,64.
-    """
-    array = numbers(argument, value, desc)
-    shape = (1,) * (desc.rank - array.ndim) + array.shape
-    fits = [
-        count in (1, size) or (array.ndim == desc.rank and count == -(-size // group))
-        for count, size, group in zip(shape, desc.sizes, groups, strict=False)
-    ]
-    if array.ndim > desc.rank or not all(fits):
-        raise DescriptorError(f"{argument} of sizes {list(array.shape)} {_misfit(array, fits, desc, groups)}")
-    return array.reshape(shape)
-
-
-def _misfit(array: npt.NDArray[Any], fits: list[bool], desc: TensorDesc, groups: tuple[int, ...]) -> str:
-    """The rule that an array breaks which does not broadcast; with all axes, along its first wrong one."""
-    if array.ndim != desc.rank:
-        is_grouped = max(groups, default=1) > 1
-        grouped = f" in groups of {list(groups)}, which need all {desc.rank} axes," if is_grouped else ""
-        return f"must broadcast{grouped} against {desc}"
-    axis = fits.index(False)
-    size, group = desc.sizes[axis], groups[axis]
-    grouped = f" in groups of {group}" if group > 1 else ""
-    counts = " or ".join(map(str, sorted({1, -(-size // group), size})))
-    return (
-        f"must broadcast against {desc}: axis {axis} of size {size}{grouped} takes {counts} entries, "
-        f"not {array.shape[axis]}"
-    )
-
-
-def require_of_type(argument: str, given: npt.NDArray[Any], desc: TensorDesc) -> None:
-    """Check that integers have zero points of their own type, before float32 rounds 2147483647 to 2147483648."""
-    values = given if given.dtype.kind in "iu" else given.astype(np.float64)
-    low, high = value_range(desc.dtype)
-    rule = f"an integer of {desc.dtype}, {low} to {high}"
-    if values.dtype.kind == "f":
-        is_integral = np.isfinite(values) & (values == np.trunc(values))
-        remedy = "; a side of floats takes any finite number: dst_zero_point of a float result"
-        _require_all(is_integral, argument, rule, given, desc, remedy)
-    for position in (values.argmin(), values.argmax()) if values.size else ():
-        # numpy would round the bounds of 64-bit integers to compare them; Python's numbers compare exactly.
-        if not low <= values.flat[position].item() <= high:
-            inside = np.ones(values.shape, bool)
-            inside.flat[position] = False
-            _require_all(inside, argument, rule, given, desc)
-
-
-def _require_all(
-    holds: npt.NDArray[np.bool_], argument: str, rule: str, given: npt.NDArray[Any], desc: TensorDesc, remedy: str = ""
-) -> None:
-    if holds.all():
-        return
-    entry = tuple(int(index) for index in np.unravel_index(int(holds.argmin()), holds.shape))
-    where = f" at entry {entry}" if holds.size > 1 else ""
-    raise DescriptorError(f"{argument} must be {rule}, got {given[entry]}{where}, for {desc}{remedy}")
-
-
-# Post-ops at the door: relu, clip and linear, done on every result in turn before the destination's scale.
-#
-# Source: oneDNN specification, Post-ops (eltwise_relu, eltwise_clip, eltwise_linear).
-
-NAMES = ("linear", "clip", "relu")
-"""Kinds, from 1 on as shaders/include/scales.glsl numbers them."""
-
-MOST = 4
+MOST_POST_OPS = 4
+"""Post-ops that one operation takes."""
 
 
 class PostOp(NamedTuple):
-    """``linear``: ``first * v + second``; ``clip``: v from ``first`` to ``second``; ``relu``: ``first * v`` below 0.
+    """A step on every result, before the destination's scale; its numbers are ones that float32 has.
 
-    Both are numbers that float32 has.
+    ``linear``: ``first * v + second``; ``clip``: v from ``first`` to ``second``; ``relu``: ``first * v`` below 0.
+
+    Source: oneDNN specification, Post-ops (eltwise_linear, eltwise_clip, eltwise_relu).
     """
 
     name: str
     first: float
     second: float
-
-
-def checked_post_ops(given: Any, desc: TensorDesc) -> tuple[PostOp, ...]:
-    """``given``, a sequence of tuples: ("relu",), ("relu", slope), ("clip", low, high), ("linear", factor, term).
-
-    A bound of ``clip`` may be None. NaN stays NaN. The slope of ``relu`` is 0 or more, and the result 0 where it is 0.
-
-    Raises:
-        DescriptorError: not such a sequence, or more than four; a number is no number, or out of place.
-    """
-    if given is None:
-        return ()
-    members = _members(given, desc)
-    if isinstance(given, str) or not all(isinstance(op, tuple | list) and op for op in members):
-        raise DescriptorError(f"post_ops must be tuples such as ('relu',) or ('clip', 0, 6), got {given!r}, for {desc}")
-    ops = tuple(_post_op(op, desc) for op in members)
-    if len(ops) > MOST:
-        raise DescriptorError(f"post_ops are {len(ops)}, more than {MOST}, for {desc}")
-    return ops
-
-
-def _members(given: Any, desc: TensorDesc) -> tuple[Any, ...]:
-    try:
-        return tuple(given)
-    except TypeError:
-        raise DescriptorError(f"post_ops must be a sequence of tuples, got {given!r}, for {desc}") from None
-
-
-def _post_op(op: Any, desc: TensorDesc) -> PostOp:
-    name, *values = op
-    counts = {"linear": (2,), "clip": (2,), "relu": (0, 1)}
-    if not isinstance(name, str) or name not in counts:
-        raise DescriptorError(f"post_ops has {name!r}, which is none of {', '.join(map(repr, NAMES))}, for {desc}")
-    if len(values) not in counts[name]:
-        raise DescriptorError(f"post_ops has {op!r}: {name} takes {counts[name][-1]} numbers, for {desc}")
-    if name == "clip":
-        low = -math.inf if values[0] is None else _number(op, values[0], desc)
-        high = math.inf if values[1] is None else _number(op, values[1], desc)
-        if low > high:
-            raise DescriptorError(f"post_ops has {op!r}, whose low is above its high, for {desc}")
-        return PostOp("clip", low, high)
-    first, second = (*(_number(op, value, desc) for value in values), 0.0, 0.0)[:2]
-    if not (math.isfinite(first) and math.isfinite(second)):
-        raise DescriptorError(f"post_ops has {op!r}, whose numbers must be finite as f32, for {desc}")
-    if name == "relu" and first < 0:
-        raise DescriptorError(f"post_ops has {op!r}: the slope of relu must be 0 or more, for {desc}")
-    return PostOp(name, first, second)
-
-
-def _number(op: Any, value: Any, desc: TensorDesc) -> float:
-    number = as_float32(numbers("post_ops", value, desc))
-    if number.ndim or np.isnan(number):
-        raise DescriptorError(f"post_ops has {op!r}, whose numbers must be numbers, for {desc}")
-    return float(number)
-
-
-# What a reorder computes, checked and in one canonical form: scales, zero points, sum, rounding, saturation.
-
-ROUNDINGS = ("nearest_even", "truncate", "half_away")
-"""How a number becomes an integer: to the nearest, ties to even; toward zero; to the nearest, ties away from zero."""
 
 
 @dataclass(frozen=True)
@@ -328,54 +140,51 @@ def arithmetic(
 
     Source: oneDNN specification, Reorder and Quantization; ONNX, QuantizeLinear (blocks).
     """
-    if rounding not in ROUNDINGS:
-        raise DescriptorError(f"rounding must be one of {', '.join(map(repr, ROUNDINGS))}, got {rounding!r}, for {src}")
-    require_saturate(saturate, src)
-    groups = (1,) * src.rank
-    if group_sizes is not None:
-        if all(given is None for given in (src_scale, src_zero_point, dst_scale, dst_zero_point)):
-            raise DescriptorError(f"group_sizes need a scale or a zero point, got {group_sizes!r} alone, for {src}")
-        groups = _group_sizes(group_sizes, src)
-    dst_groups = tuple(groups[axis] for axis in order)
-    given = Arithmetic(
-        _scaling("src", src, groups, src_scale, src_zero_point),
-        _scaling("dst", dst, dst_groups, dst_scale, dst_zero_point),
-        _sum_scale(sum_scale, src),
-        rounding,
-        bool(saturate),
-        rounds_first,
-        checked_post_ops(post_ops, src),
-    )
-    return _canonical(src.dtype, dst.dtype, given)
+    with ErrorContext(src):
+        if rounding not in ROUNDINGS:
+            raise DescriptorError(f"rounding must be one of {', '.join(map(repr, ROUNDINGS))}, got {rounding!r}")
+        require_saturate(saturate)
+        groups = (1,) * src.rank
+        if group_sizes is not None:
+            if all(number is None for number in (src_scale, src_zero_point, dst_scale, dst_zero_point)):
+                raise DescriptorError(f"group_sizes need a scale or a zero point, got {group_sizes!r} alone")
+            groups = _group_sizes(group_sizes, src.rank)
+        full = Arithmetic(
+            _scaling("src", src, groups, src_scale, src_zero_point),
+            _scaling("dst", dst, tuple(groups[axis] for axis in order), dst_scale, dst_zero_point),
+            _sum_scale(sum_scale),
+            rounding,
+            bool(saturate),
+            rounds_first,
+            _post_ops(post_ops),
+        )
+    return _canonical(src.dtype, dst.dtype, full)
 
 
-def require_saturate(saturate: Any, src: TensorDesc) -> None:
+def require_saturate(saturate: Any) -> None:
     """Raise DescriptorError unless ``saturate`` is a bool."""
     if not isinstance(saturate, bool | np.bool_):
-        raise DescriptorError(f"saturate must be True or False, got {saturate!r}, for {src}")
+        raise DescriptorError(f"saturate must be True or False, got {saturate!r}")
 
 
-def _canonical(src: DType, dst: DType, given: Arithmetic) -> Arithmetic:
-    """``given`` with the defaults for what these element types never ask."""
+def _canonical(src: DType, dst: DType, full: Arithmetic) -> Arithmetic:
+    """``full`` with the default for every setting that makes no difference between these element types."""
     to_integer = not dst.is_float and dst != "pred"
     # Zero points of integers are integers, and integers stay integers in float32, however large.
-    scaled = any(side is not None and side.has_scale for side in (given.src, given.dst))
-    is_integral = not (src.is_float or scaled or given.sum_scale is not None or given.post_ops)
+    scaled = any(side is not None and side.has_scale for side in (full.src, full.dst))
+    is_integral = not (src.is_float or scaled or full.sum_scale is not None or full.post_ops)
     rounds_first = (
-        given.rounds_first
-        and not (given.is_conversion or is_integral)
-        and not (to_integer and (given.dst is None or not given.dst.has_zero_point))  # rounded there anyway
+        full.rounds_first
+        and not (full.is_conversion or is_integral)
+        and not (to_integer and (full.dst is None or not full.dst.has_zero_point))  # rounded there anyway
     )
     rounds = rounds_first or (to_integer and not is_integral)
-    overflows = dst not in ("pred", "bf16", "f32", "f64") and not (given.is_conversion and _holds(dst, src))
-    return Arithmetic(
-        given.src,
-        given.dst,
-        given.sum_scale,
-        given.rounding if rounds else "nearest_even",
-        given.saturate or not overflows,
-        rounds_first,
-        given.post_ops,
+    overflows = dst not in ("pred", "bf16", "f32", "f64") and not (full.is_conversion and _holds(dst, src))
+    return replace(
+        full,
+        rounding=full.rounding if rounds else "nearest_even",
+        saturate=full.saturate or not overflows,
+        rounds_first=rounds_first,
     )
 
 
@@ -388,33 +197,34 @@ def _holds(dst: DType, src: DType) -> bool:
     return not has_infinities and lowest <= low and high <= highest
 
 
-def _group_sizes(group_sizes: Any, src: TensorDesc) -> tuple[int, ...]:
-    groups = integers("group_sizes", group_sizes, src.__str__)
-    if len(groups) != src.rank or any(group < 1 for group in groups):
-        raise DescriptorError(f"group_sizes must be {src.rank} integers of 1 or more, got {groups}, for {src}")
+def _group_sizes(group_sizes: Any, rank: int) -> tuple[int, ...]:
+    groups = integers("group_sizes", group_sizes)
+    if len(groups) != rank or any(group < 1 for group in groups):
+        raise DescriptorError(f"group_sizes must be {rank} integers of 1 or more, got {groups}")
     return groups
 
 
-def _sum_scale(value: Any, src: TensorDesc) -> float | None:
+def _sum_scale(value: Any) -> float | None:
     if value is None:
         return None
-    scale = as_float32(numbers("sum_scale", value, src))
+    scale = _as_float32(numbers("sum_scale", value))
     if scale.ndim or not np.isfinite(scale):
-        raise DescriptorError(f"sum_scale must be one number, finite as f32, got {value!r}, for {src}")
+        raise DescriptorError(f"sum_scale must be one number, finite as f32, got {value!r}")
     return float(scale) or None
 
 
 def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, zero_point: Any) -> Scaling | None:
-    scales = None if scale is None else scale_array(f"{side}_scale", scale, desc, groups)
-    zero_points = None if zero_point is None else zero_point_array(f"{side}_zero_point", zero_point, desc, groups)
-    given = [array for array in (scales, zero_points) if array is not None]
-    if not given:
+    with ErrorContext(desc):
+        scales = None if scale is None else _scales(f"{side}_scale", scale, desc.sizes, groups)
+        zero_points = None if zero_point is None else _zero_points(f"{side}_zero_point", zero_point, desc, groups)
+    arrays = [array for array in (scales, zero_points) if array is not None]
+    if not arrays:
         return None
     # Along an axis an array has 1, ceil(n / g) or n entries, so the most of them is what all can be brought to.
-    sizes = tuple(max(counts) for counts in zip(*(array.shape for array in given), strict=True))
+    sizes = tuple(max(counts) for counts in zip(*(array.shape for array in arrays), strict=True))
     pairs = np.empty((*sizes, 2), np.float32)
-    pairs[..., 0] = 1 if scales is None else refined(scales, sizes, groups)
-    pairs[..., 1] = 0 if zero_points is None else refined(zero_points, sizes, groups)
+    pairs[..., 0] = 1 if scales is None else _refined(scales, sizes, groups)
+    pairs[..., 1] = 0 if zero_points is None else _refined(zero_points, sizes, groups)
     return Scaling(
         sizes,
         tuple(
@@ -424,3 +234,190 @@ def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, z
         scales is not None,
         zero_points is not None,
     )
+
+
+def _scales(
+    argument: str, value: Any, sizes: tuple[int, ...], groups: tuple[int, ...]
+) -> npt.NDArray[np.float32] | None:
+    """Checked, with all axes; None where all are 1."""
+    array = _broadcasting(argument, value, sizes, groups)
+    scales = _as_float32(array)
+    _require_all(np.isfinite(scales) & (scales != 0), argument, "finite and not 0 as f32", array)
+    return None if (scales == 1).all() else scales
+
+
+def _zero_points(
+    argument: str, value: Any, desc: TensorDesc, groups: tuple[int, ...]
+) -> npt.NDArray[np.float32] | None:
+    """Checked, with all axes; None where all are 0."""
+    array = _broadcasting(argument, value, desc.sizes, groups)
+    if not desc.dtype.is_float:
+        require_of_type(argument, array, desc.dtype)
+    zero_points = _as_float32(array)
+    _require_all(np.isfinite(zero_points), argument, "finite as f32", array)
+    return zero_points if zero_points.any() else None
+
+
+def _refined(
+    array: npt.NDArray[np.float32], sizes: tuple[int, ...], groups: tuple[int, ...]
+) -> npt.NDArray[np.float32]:
+    """``array`` with an entry for each index where another array of its side has one: 2 of 3 become 5 as 0 0 0 1 1."""
+    for axis, (count, size, group) in enumerate(zip(array.shape, sizes, groups, strict=True)):
+        if count not in (1, size):
+            array = np.take(array, np.arange(size) // group, axis)
+    return array
+
+
+def _broadcasting(argument: str, value: Any, sizes: tuple[int, ...], groups: tuple[int, ...]) -> npt.NDArray[Any]:
+    """``value`` as an array with all axes of ``sizes``, along each with 1 entry, one an index or one a group.
+
+    Example: for sizes 2,64 in groups of 1,32 these sizes broadcast: (), 64, 1,64, 2,1, 2,2 and 2,64.
+    """
+    array, rank = numbers(argument, value), len(sizes)
+    shape = (1,) * (rank - array.ndim) + array.shape
+    fits = [
+        count in (1, size) or (array.ndim == rank and count == -(-size // group))
+        for count, size, group in zip(shape, sizes, groups, strict=False)
+    ]
+    if array.ndim <= rank and all(fits):
+        return array.reshape(shape)
+    rule = f"{argument} of sizes {list(array.shape)} must broadcast"
+    if array.ndim != rank:
+        is_grouped = max(groups, default=1) > 1
+        grouped = f" in groups of {list(groups)}, which need all {rank} axes," if is_grouped else ""
+        raise DescriptorError(f"{rule}{grouped} against sizes {list(sizes)}")
+    axis = fits.index(False)
+    size, group = sizes[axis], groups[axis]
+    grouped = f" in groups of {group}" if group > 1 else ""
+    counts = " or ".join(map(str, sorted({1, -(-size // group), size})))
+    raise DescriptorError(
+        f"{rule} against sizes {list(sizes)}: axis {axis} of size {size}{grouped} takes {counts} entries, "
+        f"not {shape[axis]}"
+    )
+
+
+def numbers(argument: str, value: Any) -> npt.NDArray[Any]:
+    """``value`` as an array of real numbers: numpy's integers and floats, and those of ml_dtypes.
+
+    Raises:
+        DescriptorError: it is not made of numbers.
+    """
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise DescriptorError(f"{argument} must be numbers, not this {type(value).__name__}: {error}") from error
+    is_extension = array.dtype.kind == "V" and not issubclass(array.dtype.type, np.void)
+    if array.dtype.kind not in "iuf" and not is_extension:
+        raise DescriptorError(f"{argument} must be numbers, got an array of {array.dtype}")
+    return array
+
+
+def _as_float32(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """``array`` rounded to nearest even, or itself."""
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large, or NaN, is refused with its place
+        return array.astype(np.float32, copy=False)
+
+
+def require_unit(name: str, values: npt.NDArray[Any], dtype: DType) -> None:
+    """Refuse a mean or deviation in the unit of integer elements, 0 to 255 say, where the range 0 to 1 is meant.
+
+    Raises:
+        DescriptorError: ``dtype`` is an integer type, and a value is outside [-1, 1].
+    """
+    if not dtype.is_float and (np.abs(values) > 1).any():
+        _, largest = value_range(dtype)
+        worst = values.flat[np.abs(values).argmax()]
+        raise DescriptorError(
+            f"{name} must be within -1 and 1, because elements of {dtype} are divided by {largest} first, got "
+            f"{worst:g}: in the unit of elements it is mean / {largest} and std / {largest}"
+        )
+
+
+def require_of_type(argument: str, values: npt.NDArray[Any], dtype: DType) -> None:
+    """Check that ``values`` are integers of ``dtype``, before float32 rounds 2147483647 to 2147483648.
+
+    Raises:
+        DescriptorError: one is not integral, or out of range.
+    """
+    exact = values if values.dtype.kind in "iu" else values.astype(np.float64)
+    low, high = value_range(dtype)
+    rule = f"an integer of {dtype}, {low} to {high}"
+    if exact.dtype.kind == "f":
+        is_integral = np.isfinite(exact) & (exact == np.trunc(exact))
+        remedy = "; a side of floats takes any finite number: dst_zero_point of a float result"
+        _require_all(is_integral, argument, rule, values, remedy)
+    for position in (exact.argmin(), exact.argmax()) if exact.size else ():
+        # numpy would round the bounds of 64-bit integers to compare them; Python's numbers compare exactly.
+        if not low <= exact.flat[position].item() <= high:
+            inside = np.ones(exact.shape, bool)
+            inside.flat[position] = False
+            _require_all(inside, argument, rule, values)
+
+
+def _require_all(
+    holds: npt.NDArray[np.bool_], argument: str, rule: str, values: npt.NDArray[Any], remedy: str = ""
+) -> None:
+    if holds.all():
+        return
+    entry = tuple(int(index) for index in np.unravel_index(int(holds.argmin()), holds.shape))
+    place = f" at entry {entry}" if holds.size > 1 else ""
+    raise DescriptorError(f"{argument} must be {rule}, got {values[entry]}{place}{remedy}")
+
+
+@cache
+def value_range(dtype: DType) -> tuple[int, int]:
+    """The lowest and the highest finite value."""
+    if dtype == "pred":
+        return 0, 1
+    limits = ml_dtypes.finfo(dtype.dtype) if dtype.is_float else np.iinfo(dtype.dtype)  # type: ignore[no-untyped-call]
+    return int(limits.min), int(limits.max)
+
+
+def _post_ops(post_ops: Any) -> tuple[PostOp, ...]:
+    """Tuples: ("relu",), ("relu", slope), ("clip", low, high), ("linear", factor, term).
+
+    A bound of ``clip`` may be None. NaN stays NaN. The slope of ``relu`` is 0 or more, and the result 0 where it is 0.
+
+    Raises:
+        DescriptorError: not such a sequence, or more than four; a number is no number, or out of place.
+    """
+    if post_ops is None:
+        return ()
+    try:
+        members = tuple(post_ops)
+    except TypeError:
+        raise DescriptorError(f"post_ops must be a sequence of tuples, got {post_ops!r}") from None
+    if isinstance(post_ops, str) or not all(isinstance(op, tuple | list) and op for op in members):
+        raise DescriptorError(f"post_ops must be tuples such as ('relu',) or ('clip', 0, 6), got {post_ops!r}")
+    ops = tuple(_post_op(op) for op in members)
+    if len(ops) > MOST_POST_OPS:
+        raise DescriptorError(f"post_ops are {len(ops)}, more than {MOST_POST_OPS}")
+    return ops
+
+
+def _post_op(op: Any) -> PostOp:
+    name, *values = op
+    counts = {"linear": (2,), "clip": (2,), "relu": (0, 1)}
+    if not isinstance(name, str) or name not in counts:
+        raise DescriptorError(f"post_ops has {name!r}, which is none of {', '.join(map(repr, POST_OPS))}")
+    if len(values) not in counts[name]:
+        raise DescriptorError(f"post_ops has {op!r}: {name} takes {counts[name][-1]} numbers")
+    if name == "clip":
+        low = -math.inf if values[0] is None else _post_op_number(op, values[0])
+        high = math.inf if values[1] is None else _post_op_number(op, values[1])
+        if low > high:
+            raise DescriptorError(f"post_ops has {op!r}, whose low is above its high")
+        return PostOp("clip", low, high)
+    first, second = (*(_post_op_number(op, value) for value in values), 0.0, 0.0)[:2]
+    if not (math.isfinite(first) and math.isfinite(second)):
+        raise DescriptorError(f"post_ops has {op!r}, whose numbers must be finite as f32")
+    if name == "relu" and first < 0:
+        raise DescriptorError(f"post_ops has {op!r}: the slope of relu must be 0 or more")
+    return PostOp(name, first, second)
+
+
+def _post_op_number(op: Any, value: Any) -> float:
+    number = _as_float32(numbers("post_ops", value))
+    if number.ndim or np.isnan(number):
+        raise DescriptorError(f"post_ops has {op!r}, whose numbers must be numbers")
+    return float(number)

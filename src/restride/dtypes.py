@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import ml_dtypes
 import numpy as np
 
 from restride.errors import DescriptorError
+
+DTypeName = Literal[
+    "pred", "s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2"
+]  # fmt: skip
+"""XLA's names."""
+
+NumpyName = Literal[
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2",
+]  # fmt: skip
+"""numpy's and ml_dtypes' full names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +61,9 @@ class DType:
     def __hash__(self) -> int:
         return hash(self.name)
 
+
+DTypeLike: TypeAlias = DType | DTypeName | NumpyName | type[np.generic] | np.dtype[Any]
+"""Every way to say an element type; ``as_dtype`` reads them."""
 
 _NUMPY_TYPES: dict[str, Any] = {
     "pred": np.bool_,

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 import restride as rs
+from restride.dtypes import as_dtype
 from restride.errors import DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, Choices, Limits
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -103,7 +104,7 @@ def tune(
 
 
 def _square(device: Device, dtype: str, edge: int) -> rs.Tensor:
-    desc = rs.TensorDesc(dtype, (edge, edge))
+    desc = rs.TensorDesc(as_dtype(dtype), (edge, edge))
     return rs.from_buffer(np.random.default_rng(edge).integers(0, 128, desc.nbytes, np.uint8), desc, device=device)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from restride.dtypes import BY_NAME, DType
-from restride.errors import DescriptorError, RestrideError
+from restride.errors import DescriptorError, ErrorContext, RestrideError
 from restride.layout import TensorDesc
 from restride.layout.tags import parse_tag, spelled
 
@@ -14,6 +14,7 @@ AXIS_NAMES = "NCDHW"
 """Letters of a layout name, in logical order: batch, channels, depth, height, width."""
 
 Layout = TensorDesc | str | None
+"""What ``layout=`` accepts; None: packed, row-major."""
 
 
 def laid_out(like: TensorDesc, layout: Layout, dtype: DType | None = None) -> TensorDesc:
@@ -28,29 +29,28 @@ def laid_out(like: TensorDesc, layout: Layout, dtype: DType | None = None) -> Te
         DescriptorError: the layout is none of these, or does not fit the rank.
     """
     dtype = dtype or like.dtype
-    if layout is None:
+    if layout is None or is_permutation(layout):
         return TensorDesc(dtype, like.sizes)
     if isinstance(layout, TensorDesc):
         return layout
-    if not isinstance(layout, str):
-        raise DescriptorError(
-            f"layout must be a TensorDesc, a descriptor text, a layout name or a permutation, got {layout!r} for {like}"
-        )
-    if is_permutation(layout):
-        return TensorDesc(dtype, like.sizes)
-    return _written(layout, like, dtype)
+    with ErrorContext(like):
+        if not isinstance(layout, str):
+            raise DescriptorError(
+                f"layout must be a TensorDesc, a descriptor text, a layout name or a permutation, got {layout!r}"
+            )
+        return _from_text(layout, like, dtype)
 
 
-def _written(layout: str, like: TensorDesc, dtype: DType) -> TensorDesc:
+def _from_text(layout: str, like: TensorDesc, dtype: DType) -> TensorDesc:
     name = layout.strip()
     if name == "any":
         return family(like, like.sizes, dtype)
     if name in BY_NAME:
-        raise DescriptorError(f"layout {layout!r} for {like}: that is an element type: dtype={name!r}")
+        raise DescriptorError(f"layout {layout!r} is an element type: dtype={name!r}")
     if name.startswith("{"):
         name = f"{dtype}[{','.join(map(str, like.sizes))}]{name}"
     if name.isupper() and name.isalpha():
-        return TensorDesc.xla(dtype, like.sizes, _minor_to_major(name, like))
+        return TensorDesc.xla(dtype, like.sizes, _minor_to_major(name, like.rank))
     try:
         return TensorDesc.parse(name) if "[" in name else TensorDesc.from_tag(name, like.sizes, dtype)
     except RestrideError as error:
@@ -60,11 +60,14 @@ def _written(layout: str, like: TensorDesc, dtype: DType) -> TensorDesc:
 def family(desc: TensorDesc, sizes: Sequence[int], dtype: DType | None = None) -> TensorDesc:
     """The layout of ``desc`` for other sizes: its order of axes, its tiles or blocks; not its padded sizes or holes.
 
-    dtype: element type; default: that of ``desc``.
+    A view of tiles or blocks that no strides describe has the tiles of the whole, permuted with it. A layout of strides
+    gives their order, also ``t[:, :16]`` of channels in blocks of 16. Others, such as a broadcast, give a packed
+    row-major one.
 
-    A view of tiles or blocks that no strides describe has the tiles of the whole, permuted with it. What strides
-    describe has their order, ``t[:, :16]`` of channels in blocks of 16 too; what neither does, a broadcast say, is
-    packed and row-major.
+    Args:
+        desc: the layout to imitate.
+        sizes: the sizes of the result, one per axis of ``desc``.
+        dtype: element type; None: that of ``desc``.
 
     Source: oneDNN specification, Resampling (memory tag ``any``).
     """
@@ -106,36 +109,35 @@ def axis_order(src: TensorDesc, layout: Layout) -> tuple[int, ...]:
         return tuple(range(src.rank))
     before, _, after = layout.replace(" ", "").partition("->")
     has_blocks = after.upper() != after.lower() and any(letter.isdigit() for letter in after)
-    if has_blocks or (after.islower() and not before.islower()):
-        raise DescriptorError(
-            f"layout {layout!r} for {src}: {after!r} is a tag, and a permutation names axes on both sides: permute "
-            f"first, then give the tag: rs.reorder(x.permute(...), {after!r})"
-        )
-    for side in (before, after):
-        _require_letters(side, layout, src)
-    if set(before) != set(after):
-        raise DescriptorError(f"both sides of a permutation need the same letters, layout is {layout!r} for {src}")
+    with ErrorContext(src):
+        if has_blocks or (after.islower() and not before.islower()):
+            raise DescriptorError(
+                f"layout {layout!r}: {after!r} is a tag, and a permutation names axes on both sides: permute first, "
+                f"then give the tag: rs.reorder(x.permute(...), {after!r})"
+            )
+        for side in (before, after):
+            _require_letters(side, layout, src.rank)
+        if set(before) != set(after):
+            raise DescriptorError(f"both sides of a permutation need the same letters, layout is {layout!r}")
     return tuple(before.index(letter) for letter in after)
 
 
-def _minor_to_major(name: str, src: TensorDesc) -> tuple[int, ...]:
-    letters = name.strip()
-    unknown = sorted(set(letters) - set(AXIS_NAMES))
-    if unknown or not letters:
+def _minor_to_major(name: str, rank: int) -> tuple[int, ...]:
+    if not set(name) <= set(AXIS_NAMES):
         raise DescriptorError(
-            f"unknown layout {name!r} for {src}: it is a TensorDesc, a text such as 'f32[2,3]{{0,1}}' or '{{0,1}}', a "
-            f"oneDNN tag such as 'nChw16c', a name of the letters {' '.join(AXIS_NAMES)} such as 'NHWC', a permutation "
-            f"such as 'NCHW->NHWC', or 'any'"
+            f"unknown layout {name!r}: it is a TensorDesc, a text such as 'f32[2,3]{{0,1}}' or '{{0,1}}', a oneDNN tag "
+            f"such as 'nChw16c', a name of the letters {' '.join(AXIS_NAMES)} such as 'NHWC', a permutation such as "
+            f"'NCHW->NHWC', or 'any'"
         )
-    _require_letters(letters, name, src)
-    logical = [letter for letter in AXIS_NAMES if letter in letters]
-    return tuple(logical.index(letter) for letter in reversed(letters))
+    _require_letters(name, name, rank)
+    logical = [letter for letter in AXIS_NAMES if letter in name]
+    return tuple(logical.index(letter) for letter in reversed(name))
 
 
-def _require_letters(letters: str, layout: str, src: TensorDesc) -> None:
+def _require_letters(letters: str, layout: str, rank: int) -> None:
     if letters and not (letters.isalpha() and letters.isascii()):
-        raise DescriptorError(f"a layout name has letters only, layout is {layout!r} for {src}")
+        raise DescriptorError(f"a layout name has letters only, layout is {layout!r}")
     if len(set(letters)) != len(letters):
-        raise DescriptorError(f"a layout name has each letter once, layout is {layout!r} for {src}")
-    if len(letters) != src.rank:
-        raise DescriptorError(f"a layout name has one letter per axis, layout is {layout!r} for {src}, rank {src.rank}")
+        raise DescriptorError(f"a layout name has each letter once, layout is {layout!r}")
+    if len(letters) != rank:
+        raise DescriptorError(f"a layout name has one letter per axis, layout is {layout!r} for rank {rank}")

@@ -23,15 +23,15 @@ def require_injective(desc: TensorDesc, argument: str) -> None:
     starts, steps = desc.walk
     difference = [0] * desc.rank
     try:
-        # Of a view of tiles no axis moves along two coordinates, so each coordinate has an equation of its own.
+        # No axis of a view of tiles moves along two coordinates, so each coordinate has an equation of its own.
         for coordinate in range(len(starts)):
             axes = [axis for axis in range(desc.rank) if steps[axis][coordinate] or not any(steps[axis])]
-            found = shared_offset(
+            shared = shared_offset(
                 tuple(desc.sizes[axis] for axis in axes), tuple(steps[axis][coordinate] for axis in axes)
             )
-            for axis, value in zip(axes, found or (), strict=False):
-                difference[axis] = value
-            if found is not None:
+            if shared is not None:
+                for axis, value in zip(axes, shared, strict=True):
+                    difference[axis] = value
                 break
     except SearchTooLongError:
         raise DescriptorError(
@@ -39,7 +39,7 @@ def require_injective(desc: TensorDesc, argument: str) -> None:
         ) from None
     if not any(difference) or not desc.numel:
         return
-    # Of the difference, one index takes the positive part and the other the negative one.
+    # One index takes the positive part of the difference, the other the negative one.
     one = tuple(max(value, 0) for value in difference)
     other = tuple(max(-value, 0) for value in difference)
     raise DescriptorError(

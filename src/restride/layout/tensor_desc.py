@@ -3,99 +3,99 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any, NamedTuple, NoReturn, Self, SupportsIndex, cast
+from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, integer, integers, permutation
-from restride.dtypes import BY_NUMPY, DType, as_dtype
-from restride.errors import DescriptorError, UnsupportedError
+from restride.arguments import MAX_RANK, integer, integers, one_per_axis, permutation
+from restride.dtypes import BY_NUMPY, DType, DTypeLike, as_dtype
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout.blocking import Blocking, blocked, tiled
 from restride.layout.digits import Linear, affine
-from restride.layout.dml import checked_dml, said_to_dml
+from restride.layout.dml import checked_dml
 from restride.layout.equation import STEPS, SearchTooLongError, has_gap, smallest_index
 from restride.layout.tags import parse_tag, spelled
 from restride.layout.text import DescParts, cut, format_parts, parse_parts
 
-# The padding value of a descriptor: a number that its element type can hold, and that element's bits.
+_PLAIN = DescParts("", ())
+"""How a layout of strides, or of the order of the axes alone, was written: without tiles, padding, tag or view."""
 
 
-def padding_number(value: Any, dtype: DType, where: Callable[[], str]) -> int | float:
-    """``value`` as an int for an integer type or ``pred``, as a float for a floating one.
+class Spelled:
+    """What tells a descriptor from every other one: what lies where, and how that was written. Hashed once."""
 
-    A float is rounded when its bits are taken: 0.1 is as good a value as any other.
+    __slots__ = ("_hash", "_values")
+
+    def __init__(self, hashed: int, *values: object) -> None:
+        self._hash = hashed
+        self._values = values
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Spelled) and self._values == other._values
+
+
+class TensorDesc:
+    """Element type, sizes and layout of a tensor in a buffer. It never changes.
+
+    Made by strides here, by XLA's layouts (``xla``), by oneDNN's format tags (``from_tag``), from a text of any of
+    these (``parse``), and by views of all of them. Sizes 2,3 with strides 3,1 are row-major, 1,2 column-major, 5,1
+    padded to five elements a row, 0,1 one row seen twice. Strides may be negative where the offset keeps every element
+    at 0 or above. The unit of strides and ``offset`` is elements.
+
+    ``==`` and ``hash`` compare memory: what lies where, and the padding that is written with it. The strides of axes of
+    size 1 do not count, nor do those of an empty tensor. ``str`` and ``strides`` give back what was written.
+
+    Args:
+        dtype: element type, in any spelling ``as_dtype`` knows.
+        sizes: up to 8 sizes, each 0 or more.
+        strides: one a size; None: packed in row-major order.
+        offset: element of the buffer that index 0,0,... lies at.
+
+    Attributes:
+        strides: None where no strides describe the layout: tiles and blocks, and most views of them.
+        numel: the product of the sizes.
+        extent: elements of the buffer that it needs, the offset counted; see ``nbytes``.
+        lowest: the smallest element of the buffer that an index reaches; 0 if the tensor is empty.
+        highest: the largest one; -1 if the tensor is empty. Both are bounds where ``strides`` is None.
+        blocking: the tiles, padding and blocks of the layout, or of the one that a view looks at; else None.
+        inner: for a view of tiles or blocks, the whole layout that it looks at; else None.
 
     Raises:
-        DescriptorError: not a number, or out of the element type's range.
+        DescriptorError: no such type, not integers, a negative size, more than 8 axes, not one stride per axis, or an
+            element below the buffer's start.
+
+    Examples:
+        >>> desc = rs.TensorDesc("f32", (2, 3), (1, 2))
+        >>> desc.offset_of((1, 2)), desc.nbytes
+        (5, 24)
+        >>> desc == rs.TensorDesc.parse("f32[2,3]{0,1}")
+        True
     """
-    if type(value) is int and value == 0:
-        return 0.0 if dtype.is_float else 0
-    number = _as_number(value)
-    if number is None:
-        raise DescriptorError(f"padding_value must be a number, got {value!r} in {where()}")
-    if isinstance(number, int):
-        number = integer("padding_value", number, where)
-    if dtype.is_float:
-        wanted = float(number)
-        with np.errstate(over="ignore"):
-            held = float(np.array(wanted).astype(dtype.dtype))
-        is_finite = isinstance(number, int) or math.isfinite(number)
-        if is_finite != math.isfinite(held) or math.isnan(wanted) != math.isnan(held):
-            raise DescriptorError(f"padding_value {value} is beyond what {dtype} holds, in {where()}")
-        return wanted
-    whole = int(number) if isinstance(number, float) and number == number // 1 else number  # "0.0" is a 0
-    whole = integer("padding_value", whole, where)
-    low, high = (0, 1) if dtype.name == "pred" else (np.iinfo(dtype.dtype).min, np.iinfo(dtype.dtype).max)
-    if not low <= whole <= high:
-        raise DescriptorError(f"padding_value {whole} is outside [{low}, {high}] of {dtype}, in {where()}")
-    return whole
 
-
-def _as_number(value: Any) -> int | float | None:
-    """``value`` as Python's int or float, exactly; None if it is neither one of these nor a number of numpy's."""
-    if isinstance(value, bool | np.bool_):
-        return int(value)
-    if isinstance(value, np.generic):
-        element = BY_NUMPY.get(value.dtype)
-        return None if element is None else float(value) if element.is_float else int(value)
-    return value if isinstance(value, int | float) else None
-
-
-def element_bits(value: float, dtype: DType) -> int:
-    """The bits of an element: 1.5 of f16 is 0x3E00, -1 of s8 is 0xFF."""
-    if not dtype.is_float:
-        return int(value) & ((1 << 8 * dtype.itemsize) - 1)
-    number: Any = np.float64(value)
-    if dtype.itemsize < 4 and dtype.name != "f16":
-        number = _by_way_of_f32(value)
-    with np.errstate(over="ignore"):
-        return int.from_bytes(np.array(number).astype(dtype.dtype).tobytes(), "little")
-
-
-def _by_way_of_f32(value: float) -> Any:
-    """An f32 that a cast to a narrower float rounds as ``value`` itself would be rounded.
-
-    ml_dtypes casts by way of f32, which rounds twice. Cut towards zero, with the last bit set where something was lost,
-    f32 keeps what the second rounding asks: below a half, at it, or above.
-    """
-    with np.errstate(over="ignore"):
-        single = np.float32(value)
-    if not np.isfinite(single) or float(single) == value:
-        return single
-    if abs(float(single)) > abs(value):
-        single = np.nextafter(single, np.float32(0))
-    return (single.view(np.uint32) | np.uint32(1)).view(np.float32)
-
-
-# The fields of a descriptor, computed from strides, from a blocking, or from an address.
-
-
-class Fields(NamedTuple):
-    """What a ``TensorDesc`` is made of; ``DescFacts`` says what each is."""
+    __slots__ = (
+        "_address",
+        "_hash",
+        "_key",
+        "_order",
+        "_parts",
+        "_spelled",
+        "blocking",
+        "dtype",
+        "extent",
+        "highest",
+        "inner",
+        "lowest",
+        "numel",
+        "offset",
+        "sizes",
+        "strides",
+    )
 
     dtype: DType
     sizes: tuple[int, ...]
@@ -106,131 +106,279 @@ class Fields(NamedTuple):
     lowest: int
     highest: int
     blocking: Blocking | None
-    key: tuple[object, ...]
-    address: Linear | None
-    order: tuple[int, ...] | None
-    parts: DescParts | None
-
-
-def strided(
-    dtype: DType,
-    sizes: tuple[int, ...],
-    strides: tuple[int, ...],
-    offset: int = 0,
-    order: tuple[int, ...] | None = None,
-    parts: DescParts | None = None,
-) -> Fields:
-    """A layout of strides; ``order`` and ``parts`` as it was written, if not by them.
-
-    Raises:
-        DescriptorError: an element below the buffer's start.
-    """
-    numel, below, above = 1, 0, 0
-    for size, stride in zip(sizes, strides, strict=True):
-        numel *= size
-        reach = (size - 1) * stride
-        if reach < 0:
-            below += reach
-        else:
-            above += reach
-    lowest, highest = (offset + below, offset + above) if numel else (0, -1)
-    if offset < 0 or lowest < 0:
-        text = format_parts(DescParts(dtype.name, sizes, strides=strides, offset=offset))
-        raise DescriptorError(
-            f"the lowest element must be at 0 or above: offset {offset} puts it at {min(offset, lowest)} "
-            f"in {text}; the smallest legal offset is {-below if numel else 0}"
-        )
-    key: tuple[object, ...] = (dtype.name, sizes)
-    if numel:
-        key += (tuple(s if size > 1 else 0 for s, size in zip(strides, sizes, strict=True)), offset)
-    return Fields(dtype, sizes, strides, offset, numel, highest + 1, lowest, highest, None, key, None, order, parts)
-
-
-def whole(dtype: DType, blocking: Blocking, parts: DescParts) -> Fields:
-    """A layout of tiles, padding or blocks that covers its whole buffer."""
-    coordinates = [affine(0, [(axis, size, 1)]) for axis, size in enumerate(parts.sizes)]
-    fields = viewed(dtype, blocking, coordinates, parts)._replace(order=parts.minor_to_major)
-    if fields.extent == fields.numel:
-        return fields
-    # Padding is part of what is compared: it is written. Where it has a value, so is where that lies.
-    padded = parts.padded_sizes or parts.sizes
-    value = element_bits(parts.padding_value, dtype) if padded != parts.sizes else 0
-    places = blocking.address([affine(0, [(axis, size, 1)]) for axis, size in enumerate(padded)])
-    return fields._replace(key=(*fields.key, fields.extent, *((value, padded, places) if value else ())))
-
-
-def viewed(dtype: DType, blocking: Blocking, coordinates: list[Linear], parts: DescParts) -> Fields:
-    """A layout by the coordinates that an index has in a blocking; strided, if no digit is left of its address."""
-    sizes, numel = parts.sizes, prod(parts.sizes)
-    address = blocking.address(coordinates) if numel else Linear()
-    low, high = address.span if numel else (0, -1)
-    offset = address.at((0,) * len(sizes)) if numel else 0
-    strides = tuple(address.stride(axis) for axis in range(len(sizes))) if address.is_affine else None
-    key: tuple[object, ...] = (dtype.name, sizes)
-    if numel:
-        key += (address,) if strides is None else (strides, offset)
-    extent = blocking.extent
-    high = min(high, extent - 1)
-    return Fields(dtype, sizes, strides, offset, numel, extent, low, high, blocking, key, address, None, parts)
-
-
-# Spelled: a descriptor as it was written, as a value that is hashed once: what plans are found again by.
-
-
-class Spelled:
-    """What tells a descriptor from every other one: what lies where, and how that was written."""
-
-    __slots__ = ("_hash", "_parts")
-
-    def __init__(self, hashed: int, *parts: object) -> None:
-        self._hash = hashed
-        self._parts = parts
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Spelled) and self._parts == other._parts
-
-
-# What can be asked of a descriptor: its fields, its bytes, where an index lies, and which index lies there.
-
-_PRIVATE = frozenset({"key", "address", "order", "parts"})
-"""Fields that a descriptor keeps to itself."""
-
-
-class DescFacts:
-    """The fields of a ``TensorDesc``, which makes them, and what follows from them. They never change."""
-
-    __slots__ = (*(f"_{name}" if name in _PRIVATE else name for name in Fields._fields), "_hash", "_inner", "_spelled")
-
-    dtype: DType
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...] | None  # None: no strides say where the elements lie
-    offset: int  # element of the buffer that index 0,0,... lies at
-    numel: int  # the product of the sizes
-    extent: int  # elements of the buffer that it needs, the offset counted; see ``nbytes``
-    lowest: int  # smallest element of the buffer that an index reaches; 0 if the tensor is empty
-    highest: int  # largest one; -1 if the tensor is empty. Both are bounds where strides is None
-    blocking: Blocking | None  # of tiles, padding and blocks, or those that a view looks at
-    _key: tuple[object, ...]  # the canonical layout
-    _address: Linear | None  # None: to be made of strides
+    inner: TensorDesc | None
+    _key: tuple[object, ...]  # the canonical layout, which == compares
+    _hash: int  # of the key
+    _address: Linear | None  # None: follows from the strides
     _order: tuple[int, ...] | None  # minor_to_major, if the layout was written so
-    _parts: DescParts | None  # what was written; None: strides, or the order alone
-    _hash: int
-    _inner: DescFacts | None
-    _spelled: Spelled | None  # None: to be made
+    _parts: DescParts  # what was written; _PLAIN: the strides, or the order alone
+    _spelled: Spelled | None  # None: not asked for yet
 
-    def _take(self, fields: Fields, inner: DescFacts | None = None) -> None:
-        """Fill a descriptor that is being made."""
-        assign = object.__setattr__
-        for name, value in zip(DescFacts.__slots__, (*fields, hash(fields.key), inner, None), strict=True):
-            assign(self, name, value)
+    def __init__(
+        self,
+        dtype: DTypeLike,
+        sizes: Iterable[SupportsIndex],
+        strides: Iterable[SupportsIndex] | None = None,
+        offset: SupportsIndex = 0,
+    ) -> None:
+        element = as_dtype(dtype)
+        sizes = _checked_sizes(element, sizes)
+        order: tuple[int, ...] | None = None
+        try:
+            offset = integer("offset", offset)
+            if strides is None:
+                row_major = _row_major(len(sizes))
+                strides, order = packed_strides(sizes, row_major), None if offset else row_major
+            else:
+                strides = one_per_axis("strides", strides, len(sizes))
+        except DescriptorError as error:
+            error.add_descriptor(_beginning(element, sizes))
+            raise
+        self._fill(_by_strides(element, sizes, strides, offset, order))
+
+    @classmethod
+    def xla(
+        cls,
+        dtype: DTypeLike,
+        sizes: Iterable[SupportsIndex],
+        minor_to_major: Iterable[SupportsIndex] | None = None,
+        tiles: Iterable[Iterable[SupportsIndex]] = (),
+        padded_sizes: Iterable[SupportsIndex] | None = None,
+        padding_value: float = 0,
+    ) -> TensorDesc:
+        """XLA's layout: an order of the axes, padding, tiles.
+
+        Tiles cover the fastest dimensions, each the ones that the tile before it left; -1 joins a dimension with the
+        next faster one.
+
+        Args:
+            dtype: element type.
+            sizes: up to 8 sizes.
+            minor_to_major: the axes from the fastest to the slowest, -1 the last one; None: row-major.
+            tiles: sizes of each tile, slowest dimension first.
+            padded_sizes: per axis, at least its size: what the tensor is padded to before it is tiled.
+            padding_value: what an operation writes into that padding. Padding inside tiles is 0.
+
+        Raises:
+            DescriptorError: not a permutation of the axes, a tile without dimensions, with a size below 1 that is not
+                -1, or with -1 last, padding below the size, or what the constructor refuses.
+
+        Examples:
+            >>> str(rs.TensorDesc.xla("f32", (3, 5), tiles=[(2, 2)]))
+            'f32[3,5]{1,0:T(2,2)}'
+
+        Source: XLA, Shapes and layout; Tiled layout.
+        """
+        element = as_dtype(dtype)
+        sizes = _checked_sizes(element, sizes)
+        try:
+            order = _row_major(len(sizes))
+            if minor_to_major is not None:
+                order = permutation("minor_to_major", minor_to_major, len(sizes))
+            tiles = _checked_tiles(tiles)
+            padded, value = _checked_padding(padded_sizes, padding_value, sizes, element)
+        except DescriptorError as error:
+            error.add_descriptor(_beginning(element, sizes))
+            raise
+        if not tiles and padded is None:
+            return cls._made(_by_strides(element, sizes, packed_strides(sizes, order), order=order))
+        return cls._made(_by_blocks(element, DescParts(element.name, sizes, order, tiles, padded, value)))
+
+    @classmethod
+    def from_tag(cls, tag: str, sizes: Iterable[SupportsIndex], dtype: DTypeLike = "f32") -> TensorDesc:
+        """A layout by oneDNN's format tag: ``nhwc``, ``nChw16c``, ``OIhw4i16o4i``, ``acdb``, ``aBcd8b``.
+
+        Sizes are in logical order. Capital letters are axes under blocks, which follow from the outermost to the
+        innermost. An axis that its blocks do not divide is padded, and operations write zeros there.
+
+        Raises:
+            DescriptorError: no such tag (the message points at the character), or another number of sizes.
+
+        Examples:
+            >>> rs.TensorDesc.from_tag("nhwc", (1, 3, 4, 5)).strides
+            (60, 1, 15, 3)
+
+        Source: oneDNN, memory format tags.
+        """
+        element = as_dtype(dtype)
+        sizes = _checked_sizes(element, sizes)
+        read = parse_tag(tag)
+        if read.rank != len(sizes):
+            raise DescriptorError(f"tag {tag!r} has {read.rank} axes, {_beginning(element, sizes)} has {len(sizes)}")
+        parts = DescParts(element.name, sizes, tag=read.text)
+        if read.blocks:
+            return cls._made(_by_blocks(element, parts))
+        order = read.order[::-1]
+        return cls._made(_by_strides(element, sizes, packed_strides(sizes, order), order=order, parts=parts))
+
+    @classmethod
+    def view_of(
+        cls,
+        inner: TensorDesc,
+        sizes: Iterable[SupportsIndex],
+        starts: Iterable[SupportsIndex],
+        steps: Iterable[Iterable[SupportsIndex]],
+    ) -> TensorDesc:
+        """A view: index i of it is the element of ``inner`` at ``starts + sum of i_k * steps[k]``, one number an axis.
+
+        Slices, flips, permutations and broadcasts of any tensor are views; indexing makes them. Operations write
+        nothing outside a view's elements.
+
+        Raises:
+            DescriptorError: not as many numbers as axes, an axis that moves along two axes of ``inner``, or an element
+                outside it.
+            UnsupportedError: ``inner`` is a view itself, or written by strides.
+
+        Examples:
+            >>> tiled = rs.TensorDesc.parse("f32[4,4]{1,0:T(4,4)}")
+            >>> str(rs.TensorDesc.view_of(tiled, (2,), (1, 3), ((2, 0),)))
+            'f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}'
+        """
+        if not isinstance(inner, TensorDesc):
+            raise DescriptorError(f"a view looks at a TensorDesc, not at {inner!r}")
+        with ErrorContext(inner):
+            sizes, starts = _checked_sizes(inner.dtype, sizes), integers("starts", starts)
+            moves = tuple(integers(f"steps[{axis}]", step) for axis, step in enumerate(_members("steps", steps)))
+            coordinates = _coordinates_of_view(inner.sizes, sizes, starts, moves)
+            if inner.inner is not None or not (inner.is_whole or inner.is_written_by_order):
+                raise UnsupportedError(f"a view looks at an order, tiles or a tag, not at {inner}")
+            parts = DescParts(inner.dtype.name, sizes, inner=inner.parts, starts=starts, steps=moves)
+            return cls._made(_by_blocks(inner.dtype, parts, inner, coordinates))
+
+    @classmethod
+    def parse(cls, text: str) -> TensorDesc:
+        """The descriptor that ``text`` writes; ``parse(str(desc)) == desc``.
+
+        Blanks between tokens are skipped; without braces the layout is row-major. The grammar is that of
+        ``restride.layout.text``.
+
+        Raises:
+            DescriptorError: wrong syntax (the message points at the character), or what the constructors refuse.
+            UnsupportedError: a part of XLA's layouts that has no meaning here, such as a memory space.
+
+        Examples:
+            >>> rs.TensorDesc.parse("f32[2,3]{0,1}").strides
+            (1, 2)
+        """
+        if not isinstance(text, str):
+            raise DescriptorError(f"a descriptor text must be a str, got {text!r} ({type(text).__name__})")
+        return _parsed(text)
+
+    @classmethod
+    def from_dml(
+        cls, sizes: Iterable[SupportsIndex], strides: Iterable[SupportsIndex] | None = None, dtype: DTypeLike = "f32"
+    ) -> TensorDesc:
+        """DirectML's buffer tensor: 1 to 8 sizes of 1 or more, strides of 0 or more, or None for packed.
+
+        Raises:
+            DescriptorError: a rule of DirectML is broken.
+
+        Examples:
+            >>> str(rs.TensorDesc.from_dml((1, 1, 3, 5)))
+            'f32[1,1,3,5]{3,2,1,0}'
+
+        Source: DirectML, DML_BUFFER_TENSOR_DESC.
+        """
+        element = as_dtype(dtype)
+        return cls(element, *checked_dml(element, sizes, strides))
+
+    @classmethod
+    def interleaved(cls, dtype: DTypeLike, sizes: Iterable[SupportsIndex]) -> TensorDesc:
+        """Channels fastest, as images come: N,C,H,W in the order of NHWC, N,C,D,H,W in that of NDHWC.
+
+        Raises:
+            DescriptorError: fewer than 2 axes, or what the constructor refuses.
+
+        Examples:
+            >>> rs.TensorDesc.interleaved("u8", (1, 3, 480, 640)).strides
+            (921600, 1, 1920, 3)
+        """
+        sizes = integers("sizes", sizes)
+        if len(sizes) < 2:
+            raise DescriptorError(f"an interleaved layout needs a batch and a channel axis, sizes are {sizes}")
+        return cls.xla(dtype, sizes, (1, *range(2, len(sizes))[::-1], 0))
+
+    @classmethod
+    def padded_rows(cls, dtype: DTypeLike, sizes: Iterable[SupportsIndex], row: SupportsIndex) -> TensorDesc:
+        """Row-major with ``row`` elements from one row, the last axis, to the next: an image with a row pitch.
+
+        Operations leave what lies between the rows as it is.
+
+        Raises:
+            DescriptorError: no axis, rows below the last size, or what the constructor refuses.
+
+        Examples:
+            >>> rs.TensorDesc.padded_rows("f32", (2, 3), 5).strides
+            (5, 1)
+        """
+        sizes, row = integers("sizes", sizes), integer("row", row)
+        if not sizes or row < sizes[-1]:
+            raise DescriptorError(f"rows of {row} elements do not hold the last axis of sizes {sizes}")
+        return cls(dtype, sizes, packed_strides((*sizes[:-1], row), _row_major(len(sizes))))
+
+    def promoted(self, rank: SupportsIndex) -> TensorDesc:
+        """The same elements with leading axes of size 1 up to ``rank``.
+
+        Raises:
+            DescriptorError: ``rank`` is below the descriptor's or above 8.
+
+        Examples:
+            >>> rs.TensorDesc("f32", (3, 5)).promoted(4).strides
+            (15, 15, 5, 1)
+        """
+        with ErrorContext(self):
+            rank = integer("rank", rank)
+            if not self.rank <= rank <= MAX_RANK:
+                raise DescriptorError(f"rank {rank} is outside [{self.rank}, {MAX_RANK}]")
+        extra = rank - self.rank
+        sizes = (1,) * extra + self.sizes
+        if self.tag is not None:
+            tag = parse_tag(self.tag)
+            blocks = [(axis + extra, size) for axis, size in tag.blocks]
+            order = [*range(extra), *(axis + extra for axis in tag.order)]
+            return TensorDesc.from_tag(spelled(order, blocks), sizes, self.dtype)
+        if self._order is not None:
+            minor_to_major = (*(axis + extra for axis in self._order), *_row_major(extra))
+            padded = None if self.padded_sizes is None else (1,) * extra + self.padded_sizes
+            return TensorDesc.xla(self.dtype, sizes, minor_to_major, self.tiles, padded, self.padding_value)
+        if self.strides is not None:
+            slowest = max((abs(s) * size for s, size in zip(self.strides, self.sizes, strict=True)), default=1)
+            return TensorDesc(self.dtype, sizes, (slowest,) * extra + self.strides, self.offset)
+        starts, steps = self.walk
+        return TensorDesc.view_of(self.inner or self, sizes, starts, ((0,) * len(starts),) * extra + steps)
+
+    def _fill(self, fields: dict[str, Any]) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def _made(cls, fields: dict[str, Any]) -> TensorDesc:
+        desc = cls.__new__(cls)
+        desc._fill(fields)  # noqa: SLF001 - the object that is being made
+        return desc
 
     def __setattr__(self, name: str, *_: object) -> NoReturn:
         raise AttributeError(f"a TensorDesc never changes: {name} of {self}")
 
     __delattr__ = __setattr__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorDesc):
+            return NotImplemented
+        return self is other or (self._hash == other._hash and self._key == other._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return format_parts(self.parts)
+
+    def __repr__(self) -> str:
+        return f"TensorDesc.parse({str(self)!r})"
+
+    def __reduce__(self) -> tuple[Callable[[str], TensorDesc], tuple[str]]:
+        # By text, because the hash of a text, and so the stored one, differs from process to process.
+        return TensorDesc.parse, (str(self),)
 
     @property
     def rank(self) -> int:
@@ -245,7 +393,7 @@ class DescFacts:
     @property
     def parts(self) -> DescParts:
         """The descriptor as it was written, which ``str`` spells."""
-        if self._parts is not None:
+        if self._parts is not _PLAIN:
             return self._parts
         if self._order is not None:
             return DescParts(self.dtype.name, self.sizes, minor_to_major=self._order)
@@ -254,11 +402,11 @@ class DescFacts:
     @property
     def spelled(self) -> Spelled:
         """The descriptor and how it was written, which may differ between two that are equal."""
-        found = self._spelled
-        if found is None:
-            found = Spelled(self._hash, self._key, self.strides, self.offset, self._order, self._parts)
-            object.__setattr__(self, "_spelled", found)
-        return found
+        spelling = self._spelled
+        if spelling is None:
+            spelling = Spelled(self._hash, self._key, self.strides, self.offset, self._order, self._parts)
+            object.__setattr__(self, "_spelled", spelling)
+        return spelling
 
     @property
     def minor_to_major(self) -> tuple[int, ...] | None:
@@ -282,27 +430,22 @@ class DescFacts:
     @property
     def tiles(self) -> tuple[tuple[int, ...], ...]:
         """XLA's tiles as written, -1 for a joined dimension; of a view none."""
-        return self._parts.tiles if self._parts is not None else ()
+        return self._parts.tiles
 
     @property
     def padded_sizes(self) -> tuple[int, ...] | None:
         """What the sizes were padded to before tiling, as written; None: not at all."""
-        return self._parts.padded_sizes if self._parts is not None else None
+        return self._parts.padded_sizes
 
     @property
     def padding_value(self) -> float:
         """What an operation that makes the tensor writes between ``sizes`` and ``padded_sizes``."""
-        return self._parts.padding_value if self._parts is not None else 0
+        return self._parts.padding_value
 
     @property
     def tag(self) -> str | None:
         """The format tag of oneDNN, if the layout was written so."""
-        return self._parts.tag if self._parts is not None else None
-
-    @property
-    def inner(self) -> Self | None:
-        """Of a view of tiles or blocks: the whole layout that it looks at."""
-        return cast("Self | None", self._inner)
+        return self._parts.tag
 
     @property
     def is_whole(self) -> bool:
@@ -332,13 +475,13 @@ class DescFacts:
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Of a view of tiles or blocks: the index of its first element in ``inner``."""
-        return self._parts.starts if self._parts is not None else ()
+        """For a view of tiles or blocks: the index of its first element in ``inner``."""
+        return self._parts.starts
 
     @property
     def steps(self) -> tuple[tuple[int, ...], ...]:
-        """Of a view of tiles or blocks, per axis: how far a step moves along each axis of ``inner``."""
-        return self._parts.steps if self._parts is not None else ()
+        """For a view of tiles or blocks, per axis: how far a step moves along each axis of ``inner``."""
+        return self._parts.steps
 
     @property
     def address(self) -> Linear:
@@ -395,14 +538,17 @@ class DescFacts:
         """Element of the buffer that ``index`` lies at: XLA's linear index, for every layout.
 
         Raises:
-            DescriptorError: as many numbers as axes not given, or one outside ``[0, size)``.
+            DescriptorError: not as many numbers as axes, or one outside ``[0, size)``.
+
+        Examples:
+            >>> rs.TensorDesc.parse("f32[3,5]{1,0:T(2,2)}").offset_of((2, 3))
+            17
         """
-        values = integers("index", index, self.__str__)
-        if len(values) != self.rank:
-            raise DescriptorError(f"index {values} needs one value per axis of {self}, which has {self.rank}")
-        for axis, (value, size) in enumerate(zip(values, self.sizes, strict=True)):
-            if not 0 <= value < size:
-                raise DescriptorError(f"index {value} is outside [0, {size}) of axis {axis} in {self}")
+        with ErrorContext(self):
+            values = one_per_axis("index", index, self.rank)
+            for axis, (value, size) in enumerate(zip(values, self.sizes, strict=True)):
+                if not 0 <= value < size:
+                    raise DescriptorError(f"index {value} is outside [0, {size}) of axis {axis}")
         if self.strides is None:
             return self.address.at(values)
         return self.offset + sum(value * stride for value, stride in zip(values, self.strides, strict=True))
@@ -414,16 +560,39 @@ class DescFacts:
 
         Raises:
             DescriptorError: not an integer; or interleaved, overlapping strides hide the answer for too many steps.
+
+        Examples:
+            >>> rows = rs.TensorDesc.padded_rows("f32", (2, 3), 5)
+            >>> rows.index_of(6), rows.index_of(4)
+            ((1, 1), None)
         """
-        at = integer("offset", offset, self.__str__)
-        if not self.numel or not self.lowest <= at <= self.highest:
+        with ErrorContext(self):
+            at = integer("offset", offset)
+            if not self.numel or not self.lowest <= at <= self.highest:
+                return None
+            try:
+                if self.strides is not None:
+                    return smallest_index(self.sizes, self.strides, at - self.offset)
+                return self._index_in_blocks(at)
+            except SearchTooLongError:
+                raise DescriptorError(f"the index of offset {at} was not found in {STEPS} steps") from None
+
+    def _index_in_blocks(self, offset: int) -> tuple[int, ...] | None:
+        coordinates = self.blocking.coordinates_of(offset) if self.blocking is not None else None
+        if coordinates is None:
             return None
-        try:
-            if self.strides is not None:
-                return smallest_index(self.sizes, self.strides, at - self.offset)
-            return self._unblocked(at)
-        except SearchTooLongError:
-            raise DescriptorError(f"the index of offset {at} was not found in {STEPS} steps in {self}") from None
+        starts, steps = self.walk
+        index = [0] * self.rank
+        # No axis moves along two coordinates, so each has an equation of its own.
+        for coordinate, (value, start) in enumerate(zip(coordinates, starts, strict=False)):
+            axes = [axis for axis in range(self.rank) if steps[axis][coordinate]]
+            strides = tuple(steps[axis][coordinate] for axis in axes)
+            positions = smallest_index(tuple(self.sizes[axis] for axis in axes), strides, value - start)
+            if positions is None:
+                return None
+            for axis, position in zip(axes, positions, strict=True):
+                index[axis] = position
+        return tuple(index)
 
     def _misses_coordinates(self) -> bool:
         """True if what is looked at has padding, or a coordinate that no index has; each coordinate is by itself."""
@@ -437,23 +606,6 @@ class DescFacts:
                 return True
         return self.extent > whole.numel
 
-    def _unblocked(self, at: int) -> tuple[int, ...] | None:
-        coordinates = self.blocking.coordinates_of(at) if self.blocking is not None else None
-        if coordinates is None:
-            return None
-        starts, steps = self.walk
-        index = [0] * self.rank
-        # No axis moves along two coordinates, so each has an equation of its own.
-        for coordinate, (value, start) in enumerate(zip(coordinates, starts, strict=False)):
-            axes = [axis for axis in range(self.rank) if steps[axis][coordinate]]
-            strides = tuple(steps[axis][coordinate] for axis in axes)
-            found = smallest_index(tuple(self.sizes[axis] for axis in axes), strides, value - start)
-            if found is None:
-                return None
-            for axis, position in zip(axes, found, strict=True):
-                index[axis] = position
-        return tuple(index)
-
     def to_dml(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Sizes and strides as DirectML's buffer tensor takes them, which says nothing of padding.
 
@@ -461,23 +613,176 @@ class DescFacts:
             UnsupportedError: DirectML cannot say this layout: no strides, a negative one, an offset, a rank or a size
                 of 0, or a number past 32 bits.
 
+        Examples:
+            >>> rs.TensorDesc("f32", (2, 3)).to_dml()
+            ((2, 3), (3, 1))
+
         Source: DirectML, DML_BUFFER_TENSOR_DESC.
         """
-        return said_to_dml(self.dtype, self.sizes, self.strides, self.offset, self.__str__)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DescFacts):
-            return NotImplemented
-        return self is other or (self._hash == other._hash and self._key == other._key)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __str__(self) -> str:
-        return format_parts(self.parts)
+        if self.strides is None or self.offset:
+            raise UnsupportedError(f"DirectML has strides and no offset: not {self}")
+        try:
+            checked_dml(self.dtype, self.sizes, self.strides)
+        except DescriptorError as error:
+            raise UnsupportedError(f"{error}: not {self}") from None
+        return self.sizes, self.strides
 
 
-# The rules that a descriptor's arguments keep, and what an error calls the descriptor before there is one.
+@lru_cache(maxsize=4096)  # a program writes few layouts, and each at every call
+def _parsed(text: str) -> TensorDesc:
+    return _from_parts(parse_parts(text))
+
+
+def _from_parts(parts: DescParts) -> TensorDesc:
+    dtype, sizes = as_dtype(parts.dtype), parts.sizes
+    if parts.strides is not None:
+        return TensorDesc(dtype, sizes, parts.strides, parts.offset)
+    if parts.tag is not None:
+        return TensorDesc.from_tag(parts.tag, sizes, dtype)
+    if parts.inner is not None:
+        return TensorDesc.view_of(_from_parts(parts.inner), sizes, parts.starts, parts.steps)
+    return TensorDesc.xla(dtype, sizes, parts.minor_to_major, parts.tiles, parts.padded_sizes, parts.padding_value)
+
+
+# The fields of a TensorDesc, from strides or from tiles and blocks.
+
+
+def _by_strides(
+    dtype: DType,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int = 0,
+    order: tuple[int, ...] | None = None,
+    parts: DescParts = _PLAIN,
+) -> dict[str, Any]:
+    """A layout of strides; ``order`` and ``parts`` as it was written, if not by them.
+
+    Raises:
+        DescriptorError: an element below the buffer's start.
+    """
+    numel, below, above = 1, 0, 0
+    for size, stride in zip(sizes, strides, strict=True):
+        numel *= size
+        reach = (size - 1) * stride
+        if reach < 0:
+            below += reach
+        else:
+            above += reach
+    lowest, highest = (offset + below, offset + above) if numel else (0, -1)
+    if offset < 0 or lowest < 0:
+        text = format_parts(DescParts(dtype.name, sizes, strides=strides, offset=offset))
+        raise DescriptorError(
+            f"the lowest element must be at 0 or above: offset {offset} puts it at {min(offset, lowest)} "
+            f"in {text}; the smallest legal offset is {-below if numel else 0}"
+        )
+    key: tuple[object, ...] = (dtype.name, sizes)
+    if numel:
+        key += (tuple(s if size > 1 else 0 for s, size in zip(strides, sizes, strict=True)), offset)
+    return {
+        "dtype": dtype,
+        "sizes": sizes,
+        "strides": strides,
+        "offset": offset,
+        "numel": numel,
+        "extent": highest + 1,
+        "lowest": lowest,
+        "highest": highest,
+        "blocking": None,
+        "inner": None,
+        "_key": key,
+        "_hash": hash(key),
+        "_address": None,
+        "_order": order,
+        "_parts": parts,
+        "_spelled": None,
+    }
+
+
+def _by_blocks(
+    dtype: DType, parts: DescParts, inner: TensorDesc | None = None, coordinates: Sequence[Linear] | None = None
+) -> dict[str, Any]:
+    """A whole buffer of tiles, padding or blocks, or a view of ``inner`` whose index lies at ``coordinates`` there.
+
+    It has strides if its address is affine in the index.
+    """
+    sizes, numel = parts.sizes, prod(parts.sizes)
+    blocking = _blocking(parts) if inner is None else inner.blocking or _blocking(inner.parts)
+    address = blocking.address(_coordinates(sizes) if coordinates is None else coordinates) if numel else Linear()
+    low, high = address.span if numel else (0, -1)
+    offset = address.at((0,) * len(sizes)) if numel else 0
+    strides = tuple(address.stride(axis) for axis in range(len(sizes))) if address.is_affine else None
+    key: tuple[object, ...] = (dtype.name, sizes)
+    if numel:
+        key += (address,) if strides is None else (strides, offset)
+    extent = blocking.extent
+    if inner is None and extent > numel:
+        # Operations write the padding of a whole buffer, so it is part of what is compared: its value, if not 0, too.
+        padded = parts.padded_sizes or sizes
+        value = element_bits(parts.padding_value, dtype) if padded != sizes else 0
+        key += (extent, *((value, padded, blocking.address(_coordinates(padded))) if value else ()))
+    return {
+        "dtype": dtype,
+        "sizes": sizes,
+        "strides": strides,
+        "offset": offset,
+        "numel": numel,
+        "extent": extent,
+        "lowest": low,
+        "highest": min(high, extent - 1),
+        "blocking": blocking,
+        "inner": inner,
+        "_key": key,
+        "_hash": hash(key),
+        "_address": address,
+        "_order": parts.minor_to_major,
+        "_parts": parts,
+        "_spelled": None,
+    }
+
+
+def _blocking(parts: DescParts) -> Blocking:
+    """The tiles, padding or blocks that ``parts`` write."""
+    try:
+        if parts.tag is not None:
+            tag = parse_tag(parts.tag)
+            return blocked(parts.sizes, tag.order, tag.blocks)
+        return tiled(parts.padded_sizes or parts.sizes, parts.minor_to_major or (), parts.tiles)
+    except UnsupportedError as error:
+        error.add_descriptor(cut(format_parts(parts)))
+        raise
+
+
+def _coordinates(sizes: Sequence[int]) -> list[Linear]:
+    """The index of each axis as it is."""
+    return [affine(0, [(axis, size, 1)]) for axis, size in enumerate(sizes)]
+
+
+def _coordinates_of_view(
+    sizes: tuple[int, ...], counts: tuple[int, ...], starts: tuple[int, ...], steps: tuple[tuple[int, ...], ...]
+) -> list[Linear]:
+    """Where an index of a view of ``counts`` elements lies along each axis of a layout of ``sizes``.
+
+    A view reaches no index outside what it looks at, and no axis of it moves along two axes there.
+    """
+    if len(steps) != len(counts) or any(len(numbers) != len(sizes) for numbers in (starts, *steps)):
+        raise DescriptorError(
+            f"a view of sizes {counts} needs one step per axis, and starts and steps of {len(sizes)} numbers each: got "
+            f"starts {starts}, steps {steps}"
+        )
+    coordinates = []
+    for axis, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        coordinate = affine(start, [(k, counts[k], step[axis]) for k, step in enumerate(steps)])
+        low, high = coordinate.span if 0 not in counts else (start, start - 1)
+        if low < 0 or high >= size:
+            raise DescriptorError(f"a view reaches [{low}, {high}] along axis {axis} of size {size}")
+        coordinates.append(coordinate)
+    for axis, (count, moves) in enumerate(zip(counts, steps, strict=True)):
+        if count > 1 and sum(move != 0 for move in moves) > 1:
+            raise DescriptorError(f"axis {axis} of a view moves along several axes of what it looks at: steps {moves}")
+    return coordinates
+
+
+# The rules that the arguments keep.
 
 
 def packed_strides(sizes: Sequence[int], minor_to_major: Sequence[int]) -> tuple[int, ...]:
@@ -489,370 +794,122 @@ def packed_strides(sizes: Sequence[int], minor_to_major: Sequence[int]) -> tuple
     return tuple(strides)
 
 
-def where_of(dtype: DType, sizes: tuple[int, ...]) -> Callable[[], str]:
-    """The beginning of a descriptor for messages, when its layout is not known yet."""
-    return lambda: f"{dtype.name}[{','.join(map(str, sizes))}]"
+def _row_major(rank: int) -> tuple[int, ...]:
+    return tuple(range(rank))[::-1]
 
 
-def checked_sizes(dtype: DType, sizes: Any) -> tuple[int, ...]:
+def _beginning(dtype: DType, sizes: tuple[int, ...]) -> str:
+    """The text of a descriptor, for messages, as far as it is known before its layout."""
+    return f"{dtype.name}[{','.join(map(str, sizes))}]"
+
+
+def _checked_sizes(dtype: DType, sizes: Any) -> tuple[int, ...]:
     """Up to 8 sizes, each 0 or more."""
-    values = integers("sizes", sizes)
-    if len(values) > MAX_RANK:
-        raise DescriptorError(f"rank {len(values)} exceeds {MAX_RANK}: sizes {values} of {dtype.name}")
-    for axis, size in enumerate(values):
+    checked = integers("sizes", sizes)
+    if len(checked) > MAX_RANK:
+        raise DescriptorError(f"rank {len(checked)} exceeds {MAX_RANK}: sizes {checked} of {dtype.name}")
+    for axis, size in enumerate(checked):
         if size < 0:
-            raise DescriptorError(f"size {size} of axis {axis} must be 0 or more in {dtype.name}{list(values)}")
-    return values
+            raise DescriptorError(f"size {size} of axis {axis} must be 0 or more in {dtype.name}{list(checked)}")
+    return checked
 
 
-@contextmanager
-def naming(parts: DescParts) -> Iterator[None]:
-    """Say in an error which layout it is about."""
-    try:
-        yield
-    except UnsupportedError as error:
-        raise UnsupportedError(f"{error}, in {cut(format_parts(parts))}") from None
-
-
-def checked_tiles(tiles: Any, where: Callable[[], str]) -> tuple[tuple[int, ...], ...]:
-    """XLA's tiles: of each the sizes, 1 or more, or -1 for a dimension that is joined with the next faster one."""
-    return tuple(_checked_tile(tile, where) for tile in _members("tiles", tiles, where))
-
-
-def checked_steps(steps: Any, inner: DescFacts) -> tuple[tuple[int, ...], ...]:
-    """Of each axis of a view, how far a step of it moves along each axis of ``inner``."""
-    members = _members("steps", steps, inner.__str__)
-    return tuple(integers(f"steps[{axis}]", step, inner.__str__) for axis, step in enumerate(members))
-
-
-def _members(argument: str, values: Any, where: Callable[[], str]) -> tuple[Any, ...]:
+def _members(argument: str, values: Any) -> tuple[Any, ...]:
     try:
         return tuple(values)
     except TypeError:
-        raise DescriptorError(f"{argument} must be a sequence of sequences, got {values!r} in {where()}") from None
+        raise DescriptorError(f"{argument} must be a sequence of sequences, got {values!r}") from None
 
 
-def _checked_tile(tile: Any, where: Callable[[], str]) -> tuple[int, ...]:
-    sizes = integers("tile", tile, where)
-    if not sizes:
-        raise DescriptorError(f"a tile needs a size, got {sizes} for {where()}")
-    for size in sizes:
-        if size < 1 and size != -1:
-            raise DescriptorError(
-                f"tile sizes are 1 or more, or -1 to join dimensions: {size} of {sizes} for {where()}"
-            )
-    if sizes[-1] == -1:
-        raise DescriptorError(
-            f"the last size of a tile has no faster dimension to be joined with: {sizes} for {where()}"
-        )
-    return sizes
+def _checked_tiles(tiles: Any) -> tuple[tuple[int, ...], ...]:
+    """XLA's tiles: the sizes of each, 1 or more, or -1 for a dimension that is joined with the next faster one."""
+    checked = tuple(integers("tile", tile) for tile in _members("tiles", tiles))
+    for sizes in checked:
+        if not sizes:
+            raise DescriptorError(f"a tile needs a size, got {sizes}")
+        for size in sizes:
+            if size < 1 and size != -1:
+                raise DescriptorError(f"tile sizes are 1 or more, or -1 to join dimensions: {size} of {sizes}")
+        if sizes[-1] == -1:
+            raise DescriptorError(f"the last size of a tile has no faster dimension to be joined with: {sizes}")
+    return checked
 
 
-def checked_padding(padded_sizes: Any, sizes: tuple[int, ...], where: Callable[[], str]) -> tuple[int, ...]:
-    """One padded size an axis, none below its size."""
-    padded = integers("padded_sizes", padded_sizes, where)
-    if len(padded) != len(sizes):
-        raise DescriptorError(f"padded_sizes need one value per axis: got {padded} for {where()}")
-    for axis, (size, wide) in enumerate(zip(sizes, padded, strict=True)):
+def _checked_padding(
+    padded_sizes: Any, value: Any, sizes: tuple[int, ...], dtype: DType
+) -> tuple[tuple[int, ...] | None, int | float]:
+    """One padded size an axis, none below its size, and the padding value, which needs them."""
+    padded = None if padded_sizes is None else one_per_axis("padded_sizes", padded_sizes, len(sizes))
+    for axis, (size, wide) in enumerate(zip(sizes, padded or sizes, strict=True)):
         if wide < size:
-            raise DescriptorError(f"padded size {wide} of axis {axis} is below its size {size} in {where()}")
-    return padded
+            raise DescriptorError(f"padded size {wide} of axis {axis} is below its size {size}")
+    number = padding_number(value, dtype)
+    if number and padded is None:
+        raise DescriptorError(f"padding_value {value} needs padded_sizes")
+    return padded, number
 
 
-def coordinates_of_view(
-    inner: DescFacts, sizes: tuple[int, ...], starts: tuple[int, ...], steps: tuple[tuple[int, ...], ...]
-) -> list[Linear]:
-    """Where an index of a view lies along each axis of ``inner``.
+def padding_number(value: Any, dtype: DType) -> int | float:
+    """``value`` as an int for an integer type or ``pred``, as a float for a floating one.
 
-    A view reaches no index outside what it looks at, and no axis of it moves along two axes there.
-    """
-    if len(steps) != len(sizes) or any(len(given) != inner.rank for given in (starts, *steps)):
-        raise DescriptorError(
-            f"a view of sizes {sizes} of {inner} needs one step per axis, and starts and steps of {inner.rank} "
-            f"numbers each: got starts {starts}, steps {steps}"
-        )
-    coordinates = []
-    for axis, (start, size) in enumerate(zip(starts, inner.sizes, strict=True)):
-        coordinate = affine(start, [(k, sizes[k], step[axis]) for k, step in enumerate(steps)])
-        low, high = coordinate.span if 0 not in sizes else (start, start - 1)
-        if low < 0 or high >= size:
-            raise DescriptorError(f"a view reaches [{low}, {high}] along axis {axis} of size {size} in {inner}")
-        coordinates.append(coordinate)
-    for axis, (count, moves) in enumerate(zip(sizes, steps, strict=True)):
-        if count > 1 and sum(move != 0 for move in moves) > 1:
-            raise DescriptorError(f"axis {axis} of a view moves along several axes of {inner}: steps {moves}")
-    return coordinates
-
-
-# TensorDesc: what a buffer means, as a value: element type, sizes, and the element offset of every index.
-
-
-class TensorDesc(DescFacts):
-    """Element type, sizes and layout of a tensor in a buffer.
-
-    Made by strides here, by XLA's layouts (``xla``), by oneDNN's format tags (``from_tag``), from a text of any of
-    these (``parse``), and by views of all of them. Sizes 2,3 with strides 3,1 are row-major, 1,2 column-major, 5,1
-    padded to five elements a row, 0,1 one row seen twice. Strides may be negative where the offset keeps every element
-    at 0 or above. The unit of strides and ``offset`` is elements.
-
-    ``==`` and ``hash`` compare memory: what lies where, and the padding that is written with it. The strides of axes of
-    size 1 do not count, nor do those of an empty tensor. ``str`` and ``strides`` give back what was written.
-
-    Args:
-        dtype: element type, in any spelling ``as_dtype`` knows.
-        sizes: up to 8 sizes, each 0 or more.
-        strides: one a size; None: packed in row-major order.
-        offset: element of the buffer that index 0,0,... lies at.
+    A float is rounded when its bits are taken: 0.1 is as good a value as any other.
 
     Raises:
-        DescriptorError: no such type, not integers, a negative size, more than 8 axes, as many strides as axes not
-            given, or an element below the buffer's start.
+        DescriptorError: not a number, or out of the element type's range.
     """
-
-    __slots__ = ()
-
-    def __init__(
-        self,
-        dtype: Any,
-        sizes: Iterable[SupportsIndex],
-        strides: Iterable[SupportsIndex] | None = None,
-        offset: SupportsIndex = 0,
-    ) -> None:
-        element = as_dtype(dtype)
-        its_sizes = checked_sizes(element, sizes)
-        where = where_of(element, its_sizes)
-        its_offset = integer("offset", offset, where)
-        order: tuple[int, ...] | None = None
-        if strides is None:
-            row_major = tuple(range(len(its_sizes)))[::-1]
-            its_strides, order = packed_strides(its_sizes, row_major), None if its_offset else row_major
-        else:
-            its_strides = integers("strides", strides, where)
-            if len(its_strides) != len(its_sizes):
-                raise DescriptorError(
-                    f"strides need one value per axis: got {len(its_strides)}, {its_strides}, for the "
-                    f"{len(its_sizes)} axes of {where()}"
-                )
-        self._take(strided(element, its_sizes, its_strides, its_offset, order))
-
-    @classmethod
-    def xla(
-        cls,
-        dtype: Any,
-        sizes: Iterable[SupportsIndex],
-        minor_to_major: Iterable[SupportsIndex] | None = None,
-        tiles: Iterable[Iterable[SupportsIndex]] = (),
-        padded_sizes: Iterable[SupportsIndex] | None = None,
-        padding_value: float = 0,
-    ) -> TensorDesc:
-        """XLA's layout: an order of the axes, padding, tiles.
-
-        ``xla("f32", (3, 5), tiles=[(2, 2)])`` is ``f32[3,5]{1,0:T(2,2)}``. Tiles cover the fastest dimensions, each the
-        ones that the tile before it left; -1 joins a dimension with the next faster one.
-
-        Args:
-            dtype: element type.
-            sizes: up to 8 sizes.
-            minor_to_major: the axes from the fastest to the slowest, -1 the last one; None: row-major.
-            tiles: sizes of each tile, slowest dimension first.
-            padded_sizes: per axis, at least its size: what the tensor is padded to before it is tiled.
-            padding_value: what an operation writes into that padding. Padding inside tiles is 0.
-
-        Raises:
-            DescriptorError: not a permutation of the axes, a tile without dimensions, with a size below 1 that is not
-                -1, or with -1 last, padding below the size, or what the constructor refuses.
-
-        Source: XLA, Shapes and layout; Tiled layout.
-        """
-        element = as_dtype(dtype)
-        its_sizes = checked_sizes(element, sizes)
-        where = where_of(element, its_sizes)
-        row_major = tuple(range(len(its_sizes)))[::-1]
-        order = (
-            row_major
-            if minor_to_major is None
-            else permutation("minor_to_major", minor_to_major, len(row_major), where)
-        )
-        its_tiles = checked_tiles(tiles, where)
-        padded = None if padded_sizes is None else checked_padding(padded_sizes, its_sizes, where)
-        value = padding_number(padding_value, element, where)
-        if value and padded is None:
-            raise DescriptorError(f"padding_value {padding_value} needs padded_sizes, which {where()} has none of")
-        if its_tiles or padded is not None:
-            parts = DescParts(element.name, its_sizes, order, its_tiles, padded, value)
-            with naming(parts):
-                return cls._made(
-                    whole(element, tiled(its_sizes if padded is None else padded, order, its_tiles), parts)
-                )
-        return cls._made(strided(element, its_sizes, packed_strides(its_sizes, order), order=order))
-
-    @classmethod
-    def from_tag(cls, tag: str, sizes: Iterable[SupportsIndex], dtype: Any = "f32") -> TensorDesc:
-        """A layout by oneDNN's format tag: ``nhwc``, ``nChw16c``, ``OIhw4i16o4i``, ``acdb``, ``aBcd8b``.
-
-        Sizes are in logical order. Capital letters are axes under blocks, which follow from the outermost to the
-        innermost. An axis that its blocks do not divide is padded, and operations write zeros there.
-
-        Raises:
-            DescriptorError: no such tag (the message points at the character), or another number of sizes.
-
-        Source: oneDNN, memory format tags.
-        """
-        element = as_dtype(dtype)
-        its_sizes = checked_sizes(element, sizes)
-        its_tag = parse_tag(tag)
-        if its_tag.rank != len(its_sizes):
-            raise DescriptorError(
-                f"tag {tag!r} has {its_tag.rank} axes, {where_of(element, its_sizes)()} has {len(its_sizes)}"
-            )
-        parts = DescParts(element.name, its_sizes, tag=its_tag.text)
-        if its_tag.blocks:
-            with naming(parts):
-                return cls._made(whole(element, blocked(its_sizes, its_tag.order, its_tag.blocks), parts))
-        order = its_tag.order[::-1]
-        return cls._made(strided(element, its_sizes, packed_strides(its_sizes, order), order=order, parts=parts))
-
-    @classmethod
-    def view_of(
-        cls,
-        inner: TensorDesc,
-        sizes: Iterable[SupportsIndex],
-        starts: Iterable[SupportsIndex],
-        steps: Iterable[Iterable[SupportsIndex]],
-    ) -> TensorDesc:
-        """A view: index i of it is the element of ``inner`` at ``starts + sum of i_k * steps[k]``, one number an axis.
-
-        Slices, flips, permutations and broadcasts of any tensor are views; indexing makes them. Operations write
-        nothing outside a view's elements.
-
-        Raises:
-            DescriptorError: as many numbers as axes not given, an axis that moves along two axes of ``inner``, or an
-                element outside it.
-            UnsupportedError: ``inner`` is a view itself, or written by strides.
-        """
-        if not isinstance(inner, TensorDesc):
-            raise DescriptorError(f"a view looks at a TensorDesc, not at {inner!r}")
-        its_sizes = checked_sizes(inner.dtype, sizes)
-        its_starts, its_steps = integers("starts", starts, inner.__str__), checked_steps(steps, inner)
-        coordinates = coordinates_of_view(inner, its_sizes, its_starts, its_steps)
-        blocking = inner.blocking
-        if blocking is None and inner.is_written_by_order and inner.minor_to_major is not None:
-            blocking = tiled(inner.sizes, inner.minor_to_major, ())
-        if blocking is None or inner.inner is not None:
-            raise UnsupportedError(f"a view looks at an order, tiles or a tag, not at {inner}")
-        parts = DescParts(inner.dtype.name, its_sizes, inner=inner.parts, starts=its_starts, steps=its_steps)
-        return cls._made(viewed(inner.dtype, blocking, coordinates, parts), inner)
-
-    @classmethod
-    def _made(cls, fields: Fields, inner: TensorDesc | None = None) -> TensorDesc:
-        desc = cls.__new__(cls)
-        desc._take(fields, inner)  # noqa: SLF001 - the object that is being made
-        return desc
-
-    @classmethod
-    def parse(cls, text: str) -> TensorDesc:
-        """The descriptor that ``text`` writes, such as ``f32[2,3]{0,1}``; ``parse(str(desc)) == desc``.
-
-        Blanks between tokens are skipped; without braces the layout is row-major. The grammar is in ``desc/text.py``.
-
-        Raises:
-            DescriptorError: wrong syntax (the message points at the character), or what the constructors refuse.
-            UnsupportedError: a part of XLA's layouts that has no meaning here, such as a memory space.
-        """
-        if not isinstance(text, str):
-            raise DescriptorError(f"a descriptor text must be a str, got {text!r} ({type(text).__name__})")
-        return _parsed(text)
-
-    @classmethod
-    def from_dml(
-        cls, sizes: Iterable[SupportsIndex], strides: Iterable[SupportsIndex] | None = None, dtype: Any = "f32"
-    ) -> TensorDesc:
-        """DirectML's buffer tensor: 1 to 8 sizes of 1 or more, strides of 0 or more, or None for packed.
-
-        Raises:
-            DescriptorError: a rule of DirectML is broken.
-
-        Source: DirectML, DML_BUFFER_TENSOR_DESC.
-        """
-        element = as_dtype(dtype)
-        return cls(element, *checked_dml(element, sizes, strides))
-
-    @classmethod
-    def interleaved(cls, dtype: Any, sizes: Iterable[SupportsIndex]) -> TensorDesc:
-        """Channels fastest, as images come: N,C,H,W in the order of NHWC, N,C,D,H,W in that of NDHWC.
-
-        Sizes 1,3,480,640 have strides 921600,1,1920,3.
-
-        Raises:
-            DescriptorError: fewer than 2 axes, or what the constructor refuses.
-        """
-        its_sizes = integers("sizes", sizes)
-        if len(its_sizes) < 2:
-            raise DescriptorError(f"an interleaved layout needs a batch and a channel axis, sizes are {its_sizes}")
-        return cls.xla(dtype, its_sizes, (1, *range(2, len(its_sizes))[::-1], 0))
-
-    @classmethod
-    def padded_rows(cls, dtype: Any, sizes: Iterable[SupportsIndex], row: SupportsIndex) -> TensorDesc:
-        """Row-major with ``row`` elements from one row, the last axis, to the next: an image with a row pitch.
-
-        Sizes 2,3 with rows of 5 have strides 5,1. Operations leave what lies between the rows as it is.
-
-        Raises:
-            DescriptorError: no axis, rows below the last size, or what the constructor refuses.
-        """
-        its_sizes = integers("sizes", sizes)
-        pitch = integer("row", row)
-        if not its_sizes or pitch < its_sizes[-1]:
-            raise DescriptorError(f"rows of {pitch} elements do not hold the last axis of sizes {its_sizes}")
-        return cls(dtype, its_sizes, packed_strides((*its_sizes[:-1], pitch), tuple(range(len(its_sizes)))[::-1]))
-
-    def promoted(self, rank: SupportsIndex) -> TensorDesc:
-        """The same elements with leading axes of size 1 up to ``rank``: ``f32[3,5]`` to 4 has strides 15,15,5,1.
-
-        Raises:
-            DescriptorError: ``rank`` is below the descriptor's or above 8.
-        """
-        wanted = integer("rank", rank, self.__str__)
-        extra = wanted - self.rank
-        if not self.rank <= wanted <= MAX_RANK:
-            raise DescriptorError(f"rank {wanted} is outside [{self.rank}, {MAX_RANK}] for {self}")
-        sizes = (1,) * extra + self.sizes
-        if self.tag is not None:
-            tag = parse_tag(self.tag)
-            blocks = [(axis + extra, size) for axis, size in tag.blocks]
-            return TensorDesc.from_tag(
-                spelled([*range(extra), *(axis + extra for axis in tag.order)], blocks), sizes, self.dtype
-            )
-        if self.is_written_by_order and self.minor_to_major is not None:
-            order = (*(axis + extra for axis in self.minor_to_major), *range(extra)[::-1])
-            padded = None if self.padded_sizes is None else (1,) * extra + self.padded_sizes
-            return TensorDesc.xla(self.dtype, sizes, order, self.tiles, padded, self.padding_value)
-        if self.strides is not None:
-            slowest = max((abs(s) * size for s, size in zip(self.strides, self.sizes, strict=True)), default=1)
-            return TensorDesc(self.dtype, sizes, (slowest,) * extra + self.strides, self.offset)
-        starts, steps = self.walk
-        return TensorDesc.view_of(self.inner or self, sizes, starts, ((0,) * len(starts),) * extra + steps)
-
-    def __repr__(self) -> str:
-        return f"TensorDesc.parse({str(self)!r})"
-
-    def __reduce__(self) -> tuple[Callable[[str], TensorDesc], tuple[str]]:
-        # By text, because the hash of a text, and so the stored one, differs from process to process.
-        return TensorDesc.parse, (str(self),)
+    if type(value) is int and value == 0:
+        return 0.0 if dtype.is_float else 0
+    number = _as_number(value)
+    if number is None:
+        raise DescriptorError(f"padding_value must be a number, got {value!r}")
+    if isinstance(number, int):
+        number = integer("padding_value", number)
+    if dtype.is_float:
+        real = float(number)
+        with np.errstate(over="ignore"):
+            rounded = float(np.array(real).astype(dtype.dtype))
+        if math.isfinite(real) != math.isfinite(rounded) or math.isnan(real) != math.isnan(rounded):
+            raise DescriptorError(f"padding_value {value} is beyond what {dtype} holds")
+        return real
+    whole = int(number) if isinstance(number, float) and number.is_integer() else number  # "0.0" is a 0
+    whole = integer("padding_value", whole)
+    low, high = (0, 1) if dtype.name == "pred" else (np.iinfo(dtype.dtype).min, np.iinfo(dtype.dtype).max)
+    if not low <= whole <= high:
+        raise DescriptorError(f"padding_value {whole} is outside [{low}, {high}] of {dtype}")
+    return whole
 
 
-@lru_cache(maxsize=4096)
-def _parsed(text: str) -> TensorDesc:
-    # A program writes few layouts, and each at every call; a descriptor never changes.
-    return _of(parse_parts(text))
+def _as_number(value: Any) -> int | float | None:
+    """``value`` as Python's int or float, exactly; None if it is neither one of these nor a number of numpy's."""
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    if isinstance(value, np.generic):
+        element = BY_NUMPY.get(value.dtype)
+        return None if element is None else float(value) if element.is_float else int(value)
+    return value if isinstance(value, int | float) else None
 
 
-def _of(parts: DescParts) -> TensorDesc:
-    dtype, sizes = parts.dtype, parts.sizes
-    if parts.strides is not None:
-        return TensorDesc(dtype, sizes, parts.strides, parts.offset)
-    if parts.tag is not None:
-        return TensorDesc.from_tag(parts.tag, sizes, dtype)
-    if parts.inner is not None:
-        return TensorDesc.view_of(_of(parts.inner), sizes, parts.starts, parts.steps)
-    return TensorDesc.xla(dtype, sizes, parts.minor_to_major, parts.tiles, parts.padded_sizes, parts.padding_value)
+def element_bits(value: float, dtype: DType) -> int:
+    """The bits of an element: 1.5 of f16 is 0x3E00, -1 of s8 is 0xFF."""
+    if not dtype.is_float:
+        return int(value) & ((1 << 8 * dtype.itemsize) - 1)
+    number: Any = np.float64(value)
+    if dtype.itemsize < 4 and dtype.name != "f16":
+        number = _f32_that_rounds_once(value)
+    with np.errstate(over="ignore"):
+        return int.from_bytes(np.array(number).astype(dtype.dtype).tobytes(), "little")
+
+
+def _f32_that_rounds_once(value: float) -> Any:
+    """An f32 that a cast to a narrower float rounds as ``value`` itself would be rounded.
+
+    ml_dtypes casts through f32, which rounds twice. Cut towards zero, with the last bit set where something was lost,
+    f32 keeps what the second rounding needs: whether the rest is below a half, at it, or above.
+    """
+    with np.errstate(over="ignore"):
+        single = np.float32(value)
+    if not np.isfinite(single) or float(single) == value:
+        return single
+    if abs(float(single)) > abs(value):
+        single = np.nextafter(single, np.float32(0))
+    return (single.view(np.uint32) | np.uint32(1)).view(np.float32)

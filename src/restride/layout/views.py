@@ -13,8 +13,8 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import MAX_RANK, integer, integers, permutation
-from restride.errors import DescriptorError
+from restride.arguments import MAX_RANK, counts, integer, integers, one_per_axis, permutation, shown
+from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
 
 Step = tuple[int, ...]
@@ -31,41 +31,42 @@ def index(desc: TensorDesc, key: Any) -> TensorDesc:
         DescriptorError: an integer out of range, too many indices, a step of 0, more than 8 axes left, or arrays, lists
             and booleans, which would have to copy.
     """
-    items = key if isinstance(key, tuple) else (key,)
-    for item in items:
-        _refuse_copying(desc, item)
-    ellipses = items.count(Ellipsis)
-    used = len(items) - items.count(None) - ellipses
-    if used > desc.rank:
-        raise DescriptorError(f"{used} indices are too many for the {desc.rank} axes of {desc}")
-    if ellipses > 1:
-        raise DescriptorError(f"an index can hold one Ellipsis ('...'), got {_shown(key)} for {desc}")
-    if not ellipses:
-        items = (*items, Ellipsis)
-    sizes: list[int] = []
-    steps: list[Step] = []
-    starts, old_steps = desc.walk
-    axis = 0
-    for item in items:
-        if item is None:
-            sizes.append(1)
-            steps.append((0,) * len(starts))
-        elif item is Ellipsis:
-            kept = desc.rank - used
-            sizes += desc.sizes[axis : axis + kept]
-            steps += old_steps[axis : axis + kept]
-            axis += kept
-        elif isinstance(item, slice):
-            start, count, factor = _walk(desc, axis, item)
-            if start:
-                starts = _moved(starts, old_steps[axis], start)
-            sizes.append(count)
-            steps.append(_stepped(old_steps[axis], factor, count))
-            axis += 1
-        else:
-            starts = _moved(starts, old_steps[axis], _position(desc, axis, item))
-            axis += 1
-    return _view(desc, sizes, starts, steps)
+    with ErrorContext(desc):
+        items = key if isinstance(key, tuple) else (key,)
+        for item in items:
+            _refuse_copying(item)
+        ellipses = items.count(Ellipsis)
+        used = len(items) - items.count(None) - ellipses
+        if used > desc.rank:
+            raise DescriptorError(f"{used} indices are too many for {desc.rank} axes")
+        if ellipses > 1:
+            raise DescriptorError(f"an index can hold one Ellipsis ('...'), got {shown(key)}")
+        if not ellipses:
+            items = (*items, Ellipsis)
+        sizes: list[int] = []
+        steps: list[Step] = []
+        starts, old_steps = desc.walk
+        axis = 0
+        for item in items:
+            if item is None:
+                sizes.append(1)
+                steps.append((0,) * len(starts))
+            elif item is Ellipsis:
+                rest = desc.rank - used
+                sizes += desc.sizes[axis : axis + rest]
+                steps += old_steps[axis : axis + rest]
+                axis += rest
+            elif isinstance(item, slice):
+                start, count, factor = _walk(desc.sizes[axis], axis, item)
+                if start:
+                    starts = _moved(starts, old_steps[axis], start)
+                sizes.append(count)
+                steps.append(_stepped(old_steps[axis], factor, count))
+                axis += 1
+            else:
+                starts = _moved(starts, old_steps[axis], _position(desc.sizes[axis], axis, item))
+                axis += 1
+        return _view(desc, sizes, starts, steps)
 
 
 def permute(desc: TensorDesc, axes: Iterable[SupportsIndex]) -> TensorDesc:
@@ -74,7 +75,8 @@ def permute(desc: TensorDesc, axes: Iterable[SupportsIndex]) -> TensorDesc:
     Raises:
         DescriptorError: not a permutation of all axes.
     """
-    order = permutation("axes", axes, desc.rank, desc.__str__)
+    with ErrorContext(desc):
+        order = permutation("axes", axes, desc.rank)
     sizes = tuple(desc.sizes[axis] for axis in order)
     if desc.is_written_by_order and desc.minor_to_major is not None and desc.blocking is None:
         return TensorDesc.xla(desc.dtype, sizes, [order.index(axis) for axis in desc.minor_to_major])
@@ -88,18 +90,19 @@ def broadcast_to(desc: TensorDesc, sizes: Iterable[SupportsIndex]) -> TensorDesc
     Raises:
         DescriptorError: fewer axes than ``desc`` has, or a size that is neither kept nor grown from 1.
     """
-    wanted = _sizes(desc, "sizes", sizes)
-    extra = len(wanted) - desc.rank
-    if extra < 0:
-        raise DescriptorError(f"sizes {wanted} have fewer axes than the {desc.rank} of {desc}")
-    starts, old_steps = desc.walk
-    still = (0,) * len(starts)
-    steps = [still] * extra
-    for axis, (size, step) in enumerate(zip(desc.sizes, old_steps, strict=True)):
-        if size not in {1, wanted[axis + extra]}:
-            raise DescriptorError(f"size {size} of axis {axis} cannot broadcast to {wanted[axis + extra]} in {desc}")
-        steps.append(step if size == wanted[axis + extra] else still)
-    return _view(desc, wanted, starts, steps)
+    with ErrorContext(desc):
+        wanted = counts("sizes", sizes)
+        extra = len(wanted) - desc.rank
+        if extra < 0:
+            raise DescriptorError(f"sizes {wanted} have fewer axes than {desc.rank}")
+        starts, old_steps = desc.walk
+        still = (0,) * len(starts)
+        steps = [still] * extra
+        for axis, (size, step) in enumerate(zip(desc.sizes, old_steps, strict=True)):
+            if size not in {1, wanted[axis + extra]}:
+                raise DescriptorError(f"size {size} of axis {axis} cannot broadcast to {wanted[axis + extra]}")
+            steps.append(step if size == wanted[axis + extra] else still)
+        return _view(desc, wanted, starts, steps)
 
 
 def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) -> TensorDesc:
@@ -108,28 +111,29 @@ def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) ->
     Raises:
         DescriptorError: another number of elements, or strides that only a copy could bring into these sizes.
     """
-    wanted = _completed(desc, integers("sizes", sizes if np.iterable(sizes) else (sizes,), desc.__str__))
-    if not desc.numel:
-        return TensorDesc(desc.dtype, wanted)
-    starts, old_steps = desc.walk
-    old = [(size, step) for size, step in zip(desc.sizes, old_steps, strict=True) if size > 1]
-    steps: list[Step] = [(0,) * len(starts)] * len(wanted)
-    # From the last axis on: the fastest remaining run of old axes, merged as far as their steps allow, is cut into
-    # new sizes. A new size that does not divide the run would have to jump.
-    run, step = 1, steps[0] if steps else ()
-    for axis in reversed(range(len(wanted))):
-        if wanted[axis] == 1:
-            continue
-        if run == 1:
-            run, step = old.pop()
-            while old and old[-1][1] == _times(step, run):
-                run *= old.pop()[0]
-        if run % wanted[axis]:
-            raise DescriptorError(f"sizes {wanted} need a copy: the layout of {desc} does not allow such a view")
-        steps[axis] = step
-        run //= wanted[axis]
-        step = _times(step, wanted[axis])
-    return _view(desc, wanted, starts, steps)
+    with ErrorContext(desc):
+        wanted = _completed(desc.numel, integers("sizes", sizes if np.iterable(sizes) else (sizes,)))
+        if not desc.numel:
+            return TensorDesc(desc.dtype, wanted)
+        starts, old_steps = desc.walk
+        old = [(size, step) for size, step in zip(desc.sizes, old_steps, strict=True) if size > 1]
+        steps: list[Step] = [(0,) * len(starts)] * len(wanted)
+        # From the last axis on: the fastest remaining run of old axes, merged as far as their steps allow, is cut into
+        # new sizes. A new size that does not divide the run would have to jump.
+        run, step = 1, steps[0] if steps else ()
+        for axis in reversed(range(len(wanted))):
+            if wanted[axis] == 1:
+                continue
+            if run == 1:
+                run, step = old.pop()
+                while old and old[-1][1] == _times(step, run):
+                    run *= old.pop()[0]
+            if run % wanted[axis]:
+                raise DescriptorError(f"sizes {wanted} need a copy: the layout does not allow such a view")
+            steps[axis] = step
+            run //= wanted[axis]
+            step = _times(step, wanted[axis])
+        return _view(desc, wanted, starts, steps)
 
 
 def window(
@@ -148,40 +152,39 @@ def window(
         DescriptorError: not one number per axis, no axis, an empty window, a window past the tensor, a stride of 0, or
             an output size outside [1, the number of elements there are].
     """
-    if not desc.rank:
-        raise DescriptorError(f"windows need 1 to {MAX_RANK} axes, got none in {desc}")
-    begins = _per_axis(desc, "offsets", offsets)
-    spans = _per_axis(desc, "sizes", sizes)
-    factors = _per_axis(desc, "strides", strides)
-    counts: list[int] = []
-    starts, steps = desc.walk
-    for axis, (begin, span, factor) in enumerate(zip(begins, spans, factors, strict=True)):
-        _check_window(desc, axis, begin, span, factor)
-        counts.append(1 + (span - 1) // abs(factor))
-        starts = _moved(starts, steps[axis], begin + (span - 1 if factor < 0 else 0))
-    if output_sizes is not None:
-        most, counts = counts, list(_per_axis(desc, "output_sizes", output_sizes))
-        for axis, (count, limit) in enumerate(zip(counts, most, strict=True)):
-            if not 1 <= count <= limit:
-                raise DescriptorError(
-                    f"output_sizes[{axis}] = {count} is outside [1, {limit}] for the window of {spans[axis]} by stride "
-                    f"{factors[axis]} on axis {axis} of {desc}"
-                )
-    return _view(desc, counts, starts, [_stepped(*each) for each in zip(steps, factors, counts, strict=True)])
+    with ErrorContext(desc):
+        if not desc.rank:
+            raise DescriptorError(f"windows need 1 to {MAX_RANK} axes, got none")
+        begins = one_per_axis("offsets", offsets, desc.rank)
+        spans = one_per_axis("sizes", sizes, desc.rank)
+        factors = one_per_axis("strides", strides, desc.rank)
+        elements: list[int] = []
+        starts, steps = desc.walk
+        for axis, (begin, span, factor) in enumerate(zip(begins, spans, factors, strict=True)):
+            _check_window(axis, desc.sizes[axis], begin, span, factor)
+            elements.append(1 + (span - 1) // abs(factor))
+            starts = _moved(starts, steps[axis], begin + (span - 1 if factor < 0 else 0))
+        if output_sizes is not None:
+            most, elements = elements, list(one_per_axis("output_sizes", output_sizes, desc.rank))
+            for axis, (count, limit) in enumerate(zip(elements, most, strict=True)):
+                if not 1 <= count <= limit:
+                    raise DescriptorError(
+                        f"output_sizes[{axis}] = {count} is outside [1, {limit}] for the window of {spans[axis]} by "
+                        f"stride {factors[axis]} on axis {axis}"
+                    )
+        return _view(desc, elements, starts, [_stepped(*each) for each in zip(steps, factors, elements, strict=True)])
 
 
-def _check_window(desc: TensorDesc, axis: int, start: int, span: int, step: int) -> None:
+def _check_window(axis: int, size: int, start: int, span: int, step: int) -> None:
     """DirectML's rules for the window of one axis."""
     if start < 0:
-        raise DescriptorError(f"offsets[{axis}] = {start} must be 0 or more for axis {axis} of {desc}")
+        raise DescriptorError(f"offsets[{axis}] = {start} must be 0 or more for axis {axis}")
     if span < 1:
-        raise DescriptorError(f"sizes[{axis}] = {span} must be 1 or more, windows are not empty: axis {axis} of {desc}")
-    if start + span > desc.sizes[axis]:
-        raise DescriptorError(
-            f"window [{start}, {start + span}) exceeds size {desc.sizes[axis]} of axis {axis} in {desc}"
-        )
+        raise DescriptorError(f"sizes[{axis}] = {span} must be 1 or more, windows are not empty: axis {axis}")
+    if start + span > size:
+        raise DescriptorError(f"window [{start}, {start + span}) exceeds size {size} of axis {axis}")
     if step == 0:
-        raise DescriptorError(f"strides[{axis}] = 0 must not be 0 for axis {axis} of {desc}")
+        raise DescriptorError(f"strides[{axis}] = 0 must not be 0 for axis {axis}")
 
 
 def _view(desc: TensorDesc, sizes: Sequence[int], starts: Step, steps: Sequence[Step]) -> TensorDesc:
@@ -211,25 +214,25 @@ def _stepped(step: Step, factor: int, count: int) -> Step:
     return _times(step, factor) if count > 1 and factor != 1 else step
 
 
-def _walk(desc: TensorDesc, axis: int, item: slice) -> tuple[int, int, int]:
+def _walk(size: int, axis: int, item: slice) -> tuple[int, int, int]:
     """Start, number of elements and step of a Python slice of an axis."""
     try:
-        start, stop, step = item.indices(desc.sizes[axis])
+        start, stop, step = item.indices(size)
     except (TypeError, ValueError) as error:
-        raise DescriptorError(f"{error}: {item} of axis {axis} in {desc}") from None
+        raise DescriptorError(f"{error}: {item} of axis {axis}") from None
     # len(range(start, stop, step)), which cannot count beyond 2^63.
     return start, max(0, (stop - start + step - (1 if step > 0 else -1)) // step), step
 
 
-def _position(desc: TensorDesc, axis: int, item: Any) -> int:
+def _position(size: int, axis: int, item: Any) -> int:
     """An integer index of an axis, counted from the front."""
-    position, size = integer("index", item, desc.__str__), desc.sizes[axis]
+    position = integer("index", item)
     if not -size <= position < size:
-        raise DescriptorError(f"index {position} is out of range for axis {axis} of size {size} in {desc}")
+        raise DescriptorError(f"index {position} is out of range for axis {axis} of size {size}")
     return position + size if position < 0 else position
 
 
-def _refuse_copying(desc: TensorDesc, item: Any) -> None:
+def _refuse_copying(item: Any) -> None:
     """Only what a descriptor can say: no arrays, lists or booleans."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return
@@ -241,41 +244,19 @@ def _refuse_copying(desc: TensorDesc, item: Any) -> None:
         else:
             return
     raise DescriptorError(
-        f"an index is an integer, a slice, '...' or None; arrays, lists and booleans would copy: got {_shown(item)} "
-        f"for {desc}"
+        f"an index is an integer, a slice, '...' or None; arrays, lists and booleans would copy: got {shown(item)}"
     )
 
 
-def _completed(desc: TensorDesc, wanted: tuple[int, ...]) -> tuple[int, ...]:
-    """The sizes of a reshape with -1 filled in, and as many elements as ``desc`` has."""
-    known = prod(size for size in wanted if size != -1)
-    if any(size < -1 for size in wanted) or wanted.count(-1) > 1:
-        raise DescriptorError(f"sizes {wanted} must be 0 or more, one of them at most -1, to reshape {desc}")
-    if -1 in wanted:
-        if not known or desc.numel % known:
-            raise DescriptorError(f"no size fits the -1 in sizes {wanted}: {desc} has {desc.numel} elements")
-        wanted = tuple(desc.numel // known if size == -1 else size for size in wanted)
-    elif known != desc.numel:
-        raise DescriptorError(f"sizes {wanted} hold {known} elements, but {desc} has {desc.numel}")
-    return wanted
-
-
-def _sizes(desc: TensorDesc, argument: str, values: Any) -> tuple[int, ...]:
-    sizes = integers(argument, values, desc.__str__)
-    if any(size < 0 for size in sizes):
-        raise DescriptorError(f"{argument} {sizes} must be 0 or more for {desc}")
+def _completed(numel: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes of a reshape of ``numel`` elements, with -1 filled in."""
+    known = prod(size for size in sizes if size != -1)
+    if any(size < -1 for size in sizes) or sizes.count(-1) > 1:
+        raise DescriptorError(f"sizes {sizes} must be 0 or more, one of them at most -1, to reshape")
+    if -1 in sizes:
+        if not known or numel % known:
+            raise DescriptorError(f"no size fits the -1 in sizes {sizes}: there are {numel} elements")
+        return tuple(numel // known if size == -1 else size for size in sizes)
+    if known != numel:
+        raise DescriptorError(f"sizes {sizes} hold {known} elements, but there are {numel}")
     return sizes
-
-
-def _per_axis(desc: TensorDesc, argument: str, values: Any) -> tuple[int, ...]:
-    numbers = integers(argument, values, desc.__str__)
-    if len(numbers) != desc.rank:
-        raise DescriptorError(
-            f"{argument} need one value per axis: got {len(numbers)}, {numbers}, for the {desc.rank} axes of {desc}"
-        )
-    return numbers
-
-
-def _shown(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:57] + "..."

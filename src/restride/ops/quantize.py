@@ -11,7 +11,7 @@ import numpy.typing as npt
 from restride.arguments import integer
 from restride.arithmetic import numbers, require_saturate, require_unit, value_range
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
 from restride.ops.reorder import reorder_with
@@ -62,7 +62,8 @@ def quantize(
     Source: ONNX operators, QuantizeLinear.
     """
     src, desc = _described(x)
-    require_saturate(saturate, desc)
+    with ErrorContext(desc):
+        require_saturate(saturate)
     its_dtype = _quantized_type(zero_point) if dtype is None else as_dtype(dtype)
     is_default = its_dtype is None and out is None
     if its_dtype is None:
@@ -199,8 +200,9 @@ def normalizing(
         raise DescriptorError(f"mean must be finite, got {mean!r}, for {src}")
     if not (np.isfinite(stds) & (stds != 0)).all():
         raise DescriptorError(f"std must be finite and not 0, got {std!r}, for {src}")
-    require_unit("mean", means, src)
-    require_unit("std", stds, src)
+    with ErrorContext(src):
+        require_unit("mean", means, src.dtype)
+        require_unit("std", stds, src.dtype)
     if src.dtype.is_float:
         return {"src_zero_point": means, "dst_scale": stds}
     # Not src_zero_point = 255 * mean: the zero point of an integer type must be one of its integers.
@@ -276,7 +278,8 @@ def _along(
 
     A single number and what broadcasts already stay as they are, and so do the scales of blocks, which have all axes.
     """
-    array = numbers(argument, value, desc)
+    with ErrorContext(desc):
+        array = numbers(argument, value)
     if block_size and array.ndim not in (0, desc.rank):
         raise DescriptorError(
             f"{argument} of blocks must have all {desc.rank} axes, got sizes {list(array.shape)}, for {desc}"

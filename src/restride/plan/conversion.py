@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from restride.arithmetic import NAMES as POST_OPS
-from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
+from restride.arithmetic import POST_OPS, ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DType
 from restride.kernel import Limits
 from restride.plan.dispatches import longest

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from restride.arguments import counts, integers, require_word
 from restride.arithmetic import numbers, require_of_type
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
 
 UNITS = ("pixels", "normalized")
@@ -152,7 +152,8 @@ def per_channel(argument: str, value: Any, src: TensorDesc, channels: int | None
     Raises:
         DescriptorError: not numbers, or not as many.
     """
-    given = numbers(argument, value, src)
+    with ErrorContext(src):
+        given = numbers(argument, value)
     if given.ndim > 1 or (given.ndim and given.size not in (1, channels)):
         many = "one number" if channels is None else f"one number, or one for each of {channels} channels"
         remedy = batch_remedy(src) if channels is None else ""
@@ -173,6 +174,7 @@ def read_fill(fill: Any, src: TensorDesc, channels: int | None) -> npt.NDArray[A
     """
     given = per_channel("fill", fill, src, channels)
     if not src.dtype.is_float:
-        require_of_type("fill", given, src)
+        with ErrorContext(src):
+            require_of_type("fill", given, src.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         return given.astype(src.dtype.dtype)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import as_dtype
 from restride.layout import TensorDesc
 from restride.ops.crops.passes import Cut
 from restride.ops.crops.source import Source
@@ -53,7 +54,7 @@ class Chain(NamedTuple):
     def made(self, sizes: tuple[int, ...], dtype: str) -> Tensor:
         """All boxes, before the arithmetic, packed."""
         device = self.source.tensors[0].device
-        made = empty(TensorDesc(dtype, sizes), device)
+        made = empty(TensorDesc(as_dtype(dtype), sizes), device)
         first, (rows, columns) = self.source.form.first, self.source.form.axes
         axes = rows - first, columns - first
         places = self.cut.places

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from restride.arguments import require_word
 from restride.arithmetic import NO_ARITHMETIC
+from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.kernel import Limits
 from restride.layout import TensorDesc
@@ -141,7 +142,7 @@ def _planned(source: Layouts, boxes: Any, sizes: Any, asked: Asked, out: Given |
     fill = read_fill(asked.fill, form.desc, form.channels)
     ruled = None if rules is None else ruled_boxes(cut, form, rules, is_moved=choice.mode == "nearest")
     made_type = _made_type(form.desc, choice, None if ruled is None and count else rules)
-    made = TensorDesc(made_type, form.result_sizes(count, size))
+    made = TensorDesc(as_dtype(made_type), form.result_sizes(count, size))
     its_target = {
         "form": form.resized(size),
         "made": made,
