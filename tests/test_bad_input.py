@@ -588,7 +588,7 @@ ROWS = [
     Row("device: name", lambda _: rs.Device("no such card"), ("'no such card'", "present are 0: "), rs.DeviceNotFound),
     Row("device: neither", lambda _: rs.Device(1.5), ("device selector", "index or part of a name", "1.5")),
     Row("device: runtime", lambda _: rs.Device(runtime="cuda"), ("unknown runtime 'cuda'", "vulkan, kompute")),
-    Row("device: time limit", lambda _: rs.Device(timeout=0), ("time limit must be positive", "timeout is 0")),
+    Row("device: time limit", lambda _: rs.Device(timeout=0), ("timeout must be positive", "got 0")),
 ]
 # fmt: on
 

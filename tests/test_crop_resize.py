@@ -379,7 +379,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
         ({"x": [np.zeros((5, 4, 3), np.uint8)], "images": [0, 1]}, r"images\[1\] = 1 is outside \[0, 1\)"),
         ({"x": [np.zeros((5, 4, 3), np.uint8)]}, "images must say the image of each of 2 boxes, for a list of 1"),
         ({"x": []}, "x must have an image"),
-        ({"x": [np.zeros((5, 4, 3), np.uint8), None]}, r"x\[1\]: array is None, and no array"),
+        ({"x": [np.zeros((5, 4, 3), np.uint8), None]}, r"x\[1\]: array is None"),
         (
             {"x": np.zeros((2, 8, 9, 3), np.uint8), "axes": None},
             "look like columns .*; a batch needs images=, the image",

@@ -434,10 +434,10 @@ PILLOW = "an image of Pillow must have mode 'RGB', not "
         (
             "imagenet",
             "rocket.jpg",
-            "array is the text rocket.jpg, and no array: np.asarray(PIL.Image.open(path).con",
+            "array is the text rocket.jpg, not an array: np.asarray(PIL.Image.open(path).con",
         ),
-        ("imagenet", Path("rocket.jpg"), "array is the text rocket.jpg, and no array"),
-        ({"input": "nv12"}, bytes(96), "array is 96 bytes, and no array: np.frombuffer(raw, np.uint8).reshape(rows, c"),
+        ("imagenet", Path("rocket.jpg"), "array is the text rocket.jpg, not an array"),
+        ({"input": "nv12"}, bytes(96), "array is 96 bytes, not an array: np.frombuffer(raw, np.uint8).reshape(rows, c"),
         (
             {"input": "nv12"},
             (np.zeros((8, 8), np.uint8),) * 2,

@@ -66,9 +66,9 @@ def test_unknown_runtimes_and_limits_are_refused(monkeypatch):
     monkeypatch.setenv("RESTRIDE_RUNTIME", "opencl")
     with pytest.raises(DescriptorError, match="unknown runtime 'opencl'"):
         open_runtime()
-    with pytest.raises(DescriptorError, match="time limit must be positive, timeout is 0"):
+    with pytest.raises(DescriptorError, match="timeout must be positive, got 0"):
         open_runtime(runtime="vulkan", timeout=0)
-    with pytest.raises(DescriptorError, match="timeout is nan"):
+    with pytest.raises(DescriptorError, match="timeout must be positive, got nan"):
         open_runtime(runtime="vulkan", timeout=float("nan"))
 
 

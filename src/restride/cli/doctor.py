@@ -23,7 +23,7 @@ from restride.cli.drivers import manifests
 from restride.cli.process import EXPLAINED, Exit
 from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError
 from restride.ops.reorder import reorder
-from restride.runtime import RUNTIMES, list_devices
+from restride.runtime import RUNTIMES, choose_runtime, list_devices
 from restride.runtime.kompute.device import INSTALL_KP
 from restride.runtime.loader import INSTALL_DRIVER, INSTALL_VALIDATION_LAYER, VALIDATION_LAYER, package
 from restride.runtime.modules import load_module, manifest
@@ -67,7 +67,7 @@ def try_runtime(runtime: str, selector: str | None = None) -> Attempt:
 def _attempt(runtime: str, selector: str | None) -> Attempt:
     x = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     try:
-        with Device(selector, runtime) as device:
+        with Device(selector, choose_runtime(runtime)) as device:
             result = reorder(asarray(x, device=device), "CHW->HWC").numpy()
             name = f"{device.info.name}, {device.info.driver} {device.info.driver_version}"
     except (DeviceNotFound, UnsupportedError) as error:

@@ -15,7 +15,7 @@ from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
 from restride.ops.reorder import reorder_with
-from restride.tensor.host import host_array
+from restride.tensor.arrays import host_array
 from restride.tensor.tensor import Tensor
 
 QUANTIZED_TYPES = ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e5m2")

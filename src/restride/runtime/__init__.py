@@ -1,13 +1,14 @@
-"""Open a runtime on a device: the argument, then the environment, then the best there is; never a silent fallback."""
+"""Open a runtime on a device: by the argument, else the environment, else the best device; never a silent fallback."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import get_args
 
 from restride.errors import DescriptorError, DeviceNotFound
 from restride.runtime.instance import list_devices
-from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime
+from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime, RuntimeName
 from restride.runtime.modules import load_module
 
 __all__ = [
@@ -17,13 +18,14 @@ __all__ = [
     "DeviceInfo",
     "Memory",
     "Runtime",
+    "RuntimeName",
     "choose",
     "choose_runtime",
     "list_devices",
     "open_runtime",
 ]
 
-RUNTIMES = ("vulkan", "kompute")
+RUNTIMES: tuple[RuntimeName, ...] = get_args(RuntimeName)
 """Every known runtime, the default one first."""
 
 DEVICE_VARIABLE = "RESTRIDE_DEVICE"
@@ -51,7 +53,7 @@ def open_runtime(
     """
     name = choose_runtime(runtime)
     if not timeout > 0:
-        raise DescriptorError(f"the time limit must be positive, timeout is {timeout!r}")
+        raise DescriptorError(f"timeout must be positive, got {timeout!r}")
     device = choose(list_devices(), selector)
     # Imported here: each needs a package or a loader that the rest of restride works without.
     if name == "kompute":
@@ -63,22 +65,23 @@ def open_runtime(
     return VulkanRuntime(device, timeout=timeout, module_source=module_source)
 
 
-def choose_runtime(runtime: str | None = None) -> str:
-    """The name that ``runtime``, else ``RESTRIDE_RUNTIME``, else the default says.
+def choose_runtime(runtime: str | None = None) -> RuntimeName:
+    """``runtime``, else what ``RESTRIDE_RUNTIME`` names, else the default.
 
     Raises:
         DescriptorError: there is no such runtime.
     """
     name = runtime if runtime is not None else os.environ.get(RUNTIME_VARIABLE) or RUNTIMES[0]
-    if name not in RUNTIMES:
-        raise DescriptorError(f"unknown runtime {name!r}; known runtimes are {', '.join(RUNTIMES)}")
-    return name
+    for known in RUNTIMES:
+        if name == known:
+            return known
+    raise DescriptorError(f"unknown runtime {name!r}; known runtimes are {', '.join(RUNTIMES)}")
 
 
 def choose(devices: Sequence[DeviceInfo], selector: int | str | None = None) -> DeviceInfo:
-    """The device that ``selector`` (else ``RESTRIDE_DEVICE``) means: an index, or part of a name in any case.
+    """The device that ``selector`` (else ``RESTRIDE_DEVICE``) names: by its index, or by part of its name in any case.
 
-    Several that match, or no selector: the best of discrete, integrated, virtual, CPU; the first among equals.
+    Where several match, or none is named: the best of discrete, integrated, virtual, CPU; the first among equals.
 
     Raises:
         DeviceNotFound: none matches; the message lists those present.
@@ -87,7 +90,7 @@ def choose(devices: Sequence[DeviceInfo], selector: int | str | None = None) -> 
     if selector is None and os.environ.get(DEVICE_VARIABLE):
         selector, source = os.environ[DEVICE_VARIABLE], DEVICE_VARIABLE
     if selector is not None and (isinstance(selector, bool) or not isinstance(selector, int | str)):
-        raise DescriptorError(f"a device selector is an index or part of a name, not {selector!r}")
+        raise DescriptorError(f"a device selector is an index or part of a name, got {selector!r}")
     matching = [device for device in devices if selector is None or _matches(device, selector)]
     if not matching:
         present = "; ".join(f"{device.index}: {device.name} ({device.kind})" for device in devices) or "none"

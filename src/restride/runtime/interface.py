@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import NoReturn, Protocol
+from typing import Literal, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
+
+RuntimeName: TypeAlias = Literal["vulkan", "kompute"]
+"""A runtime that ``Device`` can open; the first is the default."""
 
 DEFAULT_TIMEOUT = 30.0
 """Seconds that a wait lasts before it raises ``DeviceTimeout``."""

@@ -1,9 +1,18 @@
-"""Host arrays and raw buffers as tensors: the way in."""
+"""Host arrays and raw buffers as tensors: which bytes are uploaded or imported, and where the elements are in them.
+
+numpy moves runs of bytes here and nothing else: an array that is transposed, reversed, or sliced is uploaded as the
+span of memory it lies in, and the device walks it by strides. A span of mostly foreign bytes is closed up first: a
+100-column window of a 4096-column image is 4096 runs of 100, not 4096 of 4096.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from restride.errors import DescriptorError, UnsupportedError
@@ -13,25 +22,39 @@ from restride.layout.tensor_desc import packed_strides
 from restride.plan import Axis, byte_copy_kernels
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.device import Device
-from restride.tensor.host import host_array, host_bytes, host_span, raw_view, require_own_memory
+from restride.tensor.dlpack import array_from_dlpack
 from restride.tensor.tensor import Tensor, as_desc, as_device, copy_elements, empty
+
+_WIDEST_GAP = 16
+"""Bytes between two runs that are uploaded with them; a wider gap costs more than it costs numpy to start a run."""
 
 
 def from_buffer(raw_bytes: Any, desc: TensorDesc | str, device: Device | None = None) -> Tensor:
-    """A tensor over a copy of a raw physical buffer, padding included: bytes, bytearray, or any contiguous array.
+    """A tensor over a copy of a raw physical buffer, padding included.
+
+    Args:
+        raw_bytes: bytes, a bytearray, or any contiguous array; of at least ``desc.nbytes`` bytes.
+        desc: what the bytes mean, a TensorDesc or its text.
+        device: where to; default: ``rs.default_device()``.
+
+    Example: 2 x 3 elements, column after column.
+
+    >>> rs.from_buffer(bytes([1, 2, 3, 4, 5, 6]), "u8[2,3]{0,1}").numpy()
+    array([[1, 3, 5],
+           [2, 4, 6]], dtype=uint8)
 
     Raises:
         DescriptorError: the buffer is not contiguous, or smaller than ``desc.nbytes``.
     """
-    its_desc = as_desc(desc)
-    data = raw_view(raw_bytes, its_desc)
-    if data.nbytes < its_desc.nbytes:
-        raise DescriptorError(f"raw_bytes has {data.nbytes} bytes, {its_desc} needs {its_desc.nbytes}")
-    its_device = as_device(device)
-    memory = its_device.allocate(its_desc, data.nbytes)
+    desc = as_desc(desc)
+    data = _raw_view(raw_bytes, desc)
+    if data.nbytes < desc.nbytes:
+        raise DescriptorError(f"raw_bytes has {data.nbytes} bytes, {desc} needs {desc.nbytes}")
+    device = as_device(device)
+    memory = device.allocate(desc, data.nbytes)
     if data.nbytes:
-        its_device.runtime.write(memory, 0, data)
-    return Tensor(memory, its_desc, its_device)
+        device.runtime.write(memory, 0, data)
+    return Tensor(memory, desc, device)
 
 
 def asarray(
@@ -40,22 +63,30 @@ def asarray(
     """A tensor with the elements of ``array``.
 
     Args:
-        array: a numpy array of any strides, whatever numpy makes one of, an object with ``__dlpack__`` on the CPU, or a
-            Tensor, which is returned as it is.
+        array: a numpy array of any strides, whatever ``np.asarray`` takes, an object with ``__dlpack__`` on the CPU, or
+            a Tensor, which is returned as it is.
         desc: layout on the device, of the array's sizes and element type; default: the array's own strides, or packed.
         device: where to; default: ``rs.default_device()``.
-        copy: True: to memory of the device, and the array may change at once. False: never; the device reads the
-            array's own memory, which it keeps alive. Nobody may write there until the operations that read it are
-            finished, and it is no ``out``. None: a copy only where one is needed; as False, where none is. Of an array
-            that ``numpy(copy=False)`` made the device does not know that it is a tensor's: order and overlap with what
-            writes that tensor are the caller's.
+        copy: True: copy to memory of the device; the array may change at once. False: never copy; the device reads the
+            array's own memory and keeps it alive. Nobody may write there until the operations that read it are
+            finished, and the tensor cannot be an ``out``. None: copy only where False would raise. The device does not
+            know that an array from ``numpy(copy=False)`` belongs to a tensor: the caller keeps the order of what reads
+            it and what writes that tensor.
+
+    Example: a transposed array keeps its strides; a ``desc`` lays it out anew.
+
+    >>> x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    >>> rs.asarray(x.T).desc
+    TensorDesc.parse('f32[3,2]{strides=(1,3)}')
+    >>> rs.asarray(x.T, "f32[3,2]{1,0}").buffer().view(np.float32)
+    array([0., 3., 1., 4., 2., 5.], dtype=float32)
 
     Raises:
         DescriptorError: an element type that restride does not know or a byte-swapped one, more than 8 axes, or a
             ``desc`` that does not fit or overlaps itself.
-        UnsupportedError: ``desc`` has another element type, or ``copy`` is False and the device has memory of its own
-            or cannot import that of the host (the runtime kompute never does), elements do not lie at multiples of
-            their size, ``array`` is neither a numpy array nor of DLPack, or ``desc`` is another layout than it has.
+        UnsupportedError: ``desc`` has another element type; or ``copy`` is False and the device has memory of its own
+            or cannot import the host's (the runtime kompute never does), elements do not lie at multiples of their
+            size, ``array`` is neither a numpy array nor of DLPack, or ``desc`` is not the layout that it has.
     """
     if isinstance(array, Tensor):
         if device is not None and as_device(device) is not array.device:
@@ -66,22 +97,23 @@ def asarray(
     host = host_array(array)
     packed = _packed(host)
     if desc is not None:
-        require_like(as_desc(desc), "desc", packed)  # before anything is uploaded
+        desc = as_desc(desc)
+        require_like(desc, "desc", packed)  # before anything is uploaded
         own = _own(host, packed)
-        if as_desc(desc) != own:
+        if desc != own:
             if copy is False:
                 raise UnsupportedError(f"copy=False: elements that lie as {own} are copied to lie as desc, {desc}")
             copy = True
-    its_device = as_device(device)
+    device = as_device(device)
     if not copy:
         try:
-            require_own_memory(array)
-            return _imported(host, packed, its_device)
+            _require_own_memory(array)
+            return _imported(host, packed, device)
         except UnsupportedError:
             if copy is not None:
                 raise
-    tensor = _upload(host, packed, its_device)
-    return tensor if desc is None else _laid_out(tensor, as_desc(desc), copy)
+    tensor = _upload(host, packed, device)
+    return tensor if desc is None else _laid_out(tensor, desc, copy)
 
 
 def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
@@ -107,7 +139,7 @@ def _own(array: npt.NDArray[Any], packed: TensorDesc) -> TensorDesc | None:
     """How an array lies, from its lowest byte on; None: its strides split elements."""
     if not packed.numel:
         return packed
-    host = host_span(array)
+    host = _host_span(array)
     return _strided(packed, host.offset, host.strides)
 
 
@@ -119,7 +151,7 @@ def _imported(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Te
     """
     if not packed.numel:
         return empty(packed, device)
-    host = host_span(array)
+    host = _host_span(array)
     try:
         memory, start = device.runtime.import_bytes(host.data.data)
     except UnsupportedError as error:
@@ -138,15 +170,15 @@ def _strided(packed: TensorDesc, offset: int, strides: tuple[int, ...]) -> Tenso
     itemsize = packed.dtype.itemsize
     if any(value % itemsize for value in (offset, *strides)):
         return None
-    found = TensorDesc(packed.dtype, packed.sizes, [stride // itemsize for stride in strides], offset // itemsize)
-    return packed if found == packed else found
+    desc = TensorDesc(packed.dtype, packed.sizes, [stride // itemsize for stride in strides], offset // itemsize)
+    return packed if desc == packed else desc
 
 
 def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tensor:
     if not packed.numel:
         return empty(packed, device)
     dtype = packed.dtype
-    host = host_bytes(array)
+    host = _host_bytes(array)
     memory = device.allocate(packed, host.data.nbytes)
     device.runtime.write(memory, 0, host.data.data)
     strided = _strided(packed, host.offset, host.strides)
@@ -168,3 +200,148 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
 
 def _row_major_bytes(array: npt.NDArray[Any]) -> tuple[int, ...]:
     return packed_strides((*array.shape, array.itemsize), range(array.ndim + 1)[::-1])[:-1]
+
+
+def host_array(value: Any) -> npt.NDArray[Any]:
+    """``value`` as a plain numpy array over its own memory, where it has any.
+
+    Raises:
+        DescriptorError: it is None, a path or bytes, numpy cannot take it, a mask would be lost, or its DLPack memory
+            is not on the host.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise DescriptorError(
+            f"array is masked, and a tensor has no mask: pass array.filled(...), for sizes {value.shape}"
+        )
+    if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__dlpack__"):
+        return array_from_dlpack(value)
+    if isinstance(value, str | PathLike):
+        raise DescriptorError(
+            f"array is the text {value!s:.60}, not an array: np.asarray(PIL.Image.open(path).convert('RGB')) reads an "
+            f"image file"
+        )
+    if isinstance(value, bytes):
+        raise DescriptorError(
+            f"array is {len(value)} bytes, not an array: np.frombuffer(raw, np.uint8).reshape(rows, columns, 3) makes "
+            f"one; for a frame of video .reshape(rows * 3 // 2, columns)"
+        )
+    if value is None:
+        raise DescriptorError("array is None (cv2.imread returns None for a file it cannot read)")
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise DescriptorError(f"array of type {type(value).__name__} is not one that numpy takes: {error}") from error
+
+
+def _require_own_memory(value: Any) -> None:
+    """Refuse what ``host_array`` copies, such as a list.
+
+    Raises:
+        UnsupportedError: it is neither a numpy array nor a DLPack tensor.
+    """
+    if not isinstance(value, np.ndarray) and not hasattr(value, "__dlpack__"):
+        raise UnsupportedError(
+            f"copy=False takes a numpy array or a DLPack tensor; numpy would copy this {type(value).__name__}"
+        )
+
+
+def _raw_view(raw_bytes: Any, desc: TensorDesc) -> memoryview:
+    """The bytes of a contiguous buffer, for a tensor of ``desc``.
+
+    Raises:
+        DescriptorError: it is no buffer, or not contiguous.
+    """
+    if isinstance(raw_bytes, np.ndarray) and raw_bytes.flags.c_contiguous:
+        # memoryview knows neither ml_dtypes' types nor how to cast an array without elements.
+        return raw_bytes.reshape(-1).view(np.uint8).data
+    try:
+        return memoryview(raw_bytes).cast("B")
+    except (TypeError, ValueError) as error:
+        raise DescriptorError(
+            f"raw_bytes must be a contiguous buffer, got {type(raw_bytes).__name__} for {desc}: {error}"
+        ) from error
+
+
+@dataclass(frozen=True)
+class _HostBytes:
+    """``data``, 1-D and contiguous, and where the elements are in it: byte offset of index 0 and byte strides."""
+
+    data: npt.NDArray[np.uint8]
+    offset: int
+    strides: tuple[int, ...]
+
+
+def _host_span(array: npt.NDArray[Any]) -> _HostBytes:
+    """The memory that ``array``, of any strides and at least one element, lies in: nothing is copied.
+
+    Example: ``np.arange(6, dtype=np.uint16)[::-2]`` lies in bytes 2 to 12 of its base: data of 10 bytes, offset 8,
+    stride -4.
+    """
+    strides = tuple(stride if size > 1 else 0 for size, stride in zip(array.shape, array.strides, strict=True))
+    reaches = [(size - 1) * stride for size, stride in zip(array.shape, strides, strict=True)]
+    nbytes = array.itemsize + sum(abs(reach) for reach in reaches)
+    data = np.lib.stride_tricks.as_strided(_lowest(array), (nbytes,), (1,), writeable=False)
+    return _HostBytes(data, -sum(min(reach, 0) for reach in reaches), strides)
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """One axis, walked upwards in memory."""
+
+    axis: int
+    size: int
+    stride: int
+
+
+def _host_bytes(array: npt.NDArray[Any]) -> _HostBytes:
+    """The bytes to upload for ``array``, of any strides, with at least one element.
+
+    Example: ``np.arange(6, dtype=np.uint16)[::-2]`` reads bytes 2 to 12 of its base (elements 5, 3, 1): data of 10
+    bytes, offset 8, stride -4.
+    """
+    walks = [
+        _Walk(axis, size, abs(stride))
+        for axis, (size, stride) in enumerate(zip(array.shape, array.strides, strict=True))
+        if size > 1 and stride
+    ]
+    walks.sort(key=lambda walk: walk.stride)
+    run, outer = _run_and_outer_axes(walks, array.itemsize)
+    if _span(run, outer) <= run * math.prod(walk.size for walk in outer):
+        run, outer = _span(run, outer), []  # windows that overlap are fewer bytes as they lie
+    runs = np.lib.stride_tricks.as_strided(
+        _lowest(array),
+        shape=(*(walk.size for walk in reversed(outer)), run),
+        strides=(*(walk.stride for walk in reversed(outer)), 1),
+        writeable=False,
+    )
+    strides = dict.fromkeys(range(array.ndim), 0)
+    strides.update({walk.axis: walk.stride for walk in walks})
+    step = run
+    for walk in outer:
+        strides[walk.axis] = step
+        step *= walk.size
+    signed = tuple(
+        -strides[axis] if array_stride < 0 else strides[axis] for axis, array_stride in enumerate(array.strides)
+    )
+    offset = -sum((size - 1) * stride for size, stride in zip(array.shape, signed, strict=True) if stride < 0)
+    return _HostBytes(np.ascontiguousarray(runs).reshape(-1), offset, signed)
+
+
+def _lowest(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """The bytes of the element that lies lowest in memory. The dots keep an array without axes one."""
+    lowest = (slice(-1, None) if stride < 0 else slice(0, 1) for stride in array.strides)
+    return array[*lowest, ...].reshape(1).view(np.uint8)
+
+
+def _run_and_outer_axes(walks: list[_Walk], itemsize: int) -> tuple[int, list[_Walk]]:
+    """Bytes of a run that is uploaded as it lies, small gaps included, and the axes outside it."""
+    run = itemsize
+    for position, walk in enumerate(walks):
+        if walk.stride - run > _WIDEST_GAP:
+            return run, walks[position:]
+        run += (walk.size - 1) * walk.stride
+    return run, []
+
+
+def _span(run: int, outer: list[_Walk]) -> int:
+    return run + sum((walk.size - 1) * walk.stride for walk in outer)

@@ -13,7 +13,16 @@ from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.steps import RESULT, SOURCE, Between, Step, Steps
-from restride.runtime import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime, list_devices, open_runtime
+from restride.runtime import (
+    DEFAULT_TIMEOUT,
+    Counters,
+    DeviceInfo,
+    Memory,
+    Runtime,
+    RuntimeName,
+    list_devices,
+    open_runtime,
+)
 
 MOST_PARAMETER_BYTES = 1 << 20
 """Parameters in flight for one operation. Past it the operation waits for its own first part: an axis of millions."""
@@ -31,25 +40,31 @@ class Device:
         runtime: ``"vulkan"`` or ``"kompute"``; default: ``RESTRIDE_RUNTIME``, else ``"vulkan"``.
         timeout: seconds that one operation may take, once those before it are finished.
 
+    Example:
+    >>> with rs.Device(timeout=10) as device:
+    ...     rs.asarray(np.eye(2, dtype=np.uint8), device=device).numpy()
+    array([[1, 0],
+           [0, 1]], dtype=uint8)
+
     Raises:
         DeviceNotFound: no Vulkan loader, no driver, or no such device.
         DescriptorError: an unknown runtime or a time limit that is not positive.
     """
 
     def __init__(
-        self, selector: int | str | None = None, runtime: str | None = None, timeout: float = DEFAULT_TIMEOUT
+        self, selector: int | str | None = None, runtime: RuntimeName | None = None, timeout: float = DEFAULT_TIMEOUT
     ) -> None:
         if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-            raise DescriptorError(f"the time limit must be a number of seconds, timeout is {timeout!r}")
+            raise DescriptorError(f"timeout must be a number of seconds, got {timeout!r}")
         if selector == "":
-            raise DescriptorError("a device selector is an index or part of a name, not an empty text")
+            raise DescriptorError("a device selector is an index or part of a name, got an empty text")
         self._take(open_runtime(selector, runtime, timeout))
 
     @classmethod
     def over(cls, runtime: Runtime) -> Self:
         """A device on a runtime that was opened with options of its own, such as a ``module_source``."""
         device = cls.__new__(cls)
-        device._take(runtime)  # noqa: SLF001 - the object that is being made
+        device._take(runtime)  # noqa: SLF001 - the object that is being initialised
         return device
 
     def _take(self, runtime: Runtime) -> None:
@@ -86,15 +101,21 @@ class Device:
     def batch(self) -> AbstractContextManager[None]:
         """A context in which operations are recorded and handed to the device many at a time: each costs less.
 
-        Their order stays, and so do results. Reading one of them inside hands over what is recorded so far. The kompute
-        runtime hands over each at once.
+        Their order stays, and so do results. Reading a result inside hands over what is recorded so far. The runtime
+        kompute hands over each operation at once.
+
+        >>> x = rs.asarray(np.arange(3, dtype=np.int32))
+        >>> with rs.default_device().batch():
+        ...     y, z = rs.reorder(x[::-1], "A->A"), rs.reorder(x, "A->A")
+        >>> y.numpy(), z.numpy()
+        (array([2, 1, 0], dtype=int32), array([0, 1, 2], dtype=int32))
         """
         return self.runtime.batch()
 
     def close(self) -> None:
         """Wait, then free everything; tensors on the device raise ``DeviceLost`` from then on.
 
-        What arrays of ``tensor.numpy(copy=False)`` lie over stays, and is freed with the last of them.
+        Memory under an array from ``tensor.numpy(copy=False)`` is freed with the last such array.
         """
         self._closed = True
         self.runtime.close()
@@ -184,6 +205,10 @@ class Device:
 
 def devices() -> list[DeviceInfo]:
     """The Vulkan devices of this machine, in the loader's order.
+
+    Example:
+    >>> [info.index for info in rs.devices()][:1]
+    [0]
 
     Raises:
         DeviceNotFound: no Vulkan loader or no driver; the message says what to install.

@@ -1,4 +1,4 @@
-"""Tensor: a buffer on a device and the descriptor that says what it means. Views share the buffer and cost nothing."""
+"""Tensor: a buffer on a device and the descriptor that says what it means; views share the buffer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from restride.tensor.device import Device, default_device
 
 
 class Tensor:
-    """Elements in a device buffer. Made by ``rs.asarray``, ``rs.from_buffer``, ``rs.empty`` and the operations.
+    """Elements in a device buffer, from ``rs.asarray``, ``rs.from_buffer``, ``rs.empty`` and the operations.
 
-    Indexing, ``permute``, ``broadcast_to`` and ``reshape`` give views: another descriptor over the same buffer. Reading
-    (``numpy``, ``np.asarray``, ``buffer``, DLPack) waits for the operations that write it, and copies to the host
-    unless it is told not to.
+    Indexing, ``permute``, ``broadcast_to`` and ``reshape`` return views: another descriptor over the same buffer, at no
+    cost. Reading (``numpy``, ``np.asarray``, ``buffer``, DLPack) waits for the operations that write it, and copies to
+    the host unless it is told not to.
+
+    >>> t = rs.asarray(np.arange(6, dtype=np.int32).reshape(2, 3))
+    >>> t.sizes, t.ndim, str(t.dtype), str(t.desc)
+    ((2, 3), 2, 's32', 's32[2,3]{1,0}')
     """
 
     __slots__ = ("__weakref__", "_desc", "_device", "_memory")
@@ -57,12 +61,12 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes, by the word of numpy and torch."""
+        """The sizes, as numpy and torch name them."""
         return self.desc.sizes
 
     @property
     def ndim(self) -> int:
-        """The number of axes, by the word of numpy and torch; of a descriptor it is ``rank``."""
+        """The number of axes, as numpy and torch name it; a descriptor says ``rank``."""
         return self.desc.rank
 
     @property
@@ -71,19 +75,35 @@ class Tensor:
         return self.desc.dtype
 
     def __getitem__(self, key: Any) -> Tensor:
-        """A view by numpy's basic indexing: integers, slices with any step, ``...`` and ``None``."""
+        """A view by numpy's basic indexing: integers, slices with any step, ``...`` and ``None``.
+
+        >>> rs.asarray(np.arange(6, dtype=np.int32).reshape(2, 3))[1, ::-2].numpy()
+        array([5, 3], dtype=int32)
+        """
         return self._view(views.index(self.desc, key))
 
     def permute(self, *axes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
-        """A view with the axes in another order: ``permute(0, 2, 3, 1)`` or ``permute((0, 2, 3, 1))``."""
+        """A view with the axes in another order: ``permute(0, 2, 3, 1)`` or ``permute((0, 2, 3, 1))``.
+
+        >>> rs.empty("u8[1,3,4,5]").permute(0, 2, 3, 1).sizes
+        (1, 4, 5, 3)
+        """
         return self._view(views.permute(self.desc, _unpacked(axes)))
 
     def broadcast_to(self, *sizes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
-        """A view that repeats axes of size 1, and leading ones, by stride 0, as numpy's ``broadcast_to``."""
+        """A view that repeats axes of size 1, and leading ones, by stride 0, like ``np.broadcast_to``.
+
+        >>> rs.asarray(np.array([1, 2], np.uint8)).broadcast_to(2, 2).numpy()
+        array([[1, 2],
+               [1, 2]], dtype=uint8)
+        """
         return self._view(views.broadcast_to(self.desc, _unpacked(sizes)))
 
     def reshape(self, *sizes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
         """A view with other sizes, one of them possibly -1.
+
+        >>> rs.empty("u8[4,6]").reshape(2, -1).sizes
+        (2, 12)
 
         Raises:
             DescriptorError: the strides do not allow a view; ``rs.reorder`` makes a packed copy first.
@@ -97,11 +117,16 @@ class Tensor:
             copy: True: a new row-major array; a view that is not row-major is laid out on the device first. False: a
                 read-only array over the tensor's own memory, with its strides, which shows what later operations write
                 there. It stays valid after the tensor is dropped and the device closed: its memory, and a closed device
-                with it, is freed after the last array. Not for use in a child made by ``fork``.
+                with it, is freed after the last array. Not for use in a child of ``fork``.
+
+        >>> rs.asarray(np.arange(6, dtype=np.int32).reshape(2, 3)).permute(1, 0).numpy()
+        array([[0, 3],
+               [1, 4],
+               [2, 5]], dtype=int32)
 
         Raises:
             UnsupportedError: ``copy`` is False and the host does not see the device's memory, or the layout has tiles
-                or blocks, which no strides can say.
+                or blocks, which strides cannot express.
         """
         if not copy:
             return self._mapped()
@@ -132,7 +157,11 @@ class Tensor:
         return np.ndarray(desc.sizes, desc.dtype.dtype, data, desc.offset * itemsize, strides)
 
     def buffer(self) -> npt.NDArray[np.uint8]:
-        """The bytes of the whole buffer that this tensor is a view of, padding included, as a new array."""
+        """The bytes of the whole buffer that this tensor is a view of, padding included, as a new array.
+
+        >>> rs.asarray(np.array([[1, 2], [3, 4]], np.uint8), "u8[2,2]{0,1}").buffer()
+        array([1, 3, 2, 4], dtype=uint8)
+        """
         data = np.empty(self.memory.nbytes, np.uint8)
         self.device.runtime.read(self.memory, 0, data.data)
         return data
@@ -158,10 +187,13 @@ class Tensor:
     ) -> Any:
         """A DLPack capsule over a copy on the host, or with ``copy=False`` over ``numpy(copy=False)``.
 
+        >>> np.from_dlpack(rs.asarray(np.arange(3, dtype=np.int32)))
+        array([0, 1, 2], dtype=int32)
+
         Raises:
             BufferError: another device is asked for, the element type is bf16 or an 8-bit float, which numpy does not
-                hand out, or ``copy`` is False and a copy is needed, or the consumer does not say that it knows DLPack
-                1.0, which first could tell that memory is read-only.
+                hand out, or ``copy`` is False and a copy is needed or the consumer does not say that it knows DLPack
+                1.0, the first version that can mark memory as read-only.
         """
         if dl_device not in (None, self.__dlpack_device__()) or stream is not None:
             raise BufferError(f"{self!r} hands out memory of the host only, without a stream")
@@ -212,16 +244,18 @@ def _unpacked(values: tuple[Any, ...]) -> Iterable[SupportsIndex]:
 def empty(desc: TensorDesc | str, device: Device | None = None) -> Tensor:
     """A tensor over a new buffer of ``desc.nbytes`` bytes whose contents are undefined. ``desc`` may be its text.
 
+    >>> rs.empty("f32[2,20,4,4]:nChw16c").memory.nbytes
+    4096
+
     Raises:
         OutOfDeviceMemory: the device has no room for it.
     """
-    its_desc = as_desc(desc)
-    its_device = as_device(device)
-    return Tensor(its_device.allocate(its_desc), its_desc, its_device)
+    desc, device = as_desc(desc), as_device(device)
+    return Tensor(device.allocate(desc), desc, device)
 
 
 def as_desc(desc: TensorDesc | str) -> TensorDesc:
-    """``desc``, or the descriptor that it writes."""
+    """``desc``, or the descriptor that its text describes."""
     if isinstance(desc, str):
         return TensorDesc.parse(desc)
     if not isinstance(desc, TensorDesc):

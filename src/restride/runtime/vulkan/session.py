@@ -330,7 +330,7 @@ class VulkanMemory:
         return self._holds[0].block if self._holds else self.hold.block
 
     def free(self) -> None:
-        """Give the bytes back, once the device no longer uses them and no array lies over them."""
+        """Give the bytes back, once the device no longer uses them and no host array lies over them."""
         self._holds.clear()
 
 
