@@ -11,9 +11,9 @@ from test_crop_resize import random_boxes, random_image
 import restride as rs
 from restride.dtypes import as_dtype
 from restride.kernel import Limits
-from restride.ops.crops import passes
 from restride.ops.crops.run import NO_CHOICE, Asked, _planned
 from restride.ops.crops.source import Form, Layouts
+from restride.plan import crops
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.weights.like import LIBRARIES
@@ -159,7 +159,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device, li
         VulkanRuntime(choose(list_devices(), vulkan_device.info.index), timeout=30, max_buffer_range=1 << 14)
     )
     with narrow:
-        monkeypatch.setattr(passes, "MOST_BETWEEN", 1 << 12)
+        monkeypatch.setattr(crops, "MOST_BETWEEN", 1 << 12)
         before = narrow.counters().dispatches
         found = rs.crop_resize(rs.asarray(images, device=narrow), boxes, (17, 15), **named)
         assert narrow.counters().dispatches - before >= 4

@@ -14,8 +14,8 @@ from sampled import sample
 import restride as rs
 from restride.layout import TensorDesc
 from restride.ops.crop_resize import Options
-from restride.ops.crops import passes
 from restride.ops.crops.letterbox import Letterboxed
+from restride.plan import crops
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.weights import Choice, Side, box_rows, rows_of_sizes
@@ -338,7 +338,7 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
     )
     with narrow:
         assert src.nbytes > narrow.limits.max_buffer_range
-        monkeypatch.setattr(passes, "MOST_BETWEEN", 1 << 12)
+        monkeypatch.setattr(crops, "MOST_BETWEEN", 1 << 12)
         for antialias, its in right.items():
             before = narrow.counters().dispatches
             x = rs.asarray(images, device=narrow)

@@ -12,9 +12,7 @@ import pytest
 from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.ops.crops import passes
-from restride.plan import copy_kernels, crop_pixels, crops, pixels, resample
-from restride.plan import crop_fixed as fixed_crops
+from restride.plan import copy_kernels, crops, pixels, resample
 from restride.plan import resample as invocations
 from restride.plan.conversion import ELEMENT_TYPES, PAIRS_ALONG_FOUR, Conversion, ScaledPush
 from restride.plan.convert import FOURS_PER_INVOCATION
@@ -264,7 +262,7 @@ def test_rows_of_boxes():
     )
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
     assert f"begins a pixel before its image: the rows {rows}." in page
-    assert f"A row has 1 to {passes.MOST_TAPS} taps, and so has the product" in page
+    assert f"A row has 1 to {crops.MOST_TAPS} taps, and so has the product" in page
     text = "".join((SHADERS / "crop" / name).read_text(encoding="utf-8") for name in ("crop_resize.comp", "crops.glsl"))
     assert f"const uint ALL_FILL = 0x{crops.ALL_FILL:X}u;" in text
     assert "return SLOTS == 0 ? 2u : count + 5u & ~3u;" in text
@@ -277,9 +275,9 @@ def test_rows_of_boxes_of_pixels():
     """Neighbours that the image has, in the words of the kernel; the weights that its plan works out."""
     (linear,) = resizing((3,), (2,), None, None, None, Choice(), str).rows
     text = (SHADERS / "crop/crop_pixels.comp").read_text(encoding="utf-8")
-    first, second, past = crop_pixels.HAS_FIRST, crop_pixels.HAS_SECOND, crop_pixels.PAST
+    first, second, past = crops.HAS_FIRST, crops.HAS_SECOND, crops.PAST
     assert f"HAS_FIRST = {first}, HAS_SECOND = {second}, PAST = {past};" in text
-    assert f"const uint COLUMNS = {crop_pixels.COLUMNS};" in text
+    assert f"const uint COLUMNS = {crops.COLUMNS};" in text
     none = np.zeros(1, np.int64)
     for start, offsets, weights, ends in (
         (-1, [0, 0], [[0.25, 0.75], [0.25, 0.75]], [first, first + second]),
@@ -288,11 +286,11 @@ def test_rows_of_boxes_of_pixels():
         (9, [4, 4], None, [0, 0]),
     ):
         rows = box_rows([Side(linear, start)], 2, [3])
-        words = crop_pixels.table(rows, 4, none)[0]
+        words = crops.table_of_pixels(rows, 4, none)[0]
         assert words[:, 2].tolist() == offsets
         assert words[:, 3].tolist() == ends
         assert weights is None or words[:, :2].copy().view(np.float32).tolist() == weights
-    beside = crop_pixels.table(box_rows([Side(linear, 0, at=1)], 4, [3]), 4, none)[0]
+    beside = crops.table_of_pixels(box_rows([Side(linear, 0, at=1)], 4, [3]), 4, none)[0]
     assert [word == crops.ALL_FILL for word in beside[:, 3].tolist()] == [True, False, False, True]
 
 
@@ -309,19 +307,19 @@ def test_rows_of_boxes_in_integers():
     page = (SHADERS / "README.md").read_text(encoding="utf-8")
     base = np.array([100])
     assert "columns, the row 5 | 0 << 16, 0, 3, 1." in page
-    assert fixed_crops.columns_of_two(rows(-1, [3, 5]), 4, base).tolist() == [5, 100, 3, 1]
-    assert fixed_crops.columns_of_two(rows(2, [3, 5]), 4, base).tolist() == [3, 108, 5, 1]
-    assert fixed_crops.columns_of_two(rows(1, [-1, 5]), 4, base).tolist() == [0xFFFF | 5 << 16, 104, 0, 2]
-    assert fixed_crops.columns_of_two(rows(100, [0, 0]), 4, base).tolist()[3] == crops.ALL_FILL
-    assert fixed_crops.rows_of_two(rows(-1, [3, 5]), 4, base).tolist() == [3 | 5 << 16, 100, 100, 2]
-    assert fixed_crops.rows_of_two(rows(0, [3, 5], is_held=True), 4, base).tolist() == [3 | 5 << 16, 100, 100, 3]
-    assert fixed_crops.rows_of_two(rows(5, [3, 5], is_held=True), 4, base).tolist() == [3 | 5 << 16, 108, 108, 0]
-    of_many = fixed_crops.table_of_many(rows(-1, [1, 2, 3, 4, 5]), 4, base).tolist()
+    assert crops.columns_of_two(rows(-1, [3, 5]), 4, base).ravel().tolist() == [5, 100, 3, 1]
+    assert crops.columns_of_two(rows(2, [3, 5]), 4, base).ravel().tolist() == [3, 108, 5, 1]
+    assert crops.columns_of_two(rows(1, [-1, 5]), 4, base).ravel().tolist() == [0xFFFF | 5 << 16, 104, 0, 2]
+    assert crops.columns_of_two(rows(100, [0, 0]), 4, base).ravel().tolist()[3] == crops.ALL_FILL
+    assert crops.rows_of_two(rows(-1, [3, 5]), 4, base).ravel().tolist() == [3 | 5 << 16, 100, 100, 2]
+    assert crops.rows_of_two(rows(0, [3, 5], is_held=True), 4, base).ravel().tolist() == [3 | 5 << 16, 100, 100, 3]
+    assert crops.rows_of_two(rows(5, [3, 5], is_held=True), 4, base).ravel().tolist() == [3 | 5 << 16, 108, 108, 0]
+    of_many = crops.table_of_many(rows(-1, [1, 2, 3, 4, 5]), 4, base).ravel().tolist()
     assert of_many == [2, 3, 4, 0, 0, 0, 0, 0, 100, 6, 15, 3]
-    assert fixed_crops.table_of_one(rows(2, [1]), 4, base).tolist() == [108, 1]
-    assert fixed_crops.table_of_one(rows(-1, [1]), 4, base).tolist() == [100, 0]
+    assert crops.table_of_one(rows(2, [1]), 4, base).ravel().tolist() == [108, 1]
+    assert crops.table_of_one(rows(-1, [1]), 4, base).ravel().tolist() == [100, 0]
     text = (SHADERS / "crop/crop_resize_fixed.comp").read_text(encoding="utf-8")
     kinds = [
         int(value) for value in re.findall(r"const uint [A-Z]+ = (\d);  // (?:the channels|they are|and so)", text)
     ]
-    assert kinds == [fixed_crops.ANYWHERE, fixed_crops.BYTES, fixed_crops.RUN, fixed_crops.WORD]
+    assert kinds == [crops.ANYWHERE, crops.BYTES, crops.RUN, crops.WORD]

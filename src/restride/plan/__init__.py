@@ -11,9 +11,6 @@ from restride.layout import TensorDesc
 from restride.plan.conversion import Conversion
 from restride.plan.convert import conversion_kernels
 from restride.plan.copy import plan_copy
-from restride.plan.crop_fixed import fixed_crop_kernels, pixels_of_bytes
-from restride.plan.crop_pixels import pixel_crop_kernels
-from restride.plan.crops import Crops, boxes_of, require_boxes
 from restride.plan.dispatches import MAX_TABLE_BYTES
 from restride.plan.fill import padding_kernels
 from restride.plan.general import general_kernels
@@ -27,24 +24,18 @@ __all__ = [
     "MOST_SLOTS",
     "Axis",
     "Conversion",
-    "Crops",
     "Problem",
     "Tables",
-    "boxes_of",
     "byte_copy_kernels",
     "convert_kernels",
     "copy_kernels",
     "copy_problems",
-    "fixed_crop_kernels",
     "is_index",
     "is_made_by_elements",
     "is_resampled_by_walks",
     "padding_kernels",
     "passes",
-    "pixel_crop_kernels",
-    "pixels_of_bytes",
     "reads_frames",
-    "require_boxes",
     "resample_kernels",
     "run_copied",
     "taps_fit",

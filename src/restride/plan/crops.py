@@ -1,7 +1,15 @@
-"""Plan of crops: boxes of one image or a batch, each resized to the same sizes, in one dispatch for many boxes.
+"""Plan of crops: boxes of one image or a batch, each resized to the same sizes, in one dispatch or one for each axis.
 
-The tables of both axes have a row for every output index of every box, so that boxes and sizes are data: the constants
-of the kernel follow from element types, the number of axes and the channels of an invocation alone.
+The tables of rows and columns have an entry for every output index of every box, so boxes and sizes are data: the
+specialization constants follow from element types, the number of axes and how pixels lie. Three kernels make boxes, and
+each reads tables of its own:
+
+- ``crop_resize`` takes everything, an element or a few channels at a time.
+- ``crop_pixels`` makes four columns of bytes, linear, with all channels of a pixel. Its tables name two neighbours that
+  the image has: of a box that begins one pixel before its image, taps -1 and 0 of weights 0.75 and 0.25 become the row
+  0.25, 0.75, offset 0, HAS_FIRST, of the elements 0 and 1, the second of which is fill.
+- ``crop_resize_fixed`` sums bytes in integers as a library does. In its tables taps outside the image come last,
+  without weight, and what they weigh goes to fill: weights 3, 5, 7 of elements -1, 0, 1 become 5, 7, 0 from element 0.
 """
 
 from __future__ import annotations
@@ -14,27 +22,79 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.errors import UnsupportedError
-from restride.kernel import Binding, KernelSpec, Limits
+from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.conversion import MOST_PAIR_BYTES, Conversion, PairRange
 from restride.plan.dispatches import MAX_COUNT, MAX_TABLE_BYTES, Bound, Span, require_windows, rows_of_groups
-from restride.plan.elements import GROUP_SIZE, work_of
+from restride.plan.elements import GROUP_SIZE, Work, work_of
 from restride.plan.problem import AXIS_ROWS, HEADER_ROWS, Axis, Problem, Push, constants_for, divisions, word
+from restride.plan.steps import Site, Steps
 from restride.plan.tables import ROW_WORDS
-from restride.weights import BoxRows, Shifts
+from restride.weights import BoxRows, Shifts, ones
 
-# Crop boxes: what becomes of boxes of a source, by tables of rows and columns, and what that reads and makes.
+MOST_TAPS = 2048
+"""Most taps of a row, and of rows times columns: an invocation that makes four rows then runs 16,384 steps."""
+
+MOST_BETWEEN = 1 << 26
+"""Most bytes between two passes, unless one box alone needs more."""
+
+MOST_CHANNELS = 4
+"""Most channels that an invocation makes (``CHANNELS`` in shaders/crop/crop_resize.comp)."""
+
+ROWS = 4
+"""Rows that an invocation makes, where elements are words."""
+
+COLUMNS = 4
+"""Columns that an invocation of crop_pixels makes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
+
+MOST = 1 << 16
+"""Rows of a box and channels have 16 bits each in the parameters, so there are fewer."""
+
+ALL_FILL = 0xFFFFFFFF
+"""The last word of a row that makes fill (``ALL_FILL`` in shaders/crop/crops.glsl)."""
+
+HAS_FIRST, HAS_SECOND, PAST = 1, 2, 4
+"""The last word of a row of crop_pixels: which neighbours are taps, or that there is no such column."""
+
+ANYWHERE, BYTES, RUN, WORD = range(4)
+"""How channels of a source lie (``PIXELS`` in shaders/crop/crop_resize_fixed.comp)."""
+
+_FEW_TAPS = 16
+"""Rows and columns with so few taps together are summed in one dispatch, whatever the sizes."""
+
+_ELEMENT_COST = 8
+"""What an element between two passes costs, in taps."""
+
+_PRODUCT_COST = 4
+"""What a tap of both axes costs, in taps of one."""
+
+
+class Way(NamedTuple):
+    """How boxes are summed.
+
+    moves: elements are taken as they are. shifts: of sums of integers; None: sums are f32. rounds: sums along the first
+    axis become bytes before the second. rows_first: rows are summed before columns.
+    """
+
+    moves: bool = False
+    shifts: Shifts | None = None
+    rounds: bool = False
+    rows_first: bool = False
+
+
+_IN_F32 = Way()
 
 
 @dataclass(frozen=True)
 class Crops:
     """What becomes of boxes of a source.
 
-    rows, columns: of ``axes`` of the source. images: (boxes,), the index along axis 0 that each box is cut from, where
-    the source is a batch; None: it is one image. fill: an element for each channel, along the last axis not resized.
-    few_taps: rows and columns have 2, or 4, whatever the boxes are; 0: that depends on them. shifts: of sums of
-    integers (``restride.plan.crop_fixed``).
+    rows, columns: what the outputs of every box read along ``axes`` of the source. images: (boxes,), the index along
+    axis 0 that each box is cut from, where the source is a batch; None: it is one image. fill: an element for each
+    channel, along the last axis that is not resized. few_taps: rows and columns have 2, or 4, whatever the boxes are;
+    0: that depends on the boxes.
     """
 
     rows: BoxRows
@@ -43,18 +103,17 @@ class Crops:
     images: npt.NDArray[np.int64] | None
     fill: npt.NDArray[Any]
     few_taps: int = 0
-    shifts: Shifts | None = None
+    way: Way = _IN_F32
 
     @property
     def count(self) -> int:
-        """Boxes."""
+        """Number of boxes."""
         return len(self.rows.first)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        sides = ((self.rows, self.rows.first.shape), (self.columns, self.columns.first.shape))
-        return sum(4 * boxes * size * row_words(rows) for rows, (boxes, size) in sides)
+        return sum(4 * rows.first.size * _row_words(rows) for rows in (self.rows, self.columns))
 
     def part(self, boxes: slice) -> Crops:
         """Some of the boxes."""
@@ -62,7 +121,118 @@ class Crops:
         return replace(self, rows=self.rows.part(boxes), columns=self.columns.part(boxes), images=images)
 
 
-class Part(NamedTuple):
+def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
+    """The part of a strided result that some of the boxes are."""
+    strides = desc.strides or ()
+    sizes = (boxes.stop - boxes.start, *desc.sizes[1:])
+    return TensorDesc(desc.dtype, sizes, strides, desc.offset + boxes.start * strides[0])
+
+
+# From boxes to steps: one pass, or one along each axis with a buffer between them.
+
+
+def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arithmetic, first: int = 0) -> None:
+    """Steps that make ``dst``, by strides above 0, of the boxes of ``src``, strided too.
+
+    Where ``crops`` sums integers, ``dst`` has elements of 32 bits.
+
+    Args:
+        steps: where they are added.
+        src: one image or a batch.
+        dst: its axis 0 is boxes, the others are those of an image.
+        crops: what the boxes are.
+        arithmetic: what is done to the sums.
+        first: the box that is index 0 of the scales.
+
+    Raises:
+        UnsupportedError: one box is more than a binding covers, or there are too many channels or scales.
+    """
+    if _is_one_pass(crops):
+        _add(steps, src, dst, crops, arithmetic, first)
+        return
+    way, count, front = crops.way, crops.count, dst.desc.rank - src.desc.rank  # front: 1 where the source is one image
+    along, across = crops.axes[1] + front, crops.axes[0] + front
+    summed, other = crops.columns, crops.rows
+    if way.rows_first:
+        along, across, summed, other = across, along, other, summed
+    low, many = other.span
+    sizes = list(dst.desc.sizes)
+    sizes[across] = many
+    between = _between(tuple(sizes), way, (along, across))
+    if between.nbytes > MOST_BETWEEN and count > 1:
+        for part in (slice(0, count // 2), slice(count // 2, count)):
+            its_dst = Site(dst.buffer, boxes_of(dst.desc, part))
+            add_crops(steps, src, its_dst, crops.part(part), arithmetic, first + part.start)
+        return
+    if between.nbytes > steps.limits.max_buffer_range:
+        raise UnsupportedError(f"one box needs {between.nbytes} bytes between its two axes, for {src.desc}")
+    as_read = ones(low[:, np.newaxis] + np.arange(many), np.zeros((count, many), np.bool_), other.extent)
+    shifts = way.shifts if way.shifts is None or way.rounds else Shifts()
+    one = replace(
+        crops, few_taps=0, rows=as_read, columns=summed, axes=(across - front, along - front),
+        way=way._replace(shifts=shifts),
+    )  # fmt: skip
+    size = summed.first.shape[1]
+    as_made = ones(np.tile(np.arange(size), (count, 1)), summed.is_fill, np.full((count, 1), size))
+    axes, rows, columns = (across, along), other.within(low, many), as_made
+    if way.shifts is not None:  # sums of integers are along the columns of a kernel
+        axes, rows, columns = (along, across), columns, rows
+    fill = crops.fill.astype(between.dtype.dtype)
+    two = replace(one, rows=rows, columns=columns, axes=axes, images=np.arange(count), fill=fill, way=way)
+    site = steps.new(between)
+    _add(steps, src, site, one, NO_ARITHMETIC, first)
+    _add(steps, site, dst, two, arithmetic, first)
+
+
+def _add(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arithmetic, first: int) -> None:
+    whole = _Part(
+        src.desc, dst.desc, crops, Conversion(src.desc.dtype, dst.desc.dtype, arithmetic), steps.limits, first
+    )
+    if crops.fill.size >= MOST:
+        raise UnsupportedError(f"an image has {crops.fill.size} channels, more than {MOST - 1}: {src.desc}")
+    _pair_ranges(whole)
+    for _ in _parts(whole):  # a box that is too large is refused now, not when kernels are made
+        pass
+    steps.add(src, dst, lambda: tuple(_kernel(part) for part in _parts(whole)))
+
+
+def _is_one_pass(crops: Crops) -> bool:
+    if crops.way.shifts is not None:
+        return crops.few_taps > 0
+    rows, columns = crops.rows, crops.columns
+    both = rows.taps * columns.taps
+    if both <= _FEW_TAPS:
+        return True
+    size = rows.first.shape[1]
+    _, height = rows.span
+    in_two = height * (columns.taps + _ELEMENT_COST) + size * (rows.taps + _ELEMENT_COST)
+    return both <= MOST_TAPS and size * (_PRODUCT_COST * both + _ELEMENT_COST) <= in_two
+
+
+def _between(sizes: tuple[int, ...], way: Way, axes: tuple[int, int]) -> TensorDesc:
+    """What lies between two passes: f32, s32, or bytes where sums are rounded after the first axis.
+
+    The channels of a pixel of bytes share a word if there are two to four, else each byte has its own word: u8[2,5,3],
+    channels last, has strides 20, 4, 1.
+    """
+    if not way.rounds:
+        return TensorDesc("f32" if way.shifts is None else "s32", sizes)
+    channel = max((axis for axis in range(1, len(sizes)) if axis not in axes), default=None)
+    strides, apart = [0] * len(sizes), 4
+    if channel is not None:
+        in_word = sizes[channel] <= MOST_CHANNELS
+        strides[channel] = 1 if in_word else 4
+        apart = 4 if in_word else 4 * sizes[channel]
+    for axis in reversed(range(len(sizes))):
+        if axis != channel:
+            strides[axis], apart = apart, apart * sizes[axis]
+    return TensorDesc("u8", sizes, strides)
+
+
+# From a pass to dispatches: as many boxes together as a dispatch may have.
+
+
+class _Part(NamedTuple):
     """Boxes that one dispatch makes. first: the box that is index 0 of the scales."""
 
     src: TensorDesc
@@ -72,78 +242,87 @@ class Part(NamedTuple):
     limits: Limits
     first: int
 
+    @property
+    def src_span(self) -> Span:
+        """The elements that are bound: all, where a binding covers them, else from the first to the last that is read.
 
-def row_words(rows: BoxRows) -> int:
-    """The words of a row: its weights, offset and range in whole fours; without weights two."""
-    return 2 if rows.weights is None else -(-(rows.taps + 2) // ROW_WORDS) * ROW_WORDS
+        Kernels read two neighbours at least, those of the image that are nearest, also for rows of fill and outside:
+        of taps 9 and 10 of an axis of 8 these are 6 and 7.
+        """
+        src, crops = self.src, self.crops
+        if src.nbytes <= self.limits.max_buffer_range:
+            return Span(0, src.nbytes // src.dtype.itemsize - 1)
+        strides = src.strides or ()
+        lowest = highest = np.full(crops.count, src.offset)
+        for axis in range(0 if crops.images is None else 1, src.rank):
+            if axis not in crops.axes:
+                reach = (src.sizes[axis] - 1) * strides[axis]
+                lowest, highest = lowest + min(reach, 0), highest + max(reach, 0)
+        if crops.images is not None:
+            lowest, highest = lowest + crops.images * strides[0], highest + crops.images * strides[0]
+        for rows, axis in ((crops.rows, crops.axes[0]), (crops.columns, crops.axes[1])):
+            near = np.clip(rows.first, 0, np.maximum(rows.extent - 2, 0))
+            far = np.minimum(np.maximum(near + 1, rows.first + rows.taps - 1), rows.extent - 1)
+            ends = near.min(axis=1) * strides[axis], far.max(axis=1) * strides[axis]
+            lowest, highest = lowest + np.minimum(*ends), highest + np.maximum(*ends)
+        return Span(int(lowest.min()), int(highest.max()))
 
+    @property
+    def dst_span(self) -> Span:
+        """The elements that are written."""
+        return Span(self.dst.offset, self.dst.offset + _reach(self.dst))
 
-def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
-    """The elements of some of the boxes."""
-    strides = desc.strides or ()
-    sizes = (boxes.stop - boxes.start, *desc.sizes[1:])
-    return TensorDesc(desc.dtype, sizes, strides, desc.offset + boxes.start * strides[0])
-
-
-def dst_span(dst: TensorDesc) -> Span:
-    strides = dst.strides or ()
-    reach = sum((size - 1) * stride for size, stride in zip(dst.sizes, strides, strict=True))
-    return Span(dst.offset, dst.offset + reach)
-
-
-def src_span(src: TensorDesc, crops: Crops, limits: Limits) -> Span:
-    """The elements that are bound: all, where a binding covers them, else from the first to the last that is read.
-
-    Kernels read two neighbours at least, those of the image that are nearest, for rows of fill and of outside too: of
-    taps 9 and 10 of an axis of 8 these are 6 and 7.
-    """
-    if src.nbytes <= limits.max_buffer_range:
-        return Span(0, src.nbytes // src.dtype.itemsize - 1)
-    strides = src.strides or ()
-    lowest = highest = np.full(crops.count, src.offset)
-    walked = range(1 if crops.images is not None else 0, src.rank)
-    for axis in walked:
-        if axis not in crops.axes:
-            reach = (src.sizes[axis] - 1) * strides[axis]
-            lowest, highest = lowest + min(reach, 0), highest + max(reach, 0)
-    if crops.images is not None:
-        lowest, highest = lowest + crops.images * strides[0], highest + crops.images * strides[0]
-    for rows, axis in ((crops.rows, crops.axes[0]), (crops.columns, crops.axes[1])):
-        near = np.clip(rows.first, 0, np.maximum(rows.extent - 2, 0))
-        far = np.minimum(np.maximum(near + 1, rows.first + rows.taps - 1), rows.extent - 1)
-        ends = near.min(axis=1) * strides[axis], far.max(axis=1) * strides[axis]
-        lowest, highest = lowest + np.minimum(*ends), highest + np.maximum(*ends)
-    return Span(int(lowest.min()), int(highest.max()))
-
-
-# Plan of crops: boxes of one image or a batch, each resized to the same sizes, in one dispatch for many boxes.
-
-MOST_CHANNELS = 4
-"""Of an invocation (``CHANNELS`` in shaders/crop_resize.comp)."""
-
-ROWS = 4
-"""Of an invocation, where elements are words."""
-
-MOST = 1 << 16
-"""Rows of a box, and channels, that have 16 bits each."""
-
-ALL_FILL = 0xFFFFFFFF
-"""The last word of a row that makes fill (``ALL_FILL`` in shaders/include/crops.glsl)."""
-
-Words = npt.NDArray[np.uint32]
-
-MakeTable = Callable[[BoxRows, int, npt.NDArray[np.int64]], Words]
-"""Makes the words of an axis, of its stride and the offset of each box's image."""
+    @property
+    def fits(self) -> bool:
+        """True if one dispatch can make the boxes."""
+        if self.crops.nbytes > MAX_TABLE_BYTES and self.crops.count > 1:
+            return False
+        for span, desc in ((self.src_span, self.src), (self.dst_span, self.dst)):
+            nbytes = span.window(desc.dtype.itemsize, self.limits).nbytes
+            if nbytes > self.limits.max_buffer_range:
+                require_windows(nbytes, self.limits)
+                return False
+        return _reach(self.dst) < MAX_COUNT
 
 
-Make = Callable[[Part], KernelSpec]
-"""Makes one dispatch."""
+def _reach(desc: TensorDesc) -> int:
+    return sum((size - 1) * stride for size, stride in zip(desc.sizes, desc.strides or (), strict=True))
 
 
-class Walked(NamedTuple):
+def _parts(whole: _Part) -> Iterator[_Part]:
+    """The boxes, halved until each part fits."""
+    crops = whole.crops
+    if whole.fits:
+        yield whole
+        return
+    if crops.count == 1:
+        raise UnsupportedError(
+            f"one box reads or makes more than the {whole.limits.max_buffer_range} bytes of a binding: {whole.src} to "
+            f"{whole.dst}"
+        )
+    half = crops.count // 2
+    for boxes in (slice(0, half), slice(half, crops.count)):
+        dst = boxes_of(whole.dst, boxes)
+        yield from _parts(whole._replace(dst=dst, crops=crops.part(boxes), first=whole.first + boxes.start))
+
+
+def _pair_ranges(part: _Part) -> tuple[PairRange, PairRange]:
+    """The pairs of scale and zero point of both sides: all there are."""
+    sides = (part.conversion.arithmetic.src, part.conversion.arithmetic.dst)
+    ranges = [PairRange(0, 0 if side is None else side.count - 1) for side in sides]
+    if sum(each.nbytes for each in ranges) > MOST_PAIR_BYTES:
+        raise UnsupportedError(f"scales and zero points of more than {MOST_PAIR_BYTES} bytes, for {part.dst}")
+    return ranges[0], ranges[1]
+
+
+# From a dispatch to its kernel: how the destination is walked, which kernel walks it, and its tables.
+
+
+class _Walked(NamedTuple):
     """An axis of the destination: its size, and what a step moves.
 
-    steps: in the tables of columns and of rows. channel, row: among the channels of fill, and the rows of a box.
+    steps: in the tables of columns and of rows. pairs: among the scales of the source and of the destination. channel,
+    row: among the channels of fill, and the rows of a box.
     """
 
     size: int
@@ -154,237 +333,333 @@ class Walked(NamedTuple):
     channel: int = 0
     row: int = 0
 
-    def by(self, count: int) -> Walked:
+    def by(self, count: int) -> _Walked:
         """The axis by so many of its steps at once, the last ones perhaps fewer."""
         steps, pairs = ((each[0] * count, each[1] * count) for each in (self.steps, self.pairs))
         size = -(-self.size // count)
-        return Walked(size, self.src * count, self.dst * count, steps, pairs, self.channel * count, self.row * count)
+        return _Walked(size, self.src * count, self.dst * count, steps, pairs, self.channel * count, self.row * count)
 
 
-def crop_kernels(
-    src: TensorDesc,
-    dst: TensorDesc,
-    crops: Crops,
-    conversion: Conversion,
-    limits: Limits,
-    first: int = 0,
-    make: Make | None = None,
-) -> Iterator[KernelSpec]:
-    """Dispatches that make ``dst``, its axis 0 boxes and the others those of an image, all of strides above 0.
+_NO_LANE = _Walked(1, 0, 0)
 
-    first: the box that is index 0 of the scales. make: one of them, of what fits; default: by f32.
+Words = npt.NDArray[np.uint32]
 
-    Raises:
-        UnsupportedError: one box reads or makes more than a binding covers.
-    """
-    for part in _parts(Part(src, dst, crops, conversion, limits, first)):
-        yield (make or _crop)(part)
+_MakeTable = Callable[[BoxRows, int, npt.NDArray[np.int64]], Words]
+"""Makes the words of an axis, (boxes, size, words of a row), of its stride and the offset of each box's image."""
 
 
-def require_boxes(src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion, limits: Limits) -> None:
-    """Refuse what no number of dispatches does, before there is one.
+class _Kernel(NamedTuple):
+    """Which kernel makes a dispatch, and what an invocation of it makes.
 
-    Raises:
-        UnsupportedError: one box reads or makes more than a binding covers; or too many channels or scales.
-    """
-    if crops.fill.size >= MOST:
-        raise UnsupportedError(f"an image has {crops.fill.size} channels, more than {MOST - 1}: {src}")
-    ranges_of_pairs(conversion, dst)
-    for _ in _parts(Part(src, dst, crops, conversion, limits, 0)):
-        pass
-
-
-def _parts(whole: Part) -> Iterator[Part]:
-    """The boxes, as many together as a dispatch makes."""
-    src, dst, crops, _, limits, first = whole
-    if _fits(src, dst, crops, limits):
-        yield whole
-        return
-    if crops.count == 1:
-        raise UnsupportedError(
-            f"one box reads or makes more than the {limits.max_buffer_range} bytes of a binding: {src} to {dst}"
-        )
-    half = crops.count // 2
-    for boxes in (slice(0, half), slice(half, crops.count)):
-        its = whole._replace(dst=boxes_of(dst, boxes), crops=crops.part(boxes), first=first + boxes.start)
-        yield from _parts(its)
-
-
-def _fits(src: TensorDesc, dst: TensorDesc, crops: Crops, limits: Limits) -> bool:
-    if crops.nbytes > MAX_TABLE_BYTES and crops.count > 1:
-        return False
-    for span, itemsize in ((src_span(src, crops, limits), src.dtype.itemsize), (dst_span(dst), dst.dtype.itemsize)):
-        nbytes = span.window(itemsize, limits).nbytes
-        if nbytes > limits.max_buffer_range:
-            require_windows(nbytes, limits)
-            return False
-    return dst_span(dst).highest - dst.offset < MAX_COUNT
-
-
-class Walk(NamedTuple):
-    """What a dispatch walks.
-
-    axes: by steps of an invocation, in order. lane: a step from channel to channel of an invocation. row: the rows of a
-    box, one by one.
+    tables: of columns and of rows. pixels: specialization constants 8 and 9, how the elements of a pixel are read and
+    written. makes_rows: up to ROWS of them. backwards: the first channel is the last byte of a pixel.
     """
 
-    axes: list[Walked]
-    lane: Walked
-    row: Walked
-
-    @property
-    def pieces(self) -> int:
-        """What all invocations make, each one of them."""
-        return prod(axis.size for axis in self.axes)
-
-
-def by_rows(row: Walked) -> int:
-    """How many rows an invocation makes, of elements that are words."""
-    return ROWS if row.size < MOST and not any(row.pairs) else 1
+    shader: str
+    tables: tuple[_MakeTable, _MakeTable]
+    channels: int
+    pixels: tuple[int, int]
+    columns: int = 1
+    makes_rows: bool = True
+    backwards: bool = False
 
 
-def kernel_of(
-    shader: str,
-    part: Part,
-    walk: Walk,
-    tables: tuple[MakeTable, MakeTable],
-    push: Push,
-    bindings: tuple[Binding, ...],
-    constants: tuple[int, int],
-    known: tuple[int, ...],
-) -> KernelSpec:
-    """The dispatch of a walk. tables: of columns and of rows. constants: 0 and 1; ``known`` begins with 6."""
-    conversion, crops = part.conversion, part.crops
-    makes_integers = crops.shifts is not None or crops.rows.weights is None
-    packed = pack_crops(walk.axes, part.crops, part.src, *tables)
-    parameters, starts = conversion.with_pairs(packed, ranges_of_pairs(conversion, part.dst))
-    scaled = conversion.push(push, starts, _pair_offsets(conversion, part.first), part.crops.shifts)
+def _kernel(part: _Part) -> KernelSpec:
+    """The dispatch that makes the boxes of a part."""
+    src, crops, conversion = part.src, part.crops, part.conversion
+    if crops.way.shifts is not None:
+        part = part._replace(dst=_in_words(part.dst))
+    dst, front = part.dst, part.dst.rank - src.rank
+    itemsize = dst.dtype.itemsize
+    axes, channel = _walked_axes(part)
+    kernel = _chosen(part, axes, channel)
+    rows, columns = crops.axes[0] + front, crops.axes[1] + front
+    lane, row = _NO_LANE, axes[rows]
+    if channel is not None and kernel.channels > 1:
+        lane = axes[channel]
+        axes[channel] = lane.by(kernel.channels)
+    if kernel.columns > 1:
+        axes[columns] = axes[columns].by(kernel.columns)
+        axes[0] = axes[0]._replace(steps=(kernel.columns * axes[columns].size, axes[0].steps[1]))
+    many_rows = ROWS if kernel.makes_rows and row.size < MOST and not any(row.pairs) else 1
+    axes[rows] = row.by(many_rows)
+    walk = _in_order(axes)
+    windows = (
+        part.src_span.window(src.dtype.itemsize, part.limits),
+        part.dst_span.window(itemsize, part.limits, writes=True),
+    )
+    earlier = windows[0].offset // src.dtype.itemsize + kernel.backwards * (kernel.channels - 1)
+    bound = Bound(windows, word(src.offset - earlier), dst.offset - windows[1].offset // itemsize)
+    work = Work(own_words=False, pieces=prod(axis.size for axis in walk), first=0)
+    if kernel.shader == "crop_resize":
+        work = work_of(Problem(tuple(Axis(axis.size, 0, axis.dst) for axis in walk), 0, dst.offset, itemsize), bound)
+    # Sums of integers, and elements that only move, are integers where the source's are.
+    are_elements = crops.way.shifts is not None or crops.rows.weights is None
+    constants = (
+        8 * itemsize,
+        int(work.own_words),
+        *(conversion.constants_of_elements if are_elements else conversion.constants),
+        0 if crops.rows.weights is None else 2,
+        kernel.channels,
+        *kernel.pixels,
+        int(not any(axis.size > 1 and (any(axis.pairs) or at == channel) for at, axis in enumerate(axes))),
+        many_rows,
+        *([int(kernel.backwards)] if kernel.shader == "crop_resize_fixed" else []),
+    )
+    parameters, starts = conversion.with_pairs(_packed(walk, crops, src, kernel.tables), _pair_ranges(part))
+    push = Push(bound.src_base, bound.dst_base, work.pieces, work.first, word(lane.src))
+    offsets = [0 if place is None else place.strides[0] * part.first for place in conversion.places]
     return KernelSpec(
-        shader=shader,
-        constants=constants_for(
-            [Axis(axis.size, axis.src, axis.dst) for axis in walk.axes],
-            (*constants, *(conversion.constants_of_elements if makes_integers else conversion.constants), *known),
-        ),
-        push=scaled._replace(
-            plane_stride=walk.lane.dst,
-            src_pair_lane=word(walk.lane.pairs[0]),
-            dst_pair_lane=word(walk.lane.pairs[1]),
-            src_pair_plane=walk.row.size,
-            dst_pair_plane=walk.row.dst,
+        shader=kernel.shader,
+        constants=constants_for([Axis(axis.size, axis.src, axis.dst) for axis in walk], constants),
+        push=conversion.push(push, starts, (offsets[0], offsets[1]), crops.way.shifts)._replace(
+            plane_stride=lane.dst,
+            src_pair_lane=word(lane.pairs[0]),
+            dst_pair_lane=word(lane.pairs[1]),
+            src_pair_plane=row.size,
+            dst_pair_plane=row.dst,
         ),
         parameters=parameters,
-        groups=rows_of_groups(-(-push.pieces // GROUP_SIZE), part.limits),
-        bindings=bindings,
+        groups=rows_of_groups(-(-work.pieces // GROUP_SIZE), part.limits),
+        bindings=windows,
     )
 
 
-def _crop(part: Part) -> KernelSpec:
-    src, dst, crops, conversion, limits, _ = part
-    itemsize = dst.dtype.itemsize
-    axes, channel = walked_axes(src, dst, crops, conversion)
-    channels, lane = 1, Walked(1, 0, 0)
-    place_of_rows = crops.axes[0] + dst.rank - src.rank
-    row, rows = axes[place_of_rows], 1
-    if channel is not None and itemsize == 4:
-        lane = axes[channel]
-        channels = next(n for n in range(MOST_CHANNELS, 0, -1) if lane.size % n == 0)
-        axes[channel] = lane.by(channels)
-    if itemsize == 4:
-        rows = by_rows(row)
-        axes[place_of_rows] = row.by(rows)
-    walk = Walk(in_order(axes), lane, row)
-    src_window = src_span(src, crops, limits).window(src.dtype.itemsize, limits)
-    dst_window = dst_span(dst).window(itemsize, limits, writes=True)
-    src_base = word(src.offset - src_window.offset // src.dtype.itemsize)
-    bound = Bound((src_window, dst_window), src_base, dst.offset - dst_window.offset // itemsize)
-    work = work_of(Problem(tuple(Axis(axis.size, 0, axis.dst) for axis in walk.axes), 0, dst.offset, itemsize), bound)
-    push = Push(src_base, bound.dst_base, work.pieces, work.first, word(lane.src))
-    is_bytes = channels > 1 and src.dtype.itemsize == 1 and lane.src == 1
-    size = 1 if channel is None else axes[channel].size
-    has_all = size == 1 and not any(any(axis.pairs) for place, axis in enumerate(axes) if place != channel)
-    known = (_slots(crops), channels, crops.few_taps, int(is_bytes), int(has_all), rows)
-    constants = (8 * itemsize, int(work.own_words))
-    return kernel_of("crop_resize", part, walk, (table, table), push, bound.windows, constants, known)
+def _in_words(dst: TensorDesc) -> TensorDesc:
+    """The destination by words; channels of a pixel that is one do not move it."""
+    if dst.dtype.itemsize == 4:
+        return dst
+    return TensorDesc("u32", dst.sizes, [stride // 4 for stride in dst.strides or ()], dst.offset // 4)
 
 
-def _slots(crops: Crops) -> int:
-    """Specialization constant 6: rows and columns have weights, or elements are only moved."""
-    return 0 if crops.rows.weights is None else 2
-
-
-def walked_axes(
-    src: TensorDesc, dst: TensorDesc, crops: Crops, conversion: Conversion
-) -> tuple[list[Walked], int | None]:
+def _walked_axes(part: _Part) -> tuple[list[_Walked], int | None]:
     """The axes of the destination in its order, and which of them has the channels."""
+    src, dst, crops, conversion = part.src, part.dst, part.crops, part.conversion
     src_strides, dst_strides = src.strides or (), dst.strides or ()
     rows, columns = crops.rows.first.shape[1], crops.columns.first.shape[1]
     pairs = [(0,) * dst.rank if place is None else place.strides for place in conversion.places]
-    axes = [Walked(crops.count, 0, dst_strides[0], (columns, rows), (pairs[0][0], pairs[1][0]))]
+    axes = [_Walked(crops.count, 0, dst_strides[0], (columns, rows), (pairs[0][0], pairs[1][0]))]
     channel = None
-    front = dst.rank - src.rank  # 1 where the source is one image
+    front = dst.rank - src.rank
     for place in range(1, dst.rank):
         axis, its_pairs = place - front, (pairs[0][place], pairs[1][place])
         if axis in crops.axes:
             steps = (0, 1) if axis == crops.axes[0] else (1, 0)
-            axes.append(Walked(dst.sizes[place], 0, dst_strides[place], steps, its_pairs, row=steps[1]))
+            axes.append(_Walked(dst.sizes[place], 0, dst_strides[place], steps, its_pairs, row=steps[1]))
         else:
             channel = place
-            axes.append(Walked(dst.sizes[place], src_strides[axis], dst_strides[place], pairs=its_pairs))
+            axes.append(_Walked(dst.sizes[place], src_strides[axis], dst_strides[place], pairs=its_pairs))
     if channel is not None:
         axes[channel] = axes[channel]._replace(channel=1)
     return axes, channel
 
 
-def in_order(axes: list[Walked]) -> list[Walked]:
+def _in_order(axes: list[_Walked]) -> list[_Walked]:
     """By destination stride, single steps outermost, as ``restride.plan.problem.in_order`` has it; none is left out."""
     walked = sorted((axis for axis in axes if axis.size > 1), key=lambda axis: axis.dst)
     beyond = sum((axis.size - 1) * axis.dst for axis in walked) + 1
     return [*walked, *(axis._replace(dst=beyond) for axis in axes if axis.size == 1)]
 
 
-def ranges_of_pairs(conversion: Conversion, dst: TensorDesc) -> tuple[PairRange, PairRange]:
-    """The pairs of both sides: all there are."""
-    sides = (conversion.arithmetic.src, conversion.arithmetic.dst)
-    ranges = [PairRange(0, 0 if side is None else side.count - 1) for side in sides]
-    if sum(each.nbytes for each in ranges) > MOST_PAIR_BYTES:
-        raise UnsupportedError(f"scales and zero points of more than {MOST_PAIR_BYTES} bytes, for {dst}")
-    return ranges[0], ranges[1]
+def _chosen(part: _Part, axes: list[_Walked], channel: int | None) -> _Kernel:
+    """The kernel for boxes that are walked along ``axes``."""
+    lane = _NO_LANE if channel is None else axes[channel]
+    if part.crops.way.shifts is not None:
+        return _of_integers(part, lane, channel)
+    by_pixels = _by_pixels(part, axes, lane, channel)
+    if by_pixels is not None:
+        return by_pixels
+    are_words = part.dst.dtype.itemsize == 4
+    channels = _together(lane.size) if are_words else 1
+    are_bytes = channels > 1 and part.src.dtype.itemsize == 1 and lane.src == 1
+    pixels = (part.crops.few_taps, int(are_bytes))
+    return _Kernel("crop_resize", (table, table), channels, pixels, makes_rows=are_words)
 
 
-def _pair_offsets(conversion: Conversion, first: int) -> tuple[int, int]:
-    offsets = [0 if place is None else place.strides[0] * first for place in conversion.places]
-    return offsets[0], offsets[1]
+def _together(channels: int) -> int:
+    """How many channels an invocation makes: the most that divide all of them."""
+    return next(count for count in range(MOST_CHANNELS, 0, -1) if channels % count == 0)
 
 
-def pack_crops(walk: list[Walked], crops: Crops, src: TensorDesc, of_columns: MakeTable, of_rows: MakeTable) -> bytes:
+def _by_pixels(part: _Part, axes: list[_Walked], lane: _Walked, channel: int | None) -> _Kernel | None:
+    """crop_pixels, where bytes are summed linearly and the channels or columns of the destination lie side by side."""
+    src, dst, crops = part.src, part.dst, part.crops
+    if crops.few_taps != 2 or src.dtype.name not in ("u8", "s8") or dst.dtype.itemsize > 4:
+        return None
+    if min(rows.extent.min() for rows in (crops.rows, crops.columns)) < 2:
+        return None
+    place = crops.axes[1] + dst.rank - src.rank
+    column, src_stride = axes[place], (src.strides or ())[crops.axes[1]]
+    channels = lane.size if lane.src == 1 and lane.size == src_stride <= MOST_CHANNELS else 1
+    by_pixels = channels > 1 and lane.dst == 1
+    if any(column.pairs) or src_stride != channels or column.dst != (channels if by_pixels else 1):
+        return None
+    side_by_side = {place, channel} if by_pixels else {place}
+    strides = [axis.dst for at, axis in enumerate(axes) if at not in side_by_side and axis.size > 1]
+    is_aligned = not any(number % COLUMNS for number in (dst.offset, column.size, *strides))
+    if not is_aligned and dst.dtype.itemsize < 4:
+        return None
+    pixels = (int(by_pixels), int(is_aligned))
+    return _Kernel("crop_pixels", (table_of_columns_of_pixels, table_of_pixels), channels, pixels, COLUMNS)
+
+
+def _of_integers(part: _Part, lane: _Walked, channel: int | None) -> _Kernel:
+    """crop_resize_fixed, and how it reads channels, of which pixels of bytes have all in a word, or one."""
+    src, crops = part.src, part.crops
+    tables = (columns_of_two, rows_of_two) if crops.few_taps else (table_of_many, table_of_one)
+    is_packed = part.conversion.dst.itemsize == 1
+    channels = 1 if is_packed and lane.size > MOST_CHANNELS else _together(lane.size)
+    backwards = False
+    kind = ANYWHERE
+    if src.dtype.itemsize == 1 and (channels == 1 or abs(lane.src) == 1):
+        backwards = channels > 1 and lane.src < 0
+        lowest = src.offset - backwards * (channels - 1)
+        front = part.dst.rank - src.rank
+        others = [stride for place, stride in enumerate(src.strides or ()) if place + front != channel]
+        kind = RUN if (src.strides or ())[crops.axes[1]] == channels else BYTES
+        if lane.size == channels and not any(number % 4 for number in (lowest, *others)):
+            kind = WORD
+    return _Kernel("crop_resize_fixed", tables, channels, (crops.few_taps, kind), backwards=backwards)
+
+
+def _packed(walk: list[_Walked], crops: Crops, src: TensorDesc, make: tuple[_MakeTable, _MakeTable]) -> bytes:
     """The storage buffer: header, axes, the tables of columns and of rows, fill."""
     strides = src.strides or ()
     bases = np.zeros(crops.count, np.int64) if crops.images is None else crops.images * strides[0]
+    to_row, to_column = (strides[axis] for axis in crops.axes)
     tables = [
-        of_columns(crops.columns, strides[crops.axes[1]], np.zeros_like(bases)),
-        of_rows(crops.rows, strides[crops.axes[0]], bases),
+        make[0](crops.columns, to_column, np.zeros_like(bases)).ravel(),
+        make[1](crops.rows, to_row, bases).ravel(),
     ]
-    begins, at = [], ROW_WORDS * (HEADER_ROWS + AXIS_ROWS * len(walk))
-    for each in tables:
-        begins.append(at)
-        at += each.size
-    head = [len(walk), at, crops.columns.taps, crops.rows.taps]
-    head += [begins[0], word(strides[crops.axes[1]]), begins[1], word(strides[crops.axes[0]])]
+    begin = ROW_WORDS * (HEADER_ROWS + AXIS_ROWS * len(walk))
+    begin_of_rows = begin + tables[0].size
+    end = begin_of_rows + tables[1].size
+    head = [len(walk), end, crops.columns.taps, crops.rows.taps, begin, word(to_column), begin_of_rows, word(to_row)]
     for axis in walk:
         head += [axis.size, word(axis.src), word(axis.dst), axis.steps[0], *divisions(axis.size), *divisions(axis.dst)]
         head += [axis.steps[1], *map(word, axis.pairs), axis.channel + (axis.row << 16)]
-    itemsize = crops.fill.dtype.itemsize
-    fill = crops.fill.view(f"u{min(itemsize, 4)}").astype(np.uint32)
-    padding = np.zeros(-(at + fill.size) % ROW_WORDS, np.uint32)
+    fill = crops.fill.view(f"u{min(crops.fill.dtype.itemsize, 4)}").astype(np.uint32)
+    padding = np.zeros(-(end + fill.size) % ROW_WORDS, np.uint32)
     return np.concatenate([np.array(head, np.uint32), *tables, fill, padding]).tobytes()
 
 
+def _row_words(rows: BoxRows) -> int:
+    """The words of a row: its weights, offset and range in whole fours; without weights two."""
+    return 2 if rows.weights is None else -(-(rows.taps + 2) // ROW_WORDS) * ROW_WORDS
+
+
 def table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """The words of an axis. Taps outside are not read, wherever their offsets point."""
+    """Rows of crop_resize: weights, the offset of the first tap, and which taps the image has. The others are not read.
+
+    Rows that move elements have no weights.
+    """
     taps = 0 if rows.weights is None else rows.taps
-    words = np.zeros((*rows.first.shape, row_words(rows)), np.uint32)
+    words = np.zeros((*rows.first.shape, _row_words(rows)), np.uint32)
     if rows.weights is not None:
         words[:, :, :taps] = rows.weights.view(np.uint32)
     words[:, :, taps] = rows.first * stride + bases[:, np.newaxis] & 0xFFFFFFFF
     words[:, :, taps + 1] = np.where(rows.is_fill, ALL_FILL, rows.inside | rows.end << 16)
-    return words.ravel()
+    return words
+
+
+def table_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
+    """Rows of crop_pixels: two weights, the offset of the first neighbour, and which neighbours are taps.
+
+    Where the second tap is the first neighbour, or the first is the second one, weights change places: a sum of two is
+    the same either way.
+    """
+    if rows.weights is None:
+        raise AssertionError("crops of pixels have weights")
+    words = np.empty((*rows.first.shape, ROW_WORDS), np.uint32)
+    words[:, :, :2] = rows.weights.view(np.uint32)
+    words[:, :, 3] = HAS_FIRST + HAS_SECOND
+    near = rows.first
+    if rows.inside.any() or (rows.end < 2).any():
+        near = np.clip(rows.first, 0, rows.extent - 2)
+        has_first, has_second = (rows.inside == 0) & (rows.end > 0), (rows.inside <= 1) & (rows.end == 2)
+        words[:, :, 3] = HAS_FIRST * has_first + HAS_SECOND * has_second
+        changes = near != rows.first
+        words[changes, :2] = words[changes, 1::-1]
+        words[changes, 3] = (HAS_FIRST * has_second + HAS_SECOND * has_first)[changes]
+    words[:, :, 2] = near * stride + bases[:, np.newaxis] & 0xFFFFFFFF
+    if rows.is_fill.any():
+        words[rows.is_fill, 3] = ALL_FILL
+    return words
+
+
+def table_of_columns_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
+    """The same in whole fours of columns a box; those behind its last column repeat it and are PAST."""
+    words = table_of_pixels(rows, stride, bases)
+    past = -words.shape[1] % COLUMNS
+    if not past:
+        return words
+    padded = np.concatenate([words, np.repeat(words[:, -1:], past, axis=1)], axis=1)
+    padded[:, -past:, 3] = PAST
+    return padded
+
+
+def columns_of_two(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
+    """Two taps of crop_resize_fixed whose sums lose nothing: weights, offset, what fill weighs, how many taps."""
+    weights, of_fill, _ = _inside_first(rows)
+    return _stacked(_halves(weights), _offsets(rows, rows.first + rows.inside, stride, bases), of_fill, _readable(rows))
+
+
+def rows_of_two(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
+    """Two taps, each of which loses something, so that fill is no weight and taps keep their places."""
+    both = rows.first, rows.first + (1 if rows.is_held is None else ~rows.is_held)
+    has_first, has_second = ((index >= 0) & (index < rows.extent) for index in both)
+    offsets = [_offsets(rows, index, stride, bases) for index in both]
+    return _stacked(_halves(_weights(rows)), *offsets, np.where(rows.is_fill, ALL_FILL, has_first + 2 * has_second))
+
+
+def table_of_many(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
+    """Any number of taps: weights in whole fours, offset, what fill and all taps weigh, how many taps."""
+    weights, of_fill, of_all = _inside_first(rows)
+    offsets = _offsets(rows, rows.first + rows.inside, stride, bases)
+    padding = np.zeros((*rows.first.shape, -rows.taps % 4), np.uint32)
+    behind = _stacked(offsets, of_fill, of_all, _readable(rows))
+    return np.concatenate([weights.view(np.uint32), padding, behind], axis=2)
+
+
+def table_of_one(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
+    """One tap of weight 1: its offset, and if the image has it."""
+    return _stacked(_offsets(rows, rows.first, stride, bases), np.where(rows.is_fill, ALL_FILL, rows.inside < rows.end))
+
+
+def _stacked(*words: npt.NDArray[Any]) -> Words:
+    return np.stack([each.astype(np.uint32) for each in words], axis=2)
+
+
+def _offsets(
+    rows: BoxRows, index: npt.NDArray[np.int64], stride: int, bases: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Source offsets of indices, those outside of the image at its edge, so that each may be read."""
+    return np.clip(index, 0, rows.extent - 1) * stride + bases[:, np.newaxis] & 0xFFFFFFFF
+
+
+def _weights(rows: BoxRows) -> npt.NDArray[np.int32]:
+    return np.ones((*rows.first.shape, 1), np.int32) if rows.weights is None else rows.weights
+
+
+def _halves(weights: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Two weights in the halves of a word."""
+    return weights[:, :, 0] & 0xFFFF | weights[:, :, 1] << 16
+
+
+def _inside_first(rows: BoxRows) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """The weights of the taps that the image has, from the first of these on; of the others together; and of all."""
+    weights = _weights(rows)
+    tap = np.arange(weights.shape[2])
+    inside, end = rows.inside[:, :, np.newaxis], rows.end[:, :, np.newaxis]
+    all_of_them = weights.sum(axis=2, dtype=np.int32)
+    has = (tap >= inside) & (tap < end)
+    if not rows.inside.any() and not (weights * ~has).any():
+        return weights, np.zeros_like(all_of_them), all_of_them
+    its = np.where(has, weights, 0)
+    moved = np.take_along_axis(its, (tap + inside) % len(tap), axis=2)
+    return moved, all_of_them - its.sum(axis=2, dtype=np.int32), all_of_them
+
+
+def _readable(rows: BoxRows) -> npt.NDArray[np.int64]:
+    """How many taps of each row may be read, one or more; ALL_FILL for rows of fill."""
+    return np.where(rows.is_fill, ALL_FILL, np.maximum(rows.end - rows.inside, 1))

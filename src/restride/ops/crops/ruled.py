@@ -10,26 +10,13 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from restride.ops.crops.passes import MOST_TAPS, Cut
+from restride.ops.crops.passes import Cut
 from restride.ops.crops.source import Form
-from restride.plan import Crops
+from restride.plan.crops import MOST_TAPS, Crops, Way
 from restride.weights import BoxRows, Rules, Ruling, Shifts, Side, box_rows
 
 _PLACES = 22
 """Of the weights of libraries that round after each axis, whatever they have them in: all boxes go together then."""
-
-
-class Way(NamedTuple):
-    """How boxes are summed.
-
-    moves: elements are, as they are. shifts: of sums of integers; None: sums are f32. rounds: after the first axis too.
-    rows_first: rows are summed first.
-    """
-
-    moves: bool = False
-    shifts: Shifts | None = None
-    rounds: bool = False
-    rows_first: bool = False
 
 
 class RuledBoxes(NamedTuple):
@@ -40,7 +27,7 @@ class RuledBoxes(NamedTuple):
 
     def parts(
         self, cut: Cut, extents: list[tuple[int, int]], sizes: tuple[int, int], axes: tuple[int, int], fill: Any
-    ) -> Iterator[tuple[slice, Crops, Way]]:
+    ) -> Iterator[tuple[slice, Crops]]:
         """Boxes that follow each other and go one way, and what becomes of them. ``images`` are to be said yet."""
         places = enumerate(self.ways or ())
         for way, members in groupby(places, lambda place: place[1]):
@@ -48,7 +35,7 @@ class RuledBoxes(NamedTuple):
             its = slice(part[0], part[-1] + 1)
             rows, columns = (self._rows(axis, way, its, cut, extents, sizes[axis]) for axis in (0, 1))
             is_fused = way.shifts is not None and max(rows.taps, columns.taps) <= 2 and not way.rounds
-            yield its, Crops(rows, columns, axes, None, fill, 2 if is_fused else 0, way.shifts), way
+            yield its, Crops(rows, columns, axes, None, fill, 2 if is_fused else 0, way)
 
     def _rows(self, axis: int, way: Way, boxes: slice, cut: Cut, extents: list[tuple[int, int]], size: int) -> BoxRows:
         starts, places, flips = cut.edges[boxes, axis], cut.places[boxes, axis], cut.flipped[boxes, axis]

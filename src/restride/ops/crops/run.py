@@ -21,15 +21,14 @@ from restride.lru import Recent
 from restride.ops.cache import remembered
 from restride.ops.crops.boxes import images_of_boxes, read_boxes, read_fill, read_flips, read_sizes, refuse_floats
 from restride.ops.crops.chain import Chain
-from restride.ops.crops.fixed import add_fixed
 from restride.ops.crops.letterbox import PLACES, Letterboxed, placed
-from restride.ops.crops.passes import Cut, add_crops, few_taps, rows_and_columns
-from restride.ops.crops.ruled import RuledBoxes, Way, ruled_boxes
+from restride.ops.crops.passes import Cut, few_taps, rows_and_columns
+from restride.ops.crops.ruled import RuledBoxes, ruled_boxes
 from restride.ops.crops.source import Layouts, Run, source_of
 from restride.ops.crops.target import Target, target_of
 from restride.ops.resample import INTERPOLATED_TYPES
 from restride.ops.target import Given
-from restride.plan import Crops, boxes_of
+from restride.plan.crops import Crops, add_crops, boxes_of
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import Choice, Rules
@@ -228,10 +227,10 @@ def _by_boxes(
     if ruled is None:
         rows, columns = rows_and_columns(planned.cut, extents, size, choice, str(form.desc))
         whole_crops = Crops(rows, columns, form.axes, None, fills, few_taps(choice))
-        parts = [(slice(0, len(extents)), whole_crops, Way())]
+        parts = [(slice(0, len(extents)), whole_crops)]
     else:
         parts = list(ruled.parts(planned.cut, extents, size, form.axes, fills))
-    is_last = desc.dtype.itemsize == 4 or not any(way.shifts for _, _, way in parts)
+    is_last = desc.dtype.itemsize == 4 or not any(crops.way.shifts for _, crops in parts)
     done = target.arithmetic if is_last else NO_ARITHMETIC
     made = TensorDesc(desc.dtype if is_last else "s32", desc.sizes)
     last = None
@@ -248,25 +247,22 @@ def _by_boxes(
         if src.desc.strides is None:
             tiled, src = src, steps.new(TensorDesc(src.desc.dtype, src.desc.sizes))
             steps.copy(tiled, src)
-        for its, crops, way in _of_run(parts, run):
+        for its, crops in _of_run(parts, run):
             dst = Site(RESULT, whole if its == slice(0, len(extents)) else boxes_of(whole, its))
-            if way.shifts is None:
-                add_crops(steps, src, dst, crops, done, its.start)
-            else:
-                add_fixed(steps, src, dst, crops, way, done, its.start)
+            add_crops(steps, src, dst, crops, done, its.start)
         starts.append((run.tensor, steps))
     return planned._replace(starts=tuple(starts), made=None if last is None else made, last=last)
 
 
-def _of_run(parts: list[tuple[slice, Crops, Way]], run: Run) -> Iterator[tuple[slice, Crops, Way]]:
+def _of_run(parts: list[tuple[slice, Crops]], run: Run) -> Iterator[tuple[slice, Crops]]:
     """What of the parts is boxes of a run, and their images."""
-    for boxes, crops, way in parts:
+    for boxes, crops in parts:
         start, stop = max(boxes.start, run.boxes.start), min(boxes.stop, run.boxes.stop)
         if start < stop:
             images = None if run.images is None else run.images[start - run.boxes.start : stop - run.boxes.start]
             is_whole = (start, stop) == (boxes.start, boxes.stop)
             its = crops if is_whole else crops.part(slice(start - boxes.start, stop - boxes.start))
-            yield slice(start, stop), replace(its, images=images), way
+            yield slice(start, stop), replace(its, images=images)
 
 
 def _copied(made: Site, target: Target, limits: Limits) -> Steps:
