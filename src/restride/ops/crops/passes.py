@@ -16,7 +16,6 @@ from restride.weights import BoxRows, Choice, Resizing, Rows, Side, box_rows, re
 from restride.weights.request import require_choice
 
 
-
 class Cut(NamedTuple):
     """What is cut out.
 
