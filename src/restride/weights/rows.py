@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -90,16 +90,16 @@ class Rows:
 
     compute: Callable[..., Taps]
     arguments: tuple[Any, ...]
-    source_size: int = field(compare=False)
-    size: int = field(compare=False)
-    taps: int = field(compare=False)
-    moves: bool = field(default=False, compare=False)
-    shifts: Shifts | None = field(default=None, compare=False)
-    is_identity: bool = field(default=False, compare=False)
-    is_transposed: bool = field(default=False, compare=False)
+    source_size: int
+    size: int
+    taps: int
+    moves: bool = False
+    shifts: Shifts | None = None
+    is_identity: bool = False
+    is_transposed: bool = False
     repeats_edges: bool = False
-    inside: range | None = field(default=None, compare=False)
-    at_once: bool = field(default=False, compare=False)
+    inside: range | None = None
+    at_once: bool = False
     start: int = 0
     count: int = -1
     descending: bool = False
@@ -110,6 +110,10 @@ class Rows:
         """All rows, unless told how many."""
         if self.count < 0:
             object.__setattr__(self, "count", self.size)
+
+    def __hash__(self) -> int:
+        """By what mostly differs."""
+        return hash((self.compute, self.arguments, self.start, self.count))
 
     def first(self) -> Index:
         """The lowest source index of each row, counted from ``origin``."""
