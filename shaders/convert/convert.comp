@@ -22,6 +22,7 @@ layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
 layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
 #endif
 
+#define PUSH_PLANES
 #include "scales.glsl"
 #include "selected.glsl"
 

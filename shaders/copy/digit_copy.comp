@@ -24,7 +24,7 @@ layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // the sa
 layout(constant_id = 6) const uint NUMBERS = 16;
 #else
 layout(constant_id = 1) const uint WORDS = 1;     // words of an element: 2 where BITS is 32 and the element has 64
-layout(constant_id = 2) const bool FILL = false;  // write dispatch.src_base (and lane_stride above it) into every element
+layout(constant_id = 2) const bool FILL = false;  // write `low` (and `high` above it) into every element
 layout(constant_id = 3) const uint NUMBERS = 16;
 #endif
 
@@ -34,6 +34,7 @@ layout(constant_id = 3) const uint NUMBERS = 16;
 #include "scales.glsl"
 uint old_word(uint word) { return LANES == 1 ? dst[word] : atomicOr(dst[word], 0u); }
 #else
+#define PUSH_DIGITS
 #include "dispatch.glsl"
 #endif
 
@@ -85,10 +86,10 @@ void main() {
     vec2 dst_pair = dst_pair_at(sum_of_terms(pair_terms.y, dispatch.dst_pairs));
     store_element_shared(dst_offset, made_of(load_src(src_offset), load_old(dst_offset), src_pair, dst_pair));
 #else
-    uint src_offset = sum_of_terms(head.z, FILL ? 0 : dispatch.src_base);
+    uint src_offset = sum_of_terms(head.z, FILL ? 0 : dispatch.src_base_or_low);
     uint dst_offset = sum_of_terms(head.w, dispatch.dst_base);
     for (uint word = 0; word < WORDS; ++word) {
-        uint filled = word == 0 ? dispatch.src_base : dispatch.lane_stride;
+        uint filled = word == 0 ? dispatch.src_base_or_low : dispatch.high;
         store_bits_shared(dst_offset * WORDS + word, FILL ? filled : load_bits(src_offset * WORDS + word));
     }
 #endif

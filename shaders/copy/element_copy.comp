@@ -1,7 +1,7 @@
 // Copy of elements of 8, 16 or 32 bits, bits in and bits out, along plain axes or through tables of source indices.
 //
 // A plain axis walks the source by its stride: the strided copy of sub-word elements.
-// FILL: the source is not read; every element gets the bits in dispatch.src_base.
+// FILL: the source is not read; every element gets the bits in dispatch.low.
 // INDEX_TABLES: an axis with a table takes the source offset of destination index c from word c of the table: nearest
 // resampling, exact for every element type.
 #version 450
@@ -22,7 +22,9 @@ layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the sam
 
 uint src_offset;
 
-#ifdef INDEX_TABLES
+#ifdef FILL
+#define VISIT_AXIS(k)
+#elif defined(INDEX_TABLES)
 #define VISIT_AXIS(k) src_offset += TABLE(k) == 0 ? coordinate * SRC(k) : words[4 * TABLE(k) + coordinate];
 #else
 #define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
@@ -30,15 +32,13 @@ uint src_offset;
 
 #include "destination.glsl"
 
-void begin_element() { src_offset = dispatch.src_base; }
-
-uvec2 element_bits(uint dst_offset) {
 #ifdef FILL
-    return uvec2(dispatch.src_base, 0);
+void begin_element() {}
+uvec2 element_bits(uint dst_offset) { return uvec2(dispatch.low, 0); }
 #else
-    return uvec2(load_bits(src_offset), 0);
+void begin_element() { src_offset = dispatch.src_base; }
+uvec2 element_bits(uint dst_offset) { return uvec2(load_bits(src_offset), 0); }
 #endif
-}
 
 void main() {
     load_axes();

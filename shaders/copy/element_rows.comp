@@ -1,7 +1,7 @@
 // Copy of rows of 8- or 16-bit elements, neighbours in the destination and STEP apart in the source, four words an invocation.
 //
 // A flip has STEP -1, a slice [::2] 2, rows that begin in the middle of a word 1.
-// What axis 0 counts is chunks of four words, from the word that holds the row's first element on; dispatch.first is the
+// What axis 0 counts is chunks of four words, from the word that holds the row's first element on; dispatch.row_size is the
 // elements of a row. u8, a row of 21 at offset 30: its chunks are offsets 28 to 43, of which 28 and 29 are not its own, and 44
 // to 59, of which those from 51 on are not.
 // ALIGNED: rows are whole chunks, and both sides begin at multiples of four words; STEP is -1 or 2.
@@ -25,6 +25,7 @@ const int MOST_APART = 4;
 #define MOST_LOADED 17  // 4 * 4, and one more
 #define MOST_MADE 4
 
+#define PUSH_CHUNKS
 #include "dispatch.glsl"
 #include "elements.glsl"
 #include "rows.glsl"
@@ -84,7 +85,7 @@ void main() {
     int outside = int(dst_offset % LANES);
     int first = int(chunk) * CHUNK - outside;  // number in the row, perhaps below 0
     int low = max(-first, 0);
-    int high = min(int(dispatch.first) - first, CHUNK);
+    int high = min(int(dispatch.row_size) - first, CHUNK);
     if (low >= high) {
         return;
     }

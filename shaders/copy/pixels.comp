@@ -5,9 +5,9 @@
 // So the group before those four is loaded too, and what is stored are these words, moved up by the elements before the row.
 // u8, three channels, a plane at offset 2: its first word is two bytes that are not its own and bytes 0 and 1 of the plane.
 //
-// TO_PLANES: a run of the source becomes a run in each of CHANNELS planes, lane_stride apart in the destination. Otherwise the
-//   other way, lane_stride apart in the source.
-// What axis 0 counts is chunks of four groups; dispatch.first is the pixels of a row.
+// TO_PLANES: a run of the source becomes a run in each of CHANNELS planes, plane_stride apart in the destination. Otherwise the
+//   other way, plane_stride apart in the source.
+// What axis 0 counts is chunks of four groups; dispatch.row_size is the pixels of a row.
 // WHOLE_LOADS, WHOLE_STORES: rows are whole chunks, and begin at a multiple of four words.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -30,6 +30,7 @@ const uint GROUPS = 5;  // the first of them before those that are the invocatio
 #define MOST_LOADED 24  // 4 * (5 + 1)
 #define MOST_MADE 17  // 4 * 4 + 1
 
+#define PUSH_CHUNKS
 #include "dispatch.glsl"
 #include "elements.glsl"
 #include "rows.glsl"
@@ -115,7 +116,7 @@ void make(int first, int pixels) {
                     }
                 }
             }
-            uint offset = dst_offset + plane * dispatch.lane_stride;
+            uint offset = dst_offset + plane * dispatch.plane_stride;
             int outside = int(offset % LANES);
             store(4u, offset, max(outside - first, 0), min(pixels - first + outside, int(FOUR)));
         }
@@ -127,7 +128,7 @@ void make(int first, int pixels) {
 void load(int first, int pixels, int bottom, int top) {
     [[unroll]] for (uint plane = 0u; plane < MOST_CHANNELS; ++plane) {
         if (plane < CHANNELS) {
-            uint offset = src_offset + plane * dispatch.lane_stride;
+            uint offset = src_offset + plane * dispatch.plane_stride;
             uint place = plane * (GROUPS + 1u);
             if (WHOLE_LOADS) {
                 load_four(place + 1u, offset, first >= pixels);
@@ -171,7 +172,7 @@ void main() {
     dst_offset = dispatch.dst_base;
     FOR_COORDINATES_OF_INDEX
     int first = int(chunk * FOUR);  // pixel of the row
-    int pixels = int(dispatch.first);
+    int pixels = int(dispatch.row_size);
     // Pixels of the row among those loaded, counted from `first` on: from -1 group to 4 groups.
     load(first, pixels, max(-int(LANES), -first), min(int(FOUR), pixels - first) - 1);
     make(first, pixels);

@@ -3,7 +3,7 @@
 // WORDS 1, 2, 4: 32-bit words of one element. Moving bits needs no type: f64 is WORDS 2, and a contiguous run of u8 whose
 // ends and rows fall on 16 bytes is WORDS 4.
 // RUN: both sides are contiguous, so there are no axes at all.
-// FILL: the source is not read; a word is dispatch.src_base, 128 bits are it and dispatch.lane_stride in turn, twice.
+// FILL: the source is not read; a word is dispatch.low, 128 bits are it and dispatch.high in turn, twice.
 // GATHER: the source stays in single words; four of them, lane_stride apart, make one 128-bit store. A slice [::2]
 // has lane_stride 2, a flip -1, a broadcast 0.
 // SCATTER: the other way about: one 128-bit load makes four words of the destination, lane_stride apart. A tile's row into
@@ -38,6 +38,11 @@ layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 #endif
 
 #include "dispatch.glsl"
+#ifdef FILL
+#define SRC_BASE 0
+#else
+#define SRC_BASE dispatch.src_base
+#endif
 #ifndef RUN
 #define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
@@ -63,9 +68,9 @@ layout(constant_id = 2) const bool REVERSED = false;
 
 ELEMENT load(uint offset) {
 #if defined(FILL) && WORDS == 4
-    return uvec2(dispatch.src_base, dispatch.lane_stride).xyxy;
+    return uvec2(dispatch.low, dispatch.high).xyxy;
 #elif defined(FILL)
-    return dispatch.src_base;
+    return dispatch.low;
 #elif defined(GATHER)
     if (REVERSED) {
         return src4[offset / 4].wzyx;
@@ -98,12 +103,12 @@ void main() {
     [[unroll]] for (uint n = 0; n < ELEMENTS_PER_INVOCATION; ++n) {
         uint piece = start + n * step;
 #ifdef RUN
-        src_offset = dispatch.src_base + piece;
+        src_offset = SRC_BASE + piece;
         dst_offset = dispatch.dst_base + piece;
 #else
         if (n == 0 || !TOGETHER) {
             uint index = piece;
-            src_offset = dispatch.src_base;
+            src_offset = SRC_BASE;
             dst_offset = dispatch.dst_base;
             FOR_COORDINATES_OF_INDEX
         } else {

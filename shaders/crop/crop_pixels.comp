@@ -11,38 +11,21 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
-
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
 layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
 layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: fill
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point
 
-layout(constant_id = 7) const uint CHANNELS = 1;  // of a pixel, and of an invocation: 1 to 4
 layout(constant_id = 8) const bool BY_PIXELS = false;  // they lie side by side in the destination too; else columns do
 layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destination is whole and aligned; else elements are words
-layout(constant_id = 10) const bool ALL_CHANNELS = false;  // pixels are all there is of an image, and pairs differ along them alone
-layout(constant_id = 11) const uint ROWS = 1;
 
-#include "scales.glsl"
-#include "taps.glsl"
 #include "crops.glsl"
-#include "axes.glsl"
 #include "selected.glsl"
 
 const uint MOST_CHANNELS = 4;
 const uint COLUMNS = 4;
 const uint HAS_FIRST = 1, HAS_SECOND = 2, PAST = 4;
 
-uint old_word(uint word) { return 0u; }  // no sum with the destination
-
 uint fill_bytes;
 float fill_of[MOST_CHANNELS];
-vec2 src_pairs_of[MOST_CHANNELS];
-vec2 dst_pairs_of[MOST_CHANNELS];
 
 float channel_of(uint bytes, uint c) { return number_of(uvec2(bytes >> 8u * c & 0xFFu, 0u)); }
 
@@ -105,12 +88,12 @@ uvec2 pixels_at(uint offset) {
 }
 
 // What columns make of a row of the source, by column and channel.
-struct Line {
+struct Sums {
     float sums[COLUMNS * MOST_CHANNELS];
 };
 
-Line line_at(uint offset, bool has_row) {
-    Line line;
+Sums line_at(uint offset, bool has_row) {
+    Sums line;
     low_word = 0xFFFFFFFFu;  // none yet; a first column as a case of its own goes wrong on SwiftShader
     middle_word = 0xFFFFFFFFu;
     [[unroll]] for (uint x = 0u; x < COLUMNS; ++x) {
@@ -149,7 +132,7 @@ void write_line(uint at, uint bits[COLUMNS * MOST_CHANNELS]) {
                     default: dst4[at / 4u] = four;
                 }
             }
-            at += BY_PIXELS ? 4u : dispatch.plane_stride;
+            at += BY_PIXELS ? 4u : dispatch.lane_dst;
         }
     }
 }
@@ -157,17 +140,17 @@ void write_line(uint at, uint bits[COLUMNS * MOST_CHANNELS]) {
 // Rows 4 to 6 of 7, of three channels: 36 elements.
 void write_lines(uint dst_offset) {
     uint row = channel_and_row >> 16;
-    uint end = min(row + ROWS, dispatch.src_pair_plane);
+    uint end = min(row + ROWS, dispatch.box_rows);
     uint table = tables.y / 4u + table_row.y;
-    Line upper, lower;
+    Sums upper, lower;
     uint kept = 0u;  // the source row of `lower`
     bool keeps = false;
     // Both loops end at their ends: llvmpipe goes through others once more, with no invocation in it.
     while (true) {
-        uvec4 its = parameters[selected(table, row)];
+        uvec4 line = parameters[selected(table, row)];
         ++table;
-        bool has_both = its.w == (HAS_FIRST | HAS_SECOND);
-        uint first = src_offset + its.z;
+        bool has_both = line.w == (HAS_FIRST | HAS_SECOND);
+        uint first = src_offset + line.z;
         uint second = first + strides.y;
         uint missing = !keeps || !has_both ? 2u : second == kept ? 0u : first == kept ? 1u : 2u;
         kept = second;
@@ -176,19 +159,19 @@ void write_lines(uint dst_offset) {
             bool is_second = missing < 2u;
             if (missing != 0u) {
                 upper = lower;
-                lower = line_at(is_second ? second : first, (its.w & (is_second ? HAS_SECOND : HAS_FIRST)) != 0u);
+                lower = line_at(is_second ? second : first, (line.w & (is_second ? HAS_SECOND : HAS_FIRST)) != 0u);
             }
             if (missing < 2u) {
                 break;
             }
             --missing;
         }
-        vec2 weights = uintBitsToFloat(its.xy);
+        vec2 weights = uintBitsToFloat(line.xy);
         uint bits[COLUMNS * MOST_CHANNELS];
         [[unroll]] for (uint n = 0u; n < COLUMNS * MOST_CHANNELS; ++n) {
             uint c = n % MOST_CHANNELS;
             if (c < CHANNELS) {
-                bool is_fill = has_x[n / MOST_CHANNELS] == ALL_FILL || its.w == ALL_FILL;
+                bool is_fill = has_x[n / MOST_CHANNELS] == ALL_FILL || line.w == ALL_FILL;
                 precise float of_upper = weights.x * upper.sums[n];
                 precise float of_lower = weights.y * lower.sums[n];
                 precise float sum = of_upper + of_lower;
@@ -197,7 +180,7 @@ void write_lines(uint dst_offset) {
             }
         }
         write_line(dst_offset, bits);
-        dst_offset += dispatch.dst_pair_plane;
+        dst_offset += dispatch.row_dst;
         if (++row >= end) {
             break;
         }

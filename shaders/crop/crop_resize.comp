@@ -10,37 +10,18 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-layout(local_size_x = 128) in;
-
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: tables, and fill
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point
-
-layout(constant_id = 7) const uint CHANNELS = 1;  // of an invocation: 2 to 4 of elements of a word; else 1
 layout(constant_id = 8) const uint TAPS = 0;  // of every row of both tables, 2 or 4; 0: as the header says
 layout(constant_id = 9) const bool BYTES = false;  // channels are bytes that lie side by side in the source
-layout(constant_id = 10) const bool ALL_CHANNELS = false;  // an invocation has all, and pairs differ along them alone
-layout(constant_id = 11) const uint ROWS = 1;  // of an invocation, one below the other; more than 1 of elements of a word
-
-#include "scales.glsl"
-#include "taps.glsl"
 
 #include "crops.glsl"
-#include "axes.glsl"
 #include "elements.glsl"
 #include "destination.glsl"
 
-// The pairs and the fill of all channels, loaded before anything that not all invocations do; see axes.glsl.
-vec2 src_pairs_of[4];
-vec2 dst_pairs_of[4];
+// The fill of all channels, loaded before anything that not all invocations do; see axes.glsl.
 vec4 fill_of_all;
 
 // Words of a row: two without weights; else the weights and two more, in whole fours.
 uint row_words(uint count) { return SLOTS == 0 ? 2u : count + 5u & ~3u; }
-
-uint old_word(uint word) { return 0u; }  // no sum with the destination
 
 uvec2 fill_of(uint channel) {
     uint each = SRC_WIDTH == 64u ? 2u : 1u;
@@ -157,23 +138,14 @@ uvec2 moved_bits(uint c) {
 void load_channels() {
     if (ALL_CHANNELS) {
         fill_of_all = SLOTS == 0 ? vec4(0.0) : fill_of_channels(0u);
-        for (uint c = 0u; c < CHANNELS; ++c) {
-            src_pairs_of[c] = src_pair_at(dispatch.src_pairs + c * dispatch.src_pair_lane);
-            dst_pairs_of[c] = dst_pair_at(dispatch.dst_pairs + c * dispatch.dst_pair_lane);
-        }
+        load_pairs();
     }
 }
 
 // What a channel becomes, by its number among those of the invocation.
 uvec2 bits_of_channel(vec4 sums, uint c) {
     vec2 src_pair, dst_pair;
-    if (ALL_CHANNELS) {
-        src_pair = src_pairs_of[c];
-        dst_pair = dst_pairs_of[c];
-    } else {
-        src_pair = src_pair_at(pair_offset.x + c * dispatch.src_pair_lane);
-        dst_pair = dst_pair_at(pair_offset.y + c * dispatch.dst_pair_lane);
-    }
+    pairs_of_channel(c, src_pair, dst_pair);
     if (SLOTS != 0) {
         return made_of_f32(bits_of_sum(sums[c]), uvec2(0u), src_pair, dst_pair);
     }
@@ -198,16 +170,16 @@ void write_rows(uint piece) {
     uint row_begin = visit_index(piece);
     find_column();
     uint row = channel_and_row >> 16;
-    uint count = min(ROWS, dispatch.src_pair_plane - row);
+    uint count = min(ROWS, dispatch.box_rows - row);
     for (uint below = 0u; below < count; ++below) {
         find_line(below);
         vec4 sums = sums_if_any();
         uint dst_offset = row_begin;
         for (uint c = 0u; c < CHANNELS; ++c) {
             dst[dst_offset] = bits_of_channel(sums, c).x;
-            dst_offset += dispatch.plane_stride;
+            dst_offset += dispatch.lane_dst;
         }
-        row_begin += dispatch.dst_pair_plane;
+        row_begin += dispatch.row_dst;
     }
 }
 

@@ -13,19 +13,8 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
-layout(local_size_x = 128) in;
-
-layout(std430, binding = 0) readonly buffer Src { uint src[]; };
-layout(std430, binding = 1) buffer Dst { uint dst[]; };
-layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: fill
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs: rows of one tap, scales and zero points
-
-layout(constant_id = 7) const uint CHANNELS = 1;  // of an invocation, 1 to 4
 layout(constant_id = 8) const uint TAPS = 0;
 layout(constant_id = 9) const uint PIXELS = 0;  // of the source, see below
-layout(constant_id = 10) const bool ALL_CHANNELS = false;  // an invocation has all, and pairs differ along them alone
-layout(constant_id = 11) const uint ROWS = 1;  // of an invocation, one below the other: 1 or 4
 layout(constant_id = 12) const bool BACKWARDS = false;  // the first channel is the last byte of a pixel
 
 const uint ANYWHERE = 0;  // the channels of a pixel, `lane_stride` apart
@@ -33,19 +22,12 @@ const uint BYTES = 1;  // they are bytes, side by side
 const uint RUN = 2;  // and so are the pixels of taps of the first table
 const uint WORD = 3;  // they are bytes of one word, from the lowest on
 
-#include "scales.glsl"
-#include "taps.glsl"
 #include "crops.glsl"
-#include "axes.glsl"
 
 const uint MOST_ROWS = 4;
 
-// The pairs and the fill of all channels, loaded before anything that not all invocations do; see axes.glsl.
-vec2 src_pairs_of[4];
-vec2 dst_pairs_of[4];
+// The fill of all channels, loaded before anything that not all invocations do; see axes.glsl.
 ivec4 fill;
-
-uint old_word(uint word) { return 0u; }  // no sum with the destination
 
 ivec4 fill_of_channels(uint first) {
     ivec4 found = ivec4(0);
@@ -58,10 +40,7 @@ ivec4 fill_of_channels(uint first) {
 void load_channels() {
     if (ALL_CHANNELS) {
         fill = fill_of_channels(0u);
-        for (uint c = 0u; c < CHANNELS; ++c) {
-            src_pairs_of[c] = src_pair_at(dispatch.src_pairs + c * dispatch.src_pair_lane);
-            dst_pairs_of[c] = dst_pair_at(dispatch.dst_pairs + c * dispatch.dst_pair_lane);
-        }
+        load_pairs();
     }
 }
 
@@ -134,13 +113,7 @@ uint bits_of(int number, uint c) {
         return integer_of_integer(uvec2(uint(number), 0u), S32, DST_TYPE, (ROUNDING & SATURATES) != 0u).x;
     }
     vec2 src_pair, dst_pair;
-    if (ALL_CHANNELS) {
-        src_pair = src_pairs_of[c];
-        dst_pair = dst_pairs_of[c];
-    } else {
-        src_pair = src_pair_at(pair_offset.x + c * dispatch.src_pair_lane);
-        dst_pair = dst_pair_at(pair_offset.y + c * dispatch.dst_pair_lane);
-    }
+    pairs_of_channel(c, src_pair, dst_pair);
     return made_of_f32(floatBitsToUint(float(number)), uvec2(0u), src_pair, dst_pair).x;
 }
 
@@ -151,7 +124,7 @@ void write_pixel(uint offset, ivec4 sums, bool is_fill) {
         if (DST_TYPE == U8) {
             word |= uint(number) << 8u * c;
         } else {
-            dst[offset + c * dispatch.plane_stride] = bits_of(number, c);
+            dst[offset + c * dispatch.lane_dst] = bits_of(number, c);
         }
     }
     if (DST_TYPE == U8) {
@@ -168,9 +141,9 @@ void write_of_two(uint offset, uint rows) {
             ivec4 upper = line_sum(column, src_offset + line.y), lower = line_sum(column, src_offset + line.z);
             upper = (line.w & 1u) != 0u ? upper : all;
             lower = (line.w & 2u) != 0u ? lower : all;
-            ivec4 its = cut(low_half(line.x), upper) + cut(high_half(line.x), lower);
+            ivec4 sum = cut(low_half(line.x), upper) + cut(high_half(line.x), lower);
             if (n < rows) {
-                write_pixel(offset + n * dispatch.dst_pair_plane, its, column.w == ALL_FILL || line.w == ALL_FILL);
+                write_pixel(offset + n * dispatch.row_dst, sum, column.w == ALL_FILL || line.w == ALL_FILL);
             }
         }
     }
@@ -227,18 +200,11 @@ void write_of_many(uint offset, uint rows) {
     [[unroll]] for (uint n = 0u; n < MOST_ROWS; ++n) {
         if (n < ROWS) {
             if (n < rows) {
-                ivec4 its = states[n] == 0u ? int(column.z) * fill : sums[n];
-                write_pixel(offset + n * dispatch.dst_pair_plane, its, column.w == ALL_FILL || states[n] == ALL_FILL);
+                ivec4 sum = states[n] == 0u ? int(column.z) * fill : sums[n];
+                write_pixel(offset + n * dispatch.row_dst, sum, column.w == ALL_FILL || states[n] == ALL_FILL);
             }
         }
     }
-}
-
-// Where the index of a piece lies in the destination.
-uint visit_index(uint index) {
-    uint dst_offset = dispatch.dst_base;
-    FOR_COORDINATES_OF_INDEX
-    return dst_offset;
 }
 
 void main() {
@@ -250,14 +216,16 @@ void main() {
         return;
     }
     begin_element();
-    uint offset = visit_index(piece);
+    uint index = piece;
+    uint dst_offset = dispatch.dst_base;
+    FOR_COORDINATES_OF_INDEX
     if (!ALL_CHANNELS) {
         fill = fill_of_channels(channel_and_row & 0xFFFFu);
     }
-    uint rows = min(ROWS, dispatch.src_pair_plane - (channel_and_row >> 16));
+    uint rows = min(ROWS, dispatch.box_rows - (channel_and_row >> 16));
     if (TAPS == 2u) {
-        write_of_two(offset, rows);
+        write_of_two(dst_offset, rows);
     } else {
-        write_of_many(offset, rows);
+        write_of_many(dst_offset, rows);
     }
 }

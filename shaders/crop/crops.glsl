@@ -1,7 +1,25 @@
-// Boxes of images: what the axes of a destination find of the tables of columns and rows, and of fill.
+// What every kernel for boxes of images has: the axes of the destination, which lead to rows of two tables, of columns and of rows,
+// and to the fill of a channel.
 //
-// Each axis says how far a step moves in both tables (TABLE_STEPS), and a row of them is read when all axes were visited.
-// This file depends on dispatch.glsl and the global declarations of `parameters` and `words`; axes.glsl follows it.
+// Each axis says how far a step moves in both tables (TABLE_STEPS); a row of each is read once all axes were visited.
+
+layout(local_size_x = 128) in;
+
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 1) buffer Dst { uint dst[]; };
+layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
+layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: tables, and fill
+layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point, or of words
+
+layout(constant_id = 7) const uint CHANNELS = 1;  // of a pixel that an invocation makes: 1 to 4
+layout(constant_id = 10) const bool ALL_CHANNELS = false;  // these are all channels, and pairs differ along them alone
+layout(constant_id = 11) const uint ROWS = 1;  // rows that an invocation makes, one below the other
+
+#define PUSH_CHANNELS
+#include "scales.glsl"
+#include "taps.glsl"
+
+uint old_word(uint word) { return 0u; }  // no sum with the destination
 
 const uint ALL_FILL = 0xFFFFFFFFu;  // the last word of a row that makes fill
 
@@ -38,3 +56,25 @@ void begin_element() {
     if (has(SRC_PAIRS | DST_PAIRS)) { \
         pair_offset += coordinate * PAIRS(k); \
     }
+#include "axes.glsl"
+
+// The pairs of all channels, loaded before anything that not all invocations do; see axes.glsl.
+vec2 src_pairs_of[4];
+vec2 dst_pairs_of[4];
+
+void load_pairs() {
+    for (uint c = 0u; c < CHANNELS; ++c) {
+        src_pairs_of[c] = src_pair_at(dispatch.src_pairs + c * dispatch.src_pair_lane);
+        dst_pairs_of[c] = dst_pair_at(dispatch.dst_pairs + c * dispatch.dst_pair_lane);
+    }
+}
+
+void pairs_of_channel(uint c, out vec2 src_pair, out vec2 dst_pair) {
+    if (ALL_CHANNELS) {
+        src_pair = src_pairs_of[c];
+        dst_pair = dst_pairs_of[c];
+    } else {
+        src_pair = src_pair_at(pair_offset.x + c * dispatch.src_pair_lane);
+        dst_pair = dst_pair_at(pair_offset.y + c * dispatch.dst_pair_lane);
+    }
+}

@@ -58,7 +58,7 @@ void write_piece(uint piece) {
         return;
     }
     if (OWN_WORDS) {
-        write_owned_word(dispatch.first + piece);
+        write_owned_word(dispatch.first_word + piece);
     } else {
         begin_element();
         uint dst_offset = visit_index(piece);

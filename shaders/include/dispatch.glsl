@@ -1,36 +1,60 @@
-// What one dispatch is told besides its buffers: push constants, and the number of this invocation.
+// Push constants of every kernel but the transposes and yuv.comp, and the number of an invocation.
+//
+// The words in the middle belong to the family, which a kernel names by a definition: one word never has two meanings under one
+// name. plan/push.py has the same names in the same order; tests/test_shader_contract.py compares them with the compiled modules.
 //
 // src_base, dst_base: element offset of index 0 inside the bound window; sums with negative strides wrap modulo 2^32
 //                     and come back inside the window, where the host has proven every access to lie.
 // pieces:             how much work there is, in elements or in destination words; below 2^31.
-// first:              destination word of piece 0, for kernels that own words.
-//                     By rows: the pieces of a row, and lane_stride the blocks of rows (blocks.glsl).
-// lane_stride:        distance between the four sources of a wide store, or the four destinations of a wide load.
-// SCALES, for kernels that convert: src_pairs, dst_pairs are the places of index 0 in `pairs`; scale and zero point of a side
-//                     are those of all its elements where it has no pairs; ..._lane and ..._plane are steps of convert.comp;
-//                     post_ops is the place of the numbers of the first post-op in `pairs`; shifts: see FIXED in taps.glsl.
-// Kernels that fill have no source: src_base is the bits of the element, lane_stride those of its upper word.
 layout(push_constant) uniform Dispatch {
+#if defined(FILL)
+    uint low;  // bits of the element, or of its lower word; there is no source
+#elif defined(PUSH_DIGITS)
+    uint src_base_or_low;  // the latter where constant FILL is set
+#else
     uint src_base;
+#endif
     uint dst_base;
     uint pieces;
-    uint first;
-    uint lane_stride;
+#if defined(PUSH_BLOCKS)
+    uint row_pieces;  // pieces of a row
+    uint blocks;      // blocks of rows, see blocks.glsl
+#elif defined(PUSH_CHUNKS)
+    uint row_size;      // elements or pixels of a row
+    uint plane_stride;  // elements from plane to plane, on the side that has planes
+#else
+    uint first_word;  // destination word of piece 0, where an invocation owns words
+#if defined(FILL) || defined(PUSH_DIGITS)
+    uint high;  // bits of the upper word of 64
+#else
+    uint lane_stride;  // elements between neighbouring lanes of an invocation, on the side where they lie apart
+#endif
+#endif
 #ifdef SCALES
-    uint src_pairs;
+    uint src_pairs;  // place of the pair of index 0 in `pairs`, of the source and of the destination
     uint dst_pairs;
-    float src_scale;
+    float src_scale;  // of all elements of a side that has no pairs
     float src_zero_point;
     float dst_scale;
     float dst_zero_point;
     float sum_scale;
-    uint src_pair_lane;
+#if defined(PUSH_CHANNELS)
+    uint src_pair_lane;  // steps among the pairs from channel to channel of an invocation
     uint dst_pair_lane;
-    uint plane_stride;
-    uint src_pair_plane;
+    uint lane_dst;  // destination elements from channel to channel
+    uint box_rows;  // rows of a box
+    uint row_dst;   // destination elements from row to row
+#elif defined(PUSH_PLANES)
+    uint src_pair_lane;  // steps among the pairs from element to element of a four
+    uint dst_pair_lane;
+    uint plane_stride;  // destination elements from plane to plane
+    uint src_pair_plane;  // steps among the pairs from plane to plane
     uint dst_pair_plane;
-    uint post_ops;
-    uint shifts;
+#else
+    uint unused_12, unused_13, unused_14, unused_15, unused_16;
+#endif
+    uint post_ops;  // place of the numbers of the first post-op in `pairs`
+    uint shifts;    // see FIXED in taps.glsl; else 0
 #endif
 } dispatch;
 

@@ -30,6 +30,7 @@ layout(constant_id = 10) const uint CHANNELS = 1;  // 1 to 4
 layout(constant_id = 11) const uint CHANNEL_AXIS = 0;  // of more than one
 #endif
 
+#define PUSH_BLOCKS
 #include "scales.glsl"
 #include "taps.glsl"
 

@@ -41,6 +41,7 @@ const uint MOST_ELEMENTS = 4;
 #endif
 const uint ROWS = 8;
 
+#define PUSH_BLOCKS
 #include "scales.glsl"
 #include "elements.glsl"
 #include "taps.glsl"
