@@ -20,9 +20,8 @@ from restride.errors import DescriptorError
 from restride.kernel import Choices, Limits
 from restride.layout import TensorDesc
 from restride.layout.views import broadcast_to, index, permute, reshape
-from restride.ops.crops.boxes import FLIPS, UNITS
-from restride.ops.crops.letterbox import PLACES
-from restride.ops.crops.run import CROPPED_TYPES
+from restride.ops.crop_resize import CROPPED_TYPES, FLIPS, UNITS
+from restride.ops.letterbox import PLACES
 from restride.plan import copy_kernels, copy_problems, is_resampled_by_walks
 from restride.plan.conversion import ELEMENT_TYPES
 from restride.reference.gradient import GRADIENT_TYPES

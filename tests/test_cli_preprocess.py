@@ -154,7 +154,7 @@ def test_a_bin_of_planes_is_cropped_in_its_layout(tmp_path, restride):
         ),
         ("--box 1,2,3,a", (4, 4), "argument --box: 'a' is no number"),
         ("--box 1,2,3,4 --box 1.0,2,3,4", (4, 4), "a --box of integers is a slice, and one with a point is none"),
-        ("--box 1,2,1,4", (4, 4), "boxes[0] must be of integers with y0 < y1 and x0 < x1, got (1, 2, 1, 4), for f32["),
+        ("--box 1,2,1,4", (4, 4), "boxes[0] must be of integers with y0 < y1 and x0 < x1, got (1, 2, 1, 4); boxes["),
         ("--box 1,2,3,4 --boxes boxes.npy", (4, 4), "argument --boxes: not allowed with argument --box"),
         ("--boxes x.npy", (4, 4), "boxes must be an array of (boxes, 4) numbers"),
         ("--boxes none.npy", (4, 4), "cannot read none.npy: no such file"),

@@ -11,8 +11,7 @@ from test_crop_resize import random_boxes, random_image
 import restride as rs
 from restride.dtypes import as_dtype
 from restride.kernel import Limits
-from restride.ops.crops.run import NO_CHOICE, Asked, _planned
-from restride.ops.crops.source import Form, Layouts
+from restride.ops.crop_resize import Images, _crop_plan
 from restride.plan import crops
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -233,11 +232,9 @@ def test_all_that_is_read_is_bound(like, box, place):
     """Of an image larger than a binding: the lowest and the highest offset of the tables, and two pixels there."""
     channels, narrow = 3, Limits(max_buffer_range=1 << 17)
     desc = rs.TensorDesc("u8", (2000, 100, channels))
-    source = Layouts((desc,), Form(desc, (0, 1), 0), is_list=False)
-    choice = {**NO_CHOICE, "mode": "linear"}
-    asked = Asked((0, 1), like=like, choice=choice, dtype="f32", places=None if place is None else [place])
-    planned = _planned(source, [box], (16, 16), asked, None, narrow)
-    ((_, steps),) = planned.starts
+    named = {"mode": "linear", "like": like, "dtype": "f32", "places": None if place is None else [place]}
+    plan = _crop_plan(Images((desc,), (0, 1)), None, narrow, boxes=[box], sizes=(16, 16), images=None, **named)
+    ((_, steps),) = plan.starts
     kernels = [kernel for step in steps.steps for kernel in step.kernels()]
     (kernel,) = kernels
     assert kernel.shader == ("crop_pixels" if like is None else "crop_resize_fixed")

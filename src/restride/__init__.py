@@ -18,7 +18,7 @@ from restride.errors import (
 from restride.layout import TensorDesc
 from restride.layout.dml import dml_buffer_tensor_size
 from restride.ops.crop_resize import crop_resize
-from restride.ops.crops.letterbox import Letterboxed
+from restride.ops.letterbox import Letterboxed
 from restride.ops.plan import Plan
 from restride.ops.plans import plan_reorder, plan_resample, plan_resample_backward
 from restride.ops.preprocess import Preprocess

@@ -11,12 +11,15 @@ Value = TypeVar("Value")
 class Recent(Generic[Value]):
     """The last ``most`` values that were used, or at least half of them; fewer where several threads keep at once.
 
+    A value that takes much memory may count for several.
+
     They are in two halves. What is used joins the young one; when that is full it becomes the old one, and the old one
     is forgotten whole.
     """
 
     def __init__(self, most: int) -> None:
         self._half = most // 2
+        self._count = 0
         self._young: dict[Hashable, Value] = {}
         self._old: dict[Hashable, Value] = {}
 
@@ -30,11 +33,12 @@ class Recent(Generic[Value]):
         return found
 
     def keep(self, key: Hashable, value: Value) -> None:
-        """Have a value found from now on."""
-        if len(self._young) >= self._half:
-            self._young, self._old = {}, self._young
+        """Have a value found from now on; it counts for ``value.weight``, where it has one, else for one."""
+        if self._count >= self._half:
+            self._count, self._young, self._old = 0, {}, self._young
         self._young[key] = value
+        self._count += getattr(value, "weight", 1)
 
     def clear(self) -> None:
         """Forget everything."""
-        self._young, self._old = {}, {}
+        self._count, self._young, self._old = 0, {}, {}

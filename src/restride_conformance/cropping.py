@@ -9,7 +9,7 @@ import numpy as np
 
 from restride import reference
 from restride.errors import DescriptorError
-from restride.ops.crops.boxes import FLIPS
+from restride.ops.crop_resize import FLIPS
 from restride.tensor.tensor import Tensor
 from restride_conformance.case import Case
 from restride_conformance.parameters import PARAMETERS

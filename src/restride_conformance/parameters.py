@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from restride.arithmetic import ROUNDINGS
-from restride.ops.crops.boxes import UNITS
-from restride.ops.crops.letterbox import PLACES
+from restride.ops.crop_resize import UNITS
+from restride.ops.letterbox import PLACES
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES
 from restride.weights.like import LIBRARIES

@@ -16,13 +16,11 @@ from restride.cli.files import FileArray, format_of, read_array
 from restride.cli.operate import FILES, FileContent, Operation, add_operation, layout_notes
 from restride.cli.process import UsageError
 from restride.dtypes import as_dtype
+from restride.errors import ErrorContext
 from restride.layout import TensorDesc
 from restride.layout.argument import axis_order, laid_out
-from restride.ops.crop_resize import crop_resize
-from restride.ops.crops.arithmetic import numbers_of
-from restride.ops.crops.boxes import FLIPS, UNITS, read_boxes
-from restride.ops.crops.letterbox import PLACES, placed
-from restride.ops.crops.source import Form
+from restride.ops.crop_resize import FLIPS, UNITS, Images, crop_resize, normalized, read_boxes
+from restride.ops.letterbox import PLACES, placed
 from restride.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -81,9 +79,10 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
         raise UsageError(f"{arguments.input} has no rows and columns: {desc}")
     axes = arguments.axes or ((0, 1) if is_image else None)
     rows, columns = axes or (-2, -1)
-    form = Form(desc, (rows % desc.rank, columns % desc.rank), 0)
-    boxes = read_boxes(_boxes(arguments, form), arguments.units, desc.__str__)
-    made = TensorDesc(desc.dtype, form.result_sizes(len(boxes), arguments.sizes))
+    images = Images((desc,), (rows % desc.rank, columns % desc.rank))
+    with ErrorContext(desc):
+        boxes = read_boxes(_boxes(arguments, images), arguments.units)
+    made = TensorDesc(desc.dtype, images.result_sizes(len(boxes), arguments.sizes))
     order = axis_order(made, layout)
     asked = {
         "axes": axes,
@@ -104,7 +103,8 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
     )
     if is_normal:
         own = dict.fromkeys(arithmetic.SCALES) | answered
-        answered = numbers_of(normal["mean"], normal["std"], form, dtype, None, own)
+        with ErrorContext(desc):
+            answered = normalized(normal["mean"], normal["std"], images, dtype, None, own)
     taken = order.index(0)  # where the boxes are in OUT, if it is no image, which has one and no axis for it
     has_axis = format_of(arguments.output) not in ("PNG", "JPEG")
     if not has_axis and len(boxes) != 1:
@@ -117,7 +117,7 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
         return tensor[one]
 
     def check(array: Array, result: Array) -> Comparison:
-        given = asked | answered | {"axes": form.axes}
+        given = asked | answered | {"axes": images.axes}
         named = {name: value for name, value in given.items() if value is not None}
         answer = reference.crop_resize(array, boxes, arguments.sizes, **named).transpose(order)[one]
         if (arguments.mode or "").startswith("nearest") and named.keys().isdisjoint(arithmetic.SCALES):
@@ -130,12 +130,12 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
     return Operation(dtype, sizes, crop, check, notes)
 
 
-def _boxes(arguments: argparse.Namespace, form: Form) -> Any:
+def _boxes(arguments: argparse.Namespace, images: Images) -> Any:
     """The boxes, as ``crop_resize`` takes them: all of the image where none are given."""
     if arguments.boxes is not None:
         return read_array(arguments.boxes).array
     if arguments.box is None:
-        return [(0, 0, *form.extents)] if arguments.units == "pixels" else [(0, 0, 1, 1)]
+        return [(0, 0, *images.extents(images.desc))] if arguments.units == "pixels" else [(0, 0, 1, 1)]
     of_floats = {any(isinstance(edge, float) for edge in box) for box in arguments.box}
     if arguments.units == "pixels" and len(of_floats) > 1:
         raise UsageError("a --box of integers is a slice, and one with a point is none: write all of them one way")

@@ -18,7 +18,7 @@ from restride.cli.files import IMAGES, format_of, read_array, require_file, requ
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
-from restride.ops.crops.letterbox import PLACES
+from restride.ops.letterbox import PLACES
 from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Preprocess
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.device import Device

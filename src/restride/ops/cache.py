@@ -44,11 +44,8 @@ class _NotPlainError(Exception):
 _recent: Recent[Any] = Recent(MOST_REMEMBERED)
 
 
-def remembered(make: Callable[..., Made], arguments: Mapping[str, Any], recent: Recent[Any] = _recent) -> Made:
-    """``make(**arguments)``, as it was made lately, if it was. Errors are not remembered.
-
-    recent: what was made lately; default: most plans.
-    """
+def remembered(make: Callable[..., Made], arguments: Mapping[str, Any]) -> Made:
+    """``make(**arguments)``, as it was made lately, if it was. Errors are not remembered."""
     try:
         values = list(arguments.values())
         for place in _unplain(tuple(map(type, values))):
@@ -56,10 +53,10 @@ def remembered(make: Callable[..., Made], arguments: Mapping[str, Any], recent: 
         key = (make, *arguments, *values)
     except _NotPlainError:
         return make(**arguments)
-    found: Made | None = recent.get(key)
+    found: Made | None = _recent.get(key)
     if found is None:
         found = make(**arguments)
-        recent.keep(key, found)
+        _recent.keep(key, found)
     return found
 
 

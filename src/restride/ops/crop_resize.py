@@ -1,25 +1,77 @@
-"""crop_resize: many boxes of images, each resized to the same sizes, flipped, converted and laid out."""
+"""crop_resize: many boxes of images, each resized to the same sizes, flipped, converted and laid out.
+
+The images of a call become ``Images``, which says how they lie, and its boxes become ``Boxes``, with a place in the
+outputs for each. A plan is made of these: what both axes of every box read (rows of a filter or of a library), the
+kernels of ``restride.plan.crops`` that sum it, and the copy that the destination may need behind them. Where a library
+sums as no kernel of crops does, boxes go through single operations, one after the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, SupportsIndex, TypedDict, Unpack, overload
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from fractions import Fraction
+from itertools import groupby, pairwise
+from typing import Any, Literal, NamedTuple, NoReturn, SupportsIndex, TypedDict, Unpack, overload
 
 import numpy as np
+import numpy.typing as npt
 
-from restride.layout.argument import Layout
-from restride.ops.crops.letterbox import Letterboxed
-from restride.ops.crops.run import Asked, crop
-from restride.tensor.tensor import Tensor
+from restride.arguments import counts, integers, require_word
+from restride.arithmetic import NO_ARITHMETIC, numbers, require_of_type
+from restride.dtypes import DType, as_dtype
+from restride.errors import DescriptorError, UnsupportedError
+from restride.kernel import Limits
+from restride.layout import TensorDesc
+from restride.layout.argument import Layout, family
+from restride.ops.cache import remembered
+from restride.ops.letterbox import PLACES, Letterboxed, placed
+from restride.ops.plan import source_beside
+from restride.ops.quantize import in_axes_of_result, normalizing
+from restride.ops.reorder import reorder
+from restride.ops.resample import INTERPOLATED_TYPES, resample
+from restride.ops.target import Given, Target, element_type, target_of_sums
+from restride.plan.crops import MOST_TAPS, Crops, Way, add_crops, boxes_of
+from restride.plan.steps import RESULT, SOURCE, Site, Steps
+from restride.tensor.arrays import asarray
+from restride.tensor.device import Device
+from restride.tensor.tensor import Tensor, empty
+from restride.weights import BoxRows, Choice, Rows, Rules, Ruling, Shifts, Side, box_rows, resizing, rows_of_sizes
+from restride.weights.like import chosen
+from restride.weights.request import require_choice
 
-_Images = Iterable[SupportsIndex] | None
+UNITS = ("pixels", "normalized")
+
+FLIPS = {"none": (False, False), "vertical": (True, False), "horizontal": (False, True), "both": (True, True)}
+"""Which of rows and columns go backwards."""
+
+FARTHEST = 1 << 30
+"""Most pixels that an edge may lie from the image's origin."""
+
+CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32", "u32"))
+"""Element types that can be interpolated: f32 has their numbers, so that a box of the result's sizes stays as it is."""
+
+_MOST_CHANNELS = 4
+"""Most channels that a pixel has."""
+
+_BATCH_RANK = 4
+"""Axes of a batch: images, rows, columns and channels. One image may have as many, but seldom does."""
+
+_PLACES_OF_WEIGHTS = 22
+"""Steps of 2^-22 for the weights of libraries that round after each axis, so that all their boxes go together."""
+
+_MOST_KEPT_BYTES = 1 << 18
+"""Most bytes of parameters of a step that is kept: the tables of 16 boxes to 224 x 224 are 112 KB."""
+
+_Indices = Iterable[SupportsIndex] | None
 _Flip = str | Iterable[str] | None
 
 
 class Options(TypedDict, total=False):
     """Arguments of ``crop_resize`` beside ``letterbox``, which says what a call returns."""
 
-    images: _Images
+    images: _Indices
     units: str
     axes: Iterable[SupportsIndex] | None
     mode: str | None
@@ -68,7 +120,7 @@ def crop_resize(
     sizes: Iterable[SupportsIndex],
     *,
     letterbox: Literal["center", "top_left"] | None = None,
-    images: _Images = None,
+    images: _Indices = None,
     units: str = "pixels",
     axes: Iterable[SupportsIndex] | None = None,
     mode: str | None = None,
@@ -149,35 +201,814 @@ def crop_resize(
 
     Source: ONNX operators, Resize, and TensorFlow, tf.image.crop_and_resize, for boxes of floats.
     """
-    asked = Asked(
-        axes=axes,
+    result, letterboxed = cropped(
+        x,
+        out,
+        boxes=np.asarray(boxes) if isinstance(boxes, Tensor) else boxes,
+        sizes=sizes,
+        letterbox=letterbox,
         images=images,
         units=units,
+        axes=axes,
+        mode=mode,
+        coordinates=coordinates,
+        nearest=nearest,
+        cubic_a=cubic_a,
+        antialias=antialias,
+        exclude_outside=exclude_outside,
+        like=like,
         flip=flip,
         fill=fill,
-        letterbox=letterbox,
-        like=like,
-        choice={
-            "mode": mode,
-            "coordinates": coordinates,
-            "nearest": nearest,
-            "cubic_a": cubic_a,
-            "antialias": antialias,
-            "exclude_outside": exclude_outside,
-        },
         mean=mean,
         std=std,
         layout=layout,
         dtype=dtype,
-        numbers={
-            "src_scale": src_scale,
-            "src_zero_point": src_zero_point,
-            "dst_scale": dst_scale,
-            "dst_zero_point": dst_zero_point,
-            "post_ops": post_ops,
-            "rounding": rounding,
-            "saturate": saturate,
-        },
+        src_scale=src_scale,
+        src_zero_point=src_zero_point,
+        dst_scale=dst_scale,
+        dst_zero_point=dst_zero_point,
+        post_ops=post_ops,
+        rounding=rounding,
+        saturate=saturate,
     )
-    made, placed = crop(x, np.asarray(boxes) if isinstance(boxes, Tensor) else boxes, sizes, asked, out)
-    return made if placed is None else (made, placed)
+    return result if letterboxed is None else (result, letterboxed)
+
+
+def cropped(
+    x: Any, out: Tensor | None, *, axes: _Indices = None, images: _Indices = None, **arguments: Any
+) -> tuple[Tensor, Letterboxed | None]:
+    """What ``crop_resize`` makes, and where boxes lie in it if they are letterboxed.
+
+    ``places``, y0, x0, y1, x1 of the output for each box of integers, may say where boxes lie, also beyond the output.
+    """
+    tensors, source = _images_of(x, axes, images is not None, out)
+    device = tensors[0].device
+    arguments["source"] = source
+    arguments["images"] = images
+    arguments["out"] = None if out is None else Given(out.desc, is_shared=False)
+    arguments["limits"] = device.limits
+    try:
+        plan: _CropPlan = remembered(_crop_plan, arguments)
+    except (DescriptorError, UnsupportedError) as error:
+        error.add_descriptor(source.desc)
+        raise
+    return plan.run(tensors, device, out), plan.letterboxed if arguments.get("letterbox") else None
+
+
+# What boxes are cut from: one image, a batch or a list of images, and which axes are rows, columns and channels.
+
+
+class Images(NamedTuple):
+    """How images lie in tensors, without their elements: one image or a batch, or a list of images.
+
+    axes: rows and columns. first: the axis at which those of an image begin, 1 in a batch.
+    """
+
+    descs: tuple[TensorDesc, ...]
+    axes: tuple[int, int]
+    first: int = 0
+    is_list: bool = False
+
+    @property
+    def desc(self) -> TensorDesc:
+        """That of the first tensor."""
+        return self.descs[0]
+
+    @property
+    def number(self) -> int:
+        """How many images there are."""
+        return self.desc.sizes[0] if self.first else len(self.descs)
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """The axes of an image beside rows and columns."""
+        return tuple(axis for axis in range(self.first, self.desc.rank) if axis not in self.axes)
+
+    @property
+    def channel(self) -> int | None:
+        """The axis of the channels, the one beside rows and columns; None: there is none, or there are more."""
+        return self.others[0] if len(self.others) == 1 else None
+
+    @property
+    def last_other(self) -> int:
+        """Elements along the last axis beside rows and columns; 1 if there is none."""
+        return self.desc.sizes[self.others[-1]] if self.others else 1
+
+    def extents(self, desc: TensorDesc) -> tuple[int, int]:
+        """Rows and columns of an image in one of the tensors."""
+        return desc.sizes[self.axes[0]], desc.sizes[self.axes[1]]
+
+    def result_sizes(self, boxes: int, sizes: Sequence[int]) -> tuple[int, ...]:
+        """Sizes of the result: the boxes, then an image, its rows and columns resized."""
+        image = list(self.desc.sizes)
+        for axis, size in zip(self.axes, sizes, strict=True):
+            image[axis] = size
+        return (boxes, *image[self.first :])
+
+    def resized(self, sizes: tuple[int, int]) -> Images:
+        """The first tensor with images of other sizes if it is packed, else as it is: there are few of these."""
+        desc = self.desc
+        if desc.strides is not None and desc.is_packed:
+            new = list(desc.sizes)
+            new[self.axes[0]], new[self.axes[1]] = sizes
+            desc = TensorDesc.xla(desc.dtype, new, desc.minor_to_major)
+        return Images((desc,), self.axes, self.first)
+
+    def runs(self, images: npt.NDArray[np.int64]) -> Iterator[_Run]:
+        """The boxes in order, those of a list cut where the image changes. images: of each box."""
+        if not self.is_list:
+            yield _Run(slice(0, len(images)), 0, self.desc, images if self.first else None)
+            return
+        cuts = [0, *(np.flatnonzero(images[1:] != images[:-1]) + 1).tolist(), len(images)]
+        for start, stop in pairwise(cuts):
+            if start < stop:
+                image = int(images[start])
+                yield _Run(slice(start, stop), image, self.descs[image], None)
+
+
+class _Run(NamedTuple):
+    """Boxes that one dispatch may have: all of one tensor. images: of a batch, that of each box."""
+
+    boxes: slice
+    tensor: int
+    desc: TensorDesc
+    images: npt.NDArray[np.int64] | None
+
+
+def _images_of(x: Any, axes: _Indices, is_batch: bool, out: Tensor | None) -> tuple[tuple[Tensor, ...], Images]:
+    """The tensors of ``x``, on the device of ``out`` or of the first one, and how images lie in them.
+
+    Raises:
+        DescriptorError: a list of none, of several types or ranks; no elements; axes that are not rows and columns; or
+            ``out`` shares the memory of an image.
+    """
+    is_list = isinstance(x, list | tuple)
+    if is_list and not x:
+        raise DescriptorError("x must have an image, got an empty list")
+    tensors = tuple(_tensors(x, out)) if is_list else (source_beside(x, out),)
+    desc = tensors[0].desc
+    for place, tensor in enumerate(tensors):
+        name = f"x[{place}]" if is_list else "x"
+        if (tensor.dtype, tensor.desc.rank) != (desc.dtype, desc.rank) or tensor.device is not tensors[0].device:
+            raise DescriptorError(
+                f"{name} {tensor.desc} must have the type, the number of axes and the device of x[0] {desc}"
+            )
+        if not tensor.desc.numel:
+            raise DescriptorError(f"{name} {tensor.desc} has no elements to cut boxes from")
+        if out is not None and out.memory is tensor.memory:
+            raise DescriptorError(f"out {out.desc} must have another buffer than {name} {tensor.desc}")
+    first = int(is_batch and not is_list)
+    source = Images(tuple(tensor.desc for tensor in tensors), _axes(axes, desc, first), first, is_list)
+    for place, other in enumerate(source.descs):
+        if source._replace(descs=(other,)).result_sizes(0, (1, 1)) != source.result_sizes(0, (1, 1)):
+            raise DescriptorError(f"x[{place}] {other} may differ from x[0] {desc} in rows and columns alone")
+    return tensors, source
+
+
+def _tensors(images: Sequence[Any], out: Tensor | None) -> Iterator[Tensor]:
+    for place, image in enumerate(images):
+        try:
+            yield source_beside(image, out)
+        except (DescriptorError, UnsupportedError) as error:
+            raise type(error)(f"x[{place}]: {error}") from error
+
+
+def _axes(axes: _Indices, desc: TensorDesc, first: int) -> tuple[int, int]:
+    rank = desc.rank
+    if rank < first + 2:
+        raise DescriptorError(f"x {desc} must have rows and columns{', behind the axis of the images' * first}")
+    if axes is None:
+        if rank > first + 2 and desc.sizes[-1] <= _MOST_CHANNELS < desc.sizes[-2]:
+            raise DescriptorError(
+                f"the last axes of x {desc} look like columns and channels: say axes=({rank - 3}, {rank - 2}), or "
+                f"axes=({rank - 2}, {rank - 1}) if they are not{'' if first else _batch_remedy(desc)}"
+            )
+        return rank - 2, rank - 1
+    given = integers("axes", axes, desc.__str__)
+    counted = [axis + rank if axis < 0 else axis for axis in given]
+    if len(counted) != 2 or not first <= counted[0] < counted[1] < rank:
+        raise DescriptorError(
+            f"axes {given} must be two of an image, rows before columns, each in [{first}, {rank}), for {desc}"
+        )
+    return counted[0], counted[1]
+
+
+def _batch_remedy(desc: TensorDesc) -> str:
+    """What to say where one image seems to be a batch."""
+    return "; a batch needs images=, the image of each box" if desc.rank == _BATCH_RANK else ""
+
+
+# Boxes, and what fills the outside: checked, box by box in messages.
+
+
+class Boxes(NamedTuple):
+    """What is cut out, and where it goes.
+
+    edges: (boxes, 4), y0, x0, y1, x1, int64 of pixels or f64. places: (boxes, 4), the same of the outputs. flipped:
+    (boxes, 2), whether rows and columns go backwards.
+    """
+
+    edges: npt.NDArray[Any]
+    units: str
+    places: npt.NDArray[np.int64]
+    flipped: npt.NDArray[np.bool_]
+
+    @property
+    def sizes(self) -> list[tuple[int, int]]:
+        """Height and width of each box of integers."""
+        return [(y1 - y0, x1 - x0) for y0, x0, y1, x1 in self.edges.tolist()]
+
+    @property
+    def resized(self) -> list[tuple[int, int]]:
+        """Height and width of each box's place."""
+        return [(y1 - y0, x1 - x0) for y0, x0, y1, x1 in self.places.tolist()]
+
+    @property
+    def is_exact(self) -> bool:
+        """True where edges are integers of pixels, and a box is what the image, filled around, has there."""
+        return bool(self.edges.dtype.kind == "i")
+
+    def sides(self, rows: Sequence[tuple[Rows, ...]], axis: int, boxes: slice = slice(None)) -> list[Side]:
+        """Axis 0, rows, or 1, columns, of some of the boxes, which read what ``rows`` says of both axes."""
+        starts = self.edges[boxes, axis].tolist() if self.is_exact else [0] * len(rows)
+        each = zip(rows, starts, self.places[boxes, axis].tolist(), self.flipped[boxes, axis].tolist(), strict=True)
+        return [Side(both[axis], start, at, flip) for both, start, at, flip in each]
+
+
+def read_boxes(boxes: Any, units: Any) -> npt.NDArray[Any]:
+    """Edges y0, x0, y1, x1 of each box: int64 where they are integers of pixels, else f64.
+
+    Raises:
+        DescriptorError: not (boxes, 4) numbers; not finite, or too far; integers that hold no pixel; unknown units.
+    """
+    require_word("units", units, UNITS)
+    try:
+        edges = np.asarray(boxes)
+    except (TypeError, ValueError) as error:
+        raise DescriptorError(f"boxes must be an array of (boxes, 4) numbers: {error}") from error
+    if not edges.size and edges.ndim == 1:
+        edges = edges.reshape(0, 4).astype(np.int64)
+    if edges.ndim != 2 or edges.shape[1] != 4 or edges.dtype.kind not in "iuf":
+        raise DescriptorError(
+            f"boxes must be an array of (boxes, 4) numbers, y0, x0, y1, x1, got {edges.dtype} of shape {edges.shape}"
+        )
+    farthest = FARTHEST if units == "pixels" else 1 << 16
+    is_near = np.abs(edges.astype(np.float64)) <= farthest  # NaN is not
+    _require(is_near.all(axis=1), f"finite and within +-{farthest}", edges)
+    if edges.dtype.kind == "f" or units == "normalized":
+        return edges.astype(np.float64)
+    edges = edges.astype(np.int64)
+    has_pixels = (edges[:, :2] < edges[:, 2:]).all(axis=1)
+    remedy = "; boxes[(boxes[:, :2] < boxes[:, 2:]).all(1)] leaves out those without a pixel"
+    _require(has_pixels, "of integers with y0 < y1 and x0 < x1", edges, remedy)
+    return edges
+
+
+def _require(holds: Any, rule: str, boxes: npt.NDArray[Any], remedy: str = "") -> None:
+    if not holds.all():
+        box = int(holds.argmin())
+        raise DescriptorError(f"boxes[{box}] must be {rule}, got {tuple(boxes[box].tolist())}{remedy}")
+
+
+def read_sizes(sizes: Any) -> tuple[int, int]:
+    """Height and width of every result.
+
+    Raises:
+        DescriptorError: not two integers of 1 or more.
+    """
+    if isinstance(sizes, int | np.integer):
+        raise DescriptorError(f"sizes must be a height and a width, such as ({sizes}, {sizes}), got {sizes}")
+    both = counts("sizes", sizes)
+    if len(both) != 2 or 0 in both:
+        raise DescriptorError(f"sizes must be a height and a width of 1 or more, got {both}")
+    return both[0], both[1]
+
+
+def _refuse_floats(what: str, units: str) -> NoReturn:
+    """Refuse an argument that boxes of floats, and normalized ones, do not have."""
+    pixels = "boxes" if units == "pixels" else "boxes * (rows, columns, rows, columns)"
+    raise DescriptorError(
+        f"{what} goes with boxes of integers in pixels, not of floats: np.rint({pixels}).astype(np.int64) makes them; "
+        f"a detector's x0, y0, x1, y1 are boxes[:, [1, 0, 3, 2]] first"
+    )
+
+
+def _image_indices(images: _Indices, boxes: int, source: Images) -> npt.NDArray[np.int64]:
+    """The image of each box."""
+    if images is None:
+        if source.is_list and boxes != source.number:
+            raise DescriptorError(f"images must say the image of each of {boxes} boxes, for a list of {source.number}")
+        return np.arange(boxes) if source.is_list else np.zeros(boxes, np.int64)
+    index = np.array(integers("images", images), np.int64)
+    if len(index) != boxes:
+        raise DescriptorError(f"images must be one for each of {boxes} boxes, got {len(index)}")
+    outside = np.flatnonzero((index < 0) | (index >= source.number))
+    if len(outside):
+        box = int(outside[0])
+        raise DescriptorError(f"images[{box}] = {index[box]} is outside [0, {source.number}) of the images")
+    return index
+
+
+def _read_flips(flip: Any, boxes: int) -> npt.NDArray[np.bool_]:
+    """Whether rows and columns of each box go backwards, (boxes, 2), by one word or one for each box."""
+    if flip is None or isinstance(flip, str) or not isinstance(flip, Iterable):
+        require_word("flip", flip, (None, *FLIPS))
+        return np.tile(np.array(FLIPS[flip or "none"], np.bool_), (boxes, 1))
+    words = list(flip)
+    if len(words) != boxes:
+        raise DescriptorError(f"flip must be a word, or one for each of {boxes} boxes, got {len(words)}")
+    for box, word in enumerate(words):
+        require_word(f"flip[{box}]", word, tuple(FLIPS))
+    return np.array([FLIPS[word] for word in words], np.bool_).reshape(boxes, 2)
+
+
+def _read_places(
+    places: Any, letterbox: Any, edges: npt.NDArray[Any], units: str, sizes: tuple[int, int]
+) -> npt.NDArray[np.int64]:
+    """Where each box lies in its output: y0, x0, y1, x1."""
+    if places is not None:
+        return np.array(places, np.int64)
+    require_word("letterbox", letterbox, (None, *PLACES))
+    if letterbox is None:
+        return np.tile(np.array((0, 0, *sizes), np.int64), (len(edges), 1))
+    if edges.dtype.kind != "i":
+        _refuse_floats("letterbox", units)
+    box_sizes = (edges[:, 2:] - edges[:, :2]).tolist()
+    return np.array([placed((height, width), sizes, letterbox) for height, width in box_sizes], np.int64).reshape(-1, 4)
+
+
+def _per_channel(argument: str, value: Any, source: Images) -> npt.NDArray[Any]:
+    """``value`` as one number, or one for each channel of an image.
+
+    Raises:
+        DescriptorError: not numbers, or not as many.
+    """
+    array = numbers(argument, value)
+    channels = None if source.channel is None else source.desc.sizes[source.channel]
+    if array.ndim > 1 or (array.ndim and array.size not in (1, channels)):
+        many = "one number" if channels is None else f"one number, or one for each of {channels} channels"
+        remedy = _batch_remedy(source.desc) if channels is None else ""
+        raise DescriptorError(f"{argument} must be {many}, got shape {array.shape}{remedy}")
+    return array
+
+
+def _read_fill(fill: Any, source: Images) -> npt.NDArray[Any]:
+    """``fill`` as elements of the images' type: one, or one for each channel."""
+    dtype = source.desc.dtype
+    array = _per_channel("fill", fill, source)
+    if not dtype.is_float:
+        require_of_type("fill", array, dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return array.astype(dtype.dtype)
+
+
+# What both axes of every box read: rows of a filter, or those that a library's own rules make.
+
+
+def _chosen(given: dict[str, Any], like: Any, boxes: Boxes, src: TensorDesc) -> tuple[Choice, Rules | None]:
+    if not boxes.is_exact:
+        if given.get("antialias"):
+            _refuse_floats("antialias", boxes.units)
+        if given.get("coordinates") not in (None, "tf_crop_and_resize"):
+            _refuse_floats(f"coordinates {given['coordinates']!r}", boxes.units)
+        if like is not None:
+            _refuse_floats(f"like {like!r}", boxes.units)
+        return Choice(**{name: value for name, value in given.items() if value is not None}), None
+    if given.get("coordinates") == "tf_crop_and_resize":
+        raise DescriptorError("coordinates 'tf_crop_and_resize' goes with boxes of floats")
+    choice, rules = chosen(like, given, src.dtype.name, src.__str__)
+    if rules is None:
+        require_choice(choice, src.__str__)  # here, for there may be no box to be resampled
+    return choice, rules
+
+
+def _roi(edges: npt.NDArray[np.float64], extents: tuple[int, int], units: str, box: int) -> tuple[Fraction, ...]:
+    """The edges of a box of floats as the ``roi`` of a resample: 0 and 1 are the first and the last element.
+
+    A float counts as the decimal number that prints it.
+    """
+    exact = [Fraction(repr(edge)) for edge in edges.tolist()]
+    if units == "pixels":
+        if 1 in extents:
+            raise UnsupportedError(
+                f"boxes[{box}] {tuple(edges.tolist())} in pixels needs two rows and two columns or more, not {extents}"
+            )
+        exact = [edge / (extent - 1) for edge, extent in zip(exact, (*extents, *extents), strict=True)]
+    return tuple(exact)
+
+
+def _rows_of_boxes(
+    boxes: Boxes, extents: Sequence[tuple[int, int]], choice: Choice, src: TensorDesc
+) -> list[tuple[Rows, ...]]:
+    """What rows and columns of each box read, of an image of so many rows and columns."""
+    if boxes.is_exact:
+        return [
+            (rows_of_sizes(choice, old[0], new[0]), rows_of_sizes(choice, old[1], new[1]))
+            for old, new in zip(boxes.sizes, boxes.resized, strict=True)
+        ]
+    choice = choice._replace(coordinates="tf_crop_and_resize")
+    rows = []
+    for box, (edges, extent, new) in enumerate(zip(boxes.edges, extents, boxes.resized, strict=True)):
+        roi = choice._replace(roi=_roi(edges, extent, boxes.units, box))
+        rows.append(resizing(extent, new, None, None, None, roi, src.__str__).rows)
+    return rows
+
+
+def _by_filters(
+    boxes: Boxes, source: Images, extents: Sequence[tuple[int, int]], sizes: tuple[int, int], choice: Choice, fill: Any
+) -> Crops:
+    """All boxes, by the rows of a filter, without their images.
+
+    Raises:
+        UnsupportedError: one output reads more than an invocation sums.
+    """
+    few_taps = 0 if choice.antialias else {"linear": 2, "cubic": 4}.get(choice.mode, 0)
+    rows = _rows_of_boxes(boxes, extents, choice, source.desc)
+    sides = [boxes.sides(rows, axis) for axis in (0, 1)]
+    for of_axis in sides:
+        most = max(side.rows.taps for side in of_axis)
+        if most > MOST_TAPS:
+            raise UnsupportedError(f"a box has {most} taps along one axis, more than {MOST_TAPS}")
+    each = [[extent[axis] for extent in extents] for axis in (0, 1)]
+    if few_taps and sizes[0] == sizes[1]:  # both axes at once: arrays so small cost by their number
+        both = box_rows(sides[0] + sides[1], sizes[0], each[0] + each[1], least=few_taps)
+        count = len(rows)
+        made = [both.part(slice(0, count)), both.part(slice(count, 2 * count))]
+    else:
+        made = [box_rows(sides[axis], sizes[axis], each[axis], least=max(few_taps, 1)) for axis in (0, 1)]
+    return Crops(made[0], made[1], source.axes, None, fill, few_taps)
+
+
+class _LibraryBoxes(NamedTuple):
+    """Boxes whose rows a library's rules make. ways: how kernels sum each box; None: single operations make them."""
+
+    rulings: list[Ruling]
+    ways: list[Way] | None
+
+    def parts(
+        self, boxes: Boxes, extents: list[tuple[int, int]], sizes: tuple[int, int], axes: tuple[int, int], fill: Any
+    ) -> Iterator[tuple[slice, Crops]]:
+        """Neighbouring boxes that go one way, and what becomes of them, without their images."""
+        for way, members in groupby(enumerate(self.ways or ()), lambda place: place[1]):
+            part = [box for box, _ in members]
+            its = slice(part[0], part[-1] + 1)
+            rows, columns = (self._rows(axis, way, its, boxes, extents, sizes[axis]) for axis in (0, 1))
+            is_fused = way.shifts is not None and max(rows.taps, columns.taps) <= 2 and not way.rounds
+            yield its, Crops(rows, columns, axes, None, fill, 2 if is_fused else 0, way)
+
+    def _rows(
+        self, axis: int, way: Way, part: slice, boxes: Boxes, extents: list[tuple[int, int]], size: int
+    ) -> BoxRows:
+        sides = boxes.sides([ruling.rows for ruling in self.rulings[part]], axis, part)
+        least, places = 1 if way.shifts is None else 2, _PLACES_OF_WEIGHTS if way.rounds else None
+        return box_rows(sides, size, [extent[axis] for extent in extents[part]], least=least, places=places)
+
+
+def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -> _LibraryBoxes | None:
+    """The boxes, which have edges of integers, by the rules; None: rows of the choice make them, not rounded.
+
+    is_moved: elements are not summed.
+    """
+    axes = (source.axes[0] - source.first, source.axes[1] - source.first)
+    known: dict[tuple[tuple[int, int], tuple[int, int]], tuple[Ruling | None, Way | None]] = {}
+    pairs = list(zip(boxes.sizes, boxes.resized, strict=True))
+    for old, new in dict.fromkeys(pairs):
+        _, *piece = source.result_sizes(1, old)  # a library may look at channels
+        ruling = rules.ruling(tuple(piece), axes, old, new, None)
+        known[old, new] = ruling, None if ruling is None else _way(ruling, rules.keeps_type)
+    rulings = [ruling for ruling, _ in map(known.__getitem__, pairs) if ruling is not None]
+    if not pairs or (not rulings and (is_moved or not rules.keeps_type)):
+        return None
+    ways = [way for _, way in map(known.__getitem__, pairs) if way is not None]
+    return _LibraryBoxes(rulings, ways if len(ways) == len(pairs) else None)
+
+
+def _way(ruling: Ruling, keeps_type: bool) -> Way | None:
+    """How kernels of crops sum a box as a library does; None: they do not.
+
+    Bytes are summed in integers in one of two ways. OpenCV's columns lose nothing, and its rows are shifted. Pillow and
+    torch make bytes of the sums along one axis before they sum along the other.
+    """
+    rows, columns = ruling.rows
+    if rows.moves and columns.moves:
+        return Way(moves=True)
+    rows_first = ruling.order == (0, 1)
+    is_one_kind = rows.moves == columns.moves and (rows.shifts is None) == (columns.shifts is None)
+    has_more = ruling.scale is not None or ruling.rounding is not None
+    if not is_one_kind or has_more or max(rows.taps, columns.taps) > MOST_TAPS:
+        return None
+    if rows.shifts is None or columns.shifts is None:
+        return None if keeps_type or rows_first else Way()
+    if columns.shifts == Shifts():
+        return None if rows_first else Way(shifts=rows.shifts)
+    if any(side != Shifts(total=side.total, bits=8) for side in (rows.shifts, columns.shifts)):
+        return None
+    return Way(shifts=Shifts(total=_PLACES_OF_WEIGHTS, bits=8), rounds=True, rows_first=rows_first)
+
+
+# Where the result goes.
+
+
+def _target(
+    source: Images, made: TensorDesc, out: Given | None, mean: Any, std: Any, layout: Layout, dtype: Any, **others: Any
+) -> Target:
+    """Where boxes go that are made as ``made`` says. others: arguments of ``restride.arithmetic.arithmetic``."""
+    src = source.desc
+    is_normalized = mean is not None or std is not None
+    says_type = dtype is not None or out is not None or "[" in str(layout)
+    result_dtype = as_dtype("f32")
+    if says_type or not is_normalized:
+        result_dtype = element_type(TensorDesc(src.dtype, made.sizes), layout, dtype, out)
+    if is_normalized:
+        others = normalized(mean, std, source, result_dtype, layout, others)
+    result = _family(source, made.sizes, result_dtype)
+    return target_of_sums(src, made, result, layout, out, others, moves=made.dtype == src.dtype)
+
+
+def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
+    """The layout of the images for a result: its order of axes, boxes outermost where it is one image."""
+    src = source.desc
+    if source.first:
+        return family(src, sizes, dtype)
+    order = src.minor_to_major if src.strides is not None else None
+    outward = range(src.rank)[::-1] if order is None else order
+    return TensorDesc.xla(dtype, sizes, [*(axis + 1 for axis in outward), 0])
+
+
+def normalized(
+    mean: Any, std: Any, source: Images, dtype: DType, layout: Layout, others: dict[str, Any]
+) -> dict[str, Any]:
+    """``others``, the arguments of ``reorder``, with the arithmetic of ``mean`` and ``std``.
+
+    Raises:
+        DescriptorError: a result of integers, other scales or zero points beside them, or what ``normalizing`` refuses.
+    """
+    src = source.desc
+    for name in ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point"):
+        if others.get(name) is not None:
+            raise DescriptorError(f"mean and std say scales and zero points, and so does {name}")
+    if not dtype.is_float:
+        raise DescriptorError(f"mean and std make floats, and dtype is {dtype}")
+
+    def read(argument: str, value: Any) -> npt.NDArray[Any]:
+        values = _per_channel(argument, value, source)
+        if values.size == 1 or source.channel is None:
+            return values.reshape(())
+        return values.reshape([-1, *[1] * (src.rank - 1 - source.channel)])
+
+    arguments = normalizing(0.0 if mean is None else mean, 1.0 if std is None else std, src, read)
+    return {**others, **in_axes_of_result(arguments, TensorDesc(dtype, source.result_sizes(1, (1, 1))), layout)}
+
+
+# The plan: what becomes of images, whatever their elements are.
+
+
+class _CropPlan(NamedTuple):
+    """What becomes of images laid out so.
+
+    dst: the layout of the result. starts: steps from so many a tensor of the images. made: what they or ``chain`` make
+    before ``last`` brings it to the result; None: the result. weight: in the cache of plans, 1 for each 8 KB of tables.
+    """
+
+    boxes: Boxes
+    dst: TensorDesc
+    starts: tuple[tuple[int, Steps], ...] = ()
+    made: TensorDesc | None = None
+    last: Steps | None = None
+    chain: _Chain | None = None
+    weight: int = 1
+
+    def run(self, tensors: tuple[Tensor, ...], device: Device, out: Tensor | None) -> Tensor:
+        """The result, in a new tensor or in ``out``."""
+        result = empty(self.dst, device) if out is None else out
+        made = result if self.made is None else empty(self.made, device)
+        if self.chain is not None:
+            self.chain.run(tensors, made)
+        with device.batch() if len(self.starts) > 1 else nullcontext():
+            for tensor, steps in self.starts:
+                device.run(steps, tensors[tensor].memory, made.memory)
+            if self.last is not None:
+                device.run(self.last, made.memory, result.memory)
+        return result
+
+    @property
+    def letterboxed(self) -> Letterboxed:
+        """Where boxes lie in the result, in arrays that may be changed."""
+        return Letterboxed(self.boxes.edges.copy(), self.boxes.places.copy(), self.boxes.flipped.copy())
+
+
+def _crop_plan(
+    source: Images,
+    out: Given | None,
+    limits: Limits,
+    *,
+    boxes: Any,
+    sizes: Any,
+    images: _Indices,
+    units: str = "pixels",
+    flip: Any = None,
+    fill: Any = 0,
+    letterbox: str | None = None,
+    places: list[tuple[int, int, int, int]] | None = None,
+    like: str | None = None,
+    mean: Any = None,
+    std: Any = None,
+    layout: Layout = None,
+    dtype: Any = None,
+    **others: Any,
+) -> _CropPlan:
+    """The plan of ``crop_resize``. others: fields of ``Choice``, and the arguments of ``arithmetic``."""
+    src = source.desc
+    edges = read_boxes(boxes, units)
+    count, size = len(edges), read_sizes(sizes)
+    of_images = _image_indices(images, count, source)
+    cut = Boxes(edges, units, _read_places(places, letterbox, edges, units, size), _read_flips(flip, count))
+    given = {name: others.pop(name) for name in Choice._fields if name in others}
+    choice, rules = _chosen(given, like, cut, src)
+    elements = _read_fill(fill, source)
+    library = None if rules is None else _by_library(cut, source, rules, is_moved=choice.mode == "nearest")
+    made_dtype = _made_dtype(src, choice, None if library is None and count else rules)
+    made = TensorDesc(made_dtype, source.result_sizes(count, size))
+    of_target = {
+        "source": source.resized(size),
+        "made": made,
+        "out": out,
+        "mean": mean,
+        "std": std,
+        "layout": layout,
+        "dtype": dtype,
+        **others,
+    }
+    target: Target = remembered(_target, of_target)
+    if not target.whole.numel:
+        return _CropPlan(cut, target.whole, last=_copied(target.site, target, limits))
+    if library is not None and library.ways is None:
+        chain = _Chain(source, cut, of_images, elements, like, given)
+        return _CropPlan(cut, target.whole, made=made, last=_copied(Site(SOURCE, made), target, limits), chain=chain)
+    runs = list(source.runs(of_images))
+    extents = [source.extents(run.desc) for run in runs for _ in range(run.boxes.start, run.boxes.stop)]
+    fills = np.ascontiguousarray(np.broadcast_to(elements.ravel(), (source.last_other,)))
+    if library is None:
+        parts = [(slice(0, count), _by_filters(cut, source, extents, size, choice, fills))]
+    else:
+        parts = list(library.parts(cut, extents, size, source.axes, fills))
+    return _by_kernels(_CropPlan(cut, target.whole), runs, parts, target, limits)
+
+
+def _made_dtype(src: TensorDesc, choice: Choice, rules: Rules | None) -> DType:
+    """The type in which the boxes are made, before the arithmetic. rules: a library's, if these make them."""
+    if choice.mode == "nearest" or (rules is not None and rules.keeps_type):
+        return src.dtype
+    if src.dtype.name not in CROPPED_TYPES:
+        raise UnsupportedError(
+            f"mode {choice.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, not {src.dtype} of "
+            f"{src}; rs.reorder converts: dtype='f32'"
+        )
+    return as_dtype("f32")
+
+
+def _by_kernels(
+    plan: _CropPlan, runs: Sequence[_Run], parts: Sequence[tuple[slice, Crops]], target: Target, limits: Limits
+) -> _CropPlan:
+    """``plan`` with steps into the result, where kernels can write it, or into a packed tensor that is copied there.
+
+    Sums of integers become elements of less or more than 32 bits in that copy, and are s32 before.
+    """
+    desc = target.site.desc
+    is_strided = desc.strides is not None and all(
+        stride > 0 for stride, size in zip(desc.strides, desc.sizes, strict=True) if size > 1
+    )
+    last, made, arithmetic = None, desc, target.arithmetic
+    if desc.dtype.itemsize != 4 and any(crops.way.shifts for _, crops in parts):
+        made, arithmetic = TensorDesc(as_dtype("s32"), desc.sizes), NO_ARITHMETIC
+        last = _copied(Site(SOURCE, made), target, limits)
+    elif not is_strided or target.whole.is_padded:
+        made = TensorDesc(desc.dtype, desc.sizes)
+        last = _copied(Site(SOURCE, made), target._replace(arithmetic=NO_ARITHMETIC), limits)
+    starts = []
+    for run in runs:
+        steps = Steps(limits, _MOST_KEPT_BYTES)
+        src = Site(SOURCE, run.desc)
+        if run.desc.strides is None:
+            src = steps.new(TensorDesc(run.desc.dtype, run.desc.sizes))
+            steps.copy(Site(SOURCE, run.desc), src)
+        for boxes, crops in _parts_of_run(parts, run):
+            dst = made if boxes == slice(0, desc.sizes[0]) else boxes_of(made, boxes)
+            add_crops(steps, src, Site(RESULT, dst), crops, arithmetic, boxes.start)
+        starts.append((run.tensor, steps))
+    weight = 1 + sum(crops.nbytes for _, crops in parts) // 8192
+    return plan._replace(starts=tuple(starts), made=None if last is None else made, last=last, weight=weight)
+
+
+def _parts_of_run(parts: Sequence[tuple[slice, Crops]], run: _Run) -> Iterator[tuple[slice, Crops]]:
+    """The parts of a run's boxes, with their images."""
+    for boxes, crops in parts:
+        start, stop = max(boxes.start, run.boxes.start), min(boxes.stop, run.boxes.stop)
+        if start < stop:
+            images = None if run.images is None else run.images[start - run.boxes.start : stop - run.boxes.start]
+            is_whole = (start, stop) == (boxes.start, boxes.stop)
+            part = crops if is_whole else crops.part(slice(start - boxes.start, stop - boxes.start))
+            yield slice(start, stop), replace(part, images=images)
+
+
+def _copied(made: Site, target: Target, limits: Limits) -> Steps:
+    """All elements of what was made to the result, through the arithmetic."""
+    steps = Steps(limits)
+    steps.copy(made, target.site, target.whole, target.arithmetic)
+    return steps
+
+
+# Boxes by single operations, one after the other, where a library sums as no kernel of crops does.
+
+
+class _Part(NamedTuple):
+    """Where a box lies along an axis of ``size`` outputs, perhaps beyond: -58 to 283 of 224, which has 58 to 282 of it.
+
+    flipped: it is written from its other end.
+    """
+
+    start: int
+    stop: int
+    size: int
+    flipped: bool
+
+    @property
+    def place(self) -> slice:
+        """What it takes of the output."""
+        return slice(max(self.start, 0), min(self.stop, self.size))
+
+    @property
+    def window(self) -> slice:
+        """What of the box that is."""
+        start, stop = self.place.start - self.start, self.place.stop - self.start
+        whole = self.stop - self.start
+        return slice(whole - stop, whole - start) if self.flipped else slice(start, stop)
+
+
+class _Chain(NamedTuple):
+    """Boxes, and the arguments of the resampling that each of them goes through."""
+
+    source: Images
+    boxes: Boxes
+    images: npt.NDArray[np.int64]
+    fill: npt.NDArray[Any]
+    like: str | None
+    choice: dict[str, Any]
+
+    def run(self, tensors: tuple[Tensor, ...], made: Tensor) -> None:
+        """Make all boxes, before the arithmetic, in ``made``, a packed tensor."""
+        first, sizes, places = self.source.first, made.sizes, self.boxes.places
+        axes = self.source.axes[0] - first, self.source.axes[1] - first
+        choice = {name: value for name, value in self.choice.items() if value is not None}
+        with made.device.batch():
+            if (places[:, :2] > 0).any() or (places[:, 2:] < [sizes[axis + 1] for axis in axes]).any():
+                reorder(self._filled(sizes, made.device), out=made)
+            for box, place in enumerate(places.tolist()):
+                flips = self.boxes.flipped[box].tolist()
+                each = zip(place[:2], place[2:], axes, flips, strict=True)
+                parts = [_Part(start, stop, sizes[axis + 1], flip) for start, stop, axis, flip in each]
+                out = made[(box, *_on(axes, [part.place for part in parts]))]
+                resample(
+                    self._piece(tensors, box, axes),
+                    [part.stop - part.start for part in parts],
+                    axes=axes,
+                    like=self.like,
+                    window=[part.window for part in parts],
+                    out=out[_on(axes, [slice(None, None, -1 if part.flipped else 1) for part in parts])],
+                    **choice,
+                )
+
+    def _piece(self, tensors: tuple[Tensor, ...], box: int, axes: tuple[int, int]) -> Tensor:
+        """What the image has in a box, and ``fill`` around it."""
+        index = int(self.images[box])
+        image = tensors[0][index] if self.source.first else tensors[index if self.source.is_list else 0]
+        y0, x0, y1, x1 = self.boxes.edges[box].tolist()
+        bounds = ((y0, y1), (x0, x1))
+        extents = [image.sizes[axis] for axis in axes]
+        inside = [(max(low, 0), min(high, extent)) for (low, high), extent in zip(bounds, extents, strict=True)]
+        present = image[_on(axes, [slice(low, max(low, high)) for low, high in inside])]
+        sizes = list(image.sizes)
+        for axis, (low, high) in zip(axes, bounds, strict=True):
+            sizes[axis] = high - low
+        if present.sizes == tuple(sizes):
+            return present
+        piece = reorder(self._filled(tuple(sizes), image.device))
+        if present.desc.numel:
+            ranges = [slice(a - low, b - low) for (a, b), (low, _) in zip(inside, bounds, strict=True)]
+            reorder(present, out=piece[_on(axes, ranges)])
+        return piece
+
+    def _filled(self, sizes: tuple[int, ...], device: Device) -> Tensor:
+        """``fill`` everywhere, not in memory."""
+        fill = self.fill
+        if fill.ndim and self.source.channel is not None:
+            fill = fill.reshape(-1, *[1] * (self.source.desc.rank - 1 - self.source.channel))
+        return asarray(np.ascontiguousarray(fill), device=device).broadcast_to(sizes)
+
+
+def _on(axes: tuple[int, int], slices: list[slice]) -> tuple[slice, ...]:
+    """An index of an image that has these slices along rows and columns."""
+    index = [slice(None)] * (axes[1] + 1)
+    for axis, part in zip(axes, slices, strict=True):
+        index[axis] = part
+    return tuple(index)

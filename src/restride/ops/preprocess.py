@@ -15,10 +15,8 @@ from restride.arguments import integer, require_word
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, RestrideError
 from restride.layout import TensorDesc
-from restride.ops.crop_resize import crop_resize
-from restride.ops.crops.boxes import read_sizes
-from restride.ops.crops.letterbox import PLACES, Letterboxed
-from restride.ops.crops.run import NO_CHOICE, Asked, crop
+from restride.ops.crop_resize import crop_resize, cropped, read_sizes
+from restride.ops.letterbox import PLACES, Letterboxed
 from restride.ops.progress import Progress
 from restride.ops.yuv import yuv_to_rgb
 from restride.plan.yuv import FORMATS, checked
@@ -642,13 +640,15 @@ class Preprocess(Generic[_Made]):
             y, x = (round((size - whole) / 2) for whole, size in zip((rows, columns), self._sizes, strict=True))
             boxes.append((0, 0, *extents))
             places.append((y, x, y + rows, x + columns))
-        asked = Asked(
-            (0, 1) if is_list else (1, 2),
-            None if is_list else range(len(boxes)),
-            like=self._filter["like"],
-            choice={**NO_CHOICE, "mode": self._filter["mode"], "antialias": self._filter["antialias"]},
+        cropped(
+            pixels,
+            out,
+            boxes=boxes,
+            sizes=self._sizes,
+            images=None if is_list else range(len(boxes)),
+            axes=(0, 1) if is_list else (1, 2),
+            places=places,
             mean=self._mean,
             std=self._std,
-            places=places,
+            **self._filter,
         )
-        crop(pixels, boxes, self._sizes, asked, out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, family
 from restride.ops.plan import Plan, perform
-from restride.ops.target import Given, arithmetic_of_result, destination, element_type, require_out_of_sum
+from restride.ops.target import Given, Target, element_type, require_out_of_sum, target_of_sums
 from restride.plan import (
     Tables,
     is_index,
@@ -53,14 +53,6 @@ def part_read(resized: Resizing) -> tuple[slice, ...]:
     return tuple(slices)
 
 
-class _Target(NamedTuple):
-    """Where a resampling writes: the elements in the axes of the source, the buffer's layout, and what is done last."""
-
-    site: Site
-    whole: TensorDesc
-    arithmetic: Arithmetic
-
-
 def plan_of(
     src: TensorDesc,
     resized: Resizing,
@@ -85,16 +77,12 @@ def plan_of(
         )
     made = TensorDesc(src.dtype if moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
     its_type = element_type(family(src, resized.sizes), layout, dtype, out)
-    result = family(src, resized.sizes, its_type)
-    dst, site = destination(result, layout, src, out, result, its_type)
-    done = arithmetic_of_result(made, dst, layout, numbers)
-    if not moves and done.is_conversion and src.dtype == its_type and its_type.name in ("f16", "f8e5m2"):
-        done = replace(done, saturate=False)
-    target = _Target(site, dst, done)
+    target = target_of_sums(src, made, family(src, resized.sizes, its_type), layout, out, numbers, moves=moves)
+    dst = target.whole
     source = Site(SOURCE, src if src.sizes == resized.read_sizes else views.index(src, part_read(resized)))
     steps = Steps(limits)
     if not dst.numel:
-        steps.copy(site, site, dst, done)  # no elements, but there may be padding
+        steps.copy(target.site, target.site, dst, target.arithmetic)  # no elements, but there may be padding
     elif resized.made != resized.window or not source.desc.numel:
         _extrapolated(steps, source, resized, made, target, extrapolation_value)
     else:
@@ -102,7 +90,7 @@ def plan_of(
     return Plan(src, dst, steps, reads_result=sum_scale is not None)
 
 
-def _extrapolated(steps: Steps, src: Site, resized: Resizing, made: TensorDesc, target: _Target, value: float) -> None:
+def _extrapolated(steps: Steps, src: Site, resized: Resizing, made: TensorDesc, target: Target, value: float) -> None:
     """Outputs that read beyond the source, as boxes of one value around the box of the others.
 
     All outputs, where no source element is read: a crop beside the source, a gradient of nothing.
@@ -125,11 +113,11 @@ def _extrapolated(steps: Steps, src: Site, resized: Resizing, made: TensorDesc, 
         inner[axis] = slice(start, stop)
     box = Site(plain.buffer, views.index(made, tuple(inner)))
     if box.desc.numel and src.desc.numel:
-        _by_passes(steps, src, replace(resized, window=resized.made), _Target(box, box.desc, NO_ARITHMETIC))
+        _by_passes(steps, src, replace(resized, window=resized.made), Target(box, box.desc, NO_ARITHMETIC))
     steps.copy(plain, target.site, target.whole, target.arithmetic)
 
 
-def _by_passes(steps: Steps, src: Site, resized: Resizing, target: _Target) -> None:
+def _by_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> None:
     """The passes one after the other, and the arithmetic in the last; between them f32, or s32 of fixed weights.
 
     Where a library rounds after each axis, its elements lie between them: u16 of Pillow's I;16. Its elements are made
@@ -160,7 +148,7 @@ def _by_passes(steps: Steps, src: Site, resized: Resizing, target: _Target) -> N
         steps.copy(src, target.site, target.whole, target.arithmetic)
 
 
-def _one_pass(steps: Steps, src: Site, tables: Tables, target: _Target | None, dtype: DType, done: Arithmetic) -> Site:
+def _one_pass(steps: Steps, src: Site, tables: Tables, target: Target | None, dtype: DType, done: Arithmetic) -> Site:
     """One pass, into the target, or by ``done`` into a new buffer of type ``dtype`` before what follows."""
     axes = tuple(axis for axis, _ in tables)
     made = target.site.desc if target is not None else _between(src.desc, tables, dtype)

@@ -71,6 +71,44 @@ def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Given | None)
     return src.dtype if layout is None else laid_out(src, layout).dtype
 
 
+class Target(NamedTuple):
+    """Where sums are written: elements in the operation's axes, the buffer's layout, and what is done last."""
+
+    site: Site
+    whole: TensorDesc
+    arithmetic: Arithmetic
+
+
+def target_of_sums(
+    src: TensorDesc,
+    made: TensorDesc,
+    result: TensorDesc,
+    layout: Layout,
+    out: Given | None,
+    numbers: dict[str, Any],
+    *,
+    moves: bool,
+) -> Target:
+    """Where elements of type and sizes ``made``, sums of those of ``src``, go.
+
+    f16 and f8e5m2 that are summed and stay what they are keep infinities.
+
+    Args:
+        src: the source.
+        made: what is made of it, before the arithmetic.
+        result: the layout where neither ``layout`` nor ``out`` says one.
+        layout: as in ``reorder``.
+        out: where to write instead.
+        numbers: the arguments of ``restride.arithmetic.arithmetic``.
+        moves: elements are not summed.
+    """
+    whole, site = destination(result, layout, src, out, result, result.dtype)
+    done = arithmetic_of_result(made, whole, layout, numbers)
+    if not moves and done.is_conversion and src.dtype == result.dtype and result.dtype.name in ("f16", "f8e5m2"):
+        done = replace(done, saturate=False)
+    return Target(site, whole, done)
+
+
 def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Given | None) -> None:
     """Refuse a sum without a destination to read."""
     if sum_scale is not None and out is None:
