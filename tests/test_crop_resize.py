@@ -417,13 +417,19 @@ def test_what_one_dispatch_cannot_bind_is_several(monkeypatch, vulkan_device):
         ({"fill": (1, 2)}, r"fill must be one number, or one for each of 3 channels, got shape \(2,\)"),
         ({"letterbox": "left"}, "letterbox must be one of None, 'center', 'top_left', not 'left', for u8"),
         ({"letterbox": True}, "letterbox must be one of None, 'center', 'top_left', not True"),
-        ({"letterbox": "center", "boxes": [(0.5, 0, 1, 1)]}, rf"letterbox {OF_INTEGERS}: np.rint\(boxes\).astype{OF_IMAGE}"),
+        (
+            {"letterbox": "center", "boxes": [(0.5, 0, 1, 1)]},
+            rf"letterbox {OF_INTEGERS}: np.rint\(boxes\).astype{OF_IMAGE}",
+        ),
         (
             {"letterbox": "center", "units": "normalized"},
             rf"letterbox {OF_INTEGERS}: np.rint\(boxes \* \(rows, columns, rows, columns\)\){OF_IMAGE}",
         ),
         ({"antialias": True, "boxes": [(0.5, 0, 1, 1)]}, f"antialias {OF_INTEGERS}: .*, y1 are boxes{OF_IMAGE}"),
-        ({"like": "pillow", "boxes": [(0.5, 0, 1, 1)]}, rf"like 'pillow' {OF_INTEGERS}: .* boxes\[:, \[1, 0, 3, 2\]\]{OF_IMAGE}"),
+        (
+            {"like": "pillow", "boxes": [(0.5, 0, 1, 1)]},
+            rf"like 'pillow' {OF_INTEGERS}: .* boxes\[:, \[1, 0, 3, 2\]\]{OF_IMAGE}",
+        ),
         ({"coordinates": "asymmetric", "boxes": [(0.5, 0, 1, 1)]}, f"coordinates 'asymmetric' {OF_INTEGERS}{OF_IMAGE}"),
         ({"coordinates": "tf_crop_and_resize"}, "goes with boxes of floats"),
         ({"mode": "bilinear"}, "mode 'bilinear' is not one of .* it is 'linear' here"),

@@ -489,7 +489,5 @@ def test_numpys_words_for_sizes_and_rank(device):
 
 def test_no_array_says_where_it_may_come_from(device):
     for call in (lambda: rs.asarray(None, device=device), lambda: rs.resample(None, (2, 2))):
-        with pytest.raises(
-            rs.DescriptorError, match=r"array is None \(cv2\.imread returns None for a file it"
-        ):
+        with pytest.raises(rs.DescriptorError, match=r"array is None \(cv2\.imread returns None for a file it"):
             call()

@@ -756,7 +756,7 @@ def normalized(
             return values.reshape(())
         return values.reshape([-1, *[1] * (src.rank - 1 - source.channel)])
 
-    arguments = normalizing(0.0 if mean is None else mean, 1.0 if std is None else std, src, read)
+    arguments = normalizing(0.0 if mean is None else mean, 1.0 if std is None else std, src.dtype, read)
     return {**others, **in_axes_of_result(arguments, TensorDesc(dtype, source.result_sizes(1, (1, 1))), layout)}
 
 

@@ -64,27 +64,24 @@ def quantize(
     src, desc = _described(x)
     with ErrorContext(desc):
         require_saturate(saturate)
-    its_dtype = _quantized_type(zero_point) if dtype is None else as_dtype(dtype)
-    is_default = its_dtype is None and out is None
-    if its_dtype is None:
-        its_dtype = _type_of(out, layout, desc, "u8")
-    _require_quantized("the result of quantize", its_dtype, desc)
-    to_integer = not its_dtype.is_float
-    return _reorder(
-        {"dst_scale": "scale", "dst_zero_point": "zero_point"},
-        "; the result is u8 unless dtype says otherwise" if is_default and its_dtype == "u8" else "",
-        src,
-        layout,
-        its_dtype,
-        out,
-        dst_scale=_of_result(_along("scale", scale, axis, block_size, desc), desc, layout),
-        dst_zero_point=_of_result(
-            _along("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc), desc, layout
-        ),
-        group_sizes=_group_sizes(axis, block_size, desc),
-        saturate=True if to_integer else saturate,
-        rounds_first=to_integer,
-    )
+        result = _quantized_type(zero_point) if dtype is None else as_dtype(dtype)
+        is_default = result is None and out is None
+        if result is None:
+            result = _type_of(out, layout, desc, "u8")
+        _require_quantized("the result of quantize", result)
+        scales = in_axes_of_result(_scales("dst", scale, zero_point, axis, block_size, desc), desc, layout)
+        return _reorder(
+            {"dst_scale": "scale", "dst_zero_point": "zero_point"},
+            "; the result is u8 unless dtype says otherwise" if is_default and result == "u8" else "",
+            src,
+            layout,
+            result,
+            out,
+            **scales,
+            group_sizes=_group_sizes(axis, block_size, desc),
+            saturate=not result.is_float or saturate,
+            rounds_first=not result.is_float,
+        )
 
 
 def dequantize(
@@ -117,20 +114,14 @@ def dequantize(
     Source: ONNX operators, DequantizeLinear.
     """
     src, desc = _described(x)
-    its_dtype = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
-    _require_quantized("the source of dequantize", desc.dtype, desc)
-    _require_float("dequantize", its_dtype, desc)
-    return _reorder(
-        {"src_scale": "scale", "src_zero_point": "zero_point"},
-        "",
-        src,
-        layout,
-        its_dtype,
-        out,
-        src_scale=_along("scale", scale, axis, block_size, desc),
-        src_zero_point=_along("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc),
-        group_sizes=_group_sizes(axis, block_size, desc),
-    )
+    with ErrorContext(desc):
+        result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
+        _require_quantized("the source of dequantize", desc.dtype)
+        _require_float("dequantize", result)
+        scales = _scales("src", scale, zero_point, axis, block_size, desc)
+        names = {"src_scale": "scale", "src_zero_point": "zero_point"}
+        group_sizes = _group_sizes(axis, block_size, desc)
+        return _reorder(names, "", src, layout, result, out, **scales, group_sizes=group_sizes)
 
 
 def normalize(
@@ -169,19 +160,20 @@ def normalize(
     Source: torchvision, transforms.v2: Normalize and ToDtype.
     """
     src, desc = _described(x)
-    its_dtype = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
-    _require_float("normalize", its_dtype, desc)
-    arguments = normalizing(mean, std, desc, lambda argument, value: _along(argument, value, axis, None, desc))
-    names = {"src_zero_point": "mean", "dst_scale": "std"}
-    if not desc.dtype.is_float:
-        names = {"dst_scale": f"{value_range(desc.dtype)[1]} * std", "dst_zero_point": "-mean / std"}
-    return _reorder(names, "", src, layout, its_dtype, out, **in_axes_of_result(arguments, desc, layout))
+    with ErrorContext(desc):
+        result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
+        _require_float("normalize", result)
+        scales = normalizing(mean, std, desc.dtype, lambda name, value: _along(name, value, axis, None, desc))
+        names = {"src_zero_point": "mean", "dst_scale": "std"}
+        if not desc.dtype.is_float:
+            names = {"dst_scale": f"{value_range(desc.dtype)[1]} * std", "dst_zero_point": "-mean / std"}
+        return _reorder(names, "", src, layout, result, out, **in_axes_of_result(scales, desc, layout))
 
 
 def normalizing(
-    mean: Any, std: Any, src: TensorDesc, read: Callable[[str, Any], npt.NDArray[Any]]
+    mean: Any, std: Any, dtype: DType, read: Callable[[str, Any], npt.NDArray[Any]]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Arguments of ``reorder`` that compute ``(v - mean) / std`` of elements of the type of ``src``, in one axis order.
+    """Arguments of ``reorder`` that compute ``(v - mean) / std`` of elements of ``dtype``.
 
     Floats take a subtraction and a division. Integers are first divided by their largest value, 255 for u8, which here
     is one division by ``255 * std`` and one addition of ``-mean / std``.
@@ -189,7 +181,7 @@ def normalizing(
     Args:
         mean: as in ``normalize``.
         std: as in ``normalize``.
-        src: what is normalized.
+        dtype: type of what is normalized.
         read: the numbers of an argument, by its name and value.
 
     Raises:
@@ -197,16 +189,15 @@ def normalizing(
     """
     means, stds = (read(argument, value).astype(np.float64) for argument, value in (("mean", mean), ("std", std)))
     if not np.isfinite(means).all():
-        raise DescriptorError(f"mean must be finite, got {mean!r}, for {src}")
+        raise DescriptorError(f"mean must be finite, got {mean!r}")
     if not (np.isfinite(stds) & (stds != 0)).all():
-        raise DescriptorError(f"std must be finite and not 0, got {std!r}, for {src}")
-    with ErrorContext(src):
-        require_unit("mean", means, src.dtype)
-        require_unit("std", stds, src.dtype)
-    if src.dtype.is_float:
+        raise DescriptorError(f"std must be finite and not 0, got {std!r}")
+    require_unit("mean", means, dtype)
+    require_unit("std", stds, dtype)
+    if dtype.is_float:
         return {"src_zero_point": means, "dst_scale": stds}
     # Not src_zero_point = 255 * mean: the zero point of an integer type must be one of its integers.
-    _, largest = value_range(src.dtype)
+    _, largest = value_range(dtype)
     return {"dst_scale": largest * stds, "dst_zero_point": -means / stds}
 
 
@@ -231,17 +222,19 @@ def _reorder(
             raise
         is_fraction = "a side of floats" in rule  # no integer type would do
         end = remedy if f"an integer of {dtype}" in rule and not is_fraction else ""
-        raise DescriptorError(f"{names[inner]} {rule}{end}") from error
+        renamed = DescriptorError(f"{names[inner]} {rule}{end}")
+        renamed.desc = error.desc
+        raise renamed from error
 
 
-def _require_quantized(what: str, dtype: DType, desc: TensorDesc) -> None:
+def _require_quantized(what: str, dtype: DType) -> None:
     if dtype == "pred" or (dtype.is_float and dtype.itemsize > 1):
-        raise DescriptorError(f"{what} must be of integers or 8-bit floats, got {dtype}, for {desc}")
+        raise DescriptorError(f"{what} must be of integers or 8-bit floats, got {dtype}")
 
 
-def _require_float(function: str, dtype: DType, desc: TensorDesc) -> None:
+def _require_float(function: str, dtype: DType) -> None:
     if not dtype.is_float:
-        raise DescriptorError(f"the result of {function} must be of floats, got {dtype}, for {desc}")
+        raise DescriptorError(f"the result of {function} must be of floats, got {dtype}")
 
 
 def _described(x: Any) -> tuple[Any, TensorDesc]:
@@ -271,6 +264,16 @@ def _type_of(out: Tensor | None, layout: Layout, desc: TensorDesc, default: str)
     return laid_out(desc, layout, as_dtype(default)).dtype
 
 
+def _scales(
+    side: str, scale: Any, zero_point: Any, axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc
+) -> dict[str, npt.NDArray[Any]]:
+    """Scale and zero point of one side, "src" or "dst", in the axes of ``x``."""
+    return {
+        f"{side}_scale": _along("scale", scale, axis, block_size, desc),
+        f"{side}_zero_point": _along("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc),
+    }
+
+
 def _along(
     argument: str, value: Any, axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc
 ) -> npt.NDArray[Any]:
@@ -278,12 +281,9 @@ def _along(
 
     A single number and what broadcasts already stay as they are, and so do the scales of blocks, which have all axes.
     """
-    with ErrorContext(desc):
-        array = numbers(argument, value)
+    array = numbers(argument, value)
     if block_size and array.ndim not in (0, desc.rank):
-        raise DescriptorError(
-            f"{argument} of blocks must have all {desc.rank} axes, got sizes {list(array.shape)}, for {desc}"
-        )
+        raise DescriptorError(f"{argument} of blocks must have all {desc.rank} axes, got sizes {list(array.shape)}")
     if array.ndim != 1 or block_size:
         return array
     if array.size == 1:
@@ -292,7 +292,7 @@ def _along(
     if array.size != desc.sizes[place]:
         raise DescriptorError(
             f"{argument} must be one number or {desc.sizes[place]}, one for each index of axis {place}, "
-            f"got {array.size}, for {desc}"
+            f"got {array.size}"
         )
     return array.reshape(tuple(-1 if other == place else 1 for other in range(desc.rank)))
 
@@ -305,15 +305,15 @@ def _of_result(array: npt.NDArray[Any], desc: TensorDesc, layout: Layout) -> npt
 
 
 def _group_sizes(axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc) -> Sequence[int] | None:
-    size = 0 if block_size is None else integer("block_size", block_size, desc.__str__)
+    size = 0 if block_size is None else integer("block_size", block_size)
     if size < 0:
-        raise DescriptorError(f"block_size must be 0 or more, got {size}, for {desc}")
+        raise DescriptorError(f"block_size must be 0 or more, got {size}")
     place = _axis(axis, desc) if size else None
     return [size if other == place else 1 for other in range(desc.rank)] if size else None
 
 
 def _axis(axis: SupportsIndex, desc: TensorDesc) -> int:
-    place = integer("axis", axis, desc.__str__)
+    place = integer("axis", axis)
     if not -desc.rank <= place < desc.rank:
         default = "; 1 is the default of quantize and dequantize" if place == 1 else ""
         raise DescriptorError(f"axis {place} is outside [-{desc.rank}, {desc.rank}) of {desc}{default}")
