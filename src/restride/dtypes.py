@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-import ml_dtypes
+import ml_dtypes  # noqa: F401 - numpy knows the names of its types from here on
 import numpy as np
 
 from restride.errors import DescriptorError
@@ -19,7 +19,7 @@ NumpyName = Literal[
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2",
 ]  # fmt: skip
-"""numpy's and ml_dtypes' full names."""
+"""numpy's full names of the same types, some of which ml_dtypes adds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +29,11 @@ class DType:
     ``name`` is XLA's spelling (``"f32"``), ``itemsize`` its width in bytes, ``dtype`` the numpy type, under the name
     numpy's own protocol uses, so ``np.dtype(desc.dtype)`` works. Compares equal to every spelling of itself:
     ``DType == "f32" == "float32" == np.float32``. It hashes as its name.
+
+    Examples:
+        >>> dtype = rs.TensorDesc("bfloat16", (2,)).dtype
+        >>> dtype, dtype.itemsize, dtype == "bf16"
+        (DType('bf16'), 2, True)
     """
 
     name: str
@@ -65,25 +70,10 @@ class DType:
 DTypeLike: TypeAlias = DType | DTypeName | NumpyName | type[np.generic] | np.dtype[Any]
 """Every way to say an element type; ``as_dtype`` reads them."""
 
-_NUMPY_TYPES: dict[str, Any] = {
-    "pred": np.bool_,
-    "s8": np.int8,
-    "s16": np.int16,
-    "s32": np.int32,
-    "s64": np.int64,
-    "u8": np.uint8,
-    "u16": np.uint16,
-    "u32": np.uint32,
-    "u64": np.uint64,
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f32": np.float32,
-    "f64": np.float64,
-    "f8e4m3fn": ml_dtypes.float8_e4m3fn,
-    "f8e5m2": ml_dtypes.float8_e5m2,
+DTYPES: dict[str, DType] = {
+    name: DType(name, np.dtype(numpy_name))
+    for name, numpy_name in zip(get_args(DTypeName), get_args(NumpyName), strict=True)
 }
-
-DTYPES: dict[str, DType] = {name: DType(name, np.dtype(scalar)) for name, scalar in _NUMPY_TYPES.items()}
 """Every element type by its XLA name."""
 
 BY_NUMPY: dict[np.dtype[Any], DType] = {element.dtype: element for element in DTYPES.values()}
@@ -131,6 +121,6 @@ def _short_name(text: str, element: DType) -> str:
     """Why numpy's "i8" is refused: its 8 are bytes, and those of our "s8" are bits."""
     in_bits = [name for name in DTYPES if name.startswith(text.replace("i", "s")) and DTYPES[name].itemsize == 1]
     choices = " or ".join(map(repr, [element.name, *in_bits]))
-    its_name = element.dtype.name
-    meaning = f"counts bytes in numpy, where it is {its_name}" if text[-1].isdigit() else f"is {its_name} in numpy"
+    name = element.dtype.name
+    meaning = f"counts bytes in numpy, where it is {name}" if text[-1].isdigit() else f"is {name} in numpy"
     return f"element type {text!r} {meaning}: say {choices}"

@@ -158,10 +158,10 @@ def shared_offset(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int
     for first in reversed(range(len(order))):
         # With d goes -d: the first axis that differs may be taken positive.
         lows = [1] + [-bound for bound in bounds[first + 1 :]]
-        found = solve(lows, bounds[first:], slow_first[first:], 0, steps)
-        if found is not None:
+        values = solve(lows, bounds[first:], slow_first[first:], 0, steps)
+        if values is not None:
             difference = [0] * len(sizes)
-            for k, value in zip(order[first:], found, strict=True):
+            for k, value in zip(order[first:], values, strict=True):
                 difference[k] = value
             return tuple(difference)
     return None
@@ -175,27 +175,18 @@ def smallest_index(sizes: tuple[int, ...], strides: tuple[int, ...], target: int
     """
     if 0 in sizes:
         return None
-    # Axes that move nothing stay at 0.
+    # Axes that move nothing stay at 0. Slow axes first make the shortest search, which finds the only answer where no
+    # two indices share an offset; otherwise the order of the axes finds the smallest of several.
     axes = [k for k, size in enumerate(sizes) if size > 1 and strides[k]]
-    active_sizes, active_strides = tuple(sizes[k] for k in axes), tuple(strides[k] for k in axes)
-    slow_first = sorted(range(len(axes)), key=lambda k: -abs(active_strides[k]))
-    if nested(active_sizes, active_strides):
-        order, found = slow_first, _descend_nested(active_sizes, active_strides, slow_first, target)
-    else:
-        # The answer is unique where offsets are: then the order with the shortest search serves as well.
-        order = slow_first if _never_shared(active_sizes, active_strides) else list(range(len(axes)))
-        found = solve(
-            [0] * len(order),
-            [active_sizes[k] - 1 for k in order],
-            [active_strides[k] for k in order],
-            target,
-            Steps(),
-        )
-    if found is None:
+    if _never_shared(tuple(sizes[k] for k in axes), tuple(strides[k] for k in axes)):
+        axes.sort(key=lambda k: -abs(strides[k]))
+    highs = [sizes[k] - 1 for k in axes]
+    values = solve([0] * len(axes), highs, [strides[k] for k in axes], target, Steps())
+    if values is None:
         return None
     index = [0] * len(sizes)
-    for k, value in zip(order, found, strict=True):
-        index[axes[k]] = value
+    for k, value in zip(axes, values, strict=True):
+        index[k] = value
     return tuple(index)
 
 
@@ -205,18 +196,3 @@ def _never_shared(sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
         return shared_offset(sizes, strides) is None
     except SearchTooLongError:
         return False
-
-
-def _descend_nested(
-    sizes: tuple[int, ...], strides: tuple[int, ...], slow_first: Sequence[int], target: int
-) -> tuple[int, ...] | None:
-    """The one solution of nested strides, slowest axis first: each takes as much as it can hold."""
-    # Counted from the lowest offset, where axes with a negative stride stand at their end.
-    rest = target - sum(min(stride * (size - 1), 0) for stride, size in zip(strides, sizes, strict=True))
-    values = []
-    for k in slow_first:
-        value = min(rest // abs(strides[k]), sizes[k] - 1)
-        rest -= value * abs(strides[k])
-        values.append(value if strides[k] > 0 else sizes[k] - 1 - value)
-    inside = all(0 <= value < sizes[k] for k, value in zip(slow_first, values, strict=True))
-    return tuple(values) if rest == 0 and inside else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any, NoReturn, SupportsIndex
@@ -24,22 +25,7 @@ _PLAIN = DescParts("", ())
 """How a layout of strides, or of the order of the axes alone, was written: without tiles, padding, tag or view."""
 
 
-class Spelled:
-    """What tells a descriptor from every other one: what lies where, and how that was written. Hashed once."""
-
-    __slots__ = ("_hash", "_values")
-
-    def __init__(self, hashed: int, *values: object) -> None:
-        self._hash = hashed
-        self._values = values
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Spelled) and self._values == other._values
-
-
+@dataclass(init=False, repr=False, eq=False, slots=True)
 class TensorDesc:
     """Element type, sizes and layout of a tensor in a buffer. It never changes.
 
@@ -78,25 +64,6 @@ class TensorDesc:
         True
     """
 
-    __slots__ = (
-        "_address",
-        "_hash",
-        "_key",
-        "_order",
-        "_parts",
-        "_spelled",
-        "blocking",
-        "dtype",
-        "extent",
-        "highest",
-        "inner",
-        "lowest",
-        "numel",
-        "offset",
-        "sizes",
-        "strides",
-    )
-
     dtype: DType
     sizes: tuple[int, ...]
     strides: tuple[int, ...] | None
@@ -112,7 +79,6 @@ class TensorDesc:
     _address: Linear | None  # None: follows from the strides
     _order: tuple[int, ...] | None  # minor_to_major, if the layout was written so
     _parts: DescParts  # what was written; _PLAIN: the strides, or the order alone
-    _spelled: Spelled | None  # None: not asked for yet
 
     def __init__(
         self,
@@ -400,13 +366,9 @@ class TensorDesc:
         return DescParts(self.dtype.name, self.sizes, strides=self.strides, offset=self.offset)
 
     @property
-    def spelled(self) -> Spelled:
-        """The descriptor and how it was written, which may differ between two that are equal."""
-        spelling = self._spelled
-        if spelling is None:
-            spelling = Spelled(self._hash, self._key, self.strides, self.offset, self._order, self._parts)
-            object.__setattr__(self, "_spelled", spelling)
-        return spelling
+    def spelled(self) -> tuple[object, ...]:
+        """The descriptor and how it was written, which may differ between two that are equal: a key for caches."""
+        return (self, self._order, self.strides, self.offset) if self._parts is _PLAIN else (self, self._parts)
 
     @property
     def minor_to_major(self) -> tuple[int, ...] | None:
@@ -510,11 +472,18 @@ class TensorDesc:
     @property
     def is_padded(self) -> bool:
         """True if the buffer that it needs has an element that no index reaches."""
-        if self.strides is None:
-            return self._misses_coordinates()
-        if self.extent > self.highest + 1:
-            return True
-        return bool(self.numel) and (self.lowest > 0 or has_gap(self.sizes, self.strides))
+        if not self.numel:
+            return self.extent > 0
+        whole = self.inner or self
+        bounds = (self.extent,) if self.strides is not None else whole.sizes
+        starts, steps = self.walk
+        for coordinate, (bound, start) in enumerate(zip(bounds, starts, strict=True)):
+            moves = [step[coordinate] for step in steps]
+            ends = [(size - 1) * move for size, move in zip(self.sizes, moves, strict=True)]
+            lowest, highest = start + sum(min(end, 0) for end in ends), start + sum(max(end, 0) for end in ends)
+            if lowest > 0 or highest < bound - 1 or has_gap(self.sizes, moves):
+                return True
+        return self.strides is None and self.extent > whole.numel
 
     @property
     def is_packed(self) -> bool:
@@ -570,41 +539,25 @@ class TensorDesc:
             at = integer("offset", offset)
             if not self.numel or not self.lowest <= at <= self.highest:
                 return None
-            try:
-                if self.strides is not None:
-                    return smallest_index(self.sizes, self.strides, at - self.offset)
-                return self._index_in_blocks(at)
-            except SearchTooLongError:
-                raise DescriptorError(f"the index of offset {at} was not found in {STEPS} steps") from None
-
-    def _index_in_blocks(self, offset: int) -> tuple[int, ...] | None:
-        coordinates = self.blocking.coordinates_of(offset) if self.blocking is not None else None
-        if coordinates is None:
-            return None
-        starts, steps = self.walk
-        index = [0] * self.rank
-        # No axis moves along two coordinates, so each has an equation of its own.
-        for coordinate, (value, start) in enumerate(zip(coordinates, starts, strict=False)):
-            axes = [axis for axis in range(self.rank) if steps[axis][coordinate]]
-            strides = tuple(steps[axis][coordinate] for axis in axes)
-            positions = smallest_index(tuple(self.sizes[axis] for axis in axes), strides, value - start)
-            if positions is None:
-                return None
-            for axis, position in zip(axes, positions, strict=True):
-                index[axis] = position
-        return tuple(index)
-
-    def _misses_coordinates(self) -> bool:
-        """True if what is looked at has padding, or a coordinate that no index has; each coordinate is by itself."""
-        whole = self.inner or self
-        starts, steps = self.walk
-        for coordinate, (size, start) in enumerate(zip(whole.sizes, starts, strict=True)):
-            moves = [step[coordinate] for step in steps]
-            reach = sum((count - 1) * abs(move) for count, move in zip(self.sizes, moves, strict=True))
-            lowest = start + sum((count - 1) * min(move, 0) for count, move in zip(self.sizes, moves, strict=True))
-            if lowest > 0 or lowest + reach < size - 1 or has_gap(self.sizes, moves):
-                return True
-        return self.extent > whole.numel
+            # Without strides, the coordinates that are split into digits. No axis moves along two of them, so each has
+            # an equation of its own.
+            coordinates: tuple[int, ...] | None = (at,)
+            if self.strides is None and self.blocking is not None:
+                coordinates = self.blocking.coordinates_of(at)
+            index = [0] * self.rank
+            starts, steps = self.walk
+            for coordinate, (value, start) in enumerate(zip(coordinates or (), starts, strict=False)):
+                axes = [axis for axis in range(self.rank) if steps[axis][coordinate]]
+                strides = tuple(steps[axis][coordinate] for axis in axes)
+                try:
+                    positions = smallest_index(tuple(self.sizes[axis] for axis in axes), strides, value - start)
+                except SearchTooLongError:
+                    raise DescriptorError(f"the index of offset {at} was not found in {STEPS} steps") from None
+                if positions is None:
+                    return None
+                for axis, position in zip(axes, positions, strict=True):
+                    index[axis] = position
+            return None if coordinates is None else tuple(index)
 
     def to_dml(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Sizes and strides as DirectML's buffer tensor takes them, which says nothing of padding.
@@ -694,7 +647,6 @@ def _by_strides(
         "_address": None,
         "_order": order,
         "_parts": parts,
-        "_spelled": None,
     }
 
 
@@ -736,7 +688,6 @@ def _by_blocks(
         "_address": address,
         "_order": parts.minor_to_major,
         "_parts": parts,
-        "_spelled": None,
     }
 
 
