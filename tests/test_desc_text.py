@@ -315,7 +315,7 @@ def test_errors_point_at_the_character(text, message):
         ("f32[2]{0:T(2)T(2)}", "tiles are written once, repeated ones as 'T(8,128)(2,1)'", 14, "T(2)}"),
         ("f32[2]{0:T(2)pad(2)=0T(2)}", "tiles are written once", 22, "T(2)}"),
         ("f32[2]{0:pad(2)=0pad(2)=0}", "padding is written once", 18, "pad(2)=0}"),
-        ("f32[2]{0:pad3=0}", "expected '(' after 'pad'", 13, "3=0}"),
+        ("f32[2]{0:pad3=0}", "expected '(' before the padded sizes", 13, "3=0}"),
         ("f32[2]{0:pad(x)=0}", "expected a padded size", 14, "x)=0}"),
         ("f32[2]{0:pad(3)}", "expected '=' before the padding value", 16, "}"),
         ("f32[2]{0:pad(3)=}", "expected a padding value such as 0, -1.5, 1e+30, nan or -inf", 17, "}"),

@@ -8,17 +8,19 @@
     tiles      = "T" tile { tile }                                  repeated tiles tile the tile before them
     tile       = "(" size { "," size } ")"                          1 or more, or "*" (also -1): combined with the next
     padding    = "pad(" numbers ")=" value                          padded_sizes; value: 0, -1.5, 1e+30, nan, -inf
-    coordinate = such as 1+2a                                       read by ``restride.layout.text``
+    coordinate = [ "-" ] term { ( "+" | "-" ) term }                a constant comes first
+    term       = digits | [ digits ] letter                         letter a: the index along axis 0 of the view
     tag        = letters and digits                                 read by ``restride.layout.tags``
     numbers    = [ number { "," number } ]
 
 ``f32[2,3]{1,0}`` is row-major, ``f32[2,3]{0,1}`` column-major, ``f32[]`` a scalar, ``f32[2,3]{strides=(1,2),offset=4}``
 column-major from element 4 on. ``f32[3,5]{1,0:T(2,2)}`` lies in tiles of 2 x 2, ``f32[2,3]{0,1:pad(3,5)=0}`` inside an
 array of 3 x 5, ``f32[2,16,4,4]:nChw16c`` as oneDNN's tag says. ``f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}`` is elements
-1,3 and 3,3 of a tiled array. A view looks at an order or a tag, neither at strides (it would be strides) nor at a view.
+1,3 and 3,3 of a tiled array: index i of the view lies at coordinates 1 + 2*i and 3. A view looks at an order or a tag,
+neither at strides (it would be strides) nor at a view.
 
-Tiles and padding are written once each and in either order; text made here has tiles first. Blanks between the tokens
-are skipped; text made here has none. Source of the order, the tiles and the "*": XLA, "Shapes and layout" and "Tiled
+Tiles and padding are written once each and in either order, and blanks between the tokens are skipped; text written
+here has tiles first and no blanks. Source of the order, the tiles and the "*": XLA, "Shapes and layout" and "Tiled
 layout". The other parts that XLA writes after the ":" are named and refused.
 """
 
@@ -34,138 +36,214 @@ from typing import NoReturn, TypeVar
 from restride.dtypes import BY_NAME, DTYPES
 from restride.errors import DescriptorError, UnsupportedError
 
-# A position in a text that moves forward token by token and complains by pointing at a character.
+COMBINED = -1
+"""A tile size written ``*``: this dimension is combined with the next more minor one before it is tiled."""
 
 DIGITS = "0123456789"
 
 LONGEST_NUMBER = 155
 """Decimal digits of 2^512, which no number reaches."""
 
+MOST_AXES = len(ascii_lowercase)
+"""Axes of a view: each has a letter in its coordinates."""
+
 _NUMBER = re.compile("0|-?[1-9][0-9]*")
+_VALUE = re.compile(r"nan|-?inf|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _NAME = re.compile("[A-Za-z0-9_]+")
+
+_REFUSED = {
+    "D": "dimension level types D(..)",
+    "L": "tail padding alignments L(..)",
+    "#": "index types #(..)",
+    "*": "pointer types *(..)",
+    "E": "element sizes in bits E(..)",
+    "S": "memory spaces S(..)",
+    "SC": "split configurations SC(..)",
+    "P": "physical shapes P(..)",
+    "M": "dynamic shape metadata M(..)",
+}
+"""What XLA writes after the ":" besides tiles, by the letters before the parenthesis (Layout::ToString)."""
+
 
 Item = TypeVar("Item")
 
 
-class Scanner:
-    """What is left of ``text`` starts at ``position``; blanks before a token are skipped.
+@dataclass(frozen=True)
+class DescParts:
+    """A descriptor as it was written; the fields of one written form are set, the others have their defaults.
 
-    Raises:
-        DescriptorError: from ``fail``, and from every method that finds something else than it needs.
-        UnsupportedError: from ``refuse``.
+    An order: ``minor_to_major``, and with it ``tiles`` (-1 for ``*``) and ``padded_sizes`` with ``padding_value``.
+    Strides: ``strides`` and ``offset``. A tag: ``tag``. A view: ``inner``, the layout looked at, ``starts``, the
+    coordinate of index 0,0,... along each axis of ``inner``, and ``steps``: per axis of the view, how far one step
+    moves along each axis of ``inner``. None of these: row-major.
+
+    ``f32[2]{at=(1+2a,3),in=[4,4]{1,0}}`` has starts (1, 3) and steps ((2, 0),).
     """
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.position = 0
-
-    def here(self) -> int:
-        """Where the next token begins, for a message that is made later."""
-        while self.position < len(self.text) and self.text[self.position] in " \t\r\n":
-            self.position += 1
-        return self.position
-
-    def comes(self, characters: str) -> bool:
-        """Whether the next token begins with one of ``characters``; False at the end of the text."""
-        next_one = self.text[self.here() : self.position + 1]
-        return next_one != "" and next_one in characters
-
-    def is_at_end(self) -> bool:
-        """Whether nothing is left but blanks."""
-        return self.here() == len(self.text)
-
-    def accept(self, token: str) -> bool:
-        """Step over ``token`` if it comes next."""
-        if self.text.startswith(token, self.here()):
-            self.position += len(token)
-            return True
-        return False
-
-    def expect(self, token: str, meaning: str) -> None:
-        """Step over ``token``, which must come next; ``meaning`` says what it is for."""
-        if not self.accept(token):
-            self.fail(f"expected {token!r} {meaning}")
-
-    def take(self, characters: str) -> str:
-        """Step over the next character if it is one of ``characters`` and return it; else an empty text."""
-        if not self.comes(characters):
-            return ""
-        self.position += 1
-        return self.text[self.position - 1]
-
-    def match(self, pattern: re.Pattern[str]) -> str:
-        """Step over what ``pattern`` matches next and return it; else an empty text."""
-        found = pattern.match(self.text, self.here())
-        if found is None:
-            return ""
-        self.position = found.end()
-        return found.group()
-
-    def name(self, meaning: str) -> str:
-        """A run of letters, digits and underscores."""
-        return self.match(_NAME) or self.fail(f"expected {meaning}")
-
-    def number(self, meaning: str) -> int:
-        """A decimal integer, perhaps negative."""
-        at = self.here()
-        digits = self.match(_NUMBER) or self.fail(f"expected {meaning}")
-        length = len(digits.removeprefix("-"))
-        if length > LONGEST_NUMBER:
-            self.fail(f"{meaning} of {length} digits is not below 2^512", at)
-        return int(digits)
-
-    def sequence(self, item: Callable[[], Item], ends: str, meaning: str) -> tuple[Item, ...]:
-        """Items separated by commas up to one of the characters ``ends``, which stays; no item at all is fine.
-
-        Args:
-            item: reads one item.
-            ends: what may follow the last one, a character each.
-            meaning: what an item is, for the message when something else follows.
-        """
-        found: list[Item] = []
-        if self.comes(ends):
-            return ()
-        while True:
-            found.append(item())
-            if self.comes(ends):
-                return tuple(found)
-            if not self.accept(","):
-                self.fail(f"expected ',' or {' or '.join(map(repr, ends))} after {meaning}")
-
-    def numbers(self, ends: str, meaning: str) -> tuple[int, ...]:
-        """A ``sequence`` of integers."""
-        return self.sequence(lambda: self.number(meaning), ends, meaning)
-
-    def fail(self, rule: str, at: int | None = None) -> NoReturn:
-        """Raise DescriptorError: the rule, where it broke (None: here), what stands there, the whole text."""
-        position = self.here() if at is None else at
-        found = f"found {cut(self.text[position:])}" if position < len(self.text) else "the text ends"
-        raise DescriptorError(f"{rule} at character {position + 1} of {cut(self.text)}: {found}")
-
-    def refuse(self, what: str, at: int) -> NoReturn:
-        """Raise UnsupportedError for a legal part that has no meaning here, and name that part."""
-        raise UnsupportedError(
-            f"{what} are not supported: {cut(self.text[at:])} at character {at + 1} of {cut(self.text)}"
-        )
+    dtype: str
+    sizes: tuple[int, ...]
+    minor_to_major: tuple[int, ...] | None = None
+    tiles: tuple[tuple[int, ...], ...] = ()
+    padded_sizes: tuple[int, ...] | None = None
+    padding_value: int | float = 0
+    strides: tuple[int, ...] | None = None
+    offset: int = 0
+    tag: str | None = None
+    inner: DescParts | None = None
+    starts: tuple[int, ...] = ()
+    steps: tuple[tuple[int, ...], ...] = ()
 
 
-def cut(text: str) -> str:
-    """A quoted text, short enough for a message."""
-    return repr(text if len(text) <= 80 else text[:77] + "...")
+def parse_parts(text: str) -> DescParts:
+    """The parts of a descriptor text; ``format_parts`` gives the text back, without blanks.
+
+    Only the syntax is checked; the descriptor checks whether sizes, axes, tiles, strides and tags make sense.
+
+    Raises:
+        DescriptorError: the text does not follow the syntax; the message points at the character.
+        UnsupportedError: the text has a part of XLA's layouts that has no meaning here, such as a memory space.
+    """
+    scanner = Scanner(text)
+    at = scanner.here()
+    name = scanner.name("an element type such as 'f32'")
+    if name not in BY_NAME:
+        scanner.fail(f"unknown element type {cut(name)} (known: {', '.join(DTYPES)})", at)
+    parts = _parse_array(scanner, BY_NAME[name].name)
+    if not scanner.is_at_end():
+        scanner.fail("expected the end of the text")
+    return parts
 
 
-# A coordinate of a view as text: where along one axis of an array the index of the view lies, as in ``1+2a``.
-#
-# coordinate = [ "-" ] term { ( "+" | "-" ) term }        a constant comes first
-# term       = digits | [ digits ] letter                 letter a: the index along axis 0 of the view
-#
-# Text made here leaves out a constant of 0, unless it is all there is, a factor of 1 and letters multiplied with 0.
+def _parse_array(scanner: Scanner, dtype: str, *, is_inner: bool = False) -> DescParts:
+    """Sizes and layout: what follows the element type, and what follows the ``in=`` of a view."""
+    parts = DescParts(dtype, scanner.numbers("[]", "a size", "the sizes"))
+    if scanner.accept(":"):
+        return replace(parts, tag=scanner.name("a format tag such as 'nChw16c'"))
+    if not scanner.accept("{"):
+        return parts
+    at = scanner.here()
+    is_strides, is_view = scanner.accept("strides"), scanner.accept("at")
+    if is_inner and (is_strides or is_view):
+        scanner.fail("a view looks at a minor_to_major layout or at a tag, neither at strides nor at another view", at)
+    if is_strides:
+        parts = _parse_strides(scanner, parts)
+    elif is_view:
+        parts = _parse_view(scanner, parts)
+    else:
+        parts = _parse_order(scanner, parts)
+    scanner.expect("}", "after the layout")
+    if scanner.comes(":"):
+        scanner.fail("a layout is written in braces or as a tag, not both")
+    return parts
 
-MOST_AXES = len(ascii_lowercase)
-"""Axes that a letter can be said of."""
+
+def _parse_strides(scanner: Scanner, parts: DescParts) -> DescParts:
+    """What follows ``strides``, up to the closing brace."""
+    scanner.expect("=", "after 'strides'")
+    strides = scanner.numbers("()", "a stride", "the strides")
+    offset = 0
+    if scanner.accept(","):
+        scanner.expect("offset", "after the strides")
+        scanner.expect("=", "after 'offset'")
+        offset = scanner.number("an offset")
+    return replace(parts, strides=strides, offset=offset)
 
 
-def parse_coordinate(scanner: Scanner, rank: int) -> tuple[int, dict[int, int]]:
+def _parse_order(scanner: Scanner, parts: DescParts) -> DescParts:
+    """XLA's layout: the order of the axes, then tiles and padding, up to the closing brace."""
+    parts = replace(
+        parts, minor_to_major=scanner.sequence(lambda: scanner.number("an axis number"), "}:", "an axis number")
+    )
+    if not scanner.accept(":"):
+        return parts
+    or_the_end = ""
+    while not (or_the_end and scanner.comes("}")):
+        at = scanner.here()
+        if scanner.accept("T"):
+            if parts.tiles:
+                scanner.fail("tiles are written once, repeated ones as 'T(8,128)(2,1)'", at)
+            parts = replace(parts, tiles=_parse_tiles(scanner))
+        elif scanner.accept("pad"):
+            if parts.padded_sizes is not None:
+                scanner.fail("padding is written once", at)
+            padded_sizes = scanner.numbers("()", "a padded size", "the padded sizes")
+            scanner.expect("=", "before the padding value")
+            parts = replace(parts, padded_sizes=padded_sizes, padding_value=_parse_value(scanner))
+        else:
+            _refuse_part_of_xla(scanner)
+            scanner.fail(f"expected tiles 'T(..)' or a padding 'pad(..)=..'{or_the_end}")
+        or_the_end = " or '}'"
+    return parts
+
+
+def _parse_tiles(scanner: Scanner) -> tuple[tuple[int, ...], ...]:
+    """What follows ``T``: one tile or more."""
+    tiles: list[tuple[int, ...]] = []
+    while not tiles or scanner.comes("("):
+        sizes = scanner.enclosed("()", lambda: _parse_tile_size(scanner), "a tile size", "the sizes of a tile")
+        if not sizes:
+            scanner.fail("a tile has one size or more", scanner.position - 1)
+        last, at = sizes[-1]
+        if last == COMBINED:
+            scanner.fail("'*' combines a dimension with the next one of the tile, and the last one has no next", at)
+        tiles.append(tuple(size for size, _ in sizes))
+    return tuple(tiles)
+
+
+def _parse_tile_size(scanner: Scanner) -> tuple[int, int]:
+    """A size of a tile, and where it stands."""
+    at = scanner.here()
+    if scanner.accept("*"):
+        return COMBINED, at
+    size = scanner.number("a tile size or '*'")
+    if size < 1 and size != COMBINED:
+        scanner.fail(f"a tile size is 1 or more, or '*', not {size}", at)
+    return size, at
+
+
+def _parse_value(scanner: Scanner) -> int | float:
+    """A padding value: an int if it is written as one, else a float."""
+    at = scanner.here()
+    text = scanner.match(_VALUE) or scanner.fail("expected a padding value such as 0, -1.5, 1e+30, nan or -inf")
+    if len(text) > LONGEST_NUMBER:
+        scanner.fail(f"a padding value has at most {LONGEST_NUMBER} characters, not {len(text)}", at)
+    if _NUMBER.fullmatch(text):
+        return int(text)
+    value = float(text)
+    if math.isinf(value) and "inf" not in text:
+        scanner.fail(f"padding value {text} is beyond the largest f64", at)
+    return value
+
+
+def _refuse_part_of_xla(scanner: Scanner) -> None:
+    """Raise UnsupportedError if one of XLA's other parts comes next."""
+    at = scanner.here()
+    for letters, what in _REFUSED.items():
+        if scanner.accept(letters) and scanner.comes("("):
+            scanner.refuse(what, at)
+        scanner.position = at
+
+
+def _parse_view(scanner: Scanner, parts: DescParts) -> DescParts:
+    """What follows ``at``, up to the closing brace."""
+    rank = len(parts.sizes)
+    scanner.expect("=", "after 'at'")
+    if rank > MOST_AXES:
+        scanner.fail(f"a view has at most {MOST_AXES} axes, a letter each, not {rank}")
+    coordinates = scanner.enclosed("()", lambda: _parse_coordinate(scanner, rank), "a coordinate", "the coordinates")
+    scanner.expect(",", "after the coordinates")
+    scanner.expect("in", "after the coordinates")
+    scanner.expect("=", "after 'in'")
+    at = scanner.here()
+    inner = _parse_array(scanner, parts.dtype, is_inner=True)
+    if len(inner.sizes) != len(coordinates):
+        scanner.fail(f"at needs one coordinate per axis of in: got {len(coordinates)} for {len(inner.sizes)} axes", at)
+    starts = tuple(start for start, _ in coordinates)
+    steps = tuple(tuple(factors.get(axis, 0) for _, factors in coordinates) for axis in range(rank))
+    return replace(parts, inner=inner, starts=starts, steps=steps)
+
+
+def _parse_coordinate(scanner: Scanner, rank: int) -> tuple[int, dict[int, int]]:
     """The constant, and by axis of the view what its index is multiplied with.
 
     ``7-2b`` is 7 and {1: -2}: index (i, j) of the view lies at coordinate 7 - 2*j.
@@ -203,222 +281,6 @@ def parse_coordinate(scanner: Scanner, rank: int) -> tuple[int, dict[int, int]]:
             return start, factors
 
 
-def format_coordinate(start: int, factors: Iterable[int]) -> str:
-    """The text of a coordinate, ``factors`` by axis of the view: ``7-2b`` for 7 and (0, -2)."""
-    text = str(start) if start else ""
-    for letter, factor in zip(ascii_lowercase, factors, strict=False):
-        if factor:
-            sign = "-" if factor < 0 else "+" if text else ""
-            text += f"{sign}{abs(factor) if abs(factor) > 1 else ''}{letter}"
-    return text or "0"
-
-
-# The text of descriptors, XLA's shape syntax grown by strides, tags and views: text to parts and parts to text.
-
-COMBINED = -1
-"""A tile size written ``*``: this dimension is combined with the next more minor one before it is tiled."""
-
-_VALUE = re.compile(r"nan|-?inf|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_INTEGER = re.compile("0|-?[1-9][0-9]*")
-
-_REFUSED = {
-    "D": "dimension level types D(..)",
-    "L": "tail padding alignments L(..)",
-    "#": "index types #(..)",
-    "*": "pointer types *(..)",
-    "E": "element sizes in bits E(..)",
-    "S": "memory spaces S(..)",
-    "SC": "split configurations SC(..)",
-    "P": "physical shapes P(..)",
-    "M": "dynamic shape metadata M(..)",
-}
-"""What XLA writes after the ":" besides tiles, by the letters before the parenthesis (Layout::ToString)."""
-
-
-@dataclass(frozen=True)
-class DescParts:
-    """A descriptor as it was written; of its fields those of one written form are set.
-
-    An order: ``minor_to_major``, and with it ``tiles`` (-1 for ``*``) and ``padded_sizes`` with ``padding_value``.
-    Strides: ``strides`` and ``offset``. A tag: ``tag``. A view: ``inner``, the layout looked at, ``starts``, the
-    coordinate of index 0,0,... along each axis of ``inner``, and ``steps``: per axis of the view, how far one step
-    moves along each axis of ``inner``. None of these: row-major.
-
-    ``f32[2]{at=(1+2a,3),in=[4,4]{1,0}}`` has starts (1, 3) and steps ((2, 0),).
-    """
-
-    dtype: str
-    sizes: tuple[int, ...]
-    minor_to_major: tuple[int, ...] | None = None
-    tiles: tuple[tuple[int, ...], ...] = ()
-    padded_sizes: tuple[int, ...] | None = None
-    padding_value: int | float = 0
-    strides: tuple[int, ...] | None = None
-    offset: int = 0
-    tag: str | None = None
-    inner: DescParts | None = None
-    starts: tuple[int, ...] = ()
-    steps: tuple[tuple[int, ...], ...] = ()
-
-
-def parse_parts(text: str) -> DescParts:
-    """The parts of a descriptor text; ``format_parts`` gives the text back, without blanks.
-
-    The parts are checked for syntax only: whether sizes, axes, tiles, strides and tags make sense is the descriptor's
-    own business.
-
-    Raises:
-        DescriptorError: the text does not follow the syntax; the message points at the character.
-        UnsupportedError: the text has a part of XLA's layouts that has no meaning here, such as a memory space.
-    """
-    scanner = Scanner(text)
-    at = scanner.here()
-    name = scanner.name("an element type such as 'f32'")
-    if name not in BY_NAME:
-        scanner.fail(f"unknown element type {cut(name)} (known: {', '.join(DTYPES)})", at)
-    parts = _parse_array(scanner, BY_NAME[name].name)
-    if not scanner.is_at_end():
-        scanner.fail("expected the end of the text")
-    return parts
-
-
-def _parse_array(scanner: Scanner, dtype: str, *, is_inner: bool = False) -> DescParts:
-    """Sizes and layout: what follows the element type, and what follows the ``in=`` of a view."""
-    scanner.expect("[", "before the sizes")
-    parts = DescParts(dtype, scanner.numbers("]", "a size"))
-    scanner.expect("]", "after the sizes")
-    if scanner.accept(":"):
-        return replace(parts, tag=scanner.name("a format tag such as 'nChw16c'"))
-    if not scanner.accept("{"):
-        return parts
-    at = scanner.here()
-    is_strides, is_view = scanner.accept("strides"), scanner.accept("at")
-    if is_inner and (is_strides or is_view):
-        scanner.fail("a view looks at a minor_to_major layout or at a tag, neither at strides nor at another view", at)
-    if is_strides:
-        parts = _parse_strides(scanner, parts)
-    elif is_view:
-        parts = _parse_view(scanner, parts)
-    else:
-        parts = _parse_order(scanner, parts)
-    scanner.expect("}", "after the layout")
-    if scanner.comes(":"):
-        scanner.fail("a layout is written in braces or as a tag, not both")
-    return parts
-
-
-def _parse_strides(scanner: Scanner, parts: DescParts) -> DescParts:
-    """What follows ``strides``, up to the closing brace."""
-    scanner.expect("=", "after 'strides'")
-    scanner.expect("(", "before the strides")
-    strides = scanner.numbers(")", "a stride")
-    scanner.expect(")", "after the strides")
-    offset = 0
-    if scanner.accept(","):
-        scanner.expect("offset", "after the strides")
-        scanner.expect("=", "after 'offset'")
-        offset = scanner.number("an offset")
-    return replace(parts, strides=strides, offset=offset)
-
-
-def _parse_order(scanner: Scanner, parts: DescParts) -> DescParts:
-    """XLA's layout: the order of the axes, then tiles and padding, up to the closing brace."""
-    parts = replace(parts, minor_to_major=scanner.numbers("}:", "an axis number"))
-    if not scanner.accept(":"):
-        return parts
-    or_the_end = ""
-    while not (or_the_end and scanner.comes("}")):
-        at = scanner.here()
-        if scanner.accept("T"):
-            if parts.tiles:
-                scanner.fail("tiles are written once, repeated ones as 'T(8,128)(2,1)'", at)
-            parts = replace(parts, tiles=_parse_tiles(scanner))
-        elif scanner.accept("pad"):
-            if parts.padded_sizes is not None:
-                scanner.fail("padding is written once", at)
-            scanner.expect("(", "after 'pad'")
-            padded_sizes = scanner.numbers(")", "a padded size")
-            scanner.expect(")", "after the padded sizes")
-            scanner.expect("=", "before the padding value")
-            parts = replace(parts, padded_sizes=padded_sizes, padding_value=_parse_value(scanner))
-        else:
-            _refuse_part_of_xla(scanner)
-            scanner.fail(f"expected tiles 'T(..)' or a padding 'pad(..)=..'{or_the_end}")
-        or_the_end = " or '}'"
-    return parts
-
-
-def _parse_tiles(scanner: Scanner) -> tuple[tuple[int, ...], ...]:
-    """What follows ``T``: one tile or more."""
-    tiles: list[tuple[int, ...]] = []
-    while not tiles or scanner.comes("("):
-        scanner.expect("(", "before the sizes of a tile")
-        if scanner.comes(")"):
-            scanner.fail("a tile has one size or more")
-        sizes = scanner.sequence(lambda: _parse_tile_size(scanner), ")", "a tile size")
-        scanner.expect(")", "after the sizes of a tile")
-        last, at = sizes[-1]
-        if last == COMBINED:
-            scanner.fail("'*' combines a dimension with the next one of the tile, and the last one has no next", at)
-        tiles.append(tuple(size for size, _ in sizes))
-    return tuple(tiles)
-
-
-def _parse_tile_size(scanner: Scanner) -> tuple[int, int]:
-    """A size of a tile, and where it stands."""
-    at = scanner.here()
-    if scanner.accept("*"):
-        return COMBINED, at
-    size = scanner.number("a tile size or '*'")
-    if size < 1 and size != COMBINED:
-        scanner.fail(f"a tile size is 1 or more, or '*', not {size}", at)
-    return size, at
-
-
-def _parse_value(scanner: Scanner) -> int | float:
-    """A padding value: an int if it is written as one, else a float."""
-    at = scanner.here()
-    text = scanner.match(_VALUE) or scanner.fail("expected a padding value such as 0, -1.5, 1e+30, nan or -inf")
-    if len(text) > LONGEST_NUMBER:
-        scanner.fail(f"a padding value has at most {LONGEST_NUMBER} characters, not {len(text)}", at)
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    value = float(text)
-    if math.isinf(value) and "inf" not in text:
-        scanner.fail(f"padding value {text} is beyond the largest f64", at)
-    return value
-
-
-def _refuse_part_of_xla(scanner: Scanner) -> None:
-    """Raise UnsupportedError if one of XLA's other parts comes next."""
-    at = scanner.here()
-    for letters, what in _REFUSED.items():
-        if scanner.accept(letters) and scanner.comes("("):
-            scanner.refuse(what, at)
-        scanner.position = at
-
-
-def _parse_view(scanner: Scanner, parts: DescParts) -> DescParts:
-    """What follows ``at``, up to the closing brace."""
-    rank = len(parts.sizes)
-    scanner.expect("=", "after 'at'")
-    if rank > MOST_AXES:
-        scanner.fail(f"a view has at most {MOST_AXES} axes, a letter each, not {rank}")
-    scanner.expect("(", "before the coordinates")
-    coordinates = scanner.sequence(lambda: parse_coordinate(scanner, rank), ")", "a coordinate")
-    scanner.expect(")", "after the coordinates")
-    scanner.expect(",", "after the coordinates")
-    scanner.expect("in", "after the coordinates")
-    scanner.expect("=", "after 'in'")
-    at = scanner.here()
-    inner = _parse_array(scanner, parts.dtype, is_inner=True)
-    if len(inner.sizes) != len(coordinates):
-        scanner.fail(f"at needs one coordinate per axis of in: got {len(coordinates)} for {len(inner.sizes)} axes", at)
-    starts = tuple(start for start, _ in coordinates)
-    steps = tuple(tuple(factors.get(axis, 0) for _, factors in coordinates) for axis in range(rank))
-    return replace(parts, inner=inner, starts=starts, steps=steps)
-
-
 def format_parts(parts: DescParts) -> str:
     """The text of ``parts``: ``f32[2,3]{0,1}``, ``f32[2,3]{strides=(1,2),offset=4}``, ``f32[]``."""
     return parts.dtype + _array_text(parts)
@@ -434,7 +296,7 @@ def _array_text(parts: DescParts) -> str:
         return f"{sizes}{{strides=({_listed(parts.strides)}){offset}}}"
     if parts.inner is not None:
         factors = zip(*parts.steps, strict=True) if parts.steps else [()] * len(parts.starts)
-        coordinates = map(format_coordinate, parts.starts, factors)
+        coordinates = map(_coordinate_text, parts.starts, factors)
         return f"{sizes}{{at=({','.join(coordinates)}),in={_array_text(parts.inner)}}}"
     order = parts.minor_to_major
     if order is None:
@@ -455,3 +317,129 @@ def _value_text(value: float) -> str:
 
 def _listed(items: Iterable[int | str]) -> str:
     return ",".join(map(str, items))
+
+
+def _coordinate_text(start: int, factors: Iterable[int]) -> str:
+    """The text of a coordinate, ``factors`` by axis of the view: ``7-2b`` for 7 and (0, -2)."""
+    text = str(start) if start else ""
+    for letter, factor in zip(ascii_lowercase, factors, strict=False):
+        if factor:
+            sign = "-" if factor < 0 else "+" if text else ""
+            text += f"{sign}{abs(factor) if abs(factor) > 1 else ''}{letter}"
+    return text or "0"
+
+
+class Scanner:
+    """A position in a text that moves forward token by token; its errors point at a character.
+
+    What is left of ``text`` starts at ``position``; blanks before a token are skipped.
+
+    Raises:
+        DescriptorError: from ``fail``, and from every method that meets something else than it needs.
+        UnsupportedError: from ``refuse``.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+
+    def here(self) -> int:
+        """Where the next token begins, for a later message."""
+        while self.position < len(self.text) and self.text[self.position] in " \t\r\n":
+            self.position += 1
+        return self.position
+
+    def comes(self, characters: str) -> bool:
+        """Whether the next token begins with one of ``characters``; False at the end of the text."""
+        next_one = self.text[self.here() : self.position + 1]
+        return next_one != "" and next_one in characters
+
+    def is_at_end(self) -> bool:
+        """Whether nothing is left but blanks."""
+        return self.here() == len(self.text)
+
+    def accept(self, token: str) -> bool:
+        """Step over ``token`` if it comes next."""
+        if self.text.startswith(token, self.here()):
+            self.position += len(token)
+            return True
+        return False
+
+    def expect(self, token: str, meaning: str) -> None:
+        """Step over ``token``, which must come next; ``meaning`` says what it is for."""
+        if not self.accept(token):
+            self.fail(f"expected {token!r} {meaning}")
+
+    def take(self, characters: str) -> str:
+        """Step over the next character if it is one of ``characters`` and return it; else an empty text."""
+        if not self.comes(characters):
+            return ""
+        self.position += 1
+        return self.text[self.position - 1]
+
+    def match(self, pattern: re.Pattern[str]) -> str:
+        """Step over what ``pattern`` matches next and return it; else an empty text."""
+        match = pattern.match(self.text, self.here())
+        if match is None:
+            return ""
+        self.position = match.end()
+        return match.group()
+
+    def name(self, meaning: str) -> str:
+        """A run of letters, digits and underscores."""
+        return self.match(_NAME) or self.fail(f"expected {meaning}")
+
+    def number(self, meaning: str) -> int:
+        """A decimal integer, perhaps negative."""
+        at = self.here()
+        digits = self.match(_NUMBER) or self.fail(f"expected {meaning}")
+        length = len(digits.removeprefix("-"))
+        if length > LONGEST_NUMBER:
+            self.fail(f"{meaning} of {length} digits is not below 2^512", at)
+        return int(digits)
+
+    def sequence(self, item: Callable[[], Item], ends: str, meaning: str) -> tuple[Item, ...]:
+        """Items separated by commas up to one of the characters ``ends``, which stays; no item at all is fine.
+
+        Args:
+            item: reads one item.
+            ends: what may follow the last one, a character each.
+            meaning: what an item is, for the message when something else follows.
+        """
+        items: list[Item] = []
+        if self.comes(ends):
+            return ()
+        while True:
+            items.append(item())
+            if self.comes(ends):
+                return tuple(items)
+            if not self.accept(","):
+                self.fail(f"expected ',' or {' or '.join(map(repr, ends))} after {meaning}")
+
+    def enclosed(self, brackets: str, item: Callable[[], Item], meaning: str, plural: str) -> tuple[Item, ...]:
+        """A ``sequence`` between an opening and a closing bracket; ``plural`` says what stands in them."""
+        self.expect(brackets[0], f"before {plural}")
+        items = self.sequence(item, brackets[1], meaning)
+        self.expect(brackets[1], f"after {plural}")
+        return items
+
+    def numbers(self, brackets: str, meaning: str, plural: str) -> tuple[int, ...]:
+        """Integers between brackets."""
+        return self.enclosed(brackets, lambda: self.number(meaning), meaning, plural)
+
+    def fail(self, rule: str, at: int | None = None) -> NoReturn:
+        """Raise DescriptorError: the rule, where it broke (None: here), what stands there, the whole text."""
+        position = self.here() if at is None else at
+        found = f"found {cut(self.text[position:])}" if position < len(self.text) else "the text ends"
+        raise DescriptorError(f"{rule} at character {position + 1} of {cut(self.text)}: {found}")
+
+    def refuse(self, what: str, at: int) -> NoReturn:
+        """Raise UnsupportedError for a legal part that has no meaning here, and name that part."""
+        raise UnsupportedError(
+            f"{what} are not supported: {cut(self.text[at:])} at character {at + 1} of {cut(self.text)}"
+        )
+
+
+def cut(text: str) -> str:
+    """A quoted text, short enough for a message."""
+    return repr(text if len(text) <= 80 else text[:77] + "...")
