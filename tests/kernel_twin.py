@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
+from push_words import push_of
 from resample_twin import put_moved, run_resample
 from twin_axes import (
     TwinAxis,
@@ -28,7 +29,6 @@ from twin_axes import (
 )
 
 from restride.kernel import KernelSpec
-from restride.plan.conversion import ScaledPush
 
 
 def run(kernels: tuple[KernelSpec, ...], src: np.ndarray, dst: np.ndarray) -> None:
@@ -289,7 +289,7 @@ def _digits(kernel: KernelSpec, windows: list[np.ndarray], rows: np.ndarray) -> 
 
 def _fours(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
     """convert.comp with FOURS: four neighbours of the destination in each plane, by loads and stores of whole words."""
-    push = ScaledPush(*kernel.push)
+    push = push_of(kernel)
     steps, planes, is_run, _, is_aligned, in_row, loads_row = kernel.constants[5:12]
     assert 1 < planes <= 4 if "planes" in kernel.shader else planes == 1
     src, dst, coordinates = walk(pieces(kernel, 512), axes)

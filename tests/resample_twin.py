@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from push_words import push_of
 from twin_axes import (
     TwinAxis,
     at,
@@ -19,7 +20,6 @@ from twin_axes import (
 )
 
 from restride.kernel import KernelSpec
-from restride.plan.conversion import ScaledPush
 
 ROWS = 8
 MOST_TAPS = 4
@@ -88,7 +88,7 @@ def _is_fixed(kernel: KernelSpec) -> bool:
 
 def _shift(kernel: KernelSpec, place: int) -> int:
     """shift_of in taps.glsl."""
-    return ScaledPush(*kernel.push).shifts >> 8 * place & 0xFF
+    return push_of(kernel).shifts >> 8 * place & 0xFF
 
 
 def _numbers(kernel: KernelSpec, elements: np.ndarray) -> np.ndarray:
@@ -299,7 +299,7 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
 
 def _across(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
     """resample_fours.comp without ALONG: four neighbours, which share their taps."""
-    push = ScaledPush(*kernel.push)
+    push = push_of(kernel)
     position, aligned = kernel.constants[7:9]
     table, first_axis = axes[position], axes[0]
     assert kernel.constants[6] & 3 == 1

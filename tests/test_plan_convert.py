@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from kernel_twin import run
+from push_words import push_of
 from random_layouts import random_layout, random_sizes
 from test_plan_tiles import random_view
 
@@ -17,7 +19,7 @@ from restride.errors import UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.plan import convert_kernels
-from restride.plan.conversion import MOST_PAIR_BYTES, PAIR_BYTES, ScaledPush
+from restride.plan.dispatches import MOST_PAIR_BYTES, PAIR_BYTES
 from restride.reference import from_buffer, reorder, to_buffer
 from restride_conformance.shader.part import SteeredLimits
 
@@ -122,9 +124,9 @@ def planned(src: str, dst: str, limits: Limits = ROOMY, **arguments: object) -> 
     return check(TensorDesc.parse(src), TensorDesc.parse(dst), limits, **arguments)
 
 
-def only(kernels: list[KernelSpec]) -> tuple[str, KernelSpec, ScaledPush]:
+def only(kernels: list[KernelSpec]) -> tuple[str, KernelSpec, SimpleNamespace]:
     (kernel,) = kernels
-    return kernel.shader, kernel, ScaledPush(*kernel.push)
+    return kernel.shader, kernel, push_of(kernel)
 
 
 # --- groups of four
@@ -265,8 +267,8 @@ def test_which_fours_an_invocation_makes_is_the_device_s():
 
 
 def test_a_number_for_all_elements_is_a_push_constant_and_arrays_follow_the_axes():
-    _, scalar, push = only(planned("f32[8,12]", "s8[8,12]", src_scale=0.5, src_zero_point=-3, dst_zero_point=7))
-    values = np.array(push[7:11], np.uint32).view(np.float32)
+    _, scalar, _ = only(planned("f32[8,12]", "s8[8,12]", src_scale=0.5, src_zero_point=-3, dst_zero_point=7))
+    values = np.array(scalar.push[7:11], np.uint32).view(np.float32)
     np.testing.assert_array_equal(values, np.array([0.5, -3, 1, 7], np.float32))
     _, arrays, push = only(planned("f32[8,12]", "s8[8,12]", src_scale=np.arange(1, 13)))
     assert len(arrays.parameters) - len(scalar.parameters) >= 12 * PAIR_BYTES

@@ -17,7 +17,7 @@ from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan import Tables, taps_fit
-from restride.plan.conversion import Conversion
+from restride.plan.convert import Conversion
 from restride.plan.dispatches import bind
 from restride.plan.problem import Axis, Problem, simplify
 from restride.plan.resample import Invocations, by_elements, by_neighbours, by_rows, by_taps, invocations, plan_resample

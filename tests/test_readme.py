@@ -12,7 +12,7 @@ import pytest
 import restride as rs
 from restride.dtypes import DTYPES
 from restride.plan import problem as parameters
-from restride.plan.conversion import ELEMENT_TYPES
+from restride.plan.convert import ELEMENT_TYPES
 from restride.plan.problem import Axis
 from restride.plan.tables import table_words
 from restride.weights import MOST_TAPS, Choice, resizing

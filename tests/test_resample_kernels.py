@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride import plan
 from restride.kernel import KernelSpec
 from restride.ops import cache as remembered
+from restride.plan import resample as plan_of_resample
 from restride.plan.resample import by_elements
 
 Array = np.ndarray[Any, Any]
@@ -34,8 +34,7 @@ def elements(dtype: str, sizes: tuple[int, ...]) -> Array:
 
 
 def forget() -> None:
-    plan._remembered_resample.cache_clear()
-    plan._remembered_invocations.cache_clear()
+    plan_of_resample._remembered_invocations.cache_clear()
     remembered._recent.clear()
 
 

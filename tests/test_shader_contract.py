@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from push_words import words_of
 
 from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.plan import copy_kernels, crops, pixels, resample
+from restride.plan import copy, copy_kernels, crops, resample
 from restride.plan import resample as invocations
-from restride.plan.conversion import ELEMENT_TYPES, PAIRS_ALONG_FOUR, Conversion, ScaledPush
-from restride.plan.convert import FOURS_PER_INVOCATION
+from restride.plan.convert import ELEMENT_TYPES, FOURS_PER_INVOCATION, PAIRS_ALONG_FOUR, Conversion
 from restride.plan.copy import ELEMENTS_PER_INVOCATION
-from restride.plan.elements import GROUP_SIZE
+from restride.plan.dispatches import GROUP_SIZE
 from restride.plan.problem import (
     AXIS_ROWS,
     HEADER_ROWS,
@@ -106,10 +106,32 @@ def test_roundings_have_the_same_numbers():
     assert [name.lower() for name, _ in re.findall(r"(\w+) = (\d+)", line)] == list(ROUNDINGS)
 
 
-def test_push_constants_of_conversions_have_one_order():
-    text = (SHADERS / "include/dispatch.glsl").read_text(encoding="utf-8")
-    (block,) = re.findall(r"uniform Dispatch \{(.*?)\} dispatch;", text, re.DOTALL)
-    assert re.findall(r"(?:uint|float) (\w+);", block) == list(ScaledPush._fields)
+def members_of_push_constants(code: bytes) -> list[str]:
+    """The names of the members of a module's block of push constants, in order: OpMemberName of the struct that
+    OpTypePointer of storage class PushConstant points to."""
+    words = np.frombuffer(code, "<u4")
+    names: dict[int, dict[int, str]] = {}
+    block, at = 0, 5
+    while at < len(words):
+        opcode, length = words[at] & 0xFFFF, words[at] >> 16
+        operands = words[at + 1 : at + length]
+        if opcode == 6:
+            names.setdefault(int(operands[0]), {})[int(operands[1])] = operands[2:].tobytes().split(b"\0")[0].decode()
+        elif opcode == 32 and operands[1] == 9 and int(operands[2]) in names:
+            block = int(operands[2])
+        at += int(length)
+    return list(names[block].values())
+
+
+@pytest.mark.parametrize("module", [name for name in INTERFACES if words_of(name)])
+def test_push_constants_have_the_names_of_the_plan(module):
+    assert members_of_push_constants(load_module(module)) == list(words_of(module))
+
+
+def test_every_name_of_a_push_constant_is_in_the_readme():
+    page = (SHADERS / "README.md").read_text(encoding="utf-8")
+    names = {name for module in INTERFACES for name in words_of(module)}
+    assert [name for name in sorted(names) if f"`{name}`" not in page and not name.startswith("unused")] == []
 
 
 def test_steps_have_the_same_numbers():
@@ -176,7 +198,7 @@ def test_work_of_an_invocation_that_resamples():
     assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS
     assert number(r"const uint MOST_IN_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
     assert number(r"const uint MOST_CHANNELS = (\d+);", "resample/resample_fours.comp") == invocations._MOST_CHANNELS
-    assert number(r"const uint MOST_CHANNELS = (\d+);", "copy/pixels.comp") == pixels._MOST_CHANNELS
+    assert number(r"const uint MOST_CHANNELS = (\d+);", "copy/pixels.comp") == copy.MOST_CHANNELS
     assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
 
 

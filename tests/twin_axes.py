@@ -8,7 +8,7 @@ import numpy as np
 
 from restride.dtypes import DTYPES
 from restride.kernel import KernelSpec
-from restride.plan.conversion import ELEMENT_TYPES, ScaledPush
+from restride.plan.convert import ELEMENT_TYPES
 from restride.plan.problem import MAX_AXES
 
 RANK = 15
@@ -144,14 +144,13 @@ def put_made(
     kernel: KernelSpec, window: np.ndarray, value: np.ndarray, dst: np.ndarray, places: list[np.ndarray]
 ) -> None:
     """made_of in scales.glsl, for elements, or sums in f32, and the destination elements that they become."""
-    push = ScaledPush(*kernel.push)
     _, dst_type = kernel_types(kernel)
     rounding, steps = kernel.constants[4:6]
     assert rounding & ~16 == 4, "the twin rounds to nearest even and saturates"
     assert steps < 1 << 9, "and has no post-ops"
     out = by_elements(window, dst_type)
     table = np.frombuffer(kernel.parameters, np.float32).reshape(-1, 2)
-    scalars = np.array(push[7:12], np.uint32).view(np.float32)
+    scalars = np.array(kernel.push[7:12], np.uint32).view(np.float32)
     sides = [
         at(table, place).T if steps & bit else scalar
         for place, bit, scalar in zip(places, (32, 64), (scalars[:2], scalars[2:4]), strict=True)

@@ -1,48 +1,260 @@
-"""Plan of a conversion: from elements of one type and layout to another's, with scales, in strided walks or in one."""
+"""Plan of a conversion: elements of one type and layout made of those of another, with scales, zero points and a sum.
+
+``Conversion`` says what happens to an element, in the words and numbers of shaders/include/scales.glsl.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import lru_cache
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
 from typing import NamedTuple
 
+import numpy as np
+
+from restride.arithmetic import POST_OPS, ROUNDINGS, Arithmetic, Scaling
+from restride.dtypes import DType
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan.conversion import PAIRS_ALONG_FOUR, Conversion, axis_with_too_many_pairs, pair_ranges
-from restride.plan.dispatches import bind, boxes, part_of, rows_of_groups
-from restride.plan.elements import GROUP_SIZE, work_of
-from restride.plan.general import general_kernels
-from restride.plan.problem import Axis, Problem, Push, constants_for, moved, pack_parameters, word
-from restride.plan.tiles import Pairs, Region, Walk, walks
+from restride.plan.dispatches import (
+    PAIR_BYTES,
+    Span,
+    axis_with_too_many_pairs,
+    bind,
+    pair_ranges,
+    part_of,
+    parts,
+    strided_kernel,
+    work_of,
+)
+from restride.plan.general import digit_dispatches
+from restride.plan.problem import Axis, Problem, Push, moved, pack_parameters, word
+from restride.plan.tables import ROW_WORDS
+from restride.plan.tiles import Pairs, Region, SharedPlace, walks
+from restride.weights import Shifts
+
+ELEMENT_TYPES = {
+    name: number
+    for number, name in enumerate(
+        (
+            "f32",
+            "f16",
+            "bf16",
+            "u8",
+            "s8",
+            "s32",
+            "pred",
+            "s16",
+            "u16",
+            "u32",
+            "s64",
+            "u64",
+            "f64",
+            "f8e4m3fn",
+            "f8e5m2",
+        )
+    )
+}
+"""Every element type, as shaders/include/types.glsl numbers them."""
+
+_SATURATES, _ROUNDS_FIRST, _NORMAL_QUOTIENTS = 4, 8, 16
+_ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS = (1 << bit for bit in range(7))
+
+_ORDINARY = 2.0**-60, 2.0**60
+"""Scales from the first to the second divide an integer of 64 bits without coming near the ends of f32."""
+
+_POST_OP_BITS = 9
+"""Steps: from this bit on the kind of each post-op in turn, two bits each."""
+
+PAIRS_ALONG_FOUR = (128, 256)
+"""Steps of convert_fours: the four that an invocation makes differ in their pairs of the source, of the destination."""
 
 FOURS_PER_INVOCATION = 4
 """Groups of four elements that an invocation of convert.comp makes."""
 
 _MOST_PLANES = 4
 
+_MOST_KEPT_PAIR_BYTES = 1 << 12
 
-def conversion_kernels(
+
+class Scales(NamedTuple):
+    """Push constants 5 to 11 of every kernel that converts: where the pairs of index 0 lie, and bits of f32."""
+
+    src_pairs: int
+    dst_pairs: int
+    src_scale: int
+    src_zero_point: int
+    dst_scale: int
+    dst_zero_point: int
+    sum_scale: int
+
+
+class Planes(NamedTuple):
+    """Push constants 12 to 16 of kernels that convert fours: steps among the pairs, and from plane to plane."""
+
+    src_pair_lane: int = 0
+    dst_pair_lane: int = 0
+    plane_stride: int = 0
+    src_pair_plane: int = 0
+    dst_pair_plane: int = 0
+
+
+class Channels(NamedTuple):
+    """Push constants 12 to 16 of kernels for boxes of images.
+
+    src_pair_lane, dst_pair_lane: steps among the pairs from channel to channel. lane_dst, row_dst: elements of the
+    destination from channel to channel and from row to row. box_rows: rows of a box.
+    """
+
+    src_pair_lane: int
+    dst_pair_lane: int
+    lane_dst: int
+    box_rows: int
+    row_dst: int
+
+
+class Last(NamedTuple):
+    """Push constants 17 and 18: place of the numbers of post-ops among the pairs, and shifts of sums of integers."""
+
+    post_ops: int
+    shifts: int
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Both element types and the arithmetic between them, whose scalings are in the axes of the problem."""
+
+    src: DType
+    dst: DType
+    arithmetic: Arithmetic
+
+    @cached_property
+    def places(self) -> Pairs:
+        """Where an index finds its pair, on both sides; None where all elements have the same."""
+        return _place(self.arithmetic.src), _place(self.arithmetic.dst)
+
+    @property
+    def has_few_pairs(self) -> bool:
+        """True where a plan keeps the kernels: their scales and zero points are a few KB."""
+        sides = (self.arithmetic.src, self.arithmetic.dst)
+        return sum(len(side.pairs) for side in sides if side is not None) <= _MOST_KEPT_PAIR_BYTES
+
+    @cached_property
+    def constants(self) -> tuple[int, int, int, int]:
+        """Specialization constants 2 to 5: both types, how to round, which steps there are."""
+        arithmetic, src, dst = self.arithmetic, self.arithmetic.src, self.arithmetic.dst
+        rounding = ROUNDINGS.index(arithmetic.rounding)
+        rounding += _SATURATES * arithmetic.saturate + _ROUNDS_FIRST * arithmetic.rounds_first
+        steps = _SUM * (arithmetic.sum_scale is not None)
+        if src is not None:
+            steps += _ZERO_POINT * src.has_zero_point + _SCALE * src.has_scale + _SRC_PAIRS * (src.count > 1)
+        for place, op in enumerate(arithmetic.post_ops):
+            steps += (1 + POST_OPS.index(op.name)) << _POST_OP_BITS + 2 * place
+        if dst is not None:
+            steps += _DST_ZERO_POINT * dst.has_zero_point + _DST_SCALE * dst.has_scale + _DST_PAIRS * (dst.count > 1)
+        return ELEMENT_TYPES[self.src.name], ELEMENT_TYPES[self.dst.name], rounding, steps
+
+    @cached_property
+    def constants_of_elements(self) -> tuple[int, int, int, int]:
+        """Constants 2 to 5 for raw elements of the source: they may say that no quotient needs the long division.
+
+        An integer other than 0 is from 1 to 2^64: no quotient by an ordinary scale is denormal or infinite.
+        """
+        src, dst, rounding, steps = self.constants
+        scales = self.arithmetic.dst
+        others = steps & ~(_DST_ZERO_POINT | _DST_PAIRS)
+        if self.src.is_float or scales is None or others != _DST_SCALE:
+            return self.constants
+        sizes = np.abs(np.frombuffer(scales.pairs, np.float32)[::2])
+        is_ordinary = sizes.min() >= _ORDINARY[0] and sizes.max() <= _ORDINARY[1]
+        return src, dst, rounding + _NORMAL_QUOTIENTS * bool(is_ordinary), steps
+
+    def push(
+        self,
+        head: tuple[int, ...],
+        tables: tuple[int, int, int],
+        offsets: tuple[int, int],
+        lanes: Planes | Channels | None = None,
+        shifts: Shifts | None = None,
+    ) -> tuple[int, ...]:
+        """Push constants of a kernel that converts: ``head``, ``Scales``, ``lanes`` and ``Last``.
+
+        tables: where the pairs of the source, of the destination and of post-ops begin. offsets: the pair of index 0
+        is so far from the beginning of its side.
+        """
+        sum_scale = self.arithmetic.sum_scale or 0.0
+        scalars = [_first_pair(side) for side in (self.arithmetic.src, self.arithmetic.dst)]
+        values = struct.unpack("5I", struct.pack("5f", *scalars[0], *scalars[1], sum_scale))
+        src, dst, ops = tables
+        scales = Scales(word(src + offsets[0]), word(dst + offsets[1]), *values)
+        return (*head, *scales, *(lanes or Planes()), *Last(ops, shifts.word if shifts else 0))
+
+    def with_pairs(self, parameters: bytes, ranges: tuple[Span, Span]) -> tuple[bytes, tuple[int, int, int]]:
+        """``parameters`` with the pairs of both sides and of post-ops behind them, and where these begin, in pairs."""
+        parts, starts = [parameters], []
+        nbytes = len(parameters)
+        for side, place, part in zip((self.arithmetic.src, self.arithmetic.dst), self.places, ranges, strict=True):
+            starts.append(nbytes // PAIR_BYTES)
+            if side is not None and place is not None:
+                pairs = side.pairs[part.lowest * PAIR_BYTES : (part.highest + 1) * PAIR_BYTES]
+                parts.append(pairs + bytes(-len(pairs) % (4 * ROW_WORDS)))
+                nbytes += len(parts[-1])
+        ops = np.array([op[1:] for op in self.arithmetic.post_ops], np.float32).tobytes()
+        parts.append(ops + bytes(-len(ops) % (4 * ROW_WORDS)))
+        return b"".join(parts), (starts[0], starts[1], nbytes // PAIR_BYTES)
+
+
+def _place(scaling: Scaling | None) -> SharedPlace | None:
+    if scaling is None or scaling.count == 1:
+        return None
+    strides = tuple(prod(scaling.sizes[axis + 1 :]) * (size > 1) for axis, size in enumerate(scaling.sizes))
+    return SharedPlace(strides, scaling.groups)
+
+
+def _first_pair(scaling: Scaling | None) -> tuple[float, float]:
+    if scaling is None:
+        return 1.0, 0.0
+    scale, zero_point = np.frombuffer(scaling.pairs, np.float32, 2)
+    return scale, zero_point
+
+
+def convert_kernels(src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, limits: Limits) -> Iterable[KernelSpec]:
+    """Dispatches that make every element of ``dst`` of the one at the same index of ``src``, as ``arithmetic`` says.
+
+    Scales are in the axes of both. A tuple where scales are few; otherwise made one by one.
+    """
+    conversion = Conversion(src.dtype, dst.dtype, arithmetic)
+    kernels = _conversion_kernels(src, dst, conversion, limits)
+    return tuple(kernels) if conversion.has_few_pairs else kernels
+
+
+def _conversion_kernels(
     src: TensorDesc, dst: TensorDesc, conversion: Conversion, limits: Limits
 ) -> Iterator[KernelSpec]:
-    """Dispatches that make every element of ``dst`` of the one at the same index of ``src``."""
     if src.numel == 0:
         return
-    found = _walks(src, dst, conversion.places)
+    region = Region.of(src, dst, conversion.places)
+    found = walks(region)
     if found is None or not limits.allow(len(found), src.numel):
-        region = Region.of(src, dst, conversion.places)
-        yield from general_kernels(region, dst.dtype.itemsize, limits, conversion=conversion)
+        yield from _by_digits(region, conversion, limits)
         return
     for walk in found:
         for run in _whole_fours(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), limits):
-            for box in boxes(run, limits, axis_with_too_many_pairs):
-                yield _convert(box, conversion, limits)
+            for part in parts(run, limits, axis_with_too_many_pairs):
+                yield _convert(part, conversion, limits)
 
 
-@lru_cache(maxsize=1024)
-def _walks(src: TensorDesc, dst: TensorDesc, pairs: Pairs) -> tuple[Walk, ...] | None:
-    """Remembered apart from the numbers of scales, which may change at every call."""
-    return walks(Region.of(src, dst, pairs))
+def _by_digits(region: Region, conversion: Conversion, limits: Limits) -> Iterator[KernelSpec]:
+    itemsizes = conversion.src.itemsize, conversion.dst.itemsize
+    for part in digit_dispatches(region, itemsizes, limits, has_pairs=True):
+        src, dst = part.pairs
+        ranges = (Span(*src.span), Span(*dst.span))
+        program, tables = conversion.with_pairs(part.program, ranges)
+        push = conversion.push(part.push, tables, (src.const - ranges[0].lowest, dst.const - ranges[1].lowest))
+        constants = (8 * conversion.dst.itemsize, 0, *conversion.constants)
+        yield part.kernel("digit_convert", constants, push, limits, program)
 
 
 def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
@@ -60,40 +272,24 @@ def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
 def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> KernelSpec:
     bound = bind(problem, limits)
     ranges = pair_ranges(problem)
+    src_pairs, dst_pairs = (offset - part.lowest for offset, part in zip(problem.pair_offsets, ranges, strict=True))
     fours = _fours(problem)
     axes = problem.axes if fours is None else fours.axes
     parameters, tables = conversion.with_pairs(pack_parameters(axes), ranges)
-    offsets = tuple(offset - part.lowest for offset, part in zip(problem.pair_offsets, ranges, strict=True))
     bits = 8 * problem.itemsize
     if fours is None:
-        shader = "convert_elements"
         work = work_of(problem, bound)
+        shader, each, lanes = "convert_elements", 1, Planes()
         constants: tuple[int, ...] = (bits, int(work.own_words), *conversion.constants_of_elements)
-        groups = -(-work.pieces // GROUP_SIZE)
-        push = Push(bound.src_base, bound.dst_base, work.pieces, work.first)
+        head = Push(bound.src_base, bound.dst_base, work.pieces, work.first)
     else:
-        shader = "convert_fours" if fours.plane.size == 1 else "convert_planes"
+        lane, plane = fours.lane, fours.plane
+        shader, each = "convert_fours" if plane.size == 1 else "convert_planes", FOURS_PER_INVOCATION
         constants = (bits, *fours.constants(conversion, limits.choices.neighbours))
-        count = problem.count // (4 * fours.plane.size)
-        groups = -(-count // (GROUP_SIZE * FOURS_PER_INVOCATION))
-        push = Push(bound.src_base, bound.dst_base, count, 0, word(fours.lane.src))
-    scaled = conversion.push(push, tables, (offsets[0], offsets[1]))
-    if fours is not None:
-        scaled = scaled._replace(
-            src_pair_lane=word(fours.lane.pairs[0]),
-            dst_pair_lane=word(fours.lane.pairs[1]),
-            plane_stride=fours.plane.dst,
-            src_pair_plane=word(fours.plane.pairs[0]),
-            dst_pair_plane=word(fours.plane.pairs[1]),
-        )
-    return KernelSpec(
-        shader=shader,
-        constants=constants_for(axes, constants),
-        push=scaled,
-        parameters=parameters,
-        groups=rows_of_groups(groups, limits),
-        bindings=bound.windows,
-    )
+        head = Push(bound.src_base, bound.dst_base, problem.count // (4 * plane.size), 0, word(lane.src))
+        lanes = Planes(word(lane.pairs[0]), word(lane.pairs[1]), plane.dst, word(plane.pairs[0]), word(plane.pairs[1]))
+    push = conversion.push(head, tables, (src_pairs, dst_pairs), lanes)
+    return strided_kernel(shader, axes, constants, push, bound.windows, limits, each=each, parameters=parameters)
 
 
 class _Fours(NamedTuple):

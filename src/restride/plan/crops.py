@@ -26,9 +26,19 @@ from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan.conversion import MOST_PAIR_BYTES, Conversion, PairRange
-from restride.plan.dispatches import MAX_COUNT, MAX_TABLE_BYTES, Bound, Span, require_windows, rows_of_groups
-from restride.plan.elements import GROUP_SIZE, Work, work_of
+from restride.plan.convert import Channels, Conversion
+from restride.plan.dispatches import (
+    GROUP_SIZE,
+    MAX_COUNT,
+    MAX_TABLE_BYTES,
+    MOST_PAIR_BYTES,
+    Bound,
+    Span,
+    Work,
+    require_windows,
+    rows_of_groups,
+    work_of,
+)
 from restride.plan.problem import AXIS_ROWS, HEADER_ROWS, Axis, Problem, Push, constants_for, divisions, word
 from restride.plan.steps import Site, Steps
 from restride.plan.tables import ROW_WORDS
@@ -306,11 +316,11 @@ def _parts(whole: _Part) -> Iterator[_Part]:
         yield from _parts(whole._replace(dst=dst, crops=crops.part(boxes), first=whole.first + boxes.start))
 
 
-def _pair_ranges(part: _Part) -> tuple[PairRange, PairRange]:
+def _pair_ranges(part: _Part) -> tuple[Span, Span]:
     """The pairs of scale and zero point of both sides: all there are."""
     sides = (part.conversion.arithmetic.src, part.conversion.arithmetic.dst)
-    ranges = [PairRange(0, 0 if side is None else side.count - 1) for side in sides]
-    if sum(each.nbytes for each in ranges) > MOST_PAIR_BYTES:
+    ranges = [Span(0, 0 if side is None else side.count - 1) for side in sides]
+    if sum(each.pair_bytes for each in ranges) > MOST_PAIR_BYTES:
         raise UnsupportedError(f"scales and zero points of more than {MOST_PAIR_BYTES} bytes, for {part.dst}")
     return ranges[0], ranges[1]
 
@@ -409,16 +419,11 @@ def _kernel(part: _Part) -> KernelSpec:
     parameters, starts = conversion.with_pairs(_packed(walk, crops, src, kernel.tables), _pair_ranges(part))
     push = Push(bound.src_base, bound.dst_base, work.pieces, work.first, word(lane.src))
     offsets = [0 if place is None else place.strides[0] * part.first for place in conversion.places]
+    lanes = Channels(word(lane.pairs[0]), word(lane.pairs[1]), lane.dst, row.size, row.dst)
     return KernelSpec(
         shader=kernel.shader,
         constants=constants_for([Axis(axis.size, axis.src, axis.dst) for axis in walk], constants),
-        push=conversion.push(push, starts, (offsets[0], offsets[1]), crops.way.shifts)._replace(
-            plane_stride=lane.dst,
-            src_pair_lane=word(lane.pairs[0]),
-            dst_pair_lane=word(lane.pairs[1]),
-            src_pair_plane=row.size,
-            dst_pair_plane=row.dst,
-        ),
+        push=conversion.push(push, starts, (offsets[0], offsets[1]), lanes, crops.way.shifts),
         parameters=parameters,
         groups=rows_of_groups(-(-work.pieces // GROUP_SIZE), part.limits),
         bindings=windows,

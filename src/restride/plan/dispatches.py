@@ -1,7 +1,7 @@
-"""Boxes: a problem cut into parts that one dispatch can bind and count.
+"""Dispatches: a problem cut into parts that one dispatch can bind and count, and the kernel of each part.
 
-A storage buffer binding covers at most ``max_buffer_range`` bytes (128 MiB on llvmpipe). A box is a range of indices on
-every axis; its window is the span of bytes it touches on one side. Boxes are halved along the axis that spans most of
+A storage buffer binding covers at most ``max_buffer_range`` bytes (128 MiB on llvmpipe). A part is a range of steps on
+every axis; its window is the span of bytes it touches on one side. Parts are halved along the axis that spans most of
 the window that is too wide, until each fits: a 256 MiB transpose ends as four quarters, not as two halves, since half
 of its rows still span all of its columns.
 """
@@ -14,15 +14,25 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from restride.errors import UnsupportedError
-from restride.kernel import Binding, Limits
-from restride.plan.problem import Axis, Problem, in_order, moved, word
+from restride.kernel import Binding, KernelSpec, Limits
+from restride.layout.equation import nested
+from restride.plan.problem import Axis, Problem, Push, constants_for, in_order, moved, pack_parameters, word
 from restride.plan.tables import table_bytes
+
+GROUP_SIZE = 128
+"""Invocations of a work group in every kernel but the transpose through registers."""
 
 MAX_COUNT = (1 << 31) - 1
 """Elements of one dispatch: the shaders divide exactly below 2^31."""
 
 MAX_TABLE_BYTES = 1 << 20
 """Tables of one dispatch, so that an operation's own memory stays below 2 MiB."""
+
+MOST_PAIR_BYTES = 1 << 20
+"""Pairs of scale and zero point of one dispatch."""
+
+PAIR_BYTES = 8
+"""Bytes of a scale and a zero point, both f32."""
 
 WINDOW_ALIGNMENT = 16
 """A window starts at a multiple of the widest element."""
@@ -33,12 +43,20 @@ AxisToCut = Callable[[Problem, Limits], int | None]
 _CUT = 64
 """Halves are rounded to multiples of this, which keeps wide elements and blocks of 16 bytes whole."""
 
+_MOST_HOLES = 4
+"""Words are owned while they hold at most this many places for one element that is written."""
+
 
 class Span(NamedTuple):
-    """Element offsets of one side of a problem, from ``lowest`` to ``highest``, both touched."""
+    """Offsets of elements, or of pairs, of one side of a problem, from ``lowest`` to ``highest``, both touched."""
 
     lowest: int
     highest: int
+
+    @property
+    def pair_bytes(self) -> int:
+        """Bytes of the pairs at these offsets."""
+        return (self.highest + 1 - self.lowest) * PAIR_BYTES
 
     def window(self, itemsize: int, limits: Limits, writes: bool = False) -> Binding:
         """The binding that covers the span."""
@@ -119,6 +137,28 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
     return None
 
 
+def pair_ranges(problem: Problem) -> tuple[Span, Span]:
+    """The pairs that a problem reads on both sides."""
+    ranges = []
+    for side, offset in enumerate(problem.pair_offsets):
+        lowest = highest = offset
+        for axis in problem.axes:
+            reach = (axis.size - 1) * axis.pairs[side]
+            if reach < 0:
+                lowest += reach
+            else:
+                highest += reach
+        ranges.append(Span(lowest, highest))
+    return ranges[0], ranges[1]
+
+
+def axis_with_too_many_pairs(problem: Problem, _limits: Limits) -> int | None:
+    """The axis to cut a problem that reads more pairs than one dispatch may have."""
+    if sum(part.pair_bytes for part in pair_ranges(problem)) <= MOST_PAIR_BYTES:
+        return None
+    return longest(problem, lambda axis: (axis.size - 1) * sum(map(abs, axis.pairs)))
+
+
 def require_windows(nbytes: int, limits: Limits) -> None:
     """Refuse what only windows of a buffer could bind, where a runtime binds whole buffers.
 
@@ -158,7 +198,7 @@ def part_of(problem: Problem, position: int, start: int, size: int) -> Problem:
     return Problem(in_order(axes), src_offset, dst_offset, problem.itemsize, problem.src_itemsize, pair_offsets)
 
 
-def boxes(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _limits: None) -> Iterator[Problem]:
+def parts(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _limits: None) -> Iterator[Problem]:
     """The problem, or parts of it that each fit one dispatch.
 
     also: a kernel's own limit, judged after those that every kernel has.
@@ -179,10 +219,69 @@ def boxes(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
             f"one output element reads further than the {limits.max_buffer_range} bytes of a binding"
         )
     for start, part in ((0, _half(size)), (_half(size), size - _half(size))):
-        yield from boxes(part_of(problem, position, start, part), limits, also)
+        yield from parts(part_of(problem, position, start, part), limits, also)
+
+
+def groups_for(pieces: int, limits: Limits, each: int = 1) -> tuple[int, int, int]:
+    """Work groups of 128 invocations, ``each`` pieces an invocation."""
+    return rows_of_groups(-(-pieces // (GROUP_SIZE * each)), limits)
 
 
 def rows_of_groups(groups: int, limits: Limits) -> tuple[int, int, int]:
     """``groups`` work groups folded into x and y: 100,000 are (65535, 2, 1), and the kernel skips the surplus."""
     columns = min(max(groups, 1), limits.max_group_count[0])
     return columns, math.ceil(max(groups, 1) / columns), 1
+
+
+def strided_kernel(
+    shader: str,
+    axes: tuple[Axis, ...],
+    constants: tuple[int, ...],
+    push: tuple[int, ...],
+    windows: tuple[Binding, ...],
+    limits: Limits,
+    *,
+    each: int = 1,
+    parameters: bytes | None = None,
+) -> KernelSpec:
+    """The dispatch of a kernel that walks ``axes``, whose invocations make ``each`` of ``push.pieces``.
+
+    parameters: the storage buffer, if it holds more than the axes.
+    """
+    packed = pack_parameters(axes) if parameters is None else parameters
+    groups = groups_for(push[2], limits, each)
+    return KernelSpec(shader, constants_for(axes, constants), push, packed, groups, windows)
+
+
+class Work(NamedTuple):
+    """The pieces of a dispatch of shaders/include/destination.glsl: words, the first one ``first``, or elements."""
+
+    own_words: bool
+    pieces: int
+    first: int
+
+
+def work_of(problem: Problem, bound: Bound) -> Work:
+    """The work of a problem: words where elements are narrower and few places between them are holes."""
+    if problem.itemsize >= 4:
+        return Work(False, problem.count, 0)
+    lanes = 4 // problem.itemsize
+    dst = dst_span(problem)
+    first_word = bound.dst_base // lanes
+    words = (bound.dst_base + dst.highest - dst.lowest) // lanes - first_word + 1
+    if words * lanes <= problem.count * _MOST_HOLES + lanes and _is_nested(problem):
+        return Work(True, words, first_word)
+    return Work(False, problem.count, 0)
+
+
+def _is_nested(problem: Problem) -> bool:
+    return nested([axis.size for axis in problem.axes], [axis.dst for axis in problem.axes])
+
+
+def plan_elements(problem: Problem, limits: Limits, shader: str) -> Iterator[KernelSpec]:
+    """Dispatches of ``shader``, which writes elements of 8 to 32 bits by shaders/include/destination.glsl."""
+    for part in parts(problem, limits):
+        bound = bind(part, limits)
+        work = work_of(part, bound)
+        push = Push(bound.src_base, bound.dst_base, work.pieces, work.first)
+        yield strided_kernel(shader, part.axes, (part.itemsize * 8, int(work.own_words)), push, bound.windows, limits)

@@ -11,11 +11,10 @@ from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.layout.blocking import Blocking
 from restride.layout.tensor_desc import element_bits
-from restride.plan.copy import ELEMENTS_PER_INVOCATION, walked
-from restride.plan.dispatches import bind, boxes, rows_of_groups
-from restride.plan.elements import GROUP_SIZE, plan_elements
+from restride.plan.copy import walking_kernel
+from restride.plan.dispatches import bind, parts, plan_elements
 from restride.plan.general import UNREAD, general_kernels
-from restride.plan.problem import Axis, Problem, Push, pack_parameters, widen
+from restride.plan.problem import Axis, FillPush, Problem, widen
 from restride.plan.tiles import Place, Region, Walk, complement, walks
 
 _THIN = 8
@@ -28,7 +27,8 @@ _Box = tuple[tuple[int, ...], tuple[int, ...]]
 def padding_kernels(desc: TensorDesc, limits: Limits) -> tuple[KernelSpec, ...]:
     """Dispatches that write the padding of a whole layout: its value up to ``padded_sizes``, 0 inside tiles and blocks.
 
-    They may write over its elements, which are to be copied after them.
+    They may write over its elements, which are to be copied after them. Cached for operations whose scales change from
+    call to call: 90 to 800 us, 0.2 us from the cache.
     """
     if desc.blocking is None or not desc.is_whole or not desc.is_padded:
         return ()
@@ -92,23 +92,16 @@ def _fill(problem: Problem, bits: int, limits: Limits) -> Iterator[KernelSpec]:
         yield from _fill_words(widen(problem, 4), _repeated(bits, itemsize, 4), limits)
     else:
         for kernel in plan_elements(wide, limits, "element_fill"):
-            push = (_repeated(bits, itemsize, wide.itemsize), *kernel.push[1:])
+            push = FillPush(_repeated(bits, itemsize, wide.itemsize), *kernel.push[1:])
             yield replace(kernel, push=push, bindings=(UNREAD, kernel.bindings[1]))
 
 
 def _fill_words(problem: Problem, words: int, limits: Limits) -> Iterator[KernelSpec]:
     """Dispatches that fill elements of 4 or 16 bytes with one word, or with two in turn."""
-    for box in boxes(problem, limits):
-        bound = bind(box, limits)
-        constants, axes = walked(box.axes, limits)
-        yield KernelSpec(
-            f"strided_fill_{8 * box.itemsize}",
-            constants,
-            Push(words & 0xFFFFFFFF, bound.dst_base, box.count, lane_stride=words >> 32),
-            pack_parameters(axes),
-            rows_of_groups(-(-box.count // (GROUP_SIZE * ELEMENTS_PER_INVOCATION)), limits),
-            (UNREAD, bound.windows[1]),
-        )
+    for part in parts(problem, limits):
+        bound = bind(part, limits)
+        push = FillPush(words & 0xFFFFFFFF, bound.dst_base, part.count, high=words >> 32)
+        yield walking_kernel(f"strided_fill_{8 * part.itemsize}", part.axes, push, (UNREAD, bound.windows[1]), limits)
 
 
 def _repeated(bits: int, itemsize: int, width: int) -> int:

@@ -1,7 +1,7 @@
 """Plan of the general copy: each index is taken apart into the digits of both sides, whatever they are.
 
 For layouts that no strided walks describe: sub-tiles that do not divide their tile, dimensions joined across a tile,
-steps that fall out of step with tiles. The kernel gets a program, the address of each side as a sum of numbers:
+steps that do not divide a tile. The kernel gets a program, the address of each side as a sum of numbers:
 
     numbers 0, 1, ...   the index, one number an axis of the region
     then one a digit    ``(const + sum of coefficient * number) mod modulus div divisor``
@@ -11,73 +11,93 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from restride.errors import UnsupportedError
 from restride.kernel import Binding, KernelSpec, Limits
 from restride.layout.digits import Digit, Index, Linear, affine
-from restride.plan.conversion import MOST_PAIR_BYTES, Conversion, PairRange
-from restride.plan.dispatches import MAX_COUNT, Span, require_windows, rows_of_groups
-from restride.plan.elements import GROUP_SIZE
-from restride.plan.problem import Push, multiply_shift, word
+from restride.plan.dispatches import MAX_COUNT, MOST_PAIR_BYTES, Span, groups_for, require_windows
+from restride.plan.problem import FillPush, Push, divisions, word
 from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
 """Numbers that a pipeline has room for; few sizes, so that there are few pipelines. The largest has 64 digits for each
 side, more than a blocking makes, and the axes."""
 
-
 _Rows = list[list[int]]
 
 UNREAD = Binding(0, 4)
-"""A fill has no source; what is bound in its place is not read."""
+"""A fill has no source; this is bound in its place and not read."""
 
 
-def general_kernels(
-    region: Region, itemsize: int, limits: Limits, fill: int | None = None, conversion: Conversion | None = None
-) -> Iterator[KernelSpec]:
-    """Dispatches that copy the elements of a region, or convert them, or give them all the bits ``fill``.
+class DigitDispatch(NamedTuple):
+    """One dispatch by digits.
 
-    itemsize: bytes of an element, of the destination where they are converted.
+    room: numbers that the pipeline has room for. pairs: places of the pairs of both sides.
+    """
+
+    program: bytes
+    push: Push
+    room: int
+    windows: tuple[Binding, Binding]
+    pairs: tuple[Linear, Linear]
+
+    def kernel(
+        self, shader: str, constants: tuple[int, ...], push: tuple[int, ...], limits: Limits, program: bytes = b""
+    ) -> KernelSpec:
+        """The dispatch of ``shader``. program: in the place of its own."""
+        groups = groups_for(self.push.pieces, limits)
+        return KernelSpec(shader, (*constants, self.room), push, program or self.program, groups, self.windows)
+
+
+def general_kernels(region: Region, itemsize: int, limits: Limits, fill: int | None = None) -> Iterator[KernelSpec]:
+    """Dispatches that copy the elements of a region, or give them all the bits ``fill``.
 
     Raises:
         UnsupportedError: no cut of the region makes its buffers fit a binding, or a coordinate reaches 2^31.
     """
-    src_itemsize = itemsize if conversion is None else conversion.src.itemsize
+    words = max(itemsize // 4, 1)
+    constants = (8 * itemsize // words, words, int(fill is not None))
+    for part in digit_dispatches(region, (itemsize, itemsize), limits):
+        if fill is None:
+            yield part.kernel("digit_copy", constants, part.push, limits)
+        else:
+            push = FillPush(word(fill), part.push.dst_base, part.push.pieces, high=fill >> 32)
+            filled = part._replace(windows=(UNREAD, part.windows[1]))
+            yield filled.kernel("digit_copy", constants, push, limits)
+
+
+def digit_dispatches(
+    region: Region, itemsizes: tuple[int, int], limits: Limits, *, has_pairs: bool = False
+) -> Iterator[DigitDispatch]:
+    """The region in parts that each fit a dispatch. itemsizes: bytes of an element of the source, of the destination.
+
+    has_pairs: the program finds the pairs of both sides too.
+
+    Raises:
+        UnsupportedError: as ``general_kernels``.
+    """
     src, dst, *pairs = _addresses(region)
-    windows = (Span(*src.span).window(src_itemsize, limits), Span(*dst.span).window(itemsize, limits, writes=True))
+    windows = (Span(*src.span).window(itemsizes[0], limits), Span(*dst.span).window(itemsizes[1], limits, writes=True))
     widest = max(window.nbytes for window in windows)
-    ranges = (PairRange(*pairs[0].span), PairRange(*pairs[1].span))
-    has_room = sum(part.nbytes for part in ranges) <= MOST_PAIR_BYTES
+    has_room = sum(Span(*address.span).pair_bytes for address in pairs) <= MOST_PAIR_BYTES
     if widest > limits.max_buffer_range or region.count > MAX_COUNT or not has_room:
         if widest > limits.max_buffer_range:
             require_windows(widest, limits)
         for half in _halves(region, limits, _window_reach if has_room else _pair_reach):
-            yield from general_kernels(half, itemsize, limits, fill, conversion)
+            yield from digit_dispatches(half, itemsizes, limits, has_pairs=has_pairs)
         return
     program = _Program(region)
-    terms = [program.terms_of(address) for address in (src, dst, *pairs)]
+    packed = program.packed(*(program.terms_of(address) for address in (src, dst, *(pairs if has_pairs else ()))))
     push = Push(
-        word(src.const - windows[0].offset // src_itemsize),
-        word(dst.const - windows[1].offset // itemsize),
+        word(src.const - windows[0].offset // itemsizes[0]),
+        word(dst.const - windows[1].offset // itemsizes[1]),
         region.count,
     )
     room = next(numbers for numbers in _NUMBERS if program.numbers <= numbers)
-    groups = rows_of_groups(-(-region.count // GROUP_SIZE), limits)
-    if conversion is not None:
-        parameters, tables = conversion.with_pairs(program.packed(*terms), ranges)
-        offsets = (pairs[0].const - ranges[0].lowest, pairs[1].const - ranges[1].lowest)
-        constants: tuple[int, ...] = (8 * itemsize, 0, *conversion.constants, room)
-        scaled = conversion.push(push, tables, offsets)
-        yield KernelSpec("digit_convert", constants, scaled, parameters, groups, windows)
-        return
-    if fill is not None:
-        push = push._replace(src_base=word(fill), lane_stride=fill >> 32)
-        windows = (UNREAD, windows[1])
-    words = max(itemsize // 4, 1)
-    constants = (8 * itemsize // words, words, int(fill is not None), room)
-    yield KernelSpec("digit_copy", constants, push, program.packed(*terms[:2]), groups, windows)
+    yield DigitDispatch(packed, push, room, windows, (pairs[0], pairs[1]))
 
 
 def _addresses(region: Region) -> tuple[Linear, ...]:
@@ -140,7 +160,7 @@ class _Program:
                 raise UnsupportedError(f"a coordinate of {atom.of.span[1]} is past the 2^31 - 1 of the general kernel")
             terms = self.terms_of(atom.of)
             head = [len(terms), word(atom.of.const), atom.modulus, atom.divisor]
-            self._rows += [head, [*_multiplier(atom.modulus), *_multiplier(atom.divisor)], *terms]
+            self._rows += [head, [*divisions(atom.modulus), *divisions(atom.divisor)], *terms]
             self._number_of[atom] = self.numbers
         return self._number_of[atom]
 
@@ -148,12 +168,8 @@ class _Program:
         """The storage buffer that shaders/copy/digit_copy.comp reads; with the terms of pairs where it converts."""
         head = [len(self._axes), len(self._number_of), len(src_terms), len(dst_terms)]
         # Innermost first, as an index is taken apart.
-        axes = [[axis, size, *_multiplier(size)] for axis, size in reversed(list(enumerate(self._axes)))]
+        axes = [[axis, size, *divisions(size)] for axis, size in reversed(list(enumerate(self._axes)))]
         rows = [head, *axes, *self._rows, *src_terms, *dst_terms]
         if pair_terms:
             rows += [[*map(len, pair_terms), 0, 0], *(row for terms in pair_terms for row in terms)]
         return np.array(rows, np.uint32).tobytes()
-
-
-def _multiplier(divisor: int) -> tuple[int, int]:
-    return multiply_shift(divisor) if divisor > 1 else (0, 0)

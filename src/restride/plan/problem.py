@@ -1,6 +1,11 @@
-"""How a plan hands a problem's axes to a shader: as words of a storage buffer.
+"""Problem: a strided walk over source and destination in its simplest form, and the words that tell it to a kernel.
 
-The order of rows and constants is that of shaders/include/axes.glsl; tests hold the two together.
+Axes are innermost first, as the shaders number them. Simplest: no axis of size 1, destination strides positive and
+ascending, neighbours that move together merged, and the widest element that still fits.
+
+Worked example, a crop of 8 columns out of a u8 image into packed rows, sizes (4, 8), source strides (32, 1),
+destination strides (8, 1): nothing merges, since the source skips 24 bytes a row. Widening by 2, 2, 2 gives 8-byte
+elements: one axis of size 4 with strides (4, 1), eight times fewer elements to move.
 """
 
 from __future__ import annotations
@@ -12,15 +17,6 @@ from typing import NamedTuple
 
 from restride.plan.tables import ROW_WORDS, table_words
 from restride.weights import Rows
-
-# Problem: a strided walk over source and destination at once, brought to its simplest equal form.
-#
-# The axes are kept innermost first, as the shaders number them. Simplest means: no axis of size 1, destination strides
-# positive and ascending, neighbours that move together merged, and the widest element that still fits.
-#
-# Worked example, a crop of 8 columns out of a u8 image into packed rows, sizes (4, 8), source strides (32, 1),
-# destination strides (8, 1): nothing merges, since the source skips 24 bytes a row. Widening by 2, 2, 2 gives 8-byte
-# elements: one axis of size 4 with strides (4, 1), eight times fewer elements to move.
 
 MAX_AXES = 12
 """Axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
@@ -180,7 +176,8 @@ def in_words(problem: Problem) -> Problem:
     return Problem((pair, *axes), problem.src_offset * 2, problem.dst_offset * 2, 4)
 
 
-# How a plan hands a problem's axes to a shader: as words of a storage buffer.
+# The words of a dispatch: constants, push constants, and the storage buffer with the axes. Rows of the buffer are in
+# the order of shaders/include/axes.glsl, push constants in that of shaders/include/dispatch.glsl; tests compare them.
 
 HEADER_ROWS = 2
 AXIS_ROWS = 3
@@ -189,13 +186,55 @@ KERNEL_CONSTANTS = 15
 
 
 class Push(NamedTuple):
-    """Push constants of every kernel but the transpose, in the order of shaders/include/dispatch.glsl."""
+    """Push constants of kernels that copy or convert elements.
+
+    src_base, dst_base: element offset of index 0 in the windows.
+    pieces: elements, or words of the destination, that the dispatch makes.
+    first_word: the word of piece 0, where invocations own words.
+    lane_stride: elements between neighbouring lanes of an invocation.
+    """
 
     src_base: int
     dst_base: int
     pieces: int
-    first: int = 0
+    first_word: int = 0
     lane_stride: int = 0
+
+
+class FillPush(NamedTuple):
+    """Push constants of kernels that write one value: ``low`` and ``high`` are its two words."""
+
+    low: int
+    dst_base: int
+    pieces: int
+    first_word: int = 0
+    high: int = 0
+
+
+class ChunkPush(NamedTuple):
+    """Push constants of kernels that copy rows in chunks of 16 bytes.
+
+    row_size: elements, or pixels, of a row. plane_stride: elements from plane to plane, of pixels.
+    """
+
+    src_base: int
+    dst_base: int
+    pieces: int
+    row_size: int
+    plane_stride: int = 0
+
+
+class BlockPush(NamedTuple):
+    """Push constants of kernels that resample blocks of rows, before those of scales.
+
+    row_pieces: pieces of a row. blocks: blocks of rows.
+    """
+
+    src_base: int
+    dst_base: int
+    pieces: int
+    row_pieces: int
+    blocks: int
 
 
 def word(value: int) -> int:

@@ -10,19 +10,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from restride.arithmetic import NO_ARITHMETIC
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan.conversion import Conversion, axis_with_too_many_pairs, pair_ranges
-from restride.plan.dispatches import bind, boxes, rows_of_groups
-from restride.plan.elements import GROUP_SIZE, plan_elements, work_of
-from restride.plan.problem import Axis, Problem, Push, constants_for, in_words, pack_parameters
-from restride.plan.tables import in_fours, table_words
+from restride.plan.convert import Conversion
+from restride.plan.dispatches import (
+    GROUP_SIZE,
+    MAX_TABLE_BYTES,
+    axis_with_too_many_pairs,
+    bind,
+    pair_ranges,
+    parts,
+    plan_elements,
+    rows_of_groups,
+    work_of,
+)
+from restride.plan.problem import Axis, BlockPush, Problem, Push, constants_for, in_words, pack_parameters
+from restride.plan.tables import in_fours, table_bytes, table_words
 from restride.plan.tiles import Pairs, Place, Region, Walk, walks
 from restride.weights import MOST_TAPS, Resizing, Rows, with_edges
 
@@ -307,7 +317,7 @@ def planned_invocations(
 ) -> Iterable[Invocations]:
     """Who makes ``dst`` of what ``tables`` read of ``src``, whose other axes have equal sizes; an item a dispatch."""
     for problem in _problems(src, dst, tables, pairs):
-        for box in boxes(problem, limits, axis_with_too_many_pairs):
+        for box in parts(problem, limits, axis_with_too_many_pairs):
             yield invocations(box, limits)
 
 
@@ -368,11 +378,11 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
     parameters, pair_starts = conversion.with_pairs(pack_parameters(problem.axes, divisors), ranges)
     offsets = tuple(offset - part.lowest for offset, part in zip(problem.pair_offsets, ranges, strict=True))
     constants = (8 * problem.itemsize, work.owned, *conversion.constants, _slots(tables), *work.axes)
-    push = Push(bound.src_base, bound.dst_base, work.total, work.first, work.lane_stride)
+    push = (BlockPush if divisors else Push)(bound.src_base, bound.dst_base, work.total, work.first, work.lane_stride)
     return KernelSpec(
         shader=work.shader,
         constants=constants_for(problem.axes, constants),
-        push=conversion.push(push, pair_starts, (offsets[0], offsets[1]), tables[0][1].shifts),
+        push=conversion.push(push, pair_starts, (offsets[0], offsets[1]), shifts=tables[0][1].shifts),
         parameters=parameters,
         groups=rows_of_groups(-(-work.total // GROUP_SIZE), limits),
         bindings=bound.windows,
@@ -452,3 +462,52 @@ def _cost(grouping: Sequence[Tables], sizes: Sequence[int]) -> int:
         tap_cost = _PRODUCT_COST if len(group) > 1 else 1
         cost += math.prod(left) * (tap_cost * math.prod(table.taps for _, table in group) + _ELEMENT_COST)
     return cost
+
+
+# What an operation asks of a plan: whether it is possible, and its dispatches.
+
+
+def is_resampled_by_walks(src: TensorDesc, dst: TensorDesc, axes: tuple[int, ...]) -> bool:
+    """False where tiles or blocks lie along resampled axes: then a copy without them is to be resampled."""
+    if src.strides is not None and dst.strides is not None:
+        return True
+    region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst))
+    return not axes or not dst.numel or walks(region, {axis: src.sizes[axis] for axis in axes}) is not None
+
+
+def taps_fit(src: TensorDesc, tables: Tables, limits: Limits) -> bool:
+    """True when what one output element reads leaves a window room for others: a sixteenth of the binding range.
+
+    Linear along axis 0 of f32[3,6000,6000] reads 144 MB apart, more than the 128 MiB that llvmpipe binds.
+    """
+    strides = src.strides or [src.address.stride(axis) for axis in range(src.rank)]
+    apart = sum((table.taps - 1) * abs(strides[axis]) for axis, table in tables) * src.dtype.itemsize
+    return apart <= limits.max_buffer_range - limits.max_buffer_range // 16
+
+
+def is_made_by_elements(src: TensorDesc, dst: TensorDesc, tables: Tables, limits: Limits) -> bool:
+    """True where each invocation of a resampling without scales would make one element, or the elements of one word."""
+    return any(work.are_elements for work in _remembered_invocations(src, dst, tables, (None, None), limits))
+
+
+@lru_cache(maxsize=64)
+def _remembered_invocations(
+    src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs, limits: Limits
+) -> tuple[Invocations, ...]:
+    return tuple(planned_invocations(src, dst, tables, pairs, limits))
+
+
+def resample_kernels(
+    src: TensorDesc, dst: TensorDesc, tables: Tables, arithmetic: Arithmetic, limits: Limits
+) -> Iterable[KernelSpec]:
+    """Dispatches that resample ``src`` into ``dst`` by ``tables``, at most ``MOST_SLOTS``; other sizes must be equal.
+
+    A tuple where the tables fit one dispatch and scales are few; otherwise made one by one, so that the tables of an
+    axis of millions are never in memory together.
+    """
+    if dst.numel == 0:
+        return ()
+    conversion = Conversion(src.dtype, dst.dtype, arithmetic)
+    if sum(table_bytes(rows) for _, rows in tables) <= MAX_TABLE_BYTES and conversion.has_few_pairs:
+        return tuple(plan_resample(src, dst, tables, conversion, limits, _remembered_invocations))
+    return plan_resample(src, dst, tables, conversion, limits)

@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from restride.kernel import KernelSpec, Limits
-from restride.plan.dispatches import bind, part_of
-from restride.plan.elements import plan_elements
+from restride.plan.dispatches import bind, part_of, plan_elements
 from restride.plan.problem import Axis, Problem, constants_for, pack_parameters, word
 
 # Which axes a transpose exchanges: those that are contiguous in the destination, and those that are in the source.
@@ -157,7 +156,10 @@ class Transpose(NamedTuple):
 
 @lru_cache(maxsize=16)
 def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
-    """The transpose that a problem is, where the kernel pays; of several the one with whole blocks in full groups."""
+    """The transpose that a problem is, where the kernel pays; of several the one with whole blocks in full groups.
+
+    Cached, because a plan asks twice for each part: 14 to 80 us each.
+    """
     single = exchange_of(problem) if limits.shortcuts else None
     if single is None:
         return None

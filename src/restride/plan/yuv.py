@@ -10,8 +10,7 @@ from restride.arguments import require_word
 from restride.errors import DescriptorError, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
-from restride.plan.dispatches import WINDOW_ALIGNMENT, Span, require_windows, rows_of_groups
-from restride.plan.elements import GROUP_SIZE
+from restride.plan.dispatches import GROUP_SIZE, WINDOW_ALIGNMENT, Span, require_windows, rows_of_groups
 from restride.plan.problem import Axis, constants_for, pack_parameters, word
 
 # YUV frames with chroma at half of the rows and columns: how they lie, and the numbers that make RGB of them.
