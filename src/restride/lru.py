@@ -1,4 +1,4 @@
-"""Recent: values by key, the last that were used, found again without an order to keep."""
+"""LRU: the values that were used last, by key, for several threads without a lock."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
-class Recent(Generic[Value]):
-    """The last ``most`` values that were used, or at least half of them; fewer where several threads keep at once.
+class LRU(Generic[Value]):
+    """The last ``most`` values that were used, or at least half of them; fewer where several threads put at once.
 
     A value that takes much memory may count for several.
 
-    They are in two halves. What is used joins the young one; when that is full it becomes the old one, and the old one
-    is forgotten whole.
+    A value that is used joins the young half. When that is full it becomes the old half, and the old one is dropped
+    whole: no order has to be maintained at each use, and no lock is needed.
     """
 
     def __init__(self, most: int) -> None:
@@ -24,21 +24,21 @@ class Recent(Generic[Value]):
         self._old: dict[Hashable, Value] = {}
 
     def get(self, key: Hashable) -> Value | None:
-        """What was kept; None: nothing was, or not lately."""
-        found = self._young.get(key)
-        if found is None:
-            found = self._old.get(key)
-            if found is not None:
-                self.keep(key, found)
-        return found
+        """The value that was put there; None: none was, or not lately."""
+        value = self._young.get(key)
+        if value is None:
+            value = self._old.get(key)
+            if value is not None:
+                self.put(key, value)
+        return value
 
-    def keep(self, key: Hashable, value: Value) -> None:
-        """Have a value found from now on; it counts for ``value.weight``, where it has one, else for one."""
+    def put(self, key: Hashable, value: Value) -> None:
+        """Find ``value`` by ``key`` from now on; it counts for ``value.weight``, where it has one, else for one."""
         if self._count >= self._half:
             self._count, self._young, self._old = 0, {}, self._young
         self._young[key] = value
         self._count += getattr(value, "weight", 1)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop everything."""
         self._count, self._young, self._old = 0, {}, {}

@@ -14,7 +14,7 @@ import numpy as np
 from restride.dtypes import DType
 from restride.kernel import Limits
 from restride.layout import TensorDesc
-from restride.lru import Recent
+from restride.lru import LRU
 from restride.ops.target import Given
 
 Made = TypeVar("Made")
@@ -41,7 +41,7 @@ class _NotPlainError(Exception):
     """An argument whose value may change, or is used up."""
 
 
-_recent: Recent[Any] = Recent(MOST_REMEMBERED)
+_recent: LRU[Any] = LRU(MOST_REMEMBERED)
 
 
 def remembered(make: Callable[..., Made], arguments: Mapping[str, Any]) -> Made:
@@ -56,7 +56,7 @@ def remembered(make: Callable[..., Made], arguments: Mapping[str, Any]) -> Made:
     found: Made | None = _recent.get(key)
     if found is None:
         found = make(**arguments)
-        _recent.keep(key, found)
+        _recent.put(key, found)
     return found
 
 

@@ -21,7 +21,7 @@ API_VERSION = (1 << 22) | (1 << 12)
 _KINDS = {0: "other", 1: "integrated", 2: "discrete", 3: "virtual", 4: "cpu"}
 _PORTABILITY = "VK_KHR_portability_enumeration"
 HOST_IMPORT = "VK_EXT_external_memory_host"
-"""The device extension that makes device memory of pages of the host."""
+"""The device extension that turns pages of the host into device memory."""
 
 _LARGEST_RANGE = (1 << 32) - 4
 
@@ -36,7 +36,7 @@ class MemoryType:
 
 @dataclass(frozen=True)
 class PhysicalDevice:
-    """A device and what the direct runtime needs to know of it. Sizes are bytes.
+    """A device and what the direct runtime needs to know about it. Sizes are bytes.
 
     family: the queue family for compute; -1 when there is none.
     timestamp_bits, timestamp_period: valid bits of its timestamps, 0 where it has none, and nanoseconds a tick.
@@ -146,7 +146,7 @@ def list_devices() -> list[DeviceInfo]:
 
 
 def physical_devices() -> list[PhysicalDevice]:
-    """Every physical device with what the direct runtime needs to know of it."""
+    """Every physical device, in the driver's order, with what the direct runtime needs to know about it."""
     vk, owner = instance().vk, instance().handle
     try:
         handles = _listed(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner)
@@ -182,14 +182,14 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
     imports = struct("VkPhysicalDeviceExternalMemoryHostPropertiesEXT")
     chain = ffi.NULL
     if supports_1_1:
-        wanted = [identity, sizes]
+        chained = [identity, sizes]
         if version >= API_VERSION + (1 << 12) or "VK_KHR_driver_properties" in extensions:
-            wanted.append(driver)
+            chained.append(driver)
         if version >= API_VERSION + (2 << 12) or "VK_KHR_maintenance4" in extensions:
-            wanted.append(largest_buffer)
+            chained.append(largest_buffer)
         if HOST_IMPORT in extensions:
-            wanted.append(imports)
-        for extra in wanted:
+            chained.append(imports)
+        for extra in chained:
             extra.pNext, chain = chain, ffi.cast("void *", extra)
         vk.vkGetPhysicalDeviceProperties2(handle, struct("VkPhysicalDeviceProperties2", pNext=chain))
     memory = ffi.new("VkPhysicalDeviceMemoryProperties *")

@@ -1,16 +1,15 @@
-"""What a runtime is: memory to allocate, kernels to submit, a queue to wait for, and counters that say what it did."""
+"""The runtime protocol: memory to allocate, kernels to submit, a queue to wait for, counters; and what a device is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.errors import UnsupportedError
 from restride.kernel import KernelSpec, Limits
 
 RuntimeName: TypeAlias = Literal["vulkan", "kompute"]
@@ -24,7 +23,7 @@ MEMORY_ROUNDING = 16
 
 
 def rounded(nbytes: int) -> int:
-    """``nbytes`` as the device has them; an empty memory has a place too."""
+    """``nbytes`` rounded up to what the device allocates; at least 16."""
     return nbytes + -nbytes % MEMORY_ROUNDING or MEMORY_ROUNDING
 
 
@@ -192,17 +191,3 @@ class Runtime(Protocol):
 
         What arrays of ``mapped_bytes`` lie over is freed with the last of them.
         """
-
-
-class SharesNothing:
-    """The part of a ``Runtime`` that shares no memory with the host."""
-
-    def import_bytes(self, data: memoryview) -> NoReturn:
-        """See ``Runtime.import_bytes``."""
-        raise UnsupportedError(f"{type(self).__name__} imports no memory of the host, nor these {data.nbytes} bytes")
-
-    def mapped_bytes(self, memory: Memory) -> NoReturn:
-        """See ``Runtime.mapped_bytes``."""
-        raise UnsupportedError(
-            f"{type(self).__name__} hands out copies only, of this memory of {memory.nbytes} bytes too"
-        )

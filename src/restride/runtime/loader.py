@@ -1,4 +1,4 @@
-"""The Vulkan loader, through the CFFI package ``vulkan``: found or explained, and every VkResult checked.
+"""The Vulkan loader, through the CFFI package ``vulkan``: how to install it if it is missing, and checked VkResults.
 
 The package is untyped and its struct helpers are slow and drop what nested structs point to, so only its ``ffi``, its
 library and its constants are used, all of them from here.
@@ -59,7 +59,7 @@ def package() -> Any:
 
 
 # What each struct points to lives as long as the struct: CFFI itself keeps only the outermost allocation.
-_kept_alive: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
+_referenced: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 def struct(name: str, **fields: Any) -> Handle:
@@ -68,9 +68,9 @@ def struct(name: str, **fields: Any) -> Handle:
     structure_type = _structure_type(name)
     if structure_type is not None:
         values["sType"] = structure_type
-    made = package().ffi.new(f"{name} *", values)
-    _kept_alive[made] = fields
-    return made
+    pointer = package().ffi.new(f"{name} *", values)
+    _referenced[pointer] = fields
+    return pointer
 
 
 def array(type_name: str, values: Any) -> Handle:
@@ -81,8 +81,8 @@ def array(type_name: str, values: Any) -> Handle:
 @cache
 def _structure_type(name: str) -> int | None:
     words = re.sub(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[0-9])(?=[A-Z][a-z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name[2:]).upper()
-    found: int | None = getattr(package(), f"VK_STRUCTURE_TYPE_{words}", None)
-    return found
+    structure_type: int | None = getattr(package(), f"VK_STRUCTURE_TYPE_{words}", None)
+    return structure_type
 
 
 def result_name(result: int) -> str:
@@ -106,7 +106,7 @@ def failure(call: str, result: int) -> DeviceError:
 
 
 def how_to_get_a_driver() -> str:
-    """What to do where the loader finds no driver: a variable that hides the others comes first."""
+    """What to do where the loader finds no driver; first of all unset a variable that hides them."""
     for variable in DRIVER_VARIABLES:
         if files := os.environ.get(variable):
             return (

@@ -11,12 +11,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from typing import NoReturn
 
 from restride.errors import DescriptorError, DeviceLost, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime.heap import HeapBudget
 from restride.runtime.host_bytes import as_bytes, require_copy, require_inside, writable_bytes
-from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, SharesNothing
+from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory
 from restride.runtime.kompute.device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
 from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, parameter_bytes, require_size
 from restride.runtime.kompute.program import ProgramCache
@@ -26,7 +27,7 @@ from restride.runtime.modules import load_module
 _MOST_PUSH_WORDS = 32
 
 
-class KomputeRuntime(SharesNothing):
+class KomputeRuntime:
     """A ``Runtime`` on Kompute's package ``kp`` 0.9.0.
 
     It differs from the direct one where kp leaves no choice:
@@ -73,8 +74,8 @@ class KomputeRuntime(SharesNothing):
         heaps = heaps_of(physical, in_place=in_place) if budget is None else [(HeapBudget(budget), budget)]
         self.info = info
         self._timeout = timeout
-        asked = limits or info.limits
-        self.limits = replace(asked, offset_alignment=0, max_buffer_range=min(asked.max_buffer_range, LARGEST_TENSOR))
+        limits = limits or info.limits
+        self.limits = replace(limits, offset_alignment=0, max_buffer_range=min(limits.max_buffer_range, LARGEST_TENSOR))
         self._largest_memory = min(LARGEST_TENSOR, physical.max_allocation_bytes)
         self._device = KomputeDevice(physical, index, in_place=in_place)
         self._programs = ProgramCache(self._device, module_source)
@@ -105,6 +106,14 @@ class KomputeRuntime(SharesNothing):
             require_size(nbytes, self._largest_memory)
             self._pool.collect()
             return KomputeMemory(self._pool, nbytes)
+
+    def import_bytes(self, data: memoryview) -> NoReturn:
+        """See ``Runtime.import_bytes``: kp has no such thing."""
+        raise UnsupportedError(f"KomputeRuntime imports no memory of the host, nor these {data.nbytes} bytes")
+
+    def mapped_bytes(self, memory: Memory) -> NoReturn:
+        """See ``Runtime.mapped_bytes``: a view of kp's mapped memory dangles once the tensor is destroyed."""
+        raise UnsupportedError(f"KomputeRuntime hands out copies only, also of this memory of {memory.nbytes} bytes")
 
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
         """Put ``data`` at byte ``offset``."""

@@ -11,7 +11,7 @@ from restride.runtime.live_objects import LiveObjects
 from restride.runtime.loader import Functions, Handle, array, package, struct
 
 _EXTENSIONS = ("VK_KHR_portability_subset", HOST_IMPORT)
-"""Enabled where they exist; of the first, which is MoltenVK's, Vulkan demands it."""
+"""Enabled where they exist; Vulkan demands it for the first, which is MoltenVK's."""
 
 
 class LogicalDevice:
@@ -53,16 +53,16 @@ class LogicalDevice:
             enabledExtensionCount=len(names),
             ppEnabledExtensionNames=extensions,
         )
-        made = self.ffi.new("VkDevice *")
-        instance().vk.vkCreateDevice(physical.handle, create, self.null, made)
-        self.handle: Handle = made[0]
+        handle = self.ffi.new("VkDevice *")
+        instance().vk.vkCreateDevice(physical.handle, create, self.null, handle)
+        self.handle: Handle = handle[0]
         self._address = int(self.ffi.cast("uintptr_t", self.handle))
         open_devices.add(self._address)
         lib = vulkan.lib
         self.vk = Functions(lambda name: lib.vkGetDeviceProcAddr(self.handle, name), self._lost)
-        found = self.ffi.new("VkQueue *")
-        self.vk.vkGetDeviceQueue(self.handle, physical.family, 0, found)
-        self.queue: Handle = found[0]
+        handle = self.ffi.new("VkQueue *")
+        self.vk.vkGetDeviceQueue(self.handle, physical.family, 0, handle)
+        self.queue: Handle = handle[0]
         _open.add(self)
 
     def require_alive(self) -> None:
@@ -75,12 +75,12 @@ class LogicalDevice:
 
     def create(self, function: str, handle_type: str, info: Handle) -> Handle:
         """Call a ``vkCreate...`` or ``vkAllocate...`` function that fills in one handle."""
-        made = self.ffi.new(f"{handle_type} *")
-        getattr(self.vk, function)(self.handle, info, self.null, made)
-        return made[0]
+        handle = self.ffi.new(f"{handle_type} *")
+        getattr(self.vk, function)(self.handle, info, self.null, handle)
+        return handle[0]
 
     def destroy(self) -> None:
-        """Destroy the VkDevice; what was made from it is gone already."""
+        """Destroy the VkDevice; everything created on it is destroyed already."""
         self.vk.vkDestroyDevice(self.handle, self.null)
         open_devices.discard(self._address)
 

@@ -117,19 +117,18 @@ class Pipelines:
         return len(self._pipelines)
 
     def get(self, key: PipelineKey, completed: int) -> Pipeline:
-        """The pipeline, made at its first use; may destroy some that no submission after ``completed`` uses."""
-        found = self._pipelines.get(key)
-        if found is not None:
-            return found
+        """The pipeline, created at its first use; may destroy some that no submission after ``completed`` uses."""
+        pipeline = self._pipelines.get(key)
+        if pipeline is not None:
+            return pipeline
         self._evict(completed)
         shader, constants, count = key
         layout = self._layouts.get(count)
         if layout is None:
             layout = self._layouts[count] = BindingLayout(self._device, count)
-        made = Pipeline(self._make(shader, constants, layout), layout)
-        self._pipelines[key] = made
+        pipeline = self._pipelines[key] = Pipeline(self._create(shader, constants, layout), layout)
         self.created += 1
-        return made
+        return pipeline
 
     def destroy(self) -> None:
         """Destroy everything."""
@@ -151,7 +150,7 @@ class Pipelines:
             del self._pipelines[oldest]
             self._device.vk.vkDestroyPipeline(self._device.handle, pipeline.handle, self._device.null)
 
-    def _make(self, shader: str, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
+    def _create(self, shader: str, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
         device = self._device
         code, constants = specialized(self._module_source(shader), constants)
         words = device.ffi.from_buffer("uint32_t[]", code)
@@ -190,9 +189,9 @@ class Pipelines:
             layout=layout.pipeline_layout,
             basePipelineIndex=-1,
         )
-        made = device.ffi.new("VkPipeline *")
-        device.vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, create, device.null, made)
-        return made[0]
+        handle = device.ffi.new("VkPipeline *")
+        device.vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, create, device.null, handle)
+        return handle[0]
 
 
 class PipelineCache:

@@ -54,7 +54,7 @@ class VulkanRuntime:
             UnsupportedError: it lacks Vulkan 1.1 or compute.
         """
         index = device if isinstance(device, int) else device.index
-        physical = next((found for found in physical_devices() if found.info.index == index), None)
+        physical = next((each for each in physical_devices() if each.info.index == index), None)
         if physical is None or (isinstance(device, DeviceInfo) and physical.info.uuid != device.uuid):
             raise DeviceNotFound(f"device {device} is not on this machine (any more)")
         self.limits = physical.info.limits
@@ -95,7 +95,7 @@ class VulkanRuntime:
     def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
         """See ``Runtime.mapped_bytes``."""
         self._require_in_place()
-        # Held from here on, whoever frees the memory meanwhile.
+        # The hold keeps the block, even if another thread frees the memory meanwhile.
         hold = self._own(memory).hold
         self._session.wait_for(hold.block.written)
         return bytes_over(hold, memory.nbytes)
