@@ -45,13 +45,18 @@ class Join:
 class Blocking:
     """A layout of a whole buffer.
 
-    Numbers 0, 1, ... are the coordinates, then what each step makes. ``bounds`` are those of the coordinates: the sizes
-    of the logical axes, padding by value counted, then 1 for each axis that a tile of higher rank than the array adds.
+    Numbers 0, 1, ... are the coordinates, then the results of each step.
+
+    Attributes:
+        bounds: those of the coordinates: the sizes of the logical axes, including padding by value, then 1 for each
+            axis that a tile of higher rank than the array adds.
+        steps: splits and joins, in order.
+        order: the numbers that are digits of the offset, slowest first.
     """
 
     bounds: tuple[int, ...]
     steps: tuple[Split | Join, ...]
-    order: tuple[int, ...]  # the numbers that are digits of the offset, slowest first
+    order: tuple[int, ...]
 
     @cached_property
     def all_bounds(self) -> tuple[int, ...]:
@@ -90,16 +95,16 @@ class Blocking:
         numbers: list[int] = [0] * len(self.all_bounds)
         for number in reversed(self.order):
             offset, numbers[number] = divmod(offset, self.all_bounds[number])
-        made = len(self.all_bounds)
+        first = len(self.all_bounds)
         for step in reversed(self.steps):
             if isinstance(step, Split):
-                made -= 2
-                numbers[step.source] = numbers[made] * step.size + numbers[made + 1]
+                first -= 2
+                numbers[step.source] = numbers[first] * step.size + numbers[first + 1]
                 if numbers[step.source] >= self.all_bounds[step.source]:
                     return None
             else:
-                made -= 1
-                numbers[step.major], numbers[step.minor] = divmod(numbers[made], self.all_bounds[step.minor])
+                first -= 1
+                numbers[step.major], numbers[step.minor] = divmod(numbers[first], self.all_bounds[step.minor])
         return tuple(numbers[: len(self.bounds)])
 
     @cached_property
@@ -108,16 +113,17 @@ class Blocking:
 
         Tiles of 8 under sub-tiles of 2: 1, 2, 8.
         """
-        if any(isinstance(step, Join) for step in self.steps):
-            return None
-        return tuple(tuple(sorted(set(self._weights(number, 1)))) for number in range(len(self.bounds)))
-
-    def _weights(self, number: int, weight: int) -> list[int]:
-        split = self._splits.get(number)
-        if split is None:
-            return [weight]
-        parts, size = split
-        return self._weights(parts, weight * size) + self._weights(parts + 1, weight)
+        digits = [(coordinate, 1) for coordinate in range(len(self.bounds))]  # coordinate and weight of each number
+        for step in self.steps:
+            if isinstance(step, Join):
+                return None
+            coordinate, weight = digits[step.source]
+            digits += [(coordinate, weight * step.size), (coordinate, weight)]
+        weights: list[set[int]] = [set() for _ in self.bounds]
+        for number in self.order:
+            coordinate, weight = digits[number]
+            weights[coordinate].add(weight)
+        return tuple(tuple(sorted(several)) for several in weights)
 
     @cached_property
     def box(self) -> tuple[int, ...] | None:
@@ -126,51 +132,34 @@ class Blocking:
         3 rows in tiles of 2 are 4. None where a sub-tile does not divide its tile, or numbers are joined: such padding
         has no coordinates.
         """
-        if self.weights is None:
-            return None
-        sides = [self._side(number) for number in range(len(self.bounds))]
-        if any(side is None for side in sides):
-            return None
-        box = tuple(side for side in sides if side is not None)
+        bounds = list(self.all_bounds)
+        first = len(bounds)
+        for step in reversed(self.steps):
+            first -= 2
+            if isinstance(step, Join) or bounds[first + 1] != step.size:
+                return None
+            bounds[step.source] = bounds[first] * step.size
+        box = tuple(bounds[: len(self.bounds)])
         return box if prod(box) == self.extent else None
-
-    def _side(self, number: int) -> int | None:
-        split = self._splits.get(number)
-        if split is None:
-            return self.all_bounds[number]
-        parts, size = split
-        outer = self._side(parts)
-        return outer * size if outer is not None and self._side(parts + 1) == size else None
-
-    @cached_property
-    def _splits(self) -> dict[int, tuple[int, int]]:
-        """Of each number that is split: the first of the two that it becomes, and the size."""
-        made, splits = len(self.bounds), {}
-        for step in self.steps:
-            if isinstance(step, Split):
-                splits[step.source] = (made, step.size)
-            made += 2 if isinstance(step, Split) else 1
-        return splits
 
 
 class _Steps:
-    """Steps as they are made, and the number that comes next."""
+    """A list of splits and joins that grows, and the numbers that each step makes."""
 
     def __init__(self, coordinates: int) -> None:
-        self.made: list[Split | Join] = []
+        self.steps: list[Split | Join] = []
         self.next = coordinates
 
     def split(self, source: int, size: int) -> tuple[int, int]:
-        self.made.append(Split(source, size))
-        self._count(2)
+        self._add(Split(source, size), 2)
         return self.next - 2, self.next - 1
 
     def join(self, major: int, minor: int) -> int:
-        self.made.append(Join(major, minor))
-        self._count(1)
+        self._add(Join(major, minor), 1)
         return self.next - 1
 
-    def _count(self, numbers: int) -> None:
+    def _add(self, step: Split | Join, numbers: int) -> None:
+        self.steps.append(step)
         self.next += numbers
         if self.next > MOST_NUMBERS:
             raise UnsupportedError(f"tiles or blocks make more than {MOST_NUMBERS} numbers of one index")
@@ -193,18 +182,18 @@ def tiled(bounds: Sequence[int], minor_to_major: Sequence[int], tiles: Sequence[
     for tile in tiles:
         while len(dimensions) < len(tile):
             dimensions.insert(0, next(fresh))
-        kept = dimensions[: len(dimensions) - len(tile)]
+        outer = dimensions[: len(dimensions) - len(tile)]
         places: list[int] = []
         pending: int | None = None
-        for size, dimension in zip(tile, dimensions[len(kept) :], strict=True):
+        for size, dimension in zip(tile, dimensions[len(outer) :], strict=True):
             number = dimension if pending is None else steps.join(pending, dimension)
             pending = number if size == -1 else None
             if size != -1:
-                outer, place = steps.split(number, size)
-                kept.append(outer)
+                tile_number, place = steps.split(number, size)
+                outer.append(tile_number)
                 places.append(place)
-        dimensions = kept + places
-    return Blocking((*bounds, *[1] * added), tuple(steps.made), tuple(dimensions))
+        dimensions = outer + places
+    return Blocking((*bounds, *[1] * added), tuple(steps.steps), tuple(dimensions))
 
 
 def blocked(bounds: Sequence[int], order: Sequence[int], blocks: Sequence[tuple[int, int]]) -> Blocking:
@@ -229,4 +218,4 @@ def blocked(bounds: Sequence[int], order: Sequence[int], blocks: Sequence[tuple[
         else:
             place, inside[axis] = steps.split(inside[axis], rest[axis])
             places.append(place)
-    return Blocking(tuple(bounds), tuple(steps.made), (*(outer[axis] for axis in order), *places))
+    return Blocking(tuple(bounds), tuple(steps.steps), (*(outer[axis] for axis in order), *places))

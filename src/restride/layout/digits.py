@@ -1,8 +1,8 @@
 """Digits: the offset of an element as an exact expression in its index: sums of digits, ``(x mod m) div d`` of a sum.
 
 A plain axis is one digit, the index itself. An axis under a tile of 2 is two, ``a div 2`` and ``a mod 2``; a slice of
-it is ``(1 + 2*a) div 2`` and ``(1 + 2*a) mod 2``. Sums and digits simplify as they are made: what ranges and
-divisibility prove is gone, so ``(8*a + b) div 8`` with b below 8 is ``a``, and a layout whose digits all dissolve is
+it is ``(1 + 2*a) div 2`` and ``(1 + 2*a) mod 2``. Sums and digits simplify at once: what ranges and
+divisibility prove disappears, so ``(8*a + b) div 8`` with b below 8 is ``a``, and a layout whose digits all dissolve is
 strided.
 
 Worked example, ``f32[3,5]{1,0:T(2,2)}``: ``12*(a div 2) + 4*(b div 2) + 2*(a mod 2) + (b mod 2)``; index (2, 3) lies at
@@ -247,18 +247,18 @@ def _sum(const: int, terms: Iterable[tuple[int, Atom]]) -> Linear:
     coefficients: dict[Atom, int] = {}
     for coefficient, atom in terms:
         coefficients[atom] = coefficients.get(atom, 0) + coefficient
-    kept = [(coefficient, atom) for atom, coefficient in coefficients.items() if coefficient]
-    digits = [(coefficient, atom) for coefficient, atom in kept if isinstance(atom, Digit)]
+    remaining = [(coefficient, atom) for atom, coefficient in coefficients.items() if coefficient]
+    digits = [(coefficient, atom) for coefficient, atom in remaining if isinstance(atom, Digit)]
     for high_coefficient, high in digits:
         for low_coefficient, low in digits:
             if _adjoin(high_coefficient, high, low_coefficient, low):
-                rest = [(c, atom) for c, atom in kept if atom not in (high, low)]
+                rest = [(c, atom) for c, atom in remaining if atom not in (high, low)]
                 joined = digit(high.of, high.modulus, low.divisor)
                 return _sum(const + low_coefficient * joined.const, [*rest, *joined.times(low_coefficient).terms])
-    if len({coefficient for coefficient, _ in kept}) < len(kept):
-        kept.sort(key=lambda term: str(term[1]))  # as text only where it decides: it takes long
-    kept.sort(key=lambda term: -term[0])
-    return Linear(const, tuple(kept))
+    if len({coefficient for coefficient, _ in remaining}) < len(remaining):
+        remaining.sort(key=lambda term: str(term[1]))  # as text only where it decides: it takes long
+    remaining.sort(key=lambda term: -term[0])
+    return Linear(const, tuple(remaining))
 
 
 def _adjoin(high_coefficient: int, high: Digit, low_coefficient: int, low: Digit) -> bool:

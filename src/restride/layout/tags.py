@@ -138,10 +138,10 @@ def _blocks(tag: str, outer: str, axes: dict[str, int]) -> tuple[tuple[int, int]
     blocks: list[tuple[int, int]] = []
     at, volume = len(outer), 1
     while at < len(tag):
-        found = _BLOCK.match(tag, at)
-        if found is None:
+        block = _BLOCK.match(tag, at)
+        if block is None:
             _fail(tag, at, f"expected the size of a block, found {tag[at]!r},")
-        size, letter = found.groups()
+        size, letter = block.groups()
         if size.startswith("0"):
             _fail(tag, at, f"block size {cut(size)} must be 1 or more, without leading zeros,")
         volume *= int(size[:20])
@@ -150,11 +150,11 @@ def _blocks(tag: str, outer: str, axes: dict[str, int]) -> tuple[tuple[int, int]
         if letter not in axes or letter.upper() not in outer:
             _fail(
                 tag,
-                found.start(2),
+                block.start(2),
                 "a block has the lower-case letter of an axis that is upper-case before it, as in 'nChw16c',",
             )
         blocks.append((axes[letter], int(size)))
-        at = found.end()
+        at = block.end()
     blocked = {axis for axis, _ in blocks}
     for at, letter in enumerate(outer):
         if letter.isupper() and axes[letter.lower()] not in blocked:
