@@ -17,7 +17,7 @@ from pathlib import Path
 
 from restride.errors import DeviceLost
 from restride.kernel import Binding, KernelSpec
-from restride.runtime.loader import package, struct
+from restride.runtime.loader import package
 from restride.runtime.modules import load_module
 from restride_conformance import check
 from restride_conformance.room import GUARD_BYTES
@@ -38,7 +38,7 @@ def make_buffer(runtime, nbytes):
     """A VkBuffer that nobody destroys."""
     device = runtime._session.device
     usage = package().VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
-    device.create("vkCreateBuffer", "VkBuffer", struct("VkBufferCreateInfo", size=nbytes, usage=usage))
+    device.create("Buffer", size=nbytes, usage=usage)
 
 
 def shout():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import restride as rs
+from restride.runtime.vulkan import device
 from restride.runtime.vulkan import program as vk_pipeline_cache
 from restride.runtime.vulkan.program import FOLDER_VARIABLE, MOST_BYTES, read, write
 
@@ -69,14 +70,14 @@ def test_a_device_leaves_its_pipelines_and_finds_them(folder: Path, monkeypatch:
     run_once()
     (file,) = folder.iterdir()
     given: list[int] = []
-    struct = vk_pipeline_cache.struct
+    struct = device.struct
 
     def noted(name: str, **fields):
         if name == "VkPipelineCacheCreateInfo":
             given.append(fields["initialDataSize"])
         return struct(name, **fields)
 
-    monkeypatch.setattr(vk_pipeline_cache, "struct", noted)
+    monkeypatch.setattr(device, "struct", noted)
     run_once()
     assert given == [file.stat().st_size - 32]
 

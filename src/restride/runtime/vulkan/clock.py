@@ -1,4 +1,4 @@
-"""The device's own clock: two timestamps around every submission, which leave the host and its waiting out."""
+"""The device's own clock: two timestamps around every submission, without the host's part and its waits."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from restride.errors import DeviceError, UnsupportedError
-from restride.runtime.loader import Handle, array, package, struct
+from restride.runtime.loader import Handle, array, package
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.session import Session
 
-_PAIRS_A_POOL = 64
+_PAIRS_PER_POOL = 64
 
 
 class Clock:
-    """Timestamps of the submissions that were made while it ran, those of other threads too.
+    """Timestamps of the submissions while it runs, those of other threads too.
 
     The queue calls ``start`` and ``stop`` with every command buffer, under the lock. A submission counts from the end
     of everything before it to its own end.
     """
 
     def __init__(self, device: LogicalDevice) -> None:
-        """Ask the device what its clock is like.
+        """A clock that has not started.
 
         Raises:
             UnsupportedError: its queue has none.
@@ -34,16 +34,14 @@ class Clock:
         self._stage = vulkan.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT
         self._is_64_bits = vulkan.VK_QUERY_RESULT_64_BIT
         self._pools: list[Handle] = []
-        self._used = 0
-        self._open: int | None = None
-        self._ended: list[int] = []
+        self._pairs = 0
+        self._started: tuple[Handle, int] | None = None
+        self._ended: list[tuple[Handle, int]] = []  # pool and first query
         self._ticks: list[int] | None = None
-        self._place(0)
 
     def start(self, command: Handle) -> None:
         """Stamp the beginning of a command buffer."""
-        self._open, self._used = self._used, self._used + 1
-        pool, first = self._place(self._open)
+        pool, first = self._started = self._next_pair()
         vk = self._device.vk
         vk.vkCmdResetQueryPool(command, pool, first, 2)
         # At the bottom of the pipe: what came before is finished, so that work in flight counts once.
@@ -51,16 +49,16 @@ class Clock:
 
     def stop(self, command: Handle) -> None:
         """Stamp the end of the command buffer that was begun last, if that was while the clock ran."""
-        if self._open is None:
+        if self._started is None:
             return
-        pool, first = self._place(self._open)
+        pool, first = self._started
         self._device.vk.vkCmdWriteTimestamp(command, self._stage, pool, first + 1)
-        self._ended.append(self._open)
-        self._open = None
+        self._ended.append(self._started)
+        self._started = None
 
     @property
     def submissions(self) -> int:
-        """How many were stamped."""
+        """How many submissions have both timestamps."""
         return len(self._ended)
 
     @property
@@ -74,7 +72,7 @@ class Clock:
         return sum(ticks) * self._period * 1e-9
 
     def close(self) -> None:
-        """Keep the figures and destroy the queries. Nothing may be pending."""
+        """Read the timestamps and destroy the queries. Nothing may be pending."""
         device = self._device
         try:
             self._ticks = self._read()
@@ -83,21 +81,20 @@ class Clock:
                 device.vk.vkDestroyQueryPool(device.handle, pool, device.null)
             self._pools.clear()
 
-    def _place(self, number: int) -> tuple[Handle, int]:
-        """The pool and the first query of a pair; a new pool where the others are full."""
-        index, pair = divmod(number, _PAIRS_A_POOL)
-        if index == len(self._pools):
+    def _next_pair(self) -> tuple[Handle, int]:
+        """The pool and the first of two queries; a new pool where the others are full."""
+        pair = self._pairs % _PAIRS_PER_POOL
+        if pair == 0:
             kind = package().VK_QUERY_TYPE_TIMESTAMP
-            info = struct("VkQueryPoolCreateInfo", queryType=kind, queryCount=2 * _PAIRS_A_POOL)
-            self._pools.append(self._device.create("vkCreateQueryPool", "VkQueryPool", info))
-        return self._pools[index], 2 * pair
+            self._pools.append(self._device.create("QueryPool", queryType=kind, queryCount=2 * _PAIRS_PER_POOL))
+        self._pairs += 1
+        return self._pools[-1], 2 * pair
 
     def _read(self) -> list[int]:
         device = self._device
         stamps = array("uint64_t", 2)
         ticks: list[int] = []
-        for number in self._ended:
-            pool, first = self._place(number)
+        for pool, first in self._ended:
             arguments = (pool, first, 2, 16, stamps, 8, self._is_64_bits)
             if device.vk.vkGetQueryPoolResults(device.handle, *arguments):
                 raise DeviceError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any
 
 from restride.errors import DeviceLost, UnsupportedError
 from restride.runtime.instance import HOST_IMPORT, PhysicalDevice, instance, open_devices
@@ -73,10 +74,16 @@ class LogicalDevice:
     def _lost(self) -> None:
         self.dead = self.dead or f"{self.physical.info.name} was lost (VK_ERROR_DEVICE_LOST); make a new Device"
 
-    def create(self, function: str, handle_type: str, info: Handle) -> Handle:
-        """Call a ``vkCreate...`` or ``vkAllocate...`` function that fills in one handle."""
-        handle = self.ffi.new(f"{handle_type} *")
-        getattr(self.vk, function)(self.handle, info, self.null, handle)
+    def create(self, name: str, **fields: Any) -> Handle:
+        """A new ``VkNAME``, by ``vkCreateNAME`` from a ``VkNAMECreateInfo`` of ``fields``."""
+        handle, info = self.ffi.new(f"Vk{name} *"), struct(f"Vk{name}CreateInfo", **fields)
+        getattr(self.vk, f"vkCreate{name}")(self.handle, info, self.null, handle)
+        return handle[0]
+
+    def allocate_memory(self, **fields: Any) -> Handle:
+        """A new ``VkDeviceMemory``, from a ``VkMemoryAllocateInfo`` of ``fields``."""
+        handle = self.ffi.new("VkDeviceMemory *")
+        self.vk.vkAllocateMemory(self.handle, struct("VkMemoryAllocateInfo", **fields), self.null, handle)
         return handle[0]
 
     def destroy(self) -> None:

@@ -392,11 +392,7 @@ class DescriptorSets:
             type=vulkan.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
             descriptorCount=layout.count * _SETS_PER_POOL,
         )
-        pool = device.create(
-            "vkCreateDescriptorPool",
-            "VkDescriptorPool",
-            struct("VkDescriptorPoolCreateInfo", maxSets=_SETS_PER_POOL, poolSizeCount=1, pPoolSizes=size),
-        )
+        pool = device.create("DescriptorPool", maxSets=_SETS_PER_POOL, poolSizeCount=1, pPoolSizes=size)
         self._pools.append(pool)
         layouts = array("VkDescriptorSetLayout", [layout.set_layout] * _SETS_PER_POOL)
         request = struct(

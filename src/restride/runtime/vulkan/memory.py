@@ -12,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from restride.errors import DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import Limits
@@ -108,10 +109,15 @@ class Chunk:
         "allocated", "budget", "buffer", "generation", "live", "memory", "nbytes", "owner", "serial", "top", "view"
     )  # fmt: skip
 
-    def __init__(self, device: LogicalDevice, create: Handle, allocate: Callable[[Chunk, Handle], None]) -> None:
-        """Create the buffer of ``create``, and bind the memory that ``allocate`` puts here by its requirements."""
+    def __init__(
+        self, device: LogicalDevice, nbytes: int, allocate: Callable[[Chunk, Handle], None], **fields: Any
+    ) -> None:
+        """Create a buffer, and bind the memory that ``allocate`` puts here by the buffer's requirements.
+
+        fields: others of the buffer's VkBufferCreateInfo.
+        """
         self.serial = next(_serials)
-        self.nbytes: int = create.size
+        self.nbytes = nbytes
         self.allocated = 0
         self.budget: HeapBudget | None = None
         self.memory = device.null
@@ -120,7 +126,7 @@ class Chunk:
         self.top = 0  # bytes handed out so far
         self.live = 0  # blocks in use
         self.generation = 0  # how often a slab started over
-        self.buffer = device.create("vkCreateBuffer", "VkBuffer", create)
+        self.buffer = device.create("Buffer", size=nbytes, **fields)
         try:
             needs = device.ffi.new("VkMemoryRequirements *")
             device.vk.vkGetBufferMemoryRequirements(device.handle, self.buffer, needs)
@@ -171,7 +177,7 @@ class Chunks:
             | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
             | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT
         )
-        chunk = Chunk(self._device, struct("VkBufferCreateInfo", size=nbytes, usage=usage), self._allocate)
+        chunk = Chunk(self._device, nbytes, self._allocate, usage=usage)
         self._alive[chunk.serial] = chunk
         self.allocations += 1
         self.nbytes += chunk.allocated
@@ -202,9 +208,8 @@ class Chunks:
         if not self.budget.reserve(nbytes):
             raise self._exhausted(nbytes, "")
         chunk.allocated, chunk.budget = nbytes, self.budget
-        request = struct("VkMemoryAllocateInfo", allocationSize=nbytes, memoryTypeIndex=kind)
         try:
-            chunk.memory = device.create("vkAllocateMemory", "VkDeviceMemory", request)
+            chunk.memory = device.allocate_memory(allocationSize=nbytes, memoryTypeIndex=kind)
         except OutOfDeviceMemory as error:
             chunk.budget = None
             self.budget.release(nbytes)
@@ -500,13 +505,11 @@ class Imports:
             able = struct("VkMemoryHostPointerPropertiesEXT")
             try:
                 device.vk.vkGetMemoryHostPointerPropertiesEXT(device.handle, self._kind, pointer, able)
-                request = struct(
-                    "VkMemoryAllocateInfo",
+                chunk.memory = device.allocate_memory(
                     pNext=struct("VkImportMemoryHostPointerInfoEXT", handleType=self._kind, pHostPointer=pointer),
                     allocationSize=pages,
                     memoryTypeIndex=place_import(device.physical, needs.memoryTypeBits & able.memoryTypeBits),
                 )
-                chunk.memory = device.create("vkAllocateMemory", "VkDeviceMemory", request)
             except DeviceError as error:
                 if isinstance(error, DeviceLost | OutOfDeviceMemory):
                     raise
@@ -517,7 +520,7 @@ class Imports:
         external = struct("VkExternalMemoryBufferCreateInfo", handleTypes=self._kind)
         usage = vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
         # Not a byte longer than the block: GPU-assisted validation finds what reads past it.
-        return Chunk(device, struct("VkBufferCreateInfo", pNext=external, size=nbytes, usage=usage), allocate)
+        return Chunk(device, nbytes, allocate, pNext=external, usage=usage)
 
 
 class Blocks:

@@ -51,24 +51,16 @@ class BindingLayout:
             bindings[number].descriptorCount = 1
             bindings[number].stageFlags = compute
         self.count = count
-        self.set_layout: Handle = device.create(
-            "vkCreateDescriptorSetLayout",
-            "VkDescriptorSetLayout",
-            struct("VkDescriptorSetLayoutCreateInfo", bindingCount=count, pBindings=bindings),
-        )
+        self.set_layout: Handle = device.create("DescriptorSetLayout", bindingCount=count, pBindings=bindings)
         push = array("VkPushConstantRange", [{"stageFlags": compute, "offset": 0, "size": PUSH_BYTES}])
         sets = array("VkDescriptorSetLayout", [self.set_layout])
         try:
             self.pipeline_layout: Handle = device.create(
-                "vkCreatePipelineLayout",
-                "VkPipelineLayout",
-                struct(
-                    "VkPipelineLayoutCreateInfo",
-                    setLayoutCount=1,
-                    pSetLayouts=sets,
-                    pushConstantRangeCount=1,
-                    pPushConstantRanges=push,
-                ),
+                "PipelineLayout",
+                setLayoutCount=1,
+                pSetLayouts=sets,
+                pushConstantRangeCount=1,
+                pPushConstantRanges=push,
             )
         except BaseException:
             device.vk.vkDestroyDescriptorSetLayout(device.handle, self.set_layout, device.null)
@@ -154,14 +146,13 @@ class Pipelines:
         device = self._device
         code, constants = specialized(self._module_source(shader), constants)
         words = device.ffi.from_buffer("uint32_t[]", code)
-        create = struct("VkShaderModuleCreateInfo", codeSize=len(code), pCode=words)
-        module = device.create("vkCreateShaderModule", "VkShaderModule", create)
+        module = device.create("ShaderModule", codeSize=len(code), pCode=words)
         try:
-            return self._compiled(module, constants, layout)
+            return self._compile(module, constants, layout)
         finally:
             device.vk.vkDestroyShaderModule(device.handle, module, device.null)
 
-    def _compiled(self, module: Handle, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
+    def _compile(self, module: Handle, constants: tuple[int, ...], layout: BindingLayout) -> Handle:
         vulkan, device = package(), self._device
         entries = array(
             "VkSpecializationMapEntry",
@@ -184,10 +175,7 @@ class Pipelines:
             pSpecializationInfo=specialization,
         )
         create = struct(
-            "VkComputePipelineCreateInfo",
-            stage=stage[0],
-            layout=layout.pipeline_layout,
-            basePipelineIndex=-1,
+            "VkComputePipelineCreateInfo", stage=stage[0], layout=layout.pipeline_layout, basePipelineIndex=-1
         )
         handle = device.ffi.new("VkPipeline *")
         device.vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, create, device.null, handle)
@@ -202,11 +190,10 @@ class PipelineCache:
         self._path = cache_path(FOLDER_VARIABLE, "pipelines", f"{device.physical.pipeline_cache_id}.bin")
         self._stored = b"" if self._path is None else read(self._path)
         data = array("char", self._stored)
-        info = struct("VkPipelineCacheCreateInfo", initialDataSize=len(self._stored), pInitialData=data)
-        self.handle: Handle = device.create("vkCreatePipelineCache", "VkPipelineCache", info)
+        self.handle: Handle = device.create("PipelineCache", initialDataSize=len(self._stored), pInitialData=data)
 
     def destroy(self) -> None:
-        """Leave what is new to the next process, and destroy it."""
+        """Write what is new to the file, and destroy the cache."""
         device = self._device
         with suppress(OSError, DeviceError):  # a read-only home or a lost device stores nothing
             if self._path is not None:

@@ -139,13 +139,9 @@ class Queue:
         self._device = device
         self._vk = device.vk
         self._pool = device.create(
-            "vkCreateCommandPool",
-            "VkCommandPool",
-            struct(
-                "VkCommandPoolCreateInfo",
-                flags=vulkan.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-                queueFamilyIndex=device.physical.family,
-            ),
+            "CommandPool",
+            flags=vulkan.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
+            queueFamilyIndex=device.physical.family,
         )
         self._slots: list[Slot] = []
         self._free: list[Slot] = []
@@ -368,8 +364,7 @@ class Queue:
         request = struct("VkCommandBufferAllocateInfo", commandPool=self._pool, level=0, commandBufferCount=1)
         command = device.ffi.new("VkCommandBuffer *")
         self._vk.vkAllocateCommandBuffers(device.handle, request, command)
-        fence = device.create("vkCreateFence", "VkFence", struct("VkFenceCreateInfo"))
-        slot = Slot(command[0], fence)
+        slot = Slot(command[0], device.create("Fence"))
         self._slots.append(slot)
         return slot
 

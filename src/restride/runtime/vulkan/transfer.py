@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from restride.errors import DeviceTimeout
 from restride.runtime.host_bytes import copy_bytes
@@ -52,55 +53,47 @@ class Staging:
         self._blocks: list[Block] = []
 
     def write(self, block: Block, offset: int, data: memoryview) -> None:
-        """Copy ``data`` to the device; the last pieces may still be on their way, in submission order."""
-        with _Turn(self._turn, self._session.timeout):
-            for number, start in enumerate(range(0, len(data), PIECE_BYTES)):
-                piece = data[start : start + PIECE_BYTES]
-                stage = self._stage(number)
+        """Copy ``data`` to the device; the last pieces may still be under way when it returns, in submission order."""
+        with self._transfer():
+            for stage, start, piece in self._pieces(data):
                 self._session.wait_for(stage.used)
                 copy_bytes(stage.view(0, len(piece)), piece)
                 start_copy(self._session, stage, 0, block, offset + start, len(piece))
 
     def read(self, block: Block, offset: int, out: memoryview) -> None:
-        """Fill ``out`` from the device: one piece arrives while the one before it is taken."""
-        with _Turn(self._turn, self._session.timeout):
-            finish: Callable[[], None] | None = None
-            for number, start in enumerate(range(0, len(out), PIECE_BYTES)):
-                piece = out[start : start + PIECE_BYTES]
-                stage = self._stage(number)
+        """Fill ``out`` from the device: one piece arrives while the one before it is copied."""
+        with self._transfer():
+            arriving: tuple[Block, int, memoryview] | None = None
+            for stage, start, piece in self._pieces(out):
                 ticket = start_copy(self._session, block, offset + start, stage, 0, len(piece))
-                if finish is not None:
-                    finish()
-                finish = self._finish(stage, ticket, piece)
-            if finish is not None:
-                finish()
+                if arriving is not None:
+                    self._receive(*arriving)
+                arriving = stage, ticket, piece
+            if arriving is not None:
+                self._receive(*arriving)
 
-    def _finish(self, stage: Block, ticket: int, piece: memoryview) -> Callable[[], None]:
-        def finish() -> None:
-            self._session.wait_for(ticket)
-            copy_bytes(piece, stage.view(0, len(piece)))
+    def _receive(self, stage: Block, ticket: int, piece: memoryview) -> None:
+        self._session.wait_for(ticket)
+        copy_bytes(piece, stage.view(0, len(piece)))
 
-        return finish
+    def _pieces(self, data: memoryview) -> Iterator[tuple[Block, int, memoryview]]:
+        """The staging buffer for each piece of ``data``, where the piece starts, and the piece."""
+        for start in range(0, len(data), PIECE_BYTES):
+            number = start // PIECE_BYTES % 2
+            if len(self._blocks) <= number:
+                self._blocks.append(self._session.staging_block(PIECE_BYTES))
+            yield self._blocks[number], start, data[start : start + PIECE_BYTES]
 
-    def _stage(self, number: int) -> Block:
-        if len(self._blocks) <= number % 2:
-            self._blocks.append(self._session.staging_block(PIECE_BYTES))
-        return self._blocks[number % 2]
-
-
-class _Turn:
-    """A lock with the time limit of a wait."""
-
-    def __init__(self, lock: threading.Lock, timeout: float) -> None:
-        self._lock = lock
-        self._timeout = timeout
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(timeout=min(self._timeout, threading.TIMEOUT_MAX)):
+    @contextmanager
+    def _transfer(self) -> Iterator[None]:
+        """The time limit of a wait holds for another thread's transfer too."""
+        timeout = self._session.timeout
+        if not self._turn.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
             raise DeviceTimeout(
-                f"another thread's transfer did not finish within the time limit of {self._timeout:g} s; "
+                f"another thread's transfer did not finish within the time limit of {timeout:g} s; "
                 "for a longer limit open Device(timeout=...)"
             )
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        try:
+            yield
+        finally:
+            self._turn.release()
