@@ -89,14 +89,14 @@ def test_what_was_kept_is_read_and_is_this_user_s_alone(folder: Path) -> None:
 def test_a_damaged_file_is_left_out_with_a_warning(folder: Path, content: bytes) -> None:
     folder.mkdir()
     (folder / "a-device.json").write_bytes(content)
-    with pytest.warns(RuntimeWarning, match=r"a-device.json is left out \(.*`restride tune` writes it anew"):
+    with pytest.warns(RuntimeWarning, match=r"a-device.json is ignored \(.*`restride tune` writes it anew"):
         assert read_choices("a-device") is None
 
 
 def test_another_user_s_file_is_left_out_with_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_choices(folder / "a-device.json", "A device", OTHER)
     monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1, raising=False)
-    with pytest.warns(RuntimeWarning, match="another user's"):
+    with pytest.warns(RuntimeWarning, match="belongs to another user"):
         assert read_choices("a-device") is None
 
 

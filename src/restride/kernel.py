@@ -1,4 +1,4 @@
-"""KernelSpec and Run: one dispatch or copy as a plain value, and the device limits a plan must respect."""
+"""KernelSpec and Run: one dispatch or copy as a plain value, and the limits of a device that a plan must respect."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 from restride.errors import DescriptorError
 
-# Choices between kernels that do the same: which is faster differs from device to device, results do not.
-
 Elements: TypeAlias = Literal["neighbours", "apart"]
 Transpose: TypeAlias = Literal["registers", "shared"]
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What plans choose for a device.
+    """Which of several kernels that compute the same a plan takes; which is faster differs from device to device.
 
     elements: the elements of one invocation are neighbours, or a group apart, so that neighbouring invocations have
         neighbouring elements.
@@ -30,17 +28,17 @@ class Choices:
     def usual(cls, kind: str) -> Self:
         """The choices for a kind of device, as ``DeviceInfo`` names kinds.
 
-        A CPU runs a group as one thread, to which a barrier is dear. Elsewhere neighbouring invocations share a
-        memory transaction.
+        A CPU runs a group as one thread, so a barrier is expensive. Elsewhere neighbouring invocations share a memory
+        transaction.
         """
         return cls() if kind == "cpu" else cls("apart", "shared")
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
-        """From what ``asdict`` made.
+        """The choices from their ``asdict``.
 
         Raises:
-            DescriptorError: another choice or candidate, or not all of the choices.
+            DescriptorError: an unknown choice or candidate, or a choice is missing.
         """
         if set(record) != set(CANDIDATES):
             raise DescriptorError(f"the choices are {', '.join(CANDIDATES)}, not {', '.join(map(repr, record))}")
@@ -59,10 +57,7 @@ class Choices:
 
 
 CANDIDATES: dict[str, tuple[str, ...]] = {"elements": get_args(Elements), "transpose": get_args(Transpose)}
-"""By the name of a choice: what it may be."""
-
-
-# KernelSpec and Run: one dispatch or copy as a plain value, and the device limits a plan must respect.
+"""The candidates of each choice."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +70,8 @@ class Limits:
     max_group_count: work groups per axis of a dispatch, x, y and z.
     choices: which of several kernels, where the better one differs from device to device.
 
-    The properties are choices of the plans too, the same on every device, and no fields, for reports list the fields as
-    facts of the device; ``SteeredLimits`` makes other choices. None of them changes a result.
+    The properties are choices too, the same on every device, and change no result; ``SteeredLimits`` overrides them.
+    They are not fields, because reports list the fields as facts of the device.
     """
 
     max_buffer_range: int = 128 << 20
@@ -85,7 +80,7 @@ class Limits:
     choices: Choices = field(default_factory=Choices)
 
     def __hash__(self) -> int:
-        """Of what mostly tells them apart: every key of a plan has them."""
+        """From the two fields that mostly differ: every key of the plan cache hashes its limits."""
         return hash((self.max_buffer_range, self.offset_alignment))
 
     @property
@@ -108,15 +103,14 @@ class Limits:
 
     @property
     def elements_per_dispatch(self) -> int:
-        """Elements that a tiled copy must have for each dispatch it may take beyond the first.
+        """Fewest elements that justify an extra dispatch of a tiled copy; with fewer the general kernel does it in one.
 
-        What takes more goes to the general kernel, in one. On llvmpipe a dispatch costs about as much as the general
-        kernel loses on so many elements.
+        On llvmpipe a dispatch costs about as much as the general kernel loses on this many elements.
         """
         return 2048
 
     def allow(self, dispatches: int, elements: int) -> bool:
-        """True if a tiled copy of so many elements may take so many dispatches."""
+        """True if a tiled copy of ``elements`` may take ``dispatches``."""
         return (dispatches - 1) * self.elements_per_dispatch <= elements
 
 
@@ -150,7 +144,7 @@ class KernelSpec:
 
 
 class Run(NamedTuple):
-    """Bytes of memory 0 that the device's own copy brings to memory 1. Any offset and any size."""
+    """Bytes that the device's own copy moves from memory 0 to memory 1, at any offset and of any size."""
 
     src_offset: int
     dst_offset: int

@@ -1,4 +1,4 @@
-"""What is taken of each memory heap, by all open devices of this process together, and who may give some of it back."""
+"""Bytes taken from each memory heap by all open devices of the process, and which of them can give idle memory back."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from restride.runtime.live_objects import LiveObjects
 
 
 class Holder(Protocol):
-    """An open device that keeps idle memory for later."""
+    """An open device with idle memory."""
 
     def trim_if_free(self) -> None:
         """Give idle memory back to the driver, unless a thread is busy here. Never waits."""
 
 
 class HeapBudget:
-    """Bytes of one heap, and how many of them are taken."""
+    """One heap: its bytes, and how many of them are taken."""
 
     def __init__(self, heap_bytes: int) -> None:
         self.heap_bytes = heap_bytes
@@ -26,7 +26,7 @@ class HeapBudget:
         self._holders: LiveObjects[Holder] = LiveObjects()
 
     def reserve(self, nbytes: int, most: int | None = None) -> bool:
-        """Take the bytes, or False: ``most``, by default the whole heap, would be exceeded."""
+        """Take the bytes; False: more than ``most``, by default the whole heap, would be taken."""
         with self._lock:
             fits = self.used + nbytes <= (self.heap_bytes if most is None else most)
             if fits:
@@ -39,11 +39,11 @@ class HeapBudget:
             self.used -= nbytes
 
     def join(self, holder: Holder) -> None:
-        """``make_room`` asks it from now on."""
+        """Have ``make_room`` ask ``holder`` too."""
         self._holders.add(holder)
 
     def make_room(self) -> None:
-        """Ask every holder for its idle memory; one whose lock is held by another thread keeps its own."""
+        """Ask every holder to give back its idle memory; one whose lock another thread holds does nothing."""
         for holder in self._holders:
             holder.trim_if_free()
 

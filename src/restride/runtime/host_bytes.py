@@ -1,4 +1,4 @@
-"""The host's side of a transfer: any contiguous buffer as plain bytes, checked against the memory, and copied."""
+"""The host's side of a transfer: contiguous buffers as plain bytes, bounds checks, and the copy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from restride.errors import DescriptorError
 from restride.runtime.interface import Memory
 
 _NUMPY_BYTES = 1 << 16
-"""From here on numpy copies: it releases the GIL, which a memoryview does not."""
+"""From this size on numpy copies: it releases the GIL, which a memoryview does not."""
 
 
 def as_bytes(view: memoryview) -> memoryview:
@@ -43,7 +43,7 @@ def require_inside(memory: Memory, offset: int, nbytes: int) -> None:
 
 
 def require_writable(memory: Memory) -> None:
-    """Raise DescriptorError if the memory was imported: the pages that it lies in belong to others too."""
+    """Raise DescriptorError if the memory was imported: other data lies in the same pages."""
     if memory.readonly:
         raise DescriptorError(f"a memory of {memory.nbytes} bytes was imported from the host, and is only read")
 

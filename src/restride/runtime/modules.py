@@ -24,7 +24,7 @@ def spirv_folder() -> Traversable:
 
 @cache
 def manifest() -> dict[str, dict[str, Any]]:
-    """What the wheel says about its modules: name -> sha256, bytes, source, defines.
+    """The manifest of the wheel's modules: name -> sha256, bytes, source, defines.
 
     Raises:
         DeviceError: there is no manifest, or it cannot be read.

@@ -25,7 +25,7 @@ from restride.runtime import (
 )
 
 MOST_PARAMETER_BYTES = 1 << 20
-"""Parameters in flight for one operation. Past it the operation waits for its own first part: an axis of millions."""
+"""Bytes of parameters in flight for one operation; past it (an axis of millions) it waits for its own first part."""
 
 
 class Device:
@@ -62,7 +62,7 @@ class Device:
 
     @classmethod
     def over(cls, runtime: Runtime) -> Self:
-        """A device on a runtime that was opened with options of its own, such as a ``module_source``."""
+        """A device on a runtime that is already open, such as one with its own ``module_source``."""
         device = cls.__new__(cls)
         device._take(runtime)  # noqa: SLF001 - the object that is being initialised
         return device
@@ -78,7 +78,7 @@ class Device:
 
     @property
     def limits(self) -> Limits:
-        """What plans for this device respect."""
+        """What plans for this device must respect."""
         return self.runtime.limits
 
     @property
@@ -121,7 +121,7 @@ class Device:
         self.runtime.close()
 
     def allocate(self, desc: TensorDesc, nbytes: int | None = None) -> Memory:
-        """A buffer for ``desc``, of the bytes that it needs unless said otherwise.
+        """A buffer for ``desc``, by default of the bytes that it needs.
 
         Raises:
             OutOfDeviceMemory, UnsupportedError: there is no room for it; the message says what it was for.
@@ -132,7 +132,7 @@ class Device:
             raise type(error)(f"{error}; asked for {desc}") from error
 
     def run(self, steps: Steps, src: Memory, dst: Memory) -> None:
-        """Start the steps of an operation, one after the other. What lies between is freed after its last use.
+        """Start the steps of an operation, one after the other. A buffer between two steps is freed after its last use.
 
         Raises:
             UnsupportedError: the runtime cannot bind such buffers.

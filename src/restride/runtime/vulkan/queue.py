@@ -20,7 +20,7 @@ MOST_PENDING = 64
 """Submissions that the device has and that are not finished."""
 
 MOST_USES = 32
-"""Of blocks, two a dispatch, that a batch records before the device gets it, and works while more is recorded. On
+"""Uses of blocks, two per dispatch, after which a batch is handed to the device, which works while more is recorded. On
 llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 16 take two thirds of the time.
 """
 
@@ -119,7 +119,7 @@ def _join(windows: list[tuple[int, int]], start: int, end: int, whole: int) -> N
 
 
 class Stamps(Protocol):
-    """What is told of every command buffer while it is set as ``Queue.clock``: ``clock.Clock``."""
+    """Told about the begin and end of every command buffer while it is ``Queue.clock``; see ``clock.Clock``."""
 
     def start(self, command: Handle) -> None: ...
 
