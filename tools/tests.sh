@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# What `make test` runs: pytest, with the options given, and beside it the conformance cases that pytest leaves out.
+# What `make test` runs: pytest, with the options given, and beside it the conformance cases that pytest leaves out and
+# 40 planted faults.
 #
-# Both work on one core most of the time. What the cases say is shown when pytest is through. RESTRIDE_TEST_SEED=N draws
+# Both work on one core most of the time. What they say is shown when pytest is through. RESTRIDE_TEST_SEED=N draws
 # other parts of what is sampled, here and in the tests.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -13,10 +14,15 @@ export RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute
 export RESTRIDE_JUDGE_TESTS=$PWD/.cache/judge_tests.txt # tests skipped for a judge, for `make test-judges`
 rm -f "$RESTRIDE_JUDGE_TESTS"
 
-bash tools/conformance.sh test >"$LOG" 2>&1 </dev/null &
+beside() {
+    bash tools/conformance.sh test
+    .venv/bin/python tools/mutate.py --sample 40 --seed "${RESTRIDE_TEST_SEED:-1}" --jobs 1
+}
+
+beside >"$LOG" 2>&1 </dev/null &
 BESIDE=$!
 trap 'kill -- -"$BESIDE" 2>/dev/null || true' EXIT
-echo "restride: conformance cases, on other drivers and under validation too, run meanwhile, into $LOG" >&2
+echo "restride: conformance cases, on other drivers and under validation too, and planted faults run meanwhile, into $LOG" >&2
 .venv/bin/python -m pytest "$@"
 echo "restride: waiting for what runs beside" >&2
 CODE=0
