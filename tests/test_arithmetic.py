@@ -306,9 +306,9 @@ NAN_AT_3 = np.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 1, np.nan, 1, 1, 1, 0]])
         ({"sum_scale": np.inf}, "sum_scale must be one number, finite as f32, got inf, for f32"),
         ({"sum_scale": [1]}, r"sum_scale must be one number, finite as f32, got \[1\], for f32"),
         ({"sum_scale": "1"}, "sum_scale must be numbers, got an array of <U1"),
-        ({"rounding": "up"}, "rounding must be one of 'nearest_even', 'truncate', 'half_away', got 'up', for f32"),
-        ({"rounding": None}, "rounding must be one of .*, got None, for f32"),
-        ({"saturate": 1}, "saturate must be True or False, got 1, for f32"),
+        ({"rounding": "up"}, "rounding must be one of 'nearest_even', 'truncate', 'half_away', not 'up', for f32"),
+        ({"rounding": None}, "rounding must be one of .*, not None, for f32"),
+        ({"saturate": 1}, "saturate must be one of True, False, not 1, for f32"),
     ],
 )
 def test_what_breaks_a_rule_is_refused(arguments, message):

@@ -249,7 +249,7 @@ ROWS = [
     Row("reorder: unknown rounding", lambda t: rs.reorder(t.x, dtype="u8", rounding="up"),
         ("rounding must be one of 'nearest_even', 'truncate', 'half_away'", "'up'", HERE)),
     Row("reorder: saturate is a text", lambda t: rs.reorder(t.x, dtype="u8", saturate="no"),
-        ("saturate must be True or False", "'no'", HERE)),
+        ("saturate must be one of True, False", "'no'", HERE)),
     Row("reorder: a scale of 0", lambda t: rs.reorder(t.x, dst_scale=np.float32([[1], [0]])),
         ("dst_scale", "not 0", "(1, 0)", HERE)),
     Row("reorder: a scale that is NaN", lambda t: rs.reorder(t.x, src_scale=np.nan),

@@ -1,4 +1,7 @@
-"""Words at the door: one of those that an argument knows, or a refusal that lists them."""
+"""Arguments as a caller has them: exact Python ints from any integer type, and words from a list, or a clear refusal.
+
+The errors name the argument, its value and the rule; the public function adds the descriptor (``restride.errors``).
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,8 @@ import numpy as np
 
 from restride.errors import DescriptorError
 
-# Integers at the door: exact Python ints out of whatever integer the caller has, and a clear refusal of the rest.
-
 LIMIT = 1 << 512
 """Magnitude that no size, stride or offset reaches: 8 axes of 2^62 packed in any order stay below it."""
-
 
 MAX_RANK = 8
 """Axes a descriptor can have, DirectML's limit."""
@@ -26,24 +26,21 @@ def integer(argument: str, value: Any, where: Callable[[], str] | None = None) -
     Args:
         argument: the name the caller knows the value by.
         value: anything with ``__index__`` that is not a boolean.
-        where: gives the descriptor for the message, if there is one already.
+        where: gives the descriptor for the message, for callers without an ``ErrorContext``.
 
     Raises:
         DescriptorError: not an integer, or at least 2^512 in magnitude.
     """
     if type(value) is int and -LIMIT < value < LIMIT:
         return value
-    suffix = f", for {where()}" if where else ""
     if isinstance(value, bool | np.bool_):
-        raise DescriptorError(f"{argument} must be an integer, got the boolean {value}{suffix}")
+        raise _refusal(f"{argument} must be an integer, got the boolean {value}", where)
     try:
         number = operator.index(value)
     except TypeError:
-        raise DescriptorError(
-            f"{argument} must be an integer, got {shown(value)} ({type(value).__name__}){suffix}"
-        ) from None
+        raise _refusal(f"{argument} must be an integer, got {shown(value)} ({type(value).__name__})", where) from None
     if not -LIMIT < number < LIMIT:
-        raise DescriptorError(f"{argument} must be below 2^512 in magnitude, got {number.bit_length()} bits{suffix}")
+        raise _refusal(f"{argument} must be below 2^512 in magnitude, got {number.bit_length()} bits", where)
     return number
 
 
@@ -56,10 +53,8 @@ def integers(argument: str, values: Any, where: Callable[[], str] | None = None)
     try:
         members = tuple(values)
     except TypeError:
-        suffix = f", for {where()}" if where else ""
-        raise DescriptorError(
-            f"{argument} must be a sequence of integers, got {shown(values)} ({type(values).__name__}){suffix}"
-        ) from None
+        rule = f"{argument} must be a sequence of integers, got {shown(values)} ({type(values).__name__})"
+        raise _refusal(rule, where) from None
     for value in members:
         if type(value) is not int or not -LIMIT < value < LIMIT:
             return tuple([integer(f"{argument}[{place}]", member, where) for place, member in enumerate(members)])
@@ -74,8 +69,7 @@ def counts(argument: str, values: Any, where: Callable[[], str] | None = None) -
     """
     numbers = integers(argument, values, where)
     if min(numbers, default=0) < 0:
-        suffix = f", for {where()}" if where else ""
-        raise DescriptorError(f"{argument} {numbers} must each be 0 or more{suffix}")
+        raise _refusal(f"{argument} {numbers} must each be 0 or more", where)
     return numbers
 
 
@@ -91,18 +85,30 @@ def one_per_axis(argument: str, values: Any, rank: int) -> tuple[int, ...]:
     return numbers
 
 
-def permutation(argument: str, axes: Any, rank: int, where: Callable[[], str] | None = None) -> tuple[int, ...]:
+def permutation(argument: str, axes: Any, rank: int) -> tuple[int, ...]:
     """``axes`` as a permutation of 0 .. rank-1; negative ones count from the end.
 
     Raises:
         DescriptorError: an axis is missing, repeated or out of range.
     """
-    values = integers(argument, axes, where)
+    values = integers(argument, axes)
     positive = tuple(axis + rank if axis < 0 else axis for axis in values)
     if sorted(positive) != list(range(rank)):
-        suffix = f", for {where()}" if where else ""
-        raise DescriptorError(f"{argument} {values} must name each of the {rank} axes once{suffix}")
+        raise DescriptorError(f"{argument} {values} must name each of the {rank} axes once")
     return positive
+
+
+def require_word(
+    argument: str, value: Any, known: Sequence[str | bool | None], where: Callable[[], str] | None = None
+) -> None:
+    """Check that ``known`` holds ``value``. An array is refused before it is compared, which would give an array.
+
+    Raises:
+        DescriptorError: another word, or none at all.
+    """
+    is_word = value is None or isinstance(value, str | bool | np.bool_)
+    if not is_word or value not in known:
+        raise _refusal(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}", where)
 
 
 def shown(value: Any) -> str:
@@ -111,20 +117,8 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-# Words at the door: one of those that an argument knows, or a refusal that lists them.
-
-
-def require_word(
-    argument: str, value: Any, known: Sequence[str | bool | None], where: Callable[[], str] | None = None
-) -> None:
-    """Refuse what ``known`` does not hold. An array is no word: what comparing one gives is no answer.
-
-    where: gives the descriptor for the message, if there is one already.
-
-    Raises:
-        DescriptorError: another word, or none at all.
-    """
-    is_word = value is None or isinstance(value, str | bool | np.bool_)
-    if not is_word or value not in known:
-        suffix = f", for {where()}" if where else ""
-        raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}{suffix}")
+def _refusal(rule: str, where: Callable[[], str] | None) -> DescriptorError:
+    error = DescriptorError(rule)
+    if where is not None:
+        error.add_descriptor(where())
+    return error

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import integers
+from restride.arguments import integers, require_word
 from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
@@ -81,16 +81,16 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What is done to every element on its way.
+    """What an operation does to every element between reading and writing it.
 
     Attributes:
         src: scale and zero point of the source, in its axes.
         dst: scale and zero point of the destination, in its axes.
         sum_scale: what the old destination is multiplied by before it is added, a number that float32 has.
         rounding: one of ROUNDINGS.
-        saturate: what leaves the destination's range becomes its bound.
+        saturate: a result outside the destination's range becomes the nearest bound.
         rounds_first: the quotient is rounded to an integer before the destination's zero point is added.
-        post_ops: what is done in turn to what the sum gives, before the destination's scale.
+        post_ops: applied in turn after the sum, before the destination's scale.
     """
 
     src: Scaling | None = None
@@ -103,12 +103,12 @@ class Arithmetic:
 
     @property
     def is_conversion(self) -> bool:
-        """True where no step is left but the one from type to type: no scale, zero point, sum or post-op."""
+        """True if the element type is all that changes: no scale, zero point, sum or post-op."""
         return self.src is None and self.dst is None and self.sum_scale is None and not self.post_ops
 
 
 NO_ARITHMETIC = Arithmetic()
-"""Elements go from type to type, the default way."""
+"""Conversion from type to type, rounded to nearest even and saturated."""
 
 
 def arithmetic(
@@ -135,15 +135,15 @@ def arithmetic(
 
     Raises:
         DescriptorError: a scale is 0 or not finite; a zero point is not finite or, on a side of integers, no integer of
-            that type; arrays do not broadcast; groups are not one an axis, below 1 or of nothing; ``sum_scale`` is no
-            finite number; an unknown rounding; ``saturate`` is no bool; post-ops are none (``restride.arithmetic``).
+            that type; arrays do not broadcast; groups are not one per axis, are below 1, or there is nothing to group;
+            ``sum_scale`` is not a finite number; ``rounding`` is unknown; ``saturate`` is not a bool; ``post_ops`` is
+            not a sequence of up to four known tuples.
 
     Source: oneDNN specification, Reorder and Quantization; ONNX, QuantizeLinear (blocks).
     """
     with ErrorContext(src):
-        if rounding not in ROUNDINGS:
-            raise DescriptorError(f"rounding must be one of {', '.join(map(repr, ROUNDINGS))}, got {rounding!r}")
-        require_saturate(saturate)
+        require_word("rounding", rounding, ROUNDINGS)
+        require_word("saturate", saturate, (True, False))
         groups = (1,) * src.rank
         if group_sizes is not None:
             if all(number is None for number in (src_scale, src_zero_point, dst_scale, dst_zero_point)):
@@ -159,12 +159,6 @@ def arithmetic(
             _post_ops(post_ops),
         )
     return _canonical(src.dtype, dst.dtype, full)
-
-
-def require_saturate(saturate: Any) -> None:
-    """Raise DescriptorError unless ``saturate`` is a bool."""
-    if not isinstance(saturate, bool | np.bool_):
-        raise DescriptorError(f"saturate must be True or False, got {saturate!r}")
 
 
 def _canonical(src: DType, dst: DType, full: Arithmetic) -> Arithmetic:

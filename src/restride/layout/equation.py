@@ -8,7 +8,7 @@ prunings are exact, so two interleaved axes of any size take one step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import gcd
 from typing import NamedTuple
@@ -42,14 +42,7 @@ def nested(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     No two indices share an offset then. Sizes 2,3 with strides 5,1: span of the fast axis 2 < 5. The converse fails:
     sizes 5,2,3 with strides 7,1,19 interleave without sharing.
     """
-    if 0 in sizes:
-        return True
-    span = 0
-    for stride, size in sorted((abs(stride), size) for stride, size in zip(strides, sizes, strict=True) if size > 1):
-        if stride <= span:
-            return False
-        span += stride * (size - 1)
-    return True
+    return 0 in sizes or all(stride > span for stride, span in _strides_and_spans(sizes, strides))
 
 
 def has_gap(sizes: Sequence[int], strides: Sequence[int]) -> bool:
@@ -57,12 +50,15 @@ def has_gap(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
     From the fastest axis on the offsets reached so far are [0, span]: a larger step leaves a hole for good.
     """
+    return any(stride > span + 1 for stride, span in _strides_and_spans(sizes, strides))
+
+
+def _strides_and_spans(sizes: Sequence[int], strides: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The magnitude of each stride, ascending, and the span of the axes before it; an axis of size 1 has none."""
     span = 0
     for stride, size in sorted((abs(stride), size) for stride, size in zip(strides, sizes, strict=True) if size > 1):
-        if stride > span + 1:
-            return True
+        yield stride, span
         span += stride * (size - 1)
-    return False
 
 
 class _Reach(NamedTuple):

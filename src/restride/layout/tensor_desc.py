@@ -29,12 +29,12 @@ _PLAIN = DescParts("", ())
 class TensorDesc:
     """Element type, sizes and layout of a tensor in a buffer. It never changes.
 
-    Made by strides here, by XLA's layouts (``xla``), by oneDNN's format tags (``from_tag``), from a text of any of
-    these (``parse``), and by views of all of them. Sizes 2,3 with strides 3,1 are row-major, 1,2 column-major, 5,1
+    The constructor takes strides; ``xla`` takes XLA's layouts, ``from_tag`` oneDNN's format tags, ``parse`` a text of
+    any of these, and ``view_of`` makes views of them. Sizes 2,3 with strides 3,1 are row-major, 1,2 column-major, 5,1
     padded to five elements a row, 0,1 one row seen twice. Strides may be negative where the offset keeps every element
     at 0 or above. The unit of strides and ``offset`` is elements.
 
-    ``==`` and ``hash`` compare memory: what lies where, and the padding that is written with it. The strides of axes of
+    ``==`` and ``hash`` compare memory: which index lies where, and the padding that is written. The strides of axes of
     size 1 do not count, nor do those of an empty tensor. ``str`` and ``strides`` give back what was written.
 
     Args:
@@ -49,7 +49,7 @@ class TensorDesc:
         extent: elements of the buffer that it needs, the offset counted; see ``nbytes``.
         lowest: the smallest element of the buffer that an index reaches; 0 if the tensor is empty.
         highest: the largest one; -1 if the tensor is empty. Both are bounds where ``strides`` is None.
-        blocking: the tiles, padding and blocks of the layout, or of the one that a view looks at; else None.
+        blocking: the tiles, padding and blocks of the layout, or of the one that a view looks at; None without any.
         inner: for a view of tiles or blocks, the whole layout that it looks at; else None.
 
     Raises:
@@ -391,37 +391,37 @@ class TensorDesc:
 
     @property
     def tiles(self) -> tuple[tuple[int, ...], ...]:
-        """XLA's tiles as written, -1 for a joined dimension; of a view none."""
+        """XLA's tiles as written, -1 for a joined dimension; () for a view."""
         return self._parts.tiles
 
     @property
     def padded_sizes(self) -> tuple[int, ...] | None:
-        """What the sizes were padded to before tiling, as written; None: not at all."""
+        """What the sizes are padded to before tiling, as written; None: no padding."""
         return self._parts.padded_sizes
 
     @property
     def padding_value(self) -> float:
-        """What an operation that makes the tensor writes between ``sizes`` and ``padded_sizes``."""
+        """What operations write between ``sizes`` and ``padded_sizes``."""
         return self._parts.padding_value
 
     @property
     def tag(self) -> str | None:
-        """The format tag of oneDNN, if the layout was written so."""
+        """The format tag of oneDNN, if the layout was written with one."""
         return self._parts.tag
 
     @property
     def is_whole(self) -> bool:
         """True for tiles, padded sizes and blocks: the layout of a whole buffer, whose padding operations write.
 
-        Of views and of strides they write the elements alone.
+        For views and strides, operations write the elements only.
         """
         return self.blocking is not None and self.inner is None
 
     @property
     def walk(self) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-        """Starts, and one step per axis: how an index moves in what the descriptor looks at.
+        """Starts, and one step per axis: how an index moves through what the descriptor looks at.
 
-        That is the buffer, of one axis, where there are strides; else the axes of ``inner``, or its own.
+        With strides that is the buffer, which has one axis; without, the axes of ``inner`` or its own.
         """
         if self.strides is not None:
             return (self.offset,), tuple((stride,) for stride in self.strides)
@@ -429,7 +429,7 @@ class TensorDesc:
 
     @property
     def coordinate_walk(self) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-        """Starts, and one step per axis, in the coordinates that are tiled or blocked, also where strides say it."""
+        """``walk`` through the coordinates that are tiled or blocked, also where strides would describe it."""
         if self.inner is not None:
             return self.starts, self.steps
         axes = range(self.rank)

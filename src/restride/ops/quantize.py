@@ -8,8 +8,8 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import integer
-from restride.arithmetic import numbers, require_saturate, require_unit, value_range
+from restride.arguments import integer, require_word
+from restride.arithmetic import numbers, require_unit, value_range
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
@@ -63,7 +63,7 @@ def quantize(
     """
     src, desc = _described(x)
     with ErrorContext(desc):
-        require_saturate(saturate)
+        require_word("saturate", saturate, (True, False))
         result = _quantized_type(zero_point) if dtype is None else as_dtype(dtype)
         is_default = result is None and out is None
         if result is None:
