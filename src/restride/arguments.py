@@ -98,9 +98,7 @@ def permutation(argument: str, axes: Any, rank: int) -> tuple[int, ...]:
     return positive
 
 
-def require_word(
-    argument: str, value: Any, known: Sequence[str | bool | None], where: Callable[[], str] | None = None
-) -> None:
+def require_word(argument: str, value: Any, known: Sequence[str | bool | None]) -> None:
     """Check that ``known`` holds ``value``. An array is refused before it is compared, which would give an array.
 
     Raises:
@@ -108,7 +106,7 @@ def require_word(
     """
     is_word = value is None or isinstance(value, str | bool | np.bool_)
     if not is_word or value not in known:
-        raise _refusal(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}", where)
+        raise DescriptorError(f"{argument} must be one of {', '.join(map(repr, known))}, not {value!r}")
 
 
 def shown(value: Any) -> str:

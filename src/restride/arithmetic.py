@@ -214,7 +214,7 @@ def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, z
     arrays = [array for array in (scales, zero_points) if array is not None]
     if not arrays:
         return None
-    # Along an axis an array has 1, ceil(n / g) or n entries, so the most of them is what all can be brought to.
+    # Along an axis an array has 1, ceil(n / g) or n entries: both are brought to the larger of the two.
     sizes = tuple(max(counts) for counts in zip(*(array.shape for array in arrays), strict=True))
     pairs = np.empty((*sizes, 2), np.float32)
     pairs[..., 0] = 1 if scales is None else _refined(scales, sizes, groups)
@@ -308,7 +308,7 @@ def numbers(argument: str, value: Any) -> npt.NDArray[Any]:
 
 def _as_float32(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     """``array`` rounded to nearest even, or itself."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large, or NaN, is refused with its place
+    with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses what becomes infinite or NaN
         return array.astype(np.float32, copy=False)
 
 

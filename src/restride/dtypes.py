@@ -68,7 +68,7 @@ class DType:
 
 
 DTypeLike: TypeAlias = DType | DTypeName | NumpyName | type[np.generic] | np.dtype[Any]
-"""Every way to say an element type; ``as_dtype`` reads them."""
+"""What ``dtype=`` accepts; ``as_dtype`` reads it."""
 
 DTYPES: dict[str, DType] = {
     name: DType(name, np.dtype(numpy_name))

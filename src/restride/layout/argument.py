@@ -18,9 +18,9 @@ Layout = TensorDesc | str | None
 
 
 def laid_out(like: TensorDesc, layout: Layout, dtype: DType | None = None) -> TensorDesc:
-    """The sizes of ``like`` in the layout asked for, of element type ``dtype`` or that of ``like``.
+    """The descriptor that ``layout`` means for a tensor of the sizes of ``like``.
 
-    A TensorDesc or its text is taken as it is, with a type of its own.
+    A TensorDesc or its text is taken as it is, with its own type; the others get ``dtype``, or the type of ``like``.
 
     None and "A->B": packed, row-major. "any": the family of ``like``. A name gives the memory order from slowest to
     fastest and leaves sizes in logical order: "NHWC" of sizes (1, 3, 5, 7) is strides (105, 1, 21, 3).
@@ -86,7 +86,7 @@ def family(desc: TensorDesc, sizes: Sequence[int], dtype: DType | None = None) -
 
 
 def _axes_of(desc: TensorDesc) -> list[int] | None:
-    """For each axis of a view, the axis of what it looks at that it moves along; None where that is no permutation."""
+    """For each axis of a view, the axis of ``inner`` that it moves along; None unless that is a permutation."""
     moved = [[axis for axis, move in enumerate(step) if move] for step in desc.walk[1]]
     axes = [axis for axes in moved for axis in axes]
     whole = desc.inner or desc
@@ -94,7 +94,7 @@ def _axes_of(desc: TensorDesc) -> list[int] | None:
 
 
 def is_permutation(layout: Layout) -> TypeGuard[str]:
-    """True for "A->B", which permutes the logical axes and leaves the memory of a given ``out`` to it."""
+    """True for "A->B", which permutes the logical axes; an ``out`` that is passed keeps its own memory layout."""
     return isinstance(layout, str) and "->" in layout
 
 

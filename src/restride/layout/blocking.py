@@ -166,7 +166,7 @@ class _Steps:
 
 
 def tiled(bounds: Sequence[int], minor_to_major: Sequence[int], tiles: Sequence[Sequence[int]]) -> Blocking:
-    """XLA's layout: the axes in order, then each tile over the fastest dimensions that the one before it left.
+    """XLA's layout: the axes in order, then each tile over the fastest dimensions of the result of the tile before it.
 
     A tile of -1 joins its dimension with the next faster one before the tile is applied. A tile of higher rank than
     there are dimensions adds slower ones of size 1.

@@ -98,7 +98,7 @@ class Linear:
 
     @property
     def is_affine(self) -> bool:
-        """True when no digit is left: a constant and strides."""
+        """True without digits: a constant and strides."""
         return all(isinstance(atom, Index) for _, atom in self.terms)
 
     def stride(self, axis: int) -> int:
@@ -106,7 +106,7 @@ class Linear:
         return next((c for c, atom in self.terms if isinstance(atom, Index) and atom.axis == axis), 0)
 
     def at(self, index: Sequence[int] | Mapping[int, int]) -> int:
-        """The value at an index, of which only the axes that it depends on are looked at."""
+        """The value at an index; it needs only the axes that it depends on."""
         return self.const + sum(coefficient * _value(atom, index) for coefficient, atom in self.terms)
 
     def times(self, factor: int) -> Linear:
@@ -201,7 +201,7 @@ def _coarser(of: Linear, modulus: int, divisor: int) -> tuple[Linear, int, int] 
 
 
 def _unnested(of: Linear, modulus: int, divisor: int) -> tuple[Linear, int, int] | None:
-    """Where d1*m2 divides m1, or no m2 is left: (((x mod m1) div d1) mod m2) div d2 is (x mod d1*m2) div d1*d2."""
+    """Where d1*m2 divides m1, or there is no m2: (((x mod m1) div d1) mod m2) div d2 is (x mod d1*m2) div d1*d2."""
     inner = of.terms[0][1] if of.is_atom else None
     if not isinstance(inner, Digit):
         return None

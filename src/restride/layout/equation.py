@@ -18,7 +18,7 @@ STEPS = 100_000
 
 
 class SearchTooLongError(Exception):
-    """The steps ran out before the answer was certain; the caller says what was asked."""
+    """The steps ran out before the answer was certain; the caller names the question in its error."""
 
 
 class Steps:
@@ -30,7 +30,7 @@ class Steps:
         self.left = left
 
     def take(self) -> None:
-        """Count one value; raise SearchTooLongError when none is left."""
+        """Count one value; raise SearchTooLongError past the last one."""
         self.left -= 1
         if self.left < 0:
             raise SearchTooLongError

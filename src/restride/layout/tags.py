@@ -51,7 +51,7 @@ _OWN_SPELLING = {
     "gIOhw2i8o16i2o": "gOIhw2i8o16i2o",
     "gIOdhw2i8o16i2o": "gOIdhw2i8o16i2o",
 }
-"""Names in dnnl_types.h whose value there is that of another name: they mean what the library makes of them."""
+"""Names that dnnl_types.h defines as aliases, and the tag that the library then uses."""
 
 _BLOCK = re.compile("([0-9]+)(.?)", re.DOTALL)
 

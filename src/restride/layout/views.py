@@ -18,7 +18,7 @@ from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
 
 Step = tuple[int, ...]
-"""How far something moves along each axis of what a tensor looks at."""
+"""How far one index step moves along each axis of what a tensor looks at."""
 
 
 def index(desc: TensorDesc, key: Any) -> TensorDesc:
@@ -106,7 +106,7 @@ def broadcast_to(desc: TensorDesc, sizes: Iterable[SupportsIndex]) -> TensorDesc
 
 
 def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) -> TensorDesc:
-    """The same elements in row-major order under other sizes, one of which may be -1 for what remains.
+    """The same elements in row-major order under other sizes; one size may be -1, which the others determine.
 
     Raises:
         DescriptorError: another number of elements, or strides that only a copy could bring into these sizes.
@@ -188,7 +188,7 @@ def _check_window(axis: int, size: int, start: int, span: int, step: int) -> Non
 
 
 def _view(desc: TensorDesc, sizes: Sequence[int], starts: Step, steps: Sequence[Step]) -> TensorDesc:
-    """A view of ``desc``; without its tiles where strides say it, and without strides where they say nothing."""
+    """A view of ``desc`` in its simplest form: strides where they describe it, row-major where they are packed."""
     if 0 in sizes:
         return TensorDesc(desc.dtype, sizes)
     if desc.strides is None:
@@ -210,7 +210,7 @@ def _moved(starts: Step, step: Step, count: int) -> Step:
 
 
 def _stepped(step: Step, factor: int, count: int) -> Step:
-    """The step of ``count`` elements, every ``factor``-th; a single one is never left."""
+    """The step of ``count`` elements, every ``factor``-th; a single element has no next one, so its step stays."""
     return _times(step, factor) if count > 1 and factor != 1 else step
 
 
@@ -233,7 +233,7 @@ def _position(size: int, axis: int, item: Any) -> int:
 
 
 def _refuse_copying(item: Any) -> None:
-    """Only what a descriptor can say: no arrays, lists or booleans."""
+    """Refuse arrays, lists and booleans: a descriptor cannot describe what they select."""
     if item is None or item is Ellipsis or isinstance(item, slice):
         return
     if not isinstance(item, (bool, np.bool_, np.ndarray)):
