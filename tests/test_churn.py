@@ -12,7 +12,7 @@ import pytest
 
 import restride as rs
 from restride.plan import resample as plan_of_resampling
-from restride.weights import Choice, Rows, filters, resizing
+from restride.weights import Request, Rows, filters, resizing
 from restride.weights import rows as rows_module
 
 IMAGES = 200
@@ -111,8 +111,8 @@ def test_a_pass_is_planned_once(vulkan_device: rs.Device, monkeypatch: pytest.Mo
     assert len(walked) == dispatches == IMAGES, "also where the plan asks first who would make the result"
 
 
-def axis(source_size: int, size: int, choice: Choice) -> Rows:
-    (rows,) = resizing((source_size,), (size,), None, None, None, choice, lambda: "x").rows
+def axis(source_size: int, size: int, choice: Request) -> Rows:
+    (rows,) = resizing((source_size,), choice._replace(sizes=(size,))).rows
     return rows
 
 
@@ -122,8 +122,8 @@ def test_rows_that_are_kept_are_those_computed_one_by_one(mode: str) -> None:
     for _ in range(60):
         sizes = rng.randint(1, 90), rng.randint(1, 90)
         is_filter = mode in ("linear", "cubic")
-        choice = Choice(
-            mode, antialias=is_filter and rng.random() < 0.5, exclude_outside=is_filter and rng.random() < 0.5
+        choice = Request(
+            mode=mode, antialias=is_filter and rng.random() < 0.5, exclude_outside=is_filter and rng.random() < 0.5
         )
         for kept in (axis(*sizes, choice), axis(*sizes, choice).transposed()):
             assert kept.at_once
@@ -141,12 +141,12 @@ def test_rows_that_are_kept_are_those_computed_one_by_one(mode: str) -> None:
 def test_long_axes_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     cache = rows_module._Cache()
     monkeypatch.setattr(rows_module, "_cache", cache)
-    longest = axis(100, rows_module._MOST_AT_ONCE // 2, Choice())
+    longest = axis(100, rows_module._MOST_AT_ONCE // 2, Request())
     longest.first()
     assert len(cache.rows) == 1
     assert cache.nbytes <= 96 << 10
-    longer = axis(100, rows_module._MOST_AT_ONCE // 2 + 1, Choice())
+    longer = axis(100, rows_module._MOST_AT_ONCE // 2 + 1, Request())
     assert longer.part(0, 3).weights().shape == (3, 2)
     assert len(cache.rows) == 1
-    assert axis(100, longest.size, Choice()).first() is not None
+    assert axis(100, longest.size, Request()).first() is not None
     assert len(cache.rows) == 1, "found again by its value"

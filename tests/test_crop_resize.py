@@ -18,7 +18,7 @@ from restride.ops.letterbox import Letterboxed
 from restride.plan import crops
 from restride.runtime import choose, list_devices
 from restride.runtime.vulkan.runtime import VulkanRuntime
-from restride.weights import Choice, Side, box_rows, rows_of_sizes
+from restride.weights import Request, Side, box_rows, rows_of_sizes
 
 OF_INTEGERS = "goes with boxes of integers in pixels, not of floats"
 OF_IMAGE = r".*, for u8\[5,6,3\]\{2,1,0\}$"
@@ -453,7 +453,7 @@ def test_what_is_refused(change, message):
 @pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "tf_half_pixel_for_nn"])
 def test_rows_made_at_once_are_those_of_each_box(mode, coordinates):
     rng = np.random.default_rng(9)
-    choice = Choice(mode=mode, coordinates=coordinates)
+    choice = Request(mode=mode, coordinates=coordinates).settled("f32")[0]
     for _ in range(50):
         sides, size = [], int(rng.integers(1, 40))
         for _ in range(6):

@@ -166,13 +166,13 @@ import restride as rs
 from restride.kernel import Limits
 from restride.arithmetic import NO_ARITHMETIC
 from restride.plan import copy_kernels, passes, resample_kernels
-from restride.weights import Choice, resizing
+from restride.weights import Request, resizing
 
 desc = rs.TensorDesc.parse("u8[3,5]{0,1}")
 assert desc.offset_of((1, 2)) == 7
 assert rs.dml_buffer_tensor_size("f32", (1, 1, 3, 5), (15, 15, 5, 1)) == 60
 assert copy_kernels(desc, rs.TensorDesc("u8", (3, 5)), Limits())
-(tables,) = passes(resizing(desc.sizes, (9,), None, (1,), None, Choice(), str))
+(tables,) = passes(resizing(desc.sizes, Request((9,), axes=(1,))))
 assert resample_kernels(desc, rs.TensorDesc("u8", (3, 9)), tables, NO_ARITHMETIC, Limits())
 assert rs.reference.resample(np.float32([0, 8]), (4,)).tolist() == [0, 2, 6, 8]
 assert rs.reference.strided_slice(np.arange(5), (0,), (5,), (-2,)).tolist() == [4, 2, 0]

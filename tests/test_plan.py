@@ -21,7 +21,7 @@ from restride.plan import Tables, copy_kernels, resample_kernels, taps_fit
 from restride.plan.problem import Axis, multiply_shift, simplify, widen
 from restride.plan.tables import table_words
 from restride.reference import resample_limits
-from restride.weights import Choice, Rows, resizing
+from restride.weights import Request, Rows, resizing
 from restride_conformance.shader.part import SteeredLimits
 
 ROOMY = Limits()
@@ -39,7 +39,7 @@ def element_offsets(desc: TensorDesc) -> np.ndarray:
 def tables_of(src: TensorDesc, dst: TensorDesc, axes, mode: str) -> Tables:
     """The tables of one pass from the sizes of ``src`` to those of ``dst``."""
     targets = [dst.sizes[axis] for axis in axes]
-    resized = resizing(src.sizes, targets, None, axes, None, Choice(mode), src.__str__)
+    resized = resizing(src.sizes, Request(targets, axes=axes, mode=mode))
     axes_and_rows = sorted(zip(resized.axes, resized.rows, strict=True), key=lambda pair: -pair[0])
     return tuple((axis, rows) for axis, rows in axes_and_rows if not rows.is_identity)
 

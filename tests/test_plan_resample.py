@@ -23,28 +23,28 @@ from restride.plan.problem import Axis, Problem, simplify
 from restride.plan.resample import Invocations, by_elements, by_neighbours, by_rows, by_taps, invocations, plan_resample
 from restride.plan.tables import in_fours, table_bytes, table_words
 from restride.reference import from_buffer
-from restride.weights import Choice, Rows, library_rows, resizing
+from restride.weights import Request, Rows, library_rows, resizing
 from restride.weights.like.pillow import filtered
 
 ROOMY = Limits()
 CRAMPED = Limits(max_buffer_range=1024, offset_alignment=16, max_group_count=(3, 65535, 2))
-AREA, LINEAR, NEAREST = Choice("area"), Choice("linear"), Choice("nearest")
-WIDENED = Choice("linear", antialias=True)
+AREA, LINEAR, NEAREST = Request(mode="area"), Request(mode="linear"), Request(mode="nearest")
+WIDENED = Request(mode="linear", antialias=True)
 
 
 def tables_of(
-    src: TensorDesc, dst: TensorDesc, choice: Choice, axes: tuple[int, ...] | None = None, gradient: bool = False
+    src: TensorDesc, dst: TensorDesc, choice: Request, axes: tuple[int, ...] | None = None, gradient: bool = False
 ) -> Tables:
     """The tables of one pass, along the axes whose sizes differ; of a gradient from the sizes of ``src`` to ``dst``."""
     axes = axes or tuple(axis for axis in range(src.rank) if src.sizes[axis] != dst.sizes[axis])
     forward = (dst, src) if gradient else (src, dst)
-    resized = resizing(forward[0].sizes, [forward[1].sizes[axis] for axis in axes], None, axes, None, choice, str)
+    resized = resizing(forward[0].sizes, choice._replace(sizes=[forward[1].sizes[axis] for axis in axes], axes=axes))
     rows = [each.transposed() if gradient else each for each in resized.rows]
     made = list(zip(resized.axes, rows, strict=True))
     return tuple(sorted(made, key=lambda pair: -pair[0]))
 
 
-def problem(src: str, dst: str, choice: Choice = WIDENED, axes: tuple[int, ...] | None = None) -> Problem:
+def problem(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] | None = None) -> Problem:
     """A strided problem as a plan has it."""
     source, made = TensorDesc.parse(src), TensorDesc.parse(dst)
     tables = {axis: (slot, table) for slot, (axis, table) in enumerate(tables_of(source, made, choice, axes))}
@@ -56,7 +56,7 @@ def problem(src: str, dst: str, choice: Choice = WIDENED, axes: tuple[int, ...] 
     return simplify(walked, source.offset, made.offset, made.dtype.itemsize, source.dtype.itemsize)
 
 
-def chosen(src: str, dst: str, choice: Choice = WIDENED, axes: tuple[int, ...] | None = None) -> Invocations:
+def chosen(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] | None = None) -> Invocations:
     return invocations(problem(src, dst, choice, axes), ROOMY)
 
 
@@ -206,7 +206,11 @@ BY_ROWS = ("u8[8,8]", "u8[12,12]", LINEAR)
         ("u8[8,8]", "u8[12,13]", LINEAR),  # rows of 13 bytes share words
         ("u8[8,8]", "u8[12,12]{strides=(13,1)}", LINEAR),
         ("u8[8,8]", "u8[12,12]{strides=(12,1),offset=1}", LINEAR),
-        ("u8[8,8]", "u8[12,12]{0,1}", Choice("area")),  # area 8 -> 12 has two taps: rows are innermost, nothing inside
+        (
+            "u8[8,8]",
+            "u8[12,12]{0,1}",
+            Request(mode="area"),
+        ),  # area 8 -> 12 has two taps: rows are innermost, nothing inside
         ("u8[8,8]", "u8[1,12]", LINEAR),  # one row
         ("u8[8,8]", "u8[12,4]", LINEAR),  # one piece
         ("f64[8,8]", "f64[12,12]", NEAREST),
@@ -221,7 +225,7 @@ def test_what_is_not_made_by_rows(src, dst, choice):
 
 
 def test_four_taps_are_made_by_rows_and_five_are_not():
-    assert by_rows(problem("f32[8,8]", "f32[12,12]", Choice("cubic")), ROOMY).axes[2:4] == (4, 4)
+    assert by_rows(problem("f32[8,8]", "f32[12,12]", Request(mode="cubic")), ROOMY).axes[2:4] == (4, 4)
     four, five = problem("f32[24,8]", "f32[6,12]", AREA), problem("f32[25,8]", "f32[5,12]", AREA)
     assert [axis.table.taps for axis in (four.axes[1], five.axes[1])] == [4, 5]
     assert by_rows(four, ROOMY) is not None
@@ -280,7 +284,7 @@ def test_neighbours_that_are_no_group(src, dst):
         ("f32[8,16]", "f32[16,32]", NEAREST, 2),
         ("f32[8,16]", "f32[24,16]", NEAREST, 3),
         ("f32[5,16]", "f32[45,20]", NEAREST, 9),  # more than a block
-        ("f32[8,16]", "f32[16,32]", Choice("nearest", coordinates="asymmetric"), 1),  # halves go up: 0 1 1 2 2
+        ("f32[8,16]", "f32[16,32]", Request(mode="nearest", coordinates="asymmetric"), 1),  # halves go up: 0 1 1 2 2
         ("f32[8,16]", "f32[20,32]", NEAREST, 1),
         ("f32[8,16]", "f32[4,32]", NEAREST, 1),
         ("f32[1,16]", "f32[4,32]", NEAREST, 1),
@@ -299,11 +303,11 @@ def test_rows_that_are_repeated(src, dst, choice, times):
         ("f32[8,16]", "f32[16,64]", LINEAR, 8, 4),
         ("f32[8,16]", "f32[16,36]", LINEAR, 4, 4),  # 36 is no multiple of eight
         ("f32[8,4]", "f32[16,8]", LINEAR, 4, 3),  # one piece of eight would be a row
-        ("f32[8,16]", "f32[16,64]", Choice("cubic"), 8, 6),
+        ("f32[8,16]", "f32[16,64]", Request(mode="cubic"), 8, 6),
         ("f32[8,32]", "f32[16,48]", LINEAR, 8, 7),
         ("u8[8,16]", "u8[16,32]", LINEAR, 8, 6),
         ("u8[8,32]", "u8[16,36]", LINEAR, 4, 5),
-        ("u8[8,16]", "f32[16,31]", Choice("cubic"), 1, 4),  # four taps in two words
+        ("u8[8,16]", "f32[16,31]", Request(mode="cubic"), 1, 4),  # four taps in two words
         ("f32[3,8,16]", "f32[6,16,32]", LINEAR, 8, 6),
     ],
 )
@@ -398,9 +402,9 @@ def test_rows_in_fours_read_the_same_with_the_same_weights(data):
     aligned = data.draw(st.booleans())
     extent = data.draw(st.integers(1, 30)) * (4 if aligned else 1)
     size = data.draw(st.integers(1, 60))
-    choice = Choice(
-        data.draw(st.sampled_from(["linear", "cubic"])),
-        data.draw(st.sampled_from(["half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"])),
+    choice = Request(
+        mode=data.draw(st.sampled_from(["linear", "cubic"])),
+        coordinates=data.draw(st.sampled_from(["half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn"])),
         antialias=data.draw(st.booleans()),
         exclude_outside=data.draw(st.booleans()),
     )
@@ -434,7 +438,7 @@ def made_by(maker: Callable[[Problem, Limits], Invocations]) -> Iterator[None]:
 def assert_same_bits(
     src: TensorDesc,
     dst: TensorDesc,
-    choice: Choice,
+    choice: Request,
     limits: Limits = ROOMY,
     axes: tuple[int, ...] | None = None,
     gradient: bool = False,
@@ -480,7 +484,7 @@ def test_whoever_makes_it_the_bits_are_equal(data):
     for axis in axes:
         targets[axis] = data.draw(st.sampled_from([1, 2, 4, 5, 8, 12, 16, 24, 32]))
     mode = data.draw(st.sampled_from(["nearest", "linear", "linear", "cubic", "area"]))
-    choice = Choice(mode, antialias=mode in ("linear", "cubic") and data.draw(st.booleans()))
+    choice = Request(mode=mode, antialias=mode in ("linear", "cubic") and data.draw(st.booleans()))
     types = data.draw(st.sampled_from([("u8", "f32"), ("f32", "f32"), ("f16", "f32"), ("u8", "u8"), ("f32", "u8")]))
     src = data.draw(layouts(types[0], sizes))
     dst = data.draw(layouts(types[1], targets))
@@ -517,7 +521,7 @@ def test_four_neighbours_are_what_elements_are(types):
     [
         ((3, 9, 8), (3, 17, 12), LINEAR),
         ((3, 9, 8), (3, 18, 16), NEAREST),
-        ((9, 4, 8), (17, 4, 12), Choice("cubic")),  # the axis between has no table
+        ((9, 4, 8), (17, 4, 12), Request(mode="cubic")),  # the axis between has no table
         ((5, 3, 4), (9, 6, 8), LINEAR),  # three tables
         ((5, 9, 4), (9, 3, 8), AREA),  # of 2, 3 and 1 taps
         ((9, 6), (18, 9), LINEAR),  # pieces across rows, or of fewer than four
@@ -536,7 +540,7 @@ def test_blocks_of_rows_are_what_elements_are(types, src, dst, choice):
 def test_a_gradient_is_never_minus_zero(shape):
     sizes = {"along": ((9, 8), (9, 32)), "across": ((8, 8), (32, 8)), "rows": ((8, 8), (20, 20))}[shape]
     src, dst = (TensorDesc("f32", each) for each in sizes)
-    tables = tables_of(src, dst, Choice("cubic"), gradient=True)
+    tables = tables_of(src, dst, Request(mode="cubic"), gradient=True)
     assert any(table.is_transposed for _, table in tables)
     source = np.full(src.numel, -0.0, np.float32).view(np.uint8)
     for maker in (invocations, by_elements):

@@ -18,7 +18,7 @@ from sampled import FULL
 import restride as rs
 from restride.compat.pil import Resampling
 from restride.errors import DescriptorError, UnsupportedError
-from restride.weights import Choice, library_rows
+from restride.weights import DEFAULTS, library_rows
 from restride.weights import rows as rows_module
 from restride.weights.like import LIBRARIES, opencv
 
@@ -522,7 +522,7 @@ def test_a_mode_may_be_the_library_s_own_constant(like: str, image: Array) -> No
 
 def test_what_is_free_beside_a_mode_is_an_argument_of_a_choice() -> None:
     free = {name for library in LIBRARIES.values() for mode in library.modes.values() for name in mode.free}
-    assert free <= {*Choice._fields, "mode"}
+    assert free <= {*DEFAULTS}
 
 
 @pytest.mark.parametrize("like", LIBRARIES)

@@ -15,7 +15,7 @@ from restride.plan import problem as parameters
 from restride.plan.convert import ELEMENT_TYPES
 from restride.plan.problem import Axis
 from restride.plan.tables import table_words
-from restride.weights import MOST_TAPS, Choice, resizing
+from restride.weights import MOST_TAPS, Request, resizing
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -143,7 +143,7 @@ def test_shader_page_has_the_numbers_of_the_plan():
 
 
 def test_shader_page_has_a_table_of_the_plan():
-    (linear,) = resizing((3,), (2,), None, None, None, Choice(), str).rows
+    (linear,) = resizing((3,), Request((2,))).rows
     words = table_words(linear, 4)
     assert words.shape == (2, 4)
     rows = "; ".join(

@@ -15,7 +15,7 @@ from restride.cli import main
 from restride.cli.files import write_array
 from restride.drawing.resampling import draw_resampling
 from restride.ops.resample import GRADIENT_TYPES, INTERPOLATED_TYPES
-from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES, Choice
+from restride.weights import COORDINATES, DEFAULTS, MODES, NEAREST_RULES, POLICIES
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "resample.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -140,7 +140,7 @@ def test_defaults_of_onnx_and_of_ours():
         for name in re.findall(r"`(\w+)`", arguments):
             default = parameters[name].default
             if default is None:
-                default = Choice._field_defaults.get(name)
+                default = DEFAULTS.get(name)
             assert here in ("", "the last ones") or here.strip("`") == str(default), name
 
 

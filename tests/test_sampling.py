@@ -11,7 +11,7 @@ import pytest
 
 from restride.errors import DescriptorError
 from restride.plan import passes
-from restride.weights import COORDINATES, MOST_TAPS, NEAREST_RULES, Choice, Rows, filter_of, resizing
+from restride.weights import COORDINATES, MOST_TAPS, NEAREST_RULES, Request, Rows, filter_of, resizing
 from restride.weights.coordinates import Line
 
 HALF = Fraction(1, 2)
@@ -19,7 +19,7 @@ HALF = Fraction(1, 2)
 
 def one_axis(source_size: int, size: int | None = None, scale=None, **choice) -> Rows:
     sizes, scales = None if size is None else (size,), None if scale is None else (scale,)
-    (rows,) = resizing((source_size,), sizes, scales, None, None, Choice(**choice), lambda: "x").rows
+    (rows,) = resizing((source_size,), Request(sizes, scales, **choice)).rows
     return rows
 
 
@@ -142,7 +142,7 @@ def test_a_scale_enters_the_coordinates_unless_it_is_recomputed():
 
 def test_aspect_ratios_are_kept_by_one_scale():
     for policy, sizes in (("not_larger", (7, 14)), ("not_smaller", (10, 20))):
-        found = resizing((20, 40), (7, 20), None, None, None, Choice(keep_aspect_ratio_policy=policy), lambda: "x")
+        found = resizing((20, 40), Request((7, 20), keep_aspect_ratio_policy=policy))
         assert found.sizes == sizes
 
 
@@ -188,7 +188,7 @@ def test_long_rows_go_in_parts_that_a_window_shares():
 
 def test_passes_do_the_least_work_and_never_one_axis_twice():
     def of(sizes, new_sizes, **choice) -> list[list[int]]:
-        resized = resizing(sizes, new_sizes, None, None, None, Choice(**choice), lambda: "x")
+        resized = resizing(sizes, Request(new_sizes, **choice))
         return [[axis for axis, _ in tables] for tables in passes(resized)]
 
     assert of((1080, 1920), (224, 224)) == [[1, 0]]

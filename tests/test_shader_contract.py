@@ -30,7 +30,7 @@ from restride.plan.problem import (
 )
 from restride.plan.transpose import GROUP_BLOCKS, shared_edge
 from restride.runtime.modules import load_module, manifest
-from restride.weights import BoxRows, Choice, Side, box_rows, resizing
+from restride.weights import BoxRows, Request, Side, box_rows, resizing
 from restride_conformance import Case
 from restride_conformance.shader.contract import CONTRACT, INTERFACES, NUMBER_OF_AXES, SHARED_BYTES, module_named
 from restride_conformance.shader.interface import require_interface
@@ -275,7 +275,7 @@ def test_an_unknown_module_is_refused_and_the_known_ones_listed(name):
 
 def test_rows_of_boxes():
     """What the readme says of the tables of crop_resize, as the plan makes them and the kernel reads them."""
-    (linear,) = resizing((3,), (2,), None, None, None, Choice(), str).rows
+    (linear,) = resizing((3,), Request((2,))).rows
     words = crops.table(box_rows([Side(linear, -1)], 2, [3]), 4, np.zeros(1, np.int64)).reshape(2, 4)
     weights, others = words[:, :2].copy().view(np.float32).tolist(), words[:, 2:].view(np.int32).tolist()
     rows = "; ".join(
@@ -295,7 +295,7 @@ def test_rows_of_boxes():
 
 def test_rows_of_boxes_of_pixels():
     """Neighbours that the image has, in the words of the kernel; the weights that its plan works out."""
-    (linear,) = resizing((3,), (2,), None, None, None, Choice(), str).rows
+    (linear,) = resizing((3,), Request((2,))).rows
     text = (SHADERS / "crop/crop_pixels.comp").read_text(encoding="utf-8")
     first, second, past = crops.HAS_FIRST, crops.HAS_SECOND, crops.PAST
     assert f"HAS_FIRST = {first}, HAS_SECOND = {second}, PAST = {past};" in text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -10,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from restride import reference
-from restride.errors import DescriptorError
-from restride.weights import Resizing, outside_value, resizing
-from restride.weights.like import chosen
+from restride.errors import DescriptorError, ErrorContext
+from restride.weights import Request, Resizing, resizing
 from restride_conformance.case import Case
 from restride_conformance.parameters import PARAMETERS
 from restride_conformance.scale_values import arguments, is_arithmetic
@@ -96,17 +94,15 @@ def resized(case: Case) -> Resizing:
         DescriptorError: the parameters do not fit each other or the sizes.
     """
     given = called_with(case)
-    where: Callable[[], str] = case.__str__
-    said = {name: given[name] for name in ("mode", *_CHOICES, "keep_aspect_ratio_policy") if name in given}
-    choice, rules = chosen(given.get("like"), said, case.src.dtype.name, where)
-    old, sizes = case.viewed, given.get("sizes")
+    old = case.viewed
     if case.op == "resample_backward":
         if len(old) != case.dst.rank:
             raise DescriptorError(f"a gradient and its source have equally many axes: {case}")
-        old, sizes = case.dst.sizes, tuple(old[axis] for axis in given["axes"])
-    found = resizing(old, sizes, given.get("scales"), given["axes"], given.get("window"), choice, where, rules)
-    outside_value(given.get("extrapolation_value", 0.0), choice, where)
-    return found
+        given["sizes"], old = tuple(old[axis] for axis in given["axes"]), case.dst.sizes
+    with ErrorContext(case):
+        return resizing(
+            old, Request(**{name: given[name] for name in Request._fields if name in given}), case.src.dtype.name
+        )
 
 
 def resampled_sizes(case: Case) -> Sizes:

@@ -9,15 +9,24 @@ from typing import Any
 
 from restride.cli.arguments import parse_index
 from restride.cli.process import UsageError
+from restride.errors import ErrorContext
 from restride.layout import TensorDesc
-from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES, Choice, resizing, word_elsewhere
-from restride.weights.like import LIBRARIES, chosen, word_of_mode
-
-_DEFAULTS = Choice()
+from restride.weights import (
+    COORDINATES,
+    DEFAULTS,
+    MODES,
+    NEAREST_RULES,
+    POLICIES,
+    Request,
+    resizing,
+    word_elsewhere,
+    word_of_mode,
+)
+from restride.weights.like import LIBRARIES
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Sizes and scales, axes and window, and an option for each field of ``Choice``."""
+    """Sizes and scales, axes and window, and an option for each field of ``DEFAULTS``."""
     parser.add_argument(
         "--sizes", type=int, nargs="+", metavar="N", help="new sizes, one an axis: of an image height and width"
     )
@@ -36,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--policy",
         dest="keep_aspect_ratio_policy",
         choices=POLICIES,
-        default=_DEFAULTS.keep_aspect_ratio_policy,
+        default=DEFAULTS["keep_aspect_ratio_policy"],
         help="one scale for all axes, not larger or not smaller than --sizes (default: %(default)s)",
     )
     group.add_argument(
@@ -70,14 +79,14 @@ def add_rules(parser: argparse.ArgumentParser) -> Any:
     )
     group.add_argument(
         "--mode",
-        help=f"what an output is made of: {', '.join(MODES)} (default: {_DEFAULTS.mode}), or a mode of --like, spelled "
-        "as here or there",
+        help=f"what an output is made of: {', '.join(MODES)} (default: {DEFAULTS['mode']}), or a mode of --like, "
+        "spelled as here or there",
     )
     for option, known, text in (
         ("--coordinates", COORDINATES, "where an output reads"),
         ("--nearest", NEAREST_RULES, "of mode nearest: which element it is"),
     ):
-        default = getattr(_DEFAULTS, option.removeprefix("--"))
+        default = DEFAULTS[option.removeprefix("--")]
         group.add_argument(
             option,
             type=partial(_word, option.removeprefix("--"), known),
@@ -88,7 +97,7 @@ def add_rules(parser: argparse.ArgumentParser) -> Any:
         "--cubic-a",
         type=number,
         metavar="F",
-        help=f"the slope at 1 of mode cubic (default: {_DEFAULTS.cubic_a})",
+        help=f"the slope at 1 of mode cubic (default: {DEFAULTS['cubic_a']})",
     )
     for option, text in (
         ("--antialias", "widen the filters of linear and cubic where an axis shrinks"),
@@ -106,7 +115,8 @@ def rules(arguments: argparse.Namespace) -> dict[str, Any]:
         UnsupportedError: one that ``--like`` has not.
     """
     if arguments.mode is not None and arguments.like is not None:
-        arguments.mode = word_of_mode(arguments.like, arguments.mode, lambda: str(arguments.input))
+        with ErrorContext(arguments.input):
+            arguments.mode = word_of_mode(arguments.like, arguments.mode)
     elif arguments.mode is not None and arguments.mode not in MODES:
         hint = word_elsewhere("mode", arguments.mode)
         raise UsageError(
@@ -137,7 +147,7 @@ def change(arguments: argparse.Namespace, is_image: bool) -> dict[str, Any]:
         "window": arguments.window,
         "extrapolation_value": arguments.extrapolation_value,
         **ruled,
-        **{name: getattr(arguments, name) for name in Choice._fields},
+        **{name: getattr(arguments, name) for name in DEFAULTS},
     }
 
 
@@ -156,11 +166,8 @@ def resized(src: TensorDesc, asked: dict[str, Any]) -> tuple[int, ...]:
     Raises:
         DescriptorError: the arguments do not fit each other or ``src``.
     """
-    where = src.__str__
-    choice, rules = chosen(asked["like"], {name: asked[name] for name in Choice._fields}, src.dtype.name, where)
-    return resizing(
-        src.sizes, asked["sizes"], asked["scales"], asked["axes"], asked["window"], choice, where, rules
-    ).sizes
+    with ErrorContext(src):
+        return resizing(src.sizes, Request(**asked), src.dtype.name).sizes
 
 
 def notes(arguments: argparse.Namespace, src: TensorDesc, is_image: bool) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any, SupportsIndex, cast
 
 from restride.arguments import integer
-from restride.weights import Choice, Filter, Rows, filter_of, resizing
+from restride.errors import ErrorContext
+from restride.weights import Filter, Request, Rows, filter_of, resizing
 
 _CELL = 12
 """Characters that a source element is wide, or a multiple: halves, thirds and quarters of it are whole."""
@@ -34,9 +35,9 @@ def draw_resampling(
         DescriptorError, UnsupportedError: as ``rs.resample`` does.
     """
     count = integer("source_size", source_size)
-    sizes, scales = (None if given is None else (given,) for given in (size, scale))
-    where = f"source_size {count}".__str__
-    (rows,) = resizing((count,), sizes, scales, None, None, Choice(**arguments), where).rows
+    sizes, scales = (None if number is None else (number,) for number in (size, scale))
+    with ErrorContext(f"source_size {count}"):
+        (rows,) = resizing((count,), Request(sizes, scales, **arguments)).rows
     return "\n".join(_lines(rows))
 
 

@@ -87,9 +87,7 @@ def plain(value: Any, levels: int = 4) -> Any:
     elif kind in _IMMUTABLE:
         key = value
     elif isinstance(value, _LISTS) and len(value) <= _MOST_MEMBERS and levels:
-        key = kinds, members = tuple(map(type, value)), tuple(value)
-        if not _WITH_TYPE.issuperset(kinds):
-            key = tuple([plain(member, levels - 1) for member in members])
+        key = _plain_members(value, levels)
     elif kind is dict and len(value) <= _MOST_MEMBERS:
         key = tuple(value), plain(tuple(value.values()), levels)
     elif isinstance(value, _IMMUTABLE_BASES):
@@ -101,6 +99,17 @@ def plain(value: Any, levels: int = 4) -> Any:
     else:
         raise _NotPlainError
     return kind, key
+
+
+def _plain_members(members: tuple[Any, ...] | list[Any], levels: int) -> Any:
+    """The types of some values, and the values, those that are not plain as their own hashables."""
+    kinds = tuple(map(type, members))
+    if _WITH_TYPE.issuperset(kinds):
+        return kinds, tuple(members)
+    values = list(members)
+    for place in _unplain(kinds):
+        values[place] = plain(values[place], levels - 1)
+    return kinds, tuple(values)
 
 
 def _is_small(array: np.generic | np.ndarray[Any, Any]) -> bool:

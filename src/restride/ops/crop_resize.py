@@ -37,9 +37,19 @@ from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
-from restride.weights import BoxRows, Choice, Rows, Rules, Ruling, Shifts, Side, box_rows, resizing, rows_of_sizes
-from restride.weights.like import chosen
-from restride.weights.request import require_choice
+from restride.weights import (
+    DEFAULTS,
+    BoxRows,
+    Request,
+    Rows,
+    Rules,
+    Ruling,
+    Shifts,
+    Side,
+    box_rows,
+    resizing,
+    rows_of_sizes,
+)
 
 UNITS = ("pixels", "normalized")
 
@@ -565,21 +575,18 @@ def _read_fill(fill: Any, source: Images) -> npt.NDArray[Any]:
 # What both axes of every box read: rows of a filter, or those that a library's own rules make.
 
 
-def _chosen(given: dict[str, Any], like: Any, boxes: Boxes, src: TensorDesc) -> tuple[Choice, Rules | None]:
+def _settled(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[Request, Rules | None]:
     if not boxes.is_exact:
-        if given.get("antialias"):
+        if request.antialias:
             _refuse_floats("antialias", boxes.units)
-        if given.get("coordinates") not in (None, "tf_crop_and_resize"):
-            _refuse_floats(f"coordinates {given['coordinates']!r}", boxes.units)
-        if like is not None:
-            _refuse_floats(f"like {like!r}", boxes.units)
-        return Choice(**{name: value for name, value in given.items() if value is not None}), None
-    if given.get("coordinates") == "tf_crop_and_resize":
+        if request.coordinates not in (None, "tf_crop_and_resize"):
+            _refuse_floats(f"coordinates {request.coordinates!r}", boxes.units)
+        if request.like is not None:
+            _refuse_floats(f"like {request.like!r}", boxes.units)
+        return request._replace(coordinates=None).settled(src.dtype.name)  # each box has its own roi
+    if request.coordinates == "tf_crop_and_resize":
         raise DescriptorError("coordinates 'tf_crop_and_resize' goes with boxes of floats")
-    choice, rules = chosen(like, given, src.dtype.name, src.__str__)
-    if rules is None:
-        require_choice(choice, src.__str__)  # here, for there may be no box to be resampled
-    return choice, rules
+    return request.settled(src.dtype.name)
 
 
 def _roi(edges: npt.NDArray[np.float64], extents: tuple[int, int], units: str, box: int) -> tuple[Fraction, ...]:
@@ -597,9 +604,7 @@ def _roi(edges: npt.NDArray[np.float64], extents: tuple[int, int], units: str, b
     return tuple(exact)
 
 
-def _rows_of_boxes(
-    boxes: Boxes, extents: Sequence[tuple[int, int]], choice: Choice, src: TensorDesc
-) -> list[tuple[Rows, ...]]:
+def _rows_of_boxes(boxes: Boxes, extents: Sequence[tuple[int, int]], choice: Request) -> list[tuple[Rows, ...]]:
     """What rows and columns of each box read, of an image of so many rows and columns."""
     if boxes.is_exact:
         return [
@@ -609,13 +614,13 @@ def _rows_of_boxes(
     choice = choice._replace(coordinates="tf_crop_and_resize")
     rows = []
     for box, (edges, extent, new) in enumerate(zip(boxes.edges, extents, boxes.resized, strict=True)):
-        roi = choice._replace(roi=_roi(edges, extent, boxes.units, box))
-        rows.append(resizing(extent, new, None, None, None, roi, src.__str__).rows)
+        roi = _roi(edges, extent, boxes.units, box)
+        rows.append(resizing(extent, choice._replace(sizes=new, roi=roi)).rows)
     return rows
 
 
 def _by_filters(
-    boxes: Boxes, source: Images, extents: Sequence[tuple[int, int]], sizes: tuple[int, int], choice: Choice, fill: Any
+    boxes: Boxes, source: Images, extents: Sequence[tuple[int, int]], sizes: tuple[int, int], choice: Request, fill: Any
 ) -> Crops:
     """All boxes, by the rows of a filter, without their images.
 
@@ -623,7 +628,7 @@ def _by_filters(
         UnsupportedError: one output reads more than an invocation sums.
     """
     few_taps = 0 if choice.antialias else {"linear": 2, "cubic": 4}.get(choice.mode, 0)
-    rows = _rows_of_boxes(boxes, extents, choice, source.desc)
+    rows = _rows_of_boxes(boxes, extents, choice)
     sides = [boxes.sides(rows, axis) for axis in (0, 1)]
     for of_axis in sides:
         most = max(side.rows.taps for side in of_axis)
@@ -817,14 +822,14 @@ def _crop_plan(
     dtype: Any = None,
     **others: Any,
 ) -> _CropPlan:
-    """The plan of ``crop_resize``. others: fields of ``Choice``, and the arguments of ``arithmetic``."""
+    """The plan of ``crop_resize``. others: fields of ``Request``, and the arguments of ``arithmetic``."""
     src = source.desc
     edges = read_boxes(boxes, units)
     count, size = len(edges), read_sizes(sizes)
     of_images = _image_indices(images, count, source)
     cut = Boxes(edges, units, _read_places(places, letterbox, edges, units, size), _read_flips(flip, count))
-    given = {name: others.pop(name) for name in Choice._fields if name in others}
-    choice, rules = _chosen(given, like, cut, src)
+    given = {name: others.pop(name) for name in DEFAULTS if name in others}
+    choice, rules = _settled(Request(like=like, **given), cut, src)
     elements = _read_fill(fill, source)
     library = None if rules is None else _by_library(cut, source, rules, is_moved=choice.mode == "nearest")
     made_dtype = _made_dtype(src, choice, None if library is None and count else rules)
@@ -855,7 +860,7 @@ def _crop_plan(
     return _by_kernels(_CropPlan(cut, target.whole), runs, parts, target, limits)
 
 
-def _made_dtype(src: TensorDesc, choice: Choice, rules: Rules | None) -> DType:
+def _made_dtype(src: TensorDesc, choice: Request, rules: Rules | None) -> DType:
     """The type in which the boxes are made, before the arithmetic. rules: a library's, if these make them."""
     if choice.mode == "nearest" or (rules is not None and rules.keeps_type):
         return src.dtype

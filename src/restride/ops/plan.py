@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from restride.errors import DescriptorError
+from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.ops.cache import remembered
 from restride.ops.target import Given
@@ -91,8 +92,20 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
     return x if is_tensor else asarray(x, device=out.device)
 
 
+class Unplaced(NamedTuple):
+    """A source that is a layout alone: an operation called with it gives its plan in place of a result."""
+
+    src: TensorDesc
+    out: Given | None
+    limits: Limits
+
+
 def perform(planner: Planner, x: Any, out: Tensor | None, **arguments: Any) -> Tensor:
-    """Plan an operation on ``x``, or find its plan again, and start it."""
+    """Plan an operation on ``x``, or find its plan again, and start it; of what is ``Unplaced``, the plan alone."""
+    if type(x) is Unplaced:
+        if out is not None:
+            raise DescriptorError(f"a plan has no out, for {x.src}: dst is the layout of it")
+        return cast(Tensor, remembered(planner, {**arguments, **x._asdict()}))  # restride.ops.plans knows better
     src = source_beside(x, out)
     arguments["src"] = src.desc
     arguments["out"] = None if out is None else Given(out.desc, out.memory is src.memory)

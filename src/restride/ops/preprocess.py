@@ -13,7 +13,7 @@ import numpy as np
 
 from restride.arguments import integer, require_word
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError, RestrideError
+from restride.errors import DescriptorError, ErrorContext, RestrideError
 from restride.layout import TensorDesc
 from restride.ops.crop_resize import crop_resize, cropped, read_sizes
 from restride.ops.letterbox import PLACES, Letterboxed
@@ -23,8 +23,7 @@ from restride.plan.yuv import FORMATS, checked
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
-from restride.weights.like import chosen
-from restride.weights.request import require_choice
+from restride.weights import Request
 
 # Presets: recipes of common models, as arguments of ``Preprocess``, with the library that they were trained with.
 
@@ -266,13 +265,8 @@ def taken(sizes: tuple[int, int], mean: Any, std: Any, options: Options) -> Take
     if options["input"] == "bgr":
         counted["input 'bgr'"] = 3
 
-    def where() -> str:
-        return f"a recipe of sizes {sizes}"
-
-    given = {"mode": options["mode"], "antialias": options["antialias"]}
-    choice, rules = chosen(options["like"], given, "u8", where)
-    if rules is None:
-        require_choice(choice, where)
+    with ErrorContext(f"a recipe of sizes {sizes}"):
+        choice, _ = Request(mode=options["mode"], antialias=options["antialias"], like=options["like"]).settled("u8")
     return Takes(counted, mean is not None or std is not None, choice.mode != "nearest")
 
 

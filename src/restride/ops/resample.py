@@ -12,7 +12,7 @@ import numpy as np
 from restride.arguments import counts, integers
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic, arithmetic
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, family
@@ -30,8 +30,8 @@ from restride.plan import (
 )
 from restride.plan.steps import SOURCE, Site, Steps, together
 from restride.tensor.tensor import Tensor
-from restride.weights import Choice, Resizing, Ruling, outside_value, resized_axes, resizing
-from restride.weights.like import IMAGES_ONLY, chosen
+from restride.weights import Request, Resizing, Ruling, resized_axes, resizing
+from restride.weights.like import IMAGES_ONLY
 
 # Interpolation: the plan of a checked resampling, in one dispatch or in passes, and around what is extrapolated.
 
@@ -219,44 +219,38 @@ GRADIENT_TYPES = ("f32", "f16", "bf16")
 
 
 def resample_plan(
-    src: TensorDesc,
-    out: Given | None,
-    limits: Limits,
-    *,
-    sizes: Any,
-    scales: Any,
-    axes: Any,
-    extrapolation_value: float,
-    window: Any,
-    source_sizes: Any,
-    like: Any,
-    layout: Layout,
-    dtype: Any,
-    **others: Any,
+    src: TensorDesc, out: Given | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any, **numbers: Any
 ) -> Plan:
-    """The plan of ``resample``. others: fields of ``Choice``, and arguments of ``restride.arithmetic.arithmetic``."""
-    choice, rules = chosen(like, _taken(others), src.dtype.name, src.__str__)
-    whole_sizes = src.sizes if source_sizes is None else _whole_sizes(source_sizes, src)
-    resized = resizing(whole_sizes, sizes, scales, axes, window, choice, src.__str__, rules)
-    if axes is None and len(resized.axes) == 2:
-        _require_rows_and_columns(like, "x", src)
-    outside = outside_value(extrapolation_value, choice, src.__str__)
-    if source_sizes is not None and src.sizes != resized.read_sizes:
-        raise DescriptorError(
-            f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
-            f"source_sizes {resized.source_sizes}"
-        )
-    return plan_of(src, resized, layout, dtype, out, outside, others, limits)
+    """The plan of ``resample``. numbers: arguments of ``restride.arithmetic.arithmetic``."""
+    with ErrorContext(src):
+        part = request.source_sizes
+        resized = resizing(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
+        _require_rows_and_columns(request, resized, "x", src)
+        if part is not None and src.sizes != resized.read_sizes:
+            raise DescriptorError(
+                f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
+                f"source_sizes {resized.source_sizes}"
+            )
+    return plan_of(src, resized, layout, dtype, out, resized.outside, numbers, limits)
 
 
-def _require_rows_and_columns(like: Any, argument: str, src: TensorDesc) -> None:
-    """Refuse to take columns and channels for the rows and columns that a library of images means."""
-    rows = src.rank - 3
-    if like in IMAGES_ONLY and rows >= 0 and 0 < src.sizes[-1] <= _MOST_CHANNELS < src.sizes[-2]:
-        raise DescriptorError(
-            f"like {like!r} resizes rows and columns; the last axes of {argument} {src} look like columns and "
-            f"channels: say axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
-        )
+def backward_plan(
+    src: TensorDesc, out: Given | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any
+) -> Plan:
+    """The plan of ``resample_backward``: ``request.sizes`` are those of the source along the axes."""
+    with ErrorContext(src):
+        input_sizes = integers("input_sizes", request.sizes)
+        axes = resized_axes(request.axes, {"input_sizes": input_sizes}, src.rank)
+        sizes = list(src.sizes)
+        for axis, size in zip(axes, input_sizes, strict=True):
+            sizes[axis] = size
+        forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
+        _require_rows_and_columns(request, forward, "grad", src)
+        result = family(src, forward.source_sizes)
+        for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
+            if type_.name not in GRADIENT_TYPES:
+                raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
+    return plan_of(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False}, limits)
 
 
 def ruled_plan(
@@ -273,62 +267,26 @@ def ruled_plan(
     return plan_of(src, resized, None, None, out, 0.0, {}, limits)
 
 
-def _taken(others: dict[str, Any]) -> dict[str, Any]:
-    """What of ``others`` is a choice, taken out of them."""
-    return {name: others.pop(name) for name in Choice._fields if name in others}
-
-
-def backward_plan(
-    src: TensorDesc,
-    out: Given | None,
-    limits: Limits,
-    *,
-    input_sizes: Any,
-    scales: Any,
-    axes: Any,
-    like: Any,
-    layout: Layout,
-    dtype: Any,
-    **others: Any,
-) -> Plan:
-    """The plan of ``resample_backward``. others: fields of ``Choice``."""
-    forward = _forward(src, input_sizes, scales, axes, like, others)
-    if axes is None and len(forward.axes) == 2:
-        _require_rows_and_columns(like, "grad", src)
-    result = family(src, forward.source_sizes)
-    for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
-        if type_.name not in GRADIENT_TYPES:
-            raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}, for {src}")
-    return plan_of(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False}, limits)
+def _require_rows_and_columns(request: Request, resized: Resizing, argument: str, src: TensorDesc) -> None:
+    """Refuse to take columns and channels for the rows and columns that a library of images means."""
+    if request.axes is not None or len(resized.axes) != 2 or request.like not in IMAGES_ONLY:
+        return
+    rows = src.rank - 3
+    if rows >= 0 and 0 < src.sizes[-1] <= _MOST_CHANNELS < src.sizes[-2]:
+        raise DescriptorError(
+            f"like {request.like!r} resizes rows and columns; the last axes of {argument} {src} look like columns and "
+            f"channels: say axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
+        )
 
 
 def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tuple[int, ...]:
-    sizes = counts("source_sizes", source_sizes, part.__str__)
+    sizes = counts("source_sizes", source_sizes)
     if len(sizes) != part.rank:
         raise DescriptorError(f"source_sizes {sizes} must be as many as the axes of its part, {part}")
     return sizes
 
 
-def _forward(
-    grad: TensorDesc,
-    input_sizes: Iterable[SupportsIndex],
-    scales: Any,
-    axes: Any,
-    like: Any,
-    others: dict[str, Any],
-) -> Resizing:
-    """The resampling that made what ``grad`` is the gradient of."""
-    given = integers("input_sizes", input_sizes, grad.__str__)
-    its_axes = resized_axes(axes, {"input_sizes": given}, grad.rank, grad.__str__)
-    sizes = list(grad.sizes)
-    for axis, size in zip(its_axes, given, strict=True):
-        sizes[axis] = size
-    made = [grad.sizes[axis] for axis in its_axes]
-    choice, rules = chosen(like, _taken(others), grad.dtype.name, grad.__str__)
-    return resizing(sizes, made, scales, its_axes, None, choice, grad.__str__, rules)
-
-
-# The operations that change sizes: resample, its transpose resample_backward, and the source that a window needs.
+# The operations, as they are called.
 
 
 def resample(
@@ -418,28 +376,16 @@ def resample(
 
     Source: oneDNN specification, Resampling; ONNX operators, Resize; DirectML, DML_RESAMPLE2_OPERATOR_DESC.
     """
+    request = Request(
+        *(sizes, scales, axes, mode, coordinates, nearest, cubic_a, antialias, exclude_outside, extrapolation_value),
+        *(roi, keep_aspect_ratio_policy, input_offsets, output_offsets, recompute_scale_factor, like, window),
+        source_sizes,
+    )
     return perform(
         resample_plan,
         x,
         out,
-        sizes=sizes,
-        scales=scales,
-        axes=axes,
-        mode=mode,
-        coordinates=coordinates,
-        nearest=nearest,
-        cubic_a=cubic_a,
-        antialias=antialias,
-        exclude_outside=exclude_outside,
-        extrapolation_value=extrapolation_value,
-        roi=roi,
-        keep_aspect_ratio_policy=keep_aspect_ratio_policy,
-        input_offsets=input_offsets,
-        output_offsets=output_offsets,
-        recompute_scale_factor=recompute_scale_factor,
-        like=like,
-        window=window,
-        source_sizes=source_sizes,
+        request=request,
         layout=layout,
         dtype=dtype,
         src_scale=src_scale,
@@ -505,27 +451,15 @@ def resample_backward(
 
     Source: oneDNN specification, Resampling, backward propagation.
     """
-    return perform(
-        backward_plan,
-        grad,
-        out,
-        input_sizes=input_sizes,
-        scales=scales,
-        axes=axes,
-        mode=mode,
-        coordinates=coordinates,
-        nearest=nearest,
-        cubic_a=cubic_a,
-        antialias=antialias,
-        exclude_outside=exclude_outside,
+    request = Request(
+        *(input_sizes, scales, axes, mode, coordinates, nearest, cubic_a, antialias, exclude_outside),
         roi=roi,
         input_offsets=input_offsets,
         output_offsets=output_offsets,
         recompute_scale_factor=recompute_scale_factor,
         like=like,
-        layout=layout,
-        dtype=dtype,
     )
+    return perform(backward_plan, grad, out, request=request, layout=layout, dtype=dtype)
 
 
 def source_window(
@@ -582,22 +516,10 @@ def source_window(
     Raises:
         DescriptorError, UnsupportedError: as ``resample`` does.
     """
-    its_sizes = counts("source_sizes", source_sizes)
-    where = f"source_sizes {its_sizes}".__str__
-    given = {
-        "mode": mode,
-        "coordinates": coordinates,
-        "nearest": nearest,
-        "cubic_a": cubic_a,
-        "antialias": antialias,
-        "exclude_outside": exclude_outside,
-        "roi": roi,
-        "keep_aspect_ratio_policy": keep_aspect_ratio_policy,
-        "input_offsets": input_offsets,
-        "output_offsets": output_offsets,
-        "recompute_scale_factor": recompute_scale_factor,
-    }
-    choice, rules = chosen(like, given, as_dtype(source_dtype).name, where)
-    resized = resizing(its_sizes, sizes, scales, axes, window, choice, where, rules)
-    outside_value(extrapolation_value, choice, where)
-    return part_read(resized)
+    whole_sizes = counts("source_sizes", source_sizes)
+    request = Request(
+        *(sizes, scales, axes, mode, coordinates, nearest, cubic_a, antialias, exclude_outside, extrapolation_value),
+        *(roi, keep_aspect_ratio_policy, input_offsets, output_offsets, recompute_scale_factor, like, window),
+    )
+    with ErrorContext(f"source_sizes {whole_sizes}"):
+        return part_read(resizing(whole_sizes, request, as_dtype(source_dtype).name))

@@ -6,26 +6,29 @@ from restride.weights.boxes import BoxRows, Side, box_rows, ones
 from restride.weights.coordinates import COORDINATES
 from restride.weights.filters import MODES, NEAREST_RULES, Filter, filter_of
 from restride.weights.request import (
+    DEFAULTS,
     POLICIES,
-    Choice,
+    Request,
     Resizing,
-    outside_value,
+    Rules,
     resized_axes,
     resizing,
     rows_of_sizes,
     word_elsewhere,
+    word_of_mode,
 )
-from restride.weights.rows import MOST_TAPS, Rows, Rules, Ruling, Shifts, library_rows, with_edges
+from restride.weights.rows import MOST_TAPS, Rows, Ruling, Shifts, library_rows, with_edges
 
 __all__ = [
     "COORDINATES",
+    "DEFAULTS",
     "MODES",
     "MOST_TAPS",
     "NEAREST_RULES",
     "POLICIES",
     "BoxRows",
-    "Choice",
     "Filter",
+    "Request",
     "Resizing",
     "Rows",
     "Rules",
@@ -36,10 +39,10 @@ __all__ = [
     "filter_of",
     "library_rows",
     "ones",
-    "outside_value",
     "resized_axes",
     "resizing",
     "rows_of_sizes",
     "with_edges",
     "word_elsewhere",
+    "word_of_mode",
 ]

@@ -1,11 +1,17 @@
-"""Request: the arguments of a resampling, checked, and the rows of each axis that it names."""
+"""Request: the arguments of a resampling as one value, and what they make of a source: the rows of each axis.
+
+A float among scales, offsets and crops counts as the decimal number that prints it: 0.1 is 1/10, so that output 1 of
+ten times fewer reads at exactly 10, where the binary number behind it, a little above 1/10, would read at 9.99... and
+``floor`` take 9.
+"""
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from numbers import Integral
@@ -17,250 +23,115 @@ from restride.arguments import LIMIT, integers
 from restride.errors import DescriptorError, UnsupportedError
 from restride.weights.coordinates import COORDINATES, Ends, Line, line, line_of_offsets
 from restride.weights.filters import MODES, NEAREST_RULES, Filter, filter_rows
-from restride.weights.rows import Rows, Rules
-
-# Factors: scales, offsets and crops at the door, as exact fractions.
-#
-# A float counts as the decimal number that prints it: 0.1 is 1/10, so that output 1 of ten times fewer reads at exactly
-# 10, where the binary number behind it, a little above 1/10, would read at 9.99... and ``floor`` take 9.
-
-_Where = Callable[[], str]
-
-
-def members(argument: str, values: Any, where: _Where) -> tuple[Any, ...]:
-    """``values`` as a tuple.
-
-    Raises:
-        DescriptorError: not a sequence.
-    """
-    try:
-        return tuple(values)
-    except TypeError:
-        raise DescriptorError(f"{argument} must be a sequence of numbers, got {values!r}, for {where()}") from None
-
-
-def one_per_axis(argument: str, values: Any, where: _Where, kind: type = numbers.Real) -> Any:
-    """``values``, unless it is a bare number of ``kind``, which says nothing of how many axes it is for.
-
-    Raises:
-        DescriptorError: it is one.
-    """
-    if isinstance(values, kind) and not isinstance(values, bool | np.bool_):
-        members = "integers" if kind is numbers.Integral else "numbers"
-        raise DescriptorError(
-            f"{argument} must be a sequence of {members}, one per axis, e.g. ({values}, {values}), got {values}, for "
-            f"{where()}"
-        )
-    return values
-
-
-def fractions(argument: str, values: Any, where: _Where) -> tuple[Fraction, ...]:
-    """``values`` as exact fractions; integers, fractions and floats, numpy's too.
-
-    Raises:
-        DescriptorError: not a sequence of finite numbers.
-    """
-    given = members(argument, values, where)
-    return tuple(fraction(f"{argument}[{place}]", value, where) for place, value in enumerate(given))
-
-
-def scale_factors(scales: tuple[Any, ...], where: _Where) -> tuple[Fraction, ...]:
-    """Scales as fractions, each above 0.
-
-    Raises:
-        DescriptorError: one is not, or is no finite number.
-    """
-    factors = fractions("scales", scales, where)
-    for place, factor in enumerate(factors):
-        if factor <= 0:
-            raise DescriptorError(f"scales[{place}] must be above 0, got {scales[place]}, for {where()}")
-    return factors
-
-
-def scaled_sizes(
-    sizes: Sequence[int], scales: Sequence[Any], where: _Where, *, rounds: bool = False
-) -> tuple[int, ...]:
-    """``trunc(size * scale)`` each, in f64 for a float as torch, ONNX and numpy compute it: 100 * 0.29 is 28.
-
-    rounds: to nearest even instead, as OpenCV does: 29.
-
-    Raises:
-        DescriptorError: more than any size can be.
-    """
-    made = []
-    for place, (size, scale) in enumerate(zip(sizes, scales, strict=True)):
-        product = size * (_rational(scale) if isinstance(scale, numbers.Rational) else float(scale))
-        if product >= LIMIT:
-            raise DescriptorError(f"scales[{place}] {scale} makes 2^512 elements or more of {size}, for {where()}")
-        made.append(round(product) if rounds else int(product))
-    return tuple(made)
-
-
-def _rational(value: numbers.Rational) -> Fraction:
-    """Of Python's integers, however narrow numpy's are."""
-    return Fraction(int(value.numerator), int(value.denominator))
-
-
-def fraction(argument: str, value: Any, where: _Where) -> Fraction:
-    """One number as an exact fraction.
-
-    Raises:
-        DescriptorError: not a finite number.
-    """
-    number = finite(argument, value, where)
-    return _rational(value) if isinstance(value, numbers.Rational) else Fraction(repr(number))
-
-
-def finite(argument: str, value: Any, where: _Where) -> float:
-    """One number.
-
-    Raises:
-        DescriptorError: not a finite number.
-    """
-    number = real(argument, value, where)
-    if not math.isfinite(number):
-        raise DescriptorError(f"{argument} must be finite, got {number}, for {where()}")
-    return number
-
-
-def real(argument: str, value: Any, where: _Where) -> float:
-    """One number, infinities and NaN among them.
-
-    Raises:
-        DescriptorError: not a number.
-    """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.floating):
-        shown = " ".join(repr(value).split())[:60]
-        raise DescriptorError(f"{argument} must be a number, got {shown} ({type(value).__name__}), for {where()}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise DescriptorError(f"{argument} must be a number that f64 has, for {where()}") from None
-
-
-# Choice: what a resampling is asked for besides its sizes, and which of it goes together.
-#
-# What would have no effect is refused: whoever asks for it expects one.
+from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES
+from restride.weights.like.profile import Asked, Mode, Profile
+from restride.weights.rows import Rows, Ruling
 
 POLICIES = ("stretch", "not_larger", "not_smaller")
 
-_WORDS = {
-    "mode": MODES,
-    "coordinates": COORDINATES,
-    "nearest": NEAREST_RULES,
-    "keep_aspect_ratio_policy": POLICIES,
+DEFAULTS: dict[str, Any] = {
+    "mode": "linear",
+    "coordinates": "half_pixel",
+    "nearest": "half_up",
+    "cubic_a": -0.75,
+    "antialias": False,
+    "exclude_outside": False,
+    "roi": None,
+    "keep_aspect_ratio_policy": "stretch",
+    "input_offsets": None,
+    "output_offsets": None,
+    "recompute_scale_factor": False,
 }
-
-_ELSEWHERE = {
-    "mode": {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic", "nearest_exact": "nearest"},
-    "coordinates": {"half_pixel_centers": "half_pixel"},
-}
-"""Words of other libraries, and what they are called here."""
+"""The arguments for which libraries have defaults of their own, and ours."""
 
 
-class Choice(NamedTuple):
-    """What a resampling is asked for besides sizes: the arguments of ``rs.resample`` of the same names."""
+class Request(NamedTuple):
+    """The arguments of ``rs.resample`` that say what an output reads, under their names there.
 
-    mode: str = "linear"
-    coordinates: str = "half_pixel"
-    nearest: str = "half_up"
-    cubic_a: float = -0.75
-    antialias: bool = False
-    exclude_outside: bool = False
+    None of those in ``DEFAULTS``: the default, of the library that ``like`` names if it names one.
+    """
+
+    sizes: Any = None
+    scales: Any = None
+    axes: Any = None
+    mode: Any = None
+    coordinates: Any = None
+    nearest: Any = None
+    cubic_a: Any = None
+    antialias: Any = None
+    exclude_outside: Any = None
+    extrapolation_value: Any = 0.0
     roi: Any = None
-    keep_aspect_ratio_policy: str = "stretch"
+    keep_aspect_ratio_policy: Any = None
     input_offsets: Any = None
     output_offsets: Any = None
-    recompute_scale_factor: bool = False
+    recompute_scale_factor: Any = None
+    like: Any = None
+    window: Any = None
+    source_sizes: Any = None
+
+    def settled(self, dtype: str) -> tuple[Request, Rules | None]:
+        """The request in our words, all defaults filled in and checked, like no library; and the rules of ``like``.
+
+        dtype: element type of the source, at which a library may look.
+
+        Raises:
+            DescriptorError: an argument contradicts the library or another argument, or would have no effect.
+            UnsupportedError: an unknown library, mode or other word; the message lists those known.
+        """
+        said = {name: getattr(self, name) for name in DEFAULTS if getattr(self, name) is not None}
+        if self.like is None:
+            plain, rules = self._replace(**(DEFAULTS | said)), None
+        else:
+            profile = _profile(self.like)
+            word, fixed = _in_our_words(self.like, profile, said)
+            plain = self._replace(**(DEFAULTS | fixed), like=None)
+            rules = Rules(self.like, profile, word, plain.antialias, plain.coordinates == "align_corners", dtype)
+        _require_words(plain)
+        _require_agreement(plain)
+        return plain, rules
 
 
-_DEFAULTS = Choice()
+class Rules(NamedTuple):
+    """A library's own rules for a request: its mode, in its word, and what else it looks at."""
 
+    like: str
+    profile: Profile
+    word: str
+    antialias: bool
+    align_corners: bool
+    dtype: str
 
-def word_elsewhere(argument: str, value: Any) -> str:
-    """What to say of another library's word for an argument: what it is called here; empty of all other words.
+    @property
+    def rounds_sizes(self) -> bool:
+        """True where sizes that scales say are rounded to nearest even, instead of down."""
+        return self.profile.rounds_sizes
 
-    "bilinear" is 'linear', "half-pixel" is 'half_pixel'.
-    """
-    if not isinstance(value, str):
-        is_constant = argument == "mode" and isinstance(value, int)
-        return "the constants of a library go with like='pillow' or like='opencv'" if is_constant else ""
-    if value in _WORDS[argument]:
-        return ""
-    plain = value.strip().lower().replace("-", "_").replace(" ", "_")
-    if argument == "mode" and plain.startswith("lanczos"):
-        return "it goes with like='pillow', and as 'lanczos4' with like='opencv'"
-    here = plain if plain in _WORDS[argument] else _ELSEWHERE.get(argument, {}).get(plain)
-    return "" if here is None else f"it is {here!r} here"
+    @property
+    def keeps_type(self) -> bool:
+        """True where results have the source's type, and are rounded to it before they become others."""
+        return self.dtype in self.profile.keeps
 
+    def ruling(
+        self,
+        source_sizes: tuple[int, ...],
+        axes: tuple[int, ...],
+        old: tuple[int, ...],
+        new: tuple[int, ...],
+        scales: tuple[Any, ...] | None,
+    ) -> Ruling | None:
+        """The rows of ``axes``, of ``old`` sizes before and ``new`` ones after; None: those of our own words.
 
-def require_choice(choice: Choice, where: _Where) -> None:
-    """Check the words, and that each argument goes with the others.
-
-    where: gives the descriptor of the source, for messages.
-
-    Raises:
-        DescriptorError: the arguments do not fit each other, or one would have no effect.
-        UnsupportedError: a word that is none of those known, which are listed.
-    """
-    _require_words(choice, where)
-    for argument in ("antialias", "exclude_outside"):
-        if getattr(choice, argument) and choice.mode not in ("linear", "cubic"):
-            raise DescriptorError(f"{argument} goes with mode 'linear' or 'cubic', not {choice.mode!r}, for {where()}")
-    finite("cubic_a", choice.cubic_a, where)
-    for argument, mode in (("nearest", "nearest"), ("cubic_a", "cubic")):
-        value = getattr(choice, argument)
-        if value != getattr(_DEFAULTS, argument) and choice.mode != mode:
-            raise DescriptorError(f"{argument} {value!r} goes with mode {mode!r}, not {choice.mode!r}, for {where()}")
-    has_offsets = choice.input_offsets is not None or choice.output_offsets is not None
-    if choice.coordinates != "half_pixel" and (has_offsets or choice.mode == "area"):
-        others = "input_offsets and output_offsets say" if has_offsets else "mode 'area' says"
-        raise DescriptorError(f"{others} where to read, and so does coordinates {choice.coordinates!r}, for {where()}")
-    if has_offsets and choice.mode == "area":
-        raise DescriptorError(f"mode 'area' has no input_offsets or output_offsets, for {where()}")
-    has_roi, crops = choice.roi is not None, choice.coordinates == "tf_crop_and_resize"
-    if has_roi and not crops:
-        raise DescriptorError(
-            f"roi goes with coordinates 'tf_crop_and_resize', not {choice.coordinates!r}: roi is {choice.roi!r}, for "
-            f"{where()}; to resize a part of the source, slice it"
+        scales: those that coordinates follow, if any.
+        """
+        if self.profile.is_flat and len(axes) != 2:
+            raise DescriptorError(f"like {self.like!r} resizes two axes, not {len(axes)}")
+        if 0 in (*old, *new):
+            return None
+        factors = None if scales is None else tuple(float(scale) for scale in scales)
+        return self.profile.rules(
+            Asked(self.word, self.antialias, self.align_corners, self.dtype, source_sizes, axes, old, new, factors)
         )
-    if crops and not has_roi:
-        raise DescriptorError(
-            f"coordinates 'tf_crop_and_resize' need a roi, the first edges of all axes and then the last ones: roi is "
-            f"None, for {where()}"
-        )
-
-
-def outside_value(value: Any, choice: Choice, where: _Where) -> float:
-    """The argument ``extrapolation_value``: what is read beyond the source of a checked choice.
-
-    Raises:
-        DescriptorError: not a number, or other than 0 where nothing is read there.
-    """
-    number = real("extrapolation_value", value, where)
-    if number != 0 and choice.coordinates != "tf_crop_and_resize":
-        raise DescriptorError(
-            f"extrapolation_value {number:g} goes with coordinates 'tf_crop_and_resize', not {choice.coordinates!r} "
-            f"in mode {choice.mode!r}, for {where()}"
-        )
-    return number
-
-
-def _require_words(choice: Choice, where: _Where) -> None:
-    for argument, known in _WORDS.items():
-        value = getattr(choice, argument)
-        if not isinstance(value, str) or value not in known:
-            hint = word_elsewhere(argument, value)
-            raise UnsupportedError(
-                f"{argument} {value!r} is not one of {', '.join(map(repr, known))}, for {where()}"
-                f"{'; ' if hint else ''}{hint}"
-            )
-    for argument in ("antialias", "exclude_outside", "recompute_scale_factor"):
-        if not isinstance(getattr(choice, argument), bool | np.bool_):
-            raise DescriptorError(f"{argument} must be True or False, got {getattr(choice, argument)!r}, for {where()}")
-
-
-# Resizing: the arguments of a resampling, checked, as one Sampling for each axis that it names.
 
 
 @dataclass(frozen=True)
@@ -270,6 +141,7 @@ class Resizing:
     order: places of the axes as they are summed; default: the last axis first. scale: of sums of integers.
     rounding: how sums become elements of the source's type after each axis; None: after the last alone, to even.
     rounds: results have the source's type, and are rounded to it before they become another.
+    outside: what is read beyond the source where an axis extrapolates.
     """
 
     axes: tuple[int, ...]
@@ -280,6 +152,7 @@ class Resizing:
     scale: float | None = None
     rounding: str | None = None
     rounds: bool = False
+    outside: float = 0.0
 
     @cached_property
     def keeps_type(self) -> bool:
@@ -328,71 +201,76 @@ def _common(a: range, b: range) -> range:
     return range(start, max(min(a.stop, b.stop), start))
 
 
-def resizing(
-    source_sizes: Sequence[int],
-    sizes: Iterable[SupportsIndex] | None,
-    scales: Any,
-    axes: Iterable[SupportsIndex] | None,
-    window: Any,
-    choice: Choice,
-    where: _Where,
-    rules: Rules | None = None,
-) -> Resizing:
-    """The resampling of a source of these sizes, all of its axes, that the arguments ask for.
-
-    rules: a library's, which say the rows where they have some.
-
-    where: gives the descriptor of the source, for messages.
+def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Resizing:
+    """What a request makes of a source of these sizes, all of its axes, and of this element type.
 
     Raises:
         DescriptorError: the arguments do not fit each other or the source.
-        UnsupportedError: a name that is none of those known, which are listed.
+        UnsupportedError: an unknown word; the message lists those known.
     """
-    require_choice(choice, where)
-    sizes = one_per_axis("sizes", sizes, where, Integral)
-    scales = one_per_axis("scales", scales, where)
-    new_sizes = None if sizes is None else integers("sizes", sizes, where)
-    scales = None if scales is None else members("scales", scales, where)
-    factors = None if scales is None else scale_factors(scales, where)
-    named = {name: given for name, given in (("sizes", new_sizes), ("scales", scales)) if given is not None}
-    if not named:
-        raise DescriptorError(f"resample needs sizes or scales, for {where()}")
-    its_axes = resized_axes(axes, named, len(source_sizes), where)
-    old = tuple(source_sizes[axis] for axis in its_axes)
-    rounds = rules is not None and rules.rounds_sizes
-    for size in new_sizes or ():
-        if size < 0:
-            raise DescriptorError(f"size {size} of sizes {new_sizes} must be 0 or more, for {where()}")
-    if choice.keep_aspect_ratio_policy != "stretch":
-        if new_sizes is None or factors is not None:
-            raise DescriptorError(
-                f"keep_aspect_ratio_policy goes with sizes alone, not with scales {scales}, for {where()}"
-            )
-        new_sizes, factors = _keeping_aspect(choice.keep_aspect_ratio_policy, old, new_sizes, where)
-    elif new_sizes is None:
-        new_sizes = scaled_sizes(old, scales or (), where, rounds=rounds)
-    elif factors is not None and choice.input_offsets is None and choice.output_offsets is None:
-        _require_agreement(old, new_sizes, scaled_sizes(old, scales or (), where, rounds=rounds), scales or (), where)
-    for axis, size, before in zip(its_axes, new_sizes, old, strict=True):
+    choice, rules = request.settled(dtype)
+    old, new_sizes, axes, scales, factors = _sizes(
+        source_sizes, choice, rounds=rules is not None and rules.rounds_sizes
+    )
+    for axis, size, before in zip(axes, new_sizes, old, strict=True):
         if size > 0 and before == 0:
-            raise DescriptorError(f"axis {axis} of {where()} has no elements to make {size} of, sizes are {new_sizes}")
+            raise DescriptorError(f"axis {axis} has no elements to make {size} of, sizes are {new_sizes}")
     if factors is None or choice.recompute_scale_factor:
         factors = tuple(
             Fraction(size, before) if before else Fraction(1) for size, before in zip(new_sizes, old, strict=True)
         )
         scales = None
-    if rules is not None:
-        ruling = rules.ruling(tuple(source_sizes), its_axes, old, new_sizes, scales)
-        if ruling is not None:
-            part = _window(window, new_sizes, where)
-            return Resizing(its_axes, ruling.rows, part, tuple(source_sizes), *ruling[1:], rules.keeps_type)
-    lines = _lines(choice, old, new_sizes, factors, where)
-    rows = tuple(_rows(choice, *each) for each in zip(old, new_sizes, lines, factors, strict=True))
-    part, keeps_type = _window(window, new_sizes, where), rules is not None and rules.keeps_type
-    return Resizing(its_axes, rows, part, tuple(source_sizes), rounds=keeps_type)
+    ruling = None if rules is None else rules.ruling(tuple(source_sizes), axes, old, new_sizes, scales)
+    if ruling is None:
+        lines = _lines(choice, old, new_sizes, factors)
+        ruling = Ruling(tuple(_rows(choice, *each) for each in zip(old, new_sizes, lines, factors, strict=True)))
+    window = _window(choice.window, new_sizes)
+    outside = real("extrapolation_value", choice.extrapolation_value)
+    if outside != 0 and choice.coordinates != "tf_crop_and_resize":
+        raise DescriptorError(
+            f"extrapolation_value {outside:g} goes with coordinates 'tf_crop_and_resize', not {choice.coordinates!r} "
+            f"in mode {choice.mode!r}"
+        )
+    keeps_type = rules is not None and rules.keeps_type
+    return Resizing(axes, ruling.rows, window, tuple(source_sizes), *ruling[1:], keeps_type, outside)
 
 
-def _rows(choice: Choice, before: int, size: int, its_line: Line, factor: Fraction) -> Rows:
+def _sizes(
+    source_sizes: Sequence[int], choice: Request, *, rounds: bool
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Any, ...] | None, tuple[Fraction, ...] | None]:
+    """Sizes before and after, the axes that have them, and their scales, as they are said and as fractions."""
+    sizes = one_per_axis("sizes", choice.sizes, Integral)
+    scales = one_per_axis("scales", choice.scales)
+    new_sizes = None if sizes is None else integers("sizes", sizes)
+    scales = None if scales is None else members("scales", scales)
+    factors = None if scales is None else scale_factors(scales)
+    named = {name: values for name, values in (("sizes", new_sizes), ("scales", scales)) if values is not None}
+    if not named:
+        raise DescriptorError("resample needs sizes or scales")
+    axes = resized_axes(choice.axes, named, len(source_sizes))
+    old = tuple(source_sizes[axis] for axis in axes)
+    for size in new_sizes or ():
+        if size < 0:
+            raise DescriptorError(f"size {size} of sizes {new_sizes} must be 0 or more")
+    if choice.keep_aspect_ratio_policy != "stretch":
+        if new_sizes is None or factors is not None:
+            raise DescriptorError(f"keep_aspect_ratio_policy goes with sizes alone, not with scales {scales}")
+        new_sizes, factors = _keeping_aspect(choice.keep_aspect_ratio_policy, old, new_sizes)
+        return old, new_sizes, axes, scales, factors
+    scaled = () if scales is None else scaled_sizes(old, scales, rounds=rounds)
+    if new_sizes is None:
+        return old, scaled, axes, scales, factors
+    if scales is not None and choice.input_offsets is None and choice.output_offsets is None:
+        for before, size, scale, made in zip(old, new_sizes, scales, scaled, strict=True):
+            if made != size:
+                raise DescriptorError(
+                    f"sizes {new_sizes} and scales {tuple(scales)} contradict each other: {before} * {scale} is "
+                    f"{made}, not {size}"
+                )
+    return old, new_sizes, axes, scales, factors
+
+
+def _rows(choice: Request, before: int, size: int, its_line: Line, factor: Fraction) -> Rows:
     return filter_rows(
         Filter(
             choice.mode,
@@ -409,8 +287,8 @@ def _rows(choice: Choice, before: int, size: int, its_line: Line, factor: Fracti
 
 
 @lru_cache(maxsize=4096)
-def rows_of_sizes(choice: Choice, before: int, size: int) -> Rows:
-    """The rows of an axis of ``before`` indices, 1 or more, and ``size`` outputs, by a choice that is checked.
+def rows_of_sizes(choice: Request, before: int, size: int) -> Rows:
+    """The rows of an axis of ``before`` indices, 1 or more, and ``size`` outputs, by a request that is settled.
 
     Cached: a thousand boxes of random sizes take 0.1 ms instead of 20.
     """
@@ -419,61 +297,50 @@ def rows_of_sizes(choice: Choice, before: int, size: int) -> Rows:
 
 
 def resized_axes(
-    axes: Iterable[SupportsIndex] | None, named: Mapping[str, tuple[Any, ...]], rank: int, where: _Where
+    axes: Iterable[SupportsIndex] | None, named: Mapping[str, tuple[Any, ...]], rank: int
 ) -> tuple[int, ...]:
     """The axes, counted from 0: one for each of the numbers in ``named``; default: the last ones.
 
     Raises:
         DescriptorError: not as many, more than there are, out of range, or one twice.
     """
-    given = integers("axes", axes, where) if axes is not None else None
+    given = integers("axes", axes) if axes is not None else None
     count = len(given if given is not None else next(iter(named.values())))
     for name, values in named.items():
         if len(values) != count:
             other = f"axes {given}" if given is not None else "{} {}".format(*next(iter(named.items())))
-            raise DescriptorError(f"{other} and {name} {values} must be equally many, for {where()}")
+            raise DescriptorError(f"{other} and {name} {values} must be equally many")
         if given is None and count > rank:
-            raise DescriptorError(f"{name} {values} are more than the {rank} axes of {where()}")
+            raise DescriptorError(f"{name} {values} are more than the {rank} axes")
     if given is None:
         return tuple(range(rank - count, rank))
     for axis in given:
         if not -rank <= axis < rank:
-            raise DescriptorError(f"axis {axis} of axes {given} is outside [-{rank}, {rank}) of {where()}")
+            raise DescriptorError(f"axis {axis} of axes {given} is outside [-{rank}, {rank})")
     found = tuple(axis % rank for axis in given)
     if len(set(found)) != len(found):
-        raise DescriptorError(f"axes {given} name an axis twice in {where()}")
+        raise DescriptorError(f"axes {given} name an axis twice")
     return found
 
 
 def _keeping_aspect(
-    policy: str, old: tuple[int, ...], sizes: tuple[int, ...], where: _Where
+    policy: str, old: tuple[int, ...], sizes: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
     """One scale for all axes, that of the one which shrinks most, or least, and the sizes that it gives, halves up."""
     if 0 in old:
-        raise DescriptorError(f"keep_aspect_ratio_policy {policy!r} needs axes with elements, for {where()}")
+        raise DescriptorError(f"keep_aspect_ratio_policy {policy!r} needs axes with elements")
     ratios = [Fraction(size, before) for size, before in zip(sizes, old, strict=True)]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
     return tuple((2 * scale * before + 1) // 2 for before in old), (scale,) * len(old)
 
 
-def _require_agreement(
-    old: tuple[int, ...], sizes: tuple[int, ...], scaled: tuple[int, ...], scales: Sequence[Any], where: _Where
-) -> None:
-    for before, size, scale, made in zip(old, sizes, scales, scaled, strict=True):
-        if made != size:
-            raise DescriptorError(
-                f"sizes {sizes} and scales {tuple(scales)} contradict each other: {before} * {scale} is {made}, not "
-                f"{size}, for {where()}"
-            )
-
-
 def _lines(
-    choice: Choice, old: tuple[int, ...], sizes: tuple[int, ...], factors: tuple[Fraction, ...], where: _Where
+    choice: Request, old: tuple[int, ...], sizes: tuple[int, ...], factors: tuple[Fraction, ...]
 ) -> tuple[Line, ...]:
     count = len(old)
     if choice.input_offsets is not None or choice.output_offsets is not None:
         offsets = [
-            _per_axis(name, value, (default,) * count, where)
+            _per_axis(name, value, (default,) * count)
             for name, value, default in (
                 ("input_offsets", choice.input_offsets, Fraction(1, 2)),
                 ("output_offsets", choice.output_offsets, Fraction(-1, 2)),
@@ -483,7 +350,7 @@ def _lines(
             line_of_offsets(factor, *both) if factor else Line(1, 0, 1)
             for factor, *both in zip(factors, *offsets, strict=True)
         )
-    roi = _per_axis("roi", choice.roi, (Fraction(0),) * count + (Fraction(1),) * count, where)
+    roi = _per_axis("roi", choice.roi, (Fraction(0),) * count + (Fraction(1),) * count)
     return tuple(
         line(choice.coordinates, Ends(before, size, factor, (roi[place], roi[place + count])))
         if factor and before
@@ -492,37 +359,289 @@ def _lines(
     )
 
 
-def _per_axis(argument: str, given: Any, default: tuple[Fraction, ...], where: _Where) -> tuple[Fraction, ...]:
+def _per_axis(argument: str, given: Any, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
     if given is None:
         return default
-    values = fractions(argument, given, where)
+    values = fractions(argument, given)
     if len(values) != len(default):
-        raise DescriptorError(
-            f"{argument} has {len(values)} numbers where these axes need {len(default)}, for {where()}"
-        )
+        raise DescriptorError(f"{argument} has {len(values)} numbers where these axes need {len(default)}")
     return values
 
 
-def _window(window: Any, sizes: tuple[int, ...], where: _Where) -> tuple[range, ...]:
+def _window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
     """The part of each axis that ``window`` asks for: slices without a step; None: all of it."""
     if window is None:
         return tuple(range(size) for size in sizes)
     given = tuple(window) if isinstance(window, Iterable) else (window,)
     if len(given) != len(sizes):
-        raise DescriptorError(f"window has {len(given)} slices where these axes need {len(sizes)}, for {where()}")
+        raise DescriptorError(f"window has {len(given)} slices where these axes need {len(sizes)}")
     return tuple(
-        _part(f"window[{place}]", part, size, where)
-        for place, (part, size) in enumerate(zip(given, sizes, strict=True))
+        _part(f"window[{place}]", part, size) for place, (part, size) in enumerate(zip(given, sizes, strict=True))
     )
 
 
-def _part(argument: str, part: Any, size: int, where: _Where) -> range:
+def _part(argument: str, part: Any, size: int) -> range:
     if part is None:
         return range(size)
     if not isinstance(part, slice) or part.step not in (None, 1):
-        raise DescriptorError(f"{argument} must be a slice without a step, got {part!r}, for {where()}")
+        raise DescriptorError(f"{argument} must be a slice without a step, got {part!r}")
     ends = (0 if part.start is None else part.start, size if part.stop is None else part.stop)
-    start, stop = integers(argument, ends, where)
+    start, stop = integers(argument, ends)
     if not 0 <= start <= stop <= size:
-        raise DescriptorError(f"{argument} [{start}, {stop}) exceeds the {size} outputs of its axis, for {where()}")
+        raise DescriptorError(f"{argument} [{start}, {stop}) exceeds the {size} outputs of its axis")
     return range(start, stop)
+
+
+# Words: which are known, and which go together. What would have no effect is refused: whoever asks expects one.
+
+_WORDS = {
+    "mode": MODES,
+    "coordinates": COORDINATES,
+    "nearest": NEAREST_RULES,
+    "keep_aspect_ratio_policy": POLICIES,
+}
+
+_ELSEWHERE = {
+    "mode": {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic", "nearest_exact": "nearest"},
+    "coordinates": {"half_pixel_centers": "half_pixel"},
+}
+"""Words of other libraries, and what they are called here."""
+
+
+def word_elsewhere(argument: str, value: Any) -> str:
+    """What to say of another library's word for an argument: what it is called here; empty of all other words.
+
+    "bilinear" is 'linear', "half-pixel" is 'half_pixel'.
+    """
+    if not isinstance(value, str):
+        is_constant = argument == "mode" and isinstance(value, int)
+        return "the constants of a library go with like='pillow' or like='opencv'" if is_constant else ""
+    if value in _WORDS[argument]:
+        return ""
+    plain = value.strip().lower().replace("-", "_").replace(" ", "_")
+    if argument == "mode" and plain.startswith("lanczos"):
+        return "it goes with like='pillow', and as 'lanczos4' with like='opencv'"
+    here = plain if plain in _WORDS[argument] else _ELSEWHERE.get(argument, {}).get(plain)
+    return "" if here is None else f"it is {here!r} here"
+
+
+def _require_words(choice: Request) -> None:
+    for argument, known in _WORDS.items():
+        value = getattr(choice, argument)
+        if not isinstance(value, str) or value not in known:
+            hint = word_elsewhere(argument, value)
+            raise UnsupportedError(
+                f"{argument} {value!r} is not one of {', '.join(map(repr, known))}{'; ' if hint else ''}{hint}"
+            )
+    for argument in ("antialias", "exclude_outside", "recompute_scale_factor"):
+        if not isinstance(getattr(choice, argument), bool | np.bool_):
+            raise DescriptorError(f"{argument} must be True or False, got {getattr(choice, argument)!r}")
+
+
+def _require_agreement(choice: Request) -> None:
+    """Refuse arguments that contradict each other, or of which one would have no effect."""
+    for argument in ("antialias", "exclude_outside"):
+        if getattr(choice, argument) and choice.mode not in ("linear", "cubic"):
+            raise DescriptorError(f"{argument} goes with mode 'linear' or 'cubic', not {choice.mode!r}")
+    finite("cubic_a", choice.cubic_a)
+    for argument, mode in (("nearest", "nearest"), ("cubic_a", "cubic")):
+        value = getattr(choice, argument)
+        if value != DEFAULTS[argument] and choice.mode != mode:
+            raise DescriptorError(f"{argument} {value!r} goes with mode {mode!r}, not {choice.mode!r}")
+    has_offsets = choice.input_offsets is not None or choice.output_offsets is not None
+    if choice.coordinates != "half_pixel" and (has_offsets or choice.mode == "area"):
+        others = "input_offsets and output_offsets say" if has_offsets else "mode 'area' says"
+        raise DescriptorError(f"{others} where to read, and so does coordinates {choice.coordinates!r}")
+    if has_offsets and choice.mode == "area":
+        raise DescriptorError("mode 'area' has no input_offsets or output_offsets")
+    has_roi, crops = choice.roi is not None, choice.coordinates == "tf_crop_and_resize"
+    if has_roi and not crops:
+        raise DescriptorError(
+            f"roi goes with coordinates 'tf_crop_and_resize', not {choice.coordinates!r}: roi is {choice.roi!r}; to "
+            f"resize a part of the source, slice it"
+        )
+    if crops and not has_roi:
+        raise DescriptorError(
+            "coordinates 'tf_crop_and_resize' need a roi, the first edges of all axes and then the last ones: roi is "
+            "None"
+        )
+
+
+# Libraries: their words in ours.
+
+_OUR_WORDS = {"linear": ("bilinear",), "cubic": ("bicubic",)}
+"""Our words, and what libraries that have no such mode call it."""
+
+
+def _profile(like: Any) -> Profile:
+    profile = LIBRARIES.get(like) if isinstance(like, str) else None
+    if profile is None:
+        here = OTHER_NAMES.get(like.strip().lower()) if isinstance(like, str) else None
+        hint = "" if here is None else f"; it is {here!r} here"
+        raise UnsupportedError(f"like {like!r} is not one of {', '.join(map(repr, LIBRARIES))}{hint}")
+    return profile
+
+
+def _in_our_words(like: str, profile: Profile, said: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The library's word for the mode, and what it and the other arguments are here.
+
+    Raises:
+        DescriptorError: an argument contradicts the library.
+    """
+    others = dict(said)
+    word, mode = _mode(like, profile, others.pop("mode", profile.default))
+    fixed = dict(mode.choice)
+    if others.get("antialias") and mode.antialiased is not None:
+        fixed |= mode.antialiased
+    for name, value in others.items():
+        if name in mode.free or (name == "antialias" and mode.antialiased is not None):
+            continue
+        wins = fixed.get(name, DEFAULTS[name])
+        if wins is None or value != wins:  # an array is equal to nothing at once
+            has = "none" if wins is None else repr(wins)
+            raise DescriptorError(f"{name} {value!r} contradicts like {like!r}, which has {has} in mode {word!r}")
+    coordinates = others.get("coordinates", DEFAULTS["coordinates"])
+    if profile.coordinates and coordinates not in profile.coordinates and "coordinates" in mode.free:
+        known = " and ".join(map(repr, profile.coordinates))
+        raise DescriptorError(f"coordinates {coordinates!r} contradicts like {like!r}, which has {known}")
+    return word, fixed | others
+
+
+def word_of_mode(like: str, mode: Any) -> str:
+    """The word that the library itself has for a mode, in any spelling.
+
+    Raises:
+        UnsupportedError: no such mode of it; the message lists them.
+    """
+    return _mode(like, LIBRARIES[like], mode)[0]
+
+
+def _mode(like: str, profile: Profile, mode: Any) -> tuple[str, Mode]:
+    """The library's word for a mode, in any spelling or as its constant, and what it means.
+
+    A member of an Enum that is no text goes by its name: Pillow's BICUBIC is 3, and so is OpenCV's INTER_AREA.
+    """
+    meant: Any = mode.name if isinstance(mode, Enum) and not isinstance(mode, str) else mode
+    is_number = isinstance(meant, Integral) and not isinstance(meant, bool)
+    if is_number and 0 <= meant < len(profile.constants):
+        meant = profile.constants[meant]
+    if isinstance(meant, str):
+        word = meant.strip().lower().removeprefix("inter_")
+        for name in (word, *_OUR_WORDS.get(word, ())):
+            for known, meaning in profile.modes.items():
+                if known.replace("-", "_") == name.replace("-", "_"):
+                    return known, meaning
+    numbers = [f"{number} ({word})" for number, word in enumerate(profile.constants)] if is_number else []
+    those = ", ".join(numbers or map(repr, profile.modes))
+    raise UnsupportedError(f"mode {mode!r} of like {like!r} is not one of {those}")
+
+
+# Numbers, as exact fractions where an output index follows from them.
+
+
+def members(argument: str, values: Any) -> tuple[Any, ...]:
+    """``values`` as a tuple.
+
+    Raises:
+        DescriptorError: not a sequence.
+    """
+    try:
+        return tuple(values)
+    except TypeError:
+        raise DescriptorError(f"{argument} must be a sequence of numbers, got {values!r}") from None
+
+
+def one_per_axis(argument: str, values: Any, kind: type = numbers.Real) -> Any:
+    """``values``, unless it is a bare number of ``kind``, which says nothing of how many axes it is for.
+
+    Raises:
+        DescriptorError: it is one.
+    """
+    if isinstance(values, kind) and not isinstance(values, bool | np.bool_):
+        members = "integers" if kind is numbers.Integral else "numbers"
+        raise DescriptorError(
+            f"{argument} must be a sequence of {members}, one per axis, e.g. ({values}, {values}), got {values}"
+        )
+    return values
+
+
+def fractions(argument: str, values: Any) -> tuple[Fraction, ...]:
+    """``values`` as exact fractions; integers, fractions and floats, numpy's too.
+
+    Raises:
+        DescriptorError: not a sequence of finite numbers.
+    """
+    given = members(argument, values)
+    return tuple(fraction(f"{argument}[{place}]", value) for place, value in enumerate(given))
+
+
+def scale_factors(scales: tuple[Any, ...]) -> tuple[Fraction, ...]:
+    """Scales as fractions, each above 0.
+
+    Raises:
+        DescriptorError: one is not, or is no finite number.
+    """
+    factors = fractions("scales", scales)
+    for place, factor in enumerate(factors):
+        if factor <= 0:
+            raise DescriptorError(f"scales[{place}] must be above 0, got {scales[place]}")
+    return factors
+
+
+def scaled_sizes(sizes: Sequence[int], scales: Sequence[Any], *, rounds: bool = False) -> tuple[int, ...]:
+    """``trunc(size * scale)`` each, in f64 for a float as torch, ONNX and numpy compute it: 100 * 0.29 is 28.
+
+    rounds: to nearest even instead, as OpenCV does: 29.
+
+    Raises:
+        DescriptorError: more than any size can be.
+    """
+    made = []
+    for place, (size, scale) in enumerate(zip(sizes, scales, strict=True)):
+        product = size * (_rational(scale) if isinstance(scale, numbers.Rational) else float(scale))
+        if product >= LIMIT:
+            raise DescriptorError(f"scales[{place}] {scale} makes 2^512 elements or more of {size}")
+        made.append(round(product) if rounds else int(product))
+    return tuple(made)
+
+
+def _rational(value: numbers.Rational) -> Fraction:
+    """Of Python's integers, however narrow numpy's are."""
+    return Fraction(int(value.numerator), int(value.denominator))
+
+
+def fraction(argument: str, value: Any) -> Fraction:
+    """One number as an exact fraction.
+
+    Raises:
+        DescriptorError: not a finite number.
+    """
+    number = finite(argument, value)
+    return _rational(value) if isinstance(value, numbers.Rational) else Fraction(repr(number))
+
+
+def finite(argument: str, value: Any) -> float:
+    """One number.
+
+    Raises:
+        DescriptorError: not a finite number.
+    """
+    number = real(argument, value)
+    if not math.isfinite(number):
+        raise DescriptorError(f"{argument} must be finite, got {number}")
+    return number
+
+
+def real(argument: str, value: Any) -> float:
+    """One number, infinities and NaN among them.
+
+    Raises:
+        DescriptorError: not a number.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | np.floating):
+        shown = " ".join(repr(value).split())[:60]
+        raise DescriptorError(f"{argument} must be a number, got {shown} ({type(value).__name__})")
+    try:
+        return float(value)
+    except OverflowError:
+        raise DescriptorError(f"{argument} must be a number that f64 has") from None

@@ -357,21 +357,6 @@ class Ruling(NamedTuple):
     rounding: str | None = None
 
 
-class Rules(NamedTuple):
-    """What a library says of all its resamplings.
-
-    ruling: the rows, by the source's sizes, the axes, these before and after, and the scales that coordinates follow,
-    if any; None: those of the choice, and of axes without elements. rounds_sizes: to nearest even where scales are
-    given, instead of down. keeps_type: results have the source's type, and are rounded to it before they become others.
-    """
-
-    ruling: Callable[
-        [tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Any, ...] | None], Ruling | None
-    ]
-    rounds_sizes: bool
-    keeps_type: bool
-
-
 def on_axis(first: Index, weights: npt.NDArray[Any], source_size: int) -> tuple[Index, npt.NDArray[Any]]:
     """The same rows, begun so early that all taps lie on the axis; those that lay beyond must weigh nothing.
 

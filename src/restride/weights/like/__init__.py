@@ -1,8 +1,8 @@
-"""Profiles: what a library that is named makes of its modes, as choices of a resampling and rules for its rows."""
+"""Like: the modes of other libraries, one file of rules for each whose arithmetic differs from ours."""
 
 from __future__ import annotations
 
 from restride.weights.like import pillow
-from restride.weights.like.libraries import IMAGES_ONLY, LIBRARIES, chosen, word_of_mode
+from restride.weights.like.libraries import IMAGES_ONLY, LIBRARIES
 
-__all__ = ["IMAGES_ONLY", "LIBRARIES", "chosen", "pillow", "word_of_mode"]
+__all__ = ["IMAGES_ONLY", "LIBRARIES", "pillow"]

@@ -1,18 +1,9 @@
-"""Choosing: the arguments of a resampling and the library it is to be like, as one Choice and that library's rules."""
+"""Libraries: what each of their modes is in the words of ``rs.resample``, and whose rules say its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from enum import Enum
-from numbers import Integral
-from typing import Any
-
-from restride.errors import DescriptorError, UnsupportedError
-from restride.weights import Choice, Rules, Ruling
 from restride.weights.like import opencv, pillow, scikit_image, torch
-from restride.weights.like.profile import Asked, Mode, Profile, mode_of
-
-# The libraries: what each of their modes is in the words of ``rs.resample``.
+from restride.weights.like.profile import Mode, Profile, mode_of
 
 _PILLOW_CUBIC = -0.5
 
@@ -129,17 +120,7 @@ IMAGES_ONLY = ("pillow", "opencv", "scikit-image")
 """Those that resize rows and columns of images, whose channels come last."""
 
 
-# Choosing: the arguments of a resampling and the library it is to be like, as one Choice and that library's rules.
-
-_Where = Callable[[], str]
-
-_DEFAULTS = Choice()
-
-_HERE = {"linear": ("bilinear",), "cubic": ("bicubic",)}
-"""Our words, for libraries that have others."""
-
-
-_ELSEWHERE = {name: name for name in LIBRARIES} | {
+OTHER_NAMES = {name: name for name in LIBRARIES} | {
     "pil": "pillow",
     "cv2": "opencv",
     "pytorch": "torch",
@@ -149,87 +130,3 @@ _ELSEWHERE = {name: name for name in LIBRARIES} | {
     "dml": "directml",
 }
 """Other names of libraries."""
-
-
-def chosen(like: Any, given: Mapping[str, Any], dtype: str, where: _Where) -> tuple[Choice, Rules | None]:
-    """The choice that ``given`` makes, arguments of ``rs.resample`` that may be None, and the rules of ``like``.
-
-    where: gives the descriptor of the source, for messages.
-
-    Raises:
-        DescriptorError: an argument contradicts the library.
-        UnsupportedError: no library of that name, or no such mode of it; the message lists them.
-    """
-    said = {name: value for name, value in given.items() if value is not None}
-    if like is None:
-        return Choice(**said), None
-    profile = LIBRARIES.get(like) if isinstance(like, str) else None
-    if profile is None:
-        here = _ELSEWHERE.get(like.strip().lower()) if isinstance(like, str) else None
-        hint = "" if here is None else f"; it is {here!r} here"
-        raise UnsupportedError(f"like {like!r} is not one of {', '.join(map(repr, LIBRARIES))}, for {where()}{hint}")
-    word, mode = _mode(like, profile, said.pop("mode", profile.default), where)
-    fixed = dict(mode.choice)
-    if said.get("antialias") and mode.antialiased is not None:
-        fixed |= mode.antialiased
-    for name, value in said.items():
-        if name in mode.free or (name == "antialias" and mode.antialiased is not None):
-            continue
-        wins = fixed.get(name, getattr(_DEFAULTS, name))
-        if wins is None or value != wins:  # an array is equal to nothing at once
-            has = "none" if wins is None else repr(wins)
-            raise DescriptorError(
-                f"{name} {value!r} contradicts like {like!r}, which has {has} in mode {word!r}, for {where()}"
-            )
-    choice = Choice(**(fixed | said))
-    if profile.coordinates and choice.coordinates not in profile.coordinates and "coordinates" in mode.free:
-        known = " and ".join(map(repr, profile.coordinates))
-        raise DescriptorError(
-            f"coordinates {choice.coordinates!r} contradicts like {like!r}, which has {known}, for {where()}"
-        )
-
-    def ruling(
-        source_sizes: tuple[int, ...],
-        axes: tuple[int, ...],
-        old: tuple[int, ...],
-        new: tuple[int, ...],
-        scales: tuple[Any, ...] | None,
-    ) -> Ruling | None:
-        if profile.is_flat and len(axes) != 2:
-            raise DescriptorError(f"like {like!r} resizes two axes, not {len(axes)}, of {where()}")
-        if 0 in (*old, *new):
-            return None
-        factors = None if scales is None else tuple(float(scale) for scale in scales)
-        aligned = choice.coordinates == "align_corners"
-        return profile.rules(Asked(word, choice.antialias, aligned, dtype, source_sizes, axes, old, new, factors))
-
-    return choice, Rules(ruling, profile.rounds_sizes, dtype in profile.keeps)
-
-
-def word_of_mode(like: str, given: Any, where: _Where) -> str:
-    """The word that the library itself has for a mode, in any spelling.
-
-    Raises:
-        UnsupportedError: no such mode of it; the message lists them.
-    """
-    return _mode(like, LIBRARIES[like], given, where)[0]
-
-
-def _mode(like: str, profile: Profile, given: Any, where: _Where) -> tuple[str, Mode]:
-    """The library's word for a mode, in any spelling or as its constant, and what it means.
-
-    A member of an Enum that is no text goes by its name: Pillow's BICUBIC is 3, and so is OpenCV's INTER_AREA.
-    """
-    meant: Any = given.name if isinstance(given, Enum) and not isinstance(given, str) else given
-    is_number = isinstance(meant, Integral) and not isinstance(meant, bool)
-    if is_number and 0 <= meant < len(profile.constants):
-        meant = profile.constants[meant]
-    if isinstance(meant, str):
-        word = meant.strip().lower().removeprefix("inter_")
-        for name in (word, *_HERE.get(word, ())):
-            for known, mode in profile.modes.items():
-                if known.replace("-", "_") == name.replace("-", "_"):
-                    return known, mode
-    numbers = [f"{number} ({word})" for number, word in enumerate(profile.constants)] if is_number else []
-    those = ", ".join(numbers or map(repr, profile.modes))
-    raise UnsupportedError(f"mode {given!r} of like {like!r} is not one of {those}, for {where()}")

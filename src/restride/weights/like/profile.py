@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from restride.weights import Ruling
+from restride.weights.rows import Ruling
 
 
 class Asked(NamedTuple):
