@@ -13,7 +13,7 @@ from push_words import words_of
 from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
-from restride.plan import copy, copy_kernels, crops, resample
+from restride.plan import copy_kernels, crops, resample
 from restride.plan import resample as invocations
 from restride.plan.convert import ELEMENT_TYPES, FOURS_PER_INVOCATION, PAIRS_ALONG_FOUR, Conversion
 from restride.plan.copy import ELEMENTS_PER_INVOCATION
@@ -23,6 +23,7 @@ from restride.plan.problem import (
     HEADER_ROWS,
     KERNEL_CONSTANTS,
     MAX_AXES,
+    MOST_CHANNELS,
     Axis,
     axis_rows,
     constants_for,
@@ -197,8 +198,8 @@ def test_work_of_an_invocation_that_resamples():
         assert number(r"const uint ROWS = (\d+);", file) == invocations.ROWS
     assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS
     assert number(r"const uint MOST_IN_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
-    assert number(r"const uint MOST_CHANNELS = (\d+);", "resample/resample_fours.comp") == invocations._MOST_CHANNELS
-    assert number(r"const uint MOST_CHANNELS = (\d+);", "copy/pixels.comp") == copy.MOST_CHANNELS
+    assert number(r"const uint MOST_CHANNELS = (\d+);", "resample/resample_fours.comp") == MOST_CHANNELS
+    assert number(r"const uint MOST_CHANNELS = (\d+);", "copy/pixels.comp") == MOST_CHANNELS
     assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
 
 

@@ -30,7 +30,7 @@ from restride.plan.dispatches import (
     work_of,
 )
 from restride.plan.general import digit_dispatches
-from restride.plan.problem import Axis, Problem, Push, moved, pack_parameters, word
+from restride.plan.problem import MOST_CHANNELS, Axis, Problem, Push, moved, pack_parameters, word
 from restride.plan.tables import ROW_WORDS
 from restride.plan.tiles import Pairs, Region, SharedPlace, walks
 from restride.weights import Shifts
@@ -73,8 +73,6 @@ PAIRS_ALONG_FOUR = (128, 256)
 
 FOURS_PER_INVOCATION = 4
 """Groups of four elements that an invocation of convert.comp makes."""
-
-_MOST_PLANES = 4
 
 _MOST_KEPT_PAIR_BYTES = 1 << 12
 
@@ -333,7 +331,7 @@ def _fours(problem: Problem) -> _Fours | None:
     if lane.dst != 1 or lane.size % 4 or not (is_aligned or problem.itemsize >= 4):
         return None
     plane = Axis(1, 0, 0)
-    if lane.src in range(2, _MOST_PLANES + 1) and problem.src_itemsize <= 4:
+    if lane.src in range(2, MOST_CHANNELS + 1) and problem.src_itemsize <= 4:
         plane = next((axis for axis in outer if axis.src == 1 and axis.size == lane.src), plane)
     others = [axis for axis in outer if axis is not plane]
     starts_on_four = problem.src_offset % 4 == 0 and not any(axis.src % 4 for axis in others)

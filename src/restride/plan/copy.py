@@ -15,7 +15,7 @@ from restride.kernel import Binding, KernelSpec, Limits, Run
 from restride.layout import TensorDesc
 from restride.plan.dispatches import MAX_COUNT, bind, groups_for, part_of, parts, plan_elements, strided_kernel
 from restride.plan.general import general_kernels
-from restride.plan.problem import MAX_AXES, Axis, ChunkPush, Problem, Push, simplify, widen, word
+from restride.plan.problem import MAX_AXES, MOST_CHANNELS, Axis, ChunkPush, Problem, Push, simplify, widen, word
 from restride.plan.tiles import Region, walks
 from restride.plan.transpose import (
     Transpose,
@@ -26,9 +26,6 @@ from restride.plan.transpose import (
     transpose_of,
     transpose_shared,
 )
-
-MOST_CHANNELS = 4
-"""Most channels that a pixel may have (``MOST_CHANNELS`` in the shaders)."""
 
 ELEMENTS_PER_INVOCATION = 4
 """Elements that an invocation of strided_copy.comp moves."""

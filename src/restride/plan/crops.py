@@ -39,7 +39,18 @@ from restride.plan.dispatches import (
     rows_of_groups,
     work_of,
 )
-from restride.plan.problem import AXIS_ROWS, HEADER_ROWS, Axis, Problem, Push, constants_for, divisions, word
+from restride.plan.problem import (
+    AXIS_ROWS,
+    HEADER_ROWS,
+    MOST_CHANNELS,
+    Axis,
+    Problem,
+    Push,
+    constants_for,
+    divisions,
+    word,
+)
+from restride.plan.resample import ELEMENT_COST, FEW_TAPS, PRODUCT_COST
 from restride.plan.steps import Site, Steps
 from restride.plan.tables import ROW_WORDS
 from restride.weights import BoxRows, Shifts, ones
@@ -49,9 +60,6 @@ MOST_TAPS = 2048
 
 MOST_BETWEEN = 1 << 26
 """Most bytes between two passes, unless one box alone needs more."""
-
-MOST_CHANNELS = 4
-"""Most channels that an invocation makes (``CHANNELS`` in shaders/crop/crop_resize.comp)."""
 
 ROWS = 4
 """Rows that an invocation makes, where elements are words."""
@@ -70,15 +78,6 @@ HAS_FIRST, HAS_SECOND, PAST = 1, 2, 4
 
 ANYWHERE, BYTES, RUN, WORD = range(4)
 """How channels of a source lie (``PIXELS`` in shaders/crop/crop_resize_fixed.comp)."""
-
-_FEW_TAPS = 16
-"""Rows and columns with so few taps together are summed in one dispatch, whatever the sizes."""
-
-_ELEMENT_COST = 8
-"""What an element between two passes costs, in taps."""
-
-_PRODUCT_COST = 4
-"""What a tap of both axes costs, in taps of one."""
 
 
 class Way(NamedTuple):
@@ -211,12 +210,12 @@ def _is_one_pass(crops: Crops) -> bool:
         return crops.few_taps > 0
     rows, columns = crops.rows, crops.columns
     both = rows.taps * columns.taps
-    if both <= _FEW_TAPS:
+    if both <= FEW_TAPS:
         return True
     size = rows.first.shape[1]
     _, height = rows.span
-    in_two = height * (columns.taps + _ELEMENT_COST) + size * (rows.taps + _ELEMENT_COST)
-    return both <= MOST_TAPS and size * (_PRODUCT_COST * both + _ELEMENT_COST) <= in_two
+    in_two = height * (columns.taps + ELEMENT_COST) + size * (rows.taps + ELEMENT_COST)
+    return both <= MOST_TAPS and size * (PRODUCT_COST * both + ELEMENT_COST) <= in_two
 
 
 def _between(sizes: tuple[int, ...], way: Way, axes: tuple[int, int]) -> TensorDesc:

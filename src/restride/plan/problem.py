@@ -18,6 +18,9 @@ from typing import NamedTuple
 from restride.plan.tables import ROW_WORDS, table_words
 from restride.weights import Rows
 
+MOST_CHANNELS = 4
+"""Most channels of a pixel that one invocation handles (``MOST_CHANNELS`` in the shaders)."""
+
 MAX_AXES = 12
 """Axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
 

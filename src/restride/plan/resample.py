@@ -31,7 +31,16 @@ from restride.plan.dispatches import (
     rows_of_groups,
     work_of,
 )
-from restride.plan.problem import Axis, BlockPush, Problem, Push, constants_for, in_words, pack_parameters
+from restride.plan.problem import (
+    MOST_CHANNELS,
+    Axis,
+    BlockPush,
+    Problem,
+    Push,
+    constants_for,
+    in_words,
+    pack_parameters,
+)
 from restride.plan.tables import in_fours, table_bytes, table_words
 from restride.plan.tiles import Pairs, Place, Region, Walk, walks
 from restride.weights import MOST_TAPS, Resizing, Rows, with_edges
@@ -41,16 +50,13 @@ from restride.weights import MOST_TAPS, Resizing, Rows, with_edges
 # All write the same bits, but for the sign of a NaN. The first that fits a problem is the fastest.
 
 ROWS = 8
-"""Rows of an invocation (``ROWS`` in shaders/resample_rows.comp and shaders/resample_fours.comp)."""
-
-_MOST_CHANNELS = 4
-"""Of a pixel (``MOST_CHANNELS`` in shaders/resample_fours.comp)."""
+"""Rows of an invocation (``ROWS`` in shaders/resample/resample_rows.comp and shaders/resample/resample_fours.comp)."""
 
 _MOST_TAPS = 4
-"""Of a sum by rows along every axis (``MOST_TAPS`` in shaders/resample_rows.comp): sums of more are loops."""
+"""Of a sum by rows along every axis (``MOST_TAPS`` in shaders/resample/resample_rows.comp): sums of more are loops."""
 
 _MOST_IN_RUN = 8
-"""Elements that neighbours read together (``MOST_IN_RUN`` in shaders/include/runs.glsl)."""
+"""Elements that neighbours read together (``MOST_IN_RUN`` in shaders/resample/resample_rows.comp)."""
 
 
 _LINE_BYTES = 64
@@ -173,7 +179,7 @@ def _pixel(problem: Problem) -> _Pixel | None:
     axis = problem.axes[tabled[0]]
     if len(tabled) > 1 or axis.table is None or axis.table.moves:
         return None
-    if problem.itemsize != 4 or problem.src_itemsize > 4 or not 0 < axis.src <= _MOST_CHANNELS:
+    if problem.itemsize != 4 or problem.src_itemsize > 4 or not 0 < axis.src <= MOST_CHANNELS:
         return None
     if axis.src == 1:
         return _Pixel(tabled[0], 1, (tabled[0],))
@@ -398,14 +404,14 @@ def _slots(tables: Tables) -> int:
 
 # Passes: which axes of a resampling are summed in one dispatch, and which one after the other.
 
-_ELEMENT_COST = 8
-"""What writing an element, and reading it again, costs, in taps."""
+ELEMENT_COST = 8
+"""Cost of writing an element between two passes and reading it again, in taps."""
 
-_PRODUCT_COST = 4
-"""What a tap of several axes costs, in taps of one axis, which are loaded by fours."""
+PRODUCT_COST = 4
+"""Cost of a tap of several axes together, in taps of one axis, which are loaded by fours."""
 
-_FEW_TAPS = 16
-"""Of all axes together: one dispatch is best, whatever the sizes."""
+FEW_TAPS = 16
+"""So few taps of all axes together are summed in one dispatch, whatever the sizes."""
 
 
 def passes(resized: Resizing) -> tuple[Tables, ...]:
@@ -424,7 +430,7 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
         return tuple((one,) for one in whole)  # each is rounded
     if is_index(whole):
         return (whole,)
-    if _is_one_dispatch(whole) and math.prod(table.taps for _, table in whole) <= _FEW_TAPS:
+    if _is_one_dispatch(whole) and math.prod(table.taps for _, table in whole) <= FEW_TAPS:
         return (whole,)
     sizes = resized.read_sizes
     return min(_groupings(stepped), key=lambda grouping: _cost(grouping, sizes))
@@ -459,8 +465,8 @@ def _cost(grouping: Sequence[Tables], sizes: Sequence[int]) -> int:
     for group in grouping:
         for axis, table in group:
             left[axis] = table.count
-        tap_cost = _PRODUCT_COST if len(group) > 1 else 1
-        cost += math.prod(left) * (tap_cost * math.prod(table.taps for _, table in group) + _ELEMENT_COST)
+        tap_cost = PRODUCT_COST if len(group) > 1 else 1
+        cost += math.prod(left) * (tap_cost * math.prod(table.taps for _, table in group) + ELEMENT_COST)
     return cost
 
 
