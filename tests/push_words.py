@@ -5,25 +5,39 @@ from types import SimpleNamespace
 from restride.kernel import KernelSpec
 from restride.plan.convert import Channels, Last, Planes, Scales
 from restride.plan.problem import BlockPush, ChunkPush, FillPush, Push
-from restride_conformance.shader.contract import INTERFACES
+from restride.plan.transpose import SharedPush, TransposePush
+from restride.plan.yuv import YuvPush
+
+_UNUSED = tuple(f"unused_{word}" for word in range(12, 17))
+_CONVERTED = Push._fields + Scales._fields
+_BLOCKS = BlockPush._fields + Scales._fields + _UNUSED + Last._fields
+
+# The first that a module's name begins with.
+_WORDS = {
+    "transpose_shared": SharedPush._fields,
+    "transpose": TransposePush._fields,
+    "yuv": tuple("floor_" if name == "floor" else name for name in YuvPush._fields),  # floor is a function of GLSL
+    "digit_copy": ("src_base_or_low", "dst_base", "pieces", "first_word", "high"),  # a constant says: copy or fill
+    "element_fill": FillPush._fields,
+    "strided_fill": FillPush._fields,
+    "pixels_to_planes": ChunkPush._fields,
+    "planes_to_pixels": ChunkPush._fields,
+    "element_rows": ChunkPush._fields,
+    "crop": _CONVERTED + Channels._fields + Last._fields,
+    "convert": _CONVERTED + Planes._fields + Last._fields,
+    "digit_convert": _CONVERTED + _UNUSED + Last._fields,
+    "resample_nearest": Push._fields,
+    "resample_rows": _BLOCKS,
+    "resample_runs": _BLOCKS,
+    "resample_a": _BLOCKS,
+    "resample": _CONVERTED + _UNUSED + Last._fields,
+    "": Push._fields,
+}
 
 
 def words_of(module: str) -> tuple[str, ...]:
-    """The names of a module's push constants; () for those whose plan has no names for them."""
-    if module.startswith(("transpose", "yuv")):
-        return ()
-    if module == "digit_copy":  # one module, told by a constant whether it copies or fills
-        return ("src_base_or_low", "dst_base", "pieces", "first_word", "high")
-    if "fill" in module:
-        return FillPush._fields
-    if module in ("pixels_to_planes", "planes_to_pixels", "element_rows"):
-        return ChunkPush._fields
-    if INTERFACES[module].push_words == len(Push._fields):
-        return Push._fields
-    by_blocks = module.startswith(("resample_rows", "resample_runs", "resample_along", "resample_across"))
-    unused = tuple(f"unused_{word}" for word in range(12, 17))
-    lanes = Channels._fields if "crop" in module else Planes._fields if "convert_" in module else unused
-    return ((BlockPush if by_blocks else Push)._fields) + Scales._fields + lanes + Last._fields
+    """The names of a module's push constants."""
+    return next(words for name, words in _WORDS.items() if module.startswith(name))
 
 
 def push_of(kernel: KernelSpec) -> SimpleNamespace:

@@ -21,14 +21,13 @@ from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.convert import Conversion
 from restride.plan.dispatches import (
-    GROUP_SIZE,
     MAX_TABLE_BYTES,
     axis_with_too_many_pairs,
     bind,
     pair_ranges,
     parts,
     plan_elements,
-    rows_of_groups,
+    strided_kernel,
     work_of,
 )
 from restride.plan.problem import (
@@ -37,7 +36,6 @@ from restride.plan.problem import (
     BlockPush,
     Problem,
     Push,
-    constants_for,
     in_words,
     pack_parameters,
 )
@@ -385,14 +383,8 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
     offsets = tuple(offset - part.lowest for offset, part in zip(problem.pair_offsets, ranges, strict=True))
     constants = (8 * problem.itemsize, work.owned, *conversion.constants, _slots(tables), *work.axes)
     push = (BlockPush if divisors else Push)(bound.src_base, bound.dst_base, work.total, work.first, work.lane_stride)
-    return KernelSpec(
-        shader=work.shader,
-        constants=constants_for(problem.axes, constants),
-        push=conversion.push(push, pair_starts, (offsets[0], offsets[1]), shifts=tables[0][1].shifts),
-        parameters=parameters,
-        groups=rows_of_groups(-(-work.total // GROUP_SIZE), limits),
-        bindings=bound.windows,
-    )
+    scaled = conversion.push(push, pair_starts, (offsets[0], offsets[1]), shifts=tables[0][1].shifts)
+    return strided_kernel(work.shader, problem.axes, constants, scaled, bound.windows, limits, parameters=parameters)
 
 
 def _slots(tables: Tables) -> int:

@@ -1,4 +1,4 @@
-"""Plan of a transpose through memory that a group shares: rows of whole words on both sides, in tiles of one group."""
+"""Plan of a transpose, a copy whose innermost axes differ: through registers, or in tiles through shared memory."""
 
 from __future__ import annotations
 
@@ -147,6 +147,25 @@ class Shape(NamedTuple):
         )
 
 
+class TransposePush(NamedTuple):
+    """Push constants, in the order of shaders/copy/transpose.comp, which says what each is."""
+
+    src_base: int
+    dst_base: int
+    a_size: int
+    b_size: int
+    a_src: int
+    b_dst: int
+    a_jump: int
+    b_jump: int
+    across: int
+    along: int
+    deep: int
+    per_across: int
+    per_along: int
+    indices: int
+
+
 class Transpose(NamedTuple):
     """What a transpose kernel exchanges, and in which groups."""
 
@@ -237,11 +256,21 @@ def transpose(problem: Problem, found: Transpose, limits: Limits) -> Iterator[Ke
     yield KernelSpec(
         shader=f"transpose_{8 * problem.itemsize}" + "_aligned" * shape.is_aligned,
         constants=constants_for(outer, (int(len(a.axes) > 1), int(len(b.axes) > 1))),
-        push=(
-            *(word(src_base), dst_base, a.size, b.size, word(a_strides[0]), word(b_strides[0])),
-            *(_jump(a, a_strides), _jump(b, b_strides)),
-            *(shape.across, shape.along, shape.deep, _part(shape.across), _part(shape.along)),
-            found.exchange.indices,
+        push=TransposePush(
+            src_base=word(src_base),
+            dst_base=dst_base,
+            a_size=a.size,
+            b_size=b.size,
+            a_src=word(a_strides[0]),
+            b_dst=word(b_strides[0]),
+            a_jump=_jump(a, a_strides),
+            b_jump=_jump(b, b_strides),
+            across=shape.across,
+            along=shape.along,
+            deep=shape.deep,
+            per_across=_reciprocal(shape.across),
+            per_along=_reciprocal(shape.along),
+            indices=found.exchange.indices,
         ),
         parameters=pack_parameters(outer, (a.run, b.run)),
         groups=shape.groups(found.exchange),
@@ -258,9 +287,9 @@ def _jump(side: Side, strides: list[int]) -> int:
     return word(sum(strides[1:]) - side.run * strides[0]) if len(strides) > 1 else 0
 
 
-def _part(of: int) -> int:
-    """2^16 / of, rounded up: the product with n below 64 is n / of above bit 16."""
-    return -(-(1 << 16) // of)
+def _reciprocal(divisor: int) -> int:
+    """2^16 / divisor, rounded up: the product with n below 64, shifted right by 16, is n / divisor."""
+    return -(-(1 << 16) // divisor)
 
 
 def axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:
@@ -299,6 +328,18 @@ _LEAST_FILLED_SHARED = 0.25
 """Share of the tiles' elements that must be there: on a GPU an invocation without work costs little."""
 
 
+class SharedPush(NamedTuple):
+    """Push constants, in the order of shaders/copy/transpose_shared.comp, which says what each is."""
+
+    src_base: int
+    dst_base: int
+    a_size: int
+    b_size: int
+    a_src: int
+    b_src: int
+    b_dst: int
+
+
 def shared_edge(itemsize: int) -> int:
     """Elements along each edge of a tile of transpose_shared.comp."""
     return 64 if itemsize < 4 else 32
@@ -324,7 +365,7 @@ def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> Ke
     return KernelSpec(
         shader=f"transpose_shared_{8 * problem.itemsize}",
         constants=constants_for(exchange.outer, ()),
-        push=(bound.src_base, bound.dst_base, a.size, b.size, word(a.src), word(b.src), b.dst),
+        push=SharedPush(bound.src_base, bound.dst_base, a.size, b.size, word(a.src), word(b.src), b.dst),
         parameters=pack_parameters(exchange.outer),
         groups=_groups(problem, exchange),
         bindings=bound.windows,
