@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import restride as rs
-from restride.ops import cache as remembered
+from restride.ops import plan as plans
 
 MOST_BESIDE = 2 << 20
 """Bytes that an operation takes beside source and destination, but for what lies between several passes."""
@@ -218,5 +218,5 @@ def test_a_plan_that_is_forgotten_is_noticed(vulkan_device: rs.Device) -> None:
     """The count sees what it is there for: planning again takes many times the instructions."""
     x = source(vulkan_device, "f32[1,3,8,8]")
     small = rs.resample(x, (4, 4))
-    remembered._recent.clear()
+    plans._plans.clear()
     assert instructions(lambda: rs.resample(x, (4, 4), out=small)) > 2 * MOST_INSTRUCTIONS["resample"]

@@ -9,7 +9,7 @@ import pytest
 
 import restride as rs
 from restride.compat.pil import Resampling
-from restride.ops.cache import plain, remembered
+from restride.ops.plan import cached, key_of
 
 CASES: list[tuple[Any, Any, str, tuple[Any, ...], dict[str, Any]]] = [
     (rs.plan_reorder, rs.reorder, "f32[3,5]", ("AB->BA",), {}),
@@ -130,8 +130,8 @@ DIFFERENT = [
 def test_arguments_that_may_mean_different_things_differ() -> None:
     for i, one in enumerate(DIFFERENT):
         for j, other in enumerate(DIFFERENT):
-            assert (plain(one) == plain(other)) == (i == j), (one, other)
-            hash(plain(one))
+            assert (key_of(one) == key_of(other)) == (i == j), (one, other)
+            hash(key_of(one))
 
 
 def test_what_may_change_or_is_used_up_is_asked_again(vulkan_device: rs.Device) -> None:
@@ -141,21 +141,21 @@ def test_what_may_change_or_is_used_up_is_asked_again(vulkan_device: rs.Device) 
         calls.append(value)
         return len(calls)
 
-    assert [remembered(make, {"value": (2, 3)}) for _ in range(2)] == [1, 1]
+    assert [cached(make, {"value": (2, 3)}) for _ in range(2)] == [1, 1]
     sizes = [2, 3]
-    assert remembered(make, {"value": sizes}) == 2
+    assert cached(make, {"value": sizes}) == 2
     sizes[0] = 9
-    assert remembered(make, {"value": sizes}) == 3
+    assert cached(make, {"value": sizes}) == 3
     for value in (iter((2, 3)), rs.empty("f32[2]", vulkan_device), np.zeros(1000), object()):
-        assert remembered(make, {"value": value}) + 1 == remembered(make, {"value": value})
+        assert cached(make, {"value": value}) + 1 == cached(make, {"value": value})
 
 
 def test_names_of_arguments_count() -> None:
     def make(**named: Any) -> dict[str, Any]:
         return named
 
-    assert remembered(make, {"src_scale": 2}) == {"src_scale": 2}
-    assert remembered(make, {"dst_scale": 2}) == {"dst_scale": 2}
+    assert cached(make, {"src_scale": 2}) == {"src_scale": 2}
+    assert cached(make, {"dst_scale": 2}) == {"dst_scale": 2}
 
 
 def test_large_and_deep_lists_are_asked_again() -> None:
@@ -168,10 +168,10 @@ def test_large_and_deep_lists_are_asked_again() -> None:
     endless: list[Any] = []
     endless.append(endless)
     for value in ([1] * 65, [[[[[1]]]]], endless):
-        assert remembered(make, {"value": value}) + 1 == remembered(make, {"value": value})
+        assert cached(make, {"value": value}) + 1 == cached(make, {"value": value})
 
 
-def test_errors_are_not_remembered() -> None:
+def test_errors_are_not_cached() -> None:
     calls = []
 
     def fail(value: int) -> int:
@@ -180,12 +180,12 @@ def test_errors_are_not_remembered() -> None:
 
     for _ in range(2):
         with pytest.raises(rs.DescriptorError):
-            remembered(fail, {"value": 3})
+            cached(fail, {"value": 3})
     assert calls == [3, 3]
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
-def test_the_sign_of_zero_is_remembered(vulkan_device: rs.Device, zero: float) -> None:
+def test_the_sign_of_zero_is_cached(vulkan_device: rs.Device, zero: float) -> None:
     x = rs.asarray(np.ones((2, 2), np.float32), device=vulkan_device)
     crop = rs.resample(x, (2, 2), coordinates="tf_crop_and_resize", roi=(2, 2, 3, 3), extrapolation_value=zero)
     assert np.signbit(crop.numpy()).all() == (np.copysign(1, zero) < 0)

@@ -12,7 +12,7 @@ import pytest
 
 import restride as rs
 from restride.kernel import KernelSpec
-from restride.ops import cache as remembered
+from restride.ops import plan as plans
 from restride.plan import resample as plan_of_resample
 from restride.plan.resample import by_elements
 
@@ -35,7 +35,7 @@ def elements(dtype: str, sizes: tuple[int, ...]) -> Array:
 
 def forget() -> None:
     plan_of_resample._remembered_invocations.cache_clear()
-    remembered._recent.clear()
+    plans._plans.clear()
 
 
 @contextmanager

@@ -20,11 +20,10 @@ from restride.layout.dml import dml_buffer_tensor_size
 from restride.ops.crop_resize import crop_resize
 from restride.ops.letterbox import Letterboxed
 from restride.ops.plan import Plan
-from restride.ops.plans import plan_reorder, plan_resample, plan_resample_backward
 from restride.ops.preprocess import Preprocess
 from restride.ops.quantize import dequantize, normalize, quantize
-from restride.ops.reorder import reorder, strided_slice
-from restride.ops.resample import resample, resample_backward, source_window
+from restride.ops.reorder import plan_reorder, reorder, strided_slice
+from restride.ops.resample import plan_resample, plan_resample_backward, resample, resample_backward, source_window
 from restride.ops.yuv import yuv_to_rgb
 from restride.tensor.arrays import asarray, from_buffer
 from restride.tensor.device import Device, default_device, devices

@@ -25,13 +25,12 @@ from restride.errors import DescriptorError, UnsupportedError
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, family
-from restride.ops.cache import remembered
 from restride.ops.letterbox import PLACES, Letterboxed, placed
-from restride.ops.plan import source_beside
+from restride.ops.plan import cached, source_beside
 from restride.ops.quantize import in_axes_of_result, normalizing
 from restride.ops.reorder import reorder
 from restride.ops.resample import INTERPOLATED_TYPES, resample
-from restride.ops.target import Given, Target, element_type, target_of_sums
+from restride.ops.target import Out, Target, element_type, target_of_sums
 from restride.plan.crops import MOST_TAPS, Crops, Way, add_crops, boxes_of
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.arrays import asarray
@@ -255,10 +254,10 @@ def cropped(
     device = tensors[0].device
     arguments["source"] = source
     arguments["images"] = images
-    arguments["out"] = None if out is None else Given(out.desc, is_shared=False)
+    arguments["out"] = None if out is None else Out(out.desc, is_shared=False)
     arguments["limits"] = device.limits
     try:
-        plan: _CropPlan = remembered(_crop_plan, arguments)
+        plan: _CropPlan = cached(_crop_plan, arguments)
     except (DescriptorError, UnsupportedError) as error:
         error.add_descriptor(source.desc)
         raise
@@ -715,7 +714,7 @@ def _way(ruling: Ruling, keeps_type: bool) -> Way | None:
 
 
 def _target(
-    source: Images, made: TensorDesc, out: Given | None, mean: Any, std: Any, layout: Layout, dtype: Any, **others: Any
+    source: Images, made: TensorDesc, out: Out | None, mean: Any, std: Any, layout: Layout, dtype: Any, **others: Any
 ) -> Target:
     """Where boxes go that are made as ``made`` says. others: arguments of ``restride.arithmetic.arithmetic``."""
     src = source.desc
@@ -804,7 +803,7 @@ class _CropPlan(NamedTuple):
 
 def _crop_plan(
     source: Images,
-    out: Given | None,
+    out: Out | None,
     limits: Limits,
     *,
     boxes: Any,
@@ -844,7 +843,7 @@ def _crop_plan(
         "dtype": dtype,
         **others,
     }
-    target: Target = remembered(_target, of_target)
+    target: Target = cached(_target, of_target)
     if not target.whole.numel:
         return _CropPlan(cut, target.whole, last=_copied(target.site, target, limits))
     if library is not None and library.ways is None:

@@ -8,9 +8,10 @@ from typing import Any, SupportsIndex
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout
-from restride.ops.plan import Plan, perform, source_beside
-from restride.ops.target import Given, arithmetic_of_result, destination, element_type, require_out_of_sum
+from restride.ops.plan import Plan, perform, plan_call, source_beside
+from restride.ops.target import Out, arithmetic_of_result, destination, element_type, require_out_of_sum
 from restride.plan.steps import SOURCE, Site, Steps
+from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 
 
@@ -36,6 +37,12 @@ def strided_slice(
         output_sizes: per axis, 1 to ``1 + (size - 1) // abs(stride)``; default: that maximum.
         out: where to write; padding between its elements stays untouched.
 
+    Example:
+        >>> rs.strided_slice(np.arange(8), [1], [7], [2]).numpy().tolist()
+        [1, 3, 5, 7]
+        >>> rs.strided_slice(np.arange(8), [0], [8], [-3]).numpy().tolist()
+        [7, 4, 1]
+
     Raises:
         DescriptorError: a rule above is broken, or ``out`` does not fit, overlaps itself, or shares memory with ``x``.
 
@@ -46,7 +53,7 @@ def strided_slice(
     return window if out is None else perform(slice_plan, window, out)
 
 
-def slice_plan(src: TensorDesc, out: Given, limits: Limits) -> Plan:
+def slice_plan(src: TensorDesc, out: Out, limits: Limits) -> Plan:
     """The plan that copies a window."""
     dst, site = destination(src, None, src, out)
     steps = Steps(limits)
@@ -100,6 +107,11 @@ def reorder(
             written; of a view, and between the elements of strides, nothing is touched. It may be ``x`` itself; then,
             and with ``sum_scale``, padding stays.
 
+    Example:
+        >>> image = np.zeros((2, 4, 3), np.uint8)
+        >>> rs.reorder(image, "HWC->CHW", dtype="f32", src_scale=1 / 255).desc
+        TensorDesc.parse('f32[3,2,4]{2,1,0}')
+
     Raises:
         DescriptorError: the layout or the element type is unknown or does not fit, the destination overlaps itself,
             ``out`` shares memory with ``x`` but is not the same, a scale is 0 or not finite, a zero point is none of
@@ -131,7 +143,7 @@ def reorder_with(x: Any, layout: Layout, dtype: Any, out: Tensor | None, **argum
 
 
 def reorder_plan(
-    src: TensorDesc, out: Given | None, limits: Limits, layout: Layout, dtype: Any, **arguments: Any
+    src: TensorDesc, out: Out | None, limits: Limits, layout: Layout, dtype: Any, **arguments: Any
 ) -> Plan:
     """The plan of ``reorder``. arguments: those of ``restride.arithmetic.arithmetic``."""
     sum_scale = arguments.get("sum_scale")
@@ -141,3 +153,32 @@ def reorder_plan(
     steps = Steps(limits)
     steps.copy(Site(SOURCE, src), site, dst, arithmetic_of_result(src, dst, layout, arguments))
     return Plan(src, dst, steps, reads_result=sum_scale is not None)
+
+
+def plan_reorder(
+    src: TensorDesc | str,
+    dst: TensorDesc | str | None = None,
+    *arguments: Any,
+    device: Device | None = None,
+    **named: Any,
+) -> Plan:
+    """What ``rs.reorder(x, *arguments, **named)`` does to an ``x`` laid out as ``src``, as a plan.
+
+    Args:
+        src: layout of the source; may be its text.
+        dst: layout of the result, as that of an ``out``; default: what ``reorder`` makes.
+        arguments: of ``reorder``, from ``layout`` on.
+        device: whose limits the plan respects; default: ``rs.default_device()``.
+        named: of ``reorder``, but ``out``.
+
+    Example:
+        >>> plan = rs.plan_reorder("u8[2,4,3]", None, "HWC->CHW", dtype="f32")
+        >>> plan.dst
+        TensorDesc.parse('f32[3,2,4]{2,1,0}')
+        >>> float(plan(np.ones((2, 4, 3), np.uint8)).numpy().sum())
+        24.0
+
+    Raises:
+        DescriptorError, UnsupportedError: as ``reorder`` does.
+    """
+    return plan_call(reorder, src, dst, device, arguments, named)

@@ -16,8 +16,8 @@ from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, family
-from restride.ops.plan import Plan, perform
-from restride.ops.target import Given, Target, element_type, require_out_of_sum, target_of_sums
+from restride.ops.plan import Plan, perform, plan_call
+from restride.ops.target import Out, Target, element_type, require_out_of_sum, target_of_sums
 from restride.plan import (
     Tables,
     is_index,
@@ -29,6 +29,7 @@ from restride.plan import (
     taps_fit,
 )
 from restride.plan.steps import SOURCE, Site, Steps, together
+from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride.weights import Request, Resizing, Ruling, resized_axes, resizing
 from restride.weights.like import IMAGES_ONLY
@@ -58,7 +59,7 @@ def plan_of(
     resized: Resizing,
     layout: Layout,
     dtype: Any,
-    out: Given | None,
+    out: Out | None,
     extrapolation_value: float,
     numbers: dict[str, Any],
     limits: Limits,
@@ -219,7 +220,7 @@ GRADIENT_TYPES = ("f32", "f16", "bf16")
 
 
 def resample_plan(
-    src: TensorDesc, out: Given | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any, **numbers: Any
+    src: TensorDesc, out: Out | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any, **numbers: Any
 ) -> Plan:
     """The plan of ``resample``. numbers: arguments of ``restride.arithmetic.arithmetic``."""
     with ErrorContext(src):
@@ -235,7 +236,7 @@ def resample_plan(
 
 
 def backward_plan(
-    src: TensorDesc, out: Given | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any
+    src: TensorDesc, out: Out | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any
 ) -> Plan:
     """The plan of ``resample_backward``: ``request.sizes`` are those of the source along the axes."""
     with ErrorContext(src):
@@ -255,7 +256,7 @@ def backward_plan(
 
 def ruled_plan(
     src: TensorDesc,
-    out: Given | None,
+    out: Out | None,
     limits: Limits,
     *,
     axes: tuple[int, ...],
@@ -523,3 +524,37 @@ def source_window(
     )
     with ErrorContext(f"source_sizes {whole_sizes}"):
         return part_read(resizing(whole_sizes, request, as_dtype(source_dtype).name))
+
+
+def plan_resample(
+    src: TensorDesc | str,
+    dst: TensorDesc | str | None = None,
+    *arguments: Any,
+    device: Device | None = None,
+    **named: Any,
+) -> Plan:
+    """What ``rs.resample(x, *arguments, **named)`` does to an ``x`` laid out as ``src``, as a plan.
+
+    ``plan = rs.plan_resample("u8[1080,1920,3]", None, (224, 224), axes=(0, 1))`` and ``plan(image)``, image by image.
+    The rest as in ``plan_reorder``; ``arguments`` are those of ``resample`` from ``sizes`` on.
+
+    Example:
+        >>> plan = rs.plan_resample("u8[4,6,3]", None, (2, 3), axes=(0, 1))
+        >>> plan.dst
+        TensorDesc.parse('u8[2,3,3]{2,1,0}')
+    """
+    return plan_call(resample, src, dst, device, arguments, named)
+
+
+def plan_resample_backward(
+    grad: TensorDesc | str,
+    dst: TensorDesc | str | None = None,
+    *arguments: Any,
+    device: Device | None = None,
+    **named: Any,
+) -> Plan:
+    """What ``rs.resample_backward(grad, *arguments, **named)`` does to a ``grad`` laid out so, as a plan.
+
+    The rest as in ``plan_reorder``; ``arguments`` are those of ``resample_backward`` from ``input_sizes`` on.
+    """
+    return plan_call(resample_backward, grad, dst, device, arguments, named)

@@ -14,7 +14,7 @@ from restride.layout.overlap import may_overlap, require_injective, require_like
 from restride.plan.steps import RESULT, SOURCE, Site
 
 
-class Given(NamedTuple):
+class Out(NamedTuple):
     """A destination that the caller gives. is_shared: it lies in the source's buffer."""
 
     desc: TensorDesc
@@ -25,7 +25,7 @@ def destination(
     like: TensorDesc,
     layout: Layout,
     src: TensorDesc,
-    out: Given | None,
+    out: Out | None,
     default: TensorDesc | None = None,
     dtype: DType | None = None,
     in_place: bool = False,
@@ -59,7 +59,7 @@ def destination(
     return desc, Site(buffer, views.permute(desc, inverse))
 
 
-def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Given | None) -> DType:
+def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Out | None) -> DType:
     """The element type of a result: ``dtype``, or that of ``out``, of ``layout`` where it says one, or of ``src``."""
     if dtype is not None:
         try:
@@ -84,7 +84,7 @@ def target_of_sums(
     made: TensorDesc,
     result: TensorDesc,
     layout: Layout,
-    out: Given | None,
+    out: Out | None,
     numbers: dict[str, Any],
     *,
     moves: bool,
@@ -109,7 +109,7 @@ def target_of_sums(
     return Target(site, whole, done)
 
 
-def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Given | None) -> None:
+def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Out | None) -> None:
     """Refuse a sum without a destination to read."""
     if sum_scale is not None and out is None:
         raise DescriptorError(f"sum_scale {sum_scale!r} reads an out, and there is none, for {src}")

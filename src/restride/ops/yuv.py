@@ -13,7 +13,7 @@ from restride.layout.argument import Layout
 from restride.layout.views import index
 from restride.ops.plan import Plan, perform
 from restride.ops.reorder import reorder
-from restride.ops.target import Given, destination
+from restride.ops.target import Out, destination
 from restride.plan import reads_frames, writes_frames, yuv_kernels
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.plan.yuv import Colors, Format, checked
@@ -63,9 +63,7 @@ def yuv_to_rgb(
     return perform(yuv_plan, whole, out, form=form, colors=colors, layout=layout)
 
 
-def yuv_plan(
-    src: TensorDesc, out: Given | None, limits: Limits, *, form: Format, colors: Colors, layout: Layout
-) -> Plan:
+def yuv_plan(src: TensorDesc, out: Out | None, limits: Limits, *, form: Format, colors: Colors, layout: Layout) -> Plan:
     """The plan of ``yuv_to_rgb``: frames are copied first where they cannot be read as they lie, and RGB last."""
     made = TensorDesc(DTYPES["u8"], sizes_of_rgb(src))
     dst, site = destination(made, layout, src, out)
