@@ -1,4 +1,8 @@
-"""Preprocess: images of any sizes to batches for a network, by one recipe, one call or a stream."""
+"""Preprocess: images of any sizes to batches for a network, by one recipe, one call or a stream.
+
+A recipe is checked once, before there is an image. An image is then one box of itself: ``crop_resize`` resizes,
+normalizes and lays it out. A stream starts the next results before the first is taken.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,16 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
-from inspect import Signature, signature
+from inspect import signature
 from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
 from restride.arguments import integer, require_word
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import as_dtype
 from restride.errors import DescriptorError, ErrorContext, RestrideError
 from restride.layout import TensorDesc
-from restride.ops.crop_resize import crop_resize, cropped, read_sizes
+from restride.ops.crop_resize import cropped, read_sizes
 from restride.ops.letterbox import PLACES, Letterboxed
 from restride.ops.progress import Progress
 from restride.ops.yuv import yuv_to_rgb
@@ -24,8 +28,6 @@ from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import Request
-
-# Presets: recipes of common models, as arguments of ``Preprocess``, with the library that they were trained with.
 
 PRESETS: dict[str, dict[str, Any]] = {
     "imagenet": {
@@ -57,95 +59,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Those of torchvision's ResNet, of OpenAI's CLIP and of Ultralytics' YOLO, of three channels each, as ``mean`` says.
 ``fill`` is an element of u8."""
 
-
-# Streaming: results of many images one after the other, the next ones started before the first is taken.
-
-_Read = TypeVar("_Read")
-_Made = TypeVar("_Made")
-
-
-@contextmanager
-def naming(what: str) -> Iterator[None]:
-    """Errors of restride inside begin with what they are about: ``images[2]: ...``."""
-    try:
-        yield
-    except RestrideError as error:
-        raise type(error)(f"{what}: {error}") from error
-
-
-def streamed(
-    images: Iterable[Any],
-    read: Callable[[Any], _Read],
-    make: Callable[[list[_Read]], _Made],
-    *,
-    together: int,
-    depth: int,
-    step: Callable[[], None],
-) -> Iterator[_Made]:
-    """Results of ``together`` images each, the last of fewer; ``depth`` are started when the first is taken.
-
-    What fails, ``images``, ``read`` or ``make``, is raised once everything before it was made and taken: of 7 images in
-    pairs the sixth of which is wrong, that is two pairs and the fifth alone. Errors of restride say which image it was.
-
-    Args:
-        images: what is read.
-        read: the image as ``make`` takes it.
-        make: starts the result of some.
-        together: images of a result.
-        depth: results that may be started and not taken.
-        step: called after each image whose result is started.
-    """
-    started: deque[_Made] = deque()
-    source = enumerate(images)
-    done = 0
-    failure: Exception | None = None
-    try:
-        while failure is None:
-            group, failure = _group(source, read, together)
-            if not group:
-                break
-            last = done + len(group) - 1
-            try:
-                with naming(
-                    f"image {last} of the stream" if last == done else f"images {done} to {last} of the stream"
-                ):
-                    started.append(make(group))
-            except Exception as error:  # noqa: BLE001 - whatever it is, what was started comes first
-                failure = error
-                break
-            group.clear()  # what was uploaded is free again while the caller has a result
-            for _ in range(done, last + 1):
-                step()
-            done = last + 1
-            if len(started) == depth:
-                yield started.popleft()
-        while started:
-            yield started.popleft()
-        if failure is not None:
-            raise failure
-    finally:
-        failure = None  # it knows this frame, and this frame it
-
-
-def _group(
-    source: Iterator[tuple[int, Any]], read: Callable[[Any], _Read], together: int
-) -> tuple[list[_Read], Exception | None]:
-    """The next images, as many as there are, and why there are no more of them if that is an error."""
-    group: list[_Read] = []
-    try:
-        while len(group) < together:
-            place, image = next(source, (None, None))
-            if place is None:
-                break
-            with naming(f"image {place} of the stream"):
-                group.append(read(image))
-    except Exception as error:  # noqa: BLE001 - raised by the caller, when its time has come
-        return group, error
-    return group, None
-
-
-# Recipe: what ``Preprocess`` may be told, checked once, before there is an image.
-
 LAYOUTS = {"NCHW": (0, 2, 3, 1), "NHWC": (0, 1, 2, 3)}
 """Layouts of a batch, and its axes in the order images, rows, columns, channels."""
 
@@ -160,7 +73,12 @@ _SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 
 """What to do with an image, in the words of errors."""
 
 _MOST_CHANNELS = 4
-"""Of a pixel: an image of so few rows and more channels is one whose channels stand first."""
+"""Most channels of a pixel: an image of so few rows and more channels has its channels first."""
+
+_Read = TypeVar("_Read")
+_Made = TypeVar("_Made")
+_Pair = tuple[Tensor, Letterboxed]
+_Place = Literal["center", "top_left"]
 
 
 class Options(TypedDict, total=False):
@@ -180,201 +98,6 @@ class Options(TypedDict, total=False):
     dtype: Any
     depth: SupportsIndex
     device: Device | None
-
-
-class Takes(NamedTuple):
-    """Which images a recipe is for.
-
-    counted: how many channels an argument speaks of; of 1, it speaks of any. fill: that a preset has in the unit of u8.
-    """
-
-    counted: dict[str, int]
-    is_normalized: bool
-    is_interpolated: bool
-    fill: Any = None
-
-
-def require_options(sizes: tuple[int, int], letterbox: Any, options: Options) -> None:
-    """Refuse words that are unknown, and arguments that contradict each other or have no effect.
-
-    Raises:
-        DescriptorError, UnsupportedError: as ``Preprocess`` says.
-    """
-    require_word("letterbox", letterbox, (None, *PLACES))
-    require_word("input", options["input"], (*PIXELS, *FORMATS))
-    require_word("layout", options["layout"], tuple(LAYOUTS))
-    shorter = options["shorter"]
-    if shorter is not None and letterbox is not None:
-        raise DescriptorError(f"shorter {shorter} and letterbox {letterbox!r} contradict each other: give one")
-    if shorter is not None and integer("shorter", shorter) < max(sizes):
-        raise DescriptorError(f"shorter {shorter} must not be below either of sizes {sizes}")
-    if letterbox is None and np.any(options["fill"]):
-        raise DescriptorError(f"fill {options['fill']!r} has no effect without letterbox")
-    _require_colors(options["input"], options["matrix"], options["full_range"])
-    if integer("depth", options["depth"]) < 1:
-        raise DescriptorError(f"depth must be 1 or more, got {options['depth']}")
-    device = options["device"]
-    if device is not None and not isinstance(device, Device):
-        raise DescriptorError(f"device must be a restride.Device, got {device!r}; restride.Device opens one by name")
-
-
-def of_channels(argument: str, value: Any) -> Any:
-    """A number, or a tuple of one for each channel, of whatever holds them."""
-    try:
-        given = np.asarray(value)
-    except ValueError as error:  # lists of several lengths
-        raise DescriptorError(f"{argument} must be a number, or one for each channel: {error}") from error
-    if given.dtype.kind not in "biuf" or given.ndim > 1:
-        raise DescriptorError(f"{argument} must be a number, or one for each channel, got {value!r}")
-    return tuple(given.tolist()) if given.ndim else given.item()
-
-
-def require_normal(options: Options) -> tuple[Any, Any]:
-    """``mean`` and ``std``, each None, a number or a tuple of one for each channel.
-
-    Raises:
-        DescriptorError: no finite numbers, a ``std`` of 0, or a ``dtype`` of integers, which would lose them.
-    """
-    mean, std = options["mean"], options["std"]
-    its_dtype = as_dtype(options["dtype"])
-    made = []
-    for argument, value in (("mean", mean), ("std", std)):
-        given = None if value is None else of_channels(argument, value)
-        if given is not None and not (np.isfinite(given).all() and (argument == "mean" or np.all(given))):
-            raise DescriptorError(f"{argument} must be finite, and std not 0, got {value!r}")
-        made.append(given)
-    if (mean is not None or std is not None) and not its_dtype.is_float:
-        raise DescriptorError(f"mean and std make floats, and dtype is {its_dtype}")
-    return made[0], made[1]
-
-
-def batch_desc(dtype: DType, order: Sequence[int], sizes: Sequence[int]) -> TensorDesc:
-    """A batch whose axes ``order`` counts images, rows, columns and channels, of these sizes: NCHW of 2, 8, 9, 3."""
-    by_axis = dict(zip(order, sizes, strict=True))
-    return TensorDesc(dtype, [by_axis[axis] for axis in range(len(sizes))])
-
-
-def taken(sizes: tuple[int, int], mean: Any, std: Any, options: Options) -> Takes:
-    """What images must be.
-
-    Raises:
-        UnsupportedError: no library, or not the one that is named, has the mode.
-    """
-    named = {"mean": mean, "std": std, "fill": options["fill"]}
-    counted = {name: np.size(value) for name, value in named.items() if value is not None}
-    if options["input"] == "bgr":
-        counted["input 'bgr'"] = 3
-
-    with ErrorContext(f"a recipe of sizes {sizes}"):
-        choice, _ = Request(mode=options["mode"], antialias=options["antialias"], like=options["like"]).settled("u8")
-    return Takes(counted, mean is not None or std is not None, choice.mode != "nearest")
-
-
-def written(sizes: tuple[int, int], given: dict[str, Any], known: Signature) -> str:
-    """Arguments as a call has them, without those that are the defaults."""
-    given = {**given, "dtype": as_dtype(given["dtype"]).name}
-    texts = {name: " ".join(repr(value).split()) for name, value in given.items()}
-    said = [f"{name}={text}" for name, text in texts.items() if text != repr(known.parameters[name].default)]
-    return ", ".join([repr(sizes), *said])
-
-
-def require_rgb(image: Any) -> None:
-    """Refuse an image of Pillow whose channels are no red, green and blue: places in a palette, inks, gray."""
-    mode = getattr(image, "mode", "RGB")
-    if mode != "RGB" and hasattr(image, "convert"):
-        raise DescriptorError(
-            f"an image of Pillow must have mode 'RGB', not {mode!r}: image.convert('RGB') has it, and "
-            f"np.asarray(image) is taken as it is"
-        )
-
-
-def require_image(desc: TensorDesc, takes: Takes, most_axes: int) -> None:
-    """Refuse an image, rows, columns, channels, that the recipe is not for.
-
-    Args:
-        desc: the image, or a batch of them along axis 0, where ``most_axes`` is 4.
-        takes: what the recipe is for.
-        most_axes: that an image may have.
-    """
-    if desc.rank == 2:
-        raise DescriptorError(
-            f"an image must have rows, columns and channels, not {desc}: one without channels is given as "
-            f"image[..., None]"
-        )
-    if desc.rank == 4 > most_axes:
-        raise DescriptorError(
-            f"an image must have rows, columns and channels, not {desc}: a batch goes by itself, not in a list, and "
-            f"in a stream with batch=1"
-        )
-    if not 3 <= desc.rank <= most_axes or not desc.numel:
-        raise DescriptorError(f"an image must have rows, columns and channels, not {desc}")
-    for name, count in takes.counted.items():
-        if count not in (1, desc.sizes[-1]):
-            its = f"{count} channels, its last axis, as {name} says"
-            raise DescriptorError(f"an image must have {its}: {desc}{_remedy(desc, count)}")
-    if desc.sizes[-3] <= _MOST_CHANNELS < min(desc.sizes[-2:]):
-        raise DescriptorError(
-            f"an image must have rows, columns and channels, and those of {desc} seem to stand first: "
-            f"{_CHANNELS_LAST} puts them last"
-        )
-    _require_type(desc, takes)
-
-
-def _require_type(desc: TensorDesc, takes: Takes) -> None:
-    dtype = desc.dtype
-    if takes.is_normalized and not dtype.is_float and dtype.name not in _NORMALIZED:
-        raise DescriptorError(
-            f"mean and std go with images of floats, as they are, and of {' and '.join(_NORMALIZED)}, as if in "
-            f"[0, 1], not of {dtype}: {desc}; {_SMALLER}"
-        )
-    if takes.is_interpolated and dtype.itemsize == 8:
-        its = "image.astype('float32')" if dtype.is_float else _SMALLER
-        raise DescriptorError(f"images of {dtype} are resized by mode 'nearest' alone: {desc}; {its}")
-    if takes.fill is not None and dtype != "u8":
-        raise DescriptorError(
-            f"the preset's fill {takes.fill} is of u8, and this image is {desc}: give fill={takes.fill} / 255 for "
-            f"floats of 0 to 1, and fill={takes.fill} * 257 for u16"
-        )
-
-
-def require_alike(images: Sequence[Tensor]) -> None:
-    """Refuse images that cannot be of one batch, and none at all."""
-    if not images:
-        raise DescriptorError("images must have one, got none")
-    first = images[0]
-    for place, image in enumerate(images):
-        if (image.dtype, image.sizes[-1]) != (first.dtype, first.sizes[-1]):
-            raise DescriptorError(
-                f"images[{place}] {image.desc} must have the type and the channels, its last axis, of images[0] "
-                f"{first.desc}"
-            )
-        if image.device is not first.device:
-            raise DescriptorError(
-                f"images[{place}] {image.desc} lies on {image.device!r}, and images[0] {first.desc} on "
-                f"{first.device!r}: Preprocess(device=...) says where arrays go, and tensor.numpy() copies"
-            )
-
-
-def _remedy(desc: TensorDesc, count: int) -> str:
-    """What to do with an image of other channels than ``count``."""
-    if desc.sizes[-3] == count:
-        return f"; channels that stand first go last by {_CHANNELS_LAST}"
-    if desc.sizes[-1] == count + 1:
-        return f"; image[..., :{count}] leaves out the last one, such as alpha"
-    return f"; image[..., {[0] * count}] makes as many of gray" if desc.sizes[-1] == 1 else ""
-
-
-def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: A002 - its name
-    if input in FORMATS:
-        checked(input, matrix, full_range, None)
-    elif not (isinstance(matrix, str) and matrix == "bt601" and full_range is False):
-        raise DescriptorError(f"matrix {matrix!r} and full_range {full_range} have no effect with input {input!r}")
-
-
-# Preprocess: images of any sizes to batches for a network, by one recipe, one call or a stream.
-
-_Pair = tuple[Tensor, Letterboxed]
-_Place = Literal["center", "top_left"]
 
 
 class Preprocess(Generic[_Made]):
@@ -444,7 +167,7 @@ class Preprocess(Generic[_Made]):
     ) -> None:
         options: Options = {
             "shorter": shorter,
-            "fill": of_channels("fill", fill),
+            "fill": _of_channels("fill", fill),
             "mode": mode,
             "antialias": antialias,
             "like": like,
@@ -459,20 +182,12 @@ class Preprocess(Generic[_Made]):
             "device": device,
         }
         self._sizes = read_sizes(sizes)
-        require_options(self._sizes, letterbox, options)
-        self._mean, self._std = require_normal(options)
-        self._takes = taken(self._sizes, self._mean, self._std, options)
-        self._said = written(self._sizes, {"letterbox": letterbox, **options}, signature(Preprocess.__init__))
-        self._shorter = None if shorter is None else integer("shorter", shorter)
-        self._depth = integer("depth", depth)
+        _require_options(self._sizes, letterbox, options)
+        self._said = _said(self._sizes, {"letterbox": letterbox, **options})
+        options["mean"], options["std"] = _read_normal(options)
         self._letterbox = letterbox
-        self._fill = options["fill"]
-        self._filter: dict[str, Any] = {"mode": mode, "antialias": antialias, "like": like}
-        self._input = input
-        self._yuv: dict[str, Any] = {"matrix": matrix, "full_range": full_range}
-        self._order = LAYOUTS[layout]
-        self._dtype = as_dtype(dtype)
-        self._device = device
+        self._options = options
+        self._takes = _taken(self._sizes, options)
 
     def __repr__(self) -> str:
         """The call that made it, without arguments that have their defaults."""
@@ -528,7 +243,7 @@ class Preprocess(Generic[_Made]):
             return self._made(pixels if pixels.desc.rank == 4 else pixels[None], out)
         read: list[Tensor] = []
         for place, image in enumerate(images):
-            with naming(f"images[{place}]"):
+            with _naming(f"images[{place}]"):
                 read.append(self._read(image, 3))
         return self._made(read, out)
 
@@ -564,7 +279,7 @@ class Preprocess(Generic[_Made]):
                 lambda image: self._read(image, 4 if together == 1 else 3),
                 lambda group: self._made(group[0] if group[0].desc.rank == 4 else group),
                 together=together,
-                depth=self._depth,
+                depth=integer("depth", self._options["depth"]),
                 step=lambda: shown.step("images"),
             )
         finally:
@@ -572,43 +287,46 @@ class Preprocess(Generic[_Made]):
 
     def _read(self, image: Any, most_axes: int) -> Tensor:
         """An image as it is resized, channels last; or a batch of them, where it may have four axes."""
-        require_rgb(image)
+        _require_rgb(image)
+        options = self._options
+        is_parts = self._is_parts(image)
         parts = [
-            asarray(part, device=None if isinstance(part, Tensor) else self._device)
-            for part in (image if self._is_parts(image) else [image])
+            asarray(part, device=None if isinstance(part, Tensor) else options["device"])
+            for part in (image if is_parts else [image])
         ]
-        pixels: Any = parts if self._is_parts(image) else parts[0]
-        tensor: Tensor = yuv_to_rgb(pixels, self._input, **self._yuv) if self._input in FORMATS else pixels
-        require_image(tensor.desc, self._takes, most_axes)
-        return tensor[..., ::-1] if self._input == "bgr" else tensor
+        tensor = parts[0]
+        if options["input"] in FORMATS:
+            frame = parts if is_parts else parts[0]
+            tensor = yuv_to_rgb(frame, options["input"], options["matrix"], options["full_range"])
+        _require_image(tensor.desc, self._takes, most_axes)
+        return tensor[..., ::-1] if options["input"] == "bgr" else tensor
 
     def _is_parts(self, image: Any) -> bool:
-        return self._input in FORMATS and isinstance(image, tuple)
+        return self._options["input"] in FORMATS and isinstance(image, tuple)
 
     def _made(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Made:
         """The result for a list of images, or for a batch."""
-        is_list = isinstance(pixels, list)
-        count = len(pixels)
-        require_alike(pixels if isinstance(pixels, list) else [pixels])
-        batch = self._batch(count, pixels[0], out)
-        by_pixels = batch.permute(self._order)
-        if self._shorter is not None:
-            self._crop(pixels, by_pixels, self._shorter)
-            return batch  # type: ignore[return-value]
-        of_boxes: Any = crop_resize(
+        is_list, options = isinstance(pixels, list), self._options
+        _require_alike(pixels if isinstance(pixels, list) else [pixels])
+        batch = self._batch(len(pixels), pixels[0], out)
+        extents = [pixels[place].sizes[:2] for place in range(len(pixels))]
+        _, letterboxed = cropped(
             pixels,
-            [(0, 0, *pixels[place].sizes[:2]) for place in range(count)],
-            self._sizes,
+            batch.permute(LAYOUTS[options["layout"]]),
+            boxes=[(0, 0, *extent) for extent in extents],
+            sizes=self._sizes,
             letterbox=self._letterbox,
-            images=None if is_list else range(count),
+            places=None if options["shorter"] is None else [self._place(extent) for extent in extents],
+            images=None if is_list else range(len(extents)),
             axes=(0, 1) if is_list else (1, 2),
-            fill=self._fill,
-            mean=self._mean,
-            std=self._std,
-            out=by_pixels,
-            **self._filter,
+            fill=options["fill"],
+            mean=options["mean"],
+            std=options["std"],
+            mode=options["mode"],
+            antialias=options["antialias"],
+            like=options["like"],
         )
-        return batch if self._letterbox is None else (batch, of_boxes[1])  # type: ignore[return-value]
+        return batch if letterboxed is None else (batch, letterboxed)  # type: ignore[return-value]
 
     def _batch(self, count: int, image: Tensor, out: Any) -> Tensor:
         """Where the results go.
@@ -616,33 +334,294 @@ class Preprocess(Generic[_Made]):
         Raises:
             DescriptorError: ``out`` is laid out otherwise.
         """
-        desc = batch_desc(self._dtype, self._order, (count, *self._sizes, image.sizes[-1]))
+        order = LAYOUTS[self._options["layout"]]
+        by_axis = dict(zip(order, (count, *self._sizes, image.sizes[-1]), strict=True))
+        desc = TensorDesc(as_dtype(self._options["dtype"]), [by_axis[axis] for axis in range(len(order))])
         if out is None:
             return empty(desc, image.device)
         if not isinstance(out, Tensor) or out.desc != desc:
-            its = getattr(out, "desc", type(out).__name__)
-            raise DescriptorError(f"out must be a tensor {desc}, got {its}; rs.empty('{desc}') makes one")
+            got = getattr(out, "desc", type(out).__name__)
+            raise DescriptorError(f"out must be a tensor {desc}, got {got}; rs.empty('{desc}') makes one")
         return out
 
-    def _crop(self, pixels: list[Tensor] | Tensor, out: Tensor, shorter: int) -> None:
-        """The middles of images whose shorter side becomes ``shorter``: 480 x 640 to 256 x 341, columns 58 to 282."""
-        is_list = isinstance(pixels, list)
-        boxes, places = [], []
-        for place in range(out.sizes[0]):
-            extents = pixels[place].sizes[:2]
-            rows, columns = (shorter * extent // min(extents) for extent in extents)
-            y, x = (round((size - whole) / 2) for whole, size in zip((rows, columns), self._sizes, strict=True))
-            boxes.append((0, 0, *extents))
-            places.append((y, x, y + rows, x + columns))
-        cropped(
-            pixels,
-            out,
-            boxes=boxes,
-            sizes=self._sizes,
-            images=None if is_list else range(len(boxes)),
-            axes=(0, 1) if is_list else (1, 2),
-            places=places,
-            mean=self._mean,
-            std=self._std,
-            **self._filter,
+    def _place(self, extents: Sequence[int]) -> tuple[int, int, int, int]:
+        """Where an image whose shorter side becomes ``shorter`` lies around its middle: y0, x0, y1, x1 of the result.
+
+        480 x 640 becomes 256 x 341, and 224 x 224 has its columns 58 to 282: these are -16, -58, 240, 283.
+        """
+        shorter = integer("shorter", self._options["shorter"])
+        rows, columns = (shorter * extent // min(extents) for extent in extents)
+        y, x = (round((size - whole) / 2) for whole, size in zip((rows, columns), self._sizes, strict=True))
+        return y, x, y + rows, x + columns
+
+
+# The recipe: words that are known, numbers that fit, nothing that has no effect.
+
+
+class _Takes(NamedTuple):
+    """Which images a recipe is for.
+
+    counted: how many channels an argument speaks of; of 1, it speaks of any. fill: that a preset has in the unit of u8.
+    """
+
+    counted: dict[str, int]
+    is_normalized: bool
+    is_interpolated: bool
+    fill: Any = None
+
+
+def _require_options(sizes: tuple[int, int], letterbox: Any, options: Options) -> None:
+    """Refuse words that are unknown, and arguments that contradict each other or have no effect.
+
+    Raises:
+        DescriptorError, UnsupportedError: as ``Preprocess`` says.
+    """
+    require_word("letterbox", letterbox, (None, *PLACES))
+    require_word("input", options["input"], (*PIXELS, *FORMATS))
+    require_word("layout", options["layout"], tuple(LAYOUTS))
+    shorter = options["shorter"]
+    if shorter is not None and letterbox is not None:
+        raise DescriptorError(f"shorter {shorter} and letterbox {letterbox!r} contradict each other: give one")
+    if shorter is not None and integer("shorter", shorter) < max(sizes):
+        raise DescriptorError(f"shorter {shorter} must not be below either of sizes {sizes}")
+    if letterbox is None and np.any(options["fill"]):
+        raise DescriptorError(f"fill {options['fill']!r} has no effect without letterbox")
+    _require_colors(options["input"], options["matrix"], options["full_range"])
+    if integer("depth", options["depth"]) < 1:
+        raise DescriptorError(f"depth must be 1 or more, got {options['depth']}")
+    device = options["device"]
+    if device is not None and not isinstance(device, Device):
+        raise DescriptorError(f"device must be a restride.Device, got {device!r}; restride.Device opens one by name")
+
+
+def _of_channels(argument: str, value: Any) -> Any:
+    """A number, or a tuple of one for each channel, of whatever holds them."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # lists of several lengths
+        raise DescriptorError(f"{argument} must be a number, or one for each channel: {error}") from error
+    if array.dtype.kind not in "biuf" or array.ndim > 1:
+        raise DescriptorError(f"{argument} must be a number, or one for each channel, got {value!r}")
+    return tuple(array.tolist()) if array.ndim else array.item()
+
+
+def _read_normal(options: Options) -> tuple[Any, Any]:
+    """``mean`` and ``std``, each None, a number or a tuple of one for each channel.
+
+    Raises:
+        DescriptorError: no finite numbers, a ``std`` of 0, or a ``dtype`` of integers, which would lose them.
+    """
+    mean, std = options["mean"], options["std"]
+    dtype = as_dtype(options["dtype"])
+    both = []
+    for argument, value in (("mean", mean), ("std", std)):
+        read = None if value is None else _of_channels(argument, value)
+        if read is not None and not (np.isfinite(read).all() and (argument == "mean" or np.all(read))):
+            raise DescriptorError(f"{argument} must be finite, and std not 0, got {value!r}")
+        both.append(read)
+    if (mean is not None or std is not None) and not dtype.is_float:
+        raise DescriptorError(f"mean and std make floats, and dtype is {dtype}")
+    return both[0], both[1]
+
+
+def _taken(sizes: tuple[int, int], options: Options) -> _Takes:
+    """What images must be.
+
+    Raises:
+        UnsupportedError: no library, or not the one that is named, has the mode.
+    """
+    counted = {name: np.size(options[name]) for name in ("mean", "std", "fill") if options[name] is not None}
+    if options["input"] == "bgr":
+        counted["input 'bgr'"] = 3
+    with ErrorContext(f"a recipe of sizes {sizes}"):
+        request, _ = Request(mode=options["mode"], antialias=options["antialias"], like=options["like"]).settled("u8")
+    is_normalized = options["mean"] is not None or options["std"] is not None
+    return _Takes(counted, is_normalized, request.mode != "nearest")
+
+
+def _said(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
+    """Arguments as a call has them, without those that are the defaults."""
+    known = signature(Preprocess.__init__).parameters
+    arguments = {**arguments, "dtype": as_dtype(arguments["dtype"]).name}
+    texts = {name: " ".join(repr(value).split()) for name, value in arguments.items()}
+    said = [f"{name}={text}" for name, text in texts.items() if text != repr(known[name].default)]
+    return ", ".join([repr(sizes), *said])
+
+
+# Images that a recipe is for.
+
+
+def _require_rgb(image: Any) -> None:
+    """Refuse an image of Pillow whose channels are no red, green and blue: places in a palette, inks, gray."""
+    mode = getattr(image, "mode", "RGB")
+    if mode != "RGB" and hasattr(image, "convert"):
+        raise DescriptorError(
+            f"an image of Pillow must have mode 'RGB', not {mode!r}: image.convert('RGB') has it, and "
+            f"np.asarray(image) is taken as it is"
         )
+
+
+def _require_image(desc: TensorDesc, takes: _Takes, most_axes: int) -> None:
+    """Refuse an image, rows, columns, channels, that the recipe is not for.
+
+    Args:
+        desc: the image, or a batch of them along axis 0, where ``most_axes`` is 4.
+        takes: what the recipe is for.
+        most_axes: that an image may have.
+    """
+    if desc.rank == 2:
+        raise DescriptorError(
+            f"an image must have rows, columns and channels, not {desc}: one without channels is given as "
+            f"image[..., None]"
+        )
+    if desc.rank == 4 > most_axes:
+        raise DescriptorError(
+            f"an image must have rows, columns and channels, not {desc}: a batch goes by itself, not in a list, and "
+            f"in a stream with batch=1"
+        )
+    if not 3 <= desc.rank <= most_axes or not desc.numel:
+        raise DescriptorError(f"an image must have rows, columns and channels, not {desc}")
+    for name, count in takes.counted.items():
+        if count not in (1, desc.sizes[-1]):
+            its = f"{count} channels, its last axis, as {name} says"
+            raise DescriptorError(f"an image must have {its}: {desc}{_remedy(desc, count)}")
+    if desc.sizes[-3] <= _MOST_CHANNELS < min(desc.sizes[-2:]):
+        raise DescriptorError(
+            f"an image must have rows, columns and channels, and those of {desc} seem to stand first: "
+            f"{_CHANNELS_LAST} puts them last"
+        )
+    _require_type(desc, takes)
+
+
+def _require_type(desc: TensorDesc, takes: _Takes) -> None:
+    dtype = desc.dtype
+    if takes.is_normalized and not dtype.is_float and dtype.name not in _NORMALIZED:
+        raise DescriptorError(
+            f"mean and std go with images of floats, as they are, and of {' and '.join(_NORMALIZED)}, as if in "
+            f"[0, 1], not of {dtype}: {desc}; {_SMALLER}"
+        )
+    if takes.is_interpolated and dtype.itemsize == 8:
+        its = "image.astype('float32')" if dtype.is_float else _SMALLER
+        raise DescriptorError(f"images of {dtype} are resized by mode 'nearest' alone: {desc}; {its}")
+    if takes.fill is not None and dtype != "u8":
+        raise DescriptorError(
+            f"the preset's fill {takes.fill} is of u8, and this image is {desc}: give fill={takes.fill} / 255 for "
+            f"floats of 0 to 1, and fill={takes.fill} * 257 for u16"
+        )
+
+
+def _require_alike(images: Sequence[Tensor]) -> None:
+    """Refuse images that cannot be of one batch, and none at all."""
+    if not images:
+        raise DescriptorError("images must have one, got none")
+    first = images[0]
+    for place, image in enumerate(images):
+        if (image.dtype, image.sizes[-1]) != (first.dtype, first.sizes[-1]):
+            raise DescriptorError(
+                f"images[{place}] {image.desc} must have the type and the channels, its last axis, of images[0] "
+                f"{first.desc}"
+            )
+        if image.device is not first.device:
+            raise DescriptorError(
+                f"images[{place}] {image.desc} lies on {image.device!r}, and images[0] {first.desc} on "
+                f"{first.device!r}: Preprocess(device=...) says where arrays go, and tensor.numpy() copies"
+            )
+
+
+def _remedy(desc: TensorDesc, count: int) -> str:
+    """What to do with an image of other channels than ``count``."""
+    if desc.sizes[-3] == count:
+        return f"; channels that stand first go last by {_CHANNELS_LAST}"
+    if desc.sizes[-1] == count + 1:
+        return f"; image[..., :{count}] leaves out the last one, such as alpha"
+    return f"; image[..., {[0] * count}] makes as many of gray" if desc.sizes[-1] == 1 else ""
+
+
+def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: A002 - its name
+    if input in FORMATS:
+        checked(input, matrix, full_range, None)
+    elif not (isinstance(matrix, str) and matrix == "bt601" and full_range is False):
+        raise DescriptorError(f"matrix {matrix!r} and full_range {full_range} have no effect with input {input!r}")
+
+
+# Streams.
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """Errors of restride inside begin with what they are about: ``images[2]: ...``."""
+    try:
+        yield
+    except RestrideError as error:
+        raise type(error)(f"{what}: {error}") from error
+
+
+def streamed(
+    images: Iterable[Any],
+    read: Callable[[Any], _Read],
+    make: Callable[[list[_Read]], _Made],
+    *,
+    together: int,
+    depth: int,
+    step: Callable[[], None],
+) -> Iterator[_Made]:
+    """Results of ``together`` images each, the last of fewer; ``depth`` are started when the first is taken.
+
+    What fails, ``images``, ``read`` or ``make``, is raised once everything before it was made and taken: of 7 images in
+    pairs the sixth of which is wrong, that is two pairs and the fifth alone. Errors of restride say which image it was.
+
+    Args:
+        images: what is read.
+        read: the image as ``make`` takes it.
+        make: starts the result of some.
+        together: images of a result.
+        depth: results that may be started and not taken.
+        step: called after each image whose result is started.
+    """
+    started: deque[_Made] = deque()
+    source = enumerate(images)
+    done = 0
+    failure: Exception | None = None
+    try:
+        while failure is None:
+            group, failure = _group(source, read, together)
+            if not group:
+                break
+            last = done + len(group) - 1
+            try:
+                with _naming(
+                    f"image {last} of the stream" if last == done else f"images {done} to {last} of the stream"
+                ):
+                    started.append(make(group))
+            except Exception as error:  # noqa: BLE001 - whatever it is, what was started comes first
+                failure = error
+                break
+            group.clear()  # what was uploaded is free again while the caller has a result
+            for _ in range(done, last + 1):
+                step()
+            done = last + 1
+            if len(started) == depth:
+                yield started.popleft()
+        while started:
+            yield started.popleft()
+        if failure is not None:
+            raise failure
+    finally:
+        failure = None  # it knows this frame, and this frame it
+
+
+def _group(
+    source: Iterator[tuple[int, Any]], read: Callable[[Any], _Read], together: int
+) -> tuple[list[_Read], Exception | None]:
+    """The next images, as many as there are, and why there are no more of them if that is an error."""
+    group: list[_Read] = []
+    try:
+        while len(group) < together:
+            place, image = next(source, (None, None))
+            if place is None:
+                break
+            with _naming(f"image {place} of the stream"):
+                group.append(read(image))
+    except Exception as error:  # noqa: BLE001 - raised by the caller, when its time has come
+        return group, error
+    return group, None
