@@ -1,4 +1,4 @@
-"""What cameras and decoders give, made what the other operations take: YUV frames to RGB."""
+"""yuv_to_rgb: frames of cameras and decoders as RGB, which the other operations take."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ from restride.ops.reorder import reorder
 from restride.ops.target import Out, destination
 from restride.plan import reads_frames, writes_frames, yuv_kernels
 from restride.plan.steps import SOURCE, Site, Steps
-from restride.plan.yuv import Colors, Format, checked
+from restride.plan.yuv import CHANNELS, COLUMNS, Colors, Format, checked
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor, empty
-
-_COLORS = 3
-_FOUR = 4
 
 
 def yuv_to_rgb(
@@ -65,11 +62,11 @@ def yuv_to_rgb(
 
 def yuv_plan(src: TensorDesc, out: Out | None, limits: Limits, *, form: Format, colors: Colors, layout: Layout) -> Plan:
     """The plan of ``yuv_to_rgb``: frames are copied first where they cannot be read as they lie, and RGB last."""
-    made = TensorDesc(DTYPES["u8"], sizes_of_rgb(src))
-    dst, site = destination(made, layout, src, out)
+    rgb = TensorDesc(DTYPES["u8"], sizes_of_rgb(src))
+    dst, site = destination(rgb, layout, src, out)
     steps = Steps(limits)
-    if not made.numel:
-        steps.copy(Site(SOURCE, made), site, dst)
+    if not rgb.numel:
+        steps.copy(Site(SOURCE, rgb), site, dst)
         return Plan(src, dst, steps)
     source = Site(SOURCE, src)
     if not reads_frames(src, form):
@@ -78,8 +75,8 @@ def yuv_plan(src: TensorDesc, out: Out | None, limits: Limits, *, form: Format, 
     if writes_frames(site.desc):
         steps.add(source, site, lambda: tuple(yuv_kernels(source.desc, site.desc, form, colors, limits)))
         return Plan(src, dst, steps)
-    *frames, rows, columns, _ = made.sizes
-    between = steps.new(TensorDesc(src.dtype, (*frames, rows, _FOUR * -(-columns // _FOUR), _COLORS)))
+    *frames, rows, columns, _ = rgb.sizes
+    between = steps.new(TensorDesc(src.dtype, (*frames, rows, COLUMNS * -(-columns // COLUMNS), CHANNELS)))
     steps.add(source, between, lambda: tuple(yuv_kernels(source.desc, between.desc, form, colors, limits)))
     steps.copy(between._replace(desc=index(between.desc, (..., slice(columns), slice(None)))), site, dst)
     return Plan(src, dst, steps)
@@ -98,7 +95,7 @@ def sizes_of_rgb(src: TensorDesc) -> tuple[int, ...]:
             f"a frame must have sizes [..., 3/2 rows, columns] with even rows and columns, and at most 7 axes: {src}"
         )
     *frames, height, columns = src.sizes
-    return (*frames, height // 3 * 2, columns, _COLORS)
+    return (*frames, height // 3 * 2, columns, CHANNELS)
 
 
 def _joined(parts: Sequence[Any], form: Format, name: str, out: Tensor | None) -> Tensor:

@@ -1,4 +1,8 @@
-"""Plan of YUV frames to RGB: an invocation makes 4 x 2 pixels, of two words of luma and two samples of each chroma."""
+"""Plan of YUV frames to RGB: how frames lie, the integers that make RGB of a pixel, and the dispatches.
+
+Chroma has half of the rows and columns of luma. An invocation makes 4 x 2 pixels, of two words of luma and two samples
+of each chroma.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,17 @@ from restride.layout import TensorDesc
 from restride.plan.dispatches import GROUP_SIZE, WINDOW_ALIGNMENT, Span, require_windows, rows_of_groups
 from restride.plan.problem import Axis, constants_for, pack_parameters, word
 
-# YUV frames with chroma at half of the rows and columns: how they lie, and the numbers that make RGB of them.
-
 FRACTION_BITS = 20
-"""Of the factors: sums stay below 2^30, and a factor is off by 2^-21."""
+"""Bits of a factor's fraction: sums stay below 2^30, and a factor is off by at most 2^-21."""
+
+CHANNELS = 3
+
+COLUMNS = 4
+_ROWS = 2
+"""Pixels of an invocation."""
+
+_NO_CHUNK = 0xFFFFFFFF
+"""In place of the last four pixels of a row, where all of them are whole."""
 
 
 class Format(NamedTuple):
@@ -58,7 +69,7 @@ _SHARES = {
     "bt601": (Fraction(299, 1000), Fraction(114, 1000)),
     "bt709": (Fraction(2126, 10000), Fraction(722, 10000)),
 }
-"""What red and blue have of the luma."""
+"""The shares of red and blue in the luma."""
 
 MATRICES = tuple(_SHARES)
 
@@ -100,17 +111,6 @@ def checked(format: Any, matrix: Any, full_range: Any, like: Any) -> tuple[Forma
     return FORMATS[format], OPENCV
 
 
-# Plan of YUV frames to RGB: an invocation makes 4 x 2 pixels, of two words of luma and two samples of each chroma.
-
-_COLUMNS = 4
-_ROWS = 2
-"""Pixels of an invocation."""
-
-_CHANNELS = 3
-
-_NO_CHUNK = 0xFFFFFFFF
-
-
 class YuvPush(NamedTuple):
     """Push constants, in the order of shaders/convert/yuv.comp."""
 
@@ -133,7 +133,7 @@ class YuvPush(NamedTuple):
 
 
 class _Frames(NamedTuple):
-    """``number`` frames, ``stride`` bytes apart, of rows ``row`` apart; ``reach``: first to last byte of a frame."""
+    """``number`` frames, ``stride`` bytes apart, of rows ``row`` apart, each from its first byte to ``reach`` after it."""
 
     number: int
     stride: int
@@ -148,7 +148,7 @@ class _Frames(NamedTuple):
 
 
 def _frames(desc: TensorDesc, axes_of_a_frame: int) -> _Frames | None:
-    """The frames that the first axes count; None where they lie at no single stride, or something goes backwards."""
+    """The frames along the first axes; None where they lie at no single stride, or a stride is below 0."""
     if desc.strides is None or any(stride < 0 for stride in desc.strides):
         return None
     split = desc.rank - axes_of_a_frame
@@ -178,15 +178,15 @@ def writes_frames(dst: TensorDesc) -> bool:
         return False
     to_column, to_channel = dst.strides[-2:]
     starts = [dst.offset, dst.sizes[-2], frames.row, frames.stride]
-    if (to_column, to_channel) == (_CHANNELS, 1):
+    if (to_column, to_channel) == (CHANNELS, 1):
         return not any(start % 4 for start in starts)
     return to_column == 1 and not any(start % 4 for start in (*starts, to_channel))
 
 
 def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, limits: Limits) -> Iterator[KernelSpec]:
-    """Dispatches that make RGB frames, [..., rows, columns, 3], of YUV frames, [..., 3/2 rows, columns], both as above.
+    """Dispatches from YUV frames, [..., 3/2 rows, columns], to RGB frames, [..., rows, columns, 3], both as above.
 
-    dst has whole fours of columns: where those of src are none, two more, of which anything becomes.
+    dst has whole fours of columns: where src has two more than a multiple of four, the last two may hold anything.
 
     u8[6,6] in NV12: rows of 6 are chunks of four pixels and of two. Luma of rows 2 and 3 begins at 12 and 18, their
     chroma, three pairs of U and V, at 4 * 6 + 1 * 6 = 30.
@@ -194,21 +194,21 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
     Raises:
         UnsupportedError: a frame is larger than a binding.
     """
-    frames, made = _frames(src, 2), _frames(dst, 3)
-    if frames is None or made is None or dst.strides is None:
+    frames, rgb = _frames(src, 2), _frames(dst, 3)
+    if frames is None or rgb is None or dst.strides is None:
         raise AssertionError(f"frames of {src} and of {dst} must lie at single strides")
     rows, columns = dst.sizes[-3], src.sizes[-1]
     to_column, to_channel = dst.strides[-2:]
     chroma_step, chroma_row = (1, frames.row // 2) if form.planar else (2, frames.row)
-    chunks = -(-columns // _COLUMNS)
-    for first, number in _parts(frames, made, limits):
+    chunks = -(-columns // COLUMNS)
+    for first, number in _parts(frames, rgb, limits):
         axes = [
-            Axis(chunks, _COLUMNS, _COLUMNS * to_column, pairs=(_COLUMNS // 2 * chroma_step, 1)),
-            Axis(rows // _ROWS, _ROWS * frames.row, _ROWS * made.row, pairs=(chroma_row, 0)),
-            Axis(number, frames.stride, made.stride, pairs=(frames.stride, 0)),
+            Axis(chunks, COLUMNS, COLUMNS * to_column, pairs=(COLUMNS // 2 * chroma_step, 1)),
+            Axis(rows // _ROWS, _ROWS * frames.row, _ROWS * rgb.row, pairs=(chroma_row, 0)),
+            Axis(number, frames.stride, rgb.stride, pairs=(frames.stride, 0)),
         ]
         walked = [axis for axis in axes if axis.size > 1]
-        spans = frames.span(first, number), made.span(first, number)
+        spans = frames.span(first, number), rgb.span(first, number)
         windows = (spans[0].window(1, limits), spans[1].window(1, limits, writes=True))
         src_base, dst_base = (span.lowest - window.offset for span, window in zip(spans, windows, strict=True))
         chroma = src_base + rows * frames.row
@@ -226,9 +226,9 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
                 u,
                 v,
                 frames.row,
-                made.row,
+                rgb.row,
                 to_channel,
-                chunks - 1 if columns % _COLUMNS else _NO_CHUNK,
+                chunks - 1 if columns % COLUMNS else _NO_CHUNK,
                 *map(word, colors),
             ),
             parameters=pack_parameters(walked),
@@ -237,24 +237,20 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
         )
 
 
-def _parts(frames: _Frames, made: _Frames, limits: Limits) -> Iterator[tuple[int, int]]:
+def _parts(frames: _Frames, rgb: _Frames, limits: Limits) -> Iterator[tuple[int, int]]:
     """First frame and number of frames of each dispatch: as many as both windows can have."""
     most = frames.number
     # Windows of later frames may begin before them, at the last place where a binding may.
     slack = max(limits.offset_alignment, WINDOW_ALIGNMENT) if most > 1 else 0
     while (
-        needed := max(_window_bytes(each, most, limits) for each in (frames, made)) + slack
+        needed := max(each.span(0, most).window(1, limits).nbytes for each in (frames, rgb)) + slack
     ) > limits.max_buffer_range:
         if most == 1:
             raise UnsupportedError(
-                f"a frame of {frames.reach + 1} bytes, and {made.reach + 1} as RGB, needs bindings of up to {needed} "
+                f"a frame of {frames.reach + 1} bytes, and {rgb.reach + 1} as RGB, needs bindings of up to {needed} "
                 f"bytes, counted from where one may begin, and one covers at most {limits.max_buffer_range}"
             )
-        require_windows(frames.number * max(frames.stride, made.stride), limits)
+        require_windows(frames.number * max(frames.stride, rgb.stride), limits)
         most = -(-most // 2)
     for first in range(0, frames.number, most):
         yield first, min(most, frames.number - first)
-
-
-def _window_bytes(frames: _Frames, number: int, limits: Limits) -> int:
-    return frames.span(0, number).window(1, limits).nbytes
