@@ -82,9 +82,9 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
     images = Images((desc,), (rows % desc.rank, columns % desc.rank))
     with ErrorContext(desc):
         boxes = read_boxes(_boxes(arguments, images), arguments.units)
-    made = TensorDesc(desc.dtype, images.result_sizes(len(boxes), arguments.sizes))
-    order = axis_order(made, layout)
-    asked = {
+    result = TensorDesc(desc.dtype, images.result_sizes(len(boxes), arguments.sizes))
+    order = axis_order(result, layout)
+    common = {
         "axes": axes,
         "units": arguments.units,
         "letterbox": arguments.letterbox,
@@ -94,12 +94,12 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
     }
     normal = {"mean": _one_or_many(arguments.mean), "std": _one_or_many(arguments.std)}
     is_normal = normal != {"mean": None, "std": None}
-    dtype = arguments.to or laid_out(made, layout).dtype
+    dtype = arguments.to or laid_out(result, layout).dtype
     if is_normal and arguments.to is None and "[" not in str(layout):
         dtype = as_dtype("f32")
     # Scales and zero points are those of the result, whose axes are in the order of IN behind the boxes.
     options, answered = (
-        arithmetic.change(arguments, made, turned) | {"dtype": dtype} for turned in (order, range(made.rank))
+        arithmetic.change(arguments, result, turned) | {"dtype": dtype} for turned in (order, range(result.rank))
     )
     if is_normal:
         own = dict.fromkeys(arithmetic.SCALES) | answered
@@ -112,20 +112,20 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
     one: tuple[Any, ...] = () if has_axis else (*[slice(None)] * taken, 0)
 
     def crop(x: Tensor) -> Tensor:
-        result: Any = crop_resize(x, boxes, arguments.sizes, layout=layout, **asked, **normal, **options)
-        tensor: Tensor = result if arguments.letterbox is None else result[0]
+        crops: Any = crop_resize(x, boxes, arguments.sizes, layout=layout, **common, **normal, **options)
+        tensor: Tensor = crops if arguments.letterbox is None else crops[0]
         return tensor[one]
 
-    def check(array: Array, result: Array) -> Comparison:
-        given = asked | answered | {"axes": images.axes}
-        named = {name: value for name, value in given.items() if value is not None}
+    def check(array: Array, output: Array) -> Comparison:
+        every = common | answered | {"axes": images.axes}
+        named = {name: value for name, value in every.items() if value is not None}
         answer = reference.crop_resize(array, boxes, arguments.sizes, **named).transpose(order)[one]
         if (arguments.mode or "").startswith("nearest") and named.keys().isdisjoint(arithmetic.SCALES):
-            return compare_bits(result, answer)
+            return compare_bits(output, answer)
         limits = reference.crop_resize_limits(array, boxes, arguments.sizes, **named)
-        return compare_limits(result, answer, *(limit.transpose(order)[one] for limit in limits))
+        return compare_limits(output, answer, *(limit.transpose(order)[one] for limit in limits))
 
-    sizes = tuple(made.sizes[axis] for axis in order if axis or has_axis)
+    sizes = tuple(result.sizes[axis] for axis in order if axis or has_axis)
     notes = layout_notes(arguments, file) + resizing.notes(arguments, desc, is_image) + _places(arguments, boxes)
     return Operation(dtype, sizes, crop, check, notes)
 
@@ -153,11 +153,11 @@ def _places(arguments: argparse.Namespace, boxes: Array) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _one_or_many(given: list[Any] | None, default: Any = None) -> Any:
+def _one_or_many(values: list[Any] | None, default: Any = None) -> Any:
     """What an option of several values says: one for all, one for each, or the default."""
-    if given is None:
+    if values is None:
         return default
-    return given[0] if len(given) == 1 else given
+    return values[0] if len(values) == 1 else values
 
 
 def _box(text: str) -> tuple[int | float, ...]:

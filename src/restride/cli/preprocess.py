@@ -19,7 +19,7 @@ from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
 from restride.ops.letterbox import PLACES
-from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Preprocess
+from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Options, Preprocess
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.device import Device
 from restride.weights.like import LIBRARIES
@@ -81,17 +81,17 @@ def run(arguments: argparse.Namespace) -> int:
     with open_device(arguments) as device:
         recipe = _recipe(arguments, device)
         start = time.perf_counter()
-        made, lines = _made(recipe, arguments.inputs)
+        batch, lines = _batch(recipe, arguments.inputs)
         seconds = time.perf_counter() - start
         print(
             f"restride: {1000 * seconds:.1f} ms on {device.info.name} ({runtime_name(device)}), files read, kernels "
             "prepared and results read back",
             file=sys.stderr,
         )
-    write_array(arguments.output, made)
+    write_array(arguments.output, batch)
     for line in lines:
         print(line)
-    print(f"{arguments.output}: {TensorDesc(made.dtype, made.shape)} from {len(arguments.inputs)} files")
+    print(f"{arguments.output}: {TensorDesc(batch.dtype, batch.shape)} from {len(arguments.inputs)} files")
     return Exit.OK
 
 
@@ -113,39 +113,29 @@ def _require_input(path: Path, pixels: str | None) -> None:
 
 
 def _recipe(arguments: argparse.Namespace, device: Device) -> Preprocess[Any]:
-    given = {
+    named = {
         name: value[0] if name in ("fill", "mean", "std") and len(value) == 1 else value
         for name in _ARGUMENTS
         if (value := getattr(arguments, name)) is not None
     }
     if arguments.to is not None:
-        given["dtype"] = arguments.to
+        named["dtype"] = arguments.to
     if arguments.preset is not None:
-        return Preprocess.preset(arguments.preset, device=device, **given)
+        return Preprocess.preset(arguments.preset, device=device, **named)
     if arguments.sizes is None:
         raise UsageError("one of these is required: --preset, --sizes (see `restride preprocess --help`)")
-    return Preprocess(**given, device=device)
+    return Preprocess(**named, device=device)
 
 
 _ARGUMENTS = (
     "sizes",
-    "shorter",
     "letterbox",
-    "fill",
-    "mode",
-    "antialias",
-    "like",
-    "mean",
-    "std",
-    "input",
-    "matrix",
-    "full_range",
-    "layout",
+    *(name for name in Options.__annotations__ if name not in ("dtype", "depth", "device")),
 )
 """Options that are arguments of ``Preprocess`` by the same names."""
 
 
-def _made(recipe: Preprocess[Any], paths: list[Path]) -> tuple[Array, list[str]]:
+def _batch(recipe: Preprocess[Any], paths: list[Path]) -> tuple[Array, list[str]]:
     """The batch of all files, and where each image lies in its result, if it is letterboxed."""
     results: list[Array] = []
     lines: list[str] = []

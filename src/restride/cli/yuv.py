@@ -73,15 +73,15 @@ def _described(arguments: argparse.Namespace) -> str:
 def _yuv(arguments: argparse.Namespace, file: FileContent) -> Operation:
     form = (arguments.format, arguments.matrix, arguments.full_range)
     checked(*form, arguments.like)
-    made = TensorDesc("u8", sizes_of_rgb(file.desc))
-    order = axis_order(made, arguments.layout)
+    rgb = TensorDesc("u8", sizes_of_rgb(file.desc))
+    order = axis_order(rgb, arguments.layout)
 
     def check(array: npt.NDArray[Any], result: npt.NDArray[Any]) -> Comparison:
         return compare_bits(result, reference.yuv_to_rgb(array, *form, like=arguments.like).transpose(order))
 
     return Operation(
-        made.dtype,
-        tuple(made.sizes[axis] for axis in order),
+        rgb.dtype,
+        tuple(rgb.sizes[axis] for axis in order),
         lambda x: yuv_to_rgb(x, *form, like=arguments.like, layout=arguments.layout),
         check,
         layout_notes(arguments, file),

@@ -393,11 +393,11 @@ def _axes(axes: _Indices, desc: TensorDesc, first: int) -> tuple[int, int]:
                 f"axes=({rank - 2}, {rank - 1}) if they are not{'' if first else _batch_remedy(desc)}"
             )
         return rank - 2, rank - 1
-    given = integers("axes", axes, desc.__str__)
-    counted = [axis + rank if axis < 0 else axis for axis in given]
+    both = integers("axes", axes, desc.__str__)
+    counted = [axis + rank if axis < 0 else axis for axis in both]
     if len(counted) != 2 or not first <= counted[0] < counted[1] < rank:
         raise DescriptorError(
-            f"axes {given} must be two of an image, rows before columns, each in [{first}, {rank}), for {desc}"
+            f"axes {both} must be two of an image, rows before columns, each in [{first}, {rank}), for {desc}"
         )
     return counted[0], counted[1]
 
@@ -603,31 +603,36 @@ def _roi(edges: npt.NDArray[np.float64], extents: tuple[int, int], units: str, b
     return tuple(exact)
 
 
-def _rows_of_boxes(boxes: Boxes, extents: Sequence[tuple[int, int]], choice: Request) -> list[tuple[Rows, ...]]:
+def _rows_of_boxes(boxes: Boxes, extents: Sequence[tuple[int, int]], request: Request) -> list[tuple[Rows, ...]]:
     """What rows and columns of each box read, of an image of so many rows and columns."""
     if boxes.is_exact:
         return [
-            (rows_of_sizes(choice, old[0], new[0]), rows_of_sizes(choice, old[1], new[1]))
+            (rows_of_sizes(request, old[0], new[0]), rows_of_sizes(request, old[1], new[1]))
             for old, new in zip(boxes.sizes, boxes.resized, strict=True)
         ]
-    choice = choice._replace(coordinates="tf_crop_and_resize")
+    request = request._replace(coordinates="tf_crop_and_resize")
     rows = []
     for box, (edges, extent, new) in enumerate(zip(boxes.edges, extents, boxes.resized, strict=True)):
         roi = _roi(edges, extent, boxes.units, box)
-        rows.append(resizing(extent, choice._replace(sizes=new, roi=roi)).rows)
+        rows.append(resizing(extent, request._replace(sizes=new, roi=roi)).rows)
     return rows
 
 
 def _by_filters(
-    boxes: Boxes, source: Images, extents: Sequence[tuple[int, int]], sizes: tuple[int, int], choice: Request, fill: Any
+    boxes: Boxes,
+    source: Images,
+    extents: Sequence[tuple[int, int]],
+    sizes: tuple[int, int],
+    request: Request,
+    fill: Any,
 ) -> Crops:
     """All boxes, by the rows of a filter, without their images.
 
     Raises:
         UnsupportedError: one output reads more than an invocation sums.
     """
-    few_taps = 0 if choice.antialias else {"linear": 2, "cubic": 4}.get(choice.mode, 0)
-    rows = _rows_of_boxes(boxes, extents, choice)
+    few_taps = 0 if request.antialias else {"linear": 2, "cubic": 4}.get(request.mode, 0)
+    rows = _rows_of_boxes(boxes, extents, request)
     sides = [boxes.sides(rows, axis) for axis in (0, 1)]
     for of_axis in sides:
         most = max(side.rows.taps for side in of_axis)
@@ -637,10 +642,12 @@ def _by_filters(
     if few_taps and sizes[0] == sizes[1]:  # both axes at once: arrays so small cost by their number
         both = box_rows(sides[0] + sides[1], sizes[0], each[0] + each[1], least=few_taps)
         count = len(rows)
-        made = [both.part(slice(0, count)), both.part(slice(count, 2 * count))]
+        of_rows, of_columns = both.part(slice(0, count)), both.part(slice(count, 2 * count))
     else:
-        made = [box_rows(sides[axis], sizes[axis], each[axis], least=max(few_taps, 1)) for axis in (0, 1)]
-    return Crops(made[0], made[1], source.axes, None, fill, few_taps)
+        of_rows, of_columns = (
+            box_rows(sides[axis], sizes[axis], each[axis], least=max(few_taps, 1)) for axis in (0, 1)
+        )
+    return Crops(of_rows, of_columns, source.axes, None, fill, few_taps)
 
 
 class _LibraryBoxes(NamedTuple):
@@ -654,11 +661,11 @@ class _LibraryBoxes(NamedTuple):
     ) -> Iterator[tuple[slice, Crops]]:
         """Neighbouring boxes that go one way, and what becomes of them, without their images."""
         for way, members in groupby(enumerate(self.ways or ()), lambda place: place[1]):
-            part = [box for box, _ in members]
-            its = slice(part[0], part[-1] + 1)
-            rows, columns = (self._rows(axis, way, its, boxes, extents, sizes[axis]) for axis in (0, 1))
+            together = [box for box, _ in members]
+            part = slice(together[0], together[-1] + 1)
+            rows, columns = (self._rows(axis, way, part, boxes, extents, sizes[axis]) for axis in (0, 1))
             is_fused = way.shifts is not None and max(rows.taps, columns.taps) <= 2 and not way.rounds
-            yield its, Crops(rows, columns, axes, None, fill, 2 if is_fused else 0, way)
+            yield part, Crops(rows, columns, axes, None, fill, 2 if is_fused else 0, way)
 
     def _rows(
         self, axis: int, way: Way, part: slice, boxes: Boxes, extents: list[tuple[int, int]], size: int
@@ -669,7 +676,7 @@ class _LibraryBoxes(NamedTuple):
 
 
 def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -> _LibraryBoxes | None:
-    """The boxes, which have edges of integers, by the rules; None: rows of the choice make them, not rounded.
+    """The boxes, which have edges of integers, by the rules; None: rows of a filter make them, not rounded.
 
     is_moved: elements are not summed.
     """
@@ -827,11 +834,11 @@ def _crop_plan(
     count, size = len(edges), read_sizes(sizes)
     of_images = _image_indices(images, count, source)
     cut = Boxes(edges, units, _read_places(places, letterbox, edges, units, size), _read_flips(flip, count))
-    given = {name: others.pop(name) for name in DEFAULTS if name in others}
-    choice, rules = _settled(Request(like=like, **given), cut, src)
+    options = {name: others.pop(name) for name in DEFAULTS if name in others}
+    request, rules = _settled(Request(like=like, **options), cut, src)
     elements = _read_fill(fill, source)
-    library = None if rules is None else _by_library(cut, source, rules, is_moved=choice.mode == "nearest")
-    made_dtype = _made_dtype(src, choice, None if library is None and count else rules)
+    library = None if rules is None else _by_library(cut, source, rules, is_moved=request.mode == "nearest")
+    made_dtype = _made_dtype(src, request, None if library is None and count else rules)
     made = TensorDesc(made_dtype, source.result_sizes(count, size))
     of_target = {
         "source": source.resized(size),
@@ -847,25 +854,25 @@ def _crop_plan(
     if not target.whole.numel:
         return _CropPlan(cut, target.whole, last=_copied(target.site, target, limits))
     if library is not None and library.ways is None:
-        chain = _Chain(source, cut, of_images, elements, like, given)
+        chain = _Chain(source, cut, of_images, elements, like, options)
         return _CropPlan(cut, target.whole, made=made, last=_copied(Site(SOURCE, made), target, limits), chain=chain)
     runs = list(source.runs(of_images))
     extents = [source.extents(run.desc) for run in runs for _ in range(run.boxes.start, run.boxes.stop)]
     fills = np.ascontiguousarray(np.broadcast_to(elements.ravel(), (source.last_other,)))
     if library is None:
-        parts = [(slice(0, count), _by_filters(cut, source, extents, size, choice, fills))]
+        parts = [(slice(0, count), _by_filters(cut, source, extents, size, request, fills))]
     else:
         parts = list(library.parts(cut, extents, size, source.axes, fills))
     return _by_kernels(_CropPlan(cut, target.whole), runs, parts, target, limits)
 
 
-def _made_dtype(src: TensorDesc, choice: Request, rules: Rules | None) -> DType:
+def _made_dtype(src: TensorDesc, request: Request, rules: Rules | None) -> DType:
     """The type in which the boxes are made, before the arithmetic. rules: a library's, if these make them."""
-    if choice.mode == "nearest" or (rules is not None and rules.keeps_type):
+    if request.mode == "nearest" or (rules is not None and rules.keeps_type):
         return src.dtype
     if src.dtype.name not in CROPPED_TYPES:
         raise UnsupportedError(
-            f"mode {choice.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, not {src.dtype} of "
+            f"mode {request.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, not {src.dtype} of "
             f"{src}; rs.reorder converts: dtype='f32'"
         )
     return as_dtype("f32")
@@ -925,28 +932,15 @@ def _copied(made: Site, target: Target, limits: Limits) -> Steps:
 # Boxes by single operations, one after the other, where a library sums as no kernel of crops does.
 
 
-class _Part(NamedTuple):
-    """Where a box lies along an axis of ``size`` outputs, perhaps beyond: -58 to 283 of 224, which has 58 to 282 of it.
+def _visible(start: int, stop: int, size: int, flipped: bool) -> tuple[slice, slice]:
+    """The part of ``size`` outputs that a box from ``start`` to ``stop`` takes, and the part of the box that this is.
 
-    flipped: it is written from its other end.
+    From -58 to 283 of 224 outputs it takes all, with its own 58 to 282; or 59 to 283 if it is written backwards.
     """
-
-    start: int
-    stop: int
-    size: int
-    flipped: bool
-
-    @property
-    def place(self) -> slice:
-        """What it takes of the output."""
-        return slice(max(self.start, 0), min(self.stop, self.size))
-
-    @property
-    def window(self) -> slice:
-        """What of the box that is."""
-        start, stop = self.place.start - self.start, self.place.stop - self.start
-        whole = self.stop - self.start
-        return slice(whole - stop, whole - start) if self.flipped else slice(start, stop)
+    place = slice(max(start, 0), min(stop, size))
+    if flipped:
+        return place, slice(stop - place.stop, stop - place.start)
+    return place, slice(place.start - start, place.stop - start)
 
 
 class _Chain(NamedTuple):
@@ -970,15 +964,15 @@ class _Chain(NamedTuple):
             for box, place in enumerate(places.tolist()):
                 flips = self.boxes.flipped[box].tolist()
                 each = zip(place[:2], place[2:], axes, flips, strict=True)
-                parts = [_Part(start, stop, sizes[axis + 1], flip) for start, stop, axis, flip in each]
-                out = made[(box, *_on(axes, [part.place for part in parts]))]
+                parts = [_visible(start, stop, sizes[axis + 1], flip) for start, stop, axis, flip in each]
+                out = made[(box, *_on(axes, [part for part, _ in parts]))]
                 resample(
                     self._piece(tensors, box, axes),
-                    [part.stop - part.start for part in parts],
+                    [place[2] - place[0], place[3] - place[1]],
                     axes=axes,
                     like=self.like,
-                    window=[part.window for part in parts],
-                    out=out[_on(axes, [slice(None, None, -1 if part.flipped else 1) for part in parts])],
+                    window=[window for _, window in parts],
+                    out=out[_on(axes, [slice(None, None, -1 if flip else 1) for flip in flips])],
                     **choice,
                 )
 

@@ -1,4 +1,4 @@
-"""Letterbox: a box made as large as the sizes have room for, its aspect kept, and the way back to the image."""
+"""Letterbox: a box resized to fit the sizes with its aspect kept, and the way back from the result to the image."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from restride.errors import DescriptorError
 
 PLACES = ("center", "top_left")
-"""Where a letterboxed box lies in what it leaves free."""
+"""Where a letterboxed box may lie in its result."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +23,7 @@ class Letterboxed:
     (h, w). Of a box of rows [y0, y1) in rows [at, at + h) of the output, ``y`` was ``y0 + (y - at) * (y1 - y0) / h``.
 
     Attributes:
-        boxes: (boxes, 4), y0, x0, y1, x1 of the image, as they were given.
+        boxes: (boxes, 4), y0, x0, y1, x1 of the image, as the caller gave them.
         places: (boxes, 4), the same of the output: the part of it that is not filled.
         flipped: (boxes, 2), bool: along y, along x.
     """
@@ -38,45 +38,45 @@ class Letterboxed:
         index: a whole number, or one for each point, or along some of their axes, the others 1: of (images, points, 2)
             one for each image is ``np.arange(images)[:, None]``.
         """
-        given = _rows(points, 2)
-        if given.ndim == 0 or given.shape[-1] != 2:
-            raise DescriptorError(f"points must be (..., 2), y and x, got shape {given.shape}")
-        its = self._index(index, given.shape[:-1])
-        boxes, places = self.boxes[its].astype(np.float64), self.places[its].astype(np.float64)
-        part = (given - places[..., :2]) / (places[..., 2:] - places[..., :2])
-        part = np.where(self.flipped[its], 1 - part, part)
-        made: npt.NDArray[np.float64] = boxes[..., :2] + part * (boxes[..., 2:] - boxes[..., :2])
-        return made
+        array = _read(points, 2)
+        if array.ndim == 0 or array.shape[-1] != 2:
+            raise DescriptorError(f"points must be (..., 2), y and x, got shape {array.shape}")
+        box = self._index(index, array.shape[:-1])
+        boxes, places = self.boxes[box].astype(np.float64), self.places[box].astype(np.float64)
+        part = (array - places[..., :2]) / (places[..., 2:] - places[..., :2])
+        part = np.where(self.flipped[box], 1 - part, part)
+        in_image: npt.NDArray[np.float64] = boxes[..., :2] + part * (boxes[..., 2:] - boxes[..., :2])
+        return in_image
 
     def _index(self, index: Any, points: tuple[int, ...]) -> npt.NDArray[np.int64]:
-        its = np.asarray(index)
-        if its.dtype.kind not in "iuf" or (its != np.floor(its)).any():
-            raise DescriptorError(f"index must be whole numbers, got {index!r} of {its.dtype}")
-        is_of_axes = its.ndim == len(points) and all(
-            size in (1, of) for size, of in zip(its.shape, points, strict=True)
+        array = np.asarray(index)
+        if array.dtype.kind not in "iuf" or (array != np.floor(array)).any():
+            raise DescriptorError(f"index must be whole numbers, got {index!r} of {array.dtype}")
+        is_of_axes = array.ndim == len(points) and all(
+            size in (1, of) for size, of in zip(array.shape, points, strict=True)
         )
-        if its.ndim and not is_of_axes:  # [0, 1, 2] of 3 x 3 points would be that of their columns
+        if array.ndim and not is_of_axes:  # [0, 1, 2] of 3 x 3 points would be that of their columns
             raise DescriptorError(
                 f"index must be one, or one for each of {points} points or along some of these axes, the others 1, got "
-                f"shape {its.shape}"
+                f"shape {array.shape}"
             )
-        if its.size and not (its.min() >= 0 and its.max() < len(self.boxes)):
+        if array.size and not (array.min() >= 0 and array.max() < len(self.boxes)):
             raise DescriptorError(f"index must be in [0, {len(self.boxes)}), the boxes, got {index!r}")
-        return its.astype(np.int64)
+        return array.astype(np.int64)
 
     def to_image(self, boxes: Any, index: Any) -> npt.NDArray[np.float64]:
         """Boxes (..., 4) of the outputs ``index``, y0, x0, y1, x1, as boxes of their images, in the same order."""
-        given = _rows(boxes, 4)
-        if given.ndim == 0 or given.shape[-1] != 4:
-            raise DescriptorError(f"boxes must be (..., 4), y0, x0, y1, x1, got shape {given.shape}")
-        corners = self.points(given[..., :2], index), self.points(given[..., 2:], index)
+        array = _read(boxes, 4)
+        if array.ndim == 0 or array.shape[-1] != 4:
+            raise DescriptorError(f"boxes must be (..., 4), y0, x0, y1, x1, got shape {array.shape}")
+        corners = self.points(array[..., :2], index), self.points(array[..., 2:], index)
         return np.concatenate([np.minimum(*corners), np.maximum(*corners)], axis=-1)
 
 
-def _rows(given: Any, length: int) -> npt.NDArray[np.float64]:
-    """Numbers (..., length); an empty list is none of them."""
-    made = np.asarray(given, np.float64)
-    return made.reshape(0, length) if made.shape == (0,) else made
+def _read(numbers: Any, length: int) -> npt.NDArray[np.float64]:
+    """Numbers (..., length); of an empty list (0, length)."""
+    array = np.asarray(numbers, np.float64)
+    return array.reshape(0, length) if array.shape == (0,) else array
 
 
 def placed(box: tuple[int, int], sizes: tuple[int, int], place: str) -> tuple[int, int, int, int]:
@@ -86,6 +86,6 @@ def placed(box: tuple[int, int], sizes: tuple[int, int], place: str) -> tuple[in
     is 480 x 640, in rows 80 to 560.
     """
     scale = min(Fraction(size, before) for size, before in zip(sizes, box, strict=True))
-    made = [max(round(scale * before), 1) for before in box]
-    at = [0, 0] if place == "top_left" else [(size - its) // 2 for size, its in zip(sizes, made, strict=True)]
-    return at[0], at[1], at[0] + made[0], at[1] + made[1]
+    height, width = (max(round(scale * before), 1) for before in box)
+    y, x = (0, 0) if place == "top_left" else ((sizes[0] - height) // 2, (sizes[1] - width) // 2)
+    return y, x, y + height, x + width

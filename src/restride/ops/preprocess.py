@@ -213,10 +213,10 @@ class Preprocess(Generic[_Made]):
             DescriptorError: an unknown name.
         """
         require_word("preset", name, tuple(PRESETS))
-        made = cls(**{**PRESETS[name], **changes})
+        recipe = cls(**{**PRESETS[name], **changes})
         if "fill" not in changes:
-            made._takes = made._takes._replace(fill=PRESETS[name].get("fill"))
-        return made
+            recipe._takes = recipe._takes._replace(fill=PRESETS[name].get("fill"))
+        return recipe
 
     def __call__(self, images: Any, out: Tensor | None = None) -> _Made:
         """The batch of ``images``: one, a list of them, or a batch with the images along axis 0.
@@ -294,10 +294,11 @@ class Preprocess(Generic[_Made]):
             asarray(part, device=None if isinstance(part, Tensor) else options["device"])
             for part in (image if is_parts else [image])
         ]
-        tensor = parts[0]
         if options["input"] in FORMATS:
             frame = parts if is_parts else parts[0]
             tensor = yuv_to_rgb(frame, options["input"], options["matrix"], options["full_range"])
+        else:
+            tensor = parts[0]
         _require_image(tensor.desc, self._takes, most_axes)
         return tensor[..., ::-1] if options["input"] == "bgr" else tensor
 
@@ -483,8 +484,9 @@ def _require_image(desc: TensorDesc, takes: _Takes, most_axes: int) -> None:
         raise DescriptorError(f"an image must have rows, columns and channels, not {desc}")
     for name, count in takes.counted.items():
         if count not in (1, desc.sizes[-1]):
-            its = f"{count} channels, its last axis, as {name} says"
-            raise DescriptorError(f"an image must have {its}: {desc}{_remedy(desc, count)}")
+            raise DescriptorError(
+                f"an image must have {count} channels, its last axis, as {name} says: {desc}{_remedy(desc, count)}"
+            )
     if desc.sizes[-3] <= _MOST_CHANNELS < min(desc.sizes[-2:]):
         raise DescriptorError(
             f"an image must have rows, columns and channels, and those of {desc} seem to stand first: "
@@ -501,8 +503,8 @@ def _require_type(desc: TensorDesc, takes: _Takes) -> None:
             f"[0, 1], not of {dtype}: {desc}; {_SMALLER}"
         )
     if takes.is_interpolated and dtype.itemsize == 8:
-        its = "image.astype('float32')" if dtype.is_float else _SMALLER
-        raise DescriptorError(f"images of {dtype} are resized by mode 'nearest' alone: {desc}; {its}")
+        remedy = "image.astype('float32')" if dtype.is_float else _SMALLER
+        raise DescriptorError(f"images of {dtype} are resized by mode 'nearest' alone: {desc}; {remedy}")
     if takes.fill is not None and dtype != "u8":
         raise DescriptorError(
             f"the preset's fill {takes.fill} is of u8, and this image is {desc}: give fill={takes.fill} / 255 for "
@@ -580,26 +582,26 @@ def streamed(
     """
     started: deque[_Made] = deque()
     source = enumerate(images)
-    done = 0
+    first = 0
     failure: Exception | None = None
     try:
         while failure is None:
             group, failure = _group(source, read, together)
             if not group:
                 break
-            last = done + len(group) - 1
+            last = first + len(group) - 1
             try:
                 with _naming(
-                    f"image {last} of the stream" if last == done else f"images {done} to {last} of the stream"
+                    f"image {last} of the stream" if last == first else f"images {first} to {last} of the stream"
                 ):
                     started.append(make(group))
             except Exception as error:  # noqa: BLE001 - whatever it is, what was started comes first
                 failure = error
                 break
-            group.clear()  # what was uploaded is free again while the caller has a result
-            for _ in range(done, last + 1):
+            for _ in group:
                 step()
-            done = last + 1
+            group.clear()  # what was uploaded is free again while the caller has a result
+            first = last + 1
             if len(started) == depth:
                 yield started.popleft()
         while started:

@@ -170,8 +170,8 @@ def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arit
     between = _between(tuple(sizes), way, (along, across))
     if between.nbytes > MOST_BETWEEN and count > 1:
         for part in (slice(0, count // 2), slice(count // 2, count)):
-            its_dst = Site(dst.buffer, boxes_of(dst.desc, part))
-            add_crops(steps, src, its_dst, crops.part(part), arithmetic, first + part.start)
+            of_part = Site(dst.buffer, boxes_of(dst.desc, part))
+            add_crops(steps, src, of_part, crops.part(part), arithmetic, first + part.start)
         return
     if between.nbytes > steps.limits.max_buffer_range:
         raise UnsupportedError(f"one box needs {between.nbytes} bytes between its two axes, for {src.desc}")
@@ -446,13 +446,13 @@ def _walked_axes(part: _Part) -> tuple[list[_Walked], int | None]:
     channel = None
     front = dst.rank - src.rank
     for place in range(1, dst.rank):
-        axis, its_pairs = place - front, (pairs[0][place], pairs[1][place])
+        axis, of_axis = place - front, (pairs[0][place], pairs[1][place])
         if axis in crops.axes:
             steps = (0, 1) if axis == crops.axes[0] else (1, 0)
-            axes.append(_Walked(dst.sizes[place], 0, dst_strides[place], steps, its_pairs, row=steps[1]))
+            axes.append(_Walked(dst.sizes[place], 0, dst_strides[place], steps, of_axis, row=steps[1]))
         else:
             channel = place
-            axes.append(_Walked(dst.sizes[place], src_strides[axis], dst_strides[place], pairs=its_pairs))
+            axes.append(_Walked(dst.sizes[place], src_strides[axis], dst_strides[place], pairs=of_axis))
     if channel is not None:
         axes[channel] = axes[channel]._replace(channel=1)
     return axes, channel
@@ -655,13 +655,13 @@ def _inside_first(rows: BoxRows) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.
     weights = _weights(rows)
     tap = np.arange(weights.shape[2])
     inside, end = rows.inside[:, :, np.newaxis], rows.end[:, :, np.newaxis]
-    all_of_them = weights.sum(axis=2, dtype=np.int32)
+    of_all = weights.sum(axis=2, dtype=np.int32)
     has = (tap >= inside) & (tap < end)
     if not rows.inside.any() and not (weights * ~has).any():
-        return weights, np.zeros_like(all_of_them), all_of_them
-    its = np.where(has, weights, 0)
-    moved = np.take_along_axis(its, (tap + inside) % len(tap), axis=2)
-    return moved, all_of_them - its.sum(axis=2, dtype=np.int32), all_of_them
+        return weights, np.zeros_like(of_all), of_all
+    inner = np.where(has, weights, 0)
+    moved = np.take_along_axis(inner, (tap + inside) % len(tap), axis=2)
+    return moved, of_all - inner.sum(axis=2, dtype=np.int32), of_all
 
 
 def _readable(rows: BoxRows) -> npt.NDArray[np.int64]:

@@ -133,7 +133,7 @@ class YuvPush(NamedTuple):
 
 
 class _Frames(NamedTuple):
-    """``number`` frames, ``stride`` bytes apart, of rows ``row`` apart, each from its first byte to ``reach`` after it."""
+    """``number`` frames, ``stride`` bytes apart, of rows ``row`` apart, each of ``reach`` + 1 bytes."""
 
     number: int
     stride: int
