@@ -598,7 +598,7 @@ def streamed(
             except Exception as error:  # noqa: BLE001 - whatever it is, what was started comes first
                 failure = error
                 break
-            for _ in group:
+            for _ in range(len(group)):
                 step()
             group.clear()  # what was uploaded is free again while the caller has a result
             first = last + 1
