@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,17 +13,14 @@ import pytest
 from conftest import open_device
 
 from restride.cli import main
-from restride.drawing.shapes import write_png, write_svg
+from restride.errors import UnsupportedError
 from restride.runtime import RUNTIMES
 from restride_bench import peers, surroundings
-from restride_bench.agreement import Disagreement
-from restride_bench.chart import draw
+from restride_bench.charts import chart_file, draw_bars, require_matplotlib
 from restride_bench.offer import Absent, Offer
-from restride_bench.report import FORMAT, Report
-from restride_bench.run import WARM_UP, Columns, Result, timed_rounds
-from restride_bench.table import text
-from restride_bench.tasks import Move
-from restride_bench.workload import Goal, Rival, Workload
+from restride_bench.report import FORMAT, Report, table
+from restride_bench.run import WARM_UP, Columns, Disagreement, Result, timed_rounds
+from restride_bench.workloads import Goal, Move, Rival, Workload
 
 COPY = Workload("copy f32 1000", "copies", "f32[1000]", Move((0,)), (Goal("numpy", 2.0),))
 TURN = Workload(
@@ -46,6 +44,7 @@ def report(**changes):
             device={"name": "A device", "driver": "drv", "driver_version": "1.2"},
             runtime="vulkan",
             platform="somewhere",
+            cpu="A processor, 2 cores",
             versions={"restride": "0.1"},
             warnings=("too busy",),
             measures=("resident", "kernel"),
@@ -69,7 +68,7 @@ def cells(line):
 
 
 def test_the_table_has_medians_speeds_shares_ratios_and_goals():
-    resident, kernel = text(report()).split("\n\n")[1:3]
+    resident, kernel = table(report()).split("\n\n")[1:3]
     lines = resident.splitlines()
     assert lines[0].startswith("resident: ")
     assert lines[0].endswith("medians of 3 rounds")
@@ -90,7 +89,7 @@ def test_the_summary_names_what_is_missed_wrong_and_absent():
     wrong = Disagreement(COPY.name, "torch", 2.0, 1.0)
     made = report(broken_off="interrupted")
     results = (replace(made.results[0], disagreements=(wrong,)), Result(TURN, {}, skipped="no room"))
-    summary = text(replace(made, results=results)).split("\n\n")[-1].splitlines()
+    summary = table(replace(made, results=results)).split("\n\n")[-1].splitlines()
     assert summary == [
         "goals: 0 of 1 met",
         "missed: copy f32 1000: 4.00x numpy, goal at most 2x numpy",
@@ -124,20 +123,42 @@ def test_the_record_has_every_time_and_survives_json():
     assert [goal["met"] for goal in first["goals"] + second["goals"]] == [False, True, True]
     assert record["absent"] == {"torch": "not installed: pip install torch"}
     assert record["warnings"] == ["too busy"]
+    assert (record["platform"], record["cpu"]) == ("somewhere", "A processor, 2 cores")
 
 
-def test_the_chart_has_a_bar_for_each_column():
-    figure = draw(report(), "resident")
-    root = ET.fromstring(write_svg(figure))
-    space = "{http://www.w3.org/2000/svg}"
-    bars = [float(rect.get("width")) for rect in root.iter(f"{space}rect")][1:]  # the first is the paper
-    assert len(bars) == 6
-    assert bars[0] / bars[2] == pytest.approx(0.25, rel=0.01), "numpy is four times as fast, and the longest"
-    labels = {label.get("data-column"): label.text for label in root.iter(f"{space}text") if label.get("data-column")}
-    assert labels["numpy"] == "0.500 ms, 0.02 GB/s"
-    assert "warning: too busy" in [label.text for label in root.iter(f"{space}text")]
-    pytest.importorskip("PIL")
-    assert write_png(figure)[:4] == b"\x89PNG"
+def test_the_chart_has_a_bar_for_each_column_and_the_fastest_is_the_longest():
+    pytest.importorskip("matplotlib")
+    figure = draw_bars(report(), "resident")
+    (axes,) = figure.axes
+    bars = [(bars.get_label(), bars.patches[0].get_width()) for bars in axes.containers]
+    expected = [("restride", 0.25), ("copy", 0.5), ("numpy", 1.0), ("restride", 0.1), ("copy", 1.0), ("own copy", 0.15)]
+    assert [name for name, _ in bars] == [name for name, _ in expected]
+    assert [width for _, width in bars] == pytest.approx([width for _, width in expected])
+    texts = [text.get_text() for text in axes.texts]
+    for figures in ("2.000 ms, 0.00 GB/s", "1.000 ms, 0.01 GB/s", "0.500 ms, 0.02 GB/s", "0.300 ms, 0.01 GB/s"):
+        assert figures in texts, "the median and the useful bytes a second"
+    assert {"copies", COPY.name, "turns", TURN.name, "own copy"} <= set(texts)
+    title = figure.get_suptitle().splitlines()
+    assert title[:2] == ["restride on A device, drv 1.2", "A processor, 2 cores"]
+    assert title[-1] == "warning: too busy"
+
+
+def test_a_chart_is_the_same_file_again_in_both_formats():
+    pytest.importorskip("matplotlib")
+    first, again = (chart_file(draw_bars(report(), "resident"), ".svg") for _ in range(2))
+    assert first == again
+    assert COPY.name in ET.fromstring(first).itertext(), "texts stay texts"
+    assert chart_file(draw_bars(report(), "kernel"), ".PNG")[:4] == b"\x89PNG"
+    assert not draw_bars(report(results=()), "resident").axes, "nothing measured is no bar"
+
+
+def test_charts_need_an_extra_which_the_error_names(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(UnsupportedError, match=r"charts need matplotlib: pip install 'restride\[charts\]'"):
+        require_matplotlib()
+    assert main(["bench", "--chart", str(tmp_path / "here.svg")]) == 2, "before anything is measured"
+    assert "pip install 'restride[charts]'" in capsys.readouterr().err
 
 
 def test_every_round_runs_all_columns_and_warm_up_does_not_count():
@@ -167,6 +188,16 @@ def test_layers_are_named(monkeypatch):
     assert line.startswith("VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation: ")
 
 
+def test_the_processor_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: A Processor @ 3 GHz\nmodel name\t: A Processor\n")
+    monkeypatch.setattr(surroundings, "_CPU_INFO", tmp_path / "cpuinfo")
+    assert surroundings.cpu_model() == "A Processor @ 3 GHz, 2 cores"
+    monkeypatch.setattr(surroundings, "_CPU_INFO", tmp_path / "none")
+    monkeypatch.setattr(surroundings.platform, "processor", lambda: "arm")
+    assert surroundings.cpu_model() == "arm, 2 cores"
+
+
 @pytest.fixture
 def chosen_peers(monkeypatch):
     """A registry that a test may change."""
@@ -177,6 +208,7 @@ def chosen_peers(monkeypatch):
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_a_small_run_and_its_files(runtime, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
     with open_device(runtime) as device:
         name = device.info.name
     record, chart = tmp_path / "here.json", tmp_path / "here.svg"
@@ -196,6 +228,8 @@ def test_a_small_run_and_its_files(runtime, tmp_path, capsys):
     assert all(len(column["seconds"]) == 1 for column in result["measures"]["resident"].values())
     assert result["useful_bytes"] == 2 * 4 * 192
     assert made["device"]["name"] == name
+    assert made["cpu"] == surroundings.cpu_model()
+    assert f"processor: {made['cpu']}" in out
     assert list(made["peers"]) == ["by-hand", "numpy"]
     assert ET.parse(chart).getroot().tag.endswith("svg")
 

@@ -12,14 +12,12 @@ import restride as rs
 from restride.errors import DeviceTimeout
 from restride.runtime.loader import TIMEOUT
 from restride_bench import own
-from restride_bench.agreement import compare, tolerance
-from restride_bench.catalogue import catalogue
-from restride_bench.growth import BY_AXES, bytes_text, growth, result_bytes
 from restride_bench.offer import Absent
 from restride_bench.peers import PEERS, open_peers
-from restride_bench.peers.raw import Raw
-from restride_bench.run import columns_of, timed_rounds
-from restride_bench.tasks import (
+from restride_bench.peers.vulkan import Raw
+from restride_bench.run import columns_of, compare, timed_rounds, tolerance
+from restride_bench.workloads import (
+    BY_AXES,
     Boxes,
     Calls,
     Gradient,
@@ -29,6 +27,10 @@ from restride_bench.tasks import (
     NewShapes,
     Normalize,
     Resize,
+    bytes_text,
+    catalogue,
+    growth,
+    result_bytes,
     result_dtype,
     result_sizes,
     useful_bytes,

@@ -23,8 +23,8 @@ import restride as rs
 from restride.runtime import DeviceInfo, Runtime, choose, list_devices
 from restride.runtime.kompute.runtime import KomputeRuntime
 from restride.runtime.vulkan.runtime import VulkanRuntime
-from restride_bench.catalogue import catalogue
 from restride_bench.peers import open_peers
+from restride_bench.workloads import catalogue
 from restride_conformance.run.validation import PROFILES
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+import numpy as np
+
 from restride.errors import RestrideError
-from restride_bench.tasks import Array
-from restride_bench.workload import Workload
+from restride_bench.workloads import Array, Workload
 
 Measure: TypeAlias = Literal["kernel", "resident", "numpy"]
 MEASURES: tuple[Measure, ...] = ("resident", "kernel", "numpy")
@@ -24,8 +25,8 @@ class Absent(RestrideError):
 class Offer:
     """Functions that do the work once a call; what is None is not measured.
 
-    resident: from and into memory of the library's own, done when it returns.
-    result: what ``resident`` made last, in logical order.
+    resident: from and into memory of the library's own, complete when it returns.
+    result: what ``resident`` computed last, in logical order.
     numpy: from the workload's array to a new one.
     kernel: the seconds that the device took.
     slack: how far its own arithmetic may lie off, beside the tolerance that all have; who sets it says why.
@@ -38,23 +39,30 @@ class Offer:
     slack: float = 0.0
 
 
+def filling(fill: Callable[[Array], object], workload: Workload, slack: float = 0.0) -> Offer:
+    """The offer of a library that fills a numpy array: the same one again, or a new one."""
+    sizes, dtype = workload.result_sizes, workload.result_dtype.dtype
+    out = np.empty(sizes, dtype)
+
+    def through() -> Array:
+        result = np.empty(sizes, dtype)
+        fill(result)
+        return result
+
+    return Offer(resident=lambda: fill(out), result=lambda: out, numpy=through, slack=slack)
+
+
 class Peer(Protocol):
     """A library that does some of the workloads.
 
+    name: as in ``--peers`` and in the table.
+    version: what the report names.
     lingers: its threads go on for a while after a call, and would disturb who comes next.
     """
 
-    @property
-    def name(self) -> str:
-        """As in ``--peers`` and in the table."""
-
-    @property
-    def version(self) -> str:
-        """What the report names."""
-
-    @property
-    def lingers(self) -> bool:
-        """See above."""
+    name: str
+    version: str
+    lingers: bool
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """How it does the workload on ``source``; None: it does not."""

@@ -1,11 +1,10 @@
-"""Restride's own part: a task as calls of its public functions, on tensors that are on the device."""
+"""What the device itself does: a task as calls of restride's public functions, and a copy of as many bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from itertools import count
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from restride.errors import UnsupportedError
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
 from restride_bench.offer import Offer
-from restride_bench.tasks import (
+from restride_bench.workloads import (
     MEAN,
     STD,
     Array,
@@ -29,10 +28,16 @@ from restride_bench.tasks import (
     Normalize,
     Relayout,
     Resize,
+    Rival,
+    Sizes,
     Task,
+    Workload,
     channel_scales,
+    random_elements,
 )
-from restride_bench.workload import Rival, Workload, random_elements
+
+OURS, COPY = "restride", "copy"
+"""The columns of the table for what is here."""
 
 Operation: TypeAlias = Callable[[rs.Tensor, rs.Tensor | None], rs.Tensor]
 """Of a source and a destination, or None for a new one: the destination."""
@@ -74,9 +79,8 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device, *, c
     x = uploaded if uploaded.desc == desc else rs.reorder(uploaded, desc)
     del uploaded
     view = viewed(workload.task, x)
-    out = operation_of(workload.task)(view, None)
-    # Each counts its own calls.
-    operation, fresh = operation_of(workload.task), operation_of(workload.task)
+    first, operation, fresh = (operation_of(workload.task, view.sizes) for _ in range(3))
+    out = first(view, None)
     last = [out]
 
     def start() -> None:
@@ -101,6 +105,27 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device, *, c
     )
 
 
+def copy_offer(nbytes: int, device: Device, *, clock: bool) -> Offer:
+    """The device's own copy, which reads and writes ``nbytes`` bytes together: what memory gives.
+
+    With the runtime kompute the host has a part in it.
+    """
+    half = max(nbytes // 2, 1)
+    runtime = device.runtime
+    src, dst = runtime.allocate(half), runtime.allocate(half)
+    # Not zeros, which a driver may know to be.
+    runtime.write(src, 0, np.random.default_rng(0).integers(0, 256, half, np.uint8).data)
+
+    def start() -> None:
+        runtime.copy(src, dst, half)
+
+    def resident() -> None:
+        start()
+        runtime.wait()
+
+    return Offer(resident=resident, kernel=device_seconds(device, start) if clock else None)
+
+
 def viewed(task: Task, x: rs.Tensor) -> rs.Tensor:
     """What of the task is a view, and costs nothing."""
     if isinstance(task, Calls):
@@ -110,120 +135,100 @@ def viewed(task: Task, x: rs.Tensor) -> rs.Tensor:
     return x
 
 
-def operation_of(task: Task) -> Operation:  # noqa: PLR0911 - one for each kind of task
-    """The call that is measured; of the whole tensor, or of its view."""
+def operation_of(task: Task, sizes: Sizes) -> Operation:  # noqa: PLR0911 - one for each kind of task
+    """The call that is measured, of a tensor or view of ``sizes``; a new one counts its calls from 0."""
     match task:
         case Move():
             return lambda x, out: rs.reorder(x, out=out)
         case Relayout(layout):
             return lambda x, out: rs.reorder(x, layout, out=out)
-        case Convert():
-            return _convert(task)
+        case Convert(dtype, scale, per_channel):
+            return lambda x, out: rs.reorder(x, dtype=dtype, src_scale=_scale(x, scale, per_channel), out=out)
         case Normalize(divides):
             return _normalize(divides)
-        case Resize(sizes, mode, antialias):
+        case Resize(_, mode, antialias):
             # As Pillow and torch have it: weights outside are left out.
-            return lambda x, out: rs.resample(
-                x,
-                sizes,
-                axes=task.axes(x.desc.rank),
-                mode=mode,
-                antialias=antialias,
-                exclude_outside=antialias,
-                like=task.like,
-                out=out,
-            )
-        case Gradient(sizes):
-            return lambda x, out: rs.resample_backward(x, sizes, out=out)
+            options: Any = {"axes": task.axes(len(sizes)), "mode": mode, "like": task.like}
+            options |= {"antialias": antialias, "exclude_outside": antialias}
+            return lambda x, out: rs.resample(x, task.sizes, out=out, **options)
+        case Gradient():
+            return lambda x, out: rs.resample_backward(x, task.sizes, out=out)
         case Boxes():
-            return _boxes(task)
+            options = {"axes": (0, 1), "layout": "NHWC->NCHW", "mean": _MEAN, "std": _STD}
+            return lambda x, out: rs.crop_resize(x, task.of(x.sizes), task.sizes, out=out, **options)
         case NewShapes():
-            return _new_shapes(task)
+            return _new_shapes(task, sizes)
         case NewImages():
-            return _new_images(task)
+            return _new_images(task, sizes)
         case NewPhotos():
-            return _new_photos(task)
+            return _new_photos(task, sizes)
         case Calls():
-            return _calls(task)
+            return _calls(task, sizes)
 
 
 _MEAN, _STD = np.array(MEAN) / 255, np.array(STD) / 255
 
 
-def _boxes(task: Boxes) -> Operation:
-    return lambda x, out: rs.crop_resize(
-        x, task.of(x.sizes), task.sizes, axes=(0, 1), layout="NHWC->NCHW", out=out, mean=_MEAN, std=_STD
-    )
-
-
-def _convert(task: Convert) -> Operation:
-    if task.per_channel:
-        return lambda x, out: rs.reorder(
-            x, dtype=task.dtype, src_scale=channel_scales(x.sizes[1]).reshape(-1, 1, 1), out=out
-        )
-    if task.scale is None:
-        return lambda x, out: rs.reorder(x, dtype=task.dtype, out=out)
-    return lambda x, out: rs.reorder(x, dtype=task.dtype, src_scale=task.scale, out=out)
+def _scale(x: rs.Tensor, scale: float | None, per_channel: bool) -> Any:
+    return channel_scales(x.sizes[1]).reshape(-1, 1, 1) if per_channel else scale
 
 
 def _normalize(divides: bool) -> Operation:
     mean, std = np.array(MEAN, np.float32), np.array(STD, np.float32)
-    zero_point = (-mean / std).reshape(3, 1, 1)
-    if divides:
-        divisor = std.reshape(3, 1, 1)
-        return lambda x, out: rs.reorder(x, "NHWC->NCHW", "f32", dst_scale=divisor, dst_zero_point=zero_point, out=out)
-    factor = 1 / std
-    return lambda x, out: rs.reorder(x, "NHWC->NCHW", "f32", src_scale=factor, dst_zero_point=zero_point, out=out)
+    options: Any = {"dst_zero_point": (-mean / std).reshape(3, 1, 1)}
+    options |= {"dst_scale": std.reshape(3, 1, 1)} if divides else {"src_scale": 1 / std}
+    return lambda x, out: rs.reorder(x, "NHWC->NCHW", "f32", out=out, **options)
 
 
-def _new_shapes(task: NewShapes) -> Operation:
-    numbers = count()
+def _new_shapes(task: NewShapes, sizes: Sizes) -> Operation:
+    crops = task.crops(sizes)
 
     def operation(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-        rows, columns = task.crop(x.sizes, next(numbers))
+        rows, columns = next(crops)
         corner = x[:rows, :columns].permute(1, 0)
         return rs.reorder(corner, out=None if out is None else out[:columns, :rows])
 
     return operation
 
 
-def _new_images(task: NewImages) -> Operation:
-    numbers = count()
+def _new_images(task: NewImages, sizes: Sizes) -> Operation:
+    crops = task.crops(sizes)
 
     def operation(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-        desc = rs.TensorDesc(x.dtype, task.crop(x.sizes, next(numbers)))
+        desc = rs.TensorDesc(x.dtype, next(crops))
         return rs.resample(rs.Tensor(x.memory, desc, x.device), task.sizes, axes=(0, 1), out=out)
 
     return operation
 
 
-def _new_photos(task: NewPhotos) -> Operation:
-    numbers = count()
+def _new_photos(task: NewPhotos, sizes: Sizes) -> Operation:
+    crops = task.crops(sizes)
 
     def operation(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-        made = rs.empty(rs.TensorDesc("f32", (task.count, x.sizes[2], *task.sizes)), x.device) if out is None else out
+        planes = rs.TensorDesc("f32", (task.count, x.sizes[2], *task.sizes))
+        results = rs.empty(planes, x.device) if out is None else out
         for place in range(task.count):
-            desc = rs.TensorDesc(x.dtype, task.crop(x.sizes, next(numbers)))
+            desc = rs.TensorDesc(x.dtype, next(crops))
             photo, box = rs.Tensor(x.memory, desc, x.device), (0, 0, *desc.sizes[:2])
-            its_place = made[place : place + 1].permute((0, 2, 3, 1))
-            rs.crop_resize(photo, [box], task.sizes, axes=(0, 1), out=its_place, mean=_MEAN, std=_STD)
-        return made
+            result = results[place : place + 1].permute((0, 2, 3, 1))
+            rs.crop_resize(photo, [box], task.sizes, axes=(0, 1), out=result, mean=_MEAN, std=_STD)
+        return results
 
     return operation
 
 
-def _calls(task: Calls) -> Operation:
-    move = operation_of(task.move)
+def _calls(task: Calls, sizes: Sizes) -> Operation:
+    move = operation_of(task.move, sizes)
     plans: list[rs.Plan] = []
 
     def operation(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-        made = move(x, None) if out is None else out
+        result = move(x, None) if out is None else out
         if not plans:
-            plans.append(rs.plan_reorder(x.desc, made.desc, device=x.device))
+            plans.append(rs.plan_reorder(x.desc, result.desc, device=x.device))
         call = plans[0] if task.by_plan else move
         with x.device.batch() if task.in_batch else nullcontext():
             for _ in range(task.count):
-                call(x, made)
-        return made
+                call(x, result)
+        return result
 
     return operation

@@ -1,17 +1,29 @@
-"""Report: what a run measured, on what, beside whom, and which goals it met; as a value and as JSON."""
+"""Report: what a run measured, on what, beside whom, and which goals it met; as a value, as JSON, and as a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import platform
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
-from restride_bench import device_copy
-from restride_bench.agreement import Disagreement, tolerance
+import numpy as np
+
+import restride
+from restride.cli.arguments import runtime_name
+from restride.cli.process import line_for
+from restride.drawing.explain import columns
+from restride.tensor.device import Device
 from restride_bench.offer import Measure
-from restride_bench.run import WARM_UP, Result
-from restride_bench.workload import Goal, Workload
+from restride_bench.own import COPY, OURS, has_clock
+from restride_bench.peers import open_peers
+from restride_bench.run import WARM_UP, Disagreement, Result, run, tolerance
+from restride_bench.surroundings import cpu_model, memory_beside, warnings
+from restride_bench.workloads import Goal, Workload
 
 FORMAT, VERSION = "restride-benchmark", 1
 
@@ -39,6 +51,7 @@ class Report:
     """A run, whole or broken off.
 
     device: a ``DeviceInfo`` as a dict.
+    platform, cpu: the system and the processor, whatever the device is.
     versions: of restride, python, numpy.
     warnings: what spoils the figures.
     peers, absent: the version of each that took part, and why the others did not.
@@ -51,6 +64,7 @@ class Report:
     device: Mapping[str, Any]
     runtime: str
     platform: str
+    cpu: str
     versions: Mapping[str, str]
     warnings: tuple[str, ...]
     measures: tuple[Measure, ...]
@@ -62,6 +76,11 @@ class Report:
     results: tuple[Result, ...]
     memory_beside: int | None = None
     broken_off: str = ""
+
+    @property
+    def device_name(self) -> str:
+        """The device and its driver."""
+        return f"{self.device['name']}, {self.device['driver']} {self.device['driver_version']}"
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -79,26 +98,15 @@ class Report:
         return [name for name in self.peers if name in measured]
 
     def record(self) -> dict[str, Any]:
-        """What JSON has. Times are seconds."""
+        """What JSON has: the fields, and how it was measured. Times are seconds."""
+        fields = {name: value for name, value in vars(self).items() if name not in {"is_small", "results"}}
         return {
             "format": FORMAT,
             "version": VERSION,
+            **fields,
             "started": self.started.isoformat(),
-            "command": self.command,
-            "device": dict(self.device),
-            "runtime": self.runtime,
-            "platform": self.platform,
-            "versions": dict(self.versions),
-            "warnings": list(self.warnings),
-            "notes": list(self.notes),
-            "measures": list(self.measures),
             "warm_up": WARM_UP,
-            "repeat": self.repeat,
             "small": self.is_small,
-            "peers": dict(self.peers),
-            "absent": dict(self.absent),
-            "memory_beside": self.memory_beside,
-            "broken_off": self.broken_off,
             "results": [_result_record(result) for result in self.results],
         }
 
@@ -116,7 +124,7 @@ def verdicts(result: Result) -> Iterator[Verdict]:
 
 def share_of_copy(result: Result, measure: Measure) -> float | None:
     """The speed of restride beside that of the device's own copy of as many bytes."""
-    ratio = result.ratio(measure, device_copy.NAME)
+    ratio = result.ratio(measure, COPY)
     return 1 / ratio if ratio else None
 
 
@@ -143,3 +151,158 @@ def _result_record(result: Result) -> dict[str, Any]:
         "skipped": result.skipped,
         "disagreements": [{"peer": found.peer, "message": str(found)} for found in result.disagreements],
     }
+
+
+def measured_report(
+    workloads: Sequence[Workload],
+    device: Device,
+    measures: Sequence[Measure],
+    peers: Sequence[str],
+    repeat: int,
+    *,
+    is_small: bool = False,
+    is_whole: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+    finished: Callable[[Result], None] = lambda _: None,
+) -> tuple[Report, BaseException | None]:
+    """Measure workloads: the report, and what broke the run off, which is to be raised once the report is written.
+
+    Args:
+        workloads: what to measure.
+        device: where restride runs.
+        measures: which of them; "kernel" is left out where the device has no clock.
+        peers: their names; who is absent is named in the report.
+        repeat: rounds that count.
+        is_small: the workloads have small sizes, and the times mean nothing.
+        is_whole: it is the whole catalogue, so the memory beside a resample is asked, too.
+        say: called before the first round with each line that a user should know.
+        finished: called with each result.
+    """
+    started, found, notes = datetime.now(UTC), warnings(), []
+    if "kernel" in measures and not has_clock(device):
+        runtime = runtime_name(device)
+        lacks = "queue has no timestamps" if runtime == "vulkan" else f"runtime {runtime} has no clock of the device"
+        measures, notes = [measure for measure in measures if measure != "kernel"], [f"kernel is left out: the {lacks}"]
+    present, absent = open_peers(peers, device)
+    for line in (*(f"warning: {warning}" for warning in found), *notes):
+        say(line)
+    results: list[Result] = []
+    broken_off: BaseException | None = None
+    memory: int | None = None
+    try:
+        for result in run(workloads, device, present, measures, repeat):
+            results.append(result)
+            finished(result)
+        memory = memory_beside(device) if is_whole else None
+    except BaseException as error:  # noqa: BLE001 - raised once the report is written
+        broken_off = error
+    reason = "interrupted" if isinstance(broken_off, KeyboardInterrupt) else line_for(broken_off) if broken_off else ""
+    report = Report(
+        started=started,
+        command=shlex.join(["restride", *sys.argv[1:]]),
+        device=asdict(device.info),
+        runtime=runtime_name(device),
+        platform=platform.platform(),
+        cpu=cpu_model(),
+        versions={"restride": restride.__version__, "python": platform.python_version(), "numpy": np.__version__},
+        warnings=tuple(found),
+        measures=tuple(measures),
+        notes=tuple(notes),
+        repeat=repeat,
+        is_small=is_small,
+        peers={peer.name: peer.version for peer in present},
+        absent=absent,
+        results=tuple(results),
+        memory_beside=memory,
+        broken_off=reason,
+    )
+    return report, broken_off
+
+
+TITLES: dict[Measure, str] = {
+    "kernel": "kernel: what the device itself says it took",
+    "resident": "resident: the call and the wait, tensors on the device, destination there",
+    "numpy": "numpy: numpy array in, numpy array out",
+}
+
+
+def table(report: Report) -> str:
+    """Everything that the terminal shows of a run: heading, a table for each measure, goals and peers."""
+    blocks = [_heading(report), *("\n".join(_block(report, measure)) for measure in report.measures)]
+    return "\n\n".join([*blocks, "\n".join(_summary(report))])
+
+
+def _heading(report: Report) -> str:
+    """What was measured on, and what is wrong with the figures."""
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    lines = [
+        f"{report.device_name}, runtime {report.runtime}; {versions}",
+        f"processor: {report.cpu}",
+    ]
+    if report.is_small:
+        lines.append("small sizes, under the names of the whole ones: these times mean nothing")
+    lines += [f"warning: {warning}" for warning in report.warnings]
+    return "\n".join([*lines, *report.notes])
+
+
+def rounds(report: Report) -> str:
+    """How often it was measured, in words."""
+    return "one round" if report.repeat == 1 else f"medians of {report.repeat} rounds"
+
+
+def _block(report: Report, measure: Measure) -> Iterator[str]:
+    """A row for each workload; ratios are restride's time over the other's; ``own``: the rival of its goal."""
+    results = [result for result in report.results if result.median(measure) is not None]
+    yield f"{TITLES[measure]}; {rounds(report)}"
+    if not results:
+        yield "nothing was measured"
+        return
+    peers = report.columns(measure)
+    rivals = [_rival_ratio(result, measure) for result in results]
+    own = ["own"] if any(ratio is not None for ratio in rivals) else []
+    rows = [["workload", "ms", "GB/s", "of copy", *(f"/{name}" for name in (*own, *peers))]]
+    for result, rival in zip(results, rivals, strict=True):
+        ratios = [*([rival] if own else []), *(result.ratio(measure, peer) for peer in peers)]
+        numbers = [result.speed(measure), share_of_copy(result, measure), *ratios]
+        rows.append(
+            [f"  {result.workload.name}", f"{1e3 * (result.median(measure) or 0.0):.3f}", *map(_number, numbers)]
+        )
+    right = range(1, len(rows[0]))
+    if measure == JUDGED and any(result.workload.goals for result in results):
+        rows[0].append("goals")
+        for row, result in zip(rows[1:], results, strict=True):
+            judged = (f"{verdict.goal}: {'met' if verdict.is_met else 'MISSED'}" for verdict in verdicts(result))
+            row.append("; ".join(judged))
+    yield f"useful GB/s, share of the device's own copy, and {OURS} / other: below 1 {OURS} is faster"
+    header, *lines = columns(rows, right)
+    yield header
+    for group, members in groupby(zip(results, lines, strict=True), key=lambda pair: pair[0].workload.group):
+        yield group
+        yield from (line for _, line in members)
+
+
+def _rival_ratio(result: Result, measure: Measure) -> float | None:
+    rivals = result.workload.rivals
+    return result.ratio(measure, rivals[0].name) if rivals else None
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _summary(report: Report) -> Iterator[str]:
+    judged = report.verdicts
+    missed = [verdict for verdict in judged if not verdict.is_met]
+    if judged:
+        yield f"goals: {len(judged) - len(missed)} of {len(judged)} met"
+        yield from (f"missed: {verdict}" for verdict in missed)
+    yield from (f"WRONG: {found}" for found in report.disagreements)
+    yield from (f"skipped: {result.workload.name}: {result.skipped}" for result in report.results if result.skipped)
+    if report.peers:
+        yield "peers: " + "; ".join(f"{name} {version}" for name, version in report.peers.items())
+    yield from (f"absent: {name}: {why}" for name, why in report.absent.items())
+    if report.memory_beside is not None:
+        beside = f"{report.memory_beside / 1024:.0f} KiB"
+        yield f"device memory of a resample to 3x1200x2000 f32, beside its destination: {beside}"
+    if report.broken_off:
+        yield f"broken off: {report.broken_off}"

@@ -1,22 +1,28 @@
-"""A run: of each workload every column is checked, then all are measured in turn, round by round."""
+"""A run: each workload's columns are checked against restride's result, then measured in turn, round by round.
+
+What moves elements or rounds once has one right answer, bit for bit. What sums has a tolerance: how far the roundings
+that f32 allows lead two honest libraries apart, plus one for integers, which each rounds at its end, some after weights
+in fixed point.
+"""
 
 from __future__ import annotations
 
 import gc
+import math
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from restride.errors import OutOfDeviceMemory
 from restride.tensor.device import Device
-from restride_bench import device_copy, own
-from restride_bench.agreement import Disagreement, compare, failed
+from restride_bench import own
 from restride_bench.offer import Measure, Offer, Peer
-from restride_bench.tasks import Array, Relayout
-from restride_bench.workload import Workload
+from restride_bench.own import COPY, OURS
+from restride_bench.workloads import STD, Array, Boxes, Gradient, Normalize, Relayout, Resize, Sizes, Workload
 
-OURS = "restride"
 WARM_UP = 3
 """Rounds before the clock counts: the first dispatches compile."""
 
@@ -67,32 +73,25 @@ class Columns:
 
 
 def run(
-    workloads: Iterable[Workload],
-    device: Device,
-    peers: Sequence[Peer],
-    measures: Sequence[Measure],
-    repeat: int,
-    finished: Callable[[Result], None] = lambda _: None,
-) -> None:
+    workloads: Iterable[Workload], device: Device, peers: Sequence[Peer], measures: Sequence[Measure], repeat: int
+) -> Iterator[Result]:
     """Measure one workload after the other, whose tensors are gone before the next one's are made.
 
     Args:
-        workloads: what to measure.
+        workloads: what to measure; one that does not fit the device is skipped.
         device: where restride runs.
         peers: who else does.
         measures: which of them; "kernel" only where the device has a clock.
         repeat: rounds that count.
-        finished: called with each result.
     """
     for workload in workloads:
-        finished(_measured(workload, device, peers, measures, repeat))
+        yield _measured(workload, device, peers, measures, repeat)
         gc.collect()
 
 
 def _measured(
     workload: Workload, device: Device, peers: Sequence[Peer], measures: Sequence[Measure], repeat: int
 ) -> Result:
-    """One workload; skipped where it does not fit the device."""
     try:
         columns = columns_of(workload, device, peers, clock="kernel" in measures)
         return Result(workload, timed_rounds(columns, measures, repeat), tuple(columns.disagreements))
@@ -103,30 +102,27 @@ def _measured(
 def columns_of(workload: Workload, device: Device, peers: Sequence[Peer], *, clock: bool) -> Columns:
     """Every column of a workload, each checked once against restride's result."""
     source = workload.source()
-    made = Columns()
-    made.offers[OURS] = ours = own.offer(workload, source, device, clock=clock)
+    columns = Columns()
+    columns.offers[OURS] = ours = own.offer(workload, source, device, clock=clock)
     expected = _result(ours)
     if isinstance(workload.task, Relayout):
-        found = compare(workload, OURS, expected, source)
-        made.disagreements += [found] if found else []
-    made.offers[device_copy.NAME] = device_copy.offer(workload.nbytes, device, clock=clock)
+        wrong = compare(workload, OURS, expected, source)
+        columns.disagreements += [wrong] if wrong else []
+    columns.offers[COPY] = own.copy_offer(workload.nbytes, device, clock=clock)
     for rival in workload.rivals:
-        made.offers[rival.name] = own.offer(rival, None, device, clock=clock)
+        columns.offers[rival.name] = own.offer(rival, None, device, clock=clock)
     for peer in peers:
         try:
             offer = peer.offer(workload, source)
-            if offer is None:
-                continue
-            wrong = _disagreement(workload, peer.name, offer, expected)
+            wrong = None if offer is None else _disagreement(workload, peer.name, offer, expected)
         except Exception as error:  # noqa: BLE001 - another library's, of any type
-            made.disagreements.append(failed(workload, peer.name, error))
-            continue
+            offer, wrong = None, failed(workload, peer.name, error)
         if wrong is not None:
-            made.disagreements.append(wrong)
-            continue
-        made.offers[peer.name] = offer
-        made.lingering |= {peer.name} if peer.lingers else set()
-    return made
+            columns.disagreements.append(wrong)
+        elif offer is not None:
+            columns.offers[peer.name] = offer
+            columns.lingering |= {peer.name} if peer.lingers else set()
+    return columns
 
 
 def timed_rounds(
@@ -139,17 +135,15 @@ def timed_rounds(
         for column, offer in columns.offers.items()
         if (step := _timer(offer, measure)) is not None
     ]
-    found: dict[Measure, dict[str, list[float]]] = {measure: {} for measure in measures}
+    times: dict[Measure, dict[str, tuple[float, ...]]] = {measure: {} for measure in measures}
     for number in range(warm_up + repeat):
         for measure, column, step in steps:
             seconds = step()
             if number >= warm_up:
-                found[measure].setdefault(column, []).append(seconds)
+                times[measure][column] = (*times[measure].get(column, ()), seconds)
             if column in columns.lingering:
                 time.sleep(PAUSE)
-    return {
-        measure: {column: tuple(times) for column, times in of_measure.items()} for measure, of_measure in found.items()
-    }
+    return times
 
 
 def _timer(offer: Offer, measure: Measure) -> Callable[[], float] | None:
@@ -182,3 +176,88 @@ def _disagreement(workload: Workload, name: str, offer: Offer, expected: Array) 
     if wrong is None and offer.numpy is not None:
         wrong = compare(workload, name, offer.numpy(), expected, offer.slack)
     return wrong
+
+
+HALF_UNIT = 2.0**-24
+
+_MOST_WORDS = 300
+"""Characters of another library's message."""
+
+_SLOPES = {"linear": 1.0, "cubic": 4.0}
+"""Most that a result changes while its coordinate moves by one element, in spans of the source."""
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """What a peer computed differs by ``difference``, where ``tolerance`` is allowed."""
+
+    workload: str
+    peer: str
+    difference: float
+    tolerance: float
+    message: str = ""
+
+    def __str__(self) -> str:
+        why = self.message or f"differs by {self.difference:g}, and {self.tolerance:g} is allowed"
+        return f"{self.peer} does not compute {self.workload!r}: {why}"
+
+
+def compare(workload: Workload, peer: str, theirs: Array, ours: Array, slack: float = 0.0) -> Disagreement | None:
+    """None where the two agree."""
+    allowed = tolerance(workload) + slack
+    if theirs.shape != ours.shape or theirs.dtype != ours.dtype:
+        message = f"its result is {theirs.dtype}{list(theirs.shape)}, not {ours.dtype}{list(ours.shape)}"
+        return Disagreement(workload.name, peer, math.inf, allowed, message)
+    difference = _difference(theirs, ours, exactly=not allowed)
+    # A NaN is no agreement.
+    return None if difference <= allowed else Disagreement(workload.name, peer, difference, allowed)
+
+
+def failed(workload: Workload, peer: str, error: Exception) -> Disagreement:
+    """A peer that raises instead."""
+    words = " ".join(str(error).split())
+    return Disagreement(workload.name, peer, math.inf, 0.0, f"{type(error).__name__}: {words[:_MOST_WORDS]}")
+
+
+def tolerance(workload: Workload) -> float:
+    """Largest difference between two right results; 0: their bits are equal."""
+    task, desc = workload.task, workload.desc
+    match task:
+        case Normalize():
+            # Four roundings on each side, of numbers up to 255 / STD.
+            return 8 * HALF_UNIT * 255 / min(STD)
+        case Resize(sizes, mode, antialias) if mode != "nearest":
+            if not desc.dtype.is_float:
+                return 1.0
+            before = tuple(desc.sizes[axis] for axis in task.axes(desc.rank))
+            taps = [_taps(size, result, antialias) for size, result in zip(before, sizes, strict=True)]
+            peak, span = max(abs(workload.low), abs(workload.high)), workload.high - workload.low
+            slope = 2.0 if antialias else _SLOPES[mode]
+            return span * slope * _coordinate_error(before) + 4 * peak * sum(taps) * HALF_UNIT
+        case Boxes():
+            # Of sums as in a resize of bytes as f32, and of what is normalized.
+            return (255 * _coordinate_error(desc.sizes[:2]) + (4 * 255 * 8 + 8 * 255) * HALF_UNIT) / min(STD)
+        case Gradient(sizes):
+            results = desc.sizes[-len(sizes) :]
+            terms = math.prod(2 * math.ceil(result / size) + 2 for size, result in zip(sizes, results, strict=True))
+            # Every term has weights of at most 1, and every sum is of at most so many terms.
+            return workload.high * terms * (_coordinate_error(sizes) + 2 * terms * HALF_UNIT)
+        case _:
+            return 0.0
+
+
+def _coordinate_error(sizes: Sizes) -> float:
+    """Of a coordinate ``(i + 0.5) * step - 0.5`` in f32, along all axes: four roundings of numbers up to the size."""
+    return sum(4 * size * HALF_UNIT for size in sizes)
+
+
+def _taps(size: int, result: int, antialias: bool) -> int:
+    return 2 * math.ceil(size / result) + 2 if antialias else 4
+
+
+def _difference(theirs: Array, ours: Array, *, exactly: bool) -> float:
+    """The largest one; of the same numbers with other bits the smallest that there is."""
+    largest = float(np.abs(theirs.astype(np.float64) - ours.astype(np.float64)).max(initial=0.0))
+    if exactly and np.ascontiguousarray(theirs).tobytes() != np.ascontiguousarray(ours).tobytes():
+        return max(largest, math.ulp(0.0))
+    return 0.0 if exactly else largest

@@ -1,9 +1,12 @@
-"""Surroundings: what on this machine would spoil the figures, and what an operation takes in memory."""
+"""Surroundings: the processor, what on this machine would spoil the figures, and what an operation takes in memory."""
 
 from __future__ import annotations
 
 import os
+import platform
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +17,16 @@ BUSY = 0.5
 """Load average per core above which somebody else's work is in the figures."""
 
 _LAYERS = ("VK_INSTANCE_LAYERS", "VK_LOADER_LAYERS_ENABLE")
+
+
+_CPU_INFO = Path("/proc/cpuinfo")
+
+
+def cpu_model() -> str:
+    """The processor's model and its cores; elsewhere than on Linux what Python knows of it."""
+    text = _CPU_INFO.read_text(encoding="utf-8", errors="replace") if _CPU_INFO.is_file() else ""
+    name = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    return f"{name[1] if name else platform.processor() or platform.machine()}, {os.cpu_count() or 1} cores"
 
 
 def warnings(environment: Mapping[str, str] = os.environ) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from itertools import zip_longest
 
 from restride.drawing.legend import index_text, memory_text
 from restride.layout import TensorDesc
@@ -31,7 +32,8 @@ def _lines(desc: TensorDesc, index: tuple[int, ...] | None) -> Iterator[str]:
     offset = desc.offset_of(at)
     if terms:
         yield "  where"
-        yield from _table([(str(atom), f"{_range(atom)}:", _meaning(atom)) for _, atom in terms])
+        digits = [(str(atom), "{} to {}:".format(*atom.span), _meaning(atom)) for _, atom in terms]
+        yield from (f"    {line}" for line in columns(digits))
     which = "the last element, index" if index is None else "the element of index"
     yield f"  {which} {index_text(at)}, lies at"
     rows = [
@@ -40,29 +42,28 @@ def _lines(desc: TensorDesc, index: tuple[int, ...] | None) -> Iterator[str]:
     ]
     if desc.address.const or not terms:
         rows.append(("", "", f"= {desc.address.const}", "in any case"))
-    yield from _table(rows, numbers=3)
+    yield from (f"    {line}" for line in columns(rows, range(3)))
     yield f"  offset {offset}, byte {offset * desc.dtype.itemsize}"
     yield f"  {memory_text(desc)}"
 
 
-def _table(rows: Sequence[tuple[str, ...]], numbers: int = 0) -> Iterator[str]:
-    """Columns below each other, the first ``numbers`` of them to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = [
-            cell.rjust(width) if column < numbers else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield f"    {'  '.join(cells)}".rstrip()
+def columns(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
+    """Rows of cells as lines whose columns stand below each other, two blanks apart; those in ``right`` to the right.
+
+    A row may end early.
+    """
+    widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
+    return [
+        "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def _value(atom: Atom, index: tuple[int, ...]) -> int:
     return Linear(0, ((1, atom),)).at(index)
-
-
-def _range(atom: Atom) -> str:
-    low, high = atom.span
-    return f"{low} to {high}"
 
 
 def _meaning(atom: Atom) -> str:

@@ -4,36 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
-import shlex
 import sys
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection
 from pathlib import Path
 
-import numpy as np
-
-import restride
-from restride.cli.arguments import Commands, add_device_options, open_device, runtime_name
+from restride.cli.arguments import Commands, add_device_options, open_device
 from restride.cli.files import write_whole
-from restride.cli.process import EXPLAINED, Exit, UsageError, as_interrupts, line_for
-from restride.drawing.shapes import write_png, write_svg
+from restride.cli.process import EXPLAINED, Exit, UsageError, as_interrupts
 from restride.ops.progress import Progress
-from restride.tensor.device import Device
-from restride_bench.catalogue import catalogue
-from restride_bench.chart import draw
-from restride_bench.growth import growth
-from restride_bench.growth_chart import draw_growth
-from restride_bench.offer import MEASURES, Measure
-from restride_bench.own import has_clock
-from restride_bench.peers import PEERS, open_peers
-from restride_bench.report import JUDGED, Report
+from restride_bench import charts
+from restride_bench.offer import MEASURES
+from restride_bench.peers import PEERS
+from restride_bench.report import JUDGED, Report, measured_report, table
 from restride_bench.run import Result
-from restride_bench.run import run as run_workloads
-from restride_bench.surroundings import memory_beside, warnings
-from restride_bench.table import text
-from restride_bench.workload import Workload
+from restride_bench.workloads import Workload, catalogue, growth
 from restride_conformance.report.file import require_writable
 
 _DESCRIPTION = f"""\
@@ -56,8 +40,6 @@ examples:
   restride bench --growth here.svg --json here.json     how time grows with bytes and with axes
 
 {EXPLAINED}"""
-
-_CHARTS = (".svg", ".png")
 
 
 def add_commands(commands: Commands) -> None:
@@ -88,7 +70,7 @@ def add_commands(commands: Commands) -> None:
     )
     parser.add_argument("--small", action="store_true", help="small sizes: see whether all works, in a moment")
     parser.add_argument("--json", metavar="FILE", type=Path, help="every time of every round")
-    parser.add_argument("--chart", metavar="FILE", type=Path, help="bars, as .svg or .png")
+    parser.add_argument("--chart", metavar="FILE", type=Path, help="bars, as .svg or .png; needs matplotlib")
     parser.add_argument(
         "--growth",
         metavar="FILE",
@@ -114,85 +96,39 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         print("\n".join(map(_listed, chosen)))
         return Exit.OK
+    progress = Progress(len(chosen), sys.stderr)
+
+    def finished(result: Result) -> None:
+        progress.step(result.workload.name)
+
+    is_growth = arguments.growth is not None
     with as_interrupts(), open_device(arguments) as device:
-        report, broken_off = _measured(chosen, device, arguments)
-    print(text(report), flush=True)
+        report, broken_off = measured_report(
+            chosen,
+            device,
+            arguments.measure,
+            () if is_growth else arguments.peers,
+            arguments.repeat,
+            is_small=arguments.small,
+            is_whole=not (arguments.keyword or arguments.small or is_growth),
+            say=lambda line: print(f"restride: {line}", file=sys.stderr),
+            finished=finished,
+        )
+        progress.clear()
+    print(table(report), flush=True)
     _write(report, arguments)
     if broken_off is not None:
         raise broken_off
     return Exit.CHECK_FAILED if report.disagreements else Exit.OK
 
 
-def _measured(
-    chosen: Sequence[Workload], device: Device, arguments: argparse.Namespace
-) -> tuple[Report, BaseException | None]:
-    """The report of what was measured, and what broke it off."""
-    started, found = datetime.now(UTC), warnings()
-    measures, notes = _possible(arguments.measure, device)
-    peers, absent = open_peers(arguments.peers if arguments.growth is None else (), device)
-    for line in (*(f"warning: {warning}" for warning in found), *notes):
-        print(f"restride: {line}", file=sys.stderr)
-    results: list[Result] = []
-    broken_off: BaseException | None = None
-    memory: int | None = None
-    progress = Progress(len(chosen), sys.stderr)
-
-    def finished(result: Result) -> None:
-        results.append(result)
-        progress.step(result.workload.name)
-
-    try:
-        run_workloads(chosen, device, peers, measures, arguments.repeat, finished)
-        is_part = arguments.keyword or arguments.small or arguments.growth is not None
-        memory = None if is_part else memory_beside(device)
-    except BaseException as error:  # noqa: BLE001 - raised once the report is written
-        broken_off = error
-    finally:
-        progress.clear()
-    report = Report(
-        started=started,
-        command=shlex.join(["restride", *sys.argv[1:]]),
-        device=asdict(device.info),
-        runtime=runtime_name(device),
-        platform=platform.platform(),
-        versions={"restride": restride.__version__, "python": platform.python_version(), "numpy": np.__version__},
-        warnings=tuple(found),
-        measures=measures,
-        notes=tuple(notes),
-        repeat=arguments.repeat,
-        is_small=arguments.small,
-        peers={peer.name: peer.version for peer in peers},
-        absent=absent,
-        results=tuple(results),
-        memory_beside=memory,
-        broken_off=_reason(broken_off),
-    )
-    return report, broken_off
-
-
-def _reason(broken_off: BaseException | None) -> str:
-    """What broke a run off, in the words that the report keeps."""
-    if isinstance(broken_off, KeyboardInterrupt):
-        return "interrupted"
-    return "" if broken_off is None else line_for(broken_off)
-
-
-def _possible(wanted: Sequence[Measure], device: Device) -> tuple[tuple[Measure, ...], list[str]]:
-    """The measures that the device has, and why one is left out."""
-    if "kernel" not in wanted or has_clock(device):
-        return tuple(wanted), []
-    runtime = runtime_name(device)
-    why = "the queue has no timestamps" if runtime == "vulkan" else f"the runtime {runtime} has no clock of the device"
-    return tuple(measure for measure in wanted if measure != "kernel"), [f"kernel is left out: {why}"]
-
-
 def _write(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.json is not None:
         _write_file(arguments.json, (json.dumps(report.record(), indent=1, allow_nan=False) + "\n").encode())
-    for path, drawn in ((arguments.chart, draw), (arguments.growth, draw_growth)):
+    for path, draw in ((arguments.chart, charts.draw_bars), (arguments.growth, charts.draw_growth)):
         if path is not None and report.measures:
-            figure = drawn(report, JUDGED if JUDGED in report.measures else report.measures[0])
-            _write_file(path, write_png(figure) if _is_png(path) else write_svg(figure).encode())
+            figure = draw(report, JUDGED if JUDGED in report.measures else report.measures[0])
+            _write_file(path, charts.chart_file(figure, path.suffix))
 
 
 def _write_file(path: Path, data: bytes) -> None:
@@ -202,19 +138,17 @@ def _write_file(path: Path, data: bytes) -> None:
 
 def _require_files(arguments: argparse.Namespace) -> None:
     """What cannot be written is better known before the run than after."""
-    charts = [path for path in (arguments.chart, arguments.growth) if path is not None]
-    for path in charts:
-        if path.suffix.lower() not in _CHARTS:
+    drawn = [path for path in (arguments.chart, arguments.growth) if path is not None]
+    for path in drawn:
+        if path.suffix.lower() not in charts.FORMATS:
             raise UsageError(f"a chart is .svg or .png, not {str(path)!r}")
-    files = [*charts, *([arguments.json] if arguments.json is not None else [])]
+    files = [*drawn, *([arguments.json] if arguments.json is not None else [])]
     for path in files:
         require_writable(path)
     if len({path.resolve() for path in files}) < len(files):
         raise UsageError("--json, --chart and --growth need a file each")
-
-
-def _is_png(path: Path) -> bool:
-    return path.suffix.lower() == ".png"
+    if drawn:
+        charts.require_matplotlib()
 
 
 def _is_meant(workload: Workload, keyword: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from restride.cli.arguments import Commands
 from restride.cli.process import EXPLAINED, Exit, UsageError, as_interrupts
+from restride.drawing.explain import columns
 from restride.errors import DeviceNotFound, UnsupportedError
 from restride.kernel import CANDIDATES
 from restride.ops.progress import Progress
@@ -104,15 +105,9 @@ def _text(info: DeviceInfo, tuning: Tuning) -> str:
             is_chosen = getattr(tuning.choices, choice) == candidate
             words = ["chosen"] * is_chosen + ["usual"] * (getattr(tuning.usual, choice) == candidate)
             rows.append((choice, candidate, _ms(tuning.total(choice, candidate)), ", ".join(words), each))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     clock = "the device's own clock" if tuning.by_device else "the host's clock"
-    lines = [f"{info.name}, {info.driver} {info.driver_version}; {clock}, medians of {ROUNDS} rounds"]
-    for row in rows:
-        left, right = row[:2], row[2:]
-        cells = [cell.ljust(width) for cell, width in zip(left, widths, strict=False)]
-        cells += [right[0].rjust(widths[2]), right[1].ljust(widths[3]), right[2]]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    heading = f"{info.name}, {info.driver} {info.driver_version}; {clock}, medians of {ROUNDS} rounds"
+    return "\n".join([heading, *columns(rows, right=(2,))])
 
 
 def _ms(seconds: float) -> str:

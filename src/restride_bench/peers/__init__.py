@@ -1,4 +1,4 @@
-"""Peers: who else does the same work, one module a family; each is optional, and named where it is absent."""
+"""Peers: who else does the same work, one module a library; each is optional, and named where it is absent."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from restride.tensor.device import Device
 from restride_bench.offer import Absent, Peer
 from restride_bench.peers.arrays import Numpy
-from restride_bench.peers.by_hand import ByHand
 from restride_bench.peers.onnx_runtime import OnnxRuntime
 from restride_bench.peers.opencv import OpenCV
 from restride_bench.peers.pillow import Pillow
 from restride_bench.peers.pytorch import Torch
-from restride_bench.peers.raw import Raw
+from restride_bench.peers.vulkan import ByHand, Raw
 from restride_bench.peers.webgpu import Wgpu
 
 PEERS: dict[str, Callable[[Device], Peer]] = {

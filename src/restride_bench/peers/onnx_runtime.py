@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from restride.dtypes import as_dtype
 from restride_bench.offer import Offer, installed
-from restride_bench.tasks import MEAN, STD, Array, Convert, Move, Normalize, Resize, Task, result_dtype, result_sizes
-from restride_bench.workload import Workload
+from restride_bench.workloads import MEAN, STD, Array, Convert, Move, Normalize, Resize, Workload
 
-_TYPES = ("u8", "s8", "s16", "s32", "s64", "f16", "f32", "f64")
-_OPSET, _IR_VERSION = 18, 8
+_TYPES = {
+    "u8": ("uint8", 2),
+    "s8": ("int8", 3),
+    "s16": ("int16", 5),
+    "s32": ("int32", 6),
+    "s64": ("int64", 7),
+    "f16": ("float16", 10),
+    "f32": ("float", 1),
+    "f64": ("double", 11),
+}
+"""By name of an element type: as the text of a model has it, and its number in TensorProto."""
+
+_HEAD = '<ir_version: 8, opset_import: ["" : 18]>'
 _ENDLESS = 1 << 40
-_MEAN, _STD = np.array(MEAN, np.float32), np.array(STD, np.float32)
 
 
 class OnnxRuntime:
@@ -24,127 +33,98 @@ class OnnxRuntime:
     lingers = True
 
     def __init__(self) -> None:
-        """Import it, and what makes models.
+        """Import it, and what reads models.
 
         Raises:
             Absent: one of them is not installed.
         """
         self._runtime = installed("onnxruntime", "onnxruntime")
-        self._onnx = installed("onnx", "onnx")
-        installed("onnx.helper", "onnx")
+        self._parse = installed("onnx.parser", "onnx").parse_model
         self.version: str = self._runtime.__version__
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """See ``Peer.offer``."""
-        dtype = workload.desc.dtype.name
-        made_of = result_dtype(workload.task, dtype)
-        if dtype not in _TYPES or made_of not in _TYPES or not source.shape:
+        text = _model(workload)
+        if text is None:
             return None
-        model = Model(self._onnx)
-        if not model.add(workload.task, source.ndim, result_sizes(workload.task, source.shape), made_of):
-            return None
-        out = np.empty(result_sizes(workload.task, source.shape), as_dtype(made_of).dtype)
-        session = self._session(model.serialized(source, out))
+        options = self._runtime.SessionOptions()
+        options.log_severity_level = 4
+        model: bytes = self._parse(text).SerializeToString()
+        session = self._runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        out = np.empty(workload.result_sizes, workload.result_dtype.dtype)
         binding = session.io_binding()
         binding.bind_cpu_input("x", source)
         binding.bind_ortvalue_output("y", self._runtime.OrtValue.ortvalue_from_numpy(out))
 
         def result() -> Array:
-            made: Array = binding.get_outputs()[0].numpy()
-            return made
+            array: Array = binding.get_outputs()[0].numpy()
+            return array
 
         def through() -> Array:
-            made: Array = session.run(None, {"x": source})[0]
-            return made
+            array: Array = session.run(None, {"x": source})[0]
+            return array
 
-        return Offer(
-            resident=lambda: session.run_with_iobinding(binding),
-            result=result,
-            numpy=through,
-        )
-
-    def _session(self, model: bytes) -> Any:
-        options = self._runtime.SessionOptions()
-        options.log_severity_level = 4
-        return self._runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        return Offer(resident=lambda: session.run_with_iobinding(binding), result=result, numpy=through)
 
 
-class Model:
-    """Nodes from ``x`` to ``y``, and the constants that they take."""
+def _model(workload: Workload) -> str | None:
+    """A workload as the text of a model from ``x`` to ``y``; None: it has no few nodes for it."""
+    desc, result = workload.desc, workload.result_dtype.name
+    if desc.dtype.name not in _TYPES or result not in _TYPES or not desc.rank:
+        return None
+    graph = _graph(workload, _TYPES[result][1])
+    if graph is None:
+        return None
+    constants, nodes = graph
+    x, y = (
+        f"{_TYPES[dtype][0]}[{_listed(sizes)}] {name}"
+        for name, dtype, sizes in (("x", desc.dtype.name, desc.sizes), ("y", result, workload.result_sizes))
+    )
+    return f"{_HEAD} workload ({x}) => ({y}) <{', '.join(constants)}> {{ {nodes} }}"
 
-    def __init__(self, onnx: Any) -> None:
-        self._onnx = onnx
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
 
-    def add(self, task: Task, rank: int, sizes: tuple[int, ...], result: str) -> bool:
-        """The nodes of a task; False: there are none."""
-        match task:
-            case Move(axes, ()) if task.is_a_view:
-                self._node("Transpose", "x", out="y", perm=axes)
-            case Move(axes, steps) if steps and axes == tuple(range(rank)):
-                self._slice(steps)
-            case Convert(dtype, scale, False):
-                self._convert(dtype, scale)
-            case Normalize():
-                mean, factor = (array.reshape(1, 3, 1, 1) for array in (_MEAN, 1 / _STD))
-                self._node("Transpose", "x", out="planes", perm=(0, 3, 1, 2))
-                self._node("Cast", "planes", out="wide", to=self._type("f32"))
-                self._node("Sub", "wide", self._constant("mean", mean), out="centred")
-                self._node("Mul", "centred", self._constant("factor", factor), out="y")
-            case Resize(_, ("linear" | "nearest") as mode, antialias, False) if result != "f16":
-                self._resize(mode, antialias, sizes)
-            case _:
-                return False
-        return True
+def _graph(  # noqa: PLR0911 - one for each kind of task
+    workload: Workload, type_number: int
+) -> tuple[list[str], str] | None:
+    """Its constants and its nodes."""
+    rank, sizes = workload.desc.rank, workload.result_sizes
+    match workload.task:
+        case Move(axes, ()) as task if task.is_a_view:
+            return [], f"y = Transpose <perm = [{_listed(axes)}]> (x)"
+        case Move(axes, steps) if steps and axes == tuple(range(rank)):
+            sliced = [axis for axis in axes if steps[axis] != 1]
+            starts = [_ENDLESS if steps[axis] < 0 else 0 for axis in sliced]
+            ends = [-_ENDLESS if steps[axis] < 0 else _ENDLESS for axis in sliced]
+            columns = {"starts": starts, "ends": ends, "axes": sliced, "steps": [steps[axis] for axis in sliced]}
+            return [_vector(*column) for column in columns.items()], "y = Slice (x, starts, ends, axes, steps)"
+        case Convert(_, None, False):
+            return [], f"y = Cast <to = {type_number}> (x)"
+        case Convert(_, float(scale), False):
+            limits = np.iinfo(workload.result_dtype.dtype)
+            constants = {"scale": float(np.float32(scale)), "low": float(limits.min), "high": float(limits.max)}
+            nodes = "scaled = Mul (x, scale) rounded = Round (scaled) clipped = Clip (rounded, low, high) "
+            texts = [f"float {name} = {{{value!r}}}" for name, value in constants.items()]
+            return texts, nodes + f"y = Cast <to = {type_number}> (clipped)"
+        case Normalize():
+            mean, factor = np.array(MEAN, np.float32), 1 / np.array(STD, np.float32)
+            nodes = "planes = Transpose <perm = [0, 3, 1, 2]> (x) wide = Cast <to = 1> (planes) "
+            pairs = (("mean", mean.tolist()), ("factor", factor.tolist()))
+            texts = [f"float[1,3,1,1] {name} = {{{_listed(values)}}}" for name, values in pairs]
+            return texts, nodes + "centred = Sub (wide, mean) y = Mul (centred, factor)"
+        case Resize(_, ("linear" | "nearest") as mode, antialias, False) if workload.result_dtype.name != "f16":
+            options = 'coordinate_transformation_mode = "half_pixel"'
+            if mode == "nearest":
+                options = 'coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"'
+            elif antialias:
+                options += ", antialias = 1, exclude_outside = 1"
+            return [_vector("sizes", sizes)], f'y = Resize <mode = "{mode}", {options}> (x, , , sizes)'
+        case _:
+            return None
 
-    def serialized(self, x: Array, y: Array) -> bytes:
-        """The model."""
-        helper = self._onnx.helper
-        ends = [
-            [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)]
-            for name, array in (("x", x), ("y", y))
-        ]
-        graph = helper.make_graph(self._nodes, "workload", *ends, self._constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)])
-        model.ir_version = _IR_VERSION
-        data: bytes = model.SerializeToString()
-        return data
 
-    def _slice(self, steps: tuple[int, ...]) -> None:
-        axes = [axis for axis, step in enumerate(steps) if step != 1]
-        starts = [_ENDLESS if steps[axis] < 0 else 0 for axis in axes]
-        ends = [-_ENDLESS if steps[axis] < 0 else _ENDLESS for axis in axes]
-        columns = {"starts": starts, "ends": ends, "axes": axes, "steps": [steps[axis] for axis in axes]}
-        names = [self._constant(name, np.array(values, np.int64)) for name, values in columns.items()]
-        self._node("Slice", "x", *names, out="y")
+def _vector(name: str, values: Sequence[int]) -> str:
+    return f"int64[{len(values)}] {name} = {{{_listed(values)}}}"
 
-    def _convert(self, dtype: str, scale: float | None) -> None:
-        before = "x"
-        if scale is not None:
-            limits = np.iinfo(as_dtype(dtype).dtype)
-            low, high = (self._constant(name, np.float32(getattr(limits, name))) for name in ("min", "max"))
-            self._node("Mul", "x", self._constant("scale", np.float32(scale)), out="scaled")
-            self._node("Round", "scaled", out="rounded")
-            self._node("Clip", "rounded", low, high, out="clipped")
-            before = "clipped"
-        self._node("Cast", before, out="y", to=self._type(dtype))
 
-    def _resize(self, mode: str, antialias: bool, sizes: tuple[int, ...]) -> None:
-        options: dict[str, Any] = {"coordinate_transformation_mode": "half_pixel", "mode": mode}
-        if mode == "nearest":
-            options |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-        elif antialias:
-            options |= {"antialias": 1, "exclude_outside": 1}
-        self._node("Resize", "x", "", "", self._constant("sizes", np.array(sizes, np.int64)), out="y", **options)
-
-    def _node(self, kind: str, *inputs: str, out: str, **attributes: Any) -> None:
-        self._nodes.append(self._onnx.helper.make_node(kind, list(inputs), [out], **attributes))
-
-    def _constant(self, name: str, values: Any) -> str:
-        self._constants.append(self._onnx.numpy_helper.from_array(np.asarray(values), name))
-        return name
-
-    def _type(self, dtype: str) -> int:
-        number: int = self._onnx.helper.np_dtype_to_tensor_dtype(as_dtype(dtype).dtype)
-        return number
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(map(str, values))

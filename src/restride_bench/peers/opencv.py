@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from restride.dtypes import as_dtype
-from restride_bench.offer import Offer, installed
-from restride_bench.tasks import (
-    MEAN,
-    STD,
-    Array,
-    Boxes,
-    Convert,
-    Move,
-    Normalize,
-    Resize,
-    Task,
-    result_dtype,
-    result_sizes,
-)
-from restride_bench.workload import Workload
+from restride_bench.offer import Offer, filling, installed
+from restride_bench.workloads import MEAN, STD, Array, Boxes, Convert, Move, Normalize, Resize, Task, Workload
 
 _MOST_CHANNELS = 4
 
@@ -44,28 +31,17 @@ class OpenCV:
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """See ``Peer.offer``."""
-        task, dtype = workload.task, workload.desc.dtype.name
-        if dtype not in ("u8", "s16", "f32", "f64"):
+        task = workload.task
+        if workload.desc.dtype.name not in ("u8", "s16", "f32", "f64"):
             return None
-        sizes = result_sizes(task, source.shape)
-        made_of = as_dtype(result_dtype(task, dtype)).dtype
-        if isinstance(task, Resize):
-            return self._resize(task, source, sizes)
         if isinstance(task, Normalize):
             return self._normalize(source) if source.shape[0] == 1 else None
-        into = self._into(task, source)
-        if into is None:
-            return None
-        out = np.empty(sizes, made_of)
-
-        def through() -> Array:
-            made = np.empty(sizes, made_of)
-            into(made)
-            return made
-
+        if isinstance(task, Resize) and task.mode == "linear" and not task.pixels:
+            return self._planes(task, workload, source)
+        fill = self._filler(task, source, workload.result_sizes)
         # multiply works in f64, where a product that f32 makes a half is none; bytes that are resized are bytes again.
         slack = {Convert: 1.0, Boxes: 1 / min(STD)}.get(type(task), 0.0)
-        return Offer(resident=lambda: into(out), result=lambda: out, numpy=through, slack=slack)
+        return None if fill is None else filling(fill, workload, slack)
 
     def _normalize(self, x: Array) -> Offer:
         """A blob: what its networks take; always a new one."""
@@ -79,13 +55,22 @@ class OpenCV:
 
         return Offer(resident=through, result=lambda: last[0], numpy=through)
 
-    def _into(  # noqa: PLR0911 - one for each function
-        self, task: Task, x: Array
+    def _filler(  # noqa: PLR0911 - one for each function
+        self, task: Task, x: Array, sizes: tuple[int, ...]
     ) -> Callable[[Array], object] | None:
-        """What fills a destination."""
+        """What fills a destination; None: it has no such function, or another rule.
+
+        INTER_AREA is another filter than antialias, and cubic's ends follow another rule.
+        """
         cv = self._cv
         rank = x.ndim
         match task:
+            case Resize((height, width), "nearest") if not (height % x.shape[-2] or width % x.shape[-1]):
+                # Planes one below the other, where twice is twice for each.
+                size = width, math.prod(sizes[:-1])
+                return lambda out: cv.resize(_rows(x), size, _rows(out), interpolation=cv.INTER_NEAREST)
+            case Resize((height, width), "linear", False, True):
+                return lambda out: cv.resize(x, (width, height), out, interpolation=cv.INTER_LINEAR)
             case Boxes():
                 return lambda out: self._boxes(task, x, out)
             case Move((1, 0), ()):
@@ -109,48 +94,24 @@ class OpenCV:
             resized = self._cv.resize(x[y0:y1, x0:x1], task.sizes[::-1], interpolation=self._cv.INTER_LINEAR)
             planes[...] = ((resized - mean) * factor).transpose(2, 0, 1)
 
-    def _resize(self, task: Resize, x: Array, sizes: tuple[int, ...]) -> Offer | None:
-        cv = self._cv
-        if task.antialias or len(task.sizes) != 2 or task.mode == "cubic":
-            return None  # INTER_AREA is another filter, and cubic's ends another rule
-        height, width = task.sizes
-        if task.mode == "nearest":
-            # Planes one below the other, where twice is twice for each.
-            if height % x.shape[-2] or width % x.shape[-1]:
-                return None
-            flat, options = _rows(x), {"interpolation": cv.INTER_NEAREST}
-            out = np.empty(sizes, x.dtype)
-            size = (width, flat.shape[0] * height // x.shape[-2])
-            return _offer(lambda made: cv.resize(flat, size, _rows(made), **options), out)
-        options = {"interpolation": cv.INTER_LINEAR}
-        if task.pixels:
-            out = np.empty(sizes, x.dtype)
-            return _offer(lambda made: cv.resize(x, (width, height), made, **options), out)
-        if x.ndim != 4 or x.shape[0] != 1 or x.shape[1] > _MOST_CHANNELS:
+    def _planes(self, task: Resize, workload: Workload, x: Array) -> Offer | None:
+        """A photograph of planes: as the pixels that it wants, or plane by plane where the array comes from numpy."""
+        resize, options = self._cv.resize, {"interpolation": self._cv.INTER_LINEAR}
+        if task.antialias or len(task.sizes) != 2 or x.ndim != 4 or x.shape[0] != 1 or x.shape[1] > _MOST_CHANNELS:
             return None
+        size = task.sizes[::-1]
         pixels = np.ascontiguousarray(x[0].transpose(1, 2, 0))
-        out = np.empty((height, width, x.shape[1]), x.dtype)
+        out = np.empty((*task.sizes, x.shape[1]), x.dtype)
 
-        def planes() -> Array:
-            made = np.empty(sizes, x.dtype)
-            for plane, target in zip(x[0], made[0], strict=True):
-                cv.resize(plane, (width, height), target, **options)
-            return made
+        def fill(planes: Array) -> None:
+            for plane, target in zip(x[0], planes[0], strict=True):
+                resize(plane, size, target, **options)
 
-        return Offer(
-            resident=lambda: cv.resize(pixels, (width, height), out, **options),
+        return replace(
+            filling(fill, workload),
+            resident=lambda: resize(pixels, size, out, **options),
             result=lambda: np.ascontiguousarray(out.transpose(2, 0, 1)[None]),
-            numpy=planes,
         )
-
-
-def _offer(into: Callable[[Array], Any], out: Array) -> Offer:
-    def through() -> Array:
-        made = np.empty_like(out)
-        into(made)
-        return made
-
-    return Offer(resident=lambda: into(out), result=lambda: out, numpy=through)
 
 
 def _rows(x: Array) -> Array:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from restride_bench.offer import Offer, installed
-from restride_bench.tasks import Array, Resize
-from restride_bench.workload import Workload
+from restride_bench.workloads import Array, Resize, Workload
 
 
 class Pillow:
@@ -48,7 +45,9 @@ class Pillow:
             whole = self._pixels(task, source)
             return shaped(np.asarray(image.fromarray(whole).resize((width, height), bilinear)))
 
-        shaped: Callable[[Array], Array] = _as_is if task.pixels else _as_planes
+        def shaped(result: Array) -> Array:
+            return result if task.pixels else np.ascontiguousarray(result.transpose(2, 0, 1)[None])
+
         return Offer(resident=resident, result=lambda: shaped(np.asarray(last[0])), numpy=through)
 
     def _pixels(self, task: Resize, x: Array) -> Array | None:
@@ -58,11 +57,3 @@ class Pillow:
         if x.ndim != 4 or x.shape[:2] != (1, 3):
             return None
         return np.ascontiguousarray(x[0].transpose(1, 2, 0))
-
-
-def _as_is(pixels: Array) -> Array:
-    return pixels
-
-
-def _as_planes(pixels: Array) -> Array:
-    return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import Any, Literal, TypeAlias
 
 from restride_bench.offer import Absent, Offer, installed
-from restride_bench.tasks import (
+from restride_bench.workloads import (
     MEAN,
     STD,
     Array,
@@ -19,22 +18,12 @@ from restride_bench.tasks import (
     Normalize,
     Resize,
     Task,
+    Workload,
     channel_scales,
-    result_dtype,
-    result_sizes,
 )
-from restride_bench.workload import Workload
 
-_TYPES = {
-    "u8": "uint8",
-    "s8": "int8",
-    "s16": "int16",
-    "s32": "int32",
-    "s64": "int64",
-    "f16": "float16",
-    "f32": "float32",
-    "f64": "float64",
-}
+_INTEGERS = {"u8": "uint8", "s8": "int8", "s16": "int16", "s32": "int32", "s64": "int64"}
+_TYPES = _INTEGERS | {"f16": "float16", "f32": "float32", "f64": "float64"}
 _MODES = {("linear", 2): "bilinear", ("linear", 3): "trilinear", ("cubic", 2): "bicubic", ("nearest", 2): "nearest"}
 
 Function: TypeAlias = Callable[[Any], Any]
@@ -64,7 +53,7 @@ class Torch:
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """See ``Peer.offer``."""
         torch, task, dtype = self._torch, workload.task, workload.desc.dtype.name
-        result = result_dtype(task, dtype)
+        result = workload.result_dtype.name
         if dtype not in _TYPES or result not in _TYPES:
             return None
         host = torch.from_numpy(source)
@@ -75,7 +64,7 @@ class Torch:
             return None
         x = host.to(self._device)
         is_copy = isinstance(task, Move) or task == Convert(result)
-        out = torch.empty(result_sizes(task, source.shape), dtype=getattr(torch, _TYPES[result]), device=self._device)
+        out = torch.empty(workload.result_sizes, dtype=getattr(torch, _TYPES[result]), device=self._device)
         last = [out]
 
         def start() -> None:
@@ -83,10 +72,10 @@ class Torch:
             last[0] = out.copy_(function(x)) if is_copy else function(x)
 
         def through() -> Array:
-            made = function(host.to(self._device))
-            is_own = made.data_ptr() != host.data_ptr()
-            made = made.to(out.dtype, memory_format=torch.contiguous_format, copy=not is_own)
-            array: Array = made.cpu().numpy()
+            computed = function(host.to(self._device))
+            is_view = computed.data_ptr() == host.data_ptr()
+            computed = computed.to(out.dtype, memory_format=torch.contiguous_format, copy=is_view)
+            array: Array = computed.cpu().numpy()
             return array
 
         return Offer(
@@ -105,10 +94,8 @@ class Torch:
             case Convert():
                 return self._converted(task)
             case Normalize():
-                mean = torch.tensor(MEAN, device=self._device).view(1, 3, 1, 1)
-                factor = (1 / torch.tensor(STD, device=self._device)).view(1, 3, 1, 1)
-                plain = torch.contiguous_format
-                return lambda t: t.permute(0, 3, 1, 2).to(torch.float32, memory_format=plain).sub_(mean).mul_(factor)
+                plain, normalized = torch.contiguous_format, self._normalizer()
+                return lambda t: normalized(t.permute(0, 3, 1, 2).to(torch.float32, memory_format=plain))
             case Resize(sizes, mode, antialias, pixels):
                 if (mode, len(sizes)) not in _MODES:
                     return None
@@ -127,18 +114,22 @@ class Torch:
             case _:
                 return None
 
+    def _normalizer(self) -> Function:
+        """Planes less MEAN over STD, in place."""
+        mean = self._torch.tensor(MEAN, device=self._device).view(3, 1, 1)
+        factor = (1 / self._torch.tensor(STD, device=self._device)).view(3, 1, 1)
+        return lambda planes: planes.sub_(mean).mul_(factor)
+
     def _boxes(self, task: Boxes) -> Function:
-        torch = self._torch
-        mean = torch.tensor(MEAN, device=self._device).view(3, 1, 1)
-        factor = (1 / torch.tensor(STD, device=self._device)).view(3, 1, 1)
+        interpolate, normalized = self._torch.nn.functional.interpolate, self._normalizer()
 
-        def made(t: Any) -> Any:
+        def crops(t: Any) -> Any:
             planes = t.permute(2, 0, 1)
-            crops = [planes[:, y0:y1, x0:x1].float() for y0, x0, y1, x1 in task.of(tuple(t.shape)).tolist()]
-            resized = [torch.nn.functional.interpolate(crop[None], task.sizes, mode="bilinear")[0] for crop in crops]
-            return torch.stack([each.sub_(mean).mul_(factor) for each in resized])
+            boxes = [planes[:, y0:y1, x0:x1].float() for y0, x0, y1, x1 in task.of(tuple(t.shape)).tolist()]
+            resized = [interpolate(box[None], task.sizes, mode="bilinear")[0] for box in boxes]
+            return self._torch.stack([normalized(each) for each in resized])
 
-        return made
+        return crops
 
     def _converted(self, task: Convert) -> Function:
         torch = self._torch
@@ -154,11 +145,11 @@ class Torch:
         if not self._is_cuda:
             return start
 
-        def done() -> None:
+        def waited() -> None:
             start()
             self._torch.cuda.synchronize()
 
-        return done
+        return waited
 
     def _events(self, start: Callable[[], object]) -> Callable[[], float] | None:
         """CUDA's own clock."""
@@ -181,15 +172,15 @@ class Torch:
         torch = self._torch
         x = host.to(self._device)
         out = torch.empty(tuple(x.shape)[::-1], dtype=x.dtype, device=self._device)
-        resident_calls, numpy_calls = count(), count()
+        resident_crops, numpy_crops = task.crops(tuple(x.shape)), task.crops(tuple(x.shape))
         last = [out]
 
         def start() -> None:
-            rows, columns = task.crop(tuple(x.shape), next(resident_calls))
+            rows, columns = next(resident_crops)
             last[0] = out[:columns, :rows].copy_(x[:rows, :columns].T)
 
         def through() -> Array:
-            rows, columns = task.crop(tuple(x.shape), next(numpy_calls))
+            rows, columns = next(numpy_crops)
             array: Array = host[:rows, :columns].to(self._device).T.contiguous().cpu().numpy()
             return array
 

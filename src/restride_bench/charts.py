@@ -1,0 +1,143 @@
+"""Charts of a run, drawn by matplotlib: bars of speed for each workload, and lines of how time grows.
+
+matplotlib is an extra, ``restride[charts]``, and is imported when a chart is drawn.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, TypeAlias
+
+from restride.errors import UnsupportedError
+from restride_bench.offer import Measure
+from restride_bench.own import COPY, OURS
+from restride_bench.report import TITLES, Report
+from restride_bench.run import Result
+from restride_bench.workloads import BY_AXES, BY_BYTES, bytes_text, result_bytes, result_elements
+
+Figure: TypeAlias = Any
+Axes: TypeAlias = Any
+"""matplotlib's, whose types are not read: it may be missing."""
+
+FORMATS = (".svg", ".png")
+
+_WIDTH, _ROW, _PLOT = 9.0, 0.2, 4.5
+"""Inches: the width of a chart, the height of a bar, and of a plot of lines."""
+
+_SETTINGS = {"svg.hashsalt": "restride", "svg.fonttype": "none", "font.size": 9}
+"""The same figures give the same file; texts in an SVG stay texts."""
+
+
+def require_matplotlib() -> Any:
+    """The package matplotlib.
+
+    Raises:
+        UnsupportedError: it is not installed.
+    """
+    try:
+        import matplotlib.figure
+        import matplotlib.ticker
+    except ImportError as error:
+        raise UnsupportedError("charts need matplotlib: pip install 'restride[charts]'") from error
+    return matplotlib
+
+
+def chart_file(figure: Figure, suffix: str) -> bytes:
+    """The figure as the bytes of a file, whose name ends in ``suffix``: one of ``FORMATS``."""
+    file = io.BytesIO()
+    with require_matplotlib().rc_context(_SETTINGS):
+        figure.savefig(file, format=suffix[1:].lower(), metadata={"Date": None} if suffix.lower() == ".svg" else {})
+    return file.getvalue()
+
+
+def draw_bars(report: Report, measure: Measure) -> Figure:
+    """A bar for each column of each workload: its speed, as a share of the fastest column's.
+
+    The median time and the useful bytes a second stand beside the bar.
+    """
+    measured = [result for result in report.results if result.median(measure) is not None]
+    rows = sum(len(result.seconds[measure]) + 2 for result in measured) + len(
+        {each.workload.group for each in measured}
+    )
+    figure = _figure(report, measure, f"medians of {report.repeat} rounds; longer is faster", 1.5 + rows * _ROW)
+    if not measured:
+        return figure
+    axes = figure.add_subplot(xlim=(0, 1.35), ylim=(rows, -1))
+    axes.set_axis_off()
+    row = 0
+    for group, results in groupby(measured, lambda result: result.workload.group):
+        axes.text(-0.25, row, group, fontsize="x-large", weight="bold")
+        row += 1
+        for result in results:
+            axes.text(-0.25, row, result.workload.name, weight="bold", va="center")
+            row = _bars(axes, row + 1, result, measure, list(report.peers)) + 1
+    return figure
+
+
+def _bars(axes: Axes, row: int, result: Result, measure: Measure, peers: Sequence[str]) -> int:
+    """The bars of one workload from ``row`` on; the row after them."""
+    medians = {column: result.median(measure, column) or 0.0 for column in result.seconds[measure]}
+    fastest = min(filter(None, medians.values()), default=0.0)
+    for row, (column, seconds) in enumerate(medians.items(), row):  # noqa: B020, PLR1704 - rows go on from the first
+        colour = "C0" if column == OURS else f"C{1 + peers.index(column) % 6}" if column in peers else "C7"
+        speed = result.workload.nbytes / seconds / 1e9 if seconds else 0.0
+        bars = axes.barh(row, fastest / seconds if seconds else 0.0, color=colour, label=column)
+        axes.bar_label(bars, [f"{1e3 * seconds:.3f} ms, {speed:.2f} GB/s"], padding=4)
+        axes.text(-0.01, row, column, ha="right", va="center", weight="bold" if column == OURS else "normal")
+    return row + 1
+
+
+def draw_growth(report: Report, measure: Measure) -> Figure:
+    """Time of a call over the bytes of its result, and time of an element over the axes of its tensor.
+
+    A point is the fastest of all rounds: other work on the machine only adds.
+    """
+    results = [result for result in report.results if result.fastest(measure)]
+    plots = [groups for groups in (BY_BYTES, (BY_AXES,)) if any(each.workload.group in groups for each in results)]
+    text = "one round" if report.repeat == 1 else f"the fastest of {report.repeat} rounds"
+    figure = _figure(report, measure, text, 1 + _PLOT * len(plots))
+    for number, groups in enumerate(plots, 1):
+        axes = figure.add_subplot(len(plots), 1, number, yscale="log")
+        for group in groups:
+            _line(axes, group, [result for result in results if result.workload.group == group], measure, OURS)
+        copied = [result for result in results if result.workload.group == groups[0]]
+        _line(axes, "the device's own copy", copied, measure, COPY)
+        if groups == BY_BYTES:
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_major_formatter(lambda nbytes, _: bytes_text(max(int(nbytes), 1)))
+            most = report.device["limits"]["max_buffer_range"]
+            if axes.get_xlim()[1] > most:
+                axes.axvline(most, color="C7", linestyle="dotted", label="one binding")
+            axes.set(xlabel="bytes of the result", ylabel="time of a call")
+        else:
+            axes.set(xlabel="axes of a tensor of some 16 MB, whose order is reversed", ylabel="time of an element")
+        axes.yaxis.set_major_formatter(require_matplotlib().ticker.EngFormatter("s"))
+        axes.grid(visible=True, color="0.9")
+        axes.legend()
+    return figure
+
+
+def _line(axes: Axes, label: str, results: Sequence[Result], measure: Measure, column: str) -> None:
+    """The times of a column: of a call over its bytes, or of an element over its axes."""
+    points = []
+    for workload, seconds in ((result.workload, result.fastest(measure, column)) for result in results):
+        if seconds and workload.group == BY_AXES:
+            points.append((workload.desc.rank, seconds / result_elements(workload)))
+        elif seconds:
+            points.append((result_bytes(workload), seconds))
+    if points:
+        options = {} if column == OURS else {"color": "C7"}
+        axes.plot(*zip(*points, strict=True), marker="s", markersize=3, label=label, **options)
+
+
+def _figure(report: Report, measure: Measure, text: str, height: float) -> Figure:
+    """An empty figure under the device's name, the measure, and warnings."""
+    matplotlib = require_matplotlib()
+    lines = [f"restride on {report.device_name}", report.cpu, f"{TITLES[measure]}; {text}"]
+    lines += [f"warning: {warning}" for warning in report.warnings]
+    with matplotlib.rc_context(_SETTINGS):
+        figure: Figure = matplotlib.figure.Figure(figsize=(_WIDTH, height), layout="constrained")
+    figure.suptitle("\n".join(lines), fontsize="large")
+    return figure
