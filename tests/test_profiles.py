@@ -453,7 +453,8 @@ def test_what_is_remembered_is_of_its_library(image: Array) -> None:
         (
             {"like": "onnx", "mode": "linear", "roi": (0, 0, 1, 1)},
             DescriptorError,
-            "roi goes with coordinates 'tf_crop_and_resize', not 'half_pixel': roi is (0, 0, 1, 1), for u8",
+            "roi goes with coordinates 'tf_crop_and_resize', not 'half_pixel': roi is (0, 0, 1, 1); to resize a part of "
+            "the source, slice it, for u8",
         ),
         (
             {"like": "pillow", "antialias": False},
@@ -480,19 +481,19 @@ def test_what_is_remembered_is_of_its_library(image: Array) -> None:
             DescriptorError,
             "antialias True contradicts like 'scikit-image', which has False in mode 'nearest'",
         ),
-        ({"like": "pillow", "sizes": (3,)}, DescriptorError, "like 'pillow' resizes two axes, not 1, of u8"),
+        ({"like": "pillow", "sizes": (3,)}, DescriptorError, "like 'pillow' resizes two axes, not 1, for u8"),
         (
             {"like": "torch", "mode": "bilinear", "coordinates": "asymmetric"},
             DescriptorError,
             "coordinates 'asymmetric' contradicts like 'torch', which has 'half_pixel' and 'align_corners', for u8",
         ),
-        ({"like": "Cv2"}, UnsupportedError, "{2,1,0}; it is 'opencv' here"),
+        ({"like": "Cv2"}, UnsupportedError, "it is 'opencv' here, for u8"),
         (
             {"like": "pillow", "roi": np.zeros(4)},
             DescriptorError,
             "contradicts like 'pillow', which has none in mode 'bicubic'",
         ),
-        ({"like": "opencv", "sizes": (3, 4, 5)}, DescriptorError, "like 'opencv' resizes two axes, not 3, of u8"),
+        ({"like": "opencv", "sizes": (3, 4, 5)}, DescriptorError, "like 'opencv' resizes two axes, not 3, for u8"),
     ],
 )
 def test_what_a_library_does_not_do_is_refused(

@@ -11,7 +11,7 @@ import numpy as np
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.plan import perform
-from restride.ops.resample import ruled_plan
+from restride.ops.resample import library_plan
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
 from restride.weights.like import pillow
@@ -121,8 +121,8 @@ def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, .
     old = x.sizes[:2]
     asked = Asked(name, True, False, x.dtype.name, x.sizes, (0, 1), old, sizes, None)
     left, upper, right, lower = edges
-    ruling = pillow.ruling(asked, ((upper, lower), (left, right)))
-    return perform(ruled_plan, x, None, axes=(0, 1), sizes=sizes, ruling=ruling)
+    rows = pillow.rows_of_part(asked, ((upper, lower), (left, right)))
+    return perform(library_plan, x, None, axes=(0, 1), sizes=sizes, rows=rows)
 
 
 def _sizes_of(image: Any) -> tuple[int, int]:

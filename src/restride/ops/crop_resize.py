@@ -39,10 +39,10 @@ from restride.tensor.tensor import Tensor, empty
 from restride.weights import (
     DEFAULTS,
     BoxRows,
+    LibraryRows,
     Request,
     Rows,
     Rules,
-    Ruling,
     Shifts,
     Side,
     box_rows,
@@ -653,7 +653,7 @@ def _by_filters(
 class _LibraryBoxes(NamedTuple):
     """Boxes whose rows a library's rules make. ways: how kernels sum each box; None: single operations make them."""
 
-    rulings: list[Ruling]
+    libraries: list[LibraryRows]
     ways: list[Way] | None
 
     def parts(
@@ -670,7 +670,7 @@ class _LibraryBoxes(NamedTuple):
     def _rows(
         self, axis: int, way: Way, part: slice, boxes: Boxes, extents: list[tuple[int, int]], size: int
     ) -> BoxRows:
-        sides = boxes.sides([ruling.rows for ruling in self.rulings[part]], axis, part)
+        sides = boxes.sides([library_rows.rows for library_rows in self.libraries[part]], axis, part)
         least, places = 1 if way.shifts is None else 2, _PLACES_OF_WEIGHTS if way.rounds else None
         return box_rows(sides, size, [extent[axis] for extent in extents[part]], least=least, places=places)
 
@@ -681,31 +681,31 @@ def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -
     is_moved: elements are not summed.
     """
     axes = (source.axes[0] - source.first, source.axes[1] - source.first)
-    known: dict[tuple[tuple[int, int], tuple[int, int]], tuple[Ruling | None, Way | None]] = {}
+    known: dict[tuple[tuple[int, int], tuple[int, int]], tuple[LibraryRows | None, Way | None]] = {}
     pairs = list(zip(boxes.sizes, boxes.resized, strict=True))
     for old, new in dict.fromkeys(pairs):
         _, *piece = source.result_sizes(1, old)  # a library may look at channels
-        ruling = rules.ruling(tuple(piece), axes, old, new, None)
-        known[old, new] = ruling, None if ruling is None else _way(ruling, rules.keeps_type)
-    rulings = [ruling for ruling, _ in map(known.__getitem__, pairs) if ruling is not None]
-    if not pairs or (not rulings and (is_moved or not rules.keeps_type)):
+        library_rows = rules.rows(tuple(piece), axes, old, new, None)
+        known[old, new] = library_rows, None if library_rows is None else _way(library_rows, rules.keeps_type)
+    libraries = [library_rows for library_rows, _ in map(known.__getitem__, pairs) if library_rows is not None]
+    if not pairs or (not libraries and (is_moved or not rules.keeps_type)):
         return None
     ways = [way for _, way in map(known.__getitem__, pairs) if way is not None]
-    return _LibraryBoxes(rulings, ways if len(ways) == len(pairs) else None)
+    return _LibraryBoxes(libraries, ways if len(ways) == len(pairs) else None)
 
 
-def _way(ruling: Ruling, keeps_type: bool) -> Way | None:
+def _way(library_rows: LibraryRows, keeps_type: bool) -> Way | None:
     """How kernels of crops sum a box as a library does; None: they do not.
 
     Bytes are summed in integers in one of two ways. OpenCV's columns lose nothing, and its rows are shifted. Pillow and
     torch make bytes of the sums along one axis before they sum along the other.
     """
-    rows, columns = ruling.rows
+    rows, columns = library_rows.rows
     if rows.moves and columns.moves:
         return Way(moves=True)
-    rows_first = ruling.order == (0, 1)
+    rows_first = library_rows.order == (0, 1)
     is_one_kind = rows.moves == columns.moves and (rows.shifts is None) == (columns.shifts is None)
-    has_more = ruling.scale is not None or ruling.rounding is not None
+    has_more = library_rows.scale is not None or library_rows.rounding is not None
     if not is_one_kind or has_more or max(rows.taps, columns.taps) > MOST_TAPS:
         return None
     if rows.shifts is None or columns.shifts is None:

@@ -31,7 +31,7 @@ from restride.plan import (
 from restride.plan.steps import SOURCE, Site, Steps, together
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import Request, Resizing, Ruling, resized_axes, resizing
+from restride.weights import LibraryRows, Request, Resizing, resized_axes, resizing
 from restride.weights.like import IMAGES_ONLY
 
 # Interpolation: the plan of a checked resampling, in one dispatch or in passes, and around what is extrapolated.
@@ -76,45 +76,45 @@ def plan_of(
             f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are, for "
             f"{src}; rs.reorder converts: dtype='f32', and nearest modes take every type"
         )
-    made = TensorDesc(src.dtype if moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
-    its_type = element_type(family(src, resized.sizes), layout, dtype, out)
-    target = target_of_sums(src, made, family(src, resized.sizes, its_type), layout, out, numbers, moves=moves)
+    sums = TensorDesc(src.dtype if moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
+    element = element_type(family(src, resized.sizes), layout, dtype, out)
+    target = target_of_sums(src, sums, family(src, resized.sizes, element), layout, out, numbers, moves=moves)
     dst = target.whole
     source = Site(SOURCE, src if src.sizes == resized.read_sizes else views.index(src, part_read(resized)))
     steps = Steps(limits)
     if not dst.numel:
         steps.copy(target.site, target.site, dst, target.arithmetic)  # no elements, but there may be padding
-    elif resized.made != resized.window or not source.desc.numel:
-        _extrapolated(steps, source, resized, made, target, extrapolation_value)
+    elif resized.inside != resized.window or not source.desc.numel:
+        _extrapolated(steps, source, resized, sums, target, extrapolation_value)
     else:
         _by_passes(steps, source, resized, target)
     return Plan(src, dst, steps, reads_result=sum_scale is not None)
 
 
-def _extrapolated(steps: Steps, src: Site, resized: Resizing, made: TensorDesc, target: Target, value: float) -> None:
+def _extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target, value: float) -> None:
     """Outputs that read beyond the source, as boxes of one value around the box of the others.
 
     All outputs, where no source element is read: a crop beside the source, a gradient of nothing.
     """
     constant = steps.new(TensorDesc("f64", ()), np.float64(value).tobytes())
-    plain = steps.new(made)
+    plain = steps.new(whole)
 
-    def give_value(desc: TensorDesc) -> None:
+    def fill(desc: TensorDesc) -> None:
         same = views.broadcast_to(constant.desc, desc.sizes)
         steps.copy(Site(constant.buffer, same), Site(plain.buffer, desc))
 
     if not src.desc.numel:
-        give_value(made)
-    inner = [slice(0, size) for size in made.sizes]
-    for axis, window, part in zip(resized.axes, resized.window, resized.made, strict=True):
+        fill(whole)
+    inner = [slice(0, size) for size in whole.sizes]
+    for axis, window, part in zip(resized.axes, resized.window, resized.inside, strict=True):
         start, stop = part.start - window.start, part.stop - window.start
         for low, high in ((0, start), (stop, len(window))) if part else ((0, len(window)),):
             if low < high:
-                give_value(views.index(made, (*inner[:axis], slice(low, high), *inner[axis + 1 :])))
+                fill(views.index(whole, (*inner[:axis], slice(low, high), *inner[axis + 1 :])))
         inner[axis] = slice(start, stop)
-    box = Site(plain.buffer, views.index(made, tuple(inner)))
+    box = Site(plain.buffer, views.index(whole, tuple(inner)))
     if box.desc.numel and src.desc.numel:
-        _by_passes(steps, src, replace(resized, window=resized.made), Target(box, box.desc, NO_ARITHMETIC))
+        _by_passes(steps, src, replace(resized, window=resized.inside), Target(box, box.desc, NO_ARITHMETIC))
     steps.copy(plain, target.site, target.whole, target.arithmetic)
 
 
@@ -130,57 +130,57 @@ def _by_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> No
         between = as_dtype("s32")
     dtype = src.desc.dtype
     is_direct = target.site.desc.dtype == dtype and target.arithmetic.is_conversion
-    made_first = resized.scale is not None or (resized.keeps_type and not is_direct)
+    is_copied = resized.scale is not None or (resized.keeps_type and not is_direct)
     rounded = NO_ARITHMETIC if resized.rounding is None else Arithmetic(rounding=resized.rounding)
     if resized.keeps_type and is_direct:
         target = target._replace(arithmetic=rounded)  # the library's rounding, whichever is asked for
     for these, behind in pairwise(tables):
         is_whole = resized.rounding is not None and these[0][0] != behind[0][0]  # not a part of a row's sum
-        its_type, done = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
-        src = _one_pass(steps, src, these, None, its_type, done)
+        element, last = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
+        src = _one_pass(steps, src, these, None, element, last)
     for these in tables[-1:]:
-        its_type = dtype if resized.keeps_type and between == "f32" else between
-        src = _one_pass(steps, src, these, None if made_first else target, its_type, rounded)
+        element = dtype if resized.keeps_type and between == "f32" else between
+        src = _one_pass(steps, src, these, None if is_copied else target, element, rounded)
     if resized.scale is not None:
         sums, src = src, steps.new(TensorDesc.xla(dtype, src.desc.sizes, src.desc.minor_to_major))
         order = tuple(range(src.desc.rank))
         steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, src_scale=resized.scale))
-    if not tables or made_first:
+    if not tables or is_copied:
         steps.copy(src, target.site, target.whole, target.arithmetic)
 
 
-def _one_pass(steps: Steps, src: Site, tables: Tables, target: Target | None, dtype: DType, done: Arithmetic) -> Site:
-    """One pass, into the target, or by ``done`` into a new buffer of type ``dtype`` before what follows."""
+def _one_pass(steps: Steps, src: Site, tables: Tables, target: Target | None, dtype: DType, last: Arithmetic) -> Site:
+    """One pass, into the target, or by ``last`` into a new buffer of type ``dtype`` before what follows."""
     axes = tuple(axis for axis, _ in tables)
-    made = target.site.desc if target is not None else _between(src.desc, tables, dtype)
-    if not is_resampled_by_walks(src.desc, made, axes):
+    result = target.site.desc if target is not None else _between(src.desc, tables, dtype)
+    if not is_resampled_by_walks(src.desc, result, axes):
         src = src if src.desc.strides is not None else _copied(steps, src, TensorDesc(src.desc.dtype, src.desc.sizes))
-        if made.strides is None:
-            made = _between(src.desc, tables, dtype)
+        if result.strides is None:
+            result = _between(src.desc, tables, dtype)
     if not taps_fit(src.desc, tables, steps.limits):
         # A copy whose fastest axes are the resampled ones, small ones first, so that neighbours are near each other.
         inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.desc.sizes[axis]))
         src = _copied(steps, src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
     if (
-        made.dtype.itemsize < dtype.itemsize <= 4
-        and made.numel >= _MANY
-        and is_made_by_elements(src.desc, made, tables, steps.limits)
+        result.dtype.itemsize < dtype.itemsize <= 4
+        and result.numel >= _MANY
+        and is_made_by_elements(src.desc, result, tables, steps.limits)
     ):
         packed = _between(src.desc, tables, dtype)
         if _is_better_packed(src.desc, packed, tables, steps.limits):
-            made = packed
-    if target is not None and made is target.site.desc:
+            result = packed
+    if target is not None and result is target.site.desc:
         _add(steps, src, target.site, tables, target.arithmetic, target.whole)
         return target.site
-    result = steps.new(made)
-    _add(steps, src, result, tables, done, made)
+    buffer = steps.new(result)
+    _add(steps, src, buffer, tables, last, result)
     if target is not None:
-        steps.copy(result, target.site, target.whole, target.arithmetic)
-    return result
+        steps.copy(buffer, target.site, target.whole, target.arithmetic)
+    return buffer
 
 
 def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limits: Limits) -> bool:
-    """True where what is made by elements has its words better put together afterwards.
+    """True where what is computed by elements has its words better put together afterwards.
 
     Rows of u8[750,1050] begin inside words.
     """
@@ -254,17 +254,17 @@ def backward_plan(
     return plan_of(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False}, limits)
 
 
-def ruled_plan(
+def library_plan(
     src: TensorDesc,
     out: Out | None,
     limits: Limits,
     *,
     axes: tuple[int, ...],
     sizes: tuple[int, ...],
-    ruling: Ruling,
+    rows: LibraryRows,
 ) -> Plan:
     """The plan of a resampling along ``axes`` to ``sizes`` by rows that are there already."""
-    resized = Resizing(axes, ruling.rows, tuple(map(range, sizes)), src.sizes, *ruling[1:], rounds=True)
+    resized = Resizing(axes, rows.rows, tuple(map(range, sizes)), src.sizes, *rows[1:], rounds=True)
     return plan_of(src, resized, None, None, out, 0.0, {}, limits)
 
 

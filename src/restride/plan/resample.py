@@ -411,7 +411,7 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
     stepped: list[tuple[int, Rows]] = []
     order = resized.order or sorted(range(len(resized.axes)), key=lambda place: -resized.axes[place])
     for place in order:
-        rows, made, read = resized.rows[place], resized.made[place], resized.read[place]
+        rows, made, read = resized.rows[place], resized.inside[place], resized.read[place]
         if not rows.is_identity:
             part = replace(rows.part(made.start, made.stop - made.start), origin=read.start)
             stepped += [(resized.axes[place], each) for each in _steps(part)]

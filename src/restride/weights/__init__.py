@@ -17,7 +17,7 @@ from restride.weights.request import (
     word_elsewhere,
     word_of_mode,
 )
-from restride.weights.rows import MOST_TAPS, Rows, Ruling, Shifts, library_rows, with_edges
+from restride.weights.rows import MOST_TAPS, LibraryRows, Rows, Shifts, library_rows, with_edges
 
 __all__ = [
     "COORDINATES",
@@ -28,11 +28,11 @@ __all__ = [
     "POLICIES",
     "BoxRows",
     "Filter",
+    "LibraryRows",
     "Request",
     "Resizing",
     "Rows",
     "Rules",
-    "Ruling",
     "Shifts",
     "Side",
     "box_rows",

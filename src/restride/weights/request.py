@@ -25,7 +25,7 @@ from restride.weights.coordinates import COORDINATES, Ends, Line, line, line_of_
 from restride.weights.filters import MODES, NEAREST_RULES, Filter, filter_rows
 from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES
 from restride.weights.like.profile import Asked, Mode, Profile
-from restride.weights.rows import Rows, Ruling
+from restride.weights.rows import LibraryRows, Rows
 
 POLICIES = ("stretch", "not_larger", "not_smaller")
 
@@ -112,14 +112,14 @@ class Rules(NamedTuple):
         """True where results have the source's type, and are rounded to it before they become others."""
         return self.dtype in self.profile.keeps
 
-    def ruling(
+    def rows(
         self,
         source_sizes: tuple[int, ...],
         axes: tuple[int, ...],
         old: tuple[int, ...],
         new: tuple[int, ...],
         scales: tuple[Any, ...] | None,
-    ) -> Ruling | None:
+    ) -> LibraryRows | None:
         """The rows of ``axes``, of ``old`` sizes before and ``new`` ones after; None: those of our own words.
 
         scales: those that coordinates follow, if any.
@@ -165,7 +165,7 @@ class Resizing:
         return self._with(self.window)
 
     @cached_property
-    def made(self) -> tuple[range, ...]:
+    def inside(self) -> tuple[range, ...]:
         """What of the window is made of source elements, along each of ``axes``; the rest is extrapolated."""
         return tuple(
             part if rows.inside is None else _common(part, rows.inside)
@@ -176,7 +176,8 @@ class Resizing:
     def read(self) -> tuple[range, ...]:
         """The source indices that are read, along each of ``axes``."""
         return tuple(
-            rows.part(part.start, part.stop - part.start).span for rows, part in zip(self.rows, self.made, strict=True)
+            rows.part(part.start, part.stop - part.start).span
+            for rows, part in zip(self.rows, self.inside, strict=True)
         )
 
     @cached_property
@@ -220,10 +221,10 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
             Fraction(size, before) if before else Fraction(1) for size, before in zip(new_sizes, old, strict=True)
         )
         scales = None
-    ruling = None if rules is None else rules.ruling(tuple(source_sizes), axes, old, new_sizes, scales)
-    if ruling is None:
+    library = None if rules is None else rules.rows(tuple(source_sizes), axes, old, new_sizes, scales)
+    if library is None:
         lines = _lines(choice, old, new_sizes, factors)
-        ruling = Ruling(tuple(_rows(choice, *each) for each in zip(old, new_sizes, lines, factors, strict=True)))
+        library = LibraryRows(tuple(_rows(choice, *each) for each in zip(old, new_sizes, lines, factors, strict=True)))
     window = _window(choice.window, new_sizes)
     outside = real("extrapolation_value", choice.extrapolation_value)
     if outside != 0 and choice.coordinates != "tf_crop_and_resize":
@@ -232,7 +233,7 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
             f"in mode {choice.mode!r}"
         )
     keeps_type = rules is not None and rules.keeps_type
-    return Resizing(axes, ruling.rows, window, tuple(source_sizes), *ruling[1:], keeps_type, outside)
+    return Resizing(axes, library.rows, window, tuple(source_sizes), *library[1:], keeps_type, outside)
 
 
 def _sizes(

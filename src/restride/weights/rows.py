@@ -344,7 +344,7 @@ _cache = _Cache()
 # What the rules of libraries have in common.
 
 
-class Ruling(NamedTuple):
+class LibraryRows(NamedTuple):
     """What a library's rules make of a resampling: the rows of each of its axes.
 
     order: places of the axes as they are summed; default: the last axis first. scale: of sums of integers, in f32.

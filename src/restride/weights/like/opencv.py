@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.weights.like.profile import Asked
-from restride.weights.rows import Rule, Ruling, Shifts, Taps, at_edges, library_rows, on_axis
+from restride.weights.rows import LibraryRows, Rule, Shifts, Taps, at_edges, library_rows, on_axis
 
 _Floats = npt.NDArray[np.float32]
 _F = np.float32
@@ -29,7 +29,7 @@ COLUMNS, ROWS = "columns", "rows"
 """Along which axis: columns are summed first, and are not rounded."""
 
 
-def rules(asked: Asked) -> Ruling:
+def rules(asked: Asked) -> LibraryRows:
     """Columns first. Whole factors have ways of their own, and so has an area that grows along an axis.
 
     Bytes of cubic are summed in f32: so does Intel's IPP, which OpenCV's wheels take there for 1, 3 or 4 channels.
@@ -52,12 +52,12 @@ def rules(asked: Asked) -> Ruling:
     if arithmetic == FLOATS or mode not in ("linear", "area"):
         return ruling
     pairs = zip(ruling.rows, along, strict=True)
-    return Ruling(tuple(replace(rows, repeats_edges=axis == ROWS) for rows, axis in pairs))
+    return LibraryRows(tuple(replace(rows, repeats_edges=axis == ROWS) for rows, axis in pairs))
 
 
-def _ruling(asked: Asked, rule: Rule, others: Sequence[tuple[Any, ...]], *, is_identity: bool = False) -> Ruling:
+def _ruling(asked: Asked, rule: Rule, others: Sequence[tuple[Any, ...]], *, is_identity: bool = False) -> LibraryRows:
     axes = zip(asked.old, asked.new, others, strict=True)
-    return Ruling(tuple(library_rows(rule, old, new, *more, is_identity=is_identity) for old, new, more in axes))
+    return LibraryRows(tuple(library_rows(rule, old, new, *more, is_identity=is_identity) for old, new, more in axes))
 
 
 def _steps(asked: Asked) -> list[float]:
@@ -76,7 +76,7 @@ def _really(asked: Asked, steps: list[float]) -> str:
     return "linear" if asked.mode == "linear_exact" and asked.dtype not in _MOST_OF_CELL else asked.mode
 
 
-def _shrunk(asked: Asked, steps: list[float], along: list[str]) -> Ruling:
+def _shrunk(asked: Asked, steps: list[float], along: list[str]) -> LibraryRows:
     """Area: the parts of elements; of integers in whole cells all of these are added, and shifted, or divided."""
     factors = [int(step) for step in steps]
     is_shifted = factors == steps == [2, 2] and asked.channels in (1, 3, 4)

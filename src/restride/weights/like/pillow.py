@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.weights.like.profile import Asked
-from restride.weights.rows import Ruling, Shifts, Taps, library_rows, normalized, on_axis
+from restride.weights.rows import LibraryRows, Shifts, Taps, library_rows, normalized, on_axis
 
 _Array = npt.NDArray[np.float64]
 
@@ -69,12 +69,12 @@ _FILTERS: dict[str, tuple[Callable[[_Array], _Array], float]] = {
 FILTERS = tuple(_FILTERS)
 
 
-def rules(asked: Asked) -> Ruling:
+def rules(asked: Asked) -> LibraryRows:
     """The whole source to its new sizes."""
-    return ruling(asked, tuple((0.0, float(old)) for old in asked.old))
+    return rows_of_part(asked, tuple((0.0, float(old)) for old in asked.old))
 
 
-def ruling(asked: Asked, box: tuple[tuple[float, float], ...]) -> Ruling:
+def rows_of_part(asked: Asked, box: tuple[tuple[float, float], ...]) -> LibraryRows:
     """The part of the source from edge to edge of ``box`` along each axis, which Pillow holds as f32.
 
     Columns first, but for images that lose more than twice as many rows as columns, since Pillow 13.
@@ -90,7 +90,7 @@ def ruling(asked: Asked, box: tuple[tuple[float, float], ...]) -> Ruling:
     lost = [old - new for old, new in zip(asked.old, asked.new, strict=True)]
     order = (rows, columns) if lost[rows] > max(2 * lost[columns], 0) else (columns, rows)
     rounding = "half_away" if asked.dtype in _ROUNDED and asked.mode != "nearest" else None
-    return Ruling(tuple(each), order, rounding=rounding)
+    return LibraryRows(tuple(each), order, rounding=rounding)
 
 
 def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: bool) -> Taps:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from restride.weights.rows import Ruling
+from restride.weights.rows import LibraryRows
 
 
 class Asked(NamedTuple):
@@ -35,7 +35,7 @@ class Asked(NamedTuple):
         return count
 
 
-Rules = Callable[[Asked], Ruling | None]
+Rules = Callable[[Asked], LibraryRows | None]
 """The library's own rows, of axes with elements; None: those of the choice."""
 
 

@@ -6,17 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.weights.like.profile import Asked
-from restride.weights.rows import Ruling, Taps, at_edges, library_rows
+from restride.weights.rows import LibraryRows, Taps, at_edges, library_rows
 
 _WIDEST = 4.0
 """Standard deviations to which a Gaussian is summed."""
 
 
-def rules(asked: Asked) -> Ruling:
+def rules(asked: Asked) -> LibraryRows:
     """Rows of order 0 or 1."""
     if asked.mode == "nearest":
-        return Ruling(tuple(library_rows(nearest, old, new) for old, new in zip(asked.old, asked.new, strict=True)))
-    return Ruling(
+        return LibraryRows(
+            tuple(library_rows(nearest, old, new) for old, new in zip(asked.old, asked.new, strict=True))
+        )
+    return LibraryRows(
         tuple(library_rows(bilinear, old, new, asked.antialias) for old, new in zip(asked.old, asked.new, strict=True))
     )
 

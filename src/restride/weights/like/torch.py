@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.weights.like.profile import Asked
-from restride.weights.rows import Ruling, Shifts, Taps, at_edges, library_rows, normalized, on_axis
+from restride.weights.rows import LibraryRows, Shifts, Taps, at_edges, library_rows, normalized, on_axis
 
 _Array = npt.NDArray[np.float64]
 
@@ -20,7 +20,7 @@ once, or twice, if the sizes say so, whatever the scale factors are.
 """
 
 
-def rules(asked: Asked) -> Ruling | None:
+def rules(asked: Asked) -> LibraryRows | None:
     """Of nearest the indices, and of bytes the weights; an axis that keeps its size is left as it is."""
     both = list(zip(asked.old, asked.new, asked.scales or (None,) * len(asked.old), strict=True))
     if asked.mode.startswith("nearest"):
@@ -28,13 +28,13 @@ def rules(asked: Asked) -> Ruling | None:
         if len(both) == 2 and sum(asked.new) <= _MOST_OF_SMALL and not is_exact:
             both = [(old, new, None if new in (old, 2 * old) else scale) for old, new, scale in both]
         others: tuple[Any, ...] = (is_exact, asked.dtype == "f64")
-        return Ruling(tuple(library_rows(nearest, old, new, *others, scale) for old, new, scale in both))
+        return LibraryRows(tuple(library_rows(nearest, old, new, *others, scale) for old, new, scale in both))
     is_bytes = asked.dtype == "u8" and asked.mode in ("bilinear", "bicubic")
     if not is_bytes and not (asked.antialias and asked.align_corners):
         return None
     rule = antialiased if asked.antialias else plain
     others = (is_bytes, asked.mode == "bicubic", asked.align_corners)
-    return Ruling(
+    return LibraryRows(
         tuple(library_rows(rule, old, new, *others, scale, is_identity=old == new) for old, new, scale in both)
     )
 
