@@ -1,7 +1,7 @@
 """Coordinates: where along a source axis each output index reads, as an exact fraction.
 
 Every rule is a straight line, ``s(o) = slope * o + intercept``, with I the source size, O the output size and f the
-scale, O / I unless it is given. The words are those of ONNX Resize. Worked example, half_pixel, 2 -> 3: f = 3/2,
+scale, O / I by default. The words are those of ONNX Resize. Worked example, half_pixel, 2 -> 3: f = 3/2,
 ``s = (o + 1/2) / f - 1/2``: -1/6, 1/2, 7/6.
 
 Source: ONNX operators, Resize, ``coordinate_transformation_mode``; DirectML, DML_RESAMPLE2_OPERATOR_DESC (offsets);
@@ -55,7 +55,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Ends:
-    """What a rule is told of an axis: its sizes, its scale, and the part of it that tf_crop_and_resize crops."""
+    """The arguments of a rule: the sizes of an axis, its scale, and the part that tf_crop_and_resize crops."""
 
     source_size: int
     size: int
@@ -67,7 +67,7 @@ _Rule = Callable[[Ends], tuple[Fraction, Fraction]]
 
 
 def _half_pixel(ends: Ends) -> tuple[Fraction, Fraction]:
-    # 1 / f and 1 / 2f - 1/2, made at once: arithmetic of fractions takes long.
+    # 1 / f and 1 / 2f - 1/2, computed directly: arithmetic of fractions is slow.
     up, down = ends.scale.numerator, ends.scale.denominator
     return Fraction(down, up), Fraction(down - up, 2 * up)
 
@@ -83,7 +83,7 @@ def _pytorch_half_pixel(ends: Ends) -> tuple[Fraction, Fraction]:
 
 
 def _align_corners(ends: Ends) -> tuple[Fraction, Fraction]:
-    steps = ends.scale * ends.source_size - 1  # O - 1, or what a scale makes of it
+    steps = ends.scale * ends.source_size - 1  # O - 1 where the scale is O / I
     return (Fraction(ends.source_size - 1) / steps if steps else Fraction(0)), Fraction(0)
 
 

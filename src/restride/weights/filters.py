@@ -178,18 +178,18 @@ def _band(choice: Filter, axis: _Axis, positions: npt.NDArray[Any], taps: int, w
         return Taps(first)
     tap = np.arange(reach).astype(positions.dtype)
     to_lowest = lowest.astype(positions.dtype, copy=False) * one - positions
-    its_one = one if isinstance(one, int) else one[..., np.newaxis]
+    unit_of_tap = one if isinstance(one, int) else one[..., np.newaxis]
     # In output elements where the filter is widened.
-    distance = abs(to_lowest[..., np.newaxis] + tap * its_one) * shrink.numerator
-    unit = its_one * shrink.denominator
+    distance = abs(to_lowest[..., np.newaxis] + tap * unit_of_tap) * shrink.numerator
+    unit = unit_of_tap * shrink.denominator
     weights = triangle(distance, unit) if choice.mode == "linear" else keys(distance, unit, choice.cubic_a)
     if shrink != 1:
         weights /= weights.sum(axis=-1, keepdims=True)
     if choice.exclude_outside:
         indices = lowest[:, np.newaxis] + np.arange(reach)
-        kept = np.where((indices >= 0) & (indices < axis.source_size), weights, 0.0)
-        total = kept.sum(axis=1, keepdims=True)
-        weights = np.divide(kept, total, out=weights, where=total != 0)  # what reads nothing inside reads the edge
+        present = np.where((indices >= 0) & (indices < axis.source_size), weights, 0.0)
+        total = present.sum(axis=1, keepdims=True)
+        weights = np.divide(present, total, out=weights, where=total != 0)  # what reads nothing inside reads the edge
     return Taps(first, _folded(axis, lowest, first, weights, taps))
 
 
@@ -243,8 +243,8 @@ def _folded(
         folded += 0.0  # as if added to 0.0: no weight is -0.0
     else:
         folded = np.zeros((*weights.shape[:-1], taps))
-        kept = min(reach, taps)
-        folded[..., :kept] += weights[..., :kept]
+        some = min(reach, taps)
+        folded[..., :some] += weights[..., :some]
     at_edge = np.nonzero(is_at_edge)
     if len(at_edge[0]):
         low, begin = lowest[at_edge], first[at_edge]

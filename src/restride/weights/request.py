@@ -93,7 +93,7 @@ class Request(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """A library's own rules for a request: its mode, in its word, and what else it looks at."""
+    """A library's own rules for a request: its word for the mode, and what else it looks at."""
 
     like: str
     profile: Profile
@@ -138,10 +138,9 @@ class Rules(NamedTuple):
 class Resizing:
     """A checked resampling: ``rows[k]`` are those of ``axes[k]``, of which ``window[k]`` is asked for.
 
-    order: places of the axes as they are summed; default: the last axis first. scale: of sums of integers.
-    rounding: how sums become elements of the source's type after each axis; None: after the last alone, to even.
-    rounds: results have the source's type, and are rounded to it before they become another.
-    outside: what is read beyond the source where an axis extrapolates.
+    order, scale, rounding: those of ``LibraryRows``. rounds: results are rounded to the source's type before they are
+        converted to another.
+    outside: the value of outputs that read beyond the source, where an axis extrapolates.
     """
 
     axes: tuple[int, ...]
@@ -156,17 +155,17 @@ class Resizing:
 
     @cached_property
     def keeps_type(self) -> bool:
-        """True where sums have the source's type, and what is asked for is made of them."""
+        """True where sums are rounded to the source's type before they are converted."""
         return self.rounds and not all(rows.moves for rows in self.rows)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """All sizes of the result, or of the window of it."""
+        """All sizes of the result, or of its window."""
         return self._with(self.window)
 
     @cached_property
     def inside(self) -> tuple[range, ...]:
-        """What of the window is made of source elements, along each of ``axes``; the rest is extrapolated."""
+        """The part of the window that reads source elements, along each of ``axes``; the rest is extrapolated."""
         return tuple(
             part if rows.inside is None else _common(part, rows.inside)
             for rows, part in zip(self.rows, self.window, strict=True)
@@ -186,7 +185,7 @@ class Resizing:
         return self._with(self.read)
 
     def transposed(self) -> Resizing:
-        """The way back: of a gradient with all sizes of the result, one with those of the source."""
+        """The gradient: from all sizes of the result to those of the source."""
         rows = tuple(each.transposed() for each in self.rows)
         return Resizing(self.axes, rows, tuple(range(each.size) for each in rows), self.sizes)
 
@@ -262,22 +261,22 @@ def _sizes(
     if new_sizes is None:
         return old, scaled, axes, scales, factors
     if scales is not None and choice.input_offsets is None and choice.output_offsets is None:
-        for before, size, scale, made in zip(old, new_sizes, scales, scaled, strict=True):
-            if made != size:
+        for before, size, scale, product in zip(old, new_sizes, scales, scaled, strict=True):
+            if product != size:
                 raise DescriptorError(
                     f"sizes {new_sizes} and scales {tuple(scales)} contradict each other: {before} * {scale} is "
-                    f"{made}, not {size}"
+                    f"{product}, not {size}"
                 )
     return old, new_sizes, axes, scales, factors
 
 
-def _rows(choice: Request, before: int, size: int, its_line: Line, factor: Fraction) -> Rows:
+def _rows(choice: Request, before: int, size: int, coordinates: Line, factor: Fraction) -> Rows:
     return filter_rows(
         Filter(
             choice.mode,
             before,
             size,
-            its_line,
+            coordinates,
             choice.nearest,
             float(choice.cubic_a),
             min(factor, Fraction(1)) if choice.antialias and factor else Fraction(1),
@@ -291,7 +290,7 @@ def _rows(choice: Request, before: int, size: int, its_line: Line, factor: Fract
 def rows_of_sizes(choice: Request, before: int, size: int) -> Rows:
     """The rows of an axis of ``before`` indices, 1 or more, and ``size`` outputs, by a request that is settled.
 
-    Cached: a thousand boxes of random sizes take 0.1 ms instead of 20.
+    Cached: the axes of a thousand boxes of sizes seen before take 0.1 ms instead of 23.
     """
     factor = Fraction(size, before)
     return _rows(choice, before, size, line(choice.coordinates, Ends(before, size, factor)), factor)
@@ -305,23 +304,23 @@ def resized_axes(
     Raises:
         DescriptorError: not as many, more than there are, out of range, or one twice.
     """
-    given = integers("axes", axes) if axes is not None else None
-    count = len(given if given is not None else next(iter(named.values())))
+    numbered = integers("axes", axes) if axes is not None else None
+    count = len(numbered if numbered is not None else next(iter(named.values())))
     for name, values in named.items():
         if len(values) != count:
-            other = f"axes {given}" if given is not None else "{} {}".format(*next(iter(named.items())))
+            other = f"axes {numbered}" if numbered is not None else "{} {}".format(*next(iter(named.items())))
             raise DescriptorError(f"{other} and {name} {values} must be equally many")
-        if given is None and count > rank:
+        if numbered is None and count > rank:
             raise DescriptorError(f"{name} {values} are more than the {rank} axes")
-    if given is None:
+    if numbered is None:
         return tuple(range(rank - count, rank))
-    for axis in given:
+    for axis in numbered:
         if not -rank <= axis < rank:
-            raise DescriptorError(f"axis {axis} of axes {given} is outside [-{rank}, {rank})")
-    found = tuple(axis % rank for axis in given)
-    if len(set(found)) != len(found):
-        raise DescriptorError(f"axes {given} name an axis twice")
-    return found
+            raise DescriptorError(f"axis {axis} of axes {numbered} is outside [-{rank}, {rank})")
+    counted = tuple(axis % rank for axis in numbered)
+    if len(set(counted)) != len(counted):
+        raise DescriptorError(f"axes {numbered} name an axis twice")
+    return counted
 
 
 def _keeping_aspect(
@@ -360,10 +359,10 @@ def _lines(
     )
 
 
-def _per_axis(argument: str, given: Any, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
-    if given is None:
+def _per_axis(argument: str, said: Any, default: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    if said is None:
         return default
-    values = fractions(argument, given)
+    values = fractions(argument, said)
     if len(values) != len(default):
         raise DescriptorError(f"{argument} has {len(values)} numbers where these axes need {len(default)}")
     return values
@@ -373,11 +372,11 @@ def _window(window: Any, sizes: tuple[int, ...]) -> tuple[range, ...]:
     """The part of each axis that ``window`` asks for: slices without a step; None: all of it."""
     if window is None:
         return tuple(range(size) for size in sizes)
-    given = tuple(window) if isinstance(window, Iterable) else (window,)
-    if len(given) != len(sizes):
-        raise DescriptorError(f"window has {len(given)} slices where these axes need {len(sizes)}")
+    slices = tuple(window) if isinstance(window, Iterable) else (window,)
+    if len(slices) != len(sizes):
+        raise DescriptorError(f"window has {len(slices)} slices where these axes need {len(sizes)}")
     return tuple(
-        _part(f"window[{place}]", part, size) for place, (part, size) in enumerate(zip(given, sizes, strict=True))
+        _part(f"window[{place}]", part, size) for place, (part, size) in enumerate(zip(slices, sizes, strict=True))
     )
 
 
@@ -572,8 +571,8 @@ def fractions(argument: str, values: Any) -> tuple[Fraction, ...]:
     Raises:
         DescriptorError: not a sequence of finite numbers.
     """
-    given = members(argument, values)
-    return tuple(fraction(f"{argument}[{place}]", value) for place, value in enumerate(given))
+    each = enumerate(members(argument, values))
+    return tuple(fraction(f"{argument}[{place}]", value) for place, value in each)
 
 
 def scale_factors(scales: tuple[Any, ...]) -> tuple[Fraction, ...]:
@@ -597,17 +596,17 @@ def scaled_sizes(sizes: Sequence[int], scales: Sequence[Any], *, rounds: bool = 
     Raises:
         DescriptorError: more than any size can be.
     """
-    made = []
+    scaled = []
     for place, (size, scale) in enumerate(zip(sizes, scales, strict=True)):
         product = size * (_rational(scale) if isinstance(scale, numbers.Rational) else float(scale))
         if product >= LIMIT:
             raise DescriptorError(f"scales[{place}] {scale} makes 2^512 elements or more of {size}")
-        made.append(round(product) if rounds else int(product))
-    return tuple(made)
+        scaled.append(round(product) if rounds else int(product))
+    return tuple(scaled)
 
 
 def _rational(value: numbers.Rational) -> Fraction:
-    """Of Python's integers, however narrow numpy's are."""
+    """An exact fraction of Python integers: numpy's may be too narrow."""
     return Fraction(int(value.numerator), int(value.denominator))
 
 

@@ -26,7 +26,10 @@ Rows of a longer axis are computed for the part that is asked for, each time: th
 """
 
 _MOST_CACHED_BYTES = 1 << 26
-"""Bytes of cached rows: 2.8 million rows of four taps. Looking up an axis takes 1 us, computing a short one 60."""
+"""Bytes of cached rows: 2.8 million rows of four taps.
+
+The rows of 640 -> 224 take 13 us from the cache; to compute them takes 20 us, or 124 us where they are antialiased.
+"""
 
 _MOST_RECENT = 2
 """The rows of so many axes, those of an image, stay cached whatever their size."""
@@ -341,14 +344,15 @@ class _Cache:
 _cache = _Cache()
 
 
-# What the rules of libraries have in common.
+# What a library's rules return, and what several of them have in common.
 
 
 class LibraryRows(NamedTuple):
-    """What a library's rules make of a resampling: the rows of each of its axes.
+    """The rows of each resized axis as a library computes them.
 
-    order: places of the axes as they are summed; default: the last axis first. scale: of sums of integers, in f32.
-    rounding: how sums become elements of the source's type again, after each axis; None: after the last, to even.
+    order: places of the axes in the order of summation; default: the last axis first. scale: factor of sums of
+        integers, in f32.
+    rounding: how sums are rounded to the source's type after each axis; None: after the last axis alone, to even.
     """
 
     rows: tuple[Rows, ...]

@@ -17,26 +17,26 @@ _Floats = npt.NDArray[np.float32]
 _F = np.float32
 
 _PLACES = 11
-"""Of the weights of bytes."""
+"""Bits behind the binary point of the weights of bytes."""
 
 BYTES, FLOATS = "bytes", "floats"
-"""In which arithmetic rows are summed."""
+"""The arithmetic in which rows are summed."""
 
 _MOST_OF_CELL = {"u8": 1 << 23, "u16": 1 << 15, "s16": 1 << 15}
-"""Integers that are added as they are, and how many of them an s32 holds the sum of."""
+"""Types whose elements are added as integers, and how many of them fit the sum in an s32."""
 
 COLUMNS, ROWS = "columns", "rows"
-"""Along which axis: columns are summed first, and are not rounded."""
+"""The axis: sums along columns come first, and are not rounded."""
 
 
 def rules(asked: Asked) -> LibraryRows:
-    """Columns first. Whole factors have ways of their own, and so has an area that grows along an axis.
+    """The rows of both axes, columns summed first. Whole factors, and areas that grow, have special rules.
 
-    Bytes of cubic are summed in f32: so does Intel's IPP, which OpenCV's wheels take there for 1, 3 or 4 channels.
+    Cubic bytes are summed in f32, as in Intel's IPP, which OpenCV's wheels use there for 1, 3 or 4 channels.
     """
     steps = _steps(asked)
     along = [COLUMNS if axis == max(asked.axes) else ROWS for axis in asked.axes]
-    mode = _really(asked, steps)
+    mode = _mode_run(asked, steps)
     if mode in _PICKS or asked.old == asked.new:
         picks = _PICKS.get(mode, nearest)
         return _ruling(asked, picks, [(step,) for step in steps], is_identity=asked.old == asked.new)
@@ -61,13 +61,13 @@ def _ruling(asked: Asked, rule: Rule, others: Sequence[tuple[Any, ...]], *, is_i
 
 
 def _steps(asked: Asked) -> list[float]:
-    """Source elements from output to output: the inverse of fx and fy, or of what the sizes make of them."""
+    """Source elements from one output to the next: the inverse of fx and fy, or of the ratio of the sizes."""
     ratios = asked.scales or [new / old for old, new in zip(asked.old, asked.new, strict=True)]
     return [1.0 / ratio for ratio in ratios]
 
 
-def _really(asked: Asked, steps: list[float]) -> str:
-    """The mode, or the one that OpenCV takes in its place."""
+def _mode_run(asked: Asked, steps: list[float]) -> str:
+    """The mode that OpenCV runs: it replaces some by others."""
     halves = steps == [2.0, 2.0]
     if asked.mode == "linear" and halves and (asked.dtype == "u8" or asked.channels == 2):
         return "area"  # the others go through IPP
@@ -77,7 +77,7 @@ def _really(asked: Asked, steps: list[float]) -> str:
 
 
 def _shrunk(asked: Asked, steps: list[float], along: list[str]) -> LibraryRows:
-    """Area: the parts of elements; of integers in whole cells all of these are added, and shifted, or divided."""
+    """INTER_AREA where it shrinks: integers of whole cells are added, then shifted or divided; else parts of elements."""
     factors = [int(step) for step in steps]
     is_shifted = factors == steps == [2, 2] and asked.channels in (1, 3, 4)
     fit = all(new * step <= old for old, new, step in zip(asked.old, asked.new, steps, strict=True))
@@ -201,7 +201,7 @@ def area(source_size: int, size: int, step: float) -> Taps:
 
 
 def _places(size: int, step: float) -> tuple[npt.NDArray[np.int64], _Floats]:
-    """Where each output reads: the element below, and how far past it, in f32."""
+    """Where each output reads: the element at or before it, and the distance past that element, in f32."""
     place = ((np.arange(size) + 0.5) * step - 0.5).astype(_F)
     at = np.floor(place)
     return at.astype(np.int64), place - at
@@ -224,7 +224,7 @@ def _keys(x: _Floats) -> _Floats:
 
 _HALF = 0.70710678118654752440
 _TURNS = ((1, 0), (-_HALF, -_HALF), (0, 1), (_HALF, -_HALF), (-1, 0), (_HALF, _HALF), (0, -1), (-_HALF, _HALF))
-"""The sine of each tap as a sum of the first tap's sine and cosine."""
+"""Factors of the first tap's sine and cosine whose sum is the sine of each tap."""
 
 
 def _lanczos(part: _Floats) -> _Floats:

@@ -15,10 +15,10 @@ from restride.weights.rows import LibraryRows, Shifts, Taps, library_rows, norma
 _Array = npt.NDArray[np.float64]
 
 _PLACES = 22
-"""A byte, a weight below 2 in so many places, and a sign fill an s32."""
+"""Bits behind the binary point of weights of bytes: with a byte, a weight below 2 and a sign they fill an s32."""
 
 _ROUNDED = ("s8", "s16", "u16", "s32", "u32")
-"""Integers that are summed as floats, and become integers again after each axis, as I and I;16 do."""
+"""Integers that are summed as floats and rounded to integers after each axis, as Pillow's I and I;16 are."""
 
 
 def _box(x: _Array) -> _Array:
@@ -52,7 +52,7 @@ def _sinc(x: _Array) -> _Array:
 
 
 def _libm(function: Callable[[float], float], x: _Array) -> _Array:
-    """The C library's function: numpy's own differ in the last bit."""
+    """The C library's function, element by element: numpy's own differs in the last bit."""
     values: Any = np.frompyfunc(function, 1, 1)(x)
     return np.asarray(values, np.float64)
 
@@ -64,20 +64,20 @@ _FILTERS: dict[str, tuple[Callable[[_Array], _Array], float]] = {
     "bicubic": (_bicubic, 2.0),
     "lanczos": (_lanczos, 3.0),
 }
-"""Each filter and how far it reaches."""
+"""Each filter, and its radius in output elements."""
 
 FILTERS = tuple(_FILTERS)
 
 
 def rules(asked: Asked) -> LibraryRows:
-    """The whole source to its new sizes."""
+    """The rows of the whole source."""
     return rows_of_part(asked, tuple((0.0, float(old)) for old in asked.old))
 
 
 def rows_of_part(asked: Asked, box: tuple[tuple[float, float], ...]) -> LibraryRows:
-    """The part of the source from edge to edge of ``box`` along each axis, which Pillow holds as f32.
+    """The rows of the part of the source between the edges in ``box``, a pair an axis, which Pillow holds as f32.
 
-    Columns first, but for images that lose more than twice as many rows as columns, since Pillow 13.
+    Columns are summed first; since Pillow 13, rows are where an image loses more than twice as many rows as columns.
     """
     each = []
     for old, new, edges in zip(asked.old, asked.new, box, strict=True):
@@ -94,7 +94,7 @@ def rows_of_part(asked: Asked, box: tuple[tuple[float, float], ...]) -> LibraryR
 
 
 def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: bool) -> Taps:
-    """Rows of NEAREST, in f64: middles, each the one before it and a step; of I;16 each a product."""
+    """Rows of NEAREST, in f64: each middle is the one before it plus a step; of I;16 it is a product."""
     origin, step = _line(size, start, end)
     if of_16_bits:
         middles = step * (np.arange(size) + 0.5) + origin
@@ -104,7 +104,7 @@ def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: b
 
 
 def _line(size: int, start: float, end: float) -> tuple[float, float]:
-    """Where the first output begins, and how many elements each is wide."""
+    """Where the first output begins, and the width of each in source elements."""
     return float(np.float32(start)), float(np.float32(end) - np.float32(start)) / size
 
 

@@ -1,4 +1,4 @@
-"""Profile: a library's modes, as the choices that each stands for, and rules for rows where its arithmetic differs."""
+"""Profile: what a library's modes are in our words, and rules for its rows of weights where its arithmetic differs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from restride.weights.rows import LibraryRows
 class Asked(NamedTuple):
     """What a library looks at before it chooses an arithmetic.
 
-    mode: in the library's word. dtype: the element type's name. source_sizes: of all axes. axes, old, new: those that
-    are resampled, before and after. scales: where coordinates follow what was given; else None.
+    mode: the library's word. dtype: name of the element type. source_sizes: of all axes. axes: those that are resized,
+    with ``old`` sizes before and ``new`` ones after. scales: those that coordinates follow; None: they follow sizes.
     """
 
     mode: str
@@ -28,7 +28,7 @@ class Asked(NamedTuple):
 
     @property
     def channels(self) -> int:
-        """Elements side by side, behind the last resampled axis."""
+        """Elements of all axes behind the last resized one."""
         count = 1
         for size in self.source_sizes[max(self.axes) + 1 :]:
             count *= size
@@ -36,15 +36,16 @@ class Asked(NamedTuple):
 
 
 Rules = Callable[[Asked], LibraryRows | None]
-"""The library's own rows, of axes with elements; None: those of the choice."""
+"""The library's own rows, of axes with elements; None: those of our own words."""
 
 
 @dataclass(frozen=True)
 class Mode:
     """A mode of a library.
 
-    choice: the arguments of ``rs.resample`` that say the same. antialiased: what changes of it with ``antialias``;
-    None: the mode has no such argument. free: other arguments that the library has too.
+    choice: the arguments of ``rs.resample`` that mean the same. antialiased: those that change with ``antialias``;
+        None: the library's mode has no antialiasing.
+    free: other arguments that the library has too, and that a caller may set.
     """
 
     choice: Mapping[str, Any]
@@ -54,11 +55,12 @@ class Mode:
 
 @dataclass(frozen=True)
 class Profile:
-    """A library as it was measured, its modes by its own words, and the mode that it has where none is asked for.
+    """A library: the version that was measured, its default mode, and its modes by its own words.
 
-    constants: modes by the numbers that its constants are, from 0 on. is_flat: it resizes two axes, never more or
-    fewer. rounds_sizes: to nearest even where scales are given. keeps: the element types of which results are rounded
-    to the same type first, whatever they are to become. coordinates: those that it has, if not all.
+    constants: the modes whose constants are 0, 1, 2 and so on. is_flat: it resizes exactly two axes.
+    rounds_sizes: sizes that follow from scales are rounded to nearest even, instead of down.
+    keeps: element types whose results are rounded to the same type before any conversion.
+    coordinates: those that it has, if not all.
     """
 
     library: str

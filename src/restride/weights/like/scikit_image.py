@@ -9,7 +9,7 @@ from restride.weights.like.profile import Asked
 from restride.weights.rows import LibraryRows, Taps, at_edges, library_rows
 
 _WIDEST = 4.0
-"""Standard deviations to which a Gaussian is summed."""
+"""Standard deviations at which a Gaussian is cut off."""
 
 
 def rules(asked: Asked) -> LibraryRows:

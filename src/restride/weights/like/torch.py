@@ -15,13 +15,13 @@ _Array = npt.NDArray[np.float64]
 _MOST_PLACES = 22
 
 _MOST_OF_SMALL = 128
-"""Rows and columns together of the results that torch makes by code of their own, where nearest takes every element
-once, or twice, if the sizes say so, whatever the scale factors are.
+"""Most rows plus columns of results for which torch has special code: nearest then ignores the scale factors where the
+sizes are equal or doubled.
 """
 
 
 def rules(asked: Asked) -> LibraryRows | None:
-    """Of nearest the indices, and of bytes the weights; an axis that keeps its size is left as it is."""
+    """The indices of nearest and the weights of bytes; torch leaves an axis that keeps its size alone."""
     both = list(zip(asked.old, asked.new, asked.scales or (None,) * len(asked.old), strict=True))
     if asked.mode.startswith("nearest"):
         is_exact = asked.mode == "nearest-exact"
