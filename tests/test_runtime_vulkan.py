@@ -9,8 +9,7 @@ from vulkan_kernels import affine, bump, download, table, upload
 
 from restride.errors import DescriptorError
 from restride.kernel import Binding, KernelSpec
-from restride.runtime.vulkan.runtime import VulkanRuntime
-from restride.runtime.vulkan.transfer import PIECE_BYTES
+from restride.runtime.vulkan.runtime import PIECE_BYTES, VulkanRuntime
 
 modules, runtime, in_place = vulkan_kernels.FIXTURES
 

@@ -472,8 +472,8 @@ def test_work_that_outlasts_closing_keeps_what_it_reads(kernels):
     out = passes(
         """
         import weakref
-        from restride.runtime.vulkan import session as vk_session
-        vk_session._LEAST_TO_CLOSE = 0.01
+        from restride.runtime.vulkan import runtime as vulkan_runtime
+        vulkan_runtime._LEAST_TO_CLOSE = 0.01
         class Noted(np.ndarray):
             pass
         device = open_device(timeout=0.01, staging=False)

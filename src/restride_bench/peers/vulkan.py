@@ -12,8 +12,7 @@ from restride.errors import DeviceTimeout
 from restride.kernel import Binding, KernelSpec
 from restride.runtime import Memory, Runtime
 from restride.runtime.loader import TIMEOUT, struct
-from restride.runtime.vulkan.runtime import VulkanRuntime
-from restride.runtime.vulkan.session import VulkanMemory
+from restride.runtime.vulkan.runtime import VulkanMemory, VulkanRuntime
 from restride.tensor.device import Device
 from restride_bench import own
 from restride_bench.offer import Absent, Offer

@@ -8,8 +8,7 @@ from typing import Any
 
 from restride.errors import OutOfDeviceMemory, UnsupportedError
 from restride.runtime.heap import HeapBudget
-from restride.runtime.host_bytes import copy_bytes
-from restride.runtime.interface import MEMORY_ROUNDING, rounded
+from restride.runtime.interface import MEMORY_ROUNDING, copy_bytes, rounded
 from restride.runtime.kompute.device import KomputeDevice
 
 _MOST_IDLE = 64

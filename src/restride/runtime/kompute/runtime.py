@@ -16,8 +16,16 @@ from typing import NoReturn
 from restride.errors import DescriptorError, DeviceLost, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime.heap import HeapBudget
-from restride.runtime.host_bytes import as_bytes, require_copy, require_inside, writable_bytes
-from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory
+from restride.runtime.interface import (
+    DEFAULT_TIMEOUT,
+    Counters,
+    DeviceInfo,
+    Memory,
+    as_bytes,
+    require_copy,
+    require_inside,
+    writable_bytes,
+)
 from restride.runtime.kompute.device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
 from restride.runtime.kompute.memory import Buffer, BufferPool, KomputeMemory, parameter_bytes, require_size
 from restride.runtime.kompute.program import ProgramCache

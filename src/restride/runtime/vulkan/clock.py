@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from restride.errors import DeviceError, UnsupportedError
 from restride.runtime.loader import Handle, array, package
 from restride.runtime.vulkan.device import LogicalDevice
-from restride.runtime.vulkan.session import Session
 
 _PAIRS_PER_POOL = 64
 
@@ -102,28 +98,3 @@ class Clock:
                 )
             ticks.append(stamps[1] - stamps[0] & (1 << self._valid_bits) - 1)
         return ticks
-
-
-@contextmanager
-def timed(session: Session) -> Iterator[Clock]:
-    """A clock that runs inside the block: start operations and wait for them there.
-
-    Raises:
-        UnsupportedError: the queue has no timestamps, or another clock runs.
-    """
-    with session.lock:
-        session.enter()
-        if session.queue.clock is not None:
-            raise UnsupportedError("one clock at a time: this device has one that runs")
-        clock = session.queue.clock = Clock(session.device)
-    try:
-        yield clock
-    finally:
-        try:
-            with session.lock:
-                session.queue.flush()  # what a batch has begun inside ends inside
-        finally:
-            session.queue.clock = None
-        # Raises where the device is gone or busy: then the queries stay, for they may be in use.
-        session.wait_for(session.queue.submitted)
-        clock.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol, TypeAlias
 
@@ -164,6 +164,16 @@ class Queue:
     def is_full(self) -> bool:
         """True when one more submission must wait for the oldest, ``completed + 1``."""
         return len(self._pending) >= MOST_PENDING
+
+    def submit(self, uses: Sequence[Use], record: Callable[[Slot], None]) -> int:
+        """Record commands that use these blocks and hand them to the device, or in a batch later; the ticket."""
+        slot = self.begin(uses)
+        try:
+            record(slot)
+            return self.finish(slot, uses)
+        except BaseException:
+            self.abandon(slot)
+            raise
 
     def begin(self, uses: Sequence[Use]) -> Slot:
         """A slot whose command buffer records commands that use these blocks."""
