@@ -192,12 +192,12 @@ def test_pipelines_and_sets_are_bounded(in_place, monkeypatch):
                 assert np.array_equal(download(in_place, b, 64), source * np.uint32(mul))
     assert len(pipelines) <= 5
     assert in_place.counters().pipelines == 30
-    assert len(preparations._by_key) <= 8
+    assert len(preparations.by_key) <= 8
     assert len(preparations.sets._pools) == 1
 
 
 def test_what_was_prepared_is_bounded_by_its_dispatches(in_place, monkeypatch):
-    monkeypatch.setattr(dispatch, "MOST_PREPARED", 8)
+    monkeypatch.setattr(dispatch, "MOST_PREPARED", 12)
     source = np.arange(64, dtype=np.uint32)
     a, b = upload(in_place, source), in_place.allocate(256)
     submissions = [tuple(affine(64, mul) for mul in range(first, first + 3)) for first in range(5)]
@@ -205,8 +205,8 @@ def test_what_was_prepared_is_bounded_by_its_dispatches(in_place, monkeypatch):
     for kernels in submissions * 2:
         in_place.submit(kernels, [a, b])
         assert np.array_equal(download(in_place, b, 64), source * np.uint32(kernels[-1].constants[0]))
-    prepared = in_place._session.preparations._by_key.values()
-    assert [len(each.dispatches) for each in prepared] == [3, 3]
+    prepared = in_place._session.preparations.by_key.values()
+    assert [len(each.dispatches) for each in prepared] == [3, 3, 3, 3]
 
 
 def test_pipelines_of_pending_work_stay_and_leave_after_it(in_place):
