@@ -872,8 +872,8 @@ def _made_dtype(src: TensorDesc, request: Request, rules: Rules | None) -> DType
         return src.dtype
     if src.dtype.name not in CROPPED_TYPES:
         raise UnsupportedError(
-            f"mode {request.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, not {src.dtype} of "
-            f"{src}; rs.reorder converts: dtype='f32'"
+            f"mode {request.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, "
+            f"not {src.dtype} of {src}; rs.reorder converts: dtype='f32'"
         )
     return as_dtype("f32")
 

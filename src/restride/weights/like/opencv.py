@@ -77,7 +77,7 @@ def _mode_run(asked: Asked, steps: list[float]) -> str:
 
 
 def _shrunk(asked: Asked, steps: list[float], along: list[str]) -> LibraryRows:
-    """INTER_AREA where it shrinks: integers of whole cells are added, then shifted or divided; else parts of elements."""
+    """INTER_AREA where it shrinks: integers of whole cells are added, then shifted or divided; others by parts."""
     factors = [int(step) for step in steps]
     is_shifted = factors == steps == [2, 2] and asked.channels in (1, 3, 4)
     fit = all(new * step <= old for old, new, step in zip(asked.old, asked.new, steps, strict=True))
