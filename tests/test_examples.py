@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Iterator
 
@@ -18,9 +19,7 @@ def examples() -> Iterator[doctest.DocTest]:
     """Every docstring of the library that has an example."""
     finder = doctest.DocTestFinder(exclude_empty=True)
     names = [module.name for module in pkgutil.walk_packages(rs.__path__, "restride.")]
-    # compat imports other libraries, which need not be there.
-    skipped = ("restride.compat.", "restride.__main__")
-    for name in ["restride", *(name for name in names if not name.startswith(skipped))]:
+    for name in ["restride", *(name for name in names if name != "restride.__main__")]:
         for test in finder.find(importlib.import_module(name), globs={"np": np, "rs": rs}):
             if test.examples:
                 yield test
@@ -29,9 +28,14 @@ def examples() -> Iterator[doctest.DocTest]:
 EXAMPLES = list(examples())
 
 
-def test_functions_of_the_package_have_examples():
-    names = {test.name for test in EXAMPLES}
-    assert {"restride.tensor.arrays.asarray", "restride.tensor.tensor.Tensor.numpy"} <= names
+@pytest.mark.parametrize("name", [name for name in rs.__all__ if inspect.isfunction(getattr(rs, name))])
+def test_every_public_function_has_an_example(name):
+    function = getattr(rs, name)
+    assert f"{function.__module__}.{name}" in {test.name for test in EXAMPLES}
+
+
+def test_dir_shows_the_public_names_only():
+    assert set(dir(rs)) == {*rs.__all__, "__version__"}
 
 
 @pytest.mark.parametrize("test", EXAMPLES, ids=lambda test: test.name)

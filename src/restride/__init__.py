@@ -68,3 +68,7 @@ __all__ = [
     "strided_slice",
     "yuv_to_rgb",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

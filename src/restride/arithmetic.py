@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import ml_dtypes
 import numpy as np
@@ -21,7 +21,8 @@ from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
 
-ROUNDINGS = ("nearest_even", "truncate", "half_away")
+Rounding: TypeAlias = Literal["nearest_even", "truncate", "half_away"]
+ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
 """How a number becomes an integer: to the nearest, ties to even; toward zero; to the nearest, ties away from zero."""
 
 POST_OPS = ("linear", "clip", "relu")

@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import DType, DTypeName, as_dtype
 from restride.layout import TensorDesc
 
 _T = TypeVar("_T")
@@ -69,7 +69,7 @@ class Convert:
     per_channel: a scale for each index of axis 1 instead, ``channel_scales``.
     """
 
-    dtype: str
+    dtype: DTypeName
     scale: float | None = None
     per_channel: bool = False
 

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restride.dtypes import DTypeName
+from restride.weights.like.libraries import Library
+
 Array = npt.NDArray[Any]
 
 Resize = Callable[[Array, tuple[int, int]], Array]
@@ -36,7 +39,7 @@ class Way:
     arguments: Mapping[str, Any]
     resize: Resize
     channels: tuple[int, ...] = (1, 2, 3, 4)
-    result: str | None = None
+    result: DTypeName | None = None
     largest: int = 600
     against: str = ""
     takes: Callable[[tuple[int, ...], tuple[int, ...]], bool] = any_sizes
@@ -55,7 +58,7 @@ class Way:
 class Judge:
     """A library: ``like`` as ``rs.resample`` takes it, the name that pip has for it, the version that is installed."""
 
-    like: str
+    like: Library
     package: str
     version: str
     ways: tuple[Way, ...] = field(repr=False)

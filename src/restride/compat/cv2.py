@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from restride.ops.resample import resample
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
 from restride.weights.like import LIBRARIES
+from restride.weights.like.libraries import ModeName
 
 __all__ = [
     "INTER_AREA",
@@ -90,7 +91,9 @@ def resize(
     if is_double:
         x = reorder(x, dtype="f32")
     out = dst if isinstance(dst, Tensor) else None
-    made = resample(x, sizes, scales, (0, 1), mode, like="opencv", dtype="f64" if is_double else None, out=out)
+    made = resample(
+        x, sizes, scales, (0, 1), cast("ModeName", mode), like="opencv", dtype="f64" if is_double else None, out=out
+    )
     if isinstance(src, Tensor):
         return made
     result = made.numpy()

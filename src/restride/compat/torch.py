@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from restride.errors import UnsupportedError
 from restride.ops.resample import resample
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
+from restride.weights.like.libraries import ModeName
 
 __all__ = ["interpolate"]
 
@@ -79,7 +80,7 @@ def interpolate(
         sizes,
         scales,
         tuple(range(2, axes + 2)),
-        mode,
+        cast("ModeName", mode),  # checked above
         like="torch",
         antialias=antialias or None,
         coordinates="align_corners" if align_corners else None,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from enum import Enum
 from fractions import Fraction
 from itertools import groupby, pairwise
 from typing import Any, Literal, NamedTuple, NoReturn, SupportsIndex, TypedDict, Unpack, overload
@@ -19,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.arguments import counts, integers, require_word
-from restride.arithmetic import NO_ARITHMETIC, numbers, require_of_type
-from restride.dtypes import DType, as_dtype
+from restride.arithmetic import NO_ARITHMETIC, Rounding, numbers, require_of_type
+from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.kernel import Limits
 from restride.layout import TensorDesc
@@ -49,6 +50,9 @@ from restride.weights import (
     resizing,
     rows_of_sizes,
 )
+from restride.weights.coordinates import CoordinatesRule
+from restride.weights.filters import NearestRule
+from restride.weights.like.libraries import Library, ModeName
 
 UNITS = ("pixels", "normalized")
 
@@ -83,25 +87,25 @@ class Options(TypedDict, total=False):
     images: _Indices
     units: str
     axes: Iterable[SupportsIndex] | None
-    mode: str | None
-    coordinates: str | None
-    nearest: str | None
+    mode: ModeName | int | Enum | None
+    coordinates: CoordinatesRule | None
+    nearest: NearestRule | None
     cubic_a: float | None
     antialias: bool | None
     exclude_outside: bool | None
-    like: str | None
+    like: Library | None
     flip: _Flip
     fill: Any
     mean: Any
     std: Any
     layout: Layout
-    dtype: Any
+    dtype: DTypeLike | None
     src_scale: Any
     src_zero_point: Any
     dst_scale: Any
     dst_zero_point: Any
     post_ops: Iterable[tuple[Any, ...]] | None
-    rounding: str
+    rounding: Rounding
     saturate: bool
     out: Tensor | None
 
@@ -132,25 +136,25 @@ def crop_resize(
     images: _Indices = None,
     units: str = "pixels",
     axes: Iterable[SupportsIndex] | None = None,
-    mode: str | None = None,
-    coordinates: str | None = None,
-    nearest: str | None = None,
+    mode: ModeName | int | Enum | None = None,
+    coordinates: CoordinatesRule | None = None,
+    nearest: NearestRule | None = None,
     cubic_a: float | None = None,
     antialias: bool | None = None,
     exclude_outside: bool | None = None,
-    like: str | None = None,
+    like: Library | None = None,
     flip: _Flip = None,
     fill: Any = 0,
     mean: Any = None,
     std: Any = None,
     layout: Layout = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     src_scale: Any = None,
     src_zero_point: Any = None,
     dst_scale: Any = None,
     dst_zero_point: Any = None,
     post_ops: Iterable[tuple[Any, ...]] | None = None,
-    rounding: str = "nearest_even",
+    rounding: Rounding = "nearest_even",
     saturate: bool = True,
     out: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Letterboxed]:
@@ -821,11 +825,11 @@ def _crop_plan(
     fill: Any = 0,
     letterbox: str | None = None,
     places: list[tuple[int, int, int, int]] | None = None,
-    like: str | None = None,
+    like: Library | None = None,
     mean: Any = None,
     std: Any = None,
     layout: Layout = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     **others: Any,
 ) -> _CropPlan:
     """The plan of ``crop_resize``. others: fields of ``Request``, and the arguments of ``arithmetic``."""
@@ -950,7 +954,7 @@ class _Chain(NamedTuple):
     boxes: Boxes
     images: npt.NDArray[np.int64]
     fill: npt.NDArray[Any]
-    like: str | None
+    like: Library | None
     choice: dict[str, Any]
 
     def run(self, tensors: tuple[Tensor, ...], made: Tensor) -> None:

@@ -10,13 +10,14 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
+from enum import Enum
 from inspect import signature
 from typing import Any, Generic, Literal, NamedTuple, SupportsIndex, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
 from restride.arguments import integer, require_word
-from restride.dtypes import as_dtype
+from restride.dtypes import DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, RestrideError
 from restride.layout import TensorDesc
 from restride.ops.crop_resize import cropped, read_sizes
@@ -28,6 +29,7 @@ from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import Request
+from restride.weights.like.libraries import Library, ModeName
 
 PRESETS: dict[str, dict[str, Any]] = {
     "imagenet": {
@@ -86,16 +88,16 @@ class Options(TypedDict, total=False):
 
     shorter: SupportsIndex | None
     fill: Any
-    mode: str | None
+    mode: ModeName | int | Enum | None
     antialias: bool | None
-    like: str | None
+    like: Library | None
     mean: Any
     std: Any
     input: str
     matrix: str
     full_range: bool
     layout: str
-    dtype: Any
+    dtype: DTypeLike
     depth: SupportsIndex
     device: Device | None
 
@@ -152,16 +154,16 @@ class Preprocess(Generic[_Made]):
         shorter: SupportsIndex | None = None,
         letterbox: _Place | None = None,
         fill: Any = 0,
-        mode: str | None = None,
+        mode: ModeName | int | Enum | None = None,
         antialias: bool | None = None,
-        like: str | None = None,
+        like: Library | None = None,
         mean: Any = None,
         std: Any = None,
         input: str = "rgb",  # noqa: A002 - as ffmpeg and networks have it
         matrix: str = "bt601",
         full_range: bool = False,
         layout: str = "NCHW",
-        dtype: Any = "f32",
+        dtype: DTypeLike = "f32",
         depth: SupportsIndex = 2,
         device: Device | None = None,
     ) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from restride.arguments import integer, require_word
 from restride.arithmetic import numbers, require_unit, value_range
-from restride.dtypes import DType, as_dtype
+from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, axis_order, laid_out
@@ -26,7 +26,7 @@ def quantize(
     x: Any,
     scale: Any,
     zero_point: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: SupportsIndex = 1,
     block_size: SupportsIndex | None = None,
     saturate: bool = True,
@@ -88,7 +88,7 @@ def dequantize(
     x: Any,
     scale: Any,
     zero_point: Any = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     axis: SupportsIndex = 1,
     block_size: SupportsIndex | None = None,
     *,
@@ -131,7 +131,7 @@ def normalize(
     *,
     axis: SupportsIndex = -1,
     layout: Layout = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """``(x - mean) / std`` for each channel, of integers once their largest value is 1: torchvision's Normalize.

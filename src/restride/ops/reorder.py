@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, SupportsIndex
 
+from restride.arithmetic import Rounding
+from restride.dtypes import DTypeLike
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout
@@ -64,14 +66,14 @@ def slice_plan(src: TensorDesc, out: Out, limits: Limits) -> Plan:
 def reorder(
     x: Any,
     layout: Layout = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     src_scale: Any = None,
     src_zero_point: Any = None,
     dst_scale: Any = None,
     dst_zero_point: Any = None,
     sum_scale: Any = None,
     group_sizes: Iterable[SupportsIndex] | None = None,
-    rounding: str = "nearest_even",
+    rounding: Rounding = "nearest_even",
     saturate: bool = True,
     *,
     post_ops: Iterable[tuple[Any, ...]] | None = None,

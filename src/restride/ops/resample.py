@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from enum import Enum
 from itertools import pairwise
 from typing import Any, SupportsIndex
 
 import numpy as np
 
 from restride.arguments import counts, integers
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic, arithmetic
-from restride.dtypes import DType, as_dtype
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Rounding, arithmetic
+from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
@@ -32,7 +33,11 @@ from restride.plan.steps import SOURCE, Site, Steps, together
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride.weights import LibraryRows, Request, Resizing, resized_axes, resizing
+from restride.weights.coordinates import CoordinatesRule
+from restride.weights.filters import NearestRule
 from restride.weights.like import IMAGES_ONLY
+from restride.weights.like.libraries import Library, ModeName
+from restride.weights.request import AspectPolicy
 
 # Interpolation: the plan of a checked resampling, in one dispatch or in passes, and around what is extrapolated.
 
@@ -295,31 +300,31 @@ def resample(
     sizes: Iterable[SupportsIndex] | None = None,
     scales: Iterable[Any] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
-    mode: str | int | None = None,
+    mode: ModeName | int | Enum | None = None,
     *,
-    coordinates: str | None = None,
-    nearest: str | None = None,
+    coordinates: CoordinatesRule | None = None,
+    nearest: NearestRule | None = None,
     cubic_a: float | None = None,
     antialias: bool | None = None,
     exclude_outside: bool | None = None,
     extrapolation_value: float = 0.0,
     roi: Iterable[Any] | None = None,
-    keep_aspect_ratio_policy: str = "stretch",
+    keep_aspect_ratio_policy: AspectPolicy = "stretch",
     input_offsets: Iterable[Any] | None = None,
     output_offsets: Iterable[Any] | None = None,
     recompute_scale_factor: bool | None = None,
-    like: str | None = None,
+    like: Library | None = None,
     window: Iterable[slice | None] | None = None,
     source_sizes: Iterable[SupportsIndex] | None = None,
     layout: Layout = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     src_scale: Any = None,
     src_zero_point: Any = None,
     dst_scale: Any = None,
     dst_zero_point: Any = None,
     sum_scale: Any = None,
     post_ops: Iterable[tuple[Any, ...]] | None = None,
-    rounding: str = "nearest_even",
+    rounding: Rounding = "nearest_even",
     saturate: bool = True,
     out: Tensor | None = None,
 ) -> Tensor:
@@ -405,10 +410,10 @@ def resample_backward(
     input_sizes: Iterable[SupportsIndex],
     scales: Iterable[Any] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
-    mode: str | None = None,
+    mode: ModeName | int | Enum | None = None,
     *,
-    coordinates: str | None = None,
-    nearest: str | None = None,
+    coordinates: CoordinatesRule | None = None,
+    nearest: NearestRule | None = None,
     cubic_a: float | None = None,
     antialias: bool | None = None,
     exclude_outside: bool | None = None,
@@ -416,9 +421,9 @@ def resample_backward(
     input_offsets: Iterable[Any] | None = None,
     output_offsets: Iterable[Any] | None = None,
     recompute_scale_factor: bool | None = None,
-    like: str | None = None,
+    like: Library | None = None,
     layout: Layout = None,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """The gradient of ``resample``'s source from that of its result: the exact transpose of its matrix.
@@ -468,22 +473,22 @@ def source_window(
     sizes: Iterable[SupportsIndex] | None = None,
     scales: Iterable[Any] | None = None,
     axes: Iterable[SupportsIndex] | None = None,
-    mode: str | int | None = None,
+    mode: ModeName | int | Enum | None = None,
     *,
     window: Iterable[slice | None],
-    coordinates: str | None = None,
-    nearest: str | None = None,
+    coordinates: CoordinatesRule | None = None,
+    nearest: NearestRule | None = None,
     cubic_a: float | None = None,
     antialias: bool | None = None,
     exclude_outside: bool | None = None,
     extrapolation_value: float = 0.0,
     roi: Iterable[Any] | None = None,
-    keep_aspect_ratio_policy: str = "stretch",
+    keep_aspect_ratio_policy: AspectPolicy = "stretch",
     input_offsets: Iterable[Any] | None = None,
     output_offsets: Iterable[Any] | None = None,
     recompute_scale_factor: bool | None = None,
-    like: str | None = None,
-    source_dtype: Any = "f32",
+    like: Library | None = None,
+    source_dtype: DTypeLike = "f32",
 ) -> tuple[slice, ...]:
     """The part of a source that ``window`` of its resampling reads, a slice for each axis of the source.
 

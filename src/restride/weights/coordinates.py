@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -100,6 +100,11 @@ def _tf_crop_and_resize(ends: Ends) -> tuple[Fraction, Fraction]:
     steps = ends.scale * ends.source_size - 1
     return ((end - start) / steps, start) if steps else (Fraction(0), HALF * (start + end))
 
+
+CoordinatesRule: TypeAlias = Literal[
+    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+]  # fmt: skip
 
 _RULES: dict[str, _Rule] = {
     "half_pixel": _half_pixel,

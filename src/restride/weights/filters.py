@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,10 @@ import numpy.typing as npt
 from restride.weights.coordinates import Line
 from restride.weights.rows import Rows, Taps, are_few
 
+NearestRule: TypeAlias = Literal["half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+
 MODES = ("nearest", "linear", "cubic", "area")
-NEAREST_RULES = ("half_up", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+NEAREST_RULES: tuple[NearestRule, ...] = get_args(NearestRule)
 
 _RADIUS = {"linear": 1, "cubic": 2}
 """How far a filter reaches, in source elements, or in output elements where it is antialiased."""

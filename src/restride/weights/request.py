@@ -15,7 +15,7 @@ from enum import Enum
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from numbers import Integral
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, Literal, NamedTuple, SupportsIndex, TypeAlias, get_args
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from restride.weights.like.libraries import LIBRARIES, OTHER_NAMES
 from restride.weights.like.profile import Asked, Mode, Profile
 from restride.weights.rows import LibraryRows, Rows
 
-POLICIES = ("stretch", "not_larger", "not_smaller")
+AspectPolicy: TypeAlias = Literal["stretch", "not_larger", "not_smaller"]
+POLICIES: tuple[AspectPolicy, ...] = get_args(AspectPolicy)
 
 DEFAULTS: dict[str, Any] = {
     "mode": "linear",

@@ -63,7 +63,7 @@ class Torch:
         if function is None:
             return None
         x = host.to(self._device)
-        is_copy = isinstance(task, Move) or task == Convert(result)
+        is_copy = isinstance(task, Move) or (isinstance(task, Convert) and task.scale is None and not task.per_channel)
         out = torch.empty(workload.result_sizes, dtype=getattr(torch, _TYPES[result]), device=self._device)
         last = [out]
 

@@ -12,6 +12,7 @@ from restride.ops.resample import resample
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.weights.like import LIBRARIES
+from restride.weights.like.libraries import Library, ModeName
 from restride_like_check import judges_of
 from restride_like_check.images import photograph, photographs
 from restride_like_check.judge import Array
@@ -21,14 +22,14 @@ PHOTOGRAPH = "coffee.png"
 SIZES = (240, 360)
 """Rows and columns that its 400 x 600 become."""
 
-MODES = {"pillow": "bilinear", "opencv": "linear", "torch": "bilinear"}
+MODES: dict[Library, ModeName] = {"pillow": "bilinear", "opencv": "linear", "torch": "bilinear"}
 """What each calls bilinear: Pillow's filter covers all that an output does, the others read 2 x 2 elements."""
 
 _WHITE = 8
 """Steps of 255 that are drawn white."""
 
 
-def results(device: Device) -> dict[str, tuple[Array, Array]]:
+def results(device: Device) -> dict[Library, tuple[Array, Array]]:
     """Of each library our result and its own.
 
     Raises:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from restride.weights.like import opencv, pillow, scikit_image, torch
 from restride.weights.like.profile import Mode, Profile, mode_of
 
@@ -31,6 +33,20 @@ _PILLOW_BICUBIC = mode_of(mode="cubic", cubic_a=_PILLOW_CUBIC, antialias=True, e
 def _plain(word: str) -> Mode:
     return mode_of(mode=word)
 
+
+Library: TypeAlias = Literal[
+    "torch", "onnx", "onednn", "directml", "tensorflow", "pillow", "opencv", "scikit-image"
+]  # fmt: skip
+
+ModeName: TypeAlias = Literal[
+    "nearest", "linear", "cubic", "area",
+    "nearest-exact", "nearest_exact", "bilinear", "trilinear", "bicubic",
+    "box", "hamming", "lanczos", "lanczos4", "linear_exact",
+    "NEAREST", "BOX", "BILINEAR", "HAMMING", "BICUBIC", "LANCZOS",
+    "INTER_NEAREST", "INTER_LINEAR", "INTER_CUBIC", "INTER_AREA", "INTER_LANCZOS4", "INTER_LINEAR_EXACT",
+    "INTER_NEAREST_EXACT",
+]  # fmt: skip
+"""Modes of ``rs.resample``, of the libraries in their own words, and the names of Pillow's and OpenCV's constants."""
 
 LIBRARIES: dict[str, Profile] = {
     "torch": Profile(
