@@ -37,6 +37,20 @@ def show(layout: TensorDesc | Tensor | str, to: TensorDesc | Tensor | str | None
     Raises:
         DescriptorError: a text that is no layout, other sizes, or ``to`` overlaps itself.
         UnsupportedError: another element type.
+
+    Examples:
+        >>> print(rs.show("u8[2,3]{0,1}"))
+        u8[2,3]{0,1}
+        6 elements of 1 byte in 6 bytes, no padding
+        <BLANKLINE>
+            0  1  2
+          ┌─────────┐
+        0 │ 0  2  4 │
+        1 │ 1  3  5 │
+          └─────────┘
+        <BLANKLINE>
+        memory, element after element, and the index that lies there
+        0 │ 0,0  1,0  0,1  1,1  0,2  1,2 │
     """
     src = _desc_of(layout)
     if to is None:

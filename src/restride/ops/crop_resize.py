@@ -212,6 +212,15 @@ def crop_resize(
         UnsupportedError: an unknown mode, rule of what an output reads, or library; an element type that cannot be
             interpolated; or one box with its result is more than a dispatch can do.
 
+    Examples:
+        >>> photo = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+        >>> boxes = [(0, 0, 2, 4), (1, 2, 4, 6)]  # y0, x0, y1, x1
+        >>> rs.crop_resize(photo, boxes, (2, 2), axes=(0, 1), layout="NHWC->NCHW").sizes
+        (2, 3, 2, 2)
+        >>> whole = rs.crop_resize(photo, [(0, 0, 4, 6)], (2, 3), axes=(0, 1)).numpy()
+        >>> np.array_equal(whole[0], rs.resample(photo, (2, 3), axes=(0, 1)).numpy())
+        True
+
     Source: ONNX operators, Resize, and TensorFlow, tf.image.crop_and_resize, for boxes of floats.
     """
     result, letterboxed = cropped(

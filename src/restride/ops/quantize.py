@@ -59,6 +59,11 @@ def quantize(
             each of its indices; the type of ``zero_point`` is no quantised one; or the result has neither integers nor
             8-bit floats.
 
+    Examples:
+        >>> x = np.array([-1.0, 0.0, 0.5, 300.0], np.float32)
+        >>> rs.quantize(x, 0.5, 10).numpy().tolist()
+        [8, 10, 11, 255]
+
     Source: ONNX operators, QuantizeLinear.
     """
     src, desc = _described(x)
@@ -111,6 +116,10 @@ def dequantize(
         DescriptorError: what ``reorder`` refuses of src_scale and src_zero_point; a wrong axis, or not one scale for
             each of its indices; ``x`` has neither integers nor 8-bit floats; or the result has no floats.
 
+    Examples:
+        >>> rs.dequantize(np.array([8, 10, 11], np.uint8), 0.5, 10).numpy().tolist()
+        [-1.0, 0.0, 0.5]
+
     Source: ONNX operators, DequantizeLinear.
     """
     src, desc = _described(x)
@@ -156,6 +165,12 @@ def normalize(
         DescriptorError: what ``reorder`` refuses; ``std`` is 0 or not finite, or ``mean`` not finite; a wrong axis, or
             not one value for each of its indices; ``x`` has integers, and one is beyond -1 and 1, as those of 0 to 255
             are; or ``dtype`` is no float.
+
+    Examples:
+        >>> photo = np.full((1, 2, 2, 3), 255, np.uint8)
+        >>> planes = rs.normalize(photo, mean=(0.5, 0.5, 0.5), std=(0.5, 0.25, 0.125), layout="NHWC->NCHW")
+        >>> planes.sizes, planes.numpy()[0, :, 0, 0].tolist()
+        ((1, 3, 2, 2), [1.0, 2.0, 4.0])
 
     Source: torchvision, transforms.v2: Normalize and ToDtype.
     """

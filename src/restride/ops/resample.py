@@ -380,6 +380,13 @@ def resample(
         DescriptorError: arguments do not fit each other or ``x``, one has no effect, or ``out`` does not fit.
         UnsupportedError: an unknown name, or an element type that cannot be interpolated.
 
+    Examples:
+        >>> rs.resample(np.array([0.0, 8.0], np.float32), (4,)).numpy().tolist()
+        [0.0, 2.0, 6.0, 8.0]
+        >>> photo = np.zeros((480, 640, 3), np.uint8)
+        >>> rs.resample(photo, (224, 224), axes=(0, 1), antialias=True).sizes
+        (224, 224, 3)
+
     Source: oneDNN specification, Resampling; ONNX operators, Resize; DirectML, DML_RESAMPLE2_OPERATOR_DESC.
     """
     request = Request(
@@ -455,6 +462,10 @@ def resample_backward(
         DescriptorError: arguments do not fit each other or ``grad``.
         UnsupportedError: an unknown name, or another element type.
 
+    Examples:
+        >>> rs.resample_backward(np.ones(4, np.float32), (2,)).numpy().tolist()
+        [2.0, 2.0]
+
     Source: oneDNN specification, Resampling, backward propagation.
     """
     request = Request(
@@ -521,6 +532,10 @@ def source_window(
 
     Raises:
         DescriptorError, UnsupportedError: as ``resample`` does.
+
+    Examples:
+        >>> rs.source_window((8, 8), (4, 4), window=(slice(0, 2), slice(2, 4)))
+        (slice(0, 4, None), slice(4, 8, None))
     """
     whole_sizes = counts("source_sizes", source_sizes)
     request = Request(
@@ -561,5 +576,10 @@ def plan_resample_backward(
     """What ``rs.resample_backward(grad, *arguments, **named)`` does to a ``grad`` laid out so, as a plan.
 
     The rest as in ``plan_reorder``; ``arguments`` are those of ``resample_backward`` from ``input_sizes`` on.
+
+    Examples:
+        >>> plan = rs.plan_resample_backward("f32[4]", None, (2,))
+        >>> plan(rs.asarray(np.ones(4, np.float32))).numpy().tolist()
+        [2.0, 2.0]
     """
     return plan_call(resample_backward, grad, dst, device, arguments, named)

@@ -53,6 +53,11 @@ def yuv_to_rgb(
             not fit, or ``out`` does not fit.
         UnsupportedError: a frame is larger than a binding.
 
+    Examples:
+        >>> frame = np.full((6, 4), 128, np.uint8)  # 4 rows of luma, 2 of chroma: grey
+        >>> rs.yuv_to_rgb(frame, "nv12").numpy()[0, 0].tolist()
+        [130, 130, 130]
+
     Source: ITU-R BT.601-7 and BT.709-6; OpenCV, cvtColor.
     """
     form, colors = checked(format, matrix, full_range, like)

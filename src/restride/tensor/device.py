@@ -225,6 +225,10 @@ def default_device() -> Device:
 
     Raises:
         DeviceNotFound: as ``Device()``.
+
+    Examples:
+        >>> rs.asarray(np.ones(3)).device is rs.default_device()
+        True
     """
     global _default  # noqa: PLW0603 - one lazily opened device a process is what the name promises
     with _default_lock:
