@@ -515,7 +515,7 @@ def test_explain_works_out_the_element_that_is_asked_for(capsys):
     assert "the element of index 5,130, lies at" in lines
     assert "offset 1541, byte 3082" in lines  # 1024 * 1 + 256 * 2 + 2 * 2 + 1
     assert main(["show", "f32[3,5]", "--at", "3,0"]) == 2
-    assert "index 3 is outside [0, 3) of axis 0 in f32[3,5]{1,0}" in capsys.readouterr().err
+    assert "index 3 is outside [0, 3) of axis 0, for f32[3,5]{1,0}" in capsys.readouterr().err
     assert main(["show", "f32[3,5]", "--at", "x"]) == 2
     assert "--at takes an index such as 2,3, not 'x'" in capsys.readouterr().err
 
