@@ -13,7 +13,6 @@ from restride.runtime import heap
 from restride.runtime.instance import physical_devices
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.vulkan import dispatch
-from restride.runtime.vulkan.dispatch import MOST_PARAMETER_BYTES
 from restride.runtime.vulkan.program import Pipelines
 from restride.runtime.vulkan.queue import MOST_PENDING
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -166,7 +165,7 @@ def test_parameters_are_kept_within_bounds(in_place):
     for value in range(5000):
         in_place.submit([table(64, [value, 2, 3, 4])], [memory])
     assert np.array_equal(download(in_place, memory, 64), np.resize(np.array([4999, 2, 3, 4], np.uint32), 64))
-    contents = np.arange(MOST_PARAMETER_BYTES, dtype=np.uint32)
+    contents = np.arange(MIB, dtype=np.uint32)
     for first in range(3):
         in_place.submit([table(64, contents + np.uint32(first))], [memory])
         assert np.array_equal(download(in_place, memory, 64)[:4], np.arange(first, first + 4))
@@ -255,12 +254,12 @@ def too_many_are_prepared(runtime, memory):
         runtime.submit((bump(64),) * 128, [memory])
 
 
-def parameters_go(runtime, memory):
-    for value in range(5):  # of a quarter of what is kept each
-        runtime.submit([table(64, np.full(MOST_PARAMETER_BYTES // 16, value, np.uint32))], [memory])
+def too_many_parameters_are_prepared(runtime, memory):
+    for value in range(9):  # of an eighth of the limit each
+        runtime.submit((table(64, np.full(dispatch.MOST_PREPARED * 1024 // 8 // 4, value, np.uint32)),), [memory])
 
 
-@pytest.mark.parametrize("go", [pipelines_go, too_many_are_prepared, parameters_go])
+@pytest.mark.parametrize("go", [pipelines_go, too_many_are_prepared, too_many_parameters_are_prepared])
 def test_what_was_prepared_is_forgotten_with_what_it_needs(in_place, go):
     a, b, other = (upload(in_place, np.arange(64, dtype=np.uint32)) for _ in range(3))
     kernels, filled = (affine(64, 3),), (table(64, [5, 6, 7, 8]),)

@@ -212,5 +212,5 @@ class _Prerecorded:
                 work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
                 session.recorder.record(self._slot, work.dispatches)
             queue.end(self._slot)
-            session.recorder.parameters.settle(queue.submitted, queue.completed)
+            session.recorder.settle(queue.submitted, queue.completed)
             self._forgotten = session.preparations.forgotten

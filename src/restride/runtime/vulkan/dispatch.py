@@ -16,10 +16,7 @@ from restride.runtime.vulkan.program import PUSH_BYTES, BindingLayout, Pipeline,
 from restride.runtime.vulkan.queue import Queue, Slot, Use
 
 MOST_PREPARED = 1024
-"""Dispatches that are prepared at one time."""
-
-MOST_PARAMETER_BYTES = 1 << 20
-"""Bytes of parameters that stay on the device for later submissions; of one kernel at most a quarter."""
+"""Dispatches, or KiB of their parameters, that are prepared at one time."""
 
 _SETS_PER_POOL = 64
 
@@ -50,8 +47,9 @@ class Recorder:
         self._most_parameters = device.physical.info.limits.max_buffer_range
         self._queue = queue
         self._preparations = preparations
+        self._pool = preparations.pool = pool
+        self._current: list[Prepared] = []  # since ``settle``
         self.pipelines = Pipelines(device, module_source, preparations.forget)
-        self.parameters = Parameters(pool, preparations.forget)
         self._compute_point = vulkan.VK_PIPELINE_BIND_POINT_COMPUTE
         self._compute_stage = vulkan.VK_SHADER_STAGE_COMPUTE_BIT
 
@@ -62,34 +60,39 @@ class Recorder:
 
         Raises:
             DescriptorError: a kernel breaks a limit or leaves a memory.
+            OutOfDeviceMemory: there is no room for its parameters.
             DeviceError: the module is damaged, or the driver refuses it.
         """
         # No other tuple has this one's number while it is held with what was prepared.
         key = (id(kernels), *blocks, *sizes) if type(kernels) is tuple else None
         prepared = None if key is None else self._preparations.by_key.get(key)
         if prepared is not None:
-            prepared.used = ticket
-            for dispatch in prepared.dispatches:
-                dispatch.pipeline.used = dispatch.descriptors.used = ticket
-            self.parameters.use(prepared.parameters, ticket)
+            prepared.use(ticket)
+            self._current.append(prepared)
             return prepared
         forgotten = self._preparations.forgotten
-        prepared = self._prepare_anew(kernels, blocks, sizes, ticket)
-        lasts = forgotten == self._preparations.forgotten and not self.parameters.are_transient
-        if key is not None and lasts and len(prepared.dispatches) <= MOST_PREPARED // 4:
+        prepared = Prepared(kernels, ticket)
+        self._current.append(prepared)
+        self._fill(prepared, blocks, sizes, ticket)
+        if key is not None and forgotten == self._preparations.forgotten and prepared.weight <= MOST_PREPARED // 4:
             self._preparations.put(key, prepared)
-        else:
-            self._preparations.sets.give_back(prepared)
         return prepared
 
-    def _prepare_anew(
-        self, kernels: Sequence[KernelSpec], blocks: Sequence[Block], sizes: Sequence[int], ticket: int
-    ) -> Prepared:
+    def settle(self, ticket: int, completed: int) -> None:
+        """What was prepared is submitted, as ``ticket``; or that failed, and ``ticket`` is the one before."""
+        for prepared in self._current:
+            if prepared.used != ticket:
+                prepared.use(ticket)
+            if not prepared.cached:
+                self._preparations.release(prepared)
+        self._current.clear()
+        self._preparations.collect(completed)
+
+    def _fill(self, prepared: Prepared, blocks: Sequence[Block], sizes: Sequence[int], ticket: int) -> None:
         completed = self._queue.completed
-        dispatches: list[Dispatch] = []
-        parameters: list[Block] = []
         sets: dict[tuple[Window, ...], DescriptorSet] = {}  # dispatches that see the same bytes share one
-        for spec in kernels:
+        contents: dict[bytes, Block] = {}
+        for spec in prepared.kernels:
             self._check(spec, blocks, sizes)
             windows = [(blocks[i], binding.offset, binding.nbytes) for i, binding in enumerate(spec.bindings)]
             uses = [
@@ -97,17 +100,28 @@ class Recorder:
                 for i, binding in enumerate(spec.bindings)
             ]
             if spec.parameters:
-                block = self.parameters.get(spec.parameters, ticket)
+                block = contents.get(spec.parameters)
+                if block is None:
+                    block = contents[spec.parameters] = self._upload(spec.parameters)
+                    block.used = ticket
+                    prepared.parameters.append(block)
                 windows.append((block, 0, rounded(len(spec.parameters))))
-                parameters.append(block)
             pipeline = self.pipelines.get((spec.shader, spec.constants, len(windows)), completed)
             key = tuple(windows)
             descriptors = sets.get(key)
             if descriptors is None:
                 descriptors = sets[key] = self._preparations.sets.take(pipeline.layout, windows, completed)
+                prepared.sets.append(descriptors)
             pipeline.used = descriptors.used = ticket
-            dispatches.append(Dispatch(spec, pipeline, descriptors, array("uint32_t", spec.push), uses))
-        return Prepared(kernels, dispatches, list(sets.values()), parameters, ticket)
+            prepared.dispatches.append(Dispatch(spec, pipeline, descriptors, array("uint32_t", spec.push), uses))
+            prepared.uses += uses
+
+    def _upload(self, parameters: bytes) -> Block:
+        """A block with ``parameters``; zeros follow up to a multiple of 16 bytes."""
+        block = self._pool.reuse(len(parameters)) or self._pool.grow(len(parameters))
+        padded = parameters.ljust(rounded(len(parameters)), b"\0")
+        block.view(0, len(padded))[:] = padded
+        return block
 
     def record(self, slot: Slot, dispatches: Sequence[Dispatch]) -> None:
         """Write the commands, with a barrier before each dispatch that depends on an earlier one."""
@@ -192,145 +206,92 @@ class Dispatch:
 
 
 class Prepared:
-    """The kernels of a submission, their dispatches, the sets and blocks of parameters they need, and what they use.
+    """The kernels of a submission, their dispatches, the sets and parameters they need, and the bytes they use.
 
-    used: the last submission of them.
+    used: the last submission of them. cached: it is found again.
     """
 
-    __slots__ = ("dispatches", "kernels", "parameters", "sets", "used", "uses")
+    __slots__ = ("cached", "dispatches", "kernels", "parameters", "sets", "used", "uses")
 
-    def __init__(
-        self,
-        kernels: Sequence[KernelSpec],
-        dispatches: list[Dispatch],
-        sets: list[DescriptorSet],
-        parameters: list[Block],
-        used: int,
-    ) -> None:
-        self.used = used
+    def __init__(self, kernels: Sequence[KernelSpec], ticket: int) -> None:
         self.kernels = kernels
-        self.dispatches = dispatches
-        self.sets = sets
-        self.parameters = parameters
-        self.uses = [use for dispatch in dispatches for use in dispatch.uses]
+        self.used = ticket
+        self.cached = False
+        self.dispatches: list[Dispatch] = []
+        self.sets: list[DescriptorSet] = []
+        self.parameters: list[Block] = []
+        self.uses: list[Use] = []
+
+    @property
+    def weight(self) -> int:
+        """What it counts for: a dispatch for one, and so does a KiB of parameters."""
+        return len(self.dispatches) + sum(block.nbytes for block in self.parameters) // 1024
+
+    def use(self, ticket: int) -> None:
+        """Submission ``ticket`` is the last that uses it."""
+        self.used = ticket
+        for dispatch in self.dispatches:
+            dispatch.pipeline.used = dispatch.descriptors.used = ticket
+        for block in self.parameters:
+            block.used = ticket
 
 
 class Preparations:
-    """The submissions that were prepared lately, 1024 dispatches in all.
+    """The submissions that were prepared lately, 1024 dispatches (or KiB of parameters) in all.
 
-    All are forgotten when a pipeline, a block of parameters or a buffer is given up. This cache pays: the host's part
-    of a small reorder takes 12 us with it and 16 us without, of a small antialiased resample 30 us and 38 us.
+    All are forgotten when a pipeline or a buffer is given up. This cache pays: the host's part of a small reorder takes
+    12 us with it and 16 us without, of a small antialiased resample 30 us and 38 us. One of parameters by their
+    contents did not: to find them takes 0.3 us, to upload 16 KiB 1.4 us.
 
-    forgotten: how often something was forgotten.
+    pool: of parameters. forgotten: how often something was forgotten.
     """
 
     def __init__(self, device: LogicalDevice) -> None:
         self.sets = DescriptorSets(device)
+        self.pool: Pool | None = None
         self.forgotten = 0
         self.by_key: dict[tuple[object, ...], Prepared] = {}
-        self._count = 0
+        self._weight = 0
+        self._released: deque[tuple[int, int]] = deque()  # of parameters: the last submission, and bytes
 
     def put(self, key: tuple[object, ...], prepared: Prepared) -> None:
         """Find ``prepared`` by ``key`` from now on. Past the limit, the longest unused go until half of it is left."""
+        prepared.cached = True
         self.by_key[key] = prepared
-        self._count += len(prepared.dispatches)
-        if self._count > MOST_PREPARED:
+        self._weight += prepared.weight
+        if self._weight > MOST_PREPARED:
             self._drop(MOST_PREPARED // 2)
 
     def forget(self) -> None:
-        """Something that may be needed is about to be destroyed, or to hold other contents."""
+        """Something that may be needed is about to be destroyed."""
         self._drop(0)
+
+    def release(self, prepared: Prepared) -> None:
+        """Have its sets and parameters used for others, once the device is done with them."""
+        self.sets.give_back(prepared)
+        for block in prepared.parameters:
+            self._released.append((block.used, block.nbytes))
+            if self.pool is not None:
+                self.pool.free(block)
+
+    def collect(self, completed: int) -> None:
+        """Count parameters no more that no submission after ``completed`` uses."""
+        while self._released and self._released[0][0] <= completed:
+            self._released.popleft()
+
+    def bytes_in_use(self, completed: int) -> int:
+        """Bytes of parameters for submissions after ``completed``."""
+        blocks = [(block.used, block.nbytes) for prepared in self.by_key.values() for block in prepared.parameters]
+        return sum(nbytes for used, nbytes in (*blocks, *self._released) if used > completed)
 
     def _drop(self, left: int) -> None:
         self.forgotten += 1
         for key, prepared in sorted(self.by_key.items(), key=lambda item: item[1].used):
-            if self._count <= left:
+            if self._weight <= left:
                 break
             del self.by_key[key]
-            self._count -= len(prepared.dispatches)
-            self.sets.give_back(prepared)
-
-
-class Parameters:
-    """Parameters of kernels on the device: small read-only blocks, found again by their contents, 1 MiB in all.
-
-    Several prepared submissions share them, so that a table of weights is uploaded once for all results of a loop.
-
-    forget: called before blocks are freed that are not of one submission alone.
-    """
-
-    def __init__(self, pool: Pool, forget: Callable[[], None]) -> None:
-        self._pool = pool
-        self._forget = forget
-        self._by_contents: dict[bytes, Block] = {}
-        self._nbytes = 0  # of the blocks in _by_contents
-        self._touched: list[Block] = []
-        self._transient: list[Block] = []
-        self._freed: deque[tuple[int, int]] = deque()  # last submission and bytes
-
-    def get(self, contents: bytes, ticket: int) -> Block:
-        """The block that holds ``contents``, for submission ``ticket``; zeros follow up to a multiple of 16 bytes.
-
-        Raises:
-            OutOfDeviceMemory: there is no room for it.
-        """
-        block = self._by_contents.get(contents)
-        if block is None:
-            block = self._pool.reuse(len(contents)) or self._pool.grow(len(contents))
-            padded = contents.ljust(rounded(len(contents)), b"\0")
-            block.view(0, len(padded))[:] = padded
-            block.used = ticket
-            if len(contents) > MOST_PARAMETER_BYTES // 4:
-                self._transient.append(block)
-            else:
-                self._by_contents[contents] = block
-                self._nbytes += block.nbytes
-                self._trim()
-        self.use((block,), ticket)
-        return block
-
-    def use(self, blocks: Sequence[Block], ticket: int) -> None:
-        """Submission ``ticket`` reads blocks that ``get`` returned for one before it."""
-        for block in blocks:
-            block.used = ticket
-        self._touched += blocks
-
-    @property
-    def are_transient(self) -> bool:
-        """True where a block is freed after the submission that is being prepared."""
-        return bool(self._transient)
-
-    def settle(self, ticket: int, completed: int) -> None:
-        """The submission was made, as ``ticket``, or it failed and ``ticket`` is the one before."""
-        for block in self._touched:
-            block.used = ticket
-        for block in self._transient:
-            self._free(block)
-        self._touched.clear()
-        self._transient.clear()
-        while self._freed and self._freed[0][0] <= completed:
-            self._freed.popleft()
-
-    def bytes_in_use(self, completed: int) -> int:
-        """Bytes of parameters for submissions after ``completed``."""
-        blocks = [(block.used, block.nbytes) for block in self._by_contents.values()]
-        return sum(nbytes for used, nbytes in (*blocks, *self._freed) if used > completed)
-
-    def _trim(self) -> None:
-        """Past the limit, free the longest unused until half of it is left."""
-        if self._nbytes <= MOST_PARAMETER_BYTES:
-            return
-        self._forget()
-        for contents, block in sorted(self._by_contents.items(), key=lambda item: item[1].used):
-            if self._nbytes <= MOST_PARAMETER_BYTES // 2:
-                break
-            del self._by_contents[contents]
-            self._nbytes -= block.nbytes
-            self._free(block)
-
-    def _free(self, block: Block) -> None:
-        self._freed.append((block.used, block.nbytes))
-        self._pool.free(block)
+            self._weight -= prepared.weight
+            self.release(prepared)
 
 
 class DescriptorSet:

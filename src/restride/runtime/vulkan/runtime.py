@@ -219,7 +219,7 @@ class VulkanRuntime:
                 barriers=session.queue.barriers,
                 allocations=sum(pool.chunks.allocations for pool in blocks.pools),
                 bytes_allocated=sum(pool.chunks.nbytes for pool in blocks.pools),
-                bytes_in_use=blocks.in_use + session.recorder.parameters.bytes_in_use(session.queue.completed),
+                bytes_in_use=blocks.in_use + session.preparations.bytes_in_use(session.queue.completed),
                 uploaded=session.uploaded,
                 downloaded=session.downloaded,
             )
@@ -243,7 +243,7 @@ class VulkanRuntime:
                 queue.submit(work.uses, lambda slot: session.recorder.record(slot, work.dispatches))
                 self._dispatches += len(work.dispatches)
             finally:
-                session.recorder.parameters.settle(queue.last, queue.completed)
+                session.recorder.settle(queue.last, queue.completed)
 
     def _require_in_place(self) -> None:
         if self._staging is not None:
