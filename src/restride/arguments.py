@@ -6,7 +6,7 @@ The errors name the argument, its value and the rule; the public function adds t
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,12 @@ MAX_RANK = 8
 """Axes a descriptor can have, DirectML's limit."""
 
 
-def integer(argument: str, value: Any, where: Callable[[], str] | None = None) -> int:
+def integer(argument: str, value: Any) -> int:
     """``value`` as a Python int; numpy integers are welcome, booleans, floats and texts are not.
 
     Args:
         argument: the name the caller knows the value by.
         value: anything with ``__index__`` that is not a boolean.
-        where: gives the descriptor for the message, for callers without an ``ErrorContext``.
 
     Raises:
         DescriptorError: not an integer, or at least 2^512 in magnitude.
@@ -34,17 +33,17 @@ def integer(argument: str, value: Any, where: Callable[[], str] | None = None) -
     if type(value) is int and -LIMIT < value < LIMIT:
         return value
     if isinstance(value, bool | np.bool_):
-        raise _refusal(f"{argument} must be an integer, got the boolean {value}", where)
+        raise DescriptorError(f"{argument} must be an integer, got the boolean {value}")
     try:
         number = operator.index(value)
     except TypeError:
-        raise _refusal(f"{argument} must be an integer, got {shown(value)} ({type(value).__name__})", where) from None
+        raise DescriptorError(f"{argument} must be an integer, got {shown(value)} ({type(value).__name__})") from None
     if not -LIMIT < number < LIMIT:
-        raise _refusal(f"{argument} must be below 2^512 in magnitude, got {number.bit_length()} bits", where)
+        raise DescriptorError(f"{argument} must be below 2^512 in magnitude, got {number.bit_length()} bits")
     return number
 
 
-def integers(argument: str, values: Any, where: Callable[[], str] | None = None) -> tuple[int, ...]:
+def integers(argument: str, values: Any) -> tuple[int, ...]:
     """``values`` as a tuple of Python ints: any iterable of integers, a numpy vector included.
 
     Raises:
@@ -53,23 +52,23 @@ def integers(argument: str, values: Any, where: Callable[[], str] | None = None)
     try:
         members = tuple(values)
     except TypeError:
-        rule = f"{argument} must be a sequence of integers, got {shown(values)} ({type(values).__name__})"
-        raise _refusal(rule, where) from None
+        rule = "must be a sequence of integers"
+        raise DescriptorError(f"{argument} {rule}, got {shown(values)} ({type(values).__name__})") from None
     for value in members:
         if type(value) is not int or not -LIMIT < value < LIMIT:
-            return tuple([integer(f"{argument}[{place}]", member, where) for place, member in enumerate(members)])
+            return tuple([integer(f"{argument}[{place}]", member) for place, member in enumerate(members)])
     return members
 
 
-def counts(argument: str, values: Any, where: Callable[[], str] | None = None) -> tuple[int, ...]:
+def counts(argument: str, values: Any) -> tuple[int, ...]:
     """``integers`` of which none is negative.
 
     Raises:
         DescriptorError: as ``integers`` does, or one is negative.
     """
-    numbers = integers(argument, values, where)
+    numbers = integers(argument, values)
     if min(numbers, default=0) < 0:
-        raise _refusal(f"{argument} {numbers} must each be 0 or more", where)
+        raise DescriptorError(f"{argument} {numbers} must each be 0 or more")
     return numbers
 
 
@@ -113,10 +112,3 @@ def shown(value: Any) -> str:
     """``repr`` of a refused value on one line, cut where an array or a long text would flood the message."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _refusal(rule: str, where: Callable[[], str] | None) -> DescriptorError:
-    error = DescriptorError(rule)
-    if where is not None:
-        error.add_descriptor(where())
-    return error

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from restride.arguments import counts, integers, require_word
 from restride.arithmetic import NO_ARITHMETIC, Rounding, numbers, require_of_type
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.layout.argument import Layout, family
@@ -406,7 +406,8 @@ def _axes(axes: _Indices, desc: TensorDesc, first: int) -> tuple[int, int]:
                 f"axes=({rank - 2}, {rank - 1}) if they are not{'' if first else _batch_remedy(desc)}"
             )
         return rank - 2, rank - 1
-    both = integers("axes", axes, desc.__str__)
+    with ErrorContext(desc):
+        both = integers("axes", axes)
     counted = [axis + rank if axis < 0 else axis for axis in both]
     if len(counted) != 2 or not first <= counted[0] < counted[1] < rank:
         raise DescriptorError(
