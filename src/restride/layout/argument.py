@@ -8,7 +8,8 @@ from typing import TypeGuard
 from restride.dtypes import BY_NAME, DType
 from restride.errors import DescriptorError, ErrorContext, RestrideError
 from restride.layout import TensorDesc
-from restride.layout.tags import parse_tag, spelled
+from restride.layout.tags import format_tag, parse_tag
+from restride.layout.text import shape_text
 
 AXIS_NAMES = "NCDHW"
 """Letters of a layout name, in logical order: batch, channels, depth, height, width."""
@@ -48,7 +49,7 @@ def _from_text(layout: str, like: TensorDesc, dtype: DType) -> TensorDesc:
     if name in BY_NAME:
         raise DescriptorError(f"layout {layout!r} is an element type: dtype={name!r}")
     if name.startswith("{"):
-        name = f"{dtype}[{','.join(map(str, like.sizes))}]{name}"
+        name = shape_text(dtype.name, like.sizes) + name
     if name.isupper() and name.isalpha():
         return TensorDesc.xla(dtype, like.sizes, _minor_to_major(name, like.rank))
     try:
@@ -79,7 +80,7 @@ def family(desc: TensorDesc, sizes: Sequence[int], dtype: DType | None = None) -
     if whole.tag is not None:
         tag = parse_tag(whole.tag)
         blocks = [(axes.index(axis), size) for axis, size in tag.blocks]
-        name = whole.tag if desc is whole else spelled([axes.index(axis) for axis in tag.order], blocks)
+        name = whole.tag if desc is whole else format_tag([axes.index(axis) for axis in tag.order], blocks)
         return TensorDesc.from_tag(name, sizes, dtype)
     order = [axes.index(axis) for axis in whole.minor_to_major or ()]
     return TensorDesc.xla(dtype, sizes, order, whole.tiles)

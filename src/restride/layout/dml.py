@@ -9,6 +9,7 @@ from typing import SupportsIndex
 from restride.arguments import MAX_RANK, integers, one_per_axis
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext
+from restride.layout.text import shape_text
 
 _UINT_MAX = 2**32 - 1
 
@@ -44,7 +45,7 @@ def checked_dml(
 ) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
     """Sizes and strides by DirectML's rules, as ``dml_buffer_tensor_size`` states them."""
     sizes = integers("sizes", sizes)
-    with ErrorContext(f"{element.name}[{','.join(map(str, sizes))}]"):
+    with ErrorContext(shape_text(element.name, sizes)):
         if not 1 <= len(sizes) <= MAX_RANK:
             raise DescriptorError(f"DirectML tensors have 1 to {MAX_RANK} axes, sizes has {len(sizes)}")
         for axis, size in enumerate(sizes):

@@ -166,7 +166,7 @@ def _fail(tag: str, at: int, rule: str) -> NoReturn:
     raise DescriptorError(f"{rule} at character {at + 1} of tag {cut(tag)}")
 
 
-def spelled(order: Sequence[int], blocks: Sequence[tuple[int, int]]) -> str:
+def format_tag(order: Sequence[int], blocks: Sequence[tuple[int, int]]) -> str:
     """The tag of an order and its blocks, with letters by position: (0, 1), ((1, 16),) is ``aB16b``."""
     blocked = {axis for axis, _ in blocks}
     outer = [_BY_POSITION[axis].upper() if axis in blocked else _BY_POSITION[axis] for axis in order]

@@ -18,8 +18,8 @@ from restride.layout.blocking import Blocking, blocked, tiled
 from restride.layout.digits import Linear, affine
 from restride.layout.dml import checked_dml
 from restride.layout.equation import STEPS, SearchTooLongError, has_gap, smallest_index
-from restride.layout.tags import parse_tag, spelled
-from restride.layout.text import DescParts, cut, format_parts, parse_parts
+from restride.layout.tags import format_tag, parse_tag
+from restride.layout.text import DescParts, cut, format_parts, parse_parts, shape_text
 
 _PLAIN = DescParts("", ())
 """How a layout of strides, or of the order of the axes alone, was written: without tiles, padding, tag or view."""
@@ -98,7 +98,7 @@ class TensorDesc:
             else:
                 strides = one_per_axis("strides", strides, len(sizes))
         except DescriptorError as error:
-            error.add_descriptor(_beginning(element, sizes))
+            error.add_descriptor(shape_text(element.name, sizes))
             raise
         self._fill(_by_strides(element, sizes, strides, offset, order))
 
@@ -144,11 +144,11 @@ class TensorDesc:
             tiles = _checked_tiles(tiles)
             padded, value = _checked_padding(padded_sizes, padding_value, sizes, element)
         except DescriptorError as error:
-            error.add_descriptor(_beginning(element, sizes))
+            error.add_descriptor(shape_text(element.name, sizes))
             raise
         if not tiles and padded is None:
-            return cls._made(_by_strides(element, sizes, packed_strides(sizes, order), order=order))
-        return cls._made(_by_blocks(element, DescParts(element.name, sizes, order, tiles, padded, value)))
+            return cls._of(_by_strides(element, sizes, packed_strides(sizes, order), order=order))
+        return cls._of(_by_blocks(element, DescParts(element.name, sizes, order, tiles, padded, value)))
 
     @classmethod
     def from_tag(cls, tag: str, sizes: Iterable[SupportsIndex], dtype: DTypeLike = "f32") -> TensorDesc:
@@ -170,12 +170,14 @@ class TensorDesc:
         sizes = _checked_sizes(element, sizes)
         read = parse_tag(tag)
         if read.rank != len(sizes):
-            raise DescriptorError(f"tag {tag!r} has {read.rank} axes, {_beginning(element, sizes)} has {len(sizes)}")
+            raise DescriptorError(
+                f"tag {tag!r} has {read.rank} axes, {shape_text(element.name, sizes)} has {len(sizes)}"
+            )
         parts = DescParts(element.name, sizes, tag=read.text)
         if read.blocks:
-            return cls._made(_by_blocks(element, parts))
+            return cls._of(_by_blocks(element, parts))
         order = read.order[::-1]
-        return cls._made(_by_strides(element, sizes, packed_strides(sizes, order), order=order, parts=parts))
+        return cls._of(_by_strides(element, sizes, packed_strides(sizes, order), order=order, parts=parts))
 
     @classmethod
     def view_of(
@@ -209,7 +211,7 @@ class TensorDesc:
             if inner.inner is not None or not (inner.is_whole or inner.is_written_by_order):
                 raise UnsupportedError(f"a view looks at an order, tiles or a tag, not at {inner}")
             parts = DescParts(inner.dtype.name, sizes, inner=inner.parts, starts=starts, steps=moves)
-            return cls._made(_by_blocks(inner.dtype, parts, inner, coordinates))
+            return cls._of(_by_blocks(inner.dtype, parts, inner, coordinates))
 
     @classmethod
     def parse(cls, text: str) -> TensorDesc:
@@ -302,7 +304,7 @@ class TensorDesc:
             tag = parse_tag(self.tag)
             blocks = [(axis + extra, size) for axis, size in tag.blocks]
             order = [*range(extra), *(axis + extra for axis in tag.order)]
-            return TensorDesc.from_tag(spelled(order, blocks), sizes, self.dtype)
+            return TensorDesc.from_tag(format_tag(order, blocks), sizes, self.dtype)
         if self._order is not None:
             minor_to_major = (*(axis + extra for axis in self._order), *_row_major(extra))
             padded = None if self.padded_sizes is None else (1,) * extra + self.padded_sizes
@@ -318,7 +320,7 @@ class TensorDesc:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def _made(cls, fields: dict[str, Any]) -> TensorDesc:
+    def _of(cls, fields: dict[str, Any]) -> TensorDesc:
         desc = cls.__new__(cls)
         desc._fill(fields)  # noqa: SLF001 - the object that is being made
         return desc
@@ -747,11 +749,6 @@ def packed_strides(sizes: Sequence[int], minor_to_major: Sequence[int]) -> tuple
 
 def _row_major(rank: int) -> tuple[int, ...]:
     return tuple(range(rank))[::-1]
-
-
-def _beginning(dtype: DType, sizes: tuple[int, ...]) -> str:
-    """The text of a descriptor, for messages, as far as it is known before its layout."""
-    return f"{dtype.name}[{','.join(map(str, sizes))}]"
 
 
 def _checked_sizes(dtype: DType, sizes: Any) -> tuple[int, ...]:

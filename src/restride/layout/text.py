@@ -309,6 +309,11 @@ def _array_text(parts: DescParts) -> str:
     return f"{sizes}{{{layout}}}" if layout or parts.sizes else sizes
 
 
+def shape_text(dtype: str, sizes: Iterable[int]) -> str:
+    """``f32[2,3]``: the text of a descriptor without its layout."""
+    return f"{dtype}[{_listed(sizes)}]"
+
+
 def _value_text(value: float) -> str:
     """Shortest text that reads back as ``value``: ``3`` for 3.0, but ``-0.0``, which no int is."""
     text = repr(value)
