@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import restride as rs
+from restride.lru import LRU
 from restride.plan import resample as plan_of_resampling
 from restride.weights import Request, Rows, filters, resizing
 from restride.weights import rows as rows_module
@@ -94,7 +95,7 @@ def test_random_sizes_share_a_few_pipelines(workload: str, vulkan_device: rs.Dev
 def test_rows_of_an_axis_are_computed_once(
     choice: str, vulkan_device: rs.Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows_module, "_cache", rows_module._Cache())
+    monkeypatch.setattr(rows_module, "_cache", LRU(1 << 26))
     computed = counted(monkeypatch, filters, "_on_axis")
     planned, _ = WORKLOADS[f"f32 NCHW down, {choice}"]
     some = random_sizes(2)
@@ -139,14 +140,14 @@ def test_rows_that_are_kept_are_those_computed_one_by_one(mode: str) -> None:
 
 
 def test_long_axes_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = rows_module._Cache()
+    cache: LRU[rows_module.Taps] = LRU(1 << 26)
     monkeypatch.setattr(rows_module, "_cache", cache)
     longest = axis(100, rows_module._MOST_AT_ONCE // 2, Request())
     longest.first()
-    assert len(cache.rows) == 1
-    assert cache.nbytes <= 96 << 10
+    (taps,) = cache._young.values()
+    assert taps.weight <= 96 << 10
     longer = axis(100, rows_module._MOST_AT_ONCE // 2 + 1, Request())
     assert longer.part(0, 3).weights().shape == (3, 2)
-    assert len(cache.rows) == 1
+    assert len(cache._young) == 1
     assert axis(100, longest.size, Request()).first() is not None
-    assert len(cache.rows) == 1, "found again by its value"
+    assert len(cache._young) == 1, "found again by its value"

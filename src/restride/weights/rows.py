@@ -6,14 +6,14 @@ the matrix that takes the source to the output. Rows begin ever further along th
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from restride.lru import LRU
 
 MOST_TAPS = 4096
 """Taps of one row in a dispatch: llvmpipe ends loops without a word after 65,535 steps of an invocation."""
@@ -30,9 +30,6 @@ _MOST_CACHED_BYTES = 1 << 26
 
 The rows of 640 -> 224 take 13 us from the cache; to compute them takes 20 us, or 124 us where they are antialiased.
 """
-
-_MOST_RECENT = 2
-"""The rows of so many axes, those of an image, stay cached whatever their size."""
 
 Index = npt.NDArray[np.int64]
 
@@ -67,8 +64,8 @@ class Taps(NamedTuple):
     shifts: Shifts | None = None
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of both arrays."""
+    def weight(self) -> int:
+        """Bytes of both arrays, by which a cache counts them."""
         return self.first.nbytes + (0 if self.weights is None else self.weights.nbytes)
 
 
@@ -140,7 +137,7 @@ class Rows:
         """The rows of some output indices of the whole axis, with or without their weights."""
         if not self.at_once:
             return self.compute(*self.arguments, index, weighs)
-        first, weights, shifts = _cache.taps(self.compute, self.arguments, self.size)
+        first, weights, shifts = _whole(self.compute, self.arguments, self.size)
         return Taps(first[index], None if weights is None or not weighs else weights[index], shifts)
 
     @property
@@ -184,7 +181,7 @@ class Rows:
         if self.is_transposed:
             forward: Rows = self.arguments[0]
             return forward
-        most = _cache.taps(_readers, (self,), self.source_size).weights
+        most = _whole(_readers, (self,), self.source_size).weights
         taps = 1 if most is None else int(most[0, 0])
         back = _transposed, (self, taps), self.size, self.source_size, taps
         return Rows(*back, is_identity=self.is_identity, is_transposed=True, at_once=are_few(self.source_size, taps))
@@ -230,7 +227,7 @@ def library_rows(
 ) -> Rows:
     """The rows ``rule(source_size, size, *others)`` of an axis; where ``is_identity``, the library leaves it alone."""
     arguments = rule, source_size, size, others, is_identity
-    _, weights, shifts = _cache.taps(_of_library, arguments, size)
+    _, weights, shifts = _whole(_of_library, arguments, size)
     moves, taps = weights is None, 1 if weights is None else weights.shape[1]
     return Rows(
         _of_library,
@@ -280,7 +277,7 @@ def _readers(forward: Rows, source: Index, _weighs: bool) -> Taps:
 
 
 def _transposed(forward: Rows, taps: int, index: Index, weighs: bool) -> Taps:
-    first = _cache.taps(_readers, (forward,), forward.source_size).first[index]
+    first = _whole(_readers, (forward,), forward.source_size).first[index]
     if not weighs:
         return Taps(first)
     outputs = first[:, np.newaxis] + np.arange(taps)
@@ -316,32 +313,18 @@ def _sum_of_parts(many: int, of_floats: bool, index: Index, _weighs: bool) -> Ta
     return Taps(index * many, np.ones((len(index), many), np.float32 if of_floats else np.int32))
 
 
-class _Cache:
-    """Rows of whole axes, by what computes them: those used last, in so many bytes."""
+_cache: LRU[Taps] = LRU(_MOST_CACHED_BYTES)
+"""Rows of whole axes, by what computes them; those of the last two axes whatever their size."""
 
-    def __init__(self) -> None:
-        self.rows: OrderedDict[Any, Taps] = OrderedDict()
-        self.nbytes = 0
-        self._lock = Lock()
 
-    def taps(self, compute: Callable[..., Taps], arguments: tuple[Any, ...], size: int) -> Taps:
-        """All rows of an axis with ``size`` outputs."""
-        key = compute, arguments
-        with self._lock:
-            if key in self.rows:
-                self.rows.move_to_end(key)
-                return self.rows[key]
+def _whole(compute: Callable[..., Taps], arguments: tuple[Any, ...], size: int) -> Taps:
+    """All rows of an axis with ``size`` outputs, from the cache."""
+    key = compute, arguments
+    taps = _cache.get(key)
+    if taps is None:
         taps = compute(*arguments, np.arange(size, dtype=np.int64), True)
-        with self._lock:
-            if key not in self.rows:  # no other thread was faster
-                self.rows[key] = taps
-                self.nbytes += taps.nbytes
-                while len(self.rows) > _MOST_RECENT and self.nbytes > _MOST_CACHED_BYTES:
-                    self.nbytes -= self.rows.popitem(last=False)[1].nbytes
-        return taps
-
-
-_cache = _Cache()
+        _cache.put(key, taps)
+    return taps
 
 
 # What a library's rules return, and what several of them have in common.
