@@ -32,6 +32,7 @@ The rows of 640 -> 224 take 13 us from the cache; to compute them takes 20 us, o
 """
 
 Index = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
 
 
 class Shifts(NamedTuple):
@@ -344,7 +345,7 @@ class LibraryRows(NamedTuple):
     rounding: str | None = None
 
 
-def on_axis(first: Index, weights: npt.NDArray[Any], source_size: int) -> tuple[Index, npt.NDArray[Any]]:
+def on_axis(first: Index, weights: npt.NDArray[Any], source_size: int, shifts: Shifts | None = None) -> Taps:
     """The same rows, begun so early that all taps lie on the axis; those that lay beyond must weigh nothing.
 
     Taps 2, 3, 4 of an axis of 4 elements with weights w, w, 0 become taps 1, 2, 3 with weights 0, w, w.
@@ -354,7 +355,7 @@ def on_axis(first: Index, weights: npt.NDArray[Any], source_size: int) -> tuple[
     begin = np.clip(first, 0, source_size - taps)
     moved = np.zeros((len(first), 2 * taps), weights.dtype)
     np.put_along_axis(moved, (first - begin)[:, np.newaxis] + np.arange(taps), weights, axis=1)
-    return begin, np.ascontiguousarray(moved[:, :taps])
+    return Taps(begin, np.ascontiguousarray(moved[:, :taps]), shifts)
 
 
 def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -365,14 +366,38 @@ def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.divide(weights, total[:, np.newaxis], out=weights, where=total[:, np.newaxis] != 0.0)
 
 
-def at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -> tuple[Index, npt.NDArray[Any]]:
-    """Rows of ``first`` and weights from rows of indices, neighbours that were held at the edges of the axis.
+def folded_at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -> tuple[Index, npt.NDArray[Any]]:
+    """The rows that read neighbours, those beyond an edge of the axis at the edge.
 
-    Indices 0, 0, 1, 2 with weights a, b, c, d are taps 0, 1, 2, 3 with weights a + b, c, d, 0.
+    Indices -1, 0, 1, 2 with weights a, b, c, d are taps 0, 1, 2, 3 with weights a + b, c, d, 0.
     """
-    taps = min(index.shape[1], source_size)
+    index, taps = np.clip(index, 0, source_size - 1), min(index.shape[1], source_size)
     first = np.minimum(index.min(axis=1, initial=source_size), source_size - taps)
     folded = np.zeros((len(index), taps), weights.dtype)
     for column, tap in zip(weights.T, index.T, strict=True):
         folded[np.arange(len(index)), tap - first] += column
     return first, folded
+
+
+def at_edges(index: Index, weights: npt.NDArray[Any], source_size: int, shifts: Shifts | None = None) -> Taps:
+    """The rows of ``folded_at_edges``."""
+    return Taps(*folded_at_edges(index, weights, source_size), shifts)
+
+
+def windowed(
+    source_size: int, size: int, origin: float, scale: float, support: float, kernel: Callable[[_Floats], _Floats]
+) -> tuple[Index, _Floats]:
+    """First indices and weights, in f64, of Pillow's filters, which torch has too; ``on_axis`` brings them on the axis.
+
+    origin: where the first output begins. scale: source elements an output is wide. support: radius of the kernel in
+    outputs, or in source elements where these are wider.
+    """
+    stretch = max(scale, 1.0)
+    support *= stretch
+    centre = origin + (np.arange(size) + 0.5) * scale
+    first = np.maximum((centre - support + 0.5).astype(np.int64), 0)
+    count = np.minimum((centre + support + 0.5).astype(np.int64), source_size) - first
+    taps = np.arange(max(int(count.max(initial=1)), 1))
+    places = (taps + first[:, np.newaxis]) - centre[:, np.newaxis] + 0.5
+    weights = np.where(taps < count[:, np.newaxis], kernel(places * (1.0 / stretch)), 0.0)
+    return first, normalized(weights)

@@ -130,27 +130,27 @@ def _linear(source_size: int, at: npt.NDArray[np.int64], part: _Floats, along: s
     if arithmetic == BYTES and along == ROWS:
         first = np.clip(at + 1, 0, source_size)  # of the axis with its edges repeated
         return Taps(first, _in_places(weights), Shifts(4, 16, 2, 8))
-    index = np.clip(at[:, np.newaxis] + np.arange(2), 0, source_size - 1)
+    index = at[:, np.newaxis] + np.arange(2)
     if arithmetic == BYTES:
-        return Taps(*at_edges(index, _in_places(weights), source_size), Shifts())
-    return Taps(*at_edges(index, weights, source_size))
+        return at_edges(index, _in_places(weights), source_size, Shifts())
+    return at_edges(index, weights, source_size)
 
 
 def cubic(source_size: int, size: int, step: float, _along: str, _arithmetic: str) -> Taps:
     """Rows of INTER_CUBIC, of four elements, a = -0.75, as floats."""
     at, part = _places(size, step)
-    index = np.clip(at[:, np.newaxis] + np.arange(-1, 3), 0, source_size - 1)
-    return Taps(*at_edges(index, _keys(part), source_size))
+    index = at[:, np.newaxis] + np.arange(-1, 3)
+    return at_edges(index, _keys(part), source_size)
 
 
 def lanczos4(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
     """Rows of INTER_LANCZOS4, of eight elements."""
     at, part = _places(size, step)
-    index = np.clip(at[:, np.newaxis] + np.arange(-3, 5), 0, source_size - 1)
+    index = at[:, np.newaxis] + np.arange(-3, 5)
     if arithmetic == FLOATS:
-        return Taps(*at_edges(index, _lanczos(part), source_size))
+        return at_edges(index, _lanczos(part), source_size)
     shifts = Shifts(total=2 * _PLACES, bits=8) if along == ROWS else Shifts()
-    return Taps(*at_edges(index, _in_places(_lanczos(part)), source_size), shifts)
+    return at_edges(index, _in_places(_lanczos(part)), source_size, shifts)
 
 
 def linear_exact(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
@@ -160,12 +160,12 @@ def linear_exact(source_size: int, size: int, step: float, along: str, arithmeti
     at = np.floor(place).astype(np.int64)
     second = np.rint((place - at) * (1 << places)).astype(np.int32)
     second = np.where((at < 0) | (at >= source_size - 1), 0, second)
-    index = np.clip(at[:, np.newaxis] + np.arange(2), 0, source_size - 1)
+    index = at[:, np.newaxis] + np.arange(2)
     weights = np.stack([(1 << places) - second, second], axis=1).astype(np.int32)
     if arithmetic == FLOATS:
-        return Taps(*at_edges(index, weights.astype(_F) / _F(1 << places), source_size))
+        return at_edges(index, weights.astype(_F) / _F(1 << places), source_size)
     shifts = Shifts(total=16, bits=8) if along == ROWS else Shifts()
-    return Taps(*at_edges(index, weights, source_size), shifts)
+    return at_edges(index, weights, source_size, shifts)
 
 
 def cells(source_size: int, size: int, factor: int, places: int, bits: int, along: str) -> Taps:
@@ -178,7 +178,7 @@ def cells(source_size: int, size: int, factor: int, places: int, bits: int, alon
     first = np.arange(size) * factor
     inside = first[:, np.newaxis] + np.arange(factor) < source_size
     weights = np.where(inside, factor // inside.sum(axis=1, keepdims=True), 0).astype(np.int32)
-    return Taps(*on_axis(first, weights, source_size), shifts)
+    return on_axis(first, weights, source_size, shifts)
 
 
 def area(source_size: int, size: int, step: float) -> Taps:
@@ -197,7 +197,7 @@ def area(source_size: int, size: int, step: float) -> Taps:
     behind = np.where(end - last > 1e-3, behind.astype(_F), _F(0))
     weights[:, 0] += before
     weights[np.arange(size), last - first + 1] += behind
-    return Taps(*at_edges(np.clip(index, 0, source_size - 1), weights.astype(_F), source_size))
+    return at_edges(index, weights.astype(_F), source_size)
 
 
 def _places(size: int, step: float) -> tuple[npt.NDArray[np.int64], _Floats]:

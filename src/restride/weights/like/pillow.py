@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.weights.like.profile import Asked
-from restride.weights.rows import LibraryRows, Shifts, Taps, library_rows, normalized, on_axis
+from restride.weights.rows import LibraryRows, Shifts, Taps, library_rows, on_axis, windowed
 
 _Array = npt.NDArray[np.float64]
 
@@ -115,18 +115,9 @@ def filtered(source_size: int, size: int, start: float, end: float, name: str, i
     """
     kernel, support = _FILTERS[name]
     origin, scale = _line(size, start, end)
-    stretch = max(scale, 1.0)
-    support *= stretch
-    centre = origin + (np.arange(size) + 0.5) * scale
-    first = np.maximum((centre - support + 0.5).astype(np.int64), 0)
-    count = np.minimum((centre + support + 0.5).astype(np.int64), source_size) - first
-    taps = np.arange(max(int(count.max(initial=1)), 1))
-    inside = taps < count[:, np.newaxis]
-    places = (taps + first[:, np.newaxis]) - centre[:, np.newaxis] + 0.5
-    weights = np.where(inside, kernel(places * (1.0 / stretch)), 0.0)
-    weights = normalized(weights)
+    first, weights = windowed(source_size, size, origin, scale, support, kernel)
     if not in_integers:
-        return Taps(*on_axis(first, weights.astype(np.float32), source_size))
+        return on_axis(first, weights.astype(np.float32), source_size)
     scaled = weights * (1 << _PLACES)
     whole = np.trunc(np.where(weights < 0.0, scaled - 0.5, scaled + 0.5)).astype(np.int32)
-    return Taps(*on_axis(first, whole, source_size), Shifts(total=_PLACES, bits=8))
+    return on_axis(first, whole, source_size, Shifts(total=_PLACES, bits=8))

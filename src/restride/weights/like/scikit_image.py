@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.weights.like.profile import Asked
-from restride.weights.rows import LibraryRows, Taps, at_edges, library_rows
+from restride.weights.rows import LibraryRows, Taps, folded_at_edges, library_rows
 
 _WIDEST = 4.0
 """Standard deviations at which a Gaussian is cut off."""
@@ -48,7 +48,8 @@ def bilinear(source_size: int, size: int, antialias: bool) -> Taps:
     near = np.concatenate([gaussian, [0.0]]), np.concatenate([[0.0], gaussian])
     weights = (1.0 - part)[:, np.newaxis] * near[0] + part[:, np.newaxis] * near[1]
     index = at[:, np.newaxis] + np.arange(-around, around + 2)
-    return Taps(*_as_f32(at_edges(_mirrored(index, source_size), weights, source_size)))
+    first, weights = folded_at_edges(_mirrored(index, source_size), weights, source_size)
+    return Taps(first, weights.astype(np.float32))
 
 
 def _mirrored(index: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
@@ -56,9 +57,3 @@ def _mirrored(index: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
     period = max(2 * size - 2, 1)
     folded = index % period
     return np.where(folded < size, folded, period - folded)
-
-
-def _as_f32(
-    rows: tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-    return rows[0], rows[1].astype(np.float32)

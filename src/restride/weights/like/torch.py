@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from restride.weights.like.profile import Asked
-from restride.weights.rows import LibraryRows, Shifts, Taps, at_edges, library_rows, normalized, on_axis
+from restride.weights.rows import LibraryRows, Shifts, Taps, folded_at_edges, library_rows, on_axis, windowed
 
 _Array = npt.NDArray[np.float64]
 
@@ -57,19 +58,12 @@ def antialiased(
 ) -> Taps:
     """Rows with ``antialias``: Pillow's filters, by a scale that ``align_corners`` changes."""
     scale = _scale(source_size, size, align_corners, scale_factor)
-    support = (2.0 if is_cubic else 1.0) * max(scale, 1.0)
-    centre = scale * (np.arange(size) + 0.5)
-    first = np.maximum((centre - support + 0.5).astype(np.int64), 0)
-    count = np.minimum((centre + support + 0.5).astype(np.int64), source_size) - first
-    taps = np.arange(max(int(count.max(initial=1)), 1))
-    places = taps + first[:, np.newaxis] - centre[:, np.newaxis] + 0.5
-    places = places * (1.0 / scale if scale >= 1.0 else 1.0)
-    weights = np.where(taps < count[:, np.newaxis], _keys(places, -0.5) if is_cubic else _triangle(places), 0.0)
-    weights = normalized(weights)
+    kernel = partial(_keys, a=-0.5) if is_cubic else _triangle
+    first, weights = windowed(source_size, size, 0.0, scale, 2.0 if is_cubic else 1.0, kernel)
     if not in_integers:
-        return Taps(*on_axis(first, weights.astype(np.float32), source_size))
+        return on_axis(first, weights.astype(np.float32), source_size)
     whole, shifts = _in_places(weights)
-    return Taps(*on_axis(first, whole, source_size), shifts)
+    return on_axis(first, whole, source_size, shifts)
 
 
 def plain(
@@ -85,10 +79,8 @@ def plain(
     part = np.clip(place - at, 0.0, 1.0)[:, np.newaxis]
     taps = np.arange(-1, 3) if is_cubic else np.arange(2)
     weights = _keys(taps - part, -0.75) if is_cubic else _triangle(taps - part)
-    index = np.clip(at[:, np.newaxis] + taps, 0, source_size - 1)
-    first, folded = at_edges(index, weights, source_size)
-    whole, shifts = _in_places(folded)
-    return Taps(first, whole, shifts)
+    first, folded = folded_at_edges(at[:, np.newaxis] + taps, weights, source_size)
+    return Taps(first, *_in_places(folded))
 
 
 def _scale(source_size: int, size: int, align_corners: bool, scale_factor: float | None) -> float:
