@@ -30,7 +30,7 @@ from restride.ops.letterbox import PLACES, Letterboxed, placed
 from restride.ops.plan import cached, source_beside
 from restride.ops.quantize import in_axes_of_result, normalizing
 from restride.ops.reorder import reorder
-from restride.ops.resample import INTERPOLATED_TYPES, resample
+from restride.ops.resample import INTERPOLATED_TYPES, MOST_CHANNELS, resample
 from restride.ops.target import Out, Target, element_type, target_of_sums
 from restride.plan.crops import MOST_TAPS, Crops, Way, add_crops, boxes_of
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -64,9 +64,6 @@ FARTHEST = 1 << 30
 
 CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32", "u32"))
 """Element types that can be interpolated: f32 has their numbers, so that a box of the result's sizes stays as it is."""
-
-_MOST_CHANNELS = 4
-"""Most channels that a pixel has."""
 
 _BATCH_RANK = 4
 """Axes of a batch: images, rows, columns and channels. One image may have as many, but seldom does."""
@@ -400,7 +397,7 @@ def _axes(axes: _Indices, desc: TensorDesc, first: int) -> tuple[int, int]:
     if rank < first + 2:
         raise DescriptorError(f"x {desc} must have rows and columns{', behind the axis of the images' * first}")
     if axes is None:
-        if rank > first + 2 and desc.sizes[-1] <= _MOST_CHANNELS < desc.sizes[-2]:
+        if rank > first + 2 and desc.sizes[-1] <= MOST_CHANNELS < desc.sizes[-2]:
             raise DescriptorError(
                 f"the last axes of x {desc} look like columns and channels: say axes=({rank - 3}, {rank - 2}), or "
                 f"axes=({rank - 2}, {rank - 1}) if they are not{'' if first else _batch_remedy(desc)}"

@@ -23,6 +23,7 @@ from restride.layout import TensorDesc
 from restride.ops.crop_resize import cropped, read_sizes
 from restride.ops.letterbox import PLACES, Letterboxed
 from restride.ops.progress import Progress
+from restride.ops.resample import MOST_CHANNELS
 from restride.ops.yuv import yuv_to_rgb
 from restride.plan.yuv import FORMATS, checked
 from restride.tensor.arrays import asarray
@@ -73,9 +74,6 @@ _NORMALIZED = ("u8", "u16")
 _CHANNELS_LAST = "np.moveaxis(image, -3, -1), of torch image.moveaxis(-3, -1),"
 _SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 to 1: image.astype('float32') / largest"
 """What to do with an image, in the words of errors."""
-
-_MOST_CHANNELS = 4
-"""Most channels of a pixel: an image of so few rows and more channels has its channels first."""
 
 _Read = TypeVar("_Read")
 _Made = TypeVar("_Made")
@@ -489,7 +487,7 @@ def _require_image(desc: TensorDesc, takes: _Takes, most_axes: int) -> None:
             raise DescriptorError(
                 f"an image must have {count} channels, its last axis, as {name} says: {desc}{_remedy(desc, count)}"
             )
-    if desc.sizes[-3] <= _MOST_CHANNELS < min(desc.sizes[-2:]):
+    if desc.sizes[-3] <= MOST_CHANNELS < min(desc.sizes[-2:]):
         raise DescriptorError(
             f"an image must have rows, columns and channels, and those of {desc} seem to stand first: "
             f"{_CHANNELS_LAST} puts them last"

@@ -39,260 +39,13 @@ from restride.weights.like import IMAGES_ONLY
 from restride.weights.like.libraries import Library, ModeName
 from restride.weights.request import AspectPolicy
 
-# Interpolation: the plan of a checked resampling, in one dispatch or in passes, and around what is extrapolated.
-
 INTERPOLATED_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32", "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
 """Element types that can be interpolated; nearest takes every type."""
 
-_MANY = 1 << 12
-"""Elements for which a dispatch more is worth it."""
-
-_MOST_PACKED_BYTES = 1 << 28
-"""Of memory that it may take meanwhile."""
-
-
-def part_read(resized: Resizing) -> tuple[slice, ...]:
-    """The part of the source that is read, a slice for each of its axes."""
-    slices = [slice(0, size) for size in resized.source_sizes]
-    for axis, part in zip(resized.axes, resized.read, strict=True):
-        slices[axis] = slice(part.start, part.stop)
-    return tuple(slices)
-
-
-def plan_of(
-    src: TensorDesc,
-    resized: Resizing,
-    layout: Layout,
-    dtype: Any,
-    out: Out | None,
-    extrapolation_value: float,
-    numbers: dict[str, Any],
-    limits: Limits,
-) -> Plan:
-    """The plan that makes what ``resized`` says of ``src``, the whole source or the part of it that is read.
-
-    numbers: the arguments of ``restride.arithmetic.arithmetic``.
-    """
-    sum_scale = numbers.get("sum_scale")
-    require_out_of_sum(sum_scale, src, out)
-    moves = all(rows.moves for rows in resized.rows)
-    if not moves and src.dtype.name not in INTERPOLATED_TYPES:
-        raise UnsupportedError(
-            f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are, for "
-            f"{src}; rs.reorder converts: dtype='f32', and nearest modes take every type"
-        )
-    sums = TensorDesc(src.dtype if moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
-    element = element_type(family(src, resized.sizes), layout, dtype, out)
-    target = target_of_sums(src, sums, family(src, resized.sizes, element), layout, out, numbers, moves=moves)
-    dst = target.whole
-    source = Site(SOURCE, src if src.sizes == resized.read_sizes else views.index(src, part_read(resized)))
-    steps = Steps(limits)
-    if not dst.numel:
-        steps.copy(target.site, target.site, dst, target.arithmetic)  # no elements, but there may be padding
-    elif resized.inside != resized.window or not source.desc.numel:
-        _extrapolated(steps, source, resized, sums, target, extrapolation_value)
-    else:
-        _by_passes(steps, source, resized, target)
-    return Plan(src, dst, steps, reads_result=sum_scale is not None)
-
-
-def _extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target, value: float) -> None:
-    """Outputs that read beyond the source, as boxes of one value around the box of the others.
-
-    All outputs, where no source element is read: a crop beside the source, a gradient of nothing.
-    """
-    constant = steps.new(TensorDesc("f64", ()), np.float64(value).tobytes())
-    plain = steps.new(whole)
-
-    def fill(desc: TensorDesc) -> None:
-        same = views.broadcast_to(constant.desc, desc.sizes)
-        steps.copy(Site(constant.buffer, same), Site(plain.buffer, desc))
-
-    if not src.desc.numel:
-        fill(whole)
-    inner = [slice(0, size) for size in whole.sizes]
-    for axis, window, part in zip(resized.axes, resized.window, resized.inside, strict=True):
-        start, stop = part.start - window.start, part.stop - window.start
-        for low, high in ((0, start), (stop, len(window))) if part else ((0, len(window)),):
-            if low < high:
-                fill(views.index(whole, (*inner[:axis], slice(low, high), *inner[axis + 1 :])))
-        inner[axis] = slice(start, stop)
-    box = Site(plain.buffer, views.index(whole, tuple(inner)))
-    if box.desc.numel and src.desc.numel:
-        _by_passes(steps, src, replace(resized, window=resized.inside), Target(box, box.desc, NO_ARITHMETIC))
-    steps.copy(plain, target.site, target.whole, target.arithmetic)
-
-
-def _by_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> None:
-    """The passes one after the other, and the arithmetic in the last; between them f32, or s32 of fixed weights.
-
-    Where a library rounds after each axis, its elements lie between them: u16 of Pillow's I;16. Its elements are made
-    whole before they become others, in a pass more.
-    """
-    tables = passes(resized)
-    between = src.desc.dtype if not tables or is_index(tables[0]) else as_dtype("f32")
-    if any(rows.shifts is not None for rows in resized.rows):
-        between = as_dtype("s32")
-    dtype = src.desc.dtype
-    is_direct = target.site.desc.dtype == dtype and target.arithmetic.is_conversion
-    is_copied = resized.scale is not None or (resized.keeps_type and not is_direct)
-    rounded = NO_ARITHMETIC if resized.rounding is None else Arithmetic(rounding=resized.rounding)
-    if resized.keeps_type and is_direct:
-        target = target._replace(arithmetic=rounded)  # the library's rounding, whichever is asked for
-    for these, behind in pairwise(tables):
-        is_whole = resized.rounding is not None and these[0][0] != behind[0][0]  # not a part of a row's sum
-        element, last = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
-        src = _one_pass(steps, src, these, None, element, last)
-    for these in tables[-1:]:
-        element = dtype if resized.keeps_type and between == "f32" else between
-        src = _one_pass(steps, src, these, None if is_copied else target, element, rounded)
-    if resized.scale is not None:
-        sums, src = src, steps.new(TensorDesc.xla(dtype, src.desc.sizes, src.desc.minor_to_major))
-        order = tuple(range(src.desc.rank))
-        steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, src_scale=resized.scale))
-    if not tables or is_copied:
-        steps.copy(src, target.site, target.whole, target.arithmetic)
-
-
-def _one_pass(steps: Steps, src: Site, tables: Tables, target: Target | None, dtype: DType, last: Arithmetic) -> Site:
-    """One pass, into the target, or by ``last`` into a new buffer of type ``dtype`` before what follows."""
-    axes = tuple(axis for axis, _ in tables)
-    result = target.site.desc if target is not None else _between(src.desc, tables, dtype)
-    if not is_resampled_by_walks(src.desc, result, axes):
-        src = src if src.desc.strides is not None else _copied(steps, src, TensorDesc(src.desc.dtype, src.desc.sizes))
-        if result.strides is None:
-            result = _between(src.desc, tables, dtype)
-    if not taps_fit(src.desc, tables, steps.limits):
-        # A copy whose fastest axes are the resampled ones, small ones first, so that neighbours are near each other.
-        inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.desc.sizes[axis]))
-        src = _copied(steps, src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
-    if (
-        result.dtype.itemsize < dtype.itemsize <= 4
-        and result.numel >= _MANY
-        and is_made_by_elements(src.desc, result, tables, steps.limits)
-    ):
-        packed = _between(src.desc, tables, dtype)
-        if _is_better_packed(src.desc, packed, tables, steps.limits):
-            result = packed
-    if target is not None and result is target.site.desc:
-        _add(steps, src, target.site, tables, target.arithmetic, target.whole)
-        return target.site
-    buffer = steps.new(result)
-    _add(steps, src, buffer, tables, last, result)
-    if target is not None:
-        steps.copy(buffer, target.site, target.whole, target.arithmetic)
-    return buffer
-
-
-def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limits: Limits) -> bool:
-    """True where what is computed by elements has its words better put together afterwards.
-
-    Rows of u8[750,1050] begin inside words.
-    """
-    return packed.nbytes <= min(limits.max_buffer_range, _MOST_PACKED_BYTES) and not is_made_by_elements(
-        src, packed, tables, limits
-    )
-
-
-def _between(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
-    """A packed tensor of what a pass makes, with the source's order of axes."""
-    sizes = list(src.sizes)
-    for axis, table in tables:
-        sizes[axis] = table.count
-    return TensorDesc.xla(dtype, sizes, src.minor_to_major)
-
-
-def _copied(steps: Steps, src: Site, desc: TensorDesc) -> Site:
-    copy = steps.new(desc)
-    steps.copy(src, copy)
-    return copy
-
-
-def _add(steps: Steps, src: Site, dst: Site, tables: Tables, done: Arithmetic, whole: TensorDesc) -> None:
-    def make() -> Iterable[KernelSpec]:
-        padding = padding_kernels(whole, steps.limits) if done.sum_scale is None else ()
-        return together(padding, resample_kernels(src.desc, dst.desc, tables, done, steps.limits))
-
-    steps.add(src, dst, make)
-
-
-# Plans of resamplings and of their gradients, from the arguments of ``rs.resample`` and ``rs.resample_backward``.
-
-_MOST_CHANNELS = 4
-"""Of a pixel."""
+MOST_CHANNELS = 4
+"""Most channels a pixel may have: an innermost axis of so few elements looks like channels."""
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
-
-
-def resample_plan(
-    src: TensorDesc, out: Out | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any, **numbers: Any
-) -> Plan:
-    """The plan of ``resample``. numbers: arguments of ``restride.arithmetic.arithmetic``."""
-    with ErrorContext(src):
-        part = request.source_sizes
-        resized = resizing(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
-        _require_rows_and_columns(request, resized, "x", src)
-        if part is not None and src.sizes != resized.read_sizes:
-            raise DescriptorError(
-                f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
-                f"source_sizes {resized.source_sizes}"
-            )
-    return plan_of(src, resized, layout, dtype, out, resized.outside, numbers, limits)
-
-
-def backward_plan(
-    src: TensorDesc, out: Out | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any
-) -> Plan:
-    """The plan of ``resample_backward``: ``request.sizes`` are those of the source along the axes."""
-    with ErrorContext(src):
-        input_sizes = integers("input_sizes", request.sizes)
-        axes = resized_axes(request.axes, {"input_sizes": input_sizes}, src.rank)
-        sizes = list(src.sizes)
-        for axis, size in zip(axes, input_sizes, strict=True):
-            sizes[axis] = size
-        forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
-        _require_rows_and_columns(request, forward, "grad", src)
-        result = family(src, forward.source_sizes)
-        for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
-            if type_.name not in GRADIENT_TYPES:
-                raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
-    return plan_of(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False}, limits)
-
-
-def library_plan(
-    src: TensorDesc,
-    out: Out | None,
-    limits: Limits,
-    *,
-    axes: tuple[int, ...],
-    sizes: tuple[int, ...],
-    rows: LibraryRows,
-) -> Plan:
-    """The plan of a resampling along ``axes`` to ``sizes`` by rows that are there already."""
-    resized = Resizing(axes, rows.rows, tuple(map(range, sizes)), src.sizes, *rows[1:], rounds=True)
-    return plan_of(src, resized, None, None, out, 0.0, {}, limits)
-
-
-def _require_rows_and_columns(request: Request, resized: Resizing, argument: str, src: TensorDesc) -> None:
-    """Refuse to take columns and channels for the rows and columns that a library of images means."""
-    if request.axes is not None or len(resized.axes) != 2 or request.like not in IMAGES_ONLY:
-        return
-    rows = src.rank - 3
-    if rows >= 0 and 0 < src.sizes[-1] <= _MOST_CHANNELS < src.sizes[-2]:
-        raise DescriptorError(
-            f"like {request.like!r} resizes rows and columns; the last axes of {argument} {src} look like columns and "
-            f"channels: say axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
-        )
-
-
-def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tuple[int, ...]:
-    sizes = counts("source_sizes", source_sizes)
-    if len(sizes) != part.rank:
-        raise DescriptorError(f"source_sizes {sizes} must be as many as the axes of its part, {part}")
-    return sizes
-
-
-# The operations, as they are called.
 
 
 def resample(
@@ -583,3 +336,248 @@ def plan_resample_backward(
         [2.0, 2.0]
     """
     return plan_call(resample_backward, grad, dst, device, arguments, named)
+
+
+# Planners: the arguments of a call, checked, as what is to be resampled.
+
+
+def resample_plan(
+    src: TensorDesc, out: Out | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any, **numbers: Any
+) -> Plan:
+    """The plan of ``resample``. numbers: arguments of ``restride.arithmetic.arithmetic``."""
+    with ErrorContext(src):
+        part = request.source_sizes
+        resized = resizing(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
+        _require_rows_and_columns(request, resized, "x", src)
+        if part is not None and src.sizes != resized.read_sizes:
+            raise DescriptorError(
+                f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
+                f"source_sizes {resized.source_sizes}"
+            )
+    return plan_of(src, resized, layout, dtype, out, resized.outside, numbers, limits)
+
+
+def backward_plan(
+    src: TensorDesc, out: Out | None, limits: Limits, *, request: Request, layout: Layout, dtype: Any
+) -> Plan:
+    """The plan of ``resample_backward``: ``request.sizes`` are those of the source along the axes."""
+    with ErrorContext(src):
+        input_sizes = integers("input_sizes", request.sizes)
+        axes = resized_axes(request.axes, {"input_sizes": input_sizes}, src.rank)
+        sizes = list(src.sizes)
+        for axis, size in zip(axes, input_sizes, strict=True):
+            sizes[axis] = size
+        forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
+        _require_rows_and_columns(request, forward, "grad", src)
+        result = family(src, forward.source_sizes)
+        for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
+            if type_.name not in GRADIENT_TYPES:
+                raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
+    return plan_of(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False}, limits)
+
+
+def library_plan(
+    src: TensorDesc,
+    out: Out | None,
+    limits: Limits,
+    *,
+    axes: tuple[int, ...],
+    sizes: tuple[int, ...],
+    rows: LibraryRows,
+) -> Plan:
+    """The plan of a resampling along ``axes`` to ``sizes`` by rows that are there already."""
+    resized = Resizing(axes, rows.rows, tuple(map(range, sizes)), src.sizes, *rows[1:], rounds=True)
+    return plan_of(src, resized, None, None, out, 0.0, {}, limits)
+
+
+def _require_rows_and_columns(request: Request, resized: Resizing, argument: str, src: TensorDesc) -> None:
+    """Refuse to take columns and channels for the rows and columns that a library of images means."""
+    if request.axes is not None or len(resized.axes) != 2 or request.like not in IMAGES_ONLY:
+        return
+    rows = src.rank - 3
+    if rows >= 0 and 0 < src.sizes[-1] <= MOST_CHANNELS < src.sizes[-2]:
+        raise DescriptorError(
+            f"like {request.like!r} resizes rows and columns; the last axes of {argument} {src} look like columns and "
+            f"channels: say axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
+        )
+
+
+def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tuple[int, ...]:
+    sizes = counts("source_sizes", source_sizes)
+    if len(sizes) != part.rank:
+        raise DescriptorError(f"source_sizes {sizes} must be as many as the axes of its part, {part}")
+    return sizes
+
+
+# The plan of a checked resampling: one pass or several, and constant boxes around them where it extrapolates.
+
+_MANY = 1 << 12
+"""Fewest elements that justify an extra dispatch."""
+
+_MOST_PACKED_BYTES = 1 << 28
+"""Most bytes of a packed copy between two dispatches."""
+
+
+def part_read(resized: Resizing) -> tuple[slice, ...]:
+    """The part of the source that is read, a slice for each of its axes."""
+    slices = [slice(0, size) for size in resized.source_sizes]
+    for axis, part in zip(resized.axes, resized.read, strict=True):
+        slices[axis] = slice(part.start, part.stop)
+    return tuple(slices)
+
+
+def plan_of(
+    src: TensorDesc,
+    resized: Resizing,
+    layout: Layout,
+    dtype: Any,
+    out: Out | None,
+    extrapolation_value: float,
+    numbers: dict[str, Any],
+    limits: Limits,
+) -> Plan:
+    """The plan that makes what ``resized`` says of ``src``, the whole source or the part of it that is read.
+
+    numbers: the arguments of ``restride.arithmetic.arithmetic``.
+    """
+    sum_scale = numbers.get("sum_scale")
+    require_out_of_sum(sum_scale, src, out)
+    moves = all(rows.moves for rows in resized.rows)
+    if not moves and src.dtype.name not in INTERPOLATED_TYPES:
+        raise UnsupportedError(
+            f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are, for "
+            f"{src}; rs.reorder converts: dtype='f32', and nearest modes take every type"
+        )
+    sums = TensorDesc(src.dtype if moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
+    element = element_type(family(src, resized.sizes), layout, dtype, out)
+    target = target_of_sums(src, sums, family(src, resized.sizes, element), layout, out, numbers, moves=moves)
+    dst = target.whole
+    source = Site(SOURCE, src if src.sizes == resized.read_sizes else views.index(src, part_read(resized)))
+    steps = Steps(limits)
+    if not dst.numel:
+        steps.copy(target.site, target.site, dst, target.arithmetic)  # no elements, but there may be padding
+    elif resized.inside != resized.window or not source.desc.numel:
+        _extrapolated(steps, source, resized, sums, target, extrapolation_value)
+    else:
+        _by_passes(steps, source, resized, target)
+    return Plan(src, dst, steps, reads_result=sum_scale is not None)
+
+
+def _extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target, value: float) -> None:
+    """Outputs that read beyond the source, as boxes of one value around the box of the others.
+
+    All outputs, where no source element is read: a crop beside the source, a gradient of nothing.
+    """
+    constant = steps.new(TensorDesc("f64", ()), np.float64(value).tobytes())
+    plain = steps.new(whole)
+
+    def fill(desc: TensorDesc) -> None:
+        same = views.broadcast_to(constant.desc, desc.sizes)
+        steps.copy(Site(constant.buffer, same), Site(plain.buffer, desc))
+
+    if not src.desc.numel:
+        fill(whole)
+    inner = [slice(0, size) for size in whole.sizes]
+    for axis, window, part in zip(resized.axes, resized.window, resized.inside, strict=True):
+        start, stop = part.start - window.start, part.stop - window.start
+        for low, high in ((0, start), (stop, len(window))) if part else ((0, len(window)),):
+            if low < high:
+                fill(views.index(whole, (*inner[:axis], slice(low, high), *inner[axis + 1 :])))
+        inner[axis] = slice(start, stop)
+    box = Site(plain.buffer, views.index(whole, tuple(inner)))
+    if box.desc.numel and src.desc.numel:
+        _by_passes(steps, src, replace(resized, window=resized.inside), Target(box, box.desc, NO_ARITHMETIC))
+    steps.copy(plain, target.site, target.whole, target.arithmetic)
+
+
+def _by_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> None:
+    """The passes one after the other, and the arithmetic in the last; between them f32, or s32 of fixed weights.
+
+    Where a library rounds after each axis, its elements lie between them: u16 of Pillow's I;16. Its elements are made
+    whole before they become others, in a pass more.
+    """
+    tables = passes(resized)
+    between = src.desc.dtype if not tables or is_index(tables[0]) else as_dtype("f32")
+    if any(rows.shifts is not None for rows in resized.rows):
+        between = as_dtype("s32")
+    dtype = src.desc.dtype
+    is_direct = target.site.desc.dtype == dtype and target.arithmetic.is_conversion
+    is_copied = resized.scale is not None or (resized.keeps_type and not is_direct)
+    rounded = NO_ARITHMETIC if resized.rounding is None else Arithmetic(rounding=resized.rounding)
+    if resized.keeps_type and is_direct:
+        target = target._replace(arithmetic=rounded)  # the library's rounding, whichever is asked for
+    for these, behind in pairwise(tables):
+        is_whole = resized.rounding is not None and these[0][0] != behind[0][0]  # not a part of a row's sum
+        element, last = (dtype, rounded) if is_whole else (between, NO_ARITHMETIC)
+        src = _one_pass(steps, src, these, None, element, last)
+    for these in tables[-1:]:
+        element = dtype if resized.keeps_type and between == "f32" else between
+        src = _one_pass(steps, src, these, None if is_copied else target, element, rounded)
+    if resized.scale is not None:
+        sums, src = src, steps.new(TensorDesc.xla(dtype, src.desc.sizes, src.desc.minor_to_major))
+        order = tuple(range(src.desc.rank))
+        steps.copy(sums, src, arithmetic=arithmetic(sums.desc, src.desc, order, src_scale=resized.scale))
+    if not tables or is_copied:
+        steps.copy(src, target.site, target.whole, target.arithmetic)
+
+
+def _one_pass(steps: Steps, src: Site, tables: Tables, target: Target | None, dtype: DType, last: Arithmetic) -> Site:
+    """One pass, into the target, or by ``last`` into a new buffer of type ``dtype`` before what follows."""
+    axes = tuple(axis for axis, _ in tables)
+    result = target.site.desc if target is not None else _between(src.desc, tables, dtype)
+    if not is_resampled_by_walks(src.desc, result, axes):
+        src = src if src.desc.strides is not None else _copied(steps, src, TensorDesc(src.desc.dtype, src.desc.sizes))
+        if result.strides is None:
+            result = _between(src.desc, tables, dtype)
+    if not taps_fit(src.desc, tables, steps.limits):
+        # A copy whose fastest axes are the resampled ones, small ones first, so that neighbours are near each other.
+        inward = sorted(range(src.desc.rank), key=lambda axis: (axis not in axes, src.desc.sizes[axis]))
+        src = _copied(steps, src, TensorDesc.xla(src.desc.dtype, src.desc.sizes, inward))
+    if (
+        result.dtype.itemsize < dtype.itemsize <= 4
+        and result.numel >= _MANY
+        and is_made_by_elements(src.desc, result, tables, steps.limits)
+    ):
+        packed = _between(src.desc, tables, dtype)
+        if _is_better_packed(src.desc, packed, tables, steps.limits):
+            result = packed
+    if target is not None and result is target.site.desc:
+        _add(steps, src, target.site, tables, target.arithmetic, target.whole)
+        return target.site
+    buffer = steps.new(result)
+    _add(steps, src, buffer, tables, last, result)
+    if target is not None:
+        steps.copy(buffer, target.site, target.whole, target.arithmetic)
+    return buffer
+
+
+def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limits: Limits) -> bool:
+    """True where what is computed by elements has its words better put together afterwards.
+
+    Rows of u8[750,1050] begin inside words.
+    """
+    return packed.nbytes <= min(limits.max_buffer_range, _MOST_PACKED_BYTES) and not is_made_by_elements(
+        src, packed, tables, limits
+    )
+
+
+def _between(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
+    """A packed tensor of what a pass makes, with the source's order of axes."""
+    sizes = list(src.sizes)
+    for axis, table in tables:
+        sizes[axis] = table.count
+    return TensorDesc.xla(dtype, sizes, src.minor_to_major)
+
+
+def _copied(steps: Steps, src: Site, desc: TensorDesc) -> Site:
+    copy = steps.new(desc)
+    steps.copy(src, copy)
+    return copy
+
+
+def _add(steps: Steps, src: Site, dst: Site, tables: Tables, done: Arithmetic, whole: TensorDesc) -> None:
+    def make() -> Iterable[KernelSpec]:
+        padding = padding_kernels(whole, steps.limits) if done.sum_scale is None else ()
+        return together(padding, resample_kernels(src.desc, dst.desc, tables, done, steps.limits))
+
+    steps.add(src, dst, make)

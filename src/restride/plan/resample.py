@@ -1,7 +1,7 @@
-"""Passes: which axes of a resampling are summed in one dispatch, and which one after the other.
+"""Plan of a resampling: its passes, the dispatches of each, and what one invocation of a shader computes.
 
-In one dispatch every output sums the product of all taps; pass by pass, their sum, but on elements that must be written
-and read between. Antialiased 1080x1920 -> 224x224 has 10 x 18 taps: 9 million products in one pass, and in two, the
+Several axes in one pass cost the product of their taps for every output; one axis a pass costs their sum, and writes
+and reads elements between. Antialiased 1080x1920 -> 224x224 has 10 x 18 taps: 9 million products in one pass; in two,
 columns first, 4.4 and 0.5. Sums are nested, the last axis first, and f32 lies between passes: the bits are the same.
 """
 
@@ -43,22 +43,21 @@ from restride.plan.tables import in_fours, table_bytes, table_words
 from restride.plan.tiles import Pairs, Place, Region, Walk, walks
 from restride.weights import MOST_TAPS, Resizing, Rows, with_edges
 
-# Invocations of a resampling: each makes rows, or loads four taps or four neighbours at once, or makes one element.
-#
-# All write the same bits, but for the sign of a NaN. The first that fits a problem is the fastest.
+# Invocations: each computes rows, or loads four taps or four neighbours at once, or computes one element. All write the
+# same bits, but for the sign of a NaN. The first that fits a problem is the fastest.
 
 ROWS = 8
 """Rows of an invocation (``ROWS`` in shaders/resample/resample_rows.comp and shaders/resample/resample_fours.comp)."""
 
 _MOST_TAPS = 4
-"""Of a sum by rows along every axis (``MOST_TAPS`` in shaders/resample/resample_rows.comp): sums of more are loops."""
+"""Most taps along each axis of a sum by rows (``MOST_TAPS`` in shaders/resample/resample_rows.comp)."""
 
 _MOST_IN_RUN = 8
-"""Elements that neighbours read together (``MOST_IN_RUN`` in shaders/resample/resample_rows.comp)."""
+"""Most elements that neighbours read together (``MOST_IN_RUN`` in shaders/resample/resample_rows.comp)."""
 
 
 _LINE_BYTES = 64
-"""Of a cache."""
+"""Bytes of a cache line."""
 
 
 class Invocations(NamedTuple):
@@ -84,23 +83,23 @@ class Invocations(NamedTuple):
 
 
 def invocations(problem: Problem, limits: Limits) -> Invocations:
-    """The invocations that make a problem in one dispatch."""
+    """The fastest invocations for a problem of one dispatch."""
     if any(axis.table is not None and axis.table.shifts is not None for axis in problem.axes):
-        found = by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
-        return found._replace(shader=f"{found.shader}_fixed")
+        fixed = by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
+        return fixed._replace(shader=f"{fixed.shader}_fixed")
     return (
         by_rows(problem, limits) or by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
     )
 
 
 def by_elements(problem: Problem, limits: Limits) -> Invocations:
-    """An element or a word of the destination each: anything that fits one dispatch."""
+    """One element or word of the destination each: fits every problem of one dispatch."""
     work = work_of(problem, bind(problem, limits))
     return Invocations("resample", problem, work.pieces, work.first, 0, int(work.own_words))
 
 
 def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
-    """Eight rows each, which share what they sum inside a row; few taps along every axis.
+    """Eight rows each, which share the sums inside a row; for few taps along every axis.
 
     u8[3,224,224] to u8[3,1080,1920]: axis 0 has 1920 elements, 240 pieces of eight, which read runs of three; axis 1
     has 1080 rows, 135 blocks, and there are 3 of these: 97,200 invocations.
@@ -164,7 +163,7 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
 
 
 class _Pixel(NamedTuple):
-    """The axis with the table, how many elements lie side by side, and the axes of both, the latter's last."""
+    """The axis with the table, how many channels lie side by side, and the axes of both, the channels' last."""
 
     position: int
     channels: int
@@ -172,7 +171,7 @@ class _Pixel(NamedTuple):
 
 
 def _pixel(problem: Problem) -> _Pixel | None:
-    """What a tap is, where sums go along the source's innermost pixels; else None."""
+    """The pixel that is one tap, where sums go along the innermost pixels of the source; else None."""
     tabled = [position for position, axis in enumerate(problem.axes) if axis.table is not None]
     axis = problem.axes[tabled[0]]
     if len(tabled) > 1 or axis.table is None or axis.table.moves:
@@ -254,7 +253,7 @@ def _run(problem: Problem, elements: int) -> int:
 
 
 def _repeated(table: Rows) -> int:
-    """How often every row of the source is moved, from the first on: 2 of 0 0 1 1 2; 1 if not alike, or once."""
+    """How often each row of the source is repeated, 2 in 0 0 1 1 2; 1 where rows differ in that."""
     first = table.first()
     times = int(np.argmax(first > 0)) or 1
     return times if (first == np.arange(table.count) // times).all() else 1
@@ -305,10 +304,10 @@ def _is_aligned(problem: Problem, others: tuple[Axis, ...], lanes: int) -> bool:
     return not any(stride % lanes for stride in (problem.dst_offset, *(axis.dst for axis in others)))
 
 
-# Plan of a resampling pass: plain axes walked by stride, resampled axes through exact tables.
+# Dispatches of a pass: plain axes are walked by stride, resampled axes through tables.
 
 MOST_SLOTS = 3
-"""Axes that one dispatch interpolates along."""
+"""Most axes that one dispatch interpolates along."""
 
 _GRADIENT = 4
 
@@ -319,7 +318,7 @@ Tables = tuple[tuple[int, Rows], ...]
 def planned_invocations(
     src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs, limits: Limits
 ) -> Iterable[Invocations]:
-    """Who makes ``dst`` of what ``tables`` read of ``src``, whose other axes have equal sizes; an item a dispatch."""
+    """The invocations of each dispatch that makes ``dst`` from ``src`` by ``tables``; other axes have equal sizes."""
     for problem in _problems(src, dst, tables, pairs):
         for box in parts(problem, limits, axis_with_too_many_pairs):
             yield invocations(box, limits)
@@ -394,7 +393,7 @@ def _slots(tables: Tables) -> int:
     return len(tables) + _GRADIENT * any(table.is_transposed for _, table in tables)
 
 
-# Passes: which axes of a resampling are summed in one dispatch, and which one after the other.
+# Passes: which axes are summed in one dispatch, and which one after the other.
 
 ELEMENT_COST = 8
 """Cost of writing an element between two passes and reading it again, in taps."""
