@@ -33,6 +33,7 @@ from restride.ops.reorder import reorder
 from restride.ops.resample import INTERPOLATED_TYPES, MOST_CHANNELS, resample
 from restride.ops.target import Out, Target, element_type, target_of_sums
 from restride.plan.crops import MOST_TAPS, Crops, Way, add_crops, boxes_of
+from restride.plan.problem import MOST_CHANNELS
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
@@ -883,8 +884,8 @@ def _made_dtype(src: TensorDesc, request: Request, rules: Rules | None) -> DType
         return src.dtype
     if src.dtype.name not in CROPPED_TYPES:
         raise UnsupportedError(
-            f"mode {request.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, "
-            f"not {src.dtype} of {src}; rs.reorder converts: dtype='f32'"
+            f"mode {request.mode!r} of crop_resize has the element types {', '.join(CROPPED_TYPES)}, not "
+            f"{src.dtype}; rs.reorder converts: dtype='f32'"
         )
     return as_dtype("f32")
 

@@ -25,6 +25,7 @@ from restride.ops.letterbox import PLACES, Letterboxed
 from restride.ops.progress import Progress
 from restride.ops.resample import MOST_CHANNELS
 from restride.ops.yuv import yuv_to_rgb
+from restride.plan.problem import MOST_CHANNELS
 from restride.plan.yuv import FORMATS, checked
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device

@@ -14,7 +14,7 @@ each reads tables of its own:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
@@ -48,6 +48,7 @@ from restride.plan.problem import (
     Push,
     constants_for,
     divisions,
+    in_order,
     word,
 )
 from restride.plan.resample import ELEMENT_COST, FEW_TAPS, PRODUCT_COST
@@ -327,26 +328,22 @@ def _pair_ranges(part: _Part) -> tuple[Span, Span]:
 # From a dispatch to its kernel: how the destination is walked, which kernel walks it, and its tables.
 
 
-class _Walked(NamedTuple):
-    """An axis of the destination: its size, and what a step moves.
+@dataclass(frozen=True)
+class _Walked(Axis):
+    """An axis of the destination, whose steps move more than source, destination and pairs.
 
-    steps: in the tables of columns and of rows. pairs: among the scales of the source and of the destination. channel,
-    row: among the channels of fill, and the rows of a box.
+    steps: in the tables of columns and of rows. channel, row: among the channels of fill, and the rows of a box.
     """
 
-    size: int
-    src: int
-    dst: int
     steps: tuple[int, int] = (0, 0)
-    pairs: tuple[int, int] = (0, 0)
     channel: int = 0
     row: int = 0
 
     def by(self, count: int) -> _Walked:
         """The axis by so many of its steps at once, the last ones perhaps fewer."""
         steps, pairs = ((each[0] * count, each[1] * count) for each in (self.steps, self.pairs))
-        size = -(-self.size // count)
-        return _Walked(size, self.src * count, self.dst * count, steps, pairs, self.channel * count, self.row * count)
+        size, channel, row = -(-self.size // count), self.channel * count, self.row * count
+        return _Walked(size, self.src * count, self.dst * count, None, 0, pairs, steps, channel, row)
 
 
 _NO_LANE = _Walked(1, 0, 0)
@@ -389,10 +386,10 @@ def _kernel(part: _Part) -> KernelSpec:
         axes[channel] = lane.by(kernel.channels)
     if kernel.columns > 1:
         axes[columns] = axes[columns].by(kernel.columns)
-        axes[0] = axes[0]._replace(steps=(kernel.columns * axes[columns].size, axes[0].steps[1]))
+        axes[0] = replace(axes[0], steps=(kernel.columns * axes[columns].size, axes[0].steps[1]))
     many_rows = ROWS if kernel.makes_rows and row.size < MOST and not any(row.pairs) else 1
     axes[rows] = row.by(many_rows)
-    walk = _in_order(axes)
+    walk = in_order(axes)
     windows = (
         part.src_span.window(src.dtype.itemsize, part.limits),
         part.dst_span.window(itemsize, part.limits, writes=True),
@@ -401,7 +398,7 @@ def _kernel(part: _Part) -> KernelSpec:
     bound = Bound(windows, word(src.offset - earlier), dst.offset - windows[1].offset // itemsize)
     work = Work(own_words=False, pieces=prod(axis.size for axis in walk), first=0)
     if kernel.shader == "crop_resize":
-        work = work_of(Problem(tuple(Axis(axis.size, 0, axis.dst) for axis in walk), 0, dst.offset, itemsize), bound)
+        work = work_of(Problem(walk, 0, dst.offset, itemsize), bound)
     # Sums of integers, and elements that only move, are integers where the source's are.
     are_elements = crops.way.shifts is not None or crops.rows.weights is None
     constants = (
@@ -421,7 +418,7 @@ def _kernel(part: _Part) -> KernelSpec:
     lanes = Channels(word(lane.pairs[0]), word(lane.pairs[1]), lane.dst, row.size, row.dst)
     return KernelSpec(
         shader=kernel.shader,
-        constants=constants_for([Axis(axis.size, axis.src, axis.dst) for axis in walk], constants),
+        constants=constants_for(walk, constants),
         push=conversion.push(push, starts, (offsets[0], offsets[1]), lanes, crops.way.shifts),
         parameters=parameters,
         groups=rows_of_groups(-(-work.pieces // GROUP_SIZE), part.limits),
@@ -442,27 +439,20 @@ def _walked_axes(part: _Part) -> tuple[list[_Walked], int | None]:
     src_strides, dst_strides = src.strides or (), dst.strides or ()
     rows, columns = crops.rows.first.shape[1], crops.columns.first.shape[1]
     pairs = [(0,) * dst.rank if place is None else place.strides for place in conversion.places]
-    axes = [_Walked(crops.count, 0, dst_strides[0], (columns, rows), (pairs[0][0], pairs[1][0]))]
+    axes = [_Walked(crops.count, 0, dst_strides[0], steps=(columns, rows), pairs=(pairs[0][0], pairs[1][0]))]
     channel = None
     front = dst.rank - src.rank
     for place in range(1, dst.rank):
         axis, of_axis = place - front, (pairs[0][place], pairs[1][place])
         if axis in crops.axes:
             steps = (0, 1) if axis == crops.axes[0] else (1, 0)
-            axes.append(_Walked(dst.sizes[place], 0, dst_strides[place], steps, of_axis, row=steps[1]))
+            axes.append(_Walked(dst.sizes[place], 0, dst_strides[place], steps=steps, pairs=of_axis, row=steps[1]))
         else:
             channel = place
             axes.append(_Walked(dst.sizes[place], src_strides[axis], dst_strides[place], pairs=of_axis))
     if channel is not None:
-        axes[channel] = axes[channel]._replace(channel=1)
+        axes[channel] = replace(axes[channel], channel=1)
     return axes, channel
-
-
-def _in_order(axes: list[_Walked]) -> list[_Walked]:
-    """By destination stride, single steps outermost, as ``restride.plan.problem.in_order`` has it; none is left out."""
-    walked = sorted((axis for axis in axes if axis.size > 1), key=lambda axis: axis.dst)
-    beyond = sum((axis.size - 1) * axis.dst for axis in walked) + 1
-    return [*walked, *(axis._replace(dst=beyond) for axis in axes if axis.size == 1)]
 
 
 def _chosen(part: _Part, axes: list[_Walked], channel: int | None) -> _Kernel:
@@ -526,7 +516,7 @@ def _of_integers(part: _Part, lane: _Walked, channel: int | None) -> _Kernel:
     return _Kernel("crop_resize_fixed", tables, channels, (crops.few_taps, kind), backwards=backwards)
 
 
-def _packed(walk: list[_Walked], crops: Crops, src: TensorDesc, make: tuple[_MakeTable, _MakeTable]) -> bytes:
+def _packed(walk: Sequence[_Walked], crops: Crops, src: TensorDesc, make: tuple[_MakeTable, _MakeTable]) -> bytes:
     """The storage buffer: header, axes, the tables of columns and of rows, fill."""
     strides = src.strides or ()
     bases = np.zeros(crops.count, np.int64) if crops.images is None else crops.images * strides[0]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from restride.plan.tables import ROW_WORDS, table_words
 from restride.weights import Rows
@@ -54,6 +54,9 @@ class Axis:
     def reads(self) -> tuple[int, int]:
         """The lowest and the highest source index."""
         return (0, self.size - 1) if self.table is None else self.table.reads()
+
+
+AnyAxis = TypeVar("AnyAxis", bound=Axis)
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,7 @@ def moved(pair_offsets: tuple[int, int], axis: Axis, steps: int) -> tuple[int, i
     return pair_offsets[0] + steps * axis.pairs[0], pair_offsets[1] + steps * axis.pairs[1]
 
 
-def in_order(axes: Sequence[Axis]) -> tuple[Axis, ...]:
+def in_order(axes: Sequence[AnyAxis]) -> tuple[AnyAxis, ...]:
     """The axes by destination stride; single steps, which only a table keeps alive, outermost.
 
     A single step never moves the destination, so it may have any destination stride there: one past the reach of the

@@ -115,9 +115,9 @@ def box_rows(
     weights = None if moves else np.zeros((*shape, max(least, int(taps.max()))), kind)
     for box, (rows, start, at, flipped) in enumerate(sides):
         inside = slice(max(at, 0), min(at + rows.size, size))
-        part = rows.part(inside.start - at, inside.stop - inside.start)
-        if flipped:
-            part = rows.reversed().part(inside.start - at, inside.stop - inside.start)
+        part = rows.reversed() if flipped else rows
+        if inside.stop - inside.start < rows.size:
+            part = part.part(inside.start - at, inside.stop - inside.start)
         index, of_part = part.first_and_weights()
         is_fill[box, inside] = False
         if rows.inside is not None:
