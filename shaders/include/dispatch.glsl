@@ -1,7 +1,8 @@
 // Push constants of every kernel but the transposes and yuv.comp, and the number of an invocation.
 //
 // The words in the middle belong to the family, which a kernel names by a definition: one word never has two meanings under one
-// name. plan/push.py has the same names in the same order; tests/test_shader_contract.py compares them with the compiled modules.
+// name. The plans have the same names in the same order (restride.plan.problem and restride.plan.convert);
+// tests/test_shader_contract.py compares them with the compiled modules.
 //
 // src_base, dst_base: element offset of index 0 inside the bound window; sums with negative strides wrap modulo 2^32
 //                     and come back inside the window, where the host has proven every access to lie.

@@ -11,7 +11,7 @@
 //
 // docs/reorder.md defines each conversion.
 
-// plan/conversion.py has the same numbers.
+// plan/convert.py has the same numbers.
 const uint F32 = 0, F16 = 1, BF16 = 2, U8 = 3, S8 = 4, S32 = 5, PRED = 6, S16 = 7, U16 = 8, U32 = 9, S64 = 10, U64 = 11;
 const uint F64 = 12, F8E4M3FN = 13, F8E5M2 = 14;
 
