@@ -8,8 +8,8 @@ import pytest
 from judges import judge
 
 from restride.cli import main
-from restride_like_check.commands.profile_sheet import MODES, PHOTOGRAPH, results
 from restride_like_check.images import photograph
+from restride_like_check.page import MODES, PHOTOGRAPH, results
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "replace_preprocessing.md").read_text(encoding="utf-8")

@@ -26,8 +26,8 @@ FORMATS = (".svg", ".png")
 _WIDTH, _ROW, _PLOT = 9.0, 0.2, 4.5
 """Inches: the width of a chart, the height of a bar, and of a plot of lines."""
 
-_SETTINGS = {"svg.hashsalt": "restride", "svg.fonttype": "none", "font.size": 9}
-"""The same figures give the same file; texts in an SVG stay texts."""
+_SETTINGS = {"svg.hashsalt": "restride", "svg.fonttype": "none", "font.size": 9, "axes.autolimit_mode": "round_numbers"}
+"""The same figures give the same file; texts in an SVG stay texts; axes end at whole decades."""
 
 
 def require_matplotlib() -> Any:
@@ -108,12 +108,13 @@ def draw_growth(report: Report, measure: Measure) -> Figure:
             axes.set_xscale("log", base=2)
             axes.xaxis.set_major_formatter(lambda nbytes, _: bytes_text(max(int(nbytes), 1)))
             most = report.device["limits"]["max_buffer_range"]
-            if axes.get_xlim()[1] > most:
+            if most < max(result_bytes(result.workload) for result in results if result.workload.group in groups):
                 axes.axvline(most, color="C7", linestyle="dotted", label="one binding")
             axes.set(xlabel="bytes of the result", ylabel="time of a call")
         else:
             axes.set(xlabel="axes of a tensor of some 16 MB, whose order is reversed", ylabel="time of an element")
         axes.yaxis.set_major_formatter(require_matplotlib().ticker.EngFormatter("s"))
+        axes.minorticks_off()
         axes.grid(visible=True, color="0.9")
         axes.legend()
     return figure
@@ -139,5 +140,5 @@ def _figure(report: Report, measure: Measure, text: str, height: float) -> Figur
     lines += [f"warning: {warning}" for warning in report.warnings]
     with matplotlib.rc_context(_SETTINGS):
         figure: Figure = matplotlib.figure.Figure(figsize=(_WIDTH, height), layout="constrained")
-    figure.suptitle("\n".join(lines), fontsize="large")
+    figure.suptitle("\n".join(lines), fontsize="medium")
     return figure

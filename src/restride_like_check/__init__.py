@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from restride_like_check.comparison import Row, compare, steps_of
+from restride_like_check.comparison import Row, compare, is_measured, measured, stated, steps_of
 from restride_like_check.judges import JUDGES, judges_of
-from restride_like_check.limits import is_measured, measured, stated
 
 __all__ = ["JUDGES", "Row", "compare", "is_measured", "judges_of", "measured", "stated", "steps_of"]

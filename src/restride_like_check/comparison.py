@@ -1,22 +1,30 @@
-"""Comparison: one way of one library on a number of images, and what differs, counted."""
+"""Comparison: one way of one library on a number of images, what differs, counted, and what docs/profiles.md states."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
+from typing import NamedTuple
 
 import numpy as np
 
 from restride.ops.resample import resample
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
+from restride.weights.like import LIBRARIES
 from restride_like_check.images import DIRECTIONS, SIZES, Image, image, sizes_of
-from restride_like_check.judge import Array, Judge, Way
-from restride_like_check.limits import Limit, measured, stated
+from restride_like_check.judges import Array, Judge, Way
 
 FLOAT_UNIT = 2.0**-24
 """Of floats from 0 to 1: half a unit in the last place of the largest."""
+
+
+class Limit(NamedTuple):
+    """The largest difference, in steps of integers or 2^-24 of floats from 0 to 1, and the share of pixels with any."""
+
+    largest: float
+    share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -109,3 +117,57 @@ def _distance(ours: Array, theirs: Array, white: float) -> Array:
         raise AssertionError(f"sizes {ours.shape} are not the library's {theirs.shape}")
     apart = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
     return apart / (FLOAT_UNIT * white) if ours.dtype.kind == "f" else apart
+
+
+def measured(like: str) -> str:
+    """The version of a library that what is stated was measured with: "13.0.0" of "Pillow 13.0.0, Image.resize"."""
+    return LIBRARIES[like].library.partition(",")[0].split()[-1]
+
+
+def is_measured(like: str, version: str) -> bool:
+    """Whether that is the version; "2.13.0+cpu" is 2.13.0."""
+    return version.partition("+")[0] == measured(like)
+
+
+EXACT = Limit(0.0, 0.0)
+
+_STEP = Limit(1.0)
+
+_SUMS = Limit(16.0)
+"""Floats: sums in f32 here, and in f64 or in another order there. 16 is one millionth of the range."""
+
+_LONG_SUMS = Limit(32.0)
+"""The same where each of up to 600 rows and 600 columns is a tap: an addition is half a unit off at most."""
+
+_LIMITS: dict[tuple[str, str, str], Limit] = {
+    ("torch", "", "f32, against f64"): _SUMS,
+    ("torch", "", "f32, against f32"): Limit(2200.0),
+    ("onnx", "", "f32"): Limit(64.0),
+    ("pillow", "", "f32"): Limit(32.0),
+    ("pillow", "", "u16"): Limit(2.0, 0.02),
+    ("pillow", "", "s32"): Limit(4.0, 0.25),
+    ("opencv", "cubic", "u8"): Limit(1.0, 0.05),
+    ("opencv", "cubic", "u16"): Limit(4.0, 0.05),
+    ("opencv", "cubic", "s16"): Limit(4.0, 0.05),
+    ("opencv", "", "u16"): _STEP,
+    ("opencv", "", "s16"): _STEP,
+    ("opencv", "area", "u16"): EXACT,
+    ("opencv", "area", "s16"): EXACT,
+    ("opencv", "", "f32"): _SUMS,
+    ("opencv", "area", "f32"): _LONG_SUMS,
+    ("opencv", "linear", "f32"): Limit(512.0),
+    ("opencv", "linear_exact", "f32"): Limit(512.0),
+    ("opencv", "cubic", "f32"): Limit(512.0),
+    ("scikit-image", "bilinear", "u8"): _SUMS,
+    ("scikit-image", "bilinear, antialias", "u8"): _LONG_SUMS,
+    ("scikit-image", "bilinear, antialias", "f32"): _LONG_SUMS,
+    ("scikit-image", "", "f32"): _SUMS,
+}
+"""By library, mode and type; an empty mode: those that are not named. What is not here is exact."""
+
+
+def stated(like: str, mode: str, type_: str) -> Limit:
+    """What is stated of a row. Nearest modes move elements, so they are exact everywhere."""
+    if mode.startswith("nearest"):
+        return EXACT
+    return _LIMITS.get((like, mode, type_)) or _LIMITS.get((like, "", type_), EXACT)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from restride_like_check.judge import Array
+from restride_like_check.judges import Array
 
 DIRECTIONS = ("down", "up", "both")
 """Of sizes: both axes shrink, both grow, or one each."""

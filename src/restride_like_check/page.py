@@ -1,17 +1,60 @@
-"""The page docs/profiles.md: its head, which is profiles.md beside this module, and a table for each library."""
+"""What the documents show: the profiles in words, the tables of docs/profiles.md, and a picture of three libraries.
+
+The head of docs/profiles.md is profiles.md beside this module.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
+from pathlib import Path
 
-from restride.weights.like import LIBRARIES
-from restride_like_check.comparison import Row
-from restride_like_check.judges import JUDGES
-from restride_like_check.limits import Limit, is_measured, measured
-from restride_like_check.listing import free_of, words
+import numpy as np
 
-_UNJUDGED = [name for name in LIBRARIES if name not in JUDGES]
+from restride.cli.demo import Panel, draw_sheet, glowing
+from restride.cli.process import UsageError
+from restride.ops.resample import resample
+from restride.tensor.arrays import asarray
+from restride.tensor.device import Device
+from restride.weights.like import LIBRARIES, pillow
+from restride.weights.like.libraries import Library, ModeName
+from restride.weights.like.profile import Mode
+from restride_like_check.comparison import Limit, Row, is_measured, measured
+from restride_like_check.images import photograph, photographs
+from restride_like_check.judges import JUDGES, Array, judges_of
+
+_OWN = {"pillow": pillow.FILTERS, "opencv": ("area", "lanczos4")}
+"""Modes that no arguments of ``rs.resample`` come near, or not all of the time."""
+
+
+def listing(like: str | None) -> str:
+    """All profiles, or one, as ``restride profiles`` prints them."""
+    return "\n\n".join("\n".join(_lines(name)) for name in LIBRARIES if like in (None, name))
+
+
+def _lines(name: str) -> Iterator[str]:
+    profile = LIBRARIES[name]
+    yield f"{name}: {profile.library}"
+    width = max(map(len, profile.modes))
+    for word in profile.modes:
+        default = "  (default)" if word == profile.default else ""
+        yield f"  {word.ljust(width)}  {words(name, word)}{default}"
+    free = sorted({argument for mode in profile.modes.values() for argument in free_of(mode)})
+    if free:
+        yield f"  {'free'.ljust(width)}  {', '.join(free)}"
+
+
+def words(like: str, word: str) -> str:
+    """The arguments of ``rs.resample`` that say the same, without the library's arithmetic; or that there are none."""
+    if word in _OWN.get(like, ()):
+        return "a filter of its own"
+    mode = LIBRARIES[like].modes[word]
+    return " ".join(f"{name}={value!r}" for name, value in mode.choice.items())
+
+
+def free_of(mode: Mode) -> tuple[str, ...]:
+    """The arguments that may be given beside this mode."""
+    return (("antialias",) if mode.antialiased is not None else ()) + mode.free
 
 
 def page(rows: Sequence[Row]) -> str:
@@ -41,16 +84,8 @@ def profiles_table() -> str:
 def cells(row: Row) -> tuple[str, ...]:
     """The columns of a row, but for the library's."""
     differ = f"{row.differ} ({100 * row.share:.3g} %)" if row.differ else "0"
-    return (
-        row.mode,
-        row.type,
-        row.direction,
-        str(row.images),
-        str(row.pixels),
-        differ,
-        f"{row.largest:g}",
-        limit_text(row.limit),
-    )
+    counts = str(row.images), str(row.pixels), differ, f"{row.largest:g}"
+    return row.mode, row.type, row.direction, *counts, limit_text(row.limit)
 
 
 def limit_text(limit: Limit) -> str:
@@ -64,23 +99,77 @@ def _table(name: str, rows: Sequence[Row]) -> str:
     version = rows[0].version if rows else "not installed"
     if rows and not is_measured(name, version):
         version += f", where what is stated was measured with {measured(name)}"
-    lines = [
-        f"### {name}: {LIBRARIES[name].library}",
-        "",
-        f"Installed: {version}.",
-        "",
-        "| mode | type | sizes | images | pixels | that differ | largest | stated |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-        *(f"| {' | '.join(cells(row))} |" for row in rows),
-    ]
-    return "\n".join(lines)
+    heading = f"### {name}: {LIBRARIES[name].library}\n\nInstalled: {version}.\n"
+    titles = ("mode", "type", "sizes", "images", "pixels", "that differ", "largest", "stated")
+    lines = [titles, ["---"] * len(titles), *map(cells, rows)]
+    return "\n".join([heading, *(f"| {' | '.join(line)} |" for line in lines)])
 
 
 def _rest() -> str:
-    lines = [f"### {', '.join(_UNJUDGED)}: formulas only", ""]
-    named = "; ".join(LIBRARIES[name].library for name in _UNJUDGED)
-    lines.append(
-        f"{named}. They have not been run beside restride: the profile is what their documents and sources say, and "
-        "the conformance cases hold the device to those formulas."
+    """The libraries that have not been run."""
+    unjudged = {name: profile.library for name, profile in LIBRARIES.items() if name not in JUDGES}
+    return (
+        f"### {', '.join(unjudged)}: formulas only\n\n{'; '.join(unjudged.values())}. They have not been run beside "
+        "restride: the profile is what their documents and sources say, and the conformance cases hold the device to "
+        "those formulas.\n"
     )
-    return "\n".join(lines) + "\n"
+
+
+# The picture of docs/replace_preprocessing.md: one photograph by three libraries, and where they differ.
+
+PHOTOGRAPH = "coffee.png"
+
+SIZES = (240, 360)
+"""Rows and columns that its 400 x 600 become."""
+
+MODES: dict[Library, ModeName] = {"pillow": "bilinear", "opencv": "linear", "torch": "bilinear"}
+"""What each calls bilinear: Pillow's filter covers all that an output does, the others read 2 x 2 elements."""
+
+_WHITE = 8
+"""Steps of 255 that are drawn white."""
+
+
+def results(device: Device) -> dict[Library, tuple[Array, Array]]:
+    """Of each library our result and its own.
+
+    Raises:
+        UsageError: one of them, or the photograph, is not installed.
+    """
+    judges, missing = judges_of(None)
+    if PHOTOGRAPH not in photographs():
+        missing.append("scikit-image")
+    if missing:
+        raise UsageError(f"the picture needs every library: pip install {' '.join(missing)}")
+    pixels = photograph(PHOTOGRAPH)
+    x = asarray(pixels, device=device)
+    ways = {(judge.like, way.mode, way.type): way for judge in judges for way in judge.ways}
+    return {
+        like: (
+            resample(x, SIZES, axes=(0, 1), mode=mode, like=like).numpy(),
+            ways[like, mode, "u8"].resize(pixels, SIZES),
+        )
+        for like, mode in MODES.items()
+    }
+
+
+def draw_profile_sheet(path: Path, device: Device) -> None:
+    """Draw our result, its distance from the library's own, and from the next library's, for each."""
+    by_library = results(device)
+    panels = []
+    for place, (like, (ours, own)) in enumerate(by_library.items()):
+        following = list(by_library)[(place + 1) % len(by_library)]
+        library = LIBRARIES[like].library.split(",")[0]
+        other = LIBRARIES[following].library.split(",")[0]
+        panels.append(Panel(ours, f'like="{like}", mode="{MODES[like]}"', f"{ours.shape[1]} x {ours.shape[0]}, u8"))
+        panels.append(_difference(ours, own, f"distance from {library}"))
+        panels.append(_difference(ours, by_library[following][1], f"distance from {other}, {MODES[following]}"))
+    heading = (
+        f"{PHOTOGRAPH} of scikit-image, 600 x 400, made bilinear by each; black is equal, white {_WHITE} steps or more"
+    )
+    draw_sheet(path, "what three libraries call bilinear", heading, panels)
+
+
+def _difference(ours: Array, theirs: Array, title: str) -> Panel:
+    apart = np.abs(ours.astype(np.int64) - theirs.astype(np.int64))
+    text = f"{np.count_nonzero(apart)} of {apart.size} values differ, by at most {apart.max(initial=0)}"
+    return Panel(glowing(np.minimum(apart.max(axis=2) / _WHITE, 1.0)), title, text)

@@ -13,9 +13,7 @@ from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.ops.progress import Progress
 from restride.weights.like import LIBRARIES
 from restride_like_check import JUDGES, Row, compare, is_measured, judges_of, measured, steps_of
-from restride_like_check.commands.profile_sheet import draw_profile_sheet
-from restride_like_check.listing import listing
-from restride_like_check.page import cells, page
+from restride_like_check.page import cells, draw_profile_sheet, listing, page
 
 _DESCRIPTION = """\
 The libraries that `like` of rs.resample takes: the version that each was measured against, its modes, and what each
@@ -32,13 +30,10 @@ def add_commands(commands: Commands) -> None:
     )
     parser.add_argument("--check", action="store_true", help="run each library beside it, and count what differs")
     parser.add_argument("--like", choices=LIBRARIES, metavar="NAME", help=f"one of {', '.join(LIBRARIES)}")
-    parser.add_argument(
-        "-k", dest="text", metavar="TEXT", help="only rows whose mode and type have TEXT: `cubic u8`, `u16`"
-    )
+    parser.add_argument("-k", metavar="TEXT", help="only rows whose mode and type have TEXT: `cubic u8`, `u16`")
     parser.add_argument(
         "--images",
         type=_count,
-        default=None,
         metavar="N",
         help=f"images for each row of the table (default: {_IMAGES}; with 168 there are 504 of each mode and type)",
     )
@@ -57,13 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         with open_device(arguments) as device:
             draw_profile_sheet(arguments.picture, device)
         return Exit.OK
-    for option, value in (
-        ("-k", arguments.text),
-        ("--images", arguments.images),
-        ("--json", arguments.json),
-        ("--markdown", arguments.markdown),
-    ):
-        if value is not None:
+    for option in ("-k", "--images", "--json", "--markdown"):
+        if getattr(arguments, option.lstrip("-")) is not None:
             raise UsageError(f"{option} needs --check (see `restride profiles --help`)")
     print(listing(arguments.like))
     return Exit.OK
@@ -73,7 +63,7 @@ def _check(arguments: argparse.Namespace) -> int:
     """Print the table row by row; 1 if one says more than is stated."""
     if arguments.picture is not None:
         raise UsageError("--picture goes without --check")
-    if arguments.markdown is not None and (arguments.like, arguments.text) != (None, None):
+    if arguments.markdown is not None and (arguments.like, arguments.k) != (None, None):
         raise UsageError("--markdown writes the page of all libraries: leave out --like and -k")
     images = arguments.images or _IMAGES
     judges, missing = judges_of(arguments.like)
@@ -85,16 +75,14 @@ def _check(arguments: argparse.Namespace) -> int:
         if arguments.like is not None and arguments.like not in JUDGES:
             print(f"restride: {arguments.like} cannot be run here: its profile is its formulas", file=sys.stderr)
         return Exit.NOTHING_SELECTED
-    asked = [judge.of_rows(arguments.text or "") for judge in judges]
-    judges = [judge for judge in asked if judge.ways]
+    judges = [judge for judge in (each.of_rows(arguments.k or "") for each in judges) if judge.ways]
     if not judges:
-        print(f"restride: no mode and type has {arguments.text!r}", file=sys.stderr)
+        print(f"restride: no mode and type has {arguments.k!r}", file=sys.stderr)
         return Exit.NOTHING_SELECTED
     for judge in judges:
         if not is_measured(judge.like, judge.version):
-            print(
-                f"{judge.package} {judge.version} is installed; what is stated was measured with {measured(judge.like)}"
-            )
+            installed = f"{judge.package} {judge.version} is installed"
+            print(f"{installed}; what is stated was measured with {measured(judge.like)}")
     rows: list[Row] = []
     progress = Progress(steps_of(judges, images), sys.stderr)
     with open_device(arguments) as device:

@@ -1,0 +1,239 @@
+"""Judges: the libraries that are run beside ``rs.resample``, and each way of resizing that it is held against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.dtypes import DTypeName
+from restride.weights.like.libraries import Library
+
+Array = npt.NDArray[Any]
+
+Resize = Callable[[Array, tuple[int, int]], Array]
+"""Pixels of sizes [rows, columns] or [rows, columns, channels], resized to (rows, columns) in C order."""
+
+
+def any_sizes(_before: tuple[int, ...], _after: tuple[int, ...]) -> bool:
+    """A library that is right for all of them."""
+    return True
+
+
+@dataclass(frozen=True)
+class Way:
+    """One row of the table, but for its direction.
+
+    mode: its words in the table. dtype: of the pixels. arguments: of ``rs.resample``, beside ``like``. resize: the
+    library's own. channels: 1 stands for arrays of two axes. result: element type of the result; default: of the
+    pixels. largest: no axis of its images is longer, where the library takes its time. against: what the library
+    computed in, where that is not the type of the pixels. takes: whether it is to be asked, by the sizes before and
+    after.
+    """
+
+    mode: str
+    dtype: str
+    arguments: Mapping[str, Any]
+    resize: Resize
+    channels: tuple[int, ...] = (1, 2, 3, 4)
+    result: DTypeName | None = None
+    largest: int = 600
+    against: str = ""
+    takes: Callable[[tuple[int, ...], tuple[int, ...]], bool] = any_sizes
+
+    @property
+    def type(self) -> str:
+        """As the table has it."""
+        return f"{self.dtype}, against {self.against}" if self.against else self.dtype
+
+    def key(self, like: str) -> str:
+        """What its images follow from: "pillow bicubic u8"."""
+        return f"{like} {self.mode} {self.type}"
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A library: ``like`` as ``rs.resample`` takes it, the name that pip has for it, the version that is installed."""
+
+    like: Library
+    package: str
+    version: str
+    ways: tuple[Way, ...] = field(repr=False)
+
+    def of_rows(self, text: str) -> Judge:
+        """Those of its ways that have ``text`` in their mode and type: "cubic u8"."""
+        return replace(self, ways=tuple(way for way in self.ways if text in f"{way.mode} {way.type}"))
+
+
+def judges_of(like: str | None) -> tuple[list[Judge], list[str]]:
+    """The judges that are installed, of all libraries or of one, and the pip names of those that are not."""
+    judges, missing = [], []
+    for name, (package, module, ways) in JUDGES.items():
+        if like not in (None, name):
+            continue
+        try:
+            installed = import_module(module)
+        except ImportError:
+            missing.append(package)
+        else:
+            judges.append(Judge(name, package, installed.__version__, tuple(ways())))
+    return judges, missing
+
+
+# torch: ``interpolate`` on the CPU, of bytes, of floats, and of the same floats in float64.
+
+
+def _torch_ways() -> Iterator[Way]:
+    for dtype in ("u8", "f32"):
+        for mode in ("nearest", "nearest-exact"):
+            yield Way(mode, dtype, {"mode": mode}, partial(_by_torch, mode=mode))
+    filters = [(mode, option) for option in ("", "align_corners", "antialias") for mode in ("bilinear", "bicubic")]
+    for dtype, against in (("u8", ""), ("f32", "f64"), ("f32", "f32")):
+        for mode, option in (*filters, *([("area", "")] if dtype == "f32" else [])):
+            options: dict[str, Any] = {option: True} if option else {}
+            arguments = {"coordinates": option} if option == "align_corners" else options
+            yield Way(
+                ", ".join((mode, *options)),
+                dtype,
+                {"mode": mode, **arguments},
+                partial(_by_torch, mode=mode, is_wide=against == "f64", **options),
+                against=against,
+                takes=_has_columns if (dtype, option) == ("f32", "antialias") else any_sizes,
+            )
+
+
+def _has_columns(_before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    """False for one column, where torch's antialiased floats repeat their first row."""
+    return after[1] > 1
+
+
+def _by_torch(x: Array, sizes: tuple[int, int], *, is_wide: bool = False, **options: Any) -> Array:
+    """Resized by torch; in float64 if ``is_wide``."""
+    import torch
+
+    planes = torch.from_numpy(np.ascontiguousarray(np.atleast_3d(x).transpose(2, 0, 1)))[None]
+    result = torch.nn.functional.interpolate(planes.double() if is_wide else planes, sizes, **options)[0].numpy()
+    return np.ascontiguousarray(result.transpose(1, 2, 0).reshape(*sizes, *x.shape[2:]))
+
+
+# ONNX: the reference implementation of Resize-19 that its package brings, in float64 and element by element.
+
+
+def _onnx_ways() -> Iterator[Way]:
+    # It takes a tenth of a millisecond for each element, so images are small.
+    way = partial(Way, channels=(1,), largest=20, takes=_is_right_for_onnx)
+    for dtype in ("u8", "f32"):
+        yield way("nearest", dtype, {}, _by_onnx("nearest"))
+    for mode, option in (
+        ("linear", ""),
+        ("cubic", ""),
+        ("linear", "antialias"),
+        ("cubic", "antialias"),
+        ("cubic", "exclude_outside"),
+    ):
+        options = {option: True} if option else {}
+        yield way(", ".join((mode, *options)), "f32", {"mode": mode, **options}, _by_onnx(mode, **options))
+
+
+def _is_right_for_onnx(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    """False where it rounds a place to an element once and once not, and takes weights for the wrong elements.
+
+    10 -> 14: output 10 reads at 7.000000000000001, a little past element 7, but beside 5, 6, 7 and 8: with two elements
+    of an edge before it, that place is 9.0, which it takes for the last of those to its left.
+    """
+    for old, new in zip(before, after, strict=True):
+        places = [2 * ((output + 0.5) / (new / old) - 0.5) for output in range(new)]  # halves are what nearest rounds
+        if any(abs(place - round(place)) < 1e-9 and not place.is_integer() for place in places):
+            return False
+    return True
+
+
+def _by_onnx(mode: str, **options: bool) -> Resize:
+    """Resize by a model of one node."""
+    from onnx import parser
+    from onnx.reference import ReferenceEvaluator
+
+    attributes = ", ".join((f'mode = "{mode}"', *(f"{name} = 1" for name in options)))
+    head, ends = '<ir_version: 9, opset_import: ["" : 19]>', "(float[a] x, int64[b] sizes) => (float[c] y)"
+    evaluator = ReferenceEvaluator(
+        parser.parse_model(f"{head} resize {ends} {{ y = Resize <{attributes}> (x, , , sizes) }}")
+    )
+
+    def resize(x: Array, sizes: tuple[int, int]) -> Array:
+        (result,) = evaluator.run(None, {"x": x, "sizes": np.array(sizes, np.int64)})
+        return np.ascontiguousarray(result)
+
+    return resize
+
+
+# Pillow: bytes in bands apart, I;16, I and F.
+
+_PILLOW_MODES = {1: "L", 2: "La", 3: "RGB", 4: "CMYK"}
+"""By channels. LA and RGBA are resized with colours times alpha, which ``like`` has not; ``rs.compat.pil`` has."""
+
+
+def _pillow_ways() -> Iterator[Way]:
+    for dtype, channels in (("u8", (1, 2, 3, 4)), ("u16", (1,)), ("s32", (1,)), ("f32", (1,))):
+        for name in ("nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"):
+            yield Way(name, dtype, {"mode": name}, partial(_by_pillow, name=name), channels)
+
+
+def _by_pillow(x: Array, sizes: tuple[int, int], *, name: str) -> Array:
+    from PIL import Image
+
+    if x.dtype == np.uint8:
+        mode = _PILLOW_MODES[1 if x.ndim == 2 else x.shape[2]]
+        image = Image.frombytes(mode, (x.shape[1], x.shape[0]), x.tobytes())
+    else:
+        image = Image.fromarray(x)
+    return np.ascontiguousarray(image.resize(sizes[::-1], Image.Resampling[name.upper()]))
+
+
+# OpenCV: every interpolation of ``cv2.resize``, of four element types.
+
+
+def _opencv_ways() -> Iterator[Way]:
+    for dtype in ("u8", "u16", "s16", "f32"):
+        for mode in ("nearest", "nearest_exact", "linear", "linear_exact", "area", "cubic", "lanczos4"):
+            yield Way(mode, dtype, {"mode": mode}, partial(_by_opencv, mode=mode))
+
+
+def _by_opencv(x: Array, sizes: tuple[int, int], *, mode: str) -> Array:
+    import cv2
+
+    interpolation = getattr(cv2, f"INTER_{mode.upper()}")
+    return np.ascontiguousarray(cv2.resize(x, sizes[::-1], interpolation=interpolation))
+
+
+# scikit-image: ``skimage.transform.resize``, which computes in float64, so that bytes are compared before rounding.
+
+
+def _skimage_ways() -> Iterator[Way]:
+    for dtype in ("u8", "f32"):
+        yield Way("nearest", dtype, {"mode": "nearest"}, partial(_by_skimage, order=0))
+        for words, antialias in (("bilinear", False), ("bilinear, antialias", True)):
+            arguments = {"mode": "bilinear", "antialias": antialias}
+            resize = partial(_by_skimage, order=1, anti_aliasing=antialias)
+            yield Way(words, dtype, arguments, resize, result="f32")
+
+
+def _by_skimage(x: Array, sizes: tuple[int, int], *, order: int, anti_aliasing: bool = False) -> Array:
+    from skimage import transform
+
+    result: Any = transform.resize(x, sizes, order=order, anti_aliasing=anti_aliasing, preserve_range=True)
+    return np.ascontiguousarray(result)
+
+
+JUDGES: dict[Library, tuple[str, str, Callable[[], Iterator[Way]]]] = {
+    "torch": ("torch", "torch", _torch_ways),
+    "onnx": ("onnx", "onnx", _onnx_ways),
+    "pillow": ("Pillow", "PIL", _pillow_ways),
+    "opencv": ("opencv-python-headless", "cv2", _opencv_ways),
+    "scikit-image": ("scikit-image", "skimage", _skimage_ways),
+}
+"""By what ``like`` takes: the name that pip has for the library, its module, and its ways."""
