@@ -13,10 +13,9 @@ import pytest
 from random_layouts import random_layout
 
 from restride.cli import main
-from restride.drawing.figure import draw_figure
-from restride.drawing.legend import MEMORY
+from restride.drawing.explain import MEMORY
+from restride.drawing.figure import INK, PAPER, RED, Label, Line, Rect, draw_figure
 from restride.drawing.map import LayoutMap, rgb
-from restride.drawing.shapes import INK, PAPER, RED, Label, Line, Rect
 from restride.drawing.show import show
 from restride.layout import TensorDesc
 from restride.reference import memory

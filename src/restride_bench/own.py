@@ -71,6 +71,23 @@ def device_seconds(device: Device, call: Callable[[], object]) -> Callable[[], f
     return timed
 
 
+def dispatched(
+    device: Device,
+    start: Callable[[], object],
+    *,
+    clock: bool,
+    result: Callable[[], Array] | None = None,
+    numpy: Callable[[], Array] | None = None,
+) -> Offer:
+    """The offer of work that ``start`` submits: the call and the wait, and, if ``clock``, the device's own seconds."""
+
+    def resident() -> None:
+        start()
+        device.wait()
+
+    return Offer(resident, result, numpy, device_seconds(device, start) if clock else None)
+
+
 def offer(workload: Workload | Rival, source: Array | None, device: Device, *, clock: bool) -> Offer:
     """How restride does a workload; ``source``: its elements, None for a rival, which makes its own."""
     desc = rs.TensorDesc.parse(workload.src)
@@ -86,23 +103,14 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device, *, c
     def start() -> None:
         last[0] = operation(view, out)
 
-    def resident() -> None:
-        start()
-        device.wait()
+    def through() -> Array:
+        return fresh(viewed(workload.task, rs.asarray(elements, device=device)), None).numpy()
 
     def result() -> Array:
         return last[0].numpy()
 
-    def through_numpy() -> Array:
-        return fresh(viewed(workload.task, rs.asarray(elements, device=device)), None).numpy()
-
-    plain = not isinstance(workload.task, Relayout) and source is not None
-    return Offer(
-        resident=resident,
-        result=result,
-        numpy=through_numpy if plain else None,
-        kernel=device_seconds(device, start) if clock else None,
-    )
+    is_array = not isinstance(workload.task, Relayout) and source is not None
+    return dispatched(device, start, clock=clock, result=result, numpy=through if is_array else None)
 
 
 def copy_offer(nbytes: int, device: Device, *, clock: bool) -> Offer:
@@ -116,14 +124,7 @@ def copy_offer(nbytes: int, device: Device, *, clock: bool) -> Offer:
     # Not zeros, which a driver may know to be.
     runtime.write(src, 0, np.random.default_rng(0).integers(0, 256, half, np.uint8).data)
 
-    def start() -> None:
-        runtime.copy(src, dst, half)
-
-    def resident() -> None:
-        start()
-        runtime.wait()
-
-    return Offer(resident=resident, kernel=device_seconds(device, start) if clock else None)
+    return dispatched(device, lambda: runtime.copy(src, dst, half), clock=clock)
 
 
 def viewed(task: Task, x: rs.Tensor) -> rs.Tensor:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from restride.errors import DeviceError, UnsupportedError
 from restride.kernel import CANDIDATES, Choices, Limits
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
-from restride_bench.own import device_seconds, has_clock
+from restride_bench.offer import Measure
+from restride_bench.own import Operation, dispatched, has_clock
+from restride_bench.run import Columns, timed_rounds
 
 EDGE = 4096
 """Of the square that is moved: 64 MiB of f32, more than the caches of most devices."""
@@ -25,8 +27,6 @@ WARM_UP = 2
 
 WORTH = 0.95
 """A candidate takes the place of the usual one where it takes at most this share of its time."""
-
-Operation = Callable[[rs.Tensor, rs.Tensor | None], rs.Tensor]
 
 WORK: Mapping[str, Mapping[str, tuple[str, Operation]]] = {
     "elements": {
@@ -94,9 +94,10 @@ def tune(
             }
             seconds[choice] = {candidate: {} for candidate in candidates}
             for name, (dtype, operation) in works.items():
-                steps = _steps(device, runtime, candidates, _square(device, dtype, edge), operation, by_device)
-                for candidate, median in _medians(steps, rounds).items():
-                    seconds[choice][candidate][name] = median
+                columns = _columns(device, runtime, candidates, _square(device, dtype, edge), operation)
+                measure: Measure = "kernel" if by_device else "resident"
+                for candidate, times in timed_rounds(columns, (measure,), rounds, WARM_UP)[measure].items():
+                    seconds[choice][candidate][name] = statistics.median(times)
                 measured(f"{choice}: {name}")
     finally:
         runtime.limits = limits
@@ -108,48 +109,21 @@ def _square(device: Device, dtype: str, edge: int) -> rs.Tensor:
     return rs.from_buffer(np.random.default_rng(edge).integers(0, 128, desc.nbytes, np.uint8), desc, device=device)
 
 
-def _steps(
-    device: Device,
-    runtime: VulkanRuntime,
-    candidates: Mapping[str, Limits],
-    x: rs.Tensor,
-    operation: Operation,
-    by_device: bool,
-) -> dict[str, Callable[[], float]]:
-    """By candidate: a function that does the work once more and returns its seconds. Each has done it once."""
+def _columns(
+    device: Device, runtime: VulkanRuntime, candidates: Mapping[str, Limits], x: rs.Tensor, operation: Operation
+) -> Columns:
+    """The same work by each candidate, which has done it once."""
     outs: dict[str, rs.Tensor] = {}
-    for candidate, runtime.limits in candidates.items():
+    for candidate, limits in candidates.items():
+        runtime.limits = limits
         outs[candidate] = operation(x, None)
     first, *others = (out.buffer() for out in outs.values())
     if not all(np.array_equal(first, other) for other in others):
         raise DeviceError(f"{' and '.join(outs)} have different results on {device.info.name}: see `restride test`")
 
-    def step_of(limits: Limits, out: rs.Tensor) -> Callable[[], float]:
-        def call() -> None:
-            runtime.limits = limits
-            operation(x, out)
+    def start(candidate: str) -> None:
+        runtime.limits = candidates[candidate]
+        operation(x, outs[candidate])
 
-        return device_seconds(device, call) if by_device else _host_seconds(device, call)
-
-    return {candidate: step_of(candidates[candidate], out) for candidate, out in outs.items()}
-
-
-def _host_seconds(device: Device, call: Callable[[], object]) -> Callable[[], float]:
-    def timed() -> float:
-        start = time.perf_counter()
-        call()
-        device.wait()
-        return time.perf_counter() - start
-
-    return timed
-
-
-def _medians(steps: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """Every round has all of them in turn, so that other work on the machine meets them all."""
-    found: dict[str, list[float]] = {name: [] for name in steps}
-    for number in range(WARM_UP + rounds):
-        for name, step in steps.items():
-            seconds = step()
-            if number >= WARM_UP:
-                found[name].append(seconds)
-    return {name: statistics.median(each) for name, each in found.items()}
+    clock = has_clock(device)
+    return Columns({name: dispatched(device, partial(start, name), clock=clock) for name in candidates})

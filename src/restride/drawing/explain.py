@@ -1,13 +1,16 @@
-"""Explain: a layout in numbers: its digits, the formula of the element offset, and one element worked out."""
+"""A layout in words and numbers: its bytes, what a picture marks, its digits and the formula of the element offset."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import zip_longest
 
-from restride.drawing.legend import index_text, memory_text
+from restride.drawing.map import Kind, LayoutMap
 from restride.layout import TensorDesc
 from restride.layout.digits import Atom, Digit, Linear, axis_letter
+
+MEMORY = "memory, element after element, and the index that lies there"
+"""The title of the line of memory."""
 
 
 def explain(desc: TensorDesc, index: tuple[int, ...] | None = None) -> str:
@@ -75,3 +78,43 @@ def _meaning(atom: Atom) -> str:
     if atom.divisor == 1:
         return f"the place inside a group of {atom.modulus} along {atom.of}"
     return f"which group of {atom.divisor} inside a group of {atom.modulus} along {atom.of}"
+
+
+def memory_text(desc: TensorDesc) -> str:
+    """How much memory a layout takes."""
+    elements = f"{counted(desc.numel, 'element')} of {counted(desc.dtype.itemsize, 'byte')}"
+    if desc.is_packed:
+        return f"{elements} in {counted(desc.nbytes, 'byte')}, no padding"
+    if not desc.is_whole:
+        return f"{elements}; the buffer has {counted(desc.nbytes, 'byte')} or more"
+    padding = desc.extent - desc.numel
+    return f"{elements} in {counted(desc.nbytes, 'byte')}, {padding * desc.dtype.itemsize} of them padding"
+
+
+def outlines(layout: LayoutMap) -> tuple[str, ...]:
+    """What each level of outlines encloses, the outermost first."""
+    whole = layout.desc.inner or layout.desc
+    noun = "blocks" if whole.tag is not None else "tiles"
+    names = (noun, f"sub-{noun}", *["inside them"] * len(layout.blocks))
+    return tuple(f"{name} of {size} elements" for name, size in zip(names, layout.blocks, strict=False))
+
+
+def marks(layout: LayoutMap, kinds: Iterable[Kind]) -> tuple[str, ...]:
+    """What the marks of these kinds of padding mean."""
+    meanings = {
+        Kind.ZERO: "padding, holds 0",
+        Kind.VALUE: f"padding, holds {layout.desc.padding_value!r}".removesuffix(".0"),
+        Kind.UNREACHED: "not reached by any index, never written",
+    }
+    present = set(kinds)
+    return tuple(f"{kind.value} {meaning}" for kind, meaning in meanings.items() if kind in present)
+
+
+def index_text(index: tuple[int, ...]) -> str:
+    """``2,3``; the one index of a scalar is ``()``."""
+    return ",".join(map(str, index)) or "()"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 byte``, ``24 bytes``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,19 +1,214 @@
-"""Figure: a layout as XLA's document draws it: coloured tiles, outlines, the element's offset in each cell, and memory.
+"""A layout as XLA's document draws it, as an SVG or PNG file: coloured tiles, outlines, offsets, and memory.
 
-Source: XLA, Tiled layout, figures 1 and 2.
+A picture is rectangles, lines and texts, in units of a pixel, y going down. Source: XLA, Tiled layout, figures 1 and 2.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from html import escape
 from itertools import groupby
+from typing import Any, Literal
 
-from restride.drawing.legend import MEMORY, index_text, marks, memory_text, outlines
+from restride.drawing.explain import MEMORY, index_text, marks, memory_text, outlines
 from restride.drawing.map import Cell, Grid, Kind, LayoutMap, Level, memory_line, rgb, shown
-from restride.drawing.shapes import GREY, INK, PAPER, RED, Figure, Label, Line, Rect, Shape
+from restride.errors import UnsupportedError
 
-# Tiles: a table of cells as shapes: a coloured rectangle and a text each, and the outlines of tiles and sub-tiles.
+INK, GREY, FAINT, RED, PAPER = "#1f2328", "#656d76", "#afb8c1", "#cf222e", "#ffffff"
+"""Colours of text and tiles, of what stands beside, of cells, of sub-tiles, and of the background."""
+
+
+@dataclass(frozen=True)
+class Rect:
+    """A filled rectangle with a thin border."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    fill: str
+    stroke: str = FAINT
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line."""
+
+    x: float
+    y: float
+    to_x: float
+    to_y: float
+    colour: str
+    width: float
+
+
+@dataclass(frozen=True)
+class Label:
+    """A text, centred at its height; ``data`` are names and values that a reader of the file may look for."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 13
+    colour: str = INK
+    anchor: Literal["start", "middle", "end"] = "start"
+    is_bold: bool = False
+    data: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def width(self) -> float:
+        """Room that it takes: a monospaced character is at most 0.62 of its size wide."""
+        return len(self.text) * self.size * 0.62
+
+
+Shape = Rect | Line | Label
+
+
+@dataclass
+class Figure:
+    """A picture, from back to front, on white paper."""
+
+    title: str
+    width: float = 0
+    height: float = 0
+    shapes: list[Shape] = field(default_factory=list)
+
+
+_MARGIN = 20
+_WIDTH = 960
+"""Of the grids and of the line of memory; a title may be wider."""
+_MOST_PLANES, _MOST_ROWS, _MOST_COLUMNS, _MOST_MEMORY_ROWS = 6, 16, 32, 8
+
+
+def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = ()) -> Figure:
+    """Layouts one below the other, then lines of text."""
+    page = _Page()
+    for layout in maps:
+        page.draw(layout)
+    for remark in remarks:
+        page.text(remark)
+    title = " to ".join(str(layout.desc) for layout in maps)
+    return Figure(f"Memory layout {title}", round(page.right + _MARGIN), round(page.y + _MARGIN / 2), page.shapes)
+
+
+class _Page:
+    """Shapes, and where the next ones go."""
+
+    def __init__(self) -> None:
+        self.shapes: list[Shape] = []
+        self.y: float = _MARGIN
+        self.right: float = 0
+
+    def draw(self, layout: LayoutMap) -> None:
+        self.text(str(layout.desc), 16, is_bold=True)
+        self.text(memory_text(layout.desc), 12, GREY)
+        if layout.desc.numel:
+            kinds = self._grids(layout) | self._memory(layout)
+            for level, text in enumerate(outlines(layout)):
+                self._add(Line(_MARGIN, self.y + 6, _MARGIN + 16, self.y + 6, *stroke(level, len(layout.blocks))))
+                self.text(text, 12, GREY, indent=24)
+            for text in marks(layout, kinds):
+                self.text(text, 12, GREY)
+        else:
+            self.text("no element: nothing to draw")
+        self.y += _MARGIN / 2
+
+    def text(self, text: str, size: float = 13, colour: str = INK, indent: float = 0, is_bold: bool = False) -> None:
+        self._add(Label(_MARGIN + indent, self.y + size / 2, text, size, colour, is_bold=is_bold))
+        self.y += round(size * 1.6)
+
+    def _add(self, *shapes: Shape) -> None:
+        self.shapes += shapes
+        ends = (shape.x + shape.width for shape in shapes if isinstance(shape, Label) and shape.anchor == "start")
+        self.right = max([self.right, *ends])
+
+    def _grids(self, layout: LayoutMap) -> set[Kind]:
+        """The planes from left to right, in as many rows as they need; returns the kinds of elements that they show."""
+        rows, columns = layout.grid
+        rank = layout.desc.rank
+        cell_width = _room_for(max(layout.longest_offset, len(str(columns - 1))))
+        name_width = _name_width(layout)
+        shown_rows = shown(rows, _MOST_ROWS)
+        shown_columns = shown(columns, min(int((_WIDTH - name_width) // cell_width), _MOST_COLUMNS))
+        planes = shown(layout.planes, _MOST_PLANES)
+        title = 20 if rank > 2 else 0
+        width = name_width + cell_width * len(shown_columns.positions)
+        height = title + ROW_HEIGHT * (len(shown_rows.positions) + 1)
+        kinds: set[Kind] = set()
+        x = _MARGIN
+        for plane in planes.names:
+            if x > _MARGIN and x + width > _MARGIN + _WIDTH:
+                x, self.y = _MARGIN, self.y + height + 10
+            if plane is None:
+                text = f"… {layout.planes - len(planes.positions) + 1} more"
+                self._add(Label(x + name_width, self.y + height / 2, text, colour=GREY))
+                x += width + 24
+                continue
+            if title:
+                leading = ", ".join(map(str, layout.leading(plane)))
+                self._add(Label(x + name_width, self.y + 10, f"[{leading}, :, :]", 12))
+            grid = Grid(layout, plane, shown_rows, shown_columns)
+            self._grid(grid, x, self.y + title, name_width, cell_width)
+            kinds |= {cell.kind for cells in grid.cells for cell in cells if cell is not None}
+            x += width + 24
+        self.y += height + 18
+        return kinds
+
+    def _grid(self, grid: Grid, x: float, y: float, name_width: float, cell_width: float) -> None:
+        """A plane with the numbers of its columns above and those of its rows at the left."""
+        left, top, rank = x + name_width, y + ROW_HEIGHT, grid.map.desc.rank
+        tiles = Tiles(left, top, cell_width, grid.cells, grid.beside, grid.above, len(grid.map.blocks))
+        self._add(*tiles.shapes(_offset_label))
+        for place, column in enumerate(grid.columns.names if rank > 0 else ()):
+            centre = left + (place + 0.5) * cell_width
+            self._add(Label(centre, top - 9, "…" if column is None else str(column), 11, GREY, "middle"))
+        for place, row in enumerate(grid.rows.names if rank > 1 else ()):
+            centre = top + (place + 0.5) * ROW_HEIGHT
+            self._add(Label(left - 8, centre, "⋮" if row is None else str(row), 11, GREY, "end"))
+        self.right = max(self.right, left + cell_width * len(grid.columns.positions))
+
+    def _memory(self, layout: LayoutMap) -> set[Kind]:
+        """The line of memory, a strip for each row; returns the kinds of elements that it shows."""
+        self.text(MEMORY, 12, GREY)
+        cell_width = _room_for(len(index_text(tuple(size - 1 for size in layout.desc.sizes))))
+        left = _MARGIN + _name_width(layout)
+        memory = memory_line(layout, min(int((_WIDTH - left) // cell_width), _MOST_COLUMNS), _MOST_MEMORY_ROWS)
+        for start, cells in zip(memory.starts, memory.cells, strict=True):
+            name = "⋮" if start is None else str(start)
+            self._add(Label(left - 8, self.y + ROW_HEIGHT / 2, name, 11, GREY, "end"))
+            if cells:
+                frame = [[0, 0]] * len(cells)
+                tiles = Tiles(left, self.y, cell_width, [cells], [memory.beside(cells)], frame, len(layout.blocks))
+                self._add(*tiles.shapes(_index_label))
+            self.y += ROW_HEIGHT + 6
+        self.right = max(self.right, left + cell_width * memory.width)
+        self.y += 4
+        return {cell.kind for cells in memory.cells for cell in cells}
+
+
+def _name_width(layout: LayoutMap) -> int:
+    """Room for the numbers of rows, of the grids and of memory."""
+    return _room_for(len(str(max(layout.grid[0], layout.span.stop) - 1)))
+
+
+def _room_for(characters: int) -> int:
+    """The width of a cell."""
+    return max(8 * characters + 12, ROW_HEIGHT)
+
+
+def _offset_label(x: float, y: float, cell: Cell) -> Label:
+    data = () if cell.index is None else (("index", index_text(cell.index)),)
+    colour = GREY if cell.index is None else INK
+    return Label(x, y, f"{cell.kind.value}{cell.offset}", colour=colour, anchor="middle", data=data)
+
+
+def _index_label(x: float, y: float, cell: Cell) -> Label:
+    text = cell.kind.value if cell.index is None else index_text(cell.index)
+    colour = GREY if cell.index is None else INK
+    return Label(x, y, text, colour=colour, anchor="middle", data=(("offset", str(cell.offset)),))
+
 
 ROW_HEIGHT = 26
 
@@ -81,137 +276,73 @@ def _runs(flags: Sequence[bool]) -> Iterator[tuple[int, int]]:
         at += length
 
 
-# Figure: a layout as XLA's document draws it: coloured tiles, outlines, the element's offset in each cell, and memory.
-
-_MARGIN = 20
-_WIDTH = 960
-"""Of the grids and of the line of memory; a title may be wider."""
-_MOST_PLANES, _MOST_ROWS, _MOST_COLUMNS, _MOST_MEMORY_ROWS = 6, 16, 32, 8
+_FONTS = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 
 
-def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = ()) -> Figure:
-    """Layouts one below the other, then lines of text."""
-    page = _Page()
-    for its_map in maps:
-        page.layout(its_map)
-    for remark in remarks:
-        page.text(remark)
-    title = " to ".join(str(its_map.desc) for its_map in maps)
-    return Figure(f"Memory layout {title}", round(page.right + _MARGIN), round(page.y + _MARGIN / 2), page.shapes)
+def write_svg(figure: Figure) -> str:
+    """The file. It stands on white paper of its own, so it reads on dark pages too."""
+    width, height = f"{figure.width:g}", f"{figure.height:g}"
+    title = escape(figure.title)
+    root = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    lines = [
+        f'{root} role="img" aria-label="{title}" font-family="{_FONTS}">',
+        f"<title>{title}</title>",
+        f'<rect width="{width}" height="{height}" rx="6" fill="{PAPER}"/>',
+        *map(_element, figure.shapes),
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
 
 
-class _Page:
-    """Shapes, and where the next ones go."""
+def _element(shape: Shape) -> str:
+    if isinstance(shape, Label):
+        data = "".join(f' data-{name}="{escape(value)}"' for name, value in shape.data)
+        weight = ' font-weight="bold"' if shape.is_bold else ""
+        anchor = f' text-anchor="{shape.anchor}"' if shape.anchor != "start" else ""
+        # A digit is about 0.7 of its size high: its foot is half of that below the middle.
+        return (
+            f'<text x="{shape.x:g}" y="{shape.y + 0.35 * shape.size:g}" font-size="{shape.size:g}" '
+            f'fill="{shape.colour}"{anchor}{weight}{data} xml:space="preserve">{escape(shape.text)}</text>'
+        )
+    if isinstance(shape, Line):
+        return (
+            f'<path d="M{shape.x:g} {shape.y:g}L{shape.to_x:g} {shape.to_y:g}" stroke="{shape.colour}" '
+            f'stroke-width="{shape.width:g}" stroke-linecap="square"/>'
+        )
+    return (
+        f'<rect x="{shape.x:g}" y="{shape.y:g}" width="{shape.width:g}" height="{shape.height:g}" '
+        f'fill="{shape.fill}" stroke="{shape.stroke}" stroke-width="0.5"/>'
+    )
 
-    def __init__(self) -> None:
-        self.shapes: list[Shape] = []
-        self.y: float = _MARGIN
-        self.right: float = 0
 
-    def layout(self, its_map: LayoutMap) -> None:
-        self.text(str(its_map.desc), 16, is_bold=True)
-        self.text(memory_text(its_map.desc), 12, GREY)
-        if its_map.desc.numel:
-            kinds = self._grids(its_map) | self._memory(its_map)
-            for level, text in enumerate(outlines(its_map)):
-                self._add(Line(_MARGIN, self.y + 6, _MARGIN + 16, self.y + 6, *stroke(level, len(its_map.blocks))))
-                self.text(text, 12, GREY, indent=24)
-            for text in marks(its_map, kinds):
-                self.text(text, 12, GREY)
+_SCALE = 2
+_ANCHORS = {"start": "lm", "middle": "mm", "end": "rm"}
+
+
+def write_png(figure: Figure) -> bytes:
+    """The file.
+
+    Raises:
+        UnsupportedError: Pillow is not installed.
+    """
+    try:
+        from PIL import Image, ImageDraw, ImageFont
+    except ImportError as error:
+        raise UnsupportedError("PNG pictures need Pillow: pip install 'restride[images]'; SVG needs nothing") from error
+    image = Image.new("RGB", (round(figure.width * _SCALE), round(figure.height * _SCALE)), PAPER)
+    draw = ImageDraw.Draw(image)
+    fonts: dict[float, Any] = {}
+    for shape in figure.shapes:
+        x, y = shape.x * _SCALE, shape.y * _SCALE
+        if isinstance(shape, Label):
+            font = fonts.setdefault(shape.size, ImageFont.load_default(shape.size * _SCALE))
+            bold = _SCALE / 4 if shape.is_bold else 0
+            draw.text((x, y), shape.text, shape.colour, font, _ANCHORS[shape.anchor], stroke_width=bold)
+        elif isinstance(shape, Line):
+            draw.line((x, y, shape.to_x * _SCALE, shape.to_y * _SCALE), shape.colour, round(shape.width * _SCALE))
         else:
-            self.text("no element: nothing to draw")
-        self.y += _MARGIN / 2
-
-    def text(self, text: str, size: float = 13, colour: str = INK, indent: float = 0, is_bold: bool = False) -> None:
-        self._add(Label(_MARGIN + indent, self.y + size / 2, text, size, colour, is_bold=is_bold))
-        self.y += round(size * 1.6)
-
-    def _add(self, *shapes: Shape) -> None:
-        self.shapes += shapes
-        ends = (shape.x + shape.width for shape in shapes if isinstance(shape, Label) and shape.anchor == "start")
-        self.right = max([self.right, *ends])
-
-    def _grids(self, its_map: LayoutMap) -> set[Kind]:
-        """The planes from left to right, in as many rows as they need; returns the kinds of elements that they show."""
-        rows, columns = its_map.grid
-        rank = its_map.desc.rank
-        cell_width = _room_for(max(its_map.longest_offset, len(str(columns - 1))))
-        name_width = _name_width(its_map)
-        shown_rows = shown(rows, _MOST_ROWS)
-        shown_columns = shown(columns, min(int((_WIDTH - name_width) // cell_width), _MOST_COLUMNS))
-        planes = shown(its_map.planes, _MOST_PLANES)
-        title = 20 if rank > 2 else 0
-        width = name_width + cell_width * len(shown_columns.positions)
-        height = title + ROW_HEIGHT * (len(shown_rows.positions) + 1)
-        kinds: set[Kind] = set()
-        x = _MARGIN
-        for plane in planes.names:
-            if x > _MARGIN and x + width > _MARGIN + _WIDTH:
-                x, self.y = _MARGIN, self.y + height + 10
-            if plane is None:
-                text = f"… {its_map.planes - len(planes.positions) + 1} more"
-                self._add(Label(x + name_width, self.y + height / 2, text, colour=GREY))
-                x += width + 24
-                continue
-            if title:
-                leading = ", ".join(map(str, its_map.leading(plane)))
-                self._add(Label(x + name_width, self.y + 10, f"[{leading}, :, :]", 12))
-            grid = Grid(its_map, plane, shown_rows, shown_columns)
-            self._grid(grid, x, self.y + title, name_width, cell_width)
-            kinds |= {cell.kind for cells in grid.cells for cell in cells if cell is not None}
-            x += width + 24
-        self.y += height + 18
-        return kinds
-
-    def _grid(self, grid: Grid, x: float, y: float, name_width: float, cell_width: float) -> None:
-        """A plane with the numbers of its columns above and those of its rows at the left."""
-        left, top, rank = x + name_width, y + ROW_HEIGHT, grid.map.desc.rank
-        tiles = Tiles(left, top, cell_width, grid.cells, grid.beside, grid.above, len(grid.map.blocks))
-        self._add(*tiles.shapes(_offset_label))
-        for place, column in enumerate(grid.columns.names if rank > 0 else ()):
-            centre = left + (place + 0.5) * cell_width
-            self._add(Label(centre, top - 9, "…" if column is None else str(column), 11, GREY, "middle"))
-        for place, row in enumerate(grid.rows.names if rank > 1 else ()):
-            centre = top + (place + 0.5) * ROW_HEIGHT
-            self._add(Label(left - 8, centre, "⋮" if row is None else str(row), 11, GREY, "end"))
-        self.right = max(self.right, left + cell_width * len(grid.columns.positions))
-
-    def _memory(self, its_map: LayoutMap) -> set[Kind]:
-        """The line of memory, a strip for each row; returns the kinds of elements that it shows."""
-        self.text(MEMORY, 12, GREY)
-        cell_width = _room_for(len(index_text(tuple(size - 1 for size in its_map.desc.sizes))))
-        left = _MARGIN + _name_width(its_map)
-        memory = memory_line(its_map, min(int((_WIDTH - left) // cell_width), _MOST_COLUMNS), _MOST_MEMORY_ROWS)
-        for start, cells in zip(memory.starts, memory.cells, strict=True):
-            name = "⋮" if start is None else str(start)
-            self._add(Label(left - 8, self.y + ROW_HEIGHT / 2, name, 11, GREY, "end"))
-            if cells:
-                frame = [[0, 0]] * len(cells)
-                tiles = Tiles(left, self.y, cell_width, [cells], [memory.beside(cells)], frame, len(its_map.blocks))
-                self._add(*tiles.shapes(_index_label))
-            self.y += ROW_HEIGHT + 6
-        self.right = max(self.right, left + cell_width * memory.width)
-        self.y += 4
-        return {cell.kind for cells in memory.cells for cell in cells}
-
-
-def _name_width(its_map: LayoutMap) -> int:
-    """Room for the numbers of rows, of the grids and of memory."""
-    return _room_for(len(str(max(its_map.grid[0], its_map.span.stop) - 1)))
-
-
-def _room_for(characters: int) -> int:
-    """The width of a cell."""
-    return max(8 * characters + 12, ROW_HEIGHT)
-
-
-def _offset_label(x: float, y: float, cell: Cell) -> Label:
-    data = () if cell.index is None else (("index", index_text(cell.index)),)
-    colour = GREY if cell.index is None else INK
-    return Label(x, y, f"{cell.kind.value}{cell.offset}", colour=colour, anchor="middle", data=data)
-
-
-def _index_label(x: float, y: float, cell: Cell) -> Label:
-    text = cell.kind.value if cell.index is None else index_text(cell.index)
-    colour = GREY if cell.index is None else INK
-    return Label(x, y, text, colour=colour, anchor="middle", data=(("offset", str(cell.offset)),))
+            corner = (x + shape.width * _SCALE, y + shape.height * _SCALE)
+            draw.rectangle((x, y, *corner), shape.fill, shape.stroke)
+    file = io.BytesIO()
+    image.save(file, "PNG", optimize=True)
+    return file.getvalue()

@@ -1,4 +1,4 @@
-"""Tables: the cells of a layout in rows and columns, as many as there is room for, and the outlines between them."""
+"""What lies where in a layout, cell by cell: grids of the indices, the line of memory, their outlines and colours."""
 
 from __future__ import annotations
 
@@ -13,43 +13,24 @@ from restride.layout import TensorDesc
 from restride.layout.digits import Linear, affine
 from restride.layout.tags import parse_tag
 
-# Palette: the colours that tiles, rows and lines take in turn, the same in the terminal and in pictures.
-
 HUES = (153, 223, 151, 218, 229, 183, 188)
-"""Numbers of xterm's 6x6x6 colour cube and grey ramp, all light: blue, orange, green, pink, yellow, violet, grey.
+"""Colours of tiles and rows, in turn: blue, orange, green, pink, yellow, violet and grey of xterm's 6x6x6 colour cube.
 
 Seven is a prime: tiles come 2, 4, 6 or 8 a row, and a tile differs in colour from the one below it.
 """
-
-_DEEP = (32, 208, 34, 162, 178, 97, 102)
-"""The same hues for thin lines on white."""
 
 _LEVELS = (0x00, 0x5F, 0x87, 0xAF, 0xD7, 0xFF)
 
 
 def rgb(hue: int) -> str:
-    """A hue as ``#rrggbb``, of tiles."""
-    return _rgb(HUES[hue])
-
-
-def deep(hue: int) -> str:
-    """A hue as ``#rrggbb``, of lines."""
-    return _rgb(_DEEP[hue])
-
-
-def _rgb(number: int) -> str:
-    """Number 16 + 36 r + 6 g + b of the cube, r, g and b 0 to 5. 153 is #afd7ff."""
-    red, rest = divmod(number - 16, 36)
-    green, blue = divmod(rest, 6)
-    return "#" + "".join(f"{_LEVELS[level]:02x}" for level in (red, green, blue))
+    """A hue as ``#rrggbb``: number 16 + 36 r + 6 g + b of the cube, r, g and b 0 to 5. 153 is #afd7ff."""
+    red, rest = divmod(HUES[hue] - 16, 36)
+    return "#" + "".join(f"{_LEVELS[level]:02x}" for level in (red, *divmod(rest, 6)))
 
 
 def painted(text: str, hue: int) -> str:
     """``text`` in black on a hue, for a terminal: readable on dark and on light ones."""
     return f"\x1b[38;5;16;48;5;{HUES[hue]}m{text}\x1b[0m"
-
-
-# Blocks: the pieces of a tiled or blocked layout that lie together in memory, which pictures outline.
 
 
 def block_sizes(desc: TensorDesc) -> tuple[int, ...]:
@@ -96,9 +77,6 @@ def _tag_digits(tag: str) -> Iterator[int]:
     if axes:
         yield len(axes)
         yield next(count for count in range(len(axes), 0, -1) if len(set(axes[-count:])) == count)
-
-
-# LayoutMap: what lies where, cell by cell, for every way to draw it: a grid of the indices, and the line of memory.
 
 
 class Kind(Enum):
@@ -230,8 +208,6 @@ class LayoutMap:
         return self._blocking.address(affine(0, [(axis, size, 1)]) for axis, size in enumerate(self._box))
 
 
-# Tables: the cells of a layout in rows and columns, as many as there is room for, and the outlines between them.
-
 _TAIL = 3
 """Rows, columns and planes shown at the end where the middle is left out."""
 
@@ -344,15 +320,15 @@ class MemoryLine:
         return [0 if at in (span.start, span.stop) else self.map.level(at - 1, at) for at in edges]
 
 
-def memory_line(its_map: LayoutMap, room: int, most_rows: int) -> MemoryLine:
+def memory_line(layout: LayoutMap, room: int, most_rows: int) -> MemoryLine:
     """The line of memory in rows of at most ``room`` elements: whole tiles, if one fits, or sub-tiles, or eights.
 
     Rows are equally long where that costs at most half of the room: 32 elements, room for 25, tiles of 8: two of 16.
     """
-    size = its_map.span.stop - its_map.span.start  # len() of a range ends at 2^63
+    size = layout.span.stop - layout.span.start  # len() of a range ends at 2^63
     width = min(room, size)
     if width < size:
-        unit = next((unit for unit in (*its_map.blocks, 8) if unit <= room), 1)
+        unit = next((unit for unit in (*layout.blocks, 8) if unit <= room), 1)
         longest = room // unit * unit
         width = next((width for width in range(longest, longest // 2, -unit) if size % width == 0), longest)
-    return MemoryLine(its_map, width, shown(-(-size // width), most_rows))
+    return MemoryLine(layout, width, shown(-(-size // width), most_rows))

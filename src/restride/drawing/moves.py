@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.drawing.legend import counted
+from restride.drawing.explain import counted
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.layout.overlap import require_injective, require_like

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from restride.drawing.figure import draw_figure
+from restride.drawing.figure import draw_figure, write_png, write_svg
 from restride.drawing.map import LayoutMap
 from restride.drawing.moves import Move
-from restride.drawing.shapes import write_png, write_svg
 from restride.drawing.terminal import draw_text, in_ascii
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
@@ -73,7 +72,7 @@ class Picture:
 
     def text(self, width: int = 80, is_coloured: bool = False) -> str:
         """Lines of at most ``width`` characters, where the labels allow it."""
-        drawings = [draw_text(its_map, width, is_coloured) for its_map in self._maps]
+        drawings = [draw_text(layout, width, is_coloured) for layout in self._maps]
         return "\n\n".join([*drawings, "\n".join(self._remarks)] if self._remarks else drawings)
 
     def svg(self) -> str:

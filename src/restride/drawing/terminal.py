@@ -6,83 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from restride.drawing.legend import MEMORY, index_text, marks, memory_text, outlines
+from restride.drawing.explain import MEMORY, index_text, marks, memory_text, outlines
 from restride.drawing.map import Cell, Grid, Kind, LayoutMap, Level, memory_line, painted, shown
 
-# Ruled: a table of short texts with box-drawing lines of two weights between its cells.
-
 THIN, THICK = 1, 2
-"""Weights of a line; 0 is none."""
+"""Weights of a box-drawing line; 0 is none."""
 
 # The character whose arms up, right, down and left have weights u, r, d and l stands at 27 u + 9 r + 3 d + l.
 CROSSINGS = " ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋"
 
 Paint = Callable[[int, int, str], str]
 """Row, column and padded text of a cell to what is printed."""
-
-
-@dataclass(frozen=True)
-class Ruled:
-    """A table, all cells equally wide.
-
-    names: of the rows, left of them.
-    texts: by row and column.
-    beside: for each row, the weights left of every cell and right of the last.
-    above: for each column, the weights over every cell and under the last.
-    """
-
-    names: Sequence[str]
-    texts: Sequence[Sequence[str]]
-    beside: Sequence[Sequence[int]]
-    above: Sequence[Sequence[int]]
-
-    def lines(self, paint: Paint) -> list[str]:
-        """The table, line by line; a line of weights 0 from end to end takes no room."""
-        lines = []
-        margin = max(map(len, self.names))
-        for row in range(len(self.texts) + 1):
-            if any(weights[row] for weights in self.above):
-                lines.append(f"{'':{margin}} {self._rule(row)}".rstrip())
-            if row < len(self.texts):
-                lines.append(f"{self.names[row]:>{margin}} {self._row(row, paint)}".rstrip())
-        return lines
-
-    def _row(self, row: int, paint: Paint) -> str:
-        width = self._cell_width()
-        line = ""
-        for column in range(len(self.above) + 1):
-            if self._has_line(column):
-                weight = self.beside[row][column]
-                line += _crossing(weight, 0, weight, 0)
-            if column < len(self.above):
-                line += paint(row, column, f"{self.texts[row][column]:>{width - 1}} ")
-        return line
-
-    def _rule(self, row: int) -> str:
-        width = self._cell_width()
-        line = ""
-        for column in range(len(self.above) + 1):
-            left = self.above[column - 1][row] if column else 0
-            right = self.above[column][row] if column < len(self.above) else 0
-            if self._has_line(column):
-                up = self.beside[row - 1][column] if row else 0
-                down = self.beside[row][column] if row < len(self.beside) else 0
-                line += _crossing(up, right, down, left)
-            line += _crossing(0, right, 0, right) * width if column < len(self.above) else ""
-        return line
-
-    def _has_line(self, column: int) -> bool:
-        return any(weights[column] for weights in self.beside)
-
-    def _cell_width(self) -> int:
-        return max(len(text) for row in self.texts for text in row) + 2
-
-
-def _crossing(up: int, right: int, down: int, left: int) -> str:
-    return CROSSINGS[27 * up + 9 * right + 3 * down + left]
-
-
-# Terminal: a layout as text: the grids of the array with each element's offset, and the line of memory below.
 
 T = TypeVar("T")
 
@@ -91,9 +25,9 @@ _MOST_ROWS_OF_SEVERAL = 8
 """Rows of each grid where there are several."""
 
 
-def draw_text(its_map: LayoutMap, width: int, is_coloured: bool) -> str:
+def draw_text(layout: LayoutMap, width: int, is_coloured: bool) -> str:
     """The picture, at most ``width`` characters wide, if that is enough for a column or two."""
-    return "\n".join(_Drawing(its_map, width, is_coloured).lines())
+    return "\n".join(_Drawing(layout, width, is_coloured).lines())
 
 
 def in_ascii(text: str) -> str:
@@ -105,8 +39,8 @@ _ASCII = dict.fromkeys(CROSSINGS[1:], "+") | dict(zip("─━│┃·…⋮", "-
 
 
 class _Drawing:
-    def __init__(self, its_map: LayoutMap, width: int, is_coloured: bool) -> None:
-        self.map = its_map
+    def __init__(self, layout: LayoutMap, width: int, is_coloured: bool) -> None:
+        self.map = layout
         self.width = width
         self.is_coloured = is_coloured
         self.kinds: set[Kind] = set()
@@ -205,5 +139,50 @@ class _Drawing:
 
 
 def _filled(values: Iterable[T], empty: T, length: int) -> list[T]:
-    found = list(values)
-    return found + [empty] * (length - len(found))
+    row = list(values)
+    return row + [empty] * (length - len(row))
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """A table, all cells equally wide.
+
+    names: of the rows, left of them.
+    texts: by row and column.
+    beside: for each row, the weights left of every cell and right of the last.
+    above: for each column, the weights over every cell and under the last.
+    """
+
+    names: Sequence[str]
+    texts: Sequence[Sequence[str]]
+    beside: Sequence[Sequence[int]]
+    above: Sequence[Sequence[int]]
+
+    def lines(self, paint: Paint) -> list[str]:
+        """The table, line by line; a line of weights 0 from end to end takes no room."""
+        width = max(len(text) for row in self.texts for text in row) + 2
+        margin = max(map(len, self.names))
+        has_line = [any(weights) for weights in zip(*self.beside, strict=True)]
+        # Nothing is above the first row, below the last, and at both sides.
+        beside = [[0] * len(has_line), *self.beside, [0] * len(has_line)]
+        above = [[0] * len(beside), *self.above, [0] * len(beside)]
+        lines = []
+        for row in range(len(self.texts) + 1):
+            rule, cells = "", ""
+            for column, is_drawn in enumerate(has_line):
+                up, down = beside[row][column], beside[row + 1][column]
+                left, right = above[column][row], above[column + 1][row]
+                is_cell = column < len(self.above)
+                rule += _crossing(up, right, down, left) * is_drawn + _crossing(0, right, 0, right) * width * is_cell
+                cells += _crossing(down, 0, down, 0) * is_drawn
+                if is_cell and row < len(self.texts):
+                    cells += paint(row, column, f"{self.texts[row][column]:>{width - 1}} ")
+            if any(weights[row] for weights in self.above):
+                lines.append(f"{'':{margin}} {rule}".rstrip())
+            if row < len(self.texts):
+                lines.append(f"{self.names[row]:>{margin}} {cells}".rstrip())
+        return lines
+
+
+def _crossing(up: int, right: int, down: int, left: int) -> str:
+    return CROSSINGS[27 * up + 9 * right + 3 * down + left]

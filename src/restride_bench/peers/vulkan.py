@@ -16,7 +16,7 @@ from restride.runtime.vulkan.runtime import VulkanMemory, VulkanRuntime
 from restride.tensor.device import Device
 from restride_bench import own
 from restride_bench.offer import Absent, Offer
-from restride_bench.own import device_seconds, has_clock
+from restride_bench.own import dispatched, has_clock
 from restride_bench.workloads import Array, Convert, Move, NewImages, NewPhotos, NewShapes, Normalize, Resize, Workload
 
 _MIRRORED, _SECOND = (1, 1, -2, -2), (1, 1, 2, 2)
@@ -56,14 +56,10 @@ class ByHand:
         def start() -> None:
             runtime.submit([kernel], memories)
 
-        def resident() -> None:
-            start()
-            runtime.wait()
-
         def result() -> Array:
-            made = np.empty(sizes, dtype)
-            runtime.read(memories[1], 0, made.reshape(-1).view(np.uint8).data)
-            return made
+            array = np.empty(sizes, dtype)
+            runtime.read(memories[1], 0, array.reshape(-1).view(np.uint8).data)
+            return array
 
         def through() -> Array:
             upload()
@@ -71,8 +67,7 @@ class ByHand:
             return result()
 
         upload()
-        kernel_seconds = device_seconds(self._device, start) if self._has_clock else None
-        return Offer(resident=resident, result=result, numpy=through, kernel=kernel_seconds)
+        return dispatched(self._device, start, clock=self._has_clock, result=result, numpy=through)
 
 
 def _shader(workload: Workload, x: Array) -> Shader | None:
