@@ -9,7 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from restride import reference
-from restride.cli import arithmetic, resizing
+from restride.cli import options
 from restride.cli.arguments import Commands
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
 from restride.cli.files import FileArray, format_of, read_array
@@ -20,7 +20,7 @@ from restride.errors import ErrorContext
 from restride.layout import TensorDesc
 from restride.layout.argument import axis_order, laid_out
 from restride.ops.crop_resize import FLIPS, UNITS, Images, crop_resize, normalized, read_boxes
-from restride.ops.letterbox import PLACES, placed
+from restride.ops.letterbox import placed
 from restride.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
@@ -54,11 +54,10 @@ def add_commands(commands: Commands) -> None:
         "--box", type=_box, action="append", metavar="Y0,X0,Y1,X1", help="a box; may be given many times"
     )
     boxes.add_argument("--boxes", type=Path, metavar="FILE", help="a .npy file of (boxes, 4) numbers")
-    parser.add_argument("--sizes", type=int, nargs=2, required=True, metavar="N", help="height and width of each box")
+    options.add_numbers(parser, "--sizes", "height and width of each box", count=2, required=True)
     parser.add_argument("--units", choices=UNITS, default=UNITS[0], help="of boxes (default: %(default)s)")
-    parser.add_argument("--axes", type=int, nargs=2, metavar="N", help="rows and columns; negative ones from the end")
-    parser.add_argument("--letterbox", choices=PLACES, help="keep the aspect of each box, and fill the rest")
-    parser.add_argument("--fill", type=resizing.number, nargs="+", metavar="N", help="of what is outside (default: 0)")
+    options.add_numbers(parser, "--axes", "rows and columns; negative ones from the end", count=2)
+    options.add_normalization(parser)
     parser.add_argument(
         "--flip", choices=FLIPS, nargs="+", metavar="FLIP", help=f"{', '.join(FLIPS)}: one, or one a box"
     )
@@ -66,10 +65,8 @@ def add_commands(commands: Commands) -> None:
         "--layout",
         help="of OUT, as `restride reorder` takes it: 'NHWC->NCHW' moves axes, a name or a tag memory alone",
     )
-    resizing.add_rules(parser)
-    arithmetic.add_options(parser, "OUT, as it is before --layout permutes,")
-    for option in ("--mean", "--std"):
-        parser.add_argument(option, type=resizing.number, nargs="+", metavar="N", help="one, or one for each channel")
+    options.add_rules(parser.add_argument_group("rules"))
+    options.add_elements(parser, "OUT, as it is before --layout permutes,")
 
 
 def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
@@ -88,23 +85,23 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
         "axes": axes,
         "units": arguments.units,
         "letterbox": arguments.letterbox,
-        "flip": _one_or_many(arguments.flip, "none"),
-        "fill": _one_or_many(arguments.fill, 0),
-        **resizing.rules(arguments),
+        "flip": options.one_or_many(arguments.flip, "none"),
+        "fill": options.one_or_many(arguments.fill, 0),
+        **options.rules(arguments),
     }
-    normal = {"mean": _one_or_many(arguments.mean), "std": _one_or_many(arguments.std)}
+    normal = {"mean": options.one_or_many(arguments.mean), "std": options.one_or_many(arguments.std)}
     is_normal = normal != {"mean": None, "std": None}
     dtype = arguments.to or laid_out(result, layout).dtype
     if is_normal and arguments.to is None and "[" not in str(layout):
         dtype = as_dtype("f32")
     # Scales and zero points are those of the result, whose axes are in the order of IN behind the boxes.
-    options, answered = (
-        arithmetic.change(arguments, result, turned) | {"dtype": dtype} for turned in (order, range(result.rank))
+    on_device, expected = (
+        options.elements(arguments, result, turned) | {"dtype": dtype} for turned in (order, range(result.rank))
     )
     if is_normal:
-        own = dict.fromkeys(arithmetic.SCALES) | answered
+        own = dict.fromkeys(options.SCALES) | expected
         with ErrorContext(desc):
-            answered = normalized(normal["mean"], normal["std"], images, dtype, None, own)
+            expected = normalized(normal["mean"], normal["std"], images, dtype, None, own)
     taken = order.index(0)  # where the boxes are in OUT, if it is no image, which has one and no axis for it
     has_axis = format_of(arguments.output) not in ("PNG", "JPEG")
     if not has_axis and len(boxes) != 1:
@@ -112,21 +109,21 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
     one: tuple[Any, ...] = () if has_axis else (*[slice(None)] * taken, 0)
 
     def crop(x: Tensor) -> Tensor:
-        crops: Any = crop_resize(x, boxes, arguments.sizes, layout=layout, **common, **normal, **options)
+        crops: Any = crop_resize(x, boxes, arguments.sizes, layout=layout, **common, **normal, **on_device)
         tensor: Tensor = crops if arguments.letterbox is None else crops[0]
         return tensor[one]
 
     def check(array: Array, output: Array) -> Comparison:
-        every = common | answered | {"axes": images.axes}
+        every = common | expected | {"axes": images.axes}
         named = {name: value for name, value in every.items() if value is not None}
         answer = reference.crop_resize(array, boxes, arguments.sizes, **named).transpose(order)[one]
-        if (arguments.mode or "").startswith("nearest") and named.keys().isdisjoint(arithmetic.SCALES):
+        if (arguments.mode or "").startswith("nearest") and named.keys().isdisjoint(options.SCALES):
             return compare_bits(output, answer)
         limits = reference.crop_resize_limits(array, boxes, arguments.sizes, **named)
         return compare_limits(output, answer, *(limit.transpose(order)[one] for limit in limits))
 
     sizes = tuple(result.sizes[axis] for axis in order if axis or has_axis)
-    notes = layout_notes(arguments, file) + resizing.notes(arguments, desc, is_image) + _places(arguments, boxes)
+    notes = layout_notes(arguments, file) + options.alpha_notes(arguments, desc, is_image) + _places(arguments, boxes)
     return Operation(dtype, sizes, crop, check, notes)
 
 
@@ -153,16 +150,9 @@ def _places(arguments: argparse.Namespace, boxes: Array) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _one_or_many(values: list[Any] | None, default: Any = None) -> Any:
-    """What an option of several values says: one for all, one for each, or the default."""
-    if values is None:
-        return default
-    return values[0] if len(values) == 1 else values
-
-
 def _box(text: str) -> tuple[int | float, ...]:
     """``20,30,220,330``."""
     parts = text.split(",")
     if len(parts) != 4:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no box, Y0,X0,Y1,X1")
-    return tuple(resizing.number(part) for part in parts)
+    return tuple(options.number(part) for part in parts)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride import reference
-from restride.cli import arithmetic, resizing
+from restride.cli import options
 from restride.cli.arguments import Commands, Parser, add_device_options, open_device, parse_index, runtime_name
 from restride.cli.comparison import Comparison, compare_bits, compare_flushed, compare_limits
 from restride.cli.files import (
@@ -29,11 +29,14 @@ from restride.cli.files import (
 )
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.dtypes import DType
+from restride.errors import ErrorContext
 from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, is_permutation, laid_out
 from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample
+from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
+from restride.weights import DEFAULTS, POLICIES, Request, resizing
 
 Array = npt.NDArray[Any]
 
@@ -122,16 +125,68 @@ def add_commands(commands: Commands) -> None:
         ("--strides", "step inside the window, not 0 (default: 1)"),
         ("--output-sizes", "elements taken (default: all that fit)"),
     ):
-        parser.add_argument(name, type=int, nargs="+", metavar="N", help=f"{text}, per axis")
+        options.add_numbers(parser, name, f"{text}, per axis")
     parser = add_operation(commands, "reorder", "another layout or element type for a file", _REORDER, _reorder)
     parser.add_argument(
         "--layout",
         help="'NCHW->NHWC', a name such as NHWC, a oneDNN tag such as nChw16c, a descriptor text, or any",
     )
-    arithmetic.add_options(parser)
+    options.add_elements(parser)
     parser = add_operation(commands, "resample", "another size for a file", _RESAMPLE, _resample)
-    resizing.add_options(parser)
-    arithmetic.add_options(parser, "OUT, as it is before --layout permutes,")
+    _add_sizes(parser)
+    options.add_elements(parser, "OUT, as it is before --layout permutes,")
+
+
+def _add_sizes(parser: Parser) -> None:
+    """Sizes and scales, axes and window, and an option for each of ``DEFAULTS``."""
+    options.add_numbers(parser, "--sizes", "new sizes, one an axis: of an image height and width")
+    options.add_numbers(parser, "--scales", "new elements for each old one, one an axis", kind=options.number)
+    options.add_numbers(parser, "--axes", "which axes; negative ones count from the end")
+    parser.add_argument(
+        "--window", type=_part, nargs="+", metavar="A:B", help="the part of OUT to compute, one an axis: 0:10 5:9"
+    )
+    parser.add_argument(
+        "--layout", help="of OUT, as `restride reorder` takes it: 'HWC->CHW', a name, a tag (default: that of IN)"
+    )
+    group = parser.add_argument_group("rules")
+    options.add_rules(group)
+    group.add_argument(
+        "--policy",
+        dest="keep_aspect_ratio_policy",
+        choices=POLICIES,
+        default=DEFAULTS["keep_aspect_ratio_policy"],
+        help="one scale for all axes, not larger or not smaller than --sizes (default: %(default)s)",
+    )
+    group.add_argument(
+        "--extrapolation-value",
+        type=options.number,
+        default=0.0,
+        metavar="N",
+        help="of tf_crop_and_resize: the result where it reads beyond the ends",
+    )
+    for option, text in (
+        ("--roi", "of tf_crop_and_resize: the starts of all axes, then the ends"),
+        ("--input-offsets", "DirectML's, one an axis, in place of --coordinates"),
+        ("--output-offsets", "DirectML's, one an axis"),
+    ):
+        options.add_numbers(group, option, text, kind=options.number)
+    group.add_argument(
+        "--recompute-scale-factor",
+        action="store_const",
+        const=True,
+        help="coordinates follow the sizes that --scales give",
+    )
+
+
+def _part(text: str) -> slice:
+    """``0:10``, or ``:`` for all of an axis."""
+    try:
+        (item,) = parse_index(text)
+    except (UsageError, ValueError):
+        item = None
+    if not isinstance(item, slice):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no part of an axis, such as 0:10 or :")
+    return item
 
 
 def add_operation(
@@ -166,12 +221,7 @@ def run(arguments: argparse.Namespace) -> int:
         start = time.perf_counter()
         result = operation.on_device(source)
         output = buffer_of(result, source) if is_raw(arguments.output) else FileArray(result.numpy())
-        seconds = time.perf_counter() - start
-        print(
-            f"restride: {1000 * seconds:.1f} ms on {device.info.name} ({runtime_name(device)}), kernels prepared and "
-            "result read back",
-            file=sys.stderr,
-        )
+        print_time(start, device, "kernels prepared and result read back")
     for note in operation.notes:
         print(f"restride: {note}", file=sys.stderr)
     if arguments.check and not _is_right(operation, file, output):
@@ -180,6 +230,12 @@ def run(arguments: argparse.Namespace) -> int:
     output.write(arguments.output)
     print(f"{arguments.output}: {output}" + (f" from {source.desc}" if isinstance(output, FileArray) else ""))
     return Exit.OK
+
+
+def print_time(start: float, device: Device, text: str) -> None:
+    """Print on stderr how long ago ``start``, of ``time.perf_counter``, is, and what ran in that time."""
+    milliseconds = 1000 * (time.perf_counter() - start)
+    print(f"restride: {milliseconds:.1f} ms on {device.info.name} ({runtime_name(device)}), {text}", file=sys.stderr)
 
 
 def _read(arguments: argparse.Namespace) -> FileContent:
@@ -233,27 +289,27 @@ def _reorder(arguments: argparse.Namespace, file: FileContent) -> Operation:
     layout: str | None = arguments.layout
     desc = file.desc
     order = axis_order(desc, layout)
-    options = arithmetic.change(arguments, desc, order)
-    if layout is None and not options.keys() & {"dtype", *arithmetic.SCALES}:
+    asked = options.elements(arguments, desc, order)
+    if layout is None and not asked.keys() & {"dtype", *options.SCALES}:
         raise UsageError(
             "one of these is required: --layout, --to, a scale or a zero point (see `restride reorder --help`)"
         )
     # A layout that is a text says a type of its own.
-    dtype = options.get("dtype") or laid_out(desc, layout).dtype
+    dtype = asked.get("dtype") or laid_out(desc, layout).dtype
     if dtype != desc.dtype:
-        options["dtype"] = dtype
+        asked["dtype"] = dtype
     permutation = layout if is_permutation(layout) else None  # the others keep the order of the elements
 
     def check(array: Array, result: Array) -> Comparison:
-        answer = reference.reorder(array, permutation, **options)
-        if options.keys().isdisjoint(arithmetic.SCALES):
+        answer = reference.reorder(array, permutation, **asked)
+        if asked.keys().isdisjoint(options.SCALES):
             return compare_bits(result, answer)
-        return compare_flushed(result, answer, reference.reorder(array, permutation, flush=True, **options))
+        return compare_flushed(result, answer, reference.reorder(array, permutation, flush=True, **asked))
 
     return Operation(
         dtype,
         tuple(desc.sizes[axis] for axis in order),
-        lambda x: reorder(x, layout, **options),
+        lambda x: reorder(x, layout, **asked),
         check,
         layout_notes(arguments, file),
     )
@@ -264,28 +320,51 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
     desc = file.desc
     order = axis_order(desc, layout)
     is_image = isinstance(file, FileArray) and file.is_image
-    asked = resizing.change(arguments, is_image)
-    made = TensorDesc(desc.dtype, resizing.resized(desc, asked))
+    asked = _sizes_and_rules(arguments, is_image)
+    with ErrorContext(desc):
+        result_desc = TensorDesc(desc.dtype, resizing(desc.sizes, Request(**asked), desc.dtype.name).sizes)
     # Scales and zero points are those of the interpolated elements, whose axes are in the order of IN.
-    options, answered = (asked | arithmetic.change(arguments, made, axes) for axes in (order, range(desc.rank)))
-    dtype = options.get("dtype") or laid_out(made, layout).dtype
+    on_device, expected = (asked | options.elements(arguments, result_desc, axes) for axes in (order, range(desc.rank)))
+    dtype = on_device.get("dtype") or laid_out(result_desc, layout).dtype
     if dtype != desc.dtype:
-        options["dtype"] = answered["dtype"] = dtype
+        on_device["dtype"] = expected["dtype"] = dtype
 
     def check(array: Array, result: Array) -> Comparison:
-        answer = reference.resample(array, **answered).transpose(order)
-        if (arguments.mode or "").startswith("nearest") and answered.keys().isdisjoint(arithmetic.SCALES):
+        answer = reference.resample(array, **expected).transpose(order)
+        if (arguments.mode or "").startswith("nearest") and expected.keys().isdisjoint(options.SCALES):
             return compare_bits(result, answer)
-        limits = (limit.transpose(order) for limit in reference.resample_limits(array, **answered))
+        limits = (limit.transpose(order) for limit in reference.resample_limits(array, **expected))
         return compare_limits(result, answer, *limits)
 
     return Operation(
         dtype,
-        tuple(made.sizes[axis] for axis in order),
-        lambda x: resample(x, layout=layout, **options),
+        tuple(result_desc.sizes[axis] for axis in order),
+        lambda x: resample(x, layout=layout, **on_device),
         check,
-        layout_notes(arguments, file) + resizing.notes(arguments, desc, is_image),
+        layout_notes(arguments, file) + options.alpha_notes(arguments, desc, is_image),
     )
+
+
+def _sizes_and_rules(arguments: argparse.Namespace, is_image: bool) -> dict[str, Any]:
+    """The options as arguments of ``resample``, but the layout. The axes of images are height and width.
+
+    Raises:
+        UsageError: neither sizes nor scales, not two for an image, or an unknown mode.
+    """
+    if arguments.sizes is None and arguments.scales is None:
+        raise UsageError("one of these is required: --sizes, --scales (see `restride resample --help`)")
+    asked = options.rules(arguments)  # replaces arguments.mode, which is one of DEFAULTS too
+    names = ("sizes", "scales", "axes", "window", "extrapolation_value", *DEFAULTS)
+    asked |= {name: getattr(arguments, name) for name in names}
+    if asked["axes"] is None and is_image:
+        for name in ("sizes", "scales"):
+            if asked[name] is not None and len(asked[name]) != 2:
+                raise UsageError(
+                    f"an image is resized along height and width: give 2 {name}, not {len(asked[name])}, or name "
+                    "others by --axes"
+                )
+        asked["axes"] = (0, 1)
+    return asked
 
 
 def layout_notes(arguments: argparse.Namespace, file: FileContent) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,17 +11,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from restride.cli import arithmetic, resizing
-from restride.cli.arguments import Commands, Parser, add_device_options, open_device, runtime_name
+from restride.cli import options
+from restride.cli.arguments import Commands, Parser, add_device_options, open_device
 from restride.cli.files import IMAGES, format_of, read_array, require_file, require_writable, write_array
+from restride.cli.operate import print_time
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
-from restride.ops.letterbox import PLACES
 from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Options, Preprocess
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.device import Device
-from restride.weights.like import LIBRARIES
 
 Array = npt.NDArray[Any]
 
@@ -53,20 +51,15 @@ def add_commands(commands: Commands) -> None:
     )
     parser.add_argument("--preset", choices=PRESETS, help="the recipe of a model")
     group = parser.add_argument_group("recipe")
-    group.add_argument("--sizes", type=int, nargs=2, metavar="N", help="height and width of every result")
+    options.add_numbers(group, "--sizes", "height and width of every result", count=2)
     group.add_argument("--shorter", type=int, metavar="N", help="the shorter side becomes N first, then the middle")
-    group.add_argument("--letterbox", choices=PLACES, help="keep the aspect, and fill the rest")
-    group.add_argument("--fill", type=resizing.number, nargs="+", metavar="N", help="beside letterboxed images")
-    group.add_argument("--mode", help="what a result is made of, as in `restride resample`")
-    group.add_argument("--antialias", action="store_const", const=True, help="as in `restride resample`")
-    group.add_argument("--like", choices=LIBRARIES, help="a library, as in `restride resample`")
-    for option in ("--mean", "--std"):
-        group.add_argument(option, type=resizing.number, nargs="+", metavar="N", help="one, or one for each channel")
+    options.add_normalization(group)
+    options.add_rules(group, ("mode", "antialias", "like"))
     group.add_argument("--input", choices=(*PIXELS, *FORMATS), help="what .npy files hold (default: rgb)")
     group.add_argument("--matrix", choices=MATRICES, help="of the colours of frames (default: bt601)")
     group.add_argument("--full-range", action="store_const", const=True, help="of frames: luma is 0 to 255")
     group.add_argument("--layout", choices=LAYOUTS, help="the axes of the batch (default: NCHW)")
-    group.add_argument("--to", type=arithmetic.element_type, metavar="TYPE", help="element type of OUT (default: f32)")
+    group.add_argument("--to", type=options.element_type, metavar="TYPE", help="element type of OUT (default: f32)")
     add_device_options(parser)
     parser.set_defaults(run=run)
 
@@ -82,12 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         recipe = _recipe(arguments, device)
         start = time.perf_counter()
         batch, lines = _batch(recipe, arguments.inputs)
-        seconds = time.perf_counter() - start
-        print(
-            f"restride: {1000 * seconds:.1f} ms on {device.info.name} ({runtime_name(device)}), files read, kernels "
-            "prepared and results read back",
-            file=sys.stderr,
-        )
+        print_time(start, device, "files read, kernels prepared and results read back")
     write_array(arguments.output, batch)
     for line in lines:
         print(line)
@@ -114,7 +102,7 @@ def _require_input(path: Path, pixels: str | None) -> None:
 
 def _recipe(arguments: argparse.Namespace, device: Device) -> Preprocess[Any]:
     named = {
-        name: value[0] if name in ("fill", "mean", "std") and len(value) == 1 else value
+        name: options.one_or_many(value) if name in ("fill", "mean", "std") else value
         for name in _ARGUMENTS
         if (value := getattr(arguments, name)) is not None
     }
@@ -129,7 +117,6 @@ def _recipe(arguments: argparse.Namespace, device: Device) -> Preprocess[Any]:
 
 _ARGUMENTS = (
     "sizes",
-    "letterbox",
     *(name for name in Options.__annotations__ if name not in ("dtype", "depth", "device")),
 )
 """Options that are arguments of ``Preprocess`` by the same names."""

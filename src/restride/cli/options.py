@@ -1,0 +1,210 @@
+"""Options that several commands share: numbers, the elements of the result, and the rules of a resampling."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.arithmetic import ROUNDINGS
+from restride.cli.process import UsageError
+from restride.dtypes import DType, as_dtype
+from restride.errors import DescriptorError, ErrorContext
+from restride.layout import TensorDesc
+from restride.ops.letterbox import PLACES
+from restride.weights import COORDINATES, DEFAULTS, MODES, NEAREST_RULES, word_elsewhere, word_of_mode
+from restride.weights.like import LIBRARIES
+
+SCALES = {
+    "src_scale": "factor of what IN holds",
+    "src_zero_point": "subtracted from what IN holds, before the factor",
+    "dst_scale": "what the result is divided by",
+    "dst_zero_point": "added to the result, after the division",
+}
+"""Arguments of ``reorder`` with which it computes; without them it converts."""
+
+
+def number(text: str) -> int | float:
+    """The value of an option: integers are exact, a number with a point is the decimal number that it shows."""
+    for kind in (int, float):  # float64 has no 9223372036854775807
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number")
+
+
+def element_type(text: str) -> DType:
+    """The value of an option: an element type."""
+    try:
+        return as_dtype(text)
+    except DescriptorError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def add_numbers(group: Any, name: str, text: str, *, count: int | str = "+", kind: Any = int, **others: Any) -> None:
+    """An option of ``count`` numbers, or of one or more."""
+    group.add_argument(name, type=kind, nargs=count, metavar="N", help=text, **others)
+
+
+def add_normalization(group: Any) -> None:
+    """``--letterbox``, ``--fill``, ``--mean`` and ``--std``: what is done to images for a network."""
+    group.add_argument("--letterbox", choices=PLACES, help="keep the aspect of each image, and fill the rest")
+    add_numbers(group, "--fill", "elements beside or outside images (default: 0, or the preset's)", kind=number)
+    for option in ("--mean", "--std"):
+        add_numbers(group, option, "one, or one for each channel", kind=number)
+
+
+def one_or_many(numbers: list[Any] | None, default: Any = None) -> Any:
+    """The value of an option of several numbers: one for all, one for each, or the default."""
+    if numbers is None:
+        return default
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+# The elements of the result.
+
+
+def add_elements(parser: argparse.ArgumentParser, side: str = "IN") -> None:
+    """``--to``, a scale and a zero point for each side, and the two choices of a conversion.
+
+    side: of which file ``--axis`` is an axis.
+    """
+    group = parser.add_argument_group("elements")
+    group.add_argument("--to", type=element_type, metavar="TYPE", help="element type of OUT (default: that of IN)")
+    for name, meaning in SCALES.items():
+        add_numbers(group, _option(name), f"{meaning}: one, or one an index", kind=number)
+    group.add_argument(
+        "--axis", type=int, default=-1, metavar="N", help=f"the axis of {side} that several lie along (default: -1)"
+    )
+    group.add_argument(
+        "--rounding", choices=ROUNDINGS, default=ROUNDINGS[0], help="of what becomes an integer (default: %(default)s)"
+    )
+    group.add_argument(
+        "--no-saturate",
+        dest="saturate",
+        action="store_false",
+        help="beyond the type's range keep an integer's low bits, or infinity or NaN, not the bound",
+    )
+
+
+def elements(arguments: argparse.Namespace, src: TensorDesc, order: Sequence[int]) -> dict[str, Any]:
+    """The options of ``add_elements`` as arguments of ``reorder``; empty where none is given.
+
+    Axis k of the result is axis ``order[k]`` of ``src``.
+
+    Raises:
+        UsageError: not as many scales or zero points as the axis has indices.
+    """
+    asked: dict[str, Any] = {"dtype": arguments.to} if arguments.to is not None else {}
+    for name in SCALES:
+        numbers = getattr(arguments, name)
+        if numbers is not None:
+            along = _along(name, numbers, arguments.axis, src)
+            asked[name] = along.transpose(order) if name.startswith("dst") and along.ndim else along
+    if arguments.rounding != ROUNDINGS[0]:
+        asked["rounding"] = arguments.rounding
+    if not arguments.saturate:
+        asked["saturate"] = False
+    return asked
+
+
+def _along(name: str, numbers: list[int | float], axis: int, src: TensorDesc) -> npt.NDArray[Any]:
+    """Three numbers for axis 2 of three axes have sizes 1,1,3; a single one has none."""
+    if len(numbers) == 1:
+        return np.asarray(numbers[0])
+    if not -src.rank <= axis < src.rank:
+        raise UsageError(f"--axis {axis} is outside [-{src.rank}, {src.rank}) of {src}")
+    place = axis % src.rank
+    if len(numbers) != src.sizes[place]:
+        raise UsageError(
+            f"{_option(name)} has {len(numbers)} numbers, and axis {place} of {src} has {src.sizes[place]}: give one, "
+            f"one for each, or another --axis"
+        )
+    return np.asarray(numbers).reshape([-1 if other == place else 1 for other in range(src.rank)])
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+# The rules of a resampling.
+
+
+def _rule(argument: str, words: Sequence[str], text: str) -> dict[str, Any]:
+    """An option that takes one of ``words``; another library's word for one of them is explained."""
+
+    def word(value: str) -> str:
+        if hint := word_elsewhere(argument, value):
+            raise argparse.ArgumentTypeError(f"invalid choice: {value!r} (choose from {', '.join(words)}); {hint}")
+        return value
+
+    return {
+        "type": word,
+        "choices": words,
+        "help": f"{text} (default: {DEFAULTS[argument]}, or as --like has it)",
+    }
+
+
+_SWITCH = {"action": "store_const", "const": True}
+
+RULES: dict[str, dict[str, Any]] = {
+    "like": {
+        "choices": LIBRARIES,
+        "help": "a library, whose modes, defaults and arithmetic those of OUT are; what contradicts it is refused",
+    },
+    "mode": {
+        "help": f"what an output is computed from: {', '.join(MODES)} (default: {DEFAULTS['mode']}), or a mode of "
+        "--like, spelled as here or there"
+    },
+    "coordinates": _rule("coordinates", COORDINATES, "where an output reads"),
+    "nearest": _rule("nearest", NEAREST_RULES, "of mode nearest: which element it is"),
+    "cubic_a": {
+        "type": number,
+        "metavar": "N",
+        "help": f"the slope at 1 of mode cubic (default: {DEFAULTS['cubic_a']})",
+    },
+    "antialias": _SWITCH | {"help": "widen the filters of linear and cubic where an axis shrinks"},
+    "exclude_outside": _SWITCH | {"help": "taps outside IN count for nothing, and the rest for more"},
+}
+"""The rules, by their name as an argument of ``resample``."""
+
+
+def add_rules(group: Any, names: Iterable[str] = RULES) -> None:
+    """The rules of a resampling as options: the library, the filter, and where it reads."""
+    for name in names:
+        group.add_argument(_option(name), **RULES[name])
+
+
+def rules(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options of ``add_rules`` as arguments; ``--mode`` becomes the word of ``--like``, however it is spelled.
+
+    Raises:
+        UsageError: an unknown mode.
+        UnsupportedError: a mode that ``--like`` does not have.
+    """
+    if arguments.mode is not None and arguments.like is not None:
+        with ErrorContext(arguments.input):
+            arguments.mode = word_of_mode(arguments.like, arguments.mode)
+    elif arguments.mode is not None and arguments.mode not in MODES:
+        hint = word_elsewhere("mode", arguments.mode)
+        raise UsageError(
+            f"argument --mode: invalid choice: {arguments.mode!r} (choose from {', '.join(MODES)})"
+            f"{'; ' if hint else ''}{hint}"
+        )
+    return {name: getattr(arguments, name) for name in RULES}
+
+
+def alpha_notes(arguments: argparse.Namespace, src: TensorDesc, is_image: bool) -> tuple[str, ...]:
+    """A warning for an image with alpha: Pillow multiplies the colours by it first, and divides them afterwards."""
+    has_alpha = is_image and src.rank == 3 and src.sizes[2] in (2, 4)
+    if arguments.like != "pillow" or arguments.mode == "nearest" or not has_alpha:
+        return ()
+    note = (
+        f"warning: {arguments.input} has alpha, which is resized apart from the colours here; Pillow multiplies them "
+        "by it first, as restride.compat.pil.resize does of an image"
+    )
+    return (note,)
