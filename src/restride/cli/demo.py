@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from textwrap import shorten
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,362 +29,6 @@ from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
 
-# The photograph of the demo: the user's own, or one that scikit-image ships.
-
-_SHIPPED = ("astronaut.png", "coffee.png", "chelsea.png")
-_LONGEST_SIDE = 1280
-"""Pixels. The numpy reference works in float64 and takes its time with a camera's 48 megapixels."""
-_SHORTEST_SIDE = 32
-
-
-@dataclass(frozen=True, eq=False)
-class Photograph:
-    """u8 pixels of sizes [height, width, 3], what they are, and what was done to them first (usually nothing)."""
-
-    pixels: npt.NDArray[Any]
-    title: str
-    note: str = ""
-
-
-def load_photograph(path: Path | None) -> Photograph:
-    """``path``, or a photograph that scikit-image ships, as RGB.
-
-    Raises:
-        UsageError: no such photograph, or smaller than the demo can crop.
-    """
-    chosen = path if path is not None else _shipped()
-    array = read_array(chosen).array
-    if array.dtype != np.uint8 or array.ndim not in {2, 3}:
-        raise UsageError(f"{chosen} is no photograph of u8 pixels: {array.dtype}{list(array.shape)}")
-    image = pillow().fromarray(array).convert("RGB")
-    title, note = chosen.name, ""
-    if path is None:
-        title += ", from scikit-image"
-    if min(image.size) < _SHORTEST_SIDE:
-        raise UsageError(f"{chosen} is {image.width} x {image.height} pixels; the demo needs {_SHORTEST_SIDE} a side")
-    if max(image.size) > _LONGEST_SIDE:
-        before = f"{image.width} x {image.height}"
-        image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
-        note = f"{before} pixels, shrunk to {image.width} x {image.height} by Pillow first: the numpy reference is slow"
-    return Photograph(np.asarray(image), title, note)
-
-
-def _shipped() -> Path:
-    fix = "name a photograph (restride demo PHOTO.jpg), or pip install 'restride[demo]'"
-    package = find_spec("skimage")
-    if package is None or package.origin is None:
-        raise UsageError(f"scikit-image, which ships the demo's photographs, is not installed; {fix}")
-    folder = Path(package.origin).parent / "data"
-    for name in _SHIPPED:
-        if (folder / name).is_file():
-            return folder / name
-    raise UsageError(f"scikit-image ships none of {', '.join(_SHIPPED)} in {folder}; {fix}")
-
-
-# The operations of the demo: each with its source, its destination and the check against the numpy reference.
-
-
-FUSED_SIZES = (224, 224)
-"""What many vision models read."""
-
-_TAPS = {"nearest": 1, "linear": 4, "cubic": 16}
-"""Source elements of an output, along two axes."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One operation, ready to run again and again into the same destination.
-
-    taps: source elements that one destination element needs, for the bytes it moves.
-    """
-
-    name: str
-    src: Tensor
-    dst: Tensor
-    run: Callable[[], object]
-    check: Callable[[Array], Comparison]
-    taps: int = 1
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the elements that are read, at most once each, and of those written."""
-        read = min(self.src.desc.numel, self.taps * self.dst.desc.numel)
-        return (read + self.dst.desc.numel) * self.src.dtype.itemsize
-
-
-@dataclass(frozen=True)
-class Crop:
-    """A window of an [height, width, 3] photograph, flipped: DirectML's offsets, sizes and strides."""
-
-    offsets: tuple[int, int, int]
-    sizes: tuple[int, int, int]
-    strides: tuple[int, int, int] = (1, -1, 1)
-
-    @classmethod
-    def of(cls, height: int, width: int) -> Crop:
-        """The upper five eighths, less a strip at the left."""
-        left = width * 3 // 16
-        return cls((0, left, 0), (height * 5 // 8, width - left, 3))
-
-    @property
-    def text(self) -> str:
-        """As numpy writes it."""
-        (rows, columns, _), (_, left, _) = self.sizes, self.offsets
-        return f"x[:{rows}, {left}:{left + columns}][:, ::-1].permute(2, 0, 1)"
-
-    def view(self, x: Tensor) -> Tensor:
-        """The crop, flipped, channels first: three views, no dispatch."""
-        (rows, columns, _), (_, left, _) = self.sizes, self.offsets
-        return x[:rows, left : left + columns][:, ::-1].permute(2, 0, 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Tour:
-    """All steps; ``unfused`` does what ``fused`` does, one operation at a time."""
-
-    steps: tuple[Step, ...]
-    fused: Step
-    unfused: tuple[Step, ...]
-    crop: Crop
-
-
-def make_tour(pixels: Array, device: Device) -> Tour:
-    """The steps for a u8 photograph; those in f32 take it divided by 255."""
-    crop = Crop.of(pixels.shape[0], pixels.shape[1])
-    scaled = pixels.astype(np.float32) / np.float32(255)
-    photo = asarray(scaled, device=device)
-    as_u8 = _steps(pixels, asarray(pixels, device=device), crop)
-    as_f32 = _steps(scaled, photo, crop)
-    # From the photograph itself, through views, in one dispatch; and with each intermediate result in memory.
-    planes_answer = reference.reorder(_cropped(scaled, crop), "HWC->CHW")
-    fused = _resize("crop + flip + HWC->CHW + resize", crop.view(photo), planes_answer, FUSED_SIZES)
-    unfused = (as_f32[0], as_f32[1], _resize("resize", as_f32[1].dst, planes_answer, FUSED_SIZES))
-    return Tour((*as_u8, *as_f32, fused), fused, unfused, crop)
-
-
-def _steps(pixels: Array, photo: Tensor, crop: Crop) -> list[Step]:
-    window = (crop.offsets, crop.sizes, crop.strides)
-    cropped_answer = _cropped(pixels, crop)
-    planes_answer = reference.reorder(cropped_answer, "HWC->CHW")
-    cropped = _packed(photo, cropped_answer)
-    planes = _packed(photo, planes_answer)
-    at_once = _packed(photo, planes_answer)
-    rows, columns = planes_answer.shape[1:]
-    down, up = (rows * 9 // 32, columns * 9 // 32), (rows * 5 // 2, columns * 5 // 2)
-    return [
-        Step(
-            "crop + flip",
-            strided_slice(photo, *window),
-            cropped,
-            lambda: strided_slice(photo, *window, out=cropped),
-            lambda result: compare_bits(result, cropped_answer),
-        ),
-        Step(
-            "HWC->CHW",
-            cropped,
-            planes,
-            lambda: reorder(cropped, "HWC->CHW", out=planes),
-            lambda result: compare_bits(result, planes_answer),
-        ),
-        Step(
-            "crop + flip + HWC->CHW",
-            crop.view(photo),
-            at_once,
-            lambda: reorder(crop.view(photo), out=at_once),
-            lambda result: compare_bits(result, planes_answer),
-        ),
-        _resize("shrink", planes, planes_answer, down, "nearest"),
-        _resize("shrink", planes, planes_answer, down, antialias=True),
-        _resize("enlarge", planes, planes_answer, up, "nearest"),
-        _resize("enlarge", planes, planes_answer, up),
-        _resize("enlarge", planes, planes_answer, up, "cubic"),
-    ]
-
-
-def _resize(
-    name: str, src: Tensor, source: Array, sizes: tuple[int, int], mode: str = "linear", antialias: bool = False
-) -> Step:
-    """A resample of ``src``, whose elements are those of ``source``, along its last two axes."""
-    dst = empty(TensorDesc(src.dtype, (*src.sizes[:-2], *sizes)), src.device)
-    asked: dict[str, Any] = {"mode": mode, "antialias": antialias}
-
-    def check(result: Array) -> Comparison:
-        answer = reference.resample(source, sizes, **asked)
-        if mode == "nearest":
-            return compare_bits(result, answer)
-        return compare_limits(result, answer, *reference.resample_limits(source, sizes, **asked))
-
-    return Step(
-        f"{name}, {'antialiased' if antialias else mode}",
-        src,
-        dst,
-        lambda: resample(src, sizes, **asked, out=dst),
-        check,
-        src.desc.numel if antialias else _TAPS[mode],
-    )
-
-
-def _cropped(pixels: Array, crop: Crop) -> Array:
-    return reference.strided_slice(pixels, crop.offsets, crop.sizes, crop.strides)
-
-
-def _packed(like: Tensor, answer: Array) -> Tensor:
-    return empty(TensorDesc(like.dtype, answer.shape), like.device)
-
-
-# Contact sheets: panels in one picture; that of the demo has every step's result, and where it differs from numpy.
-
-_CELL = (360, 288)
-_CAPTION = 44
-_MARGIN = 24
-_HEADER = 76
-_COLUMNS = 3
-_BACKGROUND, _CELL_GREY, _TITLE, _TEXT = (22, 25, 30), (33, 37, 44), (240, 242, 245), (150, 158, 168)
-_TINTS = ((255, 110, 100), (110, 235, 120), (110, 150, 255))
-_PILE_STEP = 0.3
-"""Of a plane's size: how far the planes of a pile lie apart."""
-_DETAIL_CENTRE = (0.38, 0.66)
-"""Of height and width: where the enlarged results are shown pixel by pixel."""
-
-
-class ShownStep(Protocol):
-    """What the sheet needs of a step's outcome."""
-
-    @property
-    def step(self) -> Step: ...
-    @property
-    def result(self) -> Array: ...
-    @property
-    def milliseconds(self) -> float: ...
-    @property
-    def comparison(self) -> Comparison: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """A picture of u8 pixels, [height, width, 3], and two lines below it."""
-
-    pixels: Array
-    title: str
-    text: str
-
-
-def draw_contact_sheet(path: Path, photo: Photograph, outcomes: Sequence[ShownStep], heading: str) -> None:
-    """Draw the panels of the demo and write the sheet as a PNG."""
-    draw_sheet(path, "restride demo", heading, _panels(photo, outcomes))
-
-
-def draw_sheet(path: Path, title: str, heading: str, panels: Sequence[Panel]) -> None:
-    """Draw panels in rows of three and write the sheet as a PNG."""
-    image_module = pillow()
-    from PIL import ImageDraw, ImageFont
-
-    large, medium, small = (ImageFont.load_default(size) for size in (24, 15, 12))
-    cell_width, cell_height = _CELL[0] + _MARGIN, _CELL[1] + _CAPTION + _MARGIN
-    rows = -(-len(panels) // _COLUMNS)
-    sheet = image_module.new("RGB", (_COLUMNS * cell_width + _MARGIN, _HEADER + rows * cell_height), _BACKGROUND)
-    draw = ImageDraw.Draw(sheet)
-    draw.text((_MARGIN, 16), title, _TITLE, large)
-    draw.text((_MARGIN, 48), _cut(heading, 150), _TEXT, small)
-    for number, panel in enumerate(panels):
-        left = _MARGIN + number % _COLUMNS * cell_width
-        top = _HEADER + number // _COLUMNS * cell_height
-        picture = _fitted(image_module, panel.pixels)
-        draw.rectangle((left, top, left + _CELL[0] - 1, top + _CELL[1] - 1), _CELL_GREY)
-        sheet.paste(picture, (left + (_CELL[0] - picture.width) // 2, top + (_CELL[1] - picture.height) // 2))
-        draw.text((left, top + _CELL[1] + 6), panel.title, _TITLE, medium)
-        draw.text((left, top + _CELL[1] + 26), panel.text, _TEXT, small)
-    write_whole(path, lambda file: sheet.save(file, "PNG", optimize=True))
-
-
-def _panels(photo: Photograph, outcomes: Sequence[ShownStep]) -> list[Panel]:
-    found = {(outcome.step.name, outcome.step.src.dtype.name): outcome for outcome in outcomes}
-    cropped, planes = found["crop + flip", "u8"], found["HWC->CHW", "u8"]
-    fused, enlarged = outcomes[-1], found["enlarge, cubic", "f32"]
-    height, width, _ = photo.pixels.shape
-    panels = [
-        Panel(photo.pixels, "the photograph", f"{photo.title}, {width} x {height}"),
-        Panel(cropped.result, "cropped and flipped", _caption(cropped)),
-        Panel(_tinted_planes(planes.result), "HWC->CHW: three planes in memory", _caption(planes)),
-    ]
-    for mode in ("nearest", "antialiased"):
-        outcome = found[f"shrink, {mode}", "u8"]
-        panels.append(Panel(_as_pixels(outcome.result), f"shrunk, {mode}", _caption(outcome)))
-    panels.append(Panel(_as_pixels(fused.result), "all four steps in one dispatch, linear", _caption(fused)))
-    for mode in ("nearest", "cubic"):
-        outcome = found[f"enlarge, {mode}", "u8"]
-        panels.append(Panel(_detail(_as_pixels(outcome.result)), f"enlarged, {mode} (detail)", _caption(outcome)))
-    panels.append(_difference(enlarged, planes_f32=found["HWC->CHW", "f32"].result))
-    return panels
-
-
-def _caption(outcome: ShownStep) -> str:
-    return f"{outcome.step.dst.desc}   {outcome.milliseconds:.2f} ms"
-
-
-def _difference(outcome: ShownStep, planes_f32: Array) -> Panel:
-    """How far the f32 result is from numpy's: black is equal, white the most that is allowed."""
-    sizes = outcome.result.shape[1:]
-    answer = reference.resample(planes_f32, sizes, mode="cubic")
-    distance = np.abs(outcome.result.astype(np.float64) - answer).max(axis=0)
-    comparison = outcome.comparison
-    share = np.clip(_detail(distance) / comparison.allowed, 0, 1) if comparison.allowed else _detail(distance)
-    verdict = "rounding of last bits, OK" if comparison.passed else "FAILED"
-    text = f"cubic, f32: at most {comparison.difference:.1g}, allowed {comparison.allowed:.1g}: {verdict}"
-    return Panel(glowing(share), "distance from numpy (white: all that is allowed)", text)
-
-
-def glowing(share: Array) -> Array:
-    """Numbers from 0 to 1 as pixels, black over orange to white."""
-    return np.asarray(np.clip(255 * share[:, :, np.newaxis] * np.array([2.2, 1.3, 0.6]), 0, 255), np.uint8)
-
-
-def _as_pixels(planes: Array) -> Array:
-    """Channels first, u8 or f32 of 0 to 1, to u8 pixels."""
-    if planes.dtype == np.float32:
-        planes = np.rint(np.clip(planes, 0, 1) * 255).astype(np.uint8)
-    return planes.transpose(1, 2, 0)
-
-
-def _tinted_planes(planes: Array) -> Array:
-    """The three planes as a pile, each in its colour."""
-    rows, columns = planes.shape[1:]
-    down, right = int(rows * _PILE_STEP), int(columns * _PILE_STEP)
-    pile = np.full((rows + 2 * down, columns + 2 * right, 3), _CELL_GREY, np.uint8)
-    for number, (plane, tint) in enumerate(zip(planes, _TINTS, strict=True)):
-        tinted = plane[:, :, np.newaxis] * np.array(tint, np.uint16) // 255
-        pile[number * down : number * down + rows, number * right : number * right + columns] = tinted
-    return pile
-
-
-def _detail(pixels: Array) -> Array:
-    """A window of the size of a cell, pixel for pixel."""
-    window = []
-    for size, room, centre in zip(pixels.shape[:2], reversed(_CELL), _DETAIL_CENTRE, strict=True):
-        start = min(max(int(size * centre) - room // 2, 0), max(size - room, 0))
-        window.append(slice(start, start + room))
-    return pixels[tuple(window)]
-
-
-def _fitted(image_module: Any, pixels: Array) -> Any:
-    """The picture as large as the cell allows; what is small is magnified pixel by pixel."""
-    image = image_module.fromarray(np.ascontiguousarray(pixels))
-    scale = min(_CELL[0] / image.width, _CELL[1] / image.height)
-    if scale >= 2:
-        scale, how = float(int(scale)), image_module.Resampling.NEAREST
-    else:
-        how = image_module.Resampling.LANCZOS
-    if scale == 1:
-        return image
-    return image.resize((max(1, round(image.width * scale)), max(1, round(image.height * scale))), how)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 3] + "..."
-
-
-# ``restride demo``: a photograph cropped, flipped, re-laid-out and resized on the device, each result checked.
-
 _DESCRIPTION = """\
 Crops, flips, re-lays-out and resizes a photograph on the device, in u8 and f32, checks every result against the
 numpy reference, and draws a contact sheet. Without PHOTO it takes one that scikit-image ships."""
@@ -392,21 +37,10 @@ _MOST_RUNS = 15
 _LONGEST = 0.3
 """Seconds that one step is measured for."""
 
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What a step gave. milliseconds: the median of several runs, from the call until the device is done."""
-
-    step: Step
-    result: Array
-    milliseconds: float
-    dispatches: int
-    comparison: Comparison
-
-    @property
-    def gigabytes_per_second(self) -> float:
-        """10^9 bytes read and written a second."""
-        return self.step.nbytes / self.milliseconds / 1e6
+_SHIPPED = ("astronaut.png", "coffee.png", "chelsea.png")
+_LONGEST_SIDE = 1280
+"""Pixels. The numpy reference works in float64 and takes its time with a camera's 48 megapixels."""
+_SHORTEST_SIDE = 32
 
 
 def add_commands(commands: Commands) -> None:
@@ -445,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     passed = sum(outcome.comparison.passed for outcome in outcomes)
     print("allowed: 0 is bit for bit; sums in u8 may differ by 1, but only next to a rounding tie")
     print(f"{passed} of {len(outcomes)} results are right, in {time.perf_counter() - start:.1f} s", flush=True)
-    draw_contact_sheet(sheet, photo, outcomes, heading)
+    draw_sheet(sheet, "restride demo", heading, _panels(photo, outcomes))
     print(f"contact sheet: {sheet}")
     return Exit.OK if passed == len(outcomes) and fusion_is_right else Exit.CHECK_FAILED
 
@@ -513,3 +147,328 @@ def _print_fusion(tour: Tour, fused: Outcome, device: Device) -> bool:
         f"{dispatches} dispatches, {milliseconds:.2f} ms; {'bits equal, OK' if is_equal else 'bits differ, FAILED'}"
     )
     return is_equal
+
+
+# The photograph: the user's own, or one that scikit-image ships.
+
+
+@dataclass(frozen=True, eq=False)
+class Photograph:
+    """u8 pixels of sizes [height, width, 3], what they are, and what was done to them first (usually nothing)."""
+
+    pixels: npt.NDArray[Any]
+    title: str
+    note: str = ""
+
+
+def load_photograph(path: Path | None) -> Photograph:
+    """``path``, or a photograph that scikit-image ships, as RGB.
+
+    Raises:
+        UsageError: no such photograph, or smaller than the demo can crop.
+    """
+    chosen = path if path is not None else _shipped()
+    array = read_array(chosen).array
+    if array.dtype != np.uint8 or array.ndim not in {2, 3}:
+        raise UsageError(f"{chosen} is no photograph of u8 pixels: {array.dtype}{list(array.shape)}")
+    image = pillow().fromarray(array).convert("RGB")
+    title, note = chosen.name, ""
+    if path is None:
+        title += ", from scikit-image"
+    if min(image.size) < _SHORTEST_SIDE:
+        raise UsageError(f"{chosen} is {image.width} x {image.height} pixels; the demo needs {_SHORTEST_SIDE} a side")
+    if max(image.size) > _LONGEST_SIDE:
+        before = f"{image.width} x {image.height}"
+        image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+        note = f"{before} pixels, shrunk to {image.width} x {image.height} by Pillow first: the numpy reference is slow"
+    return Photograph(np.asarray(image), title, note)
+
+
+def _shipped() -> Path:
+    fix = "name a photograph (restride demo PHOTO.jpg), or pip install 'restride[demo]'"
+    package = find_spec("skimage")
+    if package is None or package.origin is None:
+        raise UsageError(f"scikit-image, which ships the demo's photographs, is not installed; {fix}")
+    folder = Path(package.origin).parent / "data"
+    for name in _SHIPPED:
+        if (folder / name).is_file():
+            return folder / name
+    raise UsageError(f"scikit-image ships none of {', '.join(_SHIPPED)} in {folder}; {fix}")
+
+
+# The steps: each with its source, its destination and the check against the numpy reference.
+
+FUSED_SIZES = (224, 224)
+"""What many vision models read."""
+
+_TAPS = {"nearest": 1, "linear": 4, "cubic": 16}
+"""Source elements of an output, along two axes."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation, ready to run again and again into the same destination.
+
+    taps: source elements that one destination element needs, for the bytes it moves.
+    """
+
+    name: str
+    src: Tensor
+    dst: Tensor
+    run: Callable[[], object]
+    check: Callable[[Array], Comparison]
+    taps: int = 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements that are read, at most once each, and of those written."""
+        read = min(self.src.desc.numel, self.taps * self.dst.desc.numel)
+        return (read + self.dst.desc.numel) * self.src.dtype.itemsize
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The result of a step. milliseconds: the median of several runs, from the call until the device is done."""
+
+    step: Step
+    result: Array
+    milliseconds: float
+    dispatches: int
+    comparison: Comparison
+
+    @property
+    def gigabytes_per_second(self) -> float:
+        """10^9 bytes read and written a second."""
+        return self.step.nbytes / self.milliseconds / 1e6
+
+
+@dataclass(frozen=True)
+class Crop:
+    """A window of an [height, width, 3] photograph, flipped: DirectML's offsets, sizes and strides."""
+
+    offsets: tuple[int, int, int]
+    sizes: tuple[int, int, int]
+    strides: tuple[int, int, int] = (1, -1, 1)
+
+    @classmethod
+    def of(cls, height: int, width: int) -> Crop:
+        """The upper five eighths, less a strip at the left."""
+        left = width * 3 // 16
+        return cls((0, left, 0), (height * 5 // 8, width - left, 3))
+
+    @property
+    def text(self) -> str:
+        """As numpy writes it."""
+        (rows, columns, _), (_, left, _) = self.sizes, self.offsets
+        return f"x[:{rows}, {left}:{left + columns}][:, ::-1].permute(2, 0, 1)"
+
+    def view(self, x: Tensor) -> Tensor:
+        """The crop, flipped, channels first: three views, no dispatch."""
+        (rows, columns, _), (_, left, _) = self.sizes, self.offsets
+        return x[:rows, left : left + columns][:, ::-1].permute(2, 0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Tour:
+    """All steps; ``unfused`` does what ``fused`` does, one operation at a time."""
+
+    steps: tuple[Step, ...]
+    fused: Step
+    unfused: tuple[Step, ...]
+    crop: Crop
+
+
+def make_tour(pixels: Array, device: Device) -> Tour:
+    """The steps for a u8 photograph; those in f32 take it divided by 255."""
+    crop = Crop.of(pixels.shape[0], pixels.shape[1])
+    scaled = pixels.astype(np.float32) / np.float32(255)
+    photo = asarray(scaled, device=device)
+    as_u8 = _steps(pixels, asarray(pixels, device=device), crop)
+    as_f32 = _steps(scaled, photo, crop)
+    # From the photograph itself, through views, in one dispatch; and with each intermediate result in memory.
+    planes_answer = reference.reorder(_cropped(scaled, crop), "HWC->CHW")
+    fused = _resize("crop + flip + HWC->CHW + resize", crop.view(photo), planes_answer, FUSED_SIZES)
+    unfused = (as_f32[0], as_f32[1], _resize("resize", as_f32[1].dst, planes_answer, FUSED_SIZES))
+    return Tour((*as_u8, *as_f32, fused), fused, unfused, crop)
+
+
+def _steps(pixels: Array, photo: Tensor, crop: Crop) -> list[Step]:
+    window = (crop.offsets, crop.sizes, crop.strides)
+    cropped = _cropped(pixels, crop)
+    planes = reference.reorder(cropped, "HWC->CHW")
+    crops = _moved("crop + flip", photo, cropped, lambda out: strided_slice(photo, *window, out=out))
+    split = _moved("HWC->CHW", crops.dst, planes, lambda out: reorder(crops.dst, "HWC->CHW", out=out))
+    view = crop.view(photo)
+    fused = _moved("crop + flip + HWC->CHW", view, planes, lambda out: reorder(crop.view(photo), out=out))
+    rows, columns = planes.shape[1:]
+    down, up = (rows * 9 // 32, columns * 9 // 32), (rows * 5 // 2, columns * 5 // 2)
+    return [
+        crops,
+        split,
+        fused,
+        _resize("shrink", split.dst, planes, down, "nearest"),
+        _resize("shrink", split.dst, planes, down, antialias=True),
+        *(_resize("enlarge", split.dst, planes, up, mode) for mode in ("nearest", "linear", "cubic")),
+    ]
+
+
+def _moved(name: str, src: Tensor, answer: Array, operation: Callable[[Tensor], object]) -> Step:
+    """A step that only moves elements of ``src``, into an array whose elements are those of ``answer``."""
+    dst = empty(TensorDesc(src.dtype, answer.shape), src.device)
+    return Step(name, src, dst, lambda: operation(dst), lambda result: compare_bits(result, answer))
+
+
+def _resize(
+    name: str, src: Tensor, source: Array, sizes: tuple[int, int], mode: str = "linear", antialias: bool = False
+) -> Step:
+    """A resample of ``src``, whose elements are those of ``source``, along its last two axes."""
+    dst = empty(TensorDesc(src.dtype, (*src.sizes[:-2], *sizes)), src.device)
+    asked: dict[str, Any] = {"mode": mode, "antialias": antialias}
+
+    def check(result: Array) -> Comparison:
+        answer = reference.resample(source, sizes, **asked)
+        if mode == "nearest":
+            return compare_bits(result, answer)
+        return compare_limits(result, answer, *reference.resample_limits(source, sizes, **asked))
+
+    return Step(
+        f"{name}, {'antialiased' if antialias else mode}",
+        src,
+        dst,
+        lambda: resample(src, sizes, **asked, out=dst),
+        check,
+        src.desc.numel if antialias else _TAPS[mode],
+    )
+
+
+def _cropped(pixels: Array, crop: Crop) -> Array:
+    return reference.strided_slice(pixels, crop.offsets, crop.sizes, crop.strides)
+
+
+# Contact sheets: panels in one picture; that of the demo has every step's result, and where it differs from numpy.
+
+_CELL = (360, 288)
+_CAPTION = 44
+_MARGIN = 24
+_HEADER = 76
+_COLUMNS = 3
+_BACKGROUND, _CELL_GREY, _TITLE, _TEXT = (22, 25, 30), (33, 37, 44), (240, 242, 245), (150, 158, 168)
+_TINTS = ((255, 110, 100), (110, 235, 120), (110, 150, 255))
+_PILE_STEP = 0.3
+"""Of a plane's size: how far the planes of a pile lie apart."""
+_DETAIL_CENTRE = (0.38, 0.66)
+"""Of height and width: where the enlarged results are shown pixel by pixel."""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A picture of u8 pixels, [height, width, 3], and two lines below it."""
+
+    pixels: Array
+    title: str
+    text: str
+
+
+def draw_sheet(path: Path, title: str, heading: str, panels: Sequence[Panel]) -> None:
+    """Draw panels in rows of three and write the sheet as a PNG."""
+    image_module = pillow()
+    from PIL import ImageDraw, ImageFont
+
+    large, medium, small = (ImageFont.load_default(size) for size in (24, 15, 12))
+    cell_width, cell_height = _CELL[0] + _MARGIN, _CELL[1] + _CAPTION + _MARGIN
+    rows = -(-len(panels) // _COLUMNS)
+    sheet = image_module.new("RGB", (_COLUMNS * cell_width + _MARGIN, _HEADER + rows * cell_height), _BACKGROUND)
+    draw = ImageDraw.Draw(sheet)
+    draw.text((_MARGIN, 16), title, _TITLE, large)
+    draw.text((_MARGIN, 48), shorten(heading, 150, placeholder="..."), _TEXT, small)
+    for number, panel in enumerate(panels):
+        left = _MARGIN + number % _COLUMNS * cell_width
+        top = _HEADER + number // _COLUMNS * cell_height
+        picture = _fitted(image_module, panel.pixels)
+        draw.rectangle((left, top, left + _CELL[0] - 1, top + _CELL[1] - 1), _CELL_GREY)
+        sheet.paste(picture, (left + (_CELL[0] - picture.width) // 2, top + (_CELL[1] - picture.height) // 2))
+        draw.text((left, top + _CELL[1] + 6), panel.title, _TITLE, medium)
+        draw.text((left, top + _CELL[1] + 26), panel.text, _TEXT, small)
+    write_whole(path, lambda file: sheet.save(file, "PNG", optimize=True))
+
+
+def _panels(photo: Photograph, outcomes: Sequence[Outcome]) -> list[Panel]:
+    found = {(outcome.step.name, outcome.step.src.dtype.name): outcome for outcome in outcomes}
+    cropped, planes = found["crop + flip", "u8"], found["HWC->CHW", "u8"]
+    fused, enlarged = outcomes[-1], found["enlarge, cubic", "f32"]
+    height, width, _ = photo.pixels.shape
+    panels = [
+        Panel(photo.pixels, "the photograph", f"{photo.title}, {width} x {height}"),
+        Panel(cropped.result, "cropped and flipped", _caption(cropped)),
+        Panel(_tinted_planes(planes.result), "HWC->CHW: three planes in memory", _caption(planes)),
+    ]
+    for mode in ("nearest", "antialiased"):
+        outcome = found[f"shrink, {mode}", "u8"]
+        panels.append(Panel(_as_pixels(outcome.result), f"shrunk, {mode}", _caption(outcome)))
+    panels.append(Panel(_as_pixels(fused.result), "all four steps in one dispatch, linear", _caption(fused)))
+    for mode in ("nearest", "cubic"):
+        outcome = found[f"enlarge, {mode}", "u8"]
+        panels.append(Panel(_detail(_as_pixels(outcome.result)), f"enlarged, {mode} (detail)", _caption(outcome)))
+    panels.append(_difference(enlarged, planes_f32=found["HWC->CHW", "f32"].result))
+    return panels
+
+
+def _caption(outcome: Outcome) -> str:
+    return f"{outcome.step.dst.desc}   {outcome.milliseconds:.2f} ms"
+
+
+def _difference(outcome: Outcome, planes_f32: Array) -> Panel:
+    """How far the f32 result is from numpy's: black is equal, white the most that is allowed."""
+    sizes = outcome.result.shape[1:]
+    answer = reference.resample(planes_f32, sizes, mode="cubic")
+    distance = np.abs(outcome.result.astype(np.float64) - answer).max(axis=0)
+    comparison = outcome.comparison
+    share = np.clip(_detail(distance) / comparison.allowed, 0, 1) if comparison.allowed else _detail(distance)
+    verdict = "rounding of last bits, OK" if comparison.passed else "FAILED"
+    text = f"cubic, f32: at most {comparison.difference:.1g}, allowed {comparison.allowed:.1g}: {verdict}"
+    return Panel(glowing(share), "distance from numpy (white: all that is allowed)", text)
+
+
+def glowing(share: Array) -> Array:
+    """Numbers from 0 to 1 as pixels, black over orange to white."""
+    return np.asarray(np.clip(255 * share[:, :, np.newaxis] * np.array([2.2, 1.3, 0.6]), 0, 255), np.uint8)
+
+
+def _as_pixels(planes: Array) -> Array:
+    """Channels first, u8 or f32 of 0 to 1, to u8 pixels."""
+    if planes.dtype == np.float32:
+        planes = np.rint(np.clip(planes, 0, 1) * 255).astype(np.uint8)
+    return planes.transpose(1, 2, 0)
+
+
+def _tinted_planes(planes: Array) -> Array:
+    """The three planes as a pile, each in its colour."""
+    rows, columns = planes.shape[1:]
+    down, right = int(rows * _PILE_STEP), int(columns * _PILE_STEP)
+    pile = np.full((rows + 2 * down, columns + 2 * right, 3), _CELL_GREY, np.uint8)
+    for number, (plane, tint) in enumerate(zip(planes, _TINTS, strict=True)):
+        tinted = plane[:, :, np.newaxis] * np.array(tint, np.uint16) // 255
+        pile[number * down : number * down + rows, number * right : number * right + columns] = tinted
+    return pile
+
+
+def _detail(pixels: Array) -> Array:
+    """A window of the size of a cell, pixel for pixel."""
+    window = []
+    for size, room, centre in zip(pixels.shape[:2], reversed(_CELL), _DETAIL_CENTRE, strict=True):
+        start = min(max(int(size * centre) - room // 2, 0), max(size - room, 0))
+        window.append(slice(start, start + room))
+    return pixels[tuple(window)]
+
+
+def _fitted(image_module: Any, pixels: Array) -> Any:
+    """The picture as large as the cell allows; what is small is magnified pixel by pixel."""
+    image = image_module.fromarray(np.ascontiguousarray(pixels))
+    scale = min(_CELL[0] / image.width, _CELL[1] / image.height)
+    if scale >= 2:
+        scale, how = float(int(scale)), image_module.Resampling.NEAREST
+    else:
+        how = image_module.Resampling.LANCZOS
+    if scale == 1:
+        return image
+    return image.resize((max(1, round(image.width * scale)), max(1, round(image.height * scale))), how)

@@ -30,61 +30,6 @@ from restride.runtime.modules import load_module, manifest
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 
-# One runtime, really opened and used, in a process of its own: a driver that crashes takes only that process along.
-#
-# ``python -m restride.cli.doctor RUNTIME [DEVICE]`` prints one line of JSON; ``try_runtime`` runs it and reads the
-# line.
-
-_LONGEST = 120.0
-"""Seconds, the start of Python and a first compile of shaders included."""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What came of it. absent: there is nothing to use it with, in contrast to something that fails."""
-
-    works: bool
-    detail: str
-    absent: bool = False
-
-
-def try_runtime(runtime: str, selector: str | None = None) -> Attempt:
-    """Open ``runtime`` on a device and reorder a tiny tensor, in another process."""
-    command = [sys.executable, "-m", "restride.cli.doctor", runtime, *([] if selector is None else [selector])]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST, check=False)
-    except subprocess.TimeoutExpired:
-        return Attempt(False, f"no answer within {_LONGEST:g} s: the driver hangs")
-    lines = done.stdout.splitlines()
-    if done.returncode == 0 and lines:
-        return Attempt(**json.loads(lines[-1]))
-    if done.returncode < 0:
-        return Attempt(False, f"the process died of {signal.Signals(-done.returncode).name}: the driver crashes")
-    last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or ["no message"]
-    return Attempt(False, f"the process ended with exit code {done.returncode}: {last[0]}")
-
-
-def _attempt(runtime: str, selector: str | None) -> Attempt:
-    x = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
-    try:
-        with Device(selector, choose_runtime(runtime)) as device:
-            result = reorder(asarray(x, device=device), "CHW->HWC").numpy()
-            name = f"{device.info.name}, {device.info.driver} {device.info.driver_version}"
-    except (DeviceNotFound, UnsupportedError) as error:
-        return Attempt(False, str(error), absent=True)
-    except RestrideError as error:
-        return Attempt(False, f"{type(error).__name__}: {error}")
-    if not np.array_equal(result, reference.reorder(x, "CHW->HWC")):
-        return Attempt(False, f"a reorder of 24 bytes gives wrong elements on {name}")
-    return Attempt(True, f"a small reorder is right on {name}")
-
-
-if __name__ == "__main__":
-    print(json.dumps(asdict(_attempt(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))))
-
-
-# ``restride doctor``: what restride needs, whether it is there and works, and the fix where it is not.
-
 _DESCRIPTION = """\
 Looks at everything that restride needs: packages, the Vulkan loader, drivers, devices and their limits, the
 shader modules and validation layers; then opens each runtime, in a process of its own, and checks a small
@@ -100,10 +45,13 @@ _PACKAGES = (
 )
 """Name, what alone needs it (empty: everything), and the fix."""
 
+_LONGEST = 120.0
+"""Seconds that one runtime may take, the start of Python and a first compile of shaders included."""
+
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: status is "ok", "missing" (optional), or "BROKEN"; ``fix`` is empty where nothing is to do."""
+    """One line: status is "ok", "missing" (optional), or "BROKEN"; ``fix`` is empty where there is nothing to do."""
 
     status: str
     subject: str
@@ -176,6 +124,7 @@ def _runtime_subject(runtime: str) -> str:
 
 
 def _guarded(subject: str, look: Callable[[], Finding]) -> Finding:
+    """What ``look`` finds, or the error of ours that it raises."""
     try:
         return look()
     except RestrideError as error:
@@ -252,3 +201,52 @@ def _validation_layer() -> Finding:
     if VALIDATION_LAYER in layers:
         return Finding("ok", "validation layer", f"{VALIDATION_LAYER}, {user}")
     return Finding("missing", "validation layer", user, INSTALL_VALIDATION_LAYER)
+
+
+# One runtime, opened and used in a process of its own: a driver that crashes ends only that process.
+#
+# ``python -m restride.cli.doctor RUNTIME [DEVICE]`` prints a line of JSON; ``try_runtime`` runs it and reads the line.
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The result of using a runtime. absent: it or its device is not installed, in contrast to one that fails."""
+
+    works: bool
+    detail: str
+    absent: bool = False
+
+
+def try_runtime(runtime: str, selector: str | None = None) -> Attempt:
+    """Open ``runtime`` on a device and reorder a tiny tensor, in another process."""
+    command = [sys.executable, "-m", "restride.cli.doctor", runtime, *([] if selector is None else [selector])]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST, check=False)
+    except subprocess.TimeoutExpired:
+        return Attempt(False, f"no answer within {_LONGEST:g} s: the driver hangs")
+    lines = done.stdout.splitlines()
+    if done.returncode == 0 and lines:
+        return Attempt(**json.loads(lines[-1]))
+    if done.returncode < 0:
+        return Attempt(False, f"the process died of {signal.Signals(-done.returncode).name}: the driver crashes")
+    last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or ["no message"]
+    return Attempt(False, f"the process ended with exit code {done.returncode}: {last[0]}")
+
+
+def _attempt(runtime: str, selector: str | None) -> Attempt:
+    x = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+    try:
+        with Device(selector, choose_runtime(runtime)) as device:
+            result = reorder(asarray(x, device=device), "CHW->HWC").numpy()
+            name = f"{device.info.name}, {device.info.driver} {device.info.driver_version}"
+    except (DeviceNotFound, UnsupportedError) as error:
+        return Attempt(False, str(error), absent=True)
+    except RestrideError as error:
+        return Attempt(False, f"{type(error).__name__}: {error}")
+    if not np.array_equal(result, reference.reorder(x, "CHW->HWC")):
+        return Attempt(False, f"a reorder of 24 bytes gives wrong elements on {name}")
+    return Attempt(True, f"a small reorder is right on {name}")
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(_attempt(sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None))))

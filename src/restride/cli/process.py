@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or left by their reader: no traceback, and nothing said at exit."""
+"""A command as a process: its exit codes, the signals that end it, and standard streams that cannot be written."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from typing import NoReturn, TypeGuard
 
 from restride.errors import DescriptorError, DeviceError, DeviceNotFound, RestrideError, UnsupportedError
 
-# Exit codes, and which one an error becomes.
-
 
 class Exit(IntEnum):
-    """What a shell sees."""
+    """Exit codes."""
 
     OK = 0
     CHECK_FAILED = 1
@@ -43,18 +41,18 @@ EXPLAINED = (
 
 
 class UsageError(RestrideError):
-    """The command line or a file it names is no good."""
+    """The command line, or a file that it names, is not valid."""
 
 
 def line_for(error: BaseException) -> str:
-    """An error in words of the command line: one line, but for what a compiler says of a shader."""
+    """The message of an error, in words of the command line: one line, except for a compiler's messages."""
     text = "\n".join(line.rstrip() for line in str(error).splitlines() if line.strip()) or type(error).__name__
     text = text.replace("open Device(timeout=...)", "use --timeout SECONDS")
     return re.sub(r"\baxes=\((\d), (\d)\)", r"--axes \1 \2", text)
 
 
 def exit_for(error: Exception) -> Exit | None:
-    """The exit code of an error that a user can act on; None: a mistake of ours."""
+    """The exit code of an error that a user can act on; None: an internal error."""
     if isinstance(error, UsageError | DescriptorError | UnsupportedError):
         return Exit.USAGE
     if isinstance(error, DeviceNotFound):
@@ -64,12 +62,12 @@ def exit_for(error: Exception) -> Exit | None:
     return None
 
 
-# Signals that end a program, turned into what Ctrl-C raises: whoever cleans up after one does after all.
+# Signals that end a program raise what Ctrl-C raises, so that the same code cleans up after all of them.
 
 
 @contextmanager
 def as_interrupts() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise KeyboardInterrupt, once; who ignores them, as nohup does, goes on ignoring them."""
+    """SIGTERM and SIGHUP raise KeyboardInterrupt, once; where they are ignored, as under nohup, they stay ignored."""
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     ours = threading.current_thread() is threading.main_thread()  # elsewhere Python refuses
     changed = [number for number in numbers if ours and signal.getsignal(number) is signal.SIG_DFL]
@@ -89,7 +87,7 @@ def as_interrupts() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-# Standard streams that are closed, full, or left by their reader: no traceback, and nothing said at exit.
+# Standard streams that are closed, full, or no longer read: no traceback, and no message at exit.
 
 _UNWRITTEN = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EAGAIN}
 
@@ -103,22 +101,22 @@ def open_closed() -> None:
 
 
 def is_about_a_stream(error: BaseException) -> TypeGuard[OSError]:
-    """Whether ``print`` raised it: its reader has gone, its disk is full. Errors of files have a name, or are ours."""
+    """True if ``print`` raised it: the reader has gone, the disk is full. Errors of files have a file name."""
     return isinstance(error, OSError) and error.errno in _UNWRITTEN and error.filename is None
 
 
 def flush() -> OSError | None:
-    """Flush both; the error of one that takes nothing more: what is still in its buffer then goes nowhere."""
-    found = None
+    """Flush both; the error of one that cannot be written, whose buffered text is then dropped."""
+    failure = None
     for stream in (sys.stderr, sys.stdout):
         try:
             stream.flush()
         except OSError as error:
-            found = error
+            failure = error
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
-    return found
+    return failure
 
 
 def complain(text: str, begin: str = "restride: ") -> None:
