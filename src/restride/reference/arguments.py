@@ -11,11 +11,13 @@ from restride.arguments import integers
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError
 
+Array = np.ndarray[Any, Any]
+
 MAX_RANK = 8
-"""Dimensions of a tensor: DirectML's limit, and ours."""
+"""Most dimensions of a tensor: DirectML's limit, and ours."""
 
 
-def as_array(x: Any) -> np.ndarray[Any, Any]:
+def as_array(x: Any) -> Array:
     """``x`` as a numpy array of a known element type and of rank 0 to 8; nothing is copied where ``x`` is one."""
     array = np.asarray(x)
     as_dtype(array.dtype)
@@ -24,32 +26,33 @@ def as_array(x: Any) -> np.ndarray[Any, Any]:
     return array
 
 
-def describe(array: np.ndarray[Any, Any]) -> str:
+def describe(array: Array) -> str:
     """The array as a packed descriptor: ``f32[2,8]{1,0}``."""
     sizes = ",".join(str(size) for size in array.shape)
     minor_to_major = ",".join(str(axis) for axis in reversed(range(array.ndim)))
     return f"{as_dtype(array.dtype)}[{sizes}]" + (f"{{{minor_to_major}}}" if array.ndim else "")
 
 
-def as_axes(axes: Iterable[Any] | None, count: int, array: np.ndarray[Any, Any]) -> tuple[int, ...]:
-    """The ``count`` axes that are meant, each in ``[0, rank)``: the last ones when ``axes`` is None.
+def as_axes(axes: Iterable[Any] | None, count: int, array: Array, counted: str = "sizes") -> tuple[int, ...]:
+    """``axes`` as indices in ``[0, rank)``; the last ``count`` axes when it is None.
 
-    Negative axes count from the end, as in numpy. An axis may be named once.
+    Negative axes count from the end, as in numpy. An axis may be named once. counted: the argument that has ``count``
+    values, one an axis.
     """
     rank = array.ndim
     if axes is None:
         if count > rank:
-            raise DescriptorError(f"sizes names {count} axes, but {describe(array)} has {rank}")
+            raise DescriptorError(f"{counted} names {count} axes, but {describe(array)} has {rank}")
         return tuple(range(rank - count, rank))
-    given = integers("axes", axes)
-    if len(given) != count:
-        raise DescriptorError(f"axes {list(given)} must be as many as sizes, {count}, for {describe(array)}")
-    for axis in given:
+    listed = integers("axes", axes)
+    if len(listed) != count:
+        raise DescriptorError(f"axes {list(listed)} must be as many as {counted}, {count}, for {describe(array)}")
+    for axis in listed:
         if not -rank <= axis < rank:
             raise DescriptorError(
-                f"axis {axis} of axes {list(given)} is outside [-{rank}, {rank}) of {describe(array)}"
+                f"axis {axis} of axes {list(listed)} is outside [-{rank}, {rank}) of {describe(array)}"
             )
-    named = tuple(axis % rank for axis in given)
-    if len(set(named)) != len(named):
-        raise DescriptorError(f"axes {list(given)} names an axis twice in {describe(array)}")
-    return named
+    indices = tuple(axis % rank for axis in listed)
+    if len(set(indices)) != len(indices):
+        raise DescriptorError(f"axes {list(listed)} names an axis twice in {describe(array)}")
+    return indices

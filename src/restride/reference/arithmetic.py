@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from restride.errors import DescriptorError
-from restride.reference.conversion import Array, convert
+from restride.reference.arguments import Array
+from restride.reference.conversion import convert
 
 _SMALLEST_NORMAL = np.float32(2.0**-126)
 

@@ -1,4 +1,4 @@
-"""One rounding from float64 to an element type: nearest even for floats, saturate then nearest even for integers."""
+"""Conversion of every element type to every other: the exact value, rounded once, by integer arithmetic on bits."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import numpy as np
 
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError
-from restride.reference.arguments import as_array, describe
+from restride.reference.arguments import Array, as_array, describe
 
-# Elements of every type as exact numbers: a sign, an integer and a power of two, all in integer arithmetic on bits.
-
-Array = np.ndarray[Any, Any]
+# Elements of every type as exact numbers: a sign, an integer and a power of two.
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Exact:
 
 
 def exact(elements: Array, name: str) -> Exact:
-    """What the elements of the type called ``name`` are; any byte of pred that is not 0 is 1."""
+    """The exact values of elements of the type ``name``; any byte of pred that is not 0 is 1."""
     false, zero = np.zeros((), bool), np.zeros((), np.uint64)
     exponent = np.zeros((), np.int64)
     if name == "pred":
@@ -106,7 +104,7 @@ def _exact_float(elements: Array, form: FloatFormat) -> Exact:
     return Exact(magnitude, unsigned != bits, exponent, infinite, nan, payload)
 
 
-# Every element type to every other: the exact value, rounded once, by integer arithmetic on bits.
+# The exact numbers as elements.
 
 ROUNDINGS = ("nearest_even", "truncate", "half_away")
 _CHUNK = 1 << 15  # elements at a time: two dozen arrays of 8-byte intermediates stay in the cache
@@ -211,10 +209,7 @@ def _bit_length(magnitude: Array) -> Array:
     return np.asarray(length, np.int64)
 
 
-# One rounding from float64 to an element type: nearest even for floats, saturate then nearest even for integers.
-
-
-def round_once(values: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def round_once(values: Array, dtype: np.dtype[Any]) -> Array:
     """``values`` (float64) as ``dtype``, rounded a single time.
 
     Floats: nearest, ties to even, denormals kept, overflow to infinity, or to NaN in f8e4m3fn, which has none.

@@ -12,13 +12,36 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True)
+class Rules:
+    """The arguments of a resampling besides sizes, under the names and with the defaults of ``resample``."""
+
+    mode: str = "linear"
+    coordinates: str = "half_pixel"
+    nearest: str = "half_up"
+    cubic_a: Any = -0.75
+    antialias: bool = False
+    exclude_outside: bool = False
+    roi: Any = None
+    keep_aspect_ratio_policy: str = "stretch"
+    input_offsets: Any = None
+    output_offsets: Any = None
+    recompute_scale_factor: bool = False
+
+    @property
+    def has_offsets(self) -> bool:
+        """DirectML's offsets take the place of a coordinate rule."""
+        return self.input_offsets is not None or self.output_offsets is not None
+
+
+@dataclass(frozen=True)
 class Axis:
-    """One axis of a resampling.
+    """One axis of a resampling; ``rules`` has no values of single axes.
 
     ``scale`` counts output elements for each source element: ``size / source_size``, or what the caller gave. ``roi``
     is the first and last edge of tf_crop_and_resize; ``offsets`` are DirectML's, input and output, in place of a rule.
@@ -27,12 +50,7 @@ class Axis:
     source_size: int
     size: int
     scale: Fraction
-    mode: str = "linear"
-    coordinates: str = "half_pixel"
-    nearest: str = "half_up"
-    cubic_a: Fraction = Fraction(-3, 4)
-    antialias: bool = False
-    exclude_outside: bool = False
+    rules: Rules
     roi: tuple[Fraction, Fraction] | None = None
     offsets: tuple[Fraction, Fraction] | None = None
 
@@ -93,12 +111,12 @@ def source_coordinate(axis: Axis, o: int) -> Fraction:
     if axis.offsets is not None:
         input_offset, output_offset = axis.offsets
         return (o - output_offset) / axis.scale - input_offset
-    return _FORMULAS[axis.coordinates](axis, o)
+    return _FORMULAS[axis.rules.coordinates](axis, o)
 
 
 def is_extrapolated(axis: Axis, s: Fraction) -> bool:
     """tf_crop_and_resize alone does not read beyond the centres of the first and last element."""
-    return axis.coordinates == "tf_crop_and_resize" and not 0 <= s <= axis.source_size - 1
+    return axis.rules.coordinates == "tf_crop_and_resize" and not 0 <= s <= axis.source_size - 1
 
 
 _ROUNDED: dict[str, Callable[[Fraction], int]] = {
@@ -115,4 +133,4 @@ NEAREST = tuple(_ROUNDED)
 
 def nearest_index(axis: Axis, s: Fraction) -> int:
     """The element that mode nearest takes. s = 1/2: 1 with half_up, 0 with round_prefer_floor."""
-    return min(max(_ROUNDED[axis.nearest](s), 0), axis.source_size - 1)
+    return min(max(_ROUNDED[axis.rules.nearest](s), 0), axis.source_size - 1)

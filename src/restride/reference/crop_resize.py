@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from restride.reference.conversion import Array, convert
+from restride.reference.arguments import Array
+from restride.reference.conversion import convert
 from restride.reference.layouts import reorder
 from restride.reference.resample import resample, resample_limits
 

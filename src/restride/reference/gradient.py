@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
 from restride.arguments import integers
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import as_array, as_axes, describe
-from restride.reference.conversion import Array, round_once
-from restride.reference.like import answer_like, words_like
-from restride.reference.like.rows import asked_of
-from restride.reference.request import RULE_NAMES, Rules, resample_request
-from restride.reference.resample import WeightedAxes, nested_sums, sum_bound
-from restride.reference.weights import weight_rows
+from restride.reference.arguments import Array, as_array, as_axes, describe
+from restride.reference.conversion import round_once
+from restride.reference.like import answer_like, request_like
+from restride.reference.request import RULE_NAMES
+from restride.reference.resample import WeightedAxes, nested_sums, sum_bound, weighted_axes
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
 
 
 def resample_backward(
-    grad: Any,
-    input_sizes: Iterable[SupportsIndex],
-    scales: Iterable[Any] | None = None,
-    axes: Iterable[SupportsIndex] | None = None,
-    mode: str | None = None,
-    *,
-    coordinates: str | None = None,
-    nearest: str | None = None,
-    cubic_a: float | None = None,
-    antialias: bool | None = None,
-    exclude_outside: bool | None = None,
-    roi: Iterable[Any] | None = None,
-    input_offsets: Iterable[Any] | None = None,
-    output_offsets: Iterable[Any] | None = None,
-    recompute_scale_factor: bool | None = None,
-    like: str | None = None,
-    dtype: Any = None,
+    grad: Any, input_sizes: Any, scales: Any = None, axes: Any = None, mode: Any = None, **others: Any
 ) -> Array:
     """The gradient of ``resample``'s source from that of its result: the transposed matrices, in f64, rounded once.
 
@@ -52,18 +33,10 @@ def resample_backward(
         input_sizes: sizes of the source along ``axes``.
         scales: those that ``resample`` was given.
         axes: which axes; default: the last ones, as many as ``input_sizes``.
-        mode: this and what follows as in ``resample``.
-        coordinates: as in ``resample``.
-        nearest: as in ``resample``.
-        cubic_a: as in ``resample``.
-        antialias: as in ``resample``.
-        exclude_outside: as in ``resample``.
-        roi: as in ``resample``.
-        input_offsets: as in ``resample``.
-        output_offsets: as in ``resample``.
-        recompute_scale_factor: as in ``resample``.
-        like: as in ``resample``, of floats.
-        dtype: f32, f16 or bf16; default: that of ``grad``.
+        mode: as in ``resample``.
+        others: arguments by name: dtype, f32, f16 or bf16, default: that of ``grad``; and those of ``resample`` that
+            say which elements an output reads: coordinates, nearest, cubic_a, antialias, exclude_outside, roi,
+            input_offsets, output_offsets, recompute_scale_factor, and like, of floats.
 
     Raises:
         DescriptorError: arguments do not fit each other or ``grad``.
@@ -71,14 +44,12 @@ def resample_backward(
 
     Source: oneDNN specification, Resampling, backward propagation.
     """
-    problem = _problem(**locals())  # every argument, by its name
+    problem = _problem(grad, input_sizes, scales, axes, mode, **others)
     with np.errstate(invalid="ignore", over="ignore"):
-        return round_once(_sums(problem), problem.target.dtype)
+        return round_once(problem.sums(), problem.target.dtype)
 
 
-def resample_backward_limits(
-    grad: Any, input_sizes: Any, scales: Any = None, axes: Any = None, mode: Any = None, **arguments: Any
-) -> tuple[Array, Array]:
+def resample_backward_limits(grad: Any, input_sizes: Any, *arguments: Any, **others: Any) -> tuple[Array, Array]:
     """The lowest and the highest right answer of each element, for f32 weights and f32 sums.
 
     Its arguments are those of ``resample_backward``. The bound is that of ``resample``, derived in
@@ -86,9 +57,9 @@ def resample_backward_limits(
     sum is that of f32 weights already. The unit an axis that the bound has for their rounding stays: a device that
     computes a weight in f64, near a tie, may round it to the other f32.
     """
-    problem = _problem(grad, input_sizes, scales, axes, mode, **arguments)
+    problem = _problem(grad, input_sizes, *arguments, **others)
     with np.errstate(invalid="ignore", over="ignore"):
-        exact = _sums(problem)
+        exact = problem.sums()
         bound = sum_bound(problem.grad, problem.grad.astype(np.float64), problem.weighted)
         bound = np.where(np.isfinite(exact), bound, 0.0)
         return round_once(exact - bound, problem.target.dtype), round_once(exact + bound, problem.target.dtype)
@@ -100,11 +71,23 @@ class _Problem:
     weighted: WeightedAxes
     target: DType
 
+    def sums(self) -> Array:
+        """The gradient in f64."""
+        return nested_sums(self.grad.astype(np.float64), self.weighted)
+
 
 def _problem(
-    grad: Any, input_sizes: Any, scales: Any, axes: Any, mode: Any, *, dtype: Any = None, like: Any = None, **rules: Any
+    grad: Any,
+    input_sizes: Any,
+    scales: Any = None,
+    axes: Any = None,
+    mode: Any = None,
+    *,
+    dtype: Any = None,
+    like: Any = None,
+    **rules: Any,
 ) -> _Problem:
-    if unknown := sorted(set(rules) - (set(RULE_NAMES) - {"mode", "keep_aspect_ratio_policy"})):
+    if unknown := sorted(set(rules) - (set(RULE_NAMES) - {"keep_aspect_ratio_policy"})):
         raise TypeError(f"resample_backward has no argument {unknown[0]!r}")
     array = as_array(grad)
     target = as_dtype(array.dtype if dtype is None else dtype)
@@ -114,26 +97,15 @@ def _problem(
                 f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {element}, for {describe(array)}"
             )
     before = integers("input_sizes", input_sizes)
-    if axes is None and len(before) > array.ndim:
-        raise DescriptorError(f"input_sizes names {len(before)} axes, but {describe(array)} has {array.ndim}")
-    named = as_axes(axes, len(before), array)
+    indices = as_axes(axes, len(before), array, "input_sizes")
     if min(before, default=0) < 0:
         raise DescriptorError(f"input_sizes {list(before)} must be at least 0, for {describe(array)}")
     source_sizes = list(array.shape)
-    for axis, size in zip(named, before, strict=True):
+    for axis, size in zip(indices, before, strict=True):
         source_sizes[axis] = size
     source = np.broadcast_to(np.zeros((), array.dtype), source_sizes)
-    given = {name: value for name, value in {"mode": mode, **rules}.items() if value is not None}
-    word = ""
-    if like is not None:
-        word, given = words_like(like, given, array)
-    request = resample_request(source, [array.shape[axis] for axis in named], scales, named, Rules(**given))
-    weighted = [(axis, weight_rows(how, 0, how.size)) for axis, how in zip(request.axes, request.how, strict=True)]
-    its_own = None if like is None else answer_like(like, asked_of(source, request, word, scales, Rules(**given)))
-    if its_own is not None:
-        weighted = its_own if isinstance(its_own, list) else []  # an image that keeps its sizes is left as it is
-    return _Problem(array, [(axis, rows.transposed()) for axis, rows in weighted], target)
-
-
-def _sums(problem: _Problem) -> Array:
-    return nested_sums(problem.grad.astype(np.float64), problem.weighted)
+    request = request_like(
+        source, [array.shape[axis] for axis in indices], scales, indices, like=like, mode=mode, **rules
+    )
+    rows = weighted_axes(request, answer_like(request))
+    return _Problem(array, [(axis, of_axis.transposed()) for axis, of_axis in rows], target)

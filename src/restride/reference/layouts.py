@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from restride.arguments import integers
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
-from restride.reference.arguments import as_array, describe
+from restride.reference.arguments import Array, as_array, describe
 from restride.reference.arithmetic import Steps, computed, entries
 from restride.reference.conversion import convert
 from restride.reference.memory import read_tag
@@ -36,7 +34,7 @@ def reorder(
     post_ops: Sequence[tuple[Any, ...]] | None = None,
     rounds_first: bool = False,
     flush: bool = False,
-) -> np.ndarray[Any, Any]:
+) -> Array:
     """The logical array that a reorder of ``x`` holds.
 
     Without scales, zero points, sum and post-ops the elements are converted (``reference.convert``). With one of them
@@ -105,7 +103,7 @@ def reorder(
     return convert(values, target, rounding, saturate)
 
 
-def _result_type(array: np.ndarray[Any, Any], layout_type: DType | None, dtype: Any, old: Any) -> DType:
+def _result_type(array: Array, layout_type: DType | None, dtype: Any, old: Any) -> DType:
     """The one type that dtype, the layout and out name; that of ``array`` where none does."""
     named = {
         "dtype": None if dtype is None else as_dtype(dtype),
@@ -119,7 +117,7 @@ def _result_type(array: np.ndarray[Any, Any], layout_type: DType | None, dtype: 
     return next(iter(types.values()), as_dtype(array.dtype))
 
 
-def _layout_type(layout: TensorDesc | str | None, array: np.ndarray[Any, Any]) -> DType | None:
+def _layout_type(layout: TensorDesc | str | None, array: Array) -> DType | None:
     """The element type that a descriptor names; it must have the sizes of ``array``. None for every other layout."""
     if layout is None or (isinstance(layout, str) and "[" not in layout):
         return None
@@ -129,7 +127,7 @@ def _layout_type(layout: TensorDesc | str | None, array: np.ndarray[Any, Any]) -
     return desc.dtype
 
 
-def _axis_order(layout: TensorDesc | str | None, array: np.ndarray[Any, Any]) -> tuple[int, ...]:
+def _axis_order(layout: TensorDesc | str | None, array: Array) -> tuple[int, ...]:
     """The axes of the result, as axes of ``array``: ``"NCHW->NHWC"`` is (0, 2, 3, 1), every other layout keeps them."""
     kept = tuple(range(array.ndim))
     if not isinstance(layout, str) or layout == "any" or "[" in layout:
@@ -147,7 +145,7 @@ def _axis_order(layout: TensorDesc | str | None, array: np.ndarray[Any, Any]) ->
     return tuple(source.index(letter) for letter in destination)
 
 
-def _require_name_or_tag(layout: str, array: np.ndarray[Any, Any]) -> None:
+def _require_name_or_tag(layout: str, array: Array) -> None:
     if layout.upper() != layout:  # a tag has small letters, if only those of its blocks
         order, _ = read_tag(layout)
         if len(order) != array.ndim:
@@ -158,7 +156,7 @@ def _require_name_or_tag(layout: str, array: np.ndarray[Any, Any]) -> None:
     _require_a_letter_for_each_axis(layout, layout, array)
 
 
-def _require_a_letter_for_each_axis(name: str, layout: str, array: np.ndarray[Any, Any]) -> None:
+def _require_a_letter_for_each_axis(name: str, layout: str, array: Array) -> None:
     if len(set(name)) != len(name):
         raise DescriptorError(f"layout {layout!r} must have each letter at most once")
     if len(name) != array.ndim:

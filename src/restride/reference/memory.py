@@ -1,4 +1,9 @@
-"""Logical arrays to raw physical bytes and back: elements, padding values and zeros where the layout has them."""
+"""Logical arrays to raw bytes and back: elements, padding values and zeros where the layout has them.
+
+A whole layout is written by pad, reshape and transpose, a view by numpy's indexing. This reads only the fields that a
+descriptor was written with and computes no address: numpy moves the numbers of the elements into memory order, as the
+specifications define layouts.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,13 @@ import numpy as np
 
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
-from restride.reference.arguments import as_array, describe
+from restride.reference.arguments import Array, as_array, describe
 from restride.reference.conversion import round_once
 
-# oneDNN's format tags, read by a regular expression: ``nChw16c`` has the order 0,1,2,3 and one block, 16 of axis 1.
+# oneDNN's format tags: ``nChw16c`` has the order 0,1,2,3 and one block, 16 of axis 1.
 
 _WORDS = {"abcdefghijkl": "a", "x": "x", "ncdhw": "nc", "goidhw": "oi", "tnc": "tn", "ldnc": "ldnc", "ldigo": "ldo"}
-"""Letters in logical order, and those that every tag of the word has: whoever writes ``ohwi`` means axes o, i, h, w."""
+"""Letters in logical order, and those that every tag of the word has: ``ohwi`` names the axes o, i, h, w."""
 
 _MISSPELT = {
     "OhwI24o": "Ohwi24o",
@@ -56,10 +61,7 @@ def read_tag(tag: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
     )
 
 
-# What lies where in a buffer: a whole layout by pad, reshape and transpose, a view by numpy's indexing of one.
-#
-# It reads only what a descriptor was written with, and computes no address: numpy moves the elements' numbers into
-# memory order, as the specifications define layouts.
+# What lies where in a buffer.
 
 ZERO = -1
 """In a memory line: padding inside tiles and blocks, which holds zero bits."""
@@ -67,8 +69,6 @@ PADDING_VALUE = -2
 """In a memory line: between ``sizes`` and ``padded_sizes``, which holds the descriptor's ``padding_value``."""
 _COMBINE = -1
 _MAX_BYTES = 1 << 62
-
-Array = np.ndarray[Any, Any]
 
 
 def is_whole(desc: TensorDesc) -> bool:
@@ -119,9 +119,9 @@ def element_positions(desc: TensorDesc) -> Array:
         return _strided(desc)
     line = memory_line(desc)
     (positions,) = np.nonzero(line >= 0)
-    found = np.empty_like(positions)
-    found[line[positions]] = positions
-    return found.reshape(desc.sizes)
+    by_element = np.empty_like(positions)
+    by_element[line[positions]] = positions
+    return by_element.reshape(desc.sizes)
 
 
 def extent(desc: TensorDesc) -> int:
@@ -195,9 +195,9 @@ def _looked_up(view: TensorDesc, positions: Array) -> Array:
         sum((step[axis] * index for step, index in zip(view.steps, indices, strict=True)), np.full(view.sizes, start))
         for axis, start in enumerate(view.starts)
     ]
-    found: Array = positions[tuple(coordinates)]
-    # The zeros: of a scalar, which has no coordinates, every index sees the one element.
-    return np.zeros(view.sizes, np.int64) + found
+    looked_up: Array = positions[tuple(coordinates)]
+    # Broadcast: a scalar has no coordinates, and every index sees its one element.
+    return np.zeros(view.sizes, np.int64) + looked_up
 
 
 def _strided(desc: TensorDesc) -> Array:
@@ -223,10 +223,10 @@ def _strided(desc: TensorDesc) -> Array:
     return positions
 
 
-# Logical arrays to raw physical bytes and back: elements, padding values and zeros where the layout has them.
+# Bytes.
 
 
-def element_bytes(desc: TensorDesc) -> np.ndarray[Any, Any]:
+def element_bytes(desc: TensorDesc) -> Array:
     """Byte positions of every element: int64 of shape ``(*sizes, itemsize)``.
 
     ``f32[2,3]{strides=(1,2)}``: element (1, 2) lies at 5 and starts at byte 20; ``f32[3,5]{1,0:T(2,2)}``: element
@@ -236,11 +236,11 @@ def element_bytes(desc: TensorDesc) -> np.ndarray[Any, Any]:
         DescriptorError: strides lead before the buffer or past 2^62 bytes.
     """
     itemsize = desc.dtype.itemsize
-    starts: np.ndarray[Any, Any] = element_positions(desc)[..., None] * itemsize
+    starts: Array = element_positions(desc)[..., None] * itemsize
     return starts + np.arange(itemsize)
 
 
-def to_buffer(array: Any, desc: TensorDesc, buffer: np.ndarray[Any, Any] | None = None) -> np.ndarray[Any, Any]:
+def to_buffer(array: Any, desc: TensorDesc, buffer: Array | None = None) -> Array:
     """Scatter a logical array into raw bytes, as an operation that writes to ``desc`` does.
 
     Args:
@@ -273,14 +273,14 @@ def to_buffer(array: Any, desc: TensorDesc, buffer: np.ndarray[Any, Any] | None 
     return buffer
 
 
-def from_buffer(buffer: np.ndarray[Any, Any], desc: TensorDesc) -> np.ndarray[Any, Any]:
+def from_buffer(buffer: Array, desc: TensorDesc) -> Array:
     """Gather a logical array of ``desc.sizes`` from raw bytes (1-D uint8, at least ``desc.nbytes``); a new array."""
     _require_buffer(buffer, extent(desc) * desc.dtype.itemsize, desc)
-    raw: np.ndarray[Any, Any] = buffer[element_bytes(desc).reshape(-1)].view(np.dtype(desc.dtype))
+    raw: Array = buffer[element_bytes(desc).reshape(-1)].view(np.dtype(desc.dtype))
     return raw.reshape(tuple(desc.sizes))
 
 
-def _image(raw: np.ndarray[Any, Any], desc: TensorDesc) -> np.ndarray[Any, Any]:
+def _image(raw: Array, desc: TensorDesc) -> Array:
     """All bytes of a whole layout whose elements, in row-major order, are ``raw``."""
     dtype = np.dtype(desc.dtype)
     if desc.dtype.is_float:
@@ -293,7 +293,7 @@ def _image(raw: np.ndarray[Any, Any], desc: TensorDesc) -> np.ndarray[Any, Any]:
     return known[memory_line(desc)].reshape(-1)
 
 
-def _require_buffer(buffer: np.ndarray[Any, Any], needed: int, desc: TensorDesc) -> None:
+def _require_buffer(buffer: Array, needed: int, desc: TensorDesc) -> None:
     if buffer.dtype != np.uint8 or buffer.ndim != 1:
         raise DescriptorError(f"buffer must be 1-D uint8, not {buffer.dtype} of sizes {list(buffer.shape)}, for {desc}")
     if buffer.size < needed:

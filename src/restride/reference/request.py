@@ -1,10 +1,10 @@
-"""The arguments of a resampling, checked: an Axis for each axis that they name, and the part of it to be made."""
+"""A resampling request: the arguments, checked, as an Axis for each axis and the part of the result to compute."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any
@@ -13,120 +13,133 @@ import numpy as np
 
 from restride.arguments import integers
 from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import as_axes, describe
-from restride.reference.conversion import Array
-from restride.reference.coordinates import COORDINATES, HALF, NEAREST, Axis
+from restride.reference.arguments import Array, as_axes, describe
+from restride.reference.coordinates import COORDINATES, HALF, NEAREST, Axis, Rules
 from restride.reference.weights import MODES
 
 POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
-@dataclass(frozen=True)
-class Rules:
-    """What a resampling is asked for besides sizes, under the names and with the defaults of ``resample``."""
-
-    mode: str = "linear"
-    coordinates: str = "half_pixel"
-    nearest: str = "half_up"
-    cubic_a: Any = -0.75
-    antialias: bool = False
-    exclude_outside: bool = False
-    roi: Any = None
-    keep_aspect_ratio_policy: str = "stretch"
-    input_offsets: Any = None
-    output_offsets: Any = None
-    recompute_scale_factor: bool = False
-
-    @property
-    def has_offsets(self) -> bool:
-        """DirectML's offsets take the place of a coordinate rule."""
-        return self.input_offsets is not None or self.output_offsets is not None
-
-
 RULE_NAMES = tuple(field.name for field in fields(Rules))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Request:
-    """``axes[k]``, in ``[0, rank)``, is resampled as ``how[k]`` says; ``parts[k]`` are the indices asked for."""
+    """A resampling of ``array``: ``axes[k]``, in ``[0, rank)``, as ``how[k]`` says; ``parts[k]`` of it are computed.
 
+    like: the library whose answer it is, and ``word`` its name of the mode. factors: scales that enter the library's
+    coordinates; None: its sizes do.
+    """
+
+    array: Array
+    rules: Rules
     axes: tuple[int, ...]
     how: tuple[Axis, ...]
     parts: tuple[range, ...]
+    factors: tuple[float, ...] | None = None
+    like: str | None = None
+    word: str = ""
+
+    @property
+    def old(self) -> tuple[int, ...]:
+        """Sizes of the source along ``axes``."""
+        return tuple(axis.source_size for axis in self.how)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of the whole result along ``axes``."""
+        return tuple(axis.size for axis in self.how)
+
+    def each(self) -> list[tuple[int, int, int]]:
+        """Axis, old size and new size, the last axis first."""
+        return sorted(zip(self.axes, self.old, self.sizes, strict=True), reverse=True)
+
+    @property
+    def channels(self) -> int:
+        """Elements of a pixel: all behind the last of ``axes``."""
+        return math.prod(self.array.shape[max(self.axes) + 1 :])
+
+    @property
+    def is_aligned(self) -> bool:
+        """Coordinates are those of aligned corners."""
+        return self.rules.coordinates == "align_corners"
+
+    def resized(self, along: Sequence[Any], rest: Any) -> list[Any]:
+        """``along[k]`` at ``axes[k]``, and ``rest`` at every other axis of the array."""
+        of_axis = dict(zip(self.axes, along, strict=True))
+        return [of_axis.get(axis, rest) for axis in range(self.array.ndim)]
 
 
-def resample_request(array: Array, sizes: Any, scales: Any, axes: Any, rules: Rules, window: Any = None) -> Request:
+def resample_request(
+    array: Array, sizes: Any, scales: Any, axes: Any, rules: Rules, window: Any = None, like: Any = None, word: str = ""
+) -> Request:
     """The resampling of ``array`` that the arguments ask for.
 
     Raises:
         DescriptorError: arguments do not fit each other or the array.
-        UnsupportedError: a name that is none of those known.
+        UnsupportedError: an unknown name.
     """
     _require_rules(rules, array)
     new_sizes = None if sizes is None else integers("sizes", sizes)
     scales = None if scales is None else _members("scales", scales, array)
-    given = None if scales is None else numbers("scales", scales, array)
-    named = _axes(new_sizes, given, axes, array)
-    old = [array.shape[axis] for axis in named]
-    if given is not None and min(given, default=Fraction(1)) <= 0:
+    factors = None if scales is None else numbers("scales", scales, array)
+    indices = _axes(new_sizes, factors, axes, array)
+    old = [array.shape[axis] for axis in indices]
+    if factors is not None and min(factors, default=Fraction(1)) <= 0:
         raise DescriptorError(f"scales {list(scales)} must be above 0, for {describe(array)}")
     if rules.keep_aspect_ratio_policy != "stretch" and new_sizes is not None:
-        if given is not None:
+        if factors is not None:
             raise DescriptorError(
                 f"keep_aspect_ratio_policy {rules.keep_aspect_ratio_policy!r} takes sizes without scales "
                 f"{list(scales)}, for {describe(array)}"
             )
-        _require_sizes(named, new_sizes, array)
-        new_sizes, given = _keeping_aspect(rules.keep_aspect_ratio_policy, old, new_sizes, array)
-    made = None if scales is None else [scaled(size, scale) for size, scale in zip(old, scales, strict=True)]
+        _require_sizes(indices, new_sizes, array)
+        new_sizes, factors = _keeping_aspect(rules.keep_aspect_ratio_policy, old, new_sizes, array)
+    by_scales = None if scales is None else [scaled(size, scale) for size, scale in zip(old, scales, strict=True)]
     if new_sizes is None:
-        new_sizes = tuple(made or ())
-    elif made is not None and not rules.has_offsets and list(new_sizes) != made:
+        new_sizes = tuple(by_scales or ())
+    elif by_scales is not None and not rules.has_offsets and list(new_sizes) != by_scales:
         raise DescriptorError(
-            f"sizes {list(new_sizes)} and scales {list(scales)} contradict each other: the scales make {made} of "
+            f"sizes {list(new_sizes)} and scales {list(scales)} contradict each other: the scales make {by_scales} of "
             f"{old}, for {describe(array)}"
         )
-    _require_sizes(named, new_sizes, array)
-    if given is None or rules.recompute_scale_factor:
-        given = tuple(Fraction(size, before or 1) for size, before in zip(new_sizes, old, strict=True))
-    crop = _an_axis("roi", rules.roi, 2 * len(named), Fraction(0), array)
-    offsets = (
-        _an_axis("input_offsets", rules.input_offsets, len(named), HALF, array),
-        _an_axis("output_offsets", rules.output_offsets, len(named), -HALF, array),
-    )
+    _require_sizes(indices, new_sizes, array)
+    if factors is None or rules.recompute_scale_factor:
+        factors = tuple(Fraction(size, before or 1) for size, before in zip(new_sizes, old, strict=True))
+    count = len(indices)
+    roi = _an_axis("roi", rules.roi, 2 * count, Fraction(0), array)
+    input_offsets = _an_axis("input_offsets", rules.input_offsets, count, HALF, array)
+    output_offsets = _an_axis("output_offsets", rules.output_offsets, count, -HALF, array)
     (cubic_a,) = numbers("cubic_a", (rules.cubic_a,), array)
+    hashable = replace(rules, cubic_a=cubic_a, roi=None, input_offsets=None, output_offsets=None)
     how = tuple(
         Axis(
-            source_size=old[k],
-            size=new_sizes[k],
-            scale=given[k],
-            mode=rules.mode,
-            coordinates=rules.coordinates,
-            nearest=rules.nearest,
-            cubic_a=cubic_a,
-            antialias=bool(rules.antialias),
-            exclude_outside=bool(rules.exclude_outside),
-            roi=None if rules.roi is None else (crop[k], crop[k + len(named)]),
-            offsets=(offsets[0][k], offsets[1][k]) if rules.has_offsets else None,
+            old[k],
+            new_sizes[k],
+            factors[k],
+            hashable,
+            roi=None if rules.roi is None else (roi[k], roi[k + count]),
+            offsets=(input_offsets[k], output_offsets[k]) if rules.has_offsets else None,
         )
-        for k in range(len(named))
+        for k in range(count)
     )
-    return Request(named, how, _parts(window, new_sizes, array))
+    library_scales = None if scales is None or rules.recompute_scale_factor else tuple(map(float, scales))
+    return Request(array, rules, indices, how, _parts(window, new_sizes, array), library_scales, like, word)
 
 
 def numbers(argument: str, values: Any, array: Array) -> tuple[Fraction, ...]:
     """``values`` as exact numbers; a float is the decimal number that prints it: 0.1 is 1/10."""
-    found = []
+    exact = []
     for position, value in enumerate(_members(argument, values, array)):
         if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
             raise DescriptorError(f"{argument}[{position}] must be a number, got {value!r}, for {describe(array)}")
         if isinstance(value, Rational):
-            found.append(Fraction(int(value.numerator), int(value.denominator)))
+            exact.append(Fraction(int(value.numerator), int(value.denominator)))
         elif math.isfinite(float(value)):
-            found.append(Fraction(repr(float(value))))
+            exact.append(Fraction(repr(float(value))))
         else:
             raise DescriptorError(f"{argument}[{position}] must be finite, got {value!r}, for {describe(array)}")
-    return tuple(found)
+    return tuple(exact)
 
 
 def _members(argument: str, values: Any, array: Array) -> tuple[Any, ...]:
@@ -162,12 +175,12 @@ def _require_rules(rules: Rules, array: Array) -> None:
             f"roi {rules.roi!r} does not fit coordinates {rules.coordinates!r}: tf_crop_and_resize needs one, and no "
             f"other rule takes one, for {describe(array)}"
         )
-    ruled = {"mode 'area'": rules.mode == "area", "input_offsets and output_offsets": rules.has_offsets}
-    says_where = [what for what, holds in ruled.items() if holds]
-    if len(says_where) == 2:
-        raise DescriptorError(f"{says_where[0]} takes no {says_where[1]}, for {describe(array)}")
-    if says_where and rules.coordinates != "half_pixel":
-        raise DescriptorError(f"{says_where[0]} takes no coordinates {rules.coordinates!r}, for {describe(array)}")
+    offsets = "input_offsets and output_offsets"
+    if rules.mode == "area" and rules.has_offsets:
+        raise DescriptorError(f"mode 'area' takes no {offsets}, for {describe(array)}")
+    if (rules.mode == "area" or rules.has_offsets) and rules.coordinates != "half_pixel":
+        ruled = "mode 'area'" if rules.mode == "area" else offsets
+        raise DescriptorError(f"{ruled} takes no coordinates {rules.coordinates!r}, for {describe(array)}")
 
 
 def _axes(sizes: Sequence[int] | None, scales: Sequence[Fraction] | None, axes: Any, array: Array) -> tuple[int, ...]:
@@ -176,13 +189,8 @@ def _axes(sizes: Sequence[int] | None, scales: Sequence[Fraction] | None, axes: 
         raise DescriptorError(f"resample of {describe(array)} needs sizes or scales, one an axis")
     if len(set(counts.values())) > 1:
         raise DescriptorError(f"sizes and scales must be equally many, not {counts}, for {describe(array)}")
-    ((name, count),) = list(counts.items())[:1]
-    given = None if axes is None else integers("axes", axes)
-    if given is None and count > array.ndim:
-        raise DescriptorError(f"{name} names {count} axes, but {describe(array)} has {array.ndim}")
-    if given is not None and len(given) != count:
-        raise DescriptorError(f"axes {list(given)} must be as many as {name}, {count}, for {describe(array)}")
-    return as_axes(given, count, array)
+    name, count = next(iter(counts.items()))
+    return as_axes(axes, count, array, name)
 
 
 def _require_sizes(axes: Sequence[int], sizes: Sequence[int], array: Array) -> None:
@@ -207,10 +215,10 @@ def _keeping_aspect(
 def _an_axis(argument: str, values: Any, count: int, default: Fraction, array: Array) -> tuple[Fraction, ...]:
     if values is None:
         return (default,) * count
-    found = numbers(argument, values, array)
-    if len(found) != count:
-        raise DescriptorError(f"{argument} must be {count} numbers, got {len(found)}, for {describe(array)}")
-    return found
+    exact = numbers(argument, values, array)
+    if len(exact) != count:
+        raise DescriptorError(f"{argument} must be {count} numbers, got {len(exact)}, for {describe(array)}")
+    return exact
 
 
 def _parts(window: Any, sizes: Sequence[int], array: Array) -> tuple[range, ...]:

@@ -1,24 +1,28 @@
-"""The reference for ``strided_slice``: a window per axis, walked forwards or backwards."""
+"""The references for ``resample``, with the interval in which every right answer lies, and for ``strided_slice``.
+
+Exact coordinates (restride.reference.coordinates), weights as exact as f64 has them (restride.reference.weights), the
+sums in f64, nested with the last axis first.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 
 from restride.arguments import integers
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import as_array, describe
+from restride.reference.arguments import Array, as_array, describe
 from restride.reference.arithmetic import entries
-from restride.reference.conversion import Array, convert
+from restride.reference.conversion import convert
 from restride.reference.layouts import reorder
-from restride.reference.like import answer_like, rounding_between_like, rounding_like, words_like
-from restride.reference.like.rows import Answer, asked_of
-from restride.reference.request import RULE_NAMES, Request, Rules, resample_request
+from restride.reference.like import answer_like, request_like, rounding_between_like, rounding_like
+from restride.reference.like.rows import Answer
+from restride.reference.request import RULE_NAMES, Request
 from restride.reference.weights import Rows, weight_rows
 
 # How far an f32 evaluation of nested weighted sums may lie from the exact one: a bound with its derivation.
@@ -110,7 +114,7 @@ def _fraction_bits(values: Array) -> int:
     return next((bits for bits in range(24) if (np.ldexp(values, bits) % 1 == 0).all()), 1100)
 
 
-# A call of ``resample`` whose arguments are checked: the rows of each axis, and what follows the sums.
+# A call of ``resample``: the rows of each axis, and the arithmetic after the sums.
 
 LINEAR_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32")
 """Element types that oneDNN interpolates."""
@@ -121,137 +125,105 @@ INTERPOLATED_TYPES = (*LINEAR_TYPES, "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
 NEUTRAL = {"src_scale": 1, "src_zero_point": 0, "dst_scale": 1, "dst_zero_point": 0}
 """Arithmetic that changes nothing."""
 
+_STEPS = (*NEUTRAL, "sum_scale", "post_ops", "rounding", "saturate", "out")
+"""Arguments of ``resample`` that are those of ``reorder``."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A checked call.
+    """A checked call of ``resample``.
 
-    steps: the arithmetic, as arguments of ``reorder``. its_own: what the library that ``like`` names makes of it.
-    rounding: how it rounds to the source's element type, whatever type is asked for; None: it does not.
-    rounding_between: how it does so between the axes.
+    own: the answer of the library that ``like`` names, where it is another than that of its words. steps: the
+    arithmetic, as arguments of ``reorder``.
     """
 
-    array: Array
     request: Request
-    mode: str
+    own: Answer | None
     extrapolation_value: float
     target: DType
     steps: dict[str, Any]
-    its_own: Answer | None
-    rounding: str | None
-    rounding_between: str | None
+
+    @property
+    def array(self) -> Array:
+        """The source."""
+        return self.request.array
 
     @property
     def moves(self) -> bool:
         """Elements are taken as they are, of whatever type."""
-        return self.mode == "nearest"
+        return self.request.rules.mode == "nearest"
 
     @property
     def weighted(self) -> WeightedAxes:
         """The rows asked for along each axis."""
-        request = self.request
-        if isinstance(self.its_own, list):
-            parts = dict(zip(request.axes, request.parts, strict=True))
-            return [(axis, rows.part(parts[axis])) for axis, rows in self.its_own]
-        return [
-            (axis, weight_rows(how, part.start, part.stop))
-            for axis, how, part in zip(request.axes, request.how, request.parts, strict=True)
-        ]
+        return weighted_axes(self.request, self.own)
 
     @property
     def integers(self) -> Array | None:
-        """What a library's integers make: the right answer, exactly."""
-        if self.its_own is None or isinstance(self.its_own, list):
+        """The right answer, exactly, where a library computes it in integers."""
+        if self.own is None or isinstance(self.own, list):
             return None
-        key = [slice(None)] * self.array.ndim
-        for axis, part in zip(self.request.axes, self.request.parts, strict=True):
-            key[axis] = slice(part.start, part.stop)
-        return self.its_own[tuple(key)].astype(np.float64)
+        key = self.request.resized([slice(part.start, part.stop) for part in self.request.parts], slice(None))
+        exact: Array = self.own[tuple(key)].astype(np.float64)
+        return exact
 
     @property
     def extrapolated(self) -> Array:
         """Which elements of the result read beyond the source along any axis; broadcasts against it."""
-        found = np.zeros((1,) * self.array.ndim, bool)
+        beyond = np.zeros((1,) * self.array.ndim, bool)
         for axis, rows in self.weighted:
             along = [1] * self.array.ndim
             along[axis] = len(rows.extrapolated)
-            found = found | rows.extrapolated.reshape(along)
-        return found
+            beyond = beyond | rows.extrapolated.reshape(along)
+        return beyond
+
+
+def weighted_axes(request: Request, own: Answer | None) -> WeightedAxes:
+    """The rows asked for along each axis: those of a library, or those of the request's words."""
+    if isinstance(own, list):
+        parts = dict(zip(request.axes, request.parts, strict=True))
+        return [(axis, rows.part(parts[axis])) for axis, rows in own]
+    return [
+        (axis, weight_rows(how, part.start, part.stop))
+        for axis, how, part in zip(request.axes, request.how, request.parts, strict=True)
+    ]
 
 
 def problem_of(
-    x: Any, sizes: Any, scales: Any, axes: Any, mode: Any, *, extrapolation_value: float = 0.0, **arguments: Any
+    x: Any,
+    sizes: Any = None,
+    scales: Any = None,
+    axes: Any = None,
+    mode: Any = None,
+    *,
+    extrapolation_value: float = 0.0,
+    window: Any = None,
+    like: Any = None,
+    dtype: Any = None,
+    **others: Any,
 ) -> Problem:
     """The arguments of ``resample``, checked."""
-    array = as_array(x)
-    given = {"mode": mode} | {name: arguments.pop(name) for name in RULE_NAMES if name in arguments}
-    given = {name: value for name, value in given.items() if value is not None}
-    like: str | None = arguments.pop("like", None)
-    word = ""
-    if like is not None:
-        word, given = words_like(like, given, array)
-    rules = Rules(**given)
-    mode = rules.mode
-    request = resample_request(array, sizes, scales, axes, rules, arguments.pop("window", None))
-    if mode != "nearest" and as_dtype(array.dtype).name not in INTERPOLATED_TYPES:
-        raise UnsupportedError(
-            f"{mode} resampling takes element types {', '.join(INTERPOLATED_TYPES)}, not {describe(array)}"
-        )
-    dtype = arguments.pop("dtype", None)
-    if unknown := sorted(set(arguments) - {*NEUTRAL, "sum_scale", "post_ops", "rounding", "saturate", "out"}):
+    if unknown := sorted(set(others) - {*RULE_NAMES, *_STEPS}):
         raise TypeError(f"resample has no argument {unknown[0]!r}")
-    old = None if arguments.get("out") is None else as_array(arguments["out"])
+    array = as_array(x)
+    steps = {name: others.pop(name) for name in _STEPS if name in others}
+    request = request_like(array, sizes, scales, axes, window, like=like, mode=mode, **others)
+    if request.rules.mode != "nearest" and as_dtype(array.dtype).name not in INTERPOLATED_TYPES:
+        raise UnsupportedError(
+            f"{request.rules.mode} resampling takes element types {', '.join(INTERPOLATED_TYPES)}, not "
+            f"{describe(array)}"
+        )
+    old = None if steps.get("out") is None else as_array(steps["out"])
     target = as_dtype(dtype if dtype is not None else array.dtype if old is None else old.dtype)
     if old is not None:
-        made = list(array.shape)
-        for axis, part in zip(request.axes, request.parts, strict=True):
-            made[axis] = len(part)
-        if list(old.shape) != made or target != old.dtype:
-            raise DescriptorError(f"out {describe(old)} must have the sizes {made} and the type {target} of the result")
-    its_own = None
-    if like is not None:
-        its_own = answer_like(like, asked_of(array, request, word, scales, rules))
-    rounding, between = rounding_like(like, array), rounding_between_like(like, array)
-    return Problem(array, request, mode, extrapolation_value, target, arguments, its_own, rounding, between)
+        parts = request.resized([len(part) for part in request.parts], None)
+        new = [size if part is None else part for size, part in zip(array.shape, parts, strict=True)]
+        if list(old.shape) != new or target != old.dtype:
+            raise DescriptorError(f"out {describe(old)} must have the sizes {new} and the type {target} of the result")
+    return Problem(request, answer_like(request), extrapolation_value, target, steps)
 
 
-# The reference for ``resample``, and the interval in which every right answer lies.
-#
-# Exact coordinates (restride.reference.coordinates), weights as exact as f64 has them (restride.reference.weights), the
-# sums in f64, nested with the last axis first.
-
-
-def resample(
-    x: Any,
-    sizes: Iterable[SupportsIndex] | None = None,
-    scales: Iterable[Any] | None = None,
-    axes: Iterable[SupportsIndex] | None = None,
-    mode: str | None = None,
-    *,
-    coordinates: str | None = None,
-    nearest: str | None = None,
-    cubic_a: float | None = None,
-    antialias: bool | None = None,
-    exclude_outside: bool | None = None,
-    extrapolation_value: float = 0.0,
-    roi: Iterable[Any] | None = None,
-    keep_aspect_ratio_policy: str | None = None,
-    input_offsets: Iterable[Any] | None = None,
-    output_offsets: Iterable[Any] | None = None,
-    recompute_scale_factor: bool | None = None,
-    like: str | None = None,
-    window: Iterable[slice | None] | None = None,
-    dtype: Any = None,
-    src_scale: Any = None,
-    src_zero_point: Any = None,
-    dst_scale: Any = None,
-    dst_zero_point: Any = None,
-    sum_scale: Any = None,
-    post_ops: Any = None,
-    rounding: str = "nearest_even",
-    saturate: bool = True,
-    out: Any = None,
-) -> Array:
+def resample(x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: Any = None, **others: Any) -> Array:
     """Resize ``x`` along some axes, to ``sizes`` or by ``scales``.
 
     nearest takes the element at the rounded coordinate, bit for bit. linear, cubic and area are weighted sums along
@@ -267,33 +239,30 @@ def resample(
         axes: which axes; default: the last ones. Negative ones count from the end.
         mode: ``"nearest"``, for every type; ``"linear"`` (default), ``"cubic"`` (Keys), ``"area"`` (the mean of all
             elements that the output element covers a part of), for INTERPOLATED_TYPES. With ``like`` one of its words.
-        coordinates: a name in ``restride.reference.coordinates``; default: ``"half_pixel"``.
-        nearest: how mode nearest rounds: ``"half_up"`` (default), ``"round_prefer_floor"``, ``"round_prefer_ceil"``,
-            ``"floor"``, ``"ceil"``.
-        cubic_a: of mode cubic; default: -0.75.
-        antialias: linear and cubic filters widen where an axis shrinks.
-        exclude_outside: taps outside the source are left out, and the rest divided by its sum.
-        extrapolation_value: what tf_crop_and_resize gives beyond the first and last element, as f32, or in mode
-            nearest as an element.
-        roi: of tf_crop_and_resize: first edges of all axes, then last ones.
-        keep_aspect_ratio_policy: ``"stretch"`` (default), ``"not_larger"``, ``"not_smaller"``.
-        input_offsets: DirectML's, in place of ``coordinates``: ``s = (o - output_offset) / f - input_offset``. One an
-            axis; default: 1/2.
-        output_offsets: see ``input_offsets``; default: -1/2.
-        recompute_scale_factor: coordinates follow the sizes, also where ``scales`` are given.
-        like: the library whose answer it is, in its integers where those say it (``restride.reference.like``). What is
-            given beside it counts, whether the library has it or not.
-        window: slices of the result along ``axes``: only that part is made.
-        dtype: element type of the result; default: that of ``out``, of ``x``.
-        src_scale: this and what follows as in ``reorder``, of the interpolated elements.
-        src_zero_point: as in ``reorder``.
-        dst_scale: as in ``reorder``.
-        dst_zero_point: as in ``reorder``.
-        sum_scale: as in ``reorder``.
-        post_ops: as in ``reorder``.
-        rounding: as in ``reorder``.
-        saturate: as in ``reorder``; f16 and f8e5m2 resampled to themselves keep infinities.
-        out: the old destination, an array of the result's sizes and type.
+        others: arguments by name:
+
+            coordinates: a name in ``restride.reference.coordinates``; default: ``"half_pixel"``.
+            nearest: how mode nearest rounds: ``"half_up"`` (default), ``"round_prefer_floor"``,
+                ``"round_prefer_ceil"``, ``"floor"``, ``"ceil"``.
+            cubic_a: of mode cubic; default: -0.75.
+            antialias: linear and cubic filters widen where an axis shrinks.
+            exclude_outside: taps outside the source are left out, and the rest divided by its sum.
+            extrapolation_value: what tf_crop_and_resize gives beyond the first and last element, as f32, or in mode
+                nearest as an element.
+            roi: of tf_crop_and_resize: first edges of all axes, then last ones.
+            keep_aspect_ratio_policy: ``"stretch"`` (default), ``"not_larger"``, ``"not_smaller"``.
+            input_offsets: DirectML's, in place of ``coordinates``: ``s = (o - output_offset) / f - input_offset``. One
+                an axis; default: 1/2.
+            output_offsets: see ``input_offsets``; default: -1/2.
+            recompute_scale_factor: coordinates follow the sizes, also where ``scales`` are given.
+            like: the library whose answer it is, in its integers where it computes in these
+                (``restride.reference.like``). Arguments beside it count, whether the library has them or not.
+            window: slices of the result along ``axes``: only that part is computed.
+            dtype: element type of the result; default: that of ``out``, of ``x``.
+            src_scale, src_zero_point, dst_scale, dst_zero_point, sum_scale, post_ops, rounding: of the interpolated
+                elements, as in ``reorder``.
+            saturate: as in ``reorder``; f16 and f8e5m2 resampled to themselves keep infinities.
+            out: the old destination, an array of the result's sizes and type.
 
     Returns:
         A new array.
@@ -305,31 +274,27 @@ def resample(
     Sources: oneDNN specification, Resampling. It takes source elements left of index 0 as zero, where the library
         clamps to the border; so does this. ONNX operators, Resize. DirectML, DML_RESAMPLE2_OPERATOR_DESC.
     """
-    problem = problem_of(**locals())  # every argument, by its name
+    problem = problem_of(x, sizes, scales, axes, mode, **others)
     if problem.moves:
         return _taken(problem)
     with np.errstate(invalid="ignore", over="ignore"):
         return _finished(problem, _stepped(problem, _sums(problem)))
 
 
-def resample_bound(
-    x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: Any = None, **arguments: Any
-) -> Array:
+def resample_bound(x: Any, *arguments: Any, **others: Any) -> Array:
     """How far an f32 evaluation may lie from the exact sum, before arithmetic and the last rounding; f64.
 
     Its arguments are those of ``resample``. ``(3 * axes + taps) * 2^-24 * sum|weight * tap|``, derived in
     ``restride.reference.resample``; nearest and what is extrapolated: 0.
     """
-    problem = problem_of(x, sizes, scales, axes, mode, **arguments)
+    problem = problem_of(x, *arguments, **others)
     if problem.moves:
         return np.zeros(_taken(problem).shape)
     with np.errstate(invalid="ignore"):
         return _bound(problem)
 
 
-def resample_limits(
-    x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: Any = None, **arguments: Any
-) -> tuple[Array, Array]:
+def resample_limits(x: Any, *arguments: Any, **others: Any) -> tuple[Array, Array]:
     """The lowest and the highest right answer of each output element, both inclusive, in the element type.
 
     Its arguments are those of ``resample``. Both ends of ``exact +- resample_bound`` go through what follows the sum.
@@ -343,7 +308,7 @@ def resample_limits(
     An element that is NaN is NaN in both, an infinite one that infinity in both. Where only one end is NaN, f8e4m3fn's
     overflow, that is the highest.
     """
-    problem = problem_of(x, sizes, scales, axes, mode, **arguments)
+    problem = problem_of(x, *arguments, **others)
     if problem.moves:
         answer = _taken(problem)
         return answer, answer
@@ -368,8 +333,8 @@ def _sums(problem: Problem) -> Array:
     """The weighted sums in f64; every type that is interpolated fits."""
     if problem.integers is not None:
         return problem.integers
-    if problem.rounding_between is not None:
-        return rounded_sums(problem.array, problem.weighted, problem.rounding_between)[0]
+    if (rounding := rounding_between_like(problem.request)) is not None:
+        return rounded_sums(problem.array, problem.weighted, rounding)[0]
     sums = nested_sums(problem.array.astype(np.float64), problem.weighted)
     value = convert(np.float64(problem.extrapolation_value), np.float32)
     return np.where(problem.extrapolated, value.astype(np.float64), sums)
@@ -378,16 +343,16 @@ def _sums(problem: Problem) -> Array:
 def _bound(problem: Problem) -> Array:
     if problem.integers is not None:
         return np.zeros(problem.integers.shape)
-    if problem.rounding_between is not None:
-        return rounded_sums(problem.array, problem.weighted, problem.rounding_between)[1]
+    if (rounding := rounding_between_like(problem.request)) is not None:
+        return rounded_sums(problem.array, problem.weighted, rounding)[1]
     bound = sum_bound(problem.array, problem.array.astype(np.float64), problem.weighted)
     return np.where(problem.extrapolated, 0.0, bound)
 
 
 def _stepped(problem: Problem, sums: Array) -> Array:
     """The f64 sums where there is no arithmetic, or f32: the sums rounded, after the steps of ``reorder``."""
-    if problem.rounding is not None:
-        sums = convert(sums, problem.array.dtype, problem.rounding).astype(np.float64)
+    if (rounding := rounding_like(problem.request)) is not None:
+        sums = convert(sums, problem.array.dtype, rounding).astype(np.float64)
     steps = problem.steps
     present = [entries(name, steps.get(name), sums.shape, (1,) * sums.ndim, by) for name, by in NEUTRAL.items()]
     present.append(entries("sum_scale", steps.get("sum_scale"), (), (), neutral=0))
@@ -428,7 +393,7 @@ def _limits(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
     return np.where(wraps, bounds.min, lowest), np.where(wraps, bounds.max, highest)
 
 
-# The reference for ``strided_slice``: a window per axis, walked forwards or backwards.
+# A window of each axis, walked forwards or backwards.
 
 
 def strided_slice(

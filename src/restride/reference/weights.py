@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from restride.reference.conversion import Array
+from restride.reference.arguments import Array
 from restride.reference.coordinates import Axis, is_extrapolated, nearest_index, source_coordinate
 
-# The weights with which an output index of an axis reads source indices: exact integers, divided once.
+# Weights are exact integers, divided once.
 #
 # A weight is ``F((j - s) * m)`` for source index j: F the triangle (radius 1) or Keys' cubic (radius 2), m = 1, or with
 # antialias the scale where that shrinks. Worked example, triangle, s = 7/6: distances 1/6 and 5/6 of indices 1 and 2,
@@ -29,14 +30,14 @@ _RADIUS = {"linear": 1, "cubic": 2}
 
 def weights(axis: Axis, o: int, s: Fraction) -> dict[int, float]:
     """The weight of each source index that output index ``o``, at ``s``, reads: the f64 nearest to the exact one."""
-    if axis.mode == "nearest":
+    if axis.rules.mode == "nearest":
         return {nearest_index(axis, s): 1.0}
-    if axis.mode == "area":
+    if axis.rules.mode == "area":
         covered = range(o * axis.source_size // axis.size, -(-(o + 1) * axis.source_size // axis.size))
         return dict.fromkeys(covered, 1 / len(covered))
     reached = _reached(axis, s)
     inside = {j: weight for j, weight in reached.items() if 0 <= j < axis.source_size}
-    if axis.exclude_outside and sum(inside.values()) != 0:
+    if axis.rules.exclude_outside and sum(inside.values()) != 0:
         reached = inside
     total = sum(reached.values())
     folded: defaultdict[int, int] = defaultdict(int)
@@ -50,13 +51,13 @@ def _reached(axis: Axis, s: Fraction) -> dict[int, int]:
 
     Where the filter is not widened they add up to ``F(0)``, so that dividing by their sum changes nothing.
     """
-    widened = min(axis.scale, Fraction(1)) if axis.antialias else Fraction(1)
-    radius = _RADIUS[axis.mode] / widened
+    widened = min(axis.scale, Fraction(1)) if axis.rules.antialias else Fraction(1)
+    radius = _RADIUS[axis.rules.mode] / widened
     one = s.denominator * widened.denominator
     reached = {}
     for j in range(math.floor(s - radius) + 1, math.ceil(s + radius)):
         distance = abs(j * s.denominator - s.numerator) * widened.numerator
-        reached[j] = one - distance if axis.mode == "linear" else _keys(distance, one, axis.cubic_a)
+        reached[j] = one - distance if axis.rules.mode == "linear" else _keys(distance, one, axis.rules.cubic_a)
     return reached
 
 
@@ -71,20 +72,30 @@ def _keys(distance: int, one: int, a: Fraction) -> int:
     return n * (distance**3 - 5 * distance**2 * one + 8 * distance * one**2 - 4 * one**3)
 
 
-# The matrix of one axis, by rows: each output index with the source indices that it reads and their weights.
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """``weight[r, k]`` is that of column ``index[r, k]`` in row r; rows with fewer taps end in weights of 0.
+    """``weight[r, k]`` is the weight of column ``index[r, k]`` in row r; rows with fewer taps end in weights of 0.
 
-    ``extrapolated[r]``: row r reads nothing, the caller's value takes its place.
+    ``extrapolated[r]``: row r reads nothing, its result is the extrapolation value.
     """
 
     index: Array
     weight: Array
     columns: int
     extrapolated: Array
+
+    @classmethod
+    def of(
+        cls, table: Sequence[Iterable[tuple[int, float]]], columns: int, extrapolated: Sequence[bool] | None = None
+    ) -> Rows:
+        """Rows of pairs of a column and its weight; columns beyond an end are the end."""
+        pairs = [list(row) for row in table]
+        shape = (len(pairs), max(map(len, pairs), default=0))
+        index, weight = np.zeros(shape, np.int64), np.zeros(shape)
+        for r, row in enumerate(pairs):
+            for k, (column, value) in enumerate(row):
+                index[r, k], weight[r, k] = min(max(column, 0), columns - 1), value
+        return cls(index, weight, columns, np.array(extrapolated or [False] * len(pairs), bool))
 
     @property
     def taps(self) -> Array:
@@ -141,12 +152,5 @@ class Rows:
 def weight_rows(axis: Axis, start: int, stop: int) -> Rows:
     """The rows of output indices ``start`` to ``stop - 1``."""
     coordinates = [source_coordinate(axis, o) for o in range(start, stop)]
-    rows = [weights(axis, o, s) for o, s in zip(range(start, stop), coordinates, strict=True)]
-    most = max(map(len, rows), default=0)
-    index = np.zeros((len(rows), most), np.int64)
-    weight = np.zeros((len(rows), most))
-    for r, row in enumerate(rows):
-        index[r, : len(row)] = list(row)
-        weight[r, : len(row)] = list(row.values())
-    extrapolated = [is_extrapolated(axis, s) for s in coordinates]
-    return Rows(index, weight, axis.source_size, np.array(extrapolated, bool))
+    table = [weights(axis, o, s).items() for o, s in zip(range(start, stop), coordinates, strict=True)]
+    return Rows.of(table, axis.source_size, [is_extrapolated(axis, s) for s in coordinates])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from restride.errors import DescriptorError
-from restride.reference.arguments import as_array, describe
+from restride.reference.arguments import Array, as_array, describe
 
 _RED_AND_BLUE = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722)}
 
@@ -21,7 +21,7 @@ def yuv_to_rgb(
     full_range: bool = False,
     *,
     like: str | None = None,
-) -> np.ndarray[Any, Any]:
+) -> Array:
     """RGB of YUV frames, of the same arguments as ``rs.yuv_to_rgb``.
 
     Args:
@@ -62,7 +62,7 @@ def yuv_to_rgb(
     return np.stack(channels, axis=-1).clip(0, 255).astype(np.uint8)
 
 
-def _factors(matrix: str, full_range: bool) -> np.ndarray[Any, Any]:
+def _factors(matrix: str, full_range: bool) -> Array:
     """Rows of Y, U and V for red, green and blue: the inverse of the standard's matrix."""
     r, b = _RED_AND_BLUE[matrix]
     g = 1 - r - b

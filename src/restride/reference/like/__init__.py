@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from restride.errors import DescriptorError, UnsupportedError
-from restride.reference.arguments import describe
-from restride.reference.conversion import Array
-from restride.reference.like import opencv as like_opencv
-from restride.reference.like import pillow as like_pillow
-from restride.reference.like import scikit_image as like_scikit_image
-from restride.reference.like import torch as like_torch
-from restride.reference.like.rows import Answer, Asked
+from restride.reference.arguments import Array, describe
+from restride.reference.coordinates import Rules
+from restride.reference.like import opencv, pillow, scikit_image, torch
+from restride.reference.like.rows import Answer
+from restride.reference.request import Request, resample_request
 
 _Words = dict[str, Any]
 
@@ -66,50 +64,58 @@ _DEFAULT = {"torch": "nearest", "onnx": "nearest", "directml": "nearest"}
 """Modes where none is given; of the others the first."""
 
 _ANSWERS = {
-    "torch": like_torch.answer,
-    "pillow": like_pillow.answer,
-    "opencv": like_opencv.answer,
-    "scikit-image": like_scikit_image.answer,
+    "torch": torch.answer,
+    "pillow": pillow.answer,
+    "opencv": opencv.answer,
+    "scikit-image": scikit_image.answer,
 }
 
 
-def words_like(like: Any, given: _Words, array: Array) -> tuple[str, _Words]:
-    """The library's mode, and all words of ``resample`` that it stands for, but where others are ``given``.
+def request_like(
+    array: Array, sizes: Any, scales: Any, axes: Any, window: Any = None, *, like: Any = None, **arguments: Any
+) -> Request:
+    """The resampling that the arguments ask for: ``arguments`` that are None have the defaults, those of ``like``.
+
+    The library's mode stands for words of ``resample``, but where others are given beside it.
 
     Raises:
         UnsupportedError: no such library, or no such mode of it.
     """
-    if like not in _MODES:
-        raise UnsupportedError(f"like {like!r} is not one of {', '.join(_MODES)}, for {describe(array)}")
-    modes = _MODES[like]
-    mode = given.get("mode", _DEFAULT.get(like, next(iter(modes))))
-    if mode not in modes:
-        raise UnsupportedError(
-            f"mode {mode!r} of like {like!r} is not one of {', '.join(modes)}, for {describe(array)}"
-        )
-    plain, antialiased = modes[mode]
-    others = {name: value for name, value in given.items() if name != "mode"}
-    return mode, plain | (antialiased if given.get("antialias") else {}) | others
+    words, word = {name: value for name, value in arguments.items() if value is not None}, ""
+    if like is not None:
+        if like not in _MODES:
+            raise UnsupportedError(f"like {like!r} is not one of {', '.join(_MODES)}, for {describe(array)}")
+        modes = _MODES[like]
+        word = words.pop("mode", _DEFAULT.get(like, next(iter(modes))))
+        if word not in modes:
+            raise UnsupportedError(
+                f"mode {word!r} of like {like!r} is not one of {', '.join(modes)}, for {describe(array)}"
+            )
+        plain, antialiased = modes[word]
+        words = plain | (antialiased if words.get("antialias") else {}) | words
+    return resample_request(array, sizes, scales, axes, Rules(**words), window, like, word)
 
 
-def answer_like(like: str, asked: Asked) -> Answer | None:
+def answer_like(request: Request) -> Answer | None:
     """The library's own answer; None: that of its words, and where there are no elements."""
-    if like in ("pillow", "opencv") and len(asked.axes) != 2:
-        raise DescriptorError(f"like {like!r} resizes two axes, not {len(asked.axes)}, of {describe(asked.x)}")
-    if like not in _ANSWERS or 0 in asked.old or 0 in asked.sizes:
+    like = request.like
+    if like in ("pillow", "opencv") and len(request.axes) != 2:
+        raise DescriptorError(f"like {like!r} resizes two axes, not {len(request.axes)}, of {describe(request.array)}")
+    if like not in _ANSWERS or 0 in request.old or 0 in request.sizes:
         return None
-    return _ANSWERS[like](asked)
+    return _ANSWERS[like](request)
 
 
-def rounding_like(like: str | None, array: Array) -> str | None:
+def rounding_like(request: Request) -> str | None:
     """How the library's sums are rounded to the type of the source before they become another; None: they are not."""
-    if like == "pillow" and array.dtype.kind in "iu":
+    like, dtype = request.like, request.array.dtype
+    if like == "pillow" and dtype.kind in "iu":
         return "half_away"
-    if (like == "opencv" and array.dtype.kind in "iu") or (like == "torch" and array.dtype == np.uint8):
+    if (like == "opencv" and dtype.kind in "iu") or (like == "torch" and dtype == np.uint8):
         return "nearest_even"
     return None
 
 
-def rounding_between_like(like: str | None, array: Array) -> str | None:
+def rounding_between_like(request: Request) -> str | None:
     """How sums along one axis are rounded before those along the next; None: they are not."""
-    return rounding_like(like, array) if like == "pillow" else None
+    return rounding_like(request) if request.like == "pillow" else None

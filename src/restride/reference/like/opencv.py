@@ -1,6 +1,6 @@
-"""OpenCV's resize, by code of its own: columns, then rows; bytes by integers, others by weights in f32.
+"""OpenCV's resize: columns, then rows; bytes by integer weights, others by weights in its steps of f32 and f64.
 
-Source: OpenCV 5.0, modules/imgproc/src/resize.cpp.
+Source: OpenCV 5.0, modules/imgproc/src/resize.cpp and precomp.hpp.
 """
 
 from __future__ import annotations
@@ -10,109 +10,59 @@ from fractions import Fraction
 
 import numpy as np
 
-from restride.reference.conversion import Array
+from restride.reference.arguments import Array
 from restride.reference.like.pillow import nearest as by_middles
-from restride.reference.like.rows import Answer, Asked, in_steps, integer_sums, picks, rows_of, shifted
+from restride.reference.like.rows import Answer, in_steps, integer_sums, picks, shifted
+from restride.reference.request import Request
 from restride.reference.weights import Rows
 
-# The weights of OpenCV's filters, in the f32 and f64 steps in which it takes them.
-#
-# Source: OpenCV 5.0, modules/imgproc/src/resize.cpp and precomp.hpp.
-
 _F = np.float32
-
-
-def cubic_weights(part: np.float32) -> list[np.float32]:
-    """Of four elements, with a = -0.75; the last is what the others leave of 1."""
-    a, before, behind = _F(-0.75), part + _F(1), _F(1) - part
-    first = ((a * before - _F(5) * a) * before + _F(8) * a) * before - _F(4) * a
-    inner = [((a + _F(2)) * x - (a + _F(3))) * x * x + _F(1) for x in (part, behind)]
-    return [first, *inner, _F(1) - first - inner[0] - inner[1]]
-
-
-_EIGHTH = 0.70710678118654752440
-_TURNS = (
-    *((1.0, 0.0), (-_EIGHTH, -_EIGHTH), (0.0, 1.0), (_EIGHTH, -_EIGHTH)),
-    *((-1.0, 0.0), (_EIGHTH, _EIGHTH), (0.0, -1.0), (-_EIGHTH, _EIGHTH)),
-)
-"""Sine and cosine of the first tap that make the sine of each."""
-
-
-def lanczos_weights(part: np.float32) -> list[np.float32]:
-    """Of eight elements, by one sine and one cosine; divided by their sum."""
-    angle = -float(part + _F(3)) * math.pi * 0.25
-    found, total = [], _F(0)
-    for tap, (of_sine, of_cosine) in enumerate(_TURNS):
-        distance = part + _F(3) - _F(tap)
-        if abs(distance) < _F(1e-6):
-            found.append(_F(1e30))
-        else:
-            its_angle = -float(distance) * math.pi * 0.25
-            found.append(_F((of_sine * math.sin(angle) + of_cosine * math.cos(angle)) / (its_angle * its_angle)))
-        total = total + found[-1]
-    return [weight * (_F(1) / total) for weight in found]
-
-
-def area_row(o: int, old: int, new: int) -> list[tuple[int, float]]:
-    """Elements that output o covers, with the parts of the first and the last; those below 0.001 are left out."""
-    scale = 1.0 / (new / old)
-    start = o * scale
-    width = min(scale, old - start)
-    end = start + scale
-    last = min(math.floor(end), old - 1)
-    first = min(math.ceil(start), last)
-    row = []
-    if first - start > 1e-3:
-        row.append((first - 1, float(_F((first - start) / width))))
-    row += [(at, float(_F(1.0 / width))) for at in range(first, last)]
-    if end - last > 1e-3:
-        row.append((last, float(_F(min(end - last, 1.0, width) / width))))
-    return row
-
-
-# OpenCV's resize, by code of its own: columns, then rows; bytes by integers, others by weights in f32.
-
 _PLACES = 11
-"""Of the weights of bytes."""
+"""Bits of the weights of bytes."""
 
 
-def answer(asked: Asked) -> Answer:
+def answer(request: Request) -> Answer:
     """What the mode makes, or the one that OpenCV takes in its place."""
-    if asked.old == asked.sizes:
-        return asked.x
-    if asked.mode in _PICKS:
-        return [(axis, picks(_PICKS[asked.mode](old, new), old)) for axis, old, new in asked.each()]
-    mode, shrinks = asked.mode, [Fraction(old, new) for _, old, new in asked.each()]
-    is_byte = asked.x.dtype == np.uint8
+    if request.old == request.sizes:
+        return request.array
+    if request.word in _PICKS:
+        return [(axis, picks(_PICKS[request.word](old, new), old)) for axis, old, new in request.each()]
+    mode, shrinks = request.word, [Fraction(old, new) for _, old, new in request.each()]
+    is_byte = request.array.dtype == np.uint8
     if shrinks == [2, 2] and (
-        (mode == "linear" and (is_byte or asked.channels == 2))
-        or (mode == "linear_exact" and _adds(asked) and asked.channels != 2)
+        (mode == "linear" and (is_byte or request.channels == 2))
+        or (mode == "linear_exact" and _adds(request) and request.channels != 2)
     ):
         mode = "area"
     if mode == "area" and min(shrinks) >= 1:
-        fits = math.prod(shrinks) * 256**asked.x.dtype.itemsize <= 1 << 31  # in s32; OpenCV adds larger cells in f32
-        if _adds(asked) and fits and all(shrink.denominator == 1 for shrink in shrinks):
-            return _cells(asked)
-        return [(axis, rows_of([area_row(o, old, new) for o in range(new)], old)) for axis, old, new in asked.each()]
+        fits = (
+            math.prod(shrinks) * 256**request.array.dtype.itemsize <= 1 << 31
+        )  # in s32; OpenCV adds larger cells in f32
+        if _adds(request) and fits and all(shrink.denominator == 1 for shrink in shrinks):
+            return _cells(request)
+        return [(axis, Rows.of([_area_row(o, old, new) for o in range(new)], old)) for axis, old, new in request.each()]
     if is_byte and mode != "cubic":
-        return _linear_exact(asked) if mode == "linear_exact" else _bytes(asked, mode)
-    is_exact = mode == "linear_exact" and _adds(asked)
+        return _linear_exact(request) if mode == "linear_exact" else _bytes(request, mode)
+    is_exact = mode == "linear_exact" and _adds(request)
     mode = "linear" if mode == "linear_exact" else mode
     return [
-        (axis, _exact_rows(old, new, 2.0**16, 2.0**-16) if is_exact else _rows(old, new, mode, axis == max(asked.axes)))
-        for axis, old, new in asked.each()
+        (
+            axis,
+            _exact_rows(old, new, 2.0**16, 2.0**-16) if is_exact else _rows(old, new, mode, axis == max(request.axes)),
+        )
+        for axis, old, new in request.each()
     ]
 
 
-def _bytes(asked: Asked, mode: str) -> Array:
+def _bytes(request: Request, mode: str) -> Array:
     """Weights in steps of 2^-11; sums of columns are not rounded, and products with those of linear are cut."""
-    (across, wide, made), (down, high, made_down) = asked.each()
+    (across, wide, made), (down, high, made_down) = request.each()
     columns = in_steps(_rows(wide, made, mode, True), _eleven)
     rows = in_steps(_rows(high, made_down, mode, False), _eleven)
-    middle = integer_sums(asked.x.astype(np.int64), across, columns)
+    middle = integer_sums(request.array.astype(np.int64), across, columns)
     if mode == "lanczos4":
         return shifted(integer_sums(middle, down, rows), 2 * _PLACES)
-    along = [1] * asked.x.ndim
+    along = [1] * request.array.ndim
     along[down] = -1
     first, second = (
         np.take(middle >> 4, rows.index[:, k], down) * rows.weight[:, k].astype(np.int64).reshape(along) >> 16
@@ -121,9 +71,9 @@ def _bytes(asked: Asked, mode: str) -> Array:
     return shifted(first + second, 2)
 
 
-def _adds(asked: Asked) -> bool:
+def _adds(request: Request) -> bool:
     """Elements are integers, whose cells are added as they are."""
-    return asked.x.dtype in (np.uint8, np.uint16, np.int16)
+    return request.array.dtype in (np.uint8, np.uint16, np.int16)
 
 
 def _eleven(weight: float) -> int:
@@ -155,17 +105,17 @@ def _rows(old: int, new: int, mode: str, are_columns: bool) -> Rows:
                 part = np.float32(0)
             weights, first = [np.float32(1) - part, part], at
         elif mode == "cubic":
-            weights, first = cubic_weights(part), at - 1
+            weights, first = _cubic_weights(part), at - 1
         else:
-            weights, first = lanczos_weights(part), at - 3
+            weights, first = _lanczos_weights(part), at - 3
         table.append([(first + k, float(weight)) for k, weight in enumerate(weights)])
-    return rows_of(table, old)
+    return Rows.of(table, old)
 
 
-def _linear_exact(asked: Asked) -> Array:
+def _linear_exact(request: Request) -> Array:
     """Weights in steps of 1/256 along both axes, and one rounding."""
-    x: Array = asked.x.astype(np.int64)
-    for axis, old, new in asked.each():
+    x: Array = request.array.astype(np.int64)
+    for axis, old, new in request.each():
         x = integer_sums(x, axis, _exact_rows(old, new, 256.0, 1.0))
     return shifted(x, 16)
 
@@ -178,18 +128,69 @@ def _exact_rows(old: int, new: int, whole: float, unit: float) -> Rows:
         at = math.floor(place)
         second = 0.0 if at < 0 or at >= old - 1 else float(np.rint((place - at) * whole))
         table.append([(at, (whole - second) * unit), (at + 1, second * unit)])
-    return rows_of(table, old)
+    return Rows.of(table, old)
 
 
-def _cells(asked: Asked) -> Array:
+def _cells(request: Request) -> Array:
     """The mean of every cell: of four, for 1, 3 and 4 channels, with halves up; else in f32, with halves to even."""
-    x, count = asked.x.astype(np.int64), 1
-    for axis, old, new in asked.each():
+    x, count = request.array.astype(np.int64), 1
+    for axis, old, new in request.each():
         count *= old // new
         x = x.reshape(*x.shape[:axis], new, old // new, *x.shape[axis + 1 :]).sum(axis=axis + 1)
-    if all(old == 2 * new for _, old, new in asked.each()) and asked.channels in (1, 3, 4):
+    if all(old == 2 * new for _, old, new in request.each()) and request.channels in (1, 3, 4):
         return (x + 2) >> 2
     mean = np.rint(x.astype(np.float32) * (np.float32(1) / np.float32(count)))
-    bounds = np.iinfo(asked.x.dtype)
+    bounds = np.iinfo(request.array.dtype)
     clamped: Array = np.clip(mean, bounds.min, bounds.max).astype(np.int64)
     return clamped
+
+
+# The weights of the filters, in the steps in which OpenCV takes them.
+
+
+def _cubic_weights(part: np.float32) -> list[np.float32]:
+    """Weights of four elements, with a = -0.75; the last is 1 less the others."""
+    a, before, behind = _F(-0.75), part + _F(1), _F(1) - part
+    first = ((a * before - _F(5) * a) * before + _F(8) * a) * before - _F(4) * a
+    inner = [((a + _F(2)) * x - (a + _F(3))) * x * x + _F(1) for x in (part, behind)]
+    return [first, *inner, _F(1) - first - inner[0] - inner[1]]
+
+
+_EIGHTH = 0.70710678118654752440
+_TURNS = (
+    *((1.0, 0.0), (-_EIGHTH, -_EIGHTH), (0.0, 1.0), (_EIGHTH, -_EIGHTH)),
+    *((-1.0, 0.0), (_EIGHTH, _EIGHTH), (0.0, -1.0), (-_EIGHTH, _EIGHTH)),
+)
+"""Sine and cosine of the first tap that make the sine of each."""
+
+
+def _lanczos_weights(part: np.float32) -> list[np.float32]:
+    """Weights of eight elements, by one sine and one cosine; divided by their sum."""
+    angle = -float(part + _F(3)) * math.pi * 0.25
+    weights, total = [], _F(0)
+    for tap, (of_sine, of_cosine) in enumerate(_TURNS):
+        distance = part + _F(3) - _F(tap)
+        if abs(distance) < _F(1e-6):
+            weights.append(_F(1e30))
+        else:
+            tap_angle = -float(distance) * math.pi * 0.25
+            weights.append(_F((of_sine * math.sin(angle) + of_cosine * math.cos(angle)) / (tap_angle * tap_angle)))
+        total = total + weights[-1]
+    return [weight * (_F(1) / total) for weight in weights]
+
+
+def _area_row(o: int, old: int, new: int) -> list[tuple[int, float]]:
+    """Elements that output o covers, with the parts of the first and the last; those below 0.001 are left out."""
+    scale = 1.0 / (new / old)
+    start = o * scale
+    width = min(scale, old - start)
+    end = start + scale
+    last = min(math.floor(end), old - 1)
+    first = min(math.ceil(start), last)
+    row = []
+    if first - start > 1e-3:
+        row.append((first - 1, float(_F((first - start) / width))))
+    row += [(at, float(_F(1.0 / width))) for at in range(first, last)]
+    if end - last > 1e-3:
+        row.append((last, float(_F(min(end - last, 1.0, width) / width))))
+    return row

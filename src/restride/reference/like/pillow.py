@@ -10,25 +10,28 @@ from collections.abc import Callable
 
 import numpy as np
 
-from restride.reference.conversion import Array
-from restride.reference.like.rows import Answer, Asked, half_away, in_steps, integer_sums, picks, rows_of, shifted
+from restride.reference.arguments import Array
+from restride.reference.like.rows import Answer, half_away, in_steps, integer_sums, picks, shifted
+from restride.reference.request import Request
 from restride.reference.weights import Rows
 
 _PLACES = 22
 
 
-def answer(asked: Asked) -> Answer:
+def answer(request: Request) -> Answer:
     """Columns first, but rows where the image loses more than twice as many of them."""
-    if asked.mode == "nearest":
-        pick = nearest_16 if asked.x.dtype == np.uint16 else nearest
-        return [(axis, picks(pick(old, new), old)) for axis, old, new in asked.each()]
-    weighted = [(axis, filter_rows(*FILTERS[asked.mode], old, new)) for axis, old, new in asked.each() if old != new]
-    (_, columns, wide), (_, rows, high) = asked.each()
+    if request.word == "nearest":
+        pick = nearest_16 if request.array.dtype == np.uint16 else nearest
+        return [(axis, picks(pick(old, new), old)) for axis, old, new in request.each()]
+    weighted = [
+        (axis, filter_rows(*FILTERS[request.word], old, new)) for axis, old, new in request.each() if old != new
+    ]
+    (_, columns, wide), (_, rows, high) = request.each()
     if rows > high and rows - high > 2 * (columns - wide):
         weighted.reverse()
-    if asked.x.dtype != np.uint8:
+    if request.array.dtype != np.uint8:
         return weighted
-    x: Array = asked.x.astype(np.int64)
+    x: Array = request.array.astype(np.int64)
     for axis, of_axis in weighted:
         x = shifted(integer_sums(x, axis, in_steps(of_axis, lambda weight: half_away(weight * 2**_PLACES))), _PLACES)
     return x
@@ -49,9 +52,14 @@ def nearest_16(old: int, new: int) -> list[int]:
     return [min(int(old / new * (o + 0.5)), old - 1) for o in range(new)]
 
 
-def filter_rows(function: Callable[[float], float], support: float, old: int, new: int) -> Rows:
-    """Each output's weights: the filter at the middles of all elements in reach, divided by their sum."""
-    scale = float(np.float32(old)) / new
+def filter_rows(
+    function: Callable[[float], float], support: float, old: int, new: int, scale: float | None = None
+) -> Rows:
+    """Each output's weights: the filter at the middles of all elements in reach, divided by their sum.
+
+    scale: source elements for each output; default: that of the sizes.
+    """
+    scale = float(np.float32(old)) / new if scale is None else scale
     stretch = max(scale, 1.0)
     table = []
     for o in range(new):
@@ -63,7 +71,7 @@ def filter_rows(function: Callable[[float], float], support: float, old: int, ne
         for value in values:  # one after the other: newer sum() adds more exactly
             total += value
         table.append([(low + k, value / total if total else value) for k, value in enumerate(values)])
-    return rows_of(table, old)
+    return Rows.of(table, old)
 
 
 def _box(x: float) -> float:

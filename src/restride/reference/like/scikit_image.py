@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 
-from restride.reference.like.rows import Answer, Asked, rows_of
+from restride.reference.like.rows import Answer
+from restride.reference.request import Request
 from restride.reference.weights import Rows
 
 
-def answer(asked: Asked) -> Answer | None:
+def answer(request: Request) -> Answer | None:
     """None: order 0, half-pixel nearest."""
-    if asked.mode == "nearest":
+    if request.word == "nearest":
         return None
-    return [(axis, _rows(old, new, asked.antialias)) for axis, old, new in asked.each()]
+    return [(axis, _rows(old, new, request.rules.antialias)) for axis, old, new in request.each()]
 
 
 def _rows(old: int, new: int, antialias: bool) -> Rows:
@@ -33,7 +34,7 @@ def _rows(old: int, new: int, antialias: bool) -> Rows:
                 index = _mirrored(_mirrored(neighbour, old) + k - reach, old)
                 row[index] = row.get(index, 0.0) + part * weight / total
         table.append(list(row.items()))
-    return rows_of(table, old)
+    return Rows.of(table, old)
 
 
 def _mirrored(index: int, size: int) -> int:

@@ -9,34 +9,40 @@ import math
 
 import numpy as np
 
-from restride.reference.conversion import Array
-from restride.reference.like.pillow import bicubic, triangle
-from restride.reference.like.rows import Answer, Asked, half_away, in_steps, integer_sums, picks, rows_of, shifted
+from restride.reference.arguments import Array
+from restride.reference.like.pillow import FILTERS, filter_rows, triangle
+from restride.reference.like.rows import Answer, half_away, in_steps, integer_sums, picks, shifted
+from restride.reference.request import Request
 from restride.reference.weights import Rows
 
 
-def answer(asked: Asked) -> Answer | None:
+def answer(request: Request) -> Answer | None:
     """None: floats, whose sums are those of ``linear`` and ``cubic``."""
-    scales = dict(zip(asked.axes, asked.scales or (None,) * len(asked.axes), strict=True))
-    if asked.mode in ("nearest", "nearest-exact"):
-        real = np.float64 if asked.x.dtype == np.float64 else np.float32
-        if len(asked.axes) == 2 and sum(asked.sizes) <= 128 and asked.mode == "nearest":  # nearest_idx, small results
-            scales |= {axis: None for axis, old, new in asked.each() if new in (old, 2 * old)}
+    scales = dict(zip(request.axes, request.factors or (None,) * len(request.axes), strict=True))
+    if request.word in ("nearest", "nearest-exact"):
+        real = np.float64 if request.array.dtype == np.float64 else np.float32
+        if (
+            len(request.axes) == 2 and sum(request.sizes) <= 128 and request.word == "nearest"
+        ):  # nearest_idx, small results
+            scales |= {axis: None for axis, old, new in request.each() if new in (old, 2 * old)}
         return [
-            (axis, picks(_nearest(old, new, asked.mode, real, scales[axis]), old)) for axis, old, new in asked.each()
+            (axis, picks(_nearest(old, new, request.word, real, scales[axis]), old))
+            for axis, old, new in request.each()
         ]
-    if asked.x.dtype != np.uint8 or asked.mode not in ("bilinear", "bicubic"):
+    if request.array.dtype != np.uint8 or request.word not in ("bilinear", "bicubic"):
         return None
-    x: Array = asked.x.astype(np.int64)
-    for axis, old, new in asked.each():
+    x: Array = request.array.astype(np.int64)
+    for axis, old, new in request.each():
         if old == new:
             continue
         factor = scales[axis]
         scale = 1.0 / factor if factor else old / new
-        if asked.align_corners:
+        if request.is_aligned:
             scale = (old - 1) / (new - 1) if new > 1 else 0.0
-        make = _antialiased if asked.antialias else _plain
-        rows = make(old, new, asked.mode == "bicubic", scale, asked.align_corners)
+        if request.rules.antialias:
+            rows = filter_rows(*FILTERS[request.word], old, new, scale)
+        else:
+            rows = _plain(old, new, request.word == "bicubic", scale, request.is_aligned)
         places = _places(float(rows.weight.max(initial=0.0)))
         steps = in_steps(rows, lambda weight, places=places: half_away(weight * 2**places))  # type: ignore[misc]
         x = shifted(integer_sums(x, axis, steps), places)
@@ -60,22 +66,6 @@ def _places(largest: float) -> int:
     return next((p for p in range(22) if int(0.5 + largest * 2 ** (p + 1)) >= 1 << 15), 22)
 
 
-def _antialiased(old: int, new: int, is_cubic: bool, scale: float, _align_corners: bool) -> Rows:
-    function, reach = (bicubic, 2.0) if is_cubic else (triangle, 1.0)
-    stretch = max(scale, 1.0)
-    table = []
-    for o in range(new):
-        centre = scale * (o + 0.5)
-        low = max(int(centre - reach * stretch + 0.5), 0)
-        high = min(int(centre + reach * stretch + 0.5), old)
-        values = [function((at - centre + 0.5) * (1.0 / stretch)) for at in range(low, high)]
-        total = 0.0
-        for value in values:
-            total += value
-        table.append([(low + k, value / total if total else 0.0) for k, value in enumerate(values)])
-    return rows_of(table, old)
-
-
 def _plain(old: int, new: int, is_cubic: bool, scale: float, align_corners: bool) -> Rows:
     """Taps beyond an end add to the weight of the end, before it is rounded."""
     table = []
@@ -90,7 +80,7 @@ def _plain(old: int, new: int, is_cubic: bool, scale: float, align_corners: bool
             index = min(max(at + k, 0), old - 1)
             row[index] = row.get(index, 0.0) + (_keys(abs(k - part)) if is_cubic else triangle(k - part))
         table.append(list(row.items()))
-    return rows_of(table, old)
+    return Rows.of(table, old)
 
 
 def _keys(x: float) -> float:
