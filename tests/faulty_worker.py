@@ -20,8 +20,8 @@ from restride.kernel import Binding, KernelSpec
 from restride.runtime.loader import package
 from restride.runtime.modules import load_module
 from restride_conformance import check
-from restride_conformance.room import GUARD_BYTES
 from restride_conformance.run import worker
+from restride_conformance.setting import GUARD_BYTES
 
 
 def flip(runtime, kernels, memories, at):

@@ -13,8 +13,7 @@ from restride.layout import TensorDesc
 from restride.runtime import Counters, Memory, Runtime
 from restride_conformance import Case
 from restride_conformance.operations import OPERATIONS, makes_destination
-from restride_conformance.room import buffer_bytes
-from restride_conformance.setting import guards
+from restride_conformance.setting import buffer_bytes, guards
 
 
 class KernelsAlone(Limits):

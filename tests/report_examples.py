@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from restride_conformance.case import Case
-from restride_conformance.outcome import Outcome, Speed, Verdict
+from restride_conformance.record import Outcome, Speed, Target, Verdict
+from restride_conformance.report import Report
 from restride_conformance.report.pictures import draw
-from restride_conformance.report.report import Report
-from restride_conformance.target import Target
 
 HOSTILE = "</script><script>document.title = 'owned'</script> <img src=x onerror=\"document.title='owned'\"> \"'&\u2028"
 DEVICE = {

@@ -19,10 +19,10 @@ from restride.layout.views import index
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES
 from restride_conformance import Case, catalogue
+from restride_conformance.case import PARAMETERS, SCALES
 from restride_conformance.operations import require_valid
-from restride_conformance.parameters import PARAMETERS, SCALES
 from restride_conformance.setting import prepare
-from restride_conformance.view_steps import Call, Index, Span, View
+from restride_conformance.spelling import Call, Index, Span, View
 
 CANONICAL = [
     "reorder f32[2,3]{1,0} -> f32[2,3]{0,1} seed=1",

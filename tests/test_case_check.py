@@ -14,14 +14,20 @@ from restride.kernel import Limits
 from restride.reference import from_buffer, to_buffer
 from restride.reference.memory import element_bytes
 from restride_conformance import Case, Outcome, Verdict, run_case
-from restride_conformance.aim import aimed
-from restride_conformance.check import judge
-from restride_conformance.fill import bits, image, indices, numbers, poison
-from restride_conformance.operations import OPERATIONS
-from restride_conformance.room import GUARD_BYTES, buffer_bytes, host_bytes, why_not
-from restride_conformance.scale_values import arguments, is_arithmetic
-from restride_conformance.setting import Setting, elements_of, is_right, mistrusted, prepare
-from restride_conformance.values import old_values, source_values
+from restride_conformance.check import host_bytes, judge, why_not
+from restride_conformance.fill import aimed, bits, image, indices, numbers, poison
+from restride_conformance.operations import OPERATIONS, arguments, is_arithmetic
+from restride_conformance.setting import (
+    GUARD_BYTES,
+    Setting,
+    buffer_bytes,
+    elements_of,
+    is_right,
+    mistrusted,
+    old_values,
+    prepare,
+    source_values,
+)
 
 PADDED = "reorder u16[3,4]{1,0} -> u16[3,4]{strides=(-1,7),offset=5}"
 LINEAR = "resample f16[3,9]{1,0} -> f16[3,4]{strides=(5,1)} mode=linear"

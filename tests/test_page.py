@@ -10,9 +10,9 @@ from urllib.parse import parse_qs
 import pytest
 from report_examples import DEVICE, HOSTILE, PERF, example, many, outcome, wrong_picture
 
-from restride_conformance.outcome import Verdict
+from restride_conformance.record import Verdict
+from restride_conformance.report import headline, printable
 from restride_conformance.report.page import write_page
-from restride_conformance.report.summary import headline, printable
 
 NARROW, WIDE = 375, 1280
 

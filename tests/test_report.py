@@ -4,6 +4,7 @@ import copy
 import json
 import random
 import re
+import sys
 from dataclasses import asdict, astuple, replace
 from typing import get_args
 
@@ -12,16 +13,32 @@ import pytest
 from conftest import open_device
 from report_examples import PERF, PICTURE, example, many, outcome, wrong_picture
 
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime import DeviceInfo
 from restride_conformance import Case, run_case
-from restride_conformance.outcome import FLUSHED, Outcome, Pictures, Speed, Verdict
-from restride_conformance.report import schema
+from restride_conformance.record import (
+    FLUSHED,
+    Mode,
+    Outcome,
+    Pictures,
+    Profile,
+    ShaderUnderTest,
+    Speed,
+    Target,
+    Verdict,
+)
+from restride_conformance.report import (
+    MESSAGE_CHARACTERS,
+    PICTURE_BYTES,
+    Report,
+    facts,
+    headline,
+    printable,
+    speed_text,
+    summary,
+)
 from restride_conformance.report.file import read_json, report_schema, require_writable, write_json
 from restride_conformance.report.page import write_page
-from restride_conformance.report.report import MESSAGE_CHARACTERS, PICTURE_BYTES, Report
-from restride_conformance.report.summary import facts, headline, printable, speed_text, summary
-from restride_conformance.target import Mode, Profile, ShaderUnderTest, Target
 
 
 def measured(*speeds, op="reorder"):
@@ -302,53 +319,55 @@ def test_a_file_that_is_too_long_is_not_read_to_its_end(path, monkeypatch):
 def test_more_outcomes_than_a_report_may_have_are_refused_unread(path, record):
     most = report_schema()["properties"]["outcomes"]["maxItems"]
     message = refused(path, record | {"outcomes": [0] * (most + 1)})
-    assert "outcomes must have at most 200,000 members" in message
-    assert "outcomes[0] must be object" in refused(path, record | {"outcomes": [0] * most})
+    assert re.search(r"outcomes: \[0, 0, .* is too long", message)
+    assert "outcomes[0]: 0 is not of type 'object'" in refused(path, record | {"outcomes": [0] * most})
 
 
 @pytest.mark.parametrize("member", ["command", "platform"])
 def test_halves_of_surrogate_pairs_are_refused_and_pairs_are_read(path, record, member):
-    assert f"{member} must have no half of a surrogate pair" in refused(path, record | {member: "\ud83d!"})
+    assert f"{member!r} must have no half of a surrogate pair" in refused(path, record | {member: "\ud83d!"})
     path.write_text(json.dumps(record | {member: "\U0001f600 \\ud83d"}))
     assert getattr(read_json(path), member) == "\U0001f600 \\ud83d"
 
 
 def test_a_name_with_half_of_a_surrogate_pair_is_refused(path, record):
-    assert r"versions has the unknown member '\ud800'" in refused(path, record | {"versions": {"\ud800": "1"}})
+    assert "'versions' must have no half of a surrogate pair, is" in refused(
+        path, record | {"versions": {"\ud800": "1"}}
+    )
 
 
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
         ("version", 2, "version must be 1, which this restride reads, is 2"),
-        ("version", True, "version must be integer, is True"),
+        ("version", True, "version: True is not of type 'integer'"),
         ("version", None, "version must be 1"),
-        ("seconds", "12", "seconds must be number, is '12'"),
-        ("seconds", True, "seconds must be number, is True"),
-        ("seconds", -1, r"seconds must be in \[0, "),
-        ("seconds", 10**400, r"seconds must be in \[0, "),
-        ("started", "yesterday", "started must match"),
+        ("seconds", "12", "seconds: '12' is not of type 'number'"),
+        ("seconds", True, "seconds: True is not of type 'number'"),
+        ("seconds", -1, "seconds: -1 is less than the minimum of 0"),
+        ("seconds", 10**400, "seconds: 1000.* is greater than the maximum of 1000000000000"),
+        ("started", "yesterday", "started: 'yesterday' does not match"),
         ("started", "2025-13-01T00:00:00Z", "started '2025-13-01T00:00:00Z': "),
         ("started", "0001-01-01T00:00:00+05:30", "started '0001-01-01T00:00:00.05:30': "),
         ("started", "9999-12-31T23:59:59-01:00", "started '9999"),
-        ("broken_off", True, "broken_off must be string"),
-        ("mode", "fast", "mode must be one of correctness, bitwise, perf"),
-        ("mode", [], "mode must be one of"),
-        ("catalogues", "smoke", "catalogues must be array"),
-        ("target.validate", "other", "target.validate must be one of"),
-        ("target.shader", {}, "target.shader lacks source, module, spirv"),
-        ("target.extra", 1, "target has the unknown member 'extra'"),
-        ("device.limits.depth", [[1]], r"device.limits.depth\[0\] must be string or number"),
-        ("device.name", "x" * 5000, "device.name must have at most 4096 characters"),
-        ("versions", None, "versions must be object, is None"),
-        ("outcomes", {}, "outcomes must be array"),
-        ("outcomes.3", 7, r"outcomes\[3\] must be object, is 7"),
-        ("outcomes.0.verdict", "GOOD", r"outcomes\[0\].verdict must be one of PASSED"),
+        ("broken_off", True, "broken_off: True is not of type 'string'"),
+        ("mode", "fast", r"mode: 'fast' is not one of \['correctness', 'bitwise', 'perf'\]"),
+        ("mode", [], r"mode: \[\] is not one of"),
+        ("catalogues", "smoke", "catalogues: 'smoke' is not of type 'array'"),
+        ("target.validate", "other", "target.validate: 'other' is not one of"),
+        ("target.shader", {}, "target.shader: 'source' is a required property"),
+        ("target.extra", 1, r"target: Additional properties are not allowed \('extra' was unexpected\)"),
+        ("device.limits.depth", [[1]], r"device.limits.depth\[0\]: \[1\] is not of type 'string', 'number'"),
+        ("device.name", "x" * 5000, "device.name: 'xxx.*x' is too long"),
+        ("versions", None, "versions: None is not of type 'object'"),
+        ("outcomes", {}, "outcomes: {} is not of type 'array'"),
+        ("outcomes.3", 7, r"outcomes\[3\]: 7 is not of type 'object'"),
+        ("outcomes.0.verdict", "GOOD", r"outcomes\[0\].verdict: 'GOOD' is not one of \['PASSED'"),
         ("outcomes.2.case", "copy it", r"outcomes\[2\].case: a case is written"),
         ("outcomes.2.case", "copy f32[2] -> f32[2]", r"outcomes\[2\].case: operation 'copy' is unknown"),
-        ("outcomes.3.pictures.gain", 0, r"outcomes\[3\].pictures.gain must be in"),
+        ("outcomes.3.pictures.gain", 0, r"outcomes\[3\].pictures.gain: 0 is less than the minimum of 1"),
         ("outcomes.3.pictures.actual", "iVBORw0KGgo", r"outcomes\[3\].pictures: .*padding"),
-        ("outcomes.3.pictures.actual", "javascript:1", r"outcomes\[3\].pictures.actual must match"),
+        ("outcomes.3.pictures.actual", "javascript:1", r"outcomes\[3\].pictures.actual: 'javascript:1' does not match"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_place(path, record, place, value, said):
@@ -408,53 +427,20 @@ def test_a_thousand_damaged_files_are_read_or_refused_and_nothing_else(path):
     assert 500 < refusals < 1000
 
 
-# The schema and the check, and what both say a second time.
+# The schema, and what the values say a second time.
 
 
-def test_the_check_agrees_with_a_full_implementation_of_json_schema(record):
-    validator = jsonschema.Draft202012Validator(report_schema())
-    rng = random.Random(11)
-    values = [None, True, 0, -1, 1.5, 10**40, "", "x", "2025-01-01T00:00:00Z", [], {}, [1], {"a": 1}, "y" * 9000]
-    refusals = 0
-    for _ in range(400):
-        changed = copy.deepcopy(record)
-        holder = changed
-        while True:
-            key = rng.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
-            if isinstance(holder[key], dict | list) and holder[key] and rng.random() < 0.8:
-                holder = holder[key]
-                continue
-            break
-        if isinstance(holder, dict) and rng.random() < 0.2:
-            del holder[key]
-        else:
-            holder[key] = rng.choice(values)
-        try:
-            schema.require(changed, report_schema(), report_schema()["$defs"])
-        except DescriptorError:
-            assert not validator.is_valid(changed)
-            refusals += 1
-        else:
-            assert validator.is_valid(changed)
-    assert 100 < refusals < 400
+def test_without_jsonschema_the_extra_is_named(path, record, monkeypatch):
+    path.write_text(json.dumps(record))
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    with pytest.raises(UnsupportedError, match=r"pip install 'restride\[report\]'"):
+        read_json(path)
 
 
-def _schemas(part):
-    """Every schema within a schema."""
-    yield part
-    for name in ("properties", "$defs"):
-        for inner in part.get(name, {}).values():
-            yield from _schemas(inner)
-    for name in ("items", "additionalProperties"):
-        if isinstance(part.get(name), dict):
-            yield from _schemas(part[name])
-
-
-def test_the_schema_says_only_what_the_check_knows():
+def test_every_member_of_the_schema_that_is_an_object_refuses_unknown_names():
     jsonschema.Draft202012Validator.check_schema(report_schema())
-    for part in _schemas(report_schema()):
-        assert set(part) <= schema.KEYWORDS
-        assert part.get("$ref", "#/$defs/text").removeprefix("#/$defs/") in report_schema()["$defs"]
+    for part in (report_schema(), *report_schema()["$defs"].values()):
+        assert "properties" not in part or "additionalProperties" in part
 
 
 def test_the_schema_and_the_values_have_the_same_members():

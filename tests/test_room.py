@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from restride_conformance import room
+from restride_conformance import check
 
 MACHINE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
@@ -25,5 +25,5 @@ def test_a_case_may_take_half_of_what_the_machine_or_the_container_has(monkeypat
     files = [tmp_path / str(number) for number in range(2)]
     for file, text in zip(files, limits, strict=False):
         file.write_text(text)
-    monkeypatch.setattr(room, "_CGROUP_LIMITS", files)
-    assert room._available() == least // 2
+    monkeypatch.setattr(check, "_CGROUP_LIMITS", files)
+    assert check._available() == least // 2

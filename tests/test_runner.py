@@ -21,12 +21,11 @@ from spirv_kernels import compile_kernels
 import restride as rs
 from restride.runtime import RUNTIMES
 from restride_conformance.case import Case
-from restride_conformance.outcome import Verdict
-from restride_conformance.room import GUARD_BYTES, buffer_bytes
+from restride_conformance.record import Target, Verdict
 from restride_conformance.run import runner as runner_module
 from restride_conformance.run import worker
 from restride_conformance.run.runner import Runner
-from restride_conformance.target import Target
+from restride_conformance.setting import GUARD_BYTES, buffer_bytes
 
 FAULTY = Path(__file__).with_name("faulty_worker.py")
 CASES = tuple(Case.parse(f"reorder u8[5,13]{{1,0}} -> u8[5,13]{{0,1}} seed={seed}") for seed in range(1, 51))
@@ -428,7 +427,7 @@ TERMINATED = """
 import signal, sys
 from restride_conformance.case import Case
 from restride_conformance.run.runner import Runner
-from restride_conformance.target import Target
+from restride_conformance.record import Target
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 with Runner(Target(validate="core"), sys.argv[1:]) as runner:
     assert runner.host
@@ -480,7 +479,7 @@ ELSEWHERE = """
 import sys
 from restride_conformance.case import Case
 from restride_conformance.run.runner import Runner
-from restride_conformance.target import Target
+from restride_conformance.record import Target
 if __name__ == "__main__":
     with Runner(Target()) as runner:
         assert not runner.run(Case.parse(sys.argv[1])).message
@@ -506,7 +505,7 @@ ORPHAN = """
 import sys
 from restride_conformance.case import Case
 from restride_conformance.run.runner import Runner
-from restride_conformance.target import Target
+from restride_conformance.record import Target
 runner = Runner(Target(timeout=0.5), sys.argv[1:])
 assert runner.host
 print(runner._workers["first"]._process.pid, flush=True)

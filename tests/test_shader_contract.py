@@ -33,8 +33,14 @@ from restride.plan.transpose import GROUP_BLOCKS, shared_edge
 from restride.runtime.modules import load_module, manifest
 from restride.weights import BoxRows, Request, Side, box_rows, resizing
 from restride_conformance import Case
-from restride_conformance.shader.contract import CONTRACT, INTERFACES, NUMBER_OF_AXES, SHARED_BYTES, module_named
-from restride_conformance.shader.interface import require_interface
+from restride_conformance.shader.contract import (
+    CONTRACT,
+    INTERFACES,
+    NUMBER_OF_AXES,
+    SHARED_BYTES,
+    module_named,
+    require_interface,
+)
 from restride_conformance.shader.part import SteeredLimits
 
 SHADERS = Path(__file__).parent.parent / "shaders"

@@ -11,7 +11,7 @@ from spirv_kernels import glslang
 
 from restride.errors import DescriptorError
 from restride.runtime.modules import load_module
-from restride_conformance.shader.interface import require_interface
+from restride_conformance.shader.contract import require_interface
 from restride_conformance.shader.spirv import MOST_BYTES, is_spirv, read_interface
 
 HEAD = "#version 450\n"

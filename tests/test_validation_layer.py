@@ -9,8 +9,8 @@ import pytest
 
 from restride.errors import DeviceNotFound
 from restride.runtime.loader import VALIDATION_LAYER
+from restride_conformance.record import Profile
 from restride_conformance.run.validation import PROFILES, Layer, split
-from restride_conformance.target import Profile
 
 FIRST = (
     "VUID-VkBufferCreateInfo-size-00912(ERROR / SPEC): msgNum: 2085897310 - Validation Error: [ VUID-VkBufferCreate"

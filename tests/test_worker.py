@@ -17,12 +17,10 @@ import restride as rs
 from restride.runtime import RUNTIMES
 from restride.runtime.modules import spirv_folder
 from restride_conformance.case import Case
-from restride_conformance.outcome import Outcome, Verdict
-from restride_conformance.room import buffer_bytes
+from restride_conformance.record import Host, Outcome, ShaderUnderTest, Target, Verdict
 from restride_conformance.run import worker
-from restride_conformance.run.host import Host
-from restride_conformance.shader import RuntimeUnderTest, TakesNoPart
-from restride_conformance.target import ShaderUnderTest, Target
+from restride_conformance.setting import buffer_bytes
+from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart
 
 CASE = Case.parse("reorder u8[5,13]{1,0} -> u8[5,13]{0,1}")
 REFUSED = Case.parse("resample f64[2,4]{1,0} -> f64[2,8]{1,0} mode=linear")

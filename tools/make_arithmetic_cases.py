@@ -22,10 +22,8 @@ from make_layout_cases import ROOT, layout_or_view, proves_something, random_siz
 
 from restride.arithmetic import ROUNDINGS
 from restride.dtypes import DTYPES, DType
-from restride_conformance.case import Case
-from restride_conformance.operations import require_valid
-from restride_conformance.parameters import SCALES
-from restride_conformance.scale_values import arguments
+from restride_conformance.case import SCALES, Case
+from restride_conformance.operations import arguments, require_valid
 from restride_conformance.spelling import Value
 
 CATALOGUE = ROOT / "src" / "restride_conformance" / "catalogue"

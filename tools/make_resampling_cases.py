@@ -26,9 +26,8 @@ from restride.dtypes import DTYPES, DType, as_dtype
 from restride.reference.gradient import GRADIENT_TYPES
 from restride.reference.resample import INTERPOLATED_TYPES
 from restride.weights import COORDINATES, NEAREST_RULES
-from restride_conformance.case import Case
+from restride_conformance.case import SCALES, Case
 from restride_conformance.operations import require_valid
-from restride_conformance.parameters import SCALES
 from restride_conformance.spelling import Number, Value
 
 FILES = {

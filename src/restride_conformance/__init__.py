@@ -6,10 +6,9 @@
 """
 
 from restride_conformance.case import Case
-from restride_conformance.catalogue import CATALOGUES, catalogue
 from restride_conformance.check import run_case
-from restride_conformance.outcome import Outcome, Verdict
+from restride_conformance.record import Outcome, Verdict
 from restride_conformance.selection import select
-from restride_conformance.sweep import read_cases
+from restride_conformance.sweep import CATALOGUES, catalogue, read_cases
 
 __all__ = ["CATALOGUES", "Case", "Outcome", "Verdict", "catalogue", "read_cases", "run_case", "select"]

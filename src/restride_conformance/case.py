@@ -1,4 +1,4 @@
-"""Case: one conformance problem as a frozen value with one line of text.
+"""A conformance case, one problem on one line of text, and the parameters that each operation takes.
 
     slice f32[1,1,4,4]{3,2,1,0} -> f32[1,1,2,2]{3,2,1,0} offsets=(0,0,0,1) sizes=(1,1,4,3) strides=(1,1,-2,2)
     reorder u8[1,3,5,7]{3,2,1,0} -> u8[1,5,7,3]{3,2,1,0} permute=NCHW->NHWC
@@ -13,8 +13,8 @@ An operation, a source descriptor, a destination descriptor, the parameters that
 seed of the source's values unless it is 0. The destination says a slice's ``output_sizes``, a resample's ``sizes``,
 unless they are written or ``scales`` give them, and its element type, a reorder's too, and the sizes that
 ``resample_backward`` goes back to. Where a scale or a zero point varies, its entries follow from the seed
-(``restride_conformance.scale_values``).
-Every operation takes ``view=``, what is done to the source first (``restride_conformance.view_steps``); ``data=``,
+(``restride_conformance.operations``).
+Every operation takes ``view=``, what is done to the source first (``restride_conformance.spelling``); ``data=``,
 what the source holds: any bits where they are copied, numbers aimed at the conversion where there is one, numbers
 elsewhere; or ``bits``, ``index``, ``image`` or ``edges``;
 and ``out=``, where the answer goes instead of to a destination of its own (``restride_conformance.spelling.read_out``).
@@ -24,16 +24,139 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from restride.arguments import integer
+from restride.arithmetic import ROUNDINGS
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
-from restride_conformance.parameters import PARAMETERS, require_mode
-from restride_conformance.spelling import Value, write
-from restride_conformance.view_steps import View
+from restride.ops.crop_resize import UNITS
+from restride.ops.letterbox import PLACES
+from restride.plan.yuv import FORMATS, MATRICES
+from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES
+from restride.weights.like import LIBRARIES
+from restride_conformance.spelling import (
+    Parameter,
+    Value,
+    View,
+    Window,
+    changed_axes,
+    from_0,
+    in_order,
+    one_of,
+    read_boxes,
+    read_group_sizes,
+    read_integers,
+    read_number,
+    read_numbers,
+    read_out,
+    read_permutation,
+    read_post_ops,
+    read_scale,
+    write,
+)
 
 LONGEST_LINE = 4096
 """Characters of a case."""
+
+_EVERYWHERE = (
+    Parameter("view", View.read, optional=True),
+    Parameter("data", one_of("data", "index", "image", "edges", "bits"), optional=True),
+    Parameter("out", read_out, optional=True),
+)
+
+SCALES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
+"""Parameters that are a number, or the axes along which an array varies."""
+
+
+def _word(name: str, default: str, *others: str) -> Parameter:
+    return Parameter(name, one_of(name, default, *others), lambda _src, _dst: default)
+
+
+_EVERY_SCALE = tuple(Parameter(name, read_scale, optional=True, canonical=in_order) for name in SCALES)
+_AFTER_SUM = (
+    Parameter("post_ops", read_post_ops, optional=True),
+    _word("rounding", *ROUNDINGS),
+    _word("saturate", "yes", "no"),
+)
+_AFTER_SCALE = (Parameter("sum_scale", read_number, optional=True), *_AFTER_SUM)
+
+ARITHMETIC = (
+    *_EVERY_SCALE,
+    Parameter("group_sizes", read_group_sizes, optional=True),
+    *_AFTER_SCALE,
+    _word("rounds_first", "no", "yes"),
+)
+"""Parameters that change values, not places. A resample has neither ``group_sizes`` nor ``rounds_first``."""
+
+_RULES = (
+    _word("coordinates", *COORDINATES),
+    _word("nearest", *NEAREST_RULES),
+    Parameter("cubic_a", read_number, lambda _src, _dst: -0.75),
+    _word("antialias", "no", "yes"),
+    _word("exclude_outside", "no", "yes"),
+)
+
+_SAMPLING = (
+    Parameter("scales", read_numbers, optional=True),
+    *_RULES,
+    Parameter("roi", read_numbers, optional=True),
+    Parameter("input_offsets", read_numbers, optional=True),
+    Parameter("output_offsets", read_numbers, optional=True),
+    _word("recompute_scale_factor", "no", "yes"),
+)
+"""What a resampling and its transpose share: the arguments of ``rs.resample`` of these names."""
+
+_AXES = Parameter("axes", read_integers, changed_axes, canonical=from_0)
+_LIKE = Parameter("like", one_of("like", *LIBRARIES), optional=True)
+
+
+PARAMETERS: dict[str, tuple[Parameter, ...]] = {
+    "slice": (
+        Parameter("offsets", read_integers),
+        Parameter("sizes", read_integers),
+        Parameter("strides", read_integers),
+        *_EVERYWHERE,
+    ),
+    "reorder": (Parameter("permute", read_permutation, optional=True), *ARITHMETIC, *_EVERYWHERE),
+    "resample": (
+        Parameter("mode", str),
+        _AXES,
+        _LIKE,
+        Parameter("sizes", read_integers, optional=True),
+        *_SAMPLING,
+        Parameter("extrapolation_value", read_number, lambda _src, _dst: 0.0),
+        _word("keep_aspect_ratio_policy", *POLICIES),
+        Parameter("window", Window.read, optional=True),
+        *_EVERY_SCALE,
+        *_AFTER_SCALE,
+        *_EVERYWHERE,
+    ),
+    "resample_backward": (Parameter("mode", str), _AXES, _LIKE, *_SAMPLING, *_EVERYWHERE),
+    "yuv_to_rgb": (
+        _word("format", *FORMATS),
+        _word("matrix", *MATRICES),
+        _word("full_range", "no", "yes"),
+        Parameter("like", one_of("like", "opencv"), optional=True),
+        *_EVERYWHERE,
+    ),
+    "crop_resize": (
+        Parameter("boxes", read_boxes),
+        Parameter("axes", read_integers, canonical=from_0),
+        Parameter("images", read_integers, optional=True),
+        Parameter("mode", str),
+        _LIKE,
+        _word("units", *UNITS),
+        Parameter("letterbox", one_of("letterbox", *PLACES), optional=True),
+        Parameter("flip", str, lambda _src, _dst: "none"),
+        Parameter("fill", read_numbers, lambda _src, _dst: (0,)),
+        *_RULES,
+        *_EVERY_SCALE,
+        *_AFTER_SUM,
+        *_EVERYWHERE,
+    ),
+}
+"""The parameters of every operation, in the order in which they are written."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +212,7 @@ class Case:
             raise DescriptorError(f"{self.op} has no parameter {', '.join(given)}; it has {known}")
         object.__setattr__(self, "parameters", tuple(written))
         if self.op in ("resample", "resample_backward", "crop_resize"):
-            require_mode(self.word("mode"), self["like"])
+            one_of("mode", *(MODES if self["like"] is None else LIBRARIES[self.word("like")].modes))(self.word("mode"))
 
     def __getitem__(self, name: str) -> Value | None:
         """The value of a parameter, written or by default; None where it is absent."""
@@ -118,12 +241,11 @@ class Case:
             raise DescriptorError(f"{name} of {self.op} is no word: {value!r}")
         return value
 
-    def number(self, name: str) -> float | None:
-        """The value of a parameter that is a number; None where it is absent."""
-        value = self[name]
-        if value is not None and not isinstance(value, float):
-            raise DescriptorError(f"{name} of {self.op} is no number: {value!r}")
-        return value
+    def written(self, *names: str) -> dict[str, Any]:
+        """The parameters among ``names`` that differ from their defaults; yes and no as truth values."""
+        truths = {"yes": True, "no": False}
+        chosen = ((name, value) for name, value in self.parameters if name in names)
+        return {name: truths.get(value, value) if isinstance(value, str) else value for name, value in chosen}
 
     @property
     def view(self) -> View | None:

@@ -1,9 +1,16 @@
-"""Run a case on a device between guard bytes, and judge every byte of both buffers afterwards."""
+"""Run a case on a device between guard bytes, and judge every byte of both buffers afterwards.
+
+A case that does not fit the device or this machine's memory, by estimates made before anything is allocated, is
+skipped. What is wrong is said in words: the first wrong elements by index, value and bits, the first changed bytes.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,12 +21,34 @@ from restride.errors import DeviceLost, DeviceTimeout, RestrideError, Unsupporte
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride_conformance.case import Case
-from restride_conformance.findings import bits_of, changed_bytes, wrong_elements, wrong_padding
-from restride_conformance.operations import OPERATIONS, makes_destination
-from restride_conformance.outcome import FLUSHED, Outcome, Verdict
+from restride_conformance.operations import OPERATIONS, is_arithmetic, makes_destination
+from restride_conformance.record import FLUSHED, Outcome, Verdict
 from restride_conformance.report import pictures
-from restride_conformance.room import why_not
-from restride_conformance.setting import Setting, elements_of, guards, is_right, mistrusted, prepare
+from restride_conformance.setting import (
+    Setting,
+    bits_of,
+    buffer_bytes,
+    elements_of,
+    guards,
+    is_right,
+    mistrusted,
+    prepare,
+)
+
+SHOWN = 5
+"""Wrong elements or bytes that a message lists."""
+
+_HOST_BYTES = 12
+"""Host bytes for each byte of a buffer or of an array: fills are hashed in 64 bits, and a byte has an int64 place."""
+
+_CONVERSION_BYTES = 16
+"""Bytes of arrays for each element that is computed: numbers of 64 bits, at most two at a time."""
+
+_COORDINATE_BYTES = 600
+"""Host bytes for each index of a resampled axis: its coordinate is a Python fraction, as are both of its weights."""
+
+_CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Bytes of memory that a container has, version 2 and 1; ``max`` or more than there is: no limit."""
 
 Array = np.ndarray[Any, Any]
 
@@ -152,3 +181,113 @@ def _as_flushed(setting: Setting, actual: Array) -> str:
     if not as_flushed:
         return ""
     return f"{as_flushed} of {telling.size} elements are {FLUSHED}"
+
+
+# Whether a case fits.
+
+
+def why_not(case: Case, device: Device) -> str:
+    """Why ``case`` cannot run on ``device`` and this machine; empty if it can."""
+    buffers = [buffer_bytes(desc.nbytes) for desc in (case.src, case.dst)]
+    limits, heap = device.limits, device.info.heap_bytes
+    if sum(buffers) > heap // 2:
+        return f"its buffers take {sum(buffers):,} bytes, more than half of the device's {heap:,}"
+    if limits.offset_alignment == 0 and max(buffers) > limits.max_buffer_range:
+        return (
+            f"a buffer of {max(buffers):,} bytes exceeds the {limits.max_buffer_range:,} that a binding may cover, and "
+            f"this runtime binds whole buffers only"
+        )
+    needed = host_bytes(case)
+    if needed > _available():
+        return f"it takes about {needed:,} bytes of host memory, more than half of what this machine has"
+    return ""
+
+
+def host_bytes(case: Case) -> int:
+    """About what filling, answering and judging take on the host."""
+    itemsize = max(case.src.dtype.itemsize, case.dst.dtype.itemsize)
+    on_the_way = 0 if case.view is None else case.view.most_elements(case.src.sizes)
+    arrays = [case.src.numel, on_the_way, prod(case.viewed), case.dst.numel]
+    nbytes = case.src.nbytes + case.dst.nbytes + sum(arrays) * itemsize
+    if case.src.dtype != case.dst.dtype or is_arithmetic(case):
+        nbytes += case.dst.numel * _CONVERSION_BYTES
+    if case.op.startswith("resample") and len(case.viewed) == case.dst.rank:
+        # Axes change one after the other: the largest array on the way has the larger size of each.
+        nbytes += prod(map(max, case.viewed, case.dst.sizes)) * (itemsize if OPERATIONS[case.op].is_exact(case) else 8)
+        resampled = sum(max(old, new) for old, new in zip(case.viewed, case.dst.sizes, strict=True) if old != new)
+        return nbytes * _HOST_BYTES + resampled * _COORDINATE_BYTES
+    return nbytes * _HOST_BYTES
+
+
+def _available() -> int:
+    """Half of the memory that this machine has, or this container; where the system does not say, 2^62."""
+    found = [1 << 63]
+    with suppress(AttributeError, ValueError, OSError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for file in _CGROUP_LIMITS:
+        with suppress(ValueError, OSError):
+            found.append(int(file.read_text(encoding="ascii")))
+    return min(found) // 2
+
+
+# Findings in words.
+
+
+def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, highest: Array, right: Array) -> list[str]:
+    """The elements of ``actual`` that are not ``right``, and between which values they should lie.
+
+    Those that are as ``before`` the run were never written, the most useful thing to know of a kernel; unless they are
+    few: one byte in 256 is what it was by chance.
+    """
+    places = np.argwhere(~right)
+    untouched = int((~right & (bits_of(before) == bits_of(actual))).sum())
+    findings = []
+    for row in places[:SHOWN].tolist():
+        place = tuple(row)
+        expected = _expected(actual[place], lowest[place], highest[place])
+        findings.append(f"element {place} is {_shown(actual, place)}, expected {expected}")
+    if findings and not OPERATIONS[case.op].is_exact(case):
+        findings.append(f"the limits are {OPERATIONS[case.op].tolerance(case)}")
+    never = ""
+    if untouched * 4 >= len(places) > 0:
+        never = ", none of them written" if untouched == len(places) else f", {untouched} of them not written"
+    return _counted(findings, len(places), actual.size, f"elements are wrong{never}")
+
+
+def wrong_padding(right: Array, after: Array, padding: Array) -> list[str]:
+    """Bytes of ``padding``, in a buffer that begins with its layout, that are not ``right``."""
+    places = np.flatnonzero((right != after) & padding)
+    findings = [
+        f"byte {place} of the destination (padding) is 0x{after[place]:02x}, expected 0x{right[place]:02x}"
+        for place in places[:SHOWN].tolist()
+    ]
+    return _counted(findings, len(places), int(np.count_nonzero(padding)), "bytes of padding are wrong")
+
+
+def changed_bytes(which: str, before: Array, after: Array, compared: Array, body: range) -> list[str]:
+    """Bytes among ``compared`` that the run changed, counted from the beginning of ``body``, between the guards."""
+    places = np.flatnonzero((before != after) & compared)
+    findings = []
+    for place in places[:SHOWN].tolist():
+        kind = "element or padding" if place in body else "guard"
+        at = f"byte {place - body.start} of the {which} ({kind})"
+        findings.append(f"{at} must not change: was 0x{before[place]:02x}, is 0x{after[place]:02x}")
+    return _counted(findings, len(places), before.size, f"bytes of the {which} changed")
+
+
+def _counted(findings: list[str], wrong: int, total: int, what: str) -> list[str]:
+    return [f"{wrong} of {total} {what}", *findings] if findings else []
+
+
+def _expected(element: Any, lowest: Any, highest: Any) -> str:
+    """What would be right, and how far ``element`` is from it where that is a distance."""
+    if bits_of(lowest) == bits_of(highest):
+        return _shown(lowest, ())
+    value, low, high = float(element), float(lowest), float(highest)
+    away = f", {value - high:g} above" if value > high else f", {low - value:g} below" if value < low else ""
+    return f"{_shown(lowest, ())} to {_shown(highest, ())}{away}"
+
+
+def _shown(elements: Any, place: tuple[int, ...]) -> str:
+    """An element and its bits: ``1.5 (0x3fc00000)``. Bits of the array: a pred taken out of it is 0 or 1 at once."""
+    return f"{elements[place]} (0x{int(bits_of(elements)[place]):0{2 * elements.dtype.itemsize}x})"

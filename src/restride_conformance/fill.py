@@ -1,14 +1,62 @@
-"""What buffers hold before a case runs: deterministic functions of position, element type and seed."""
+"""What tensors hold before a case runs: deterministic functions of position, element type and seed.
+
+``bits`` for copies, ``numbers`` for arithmetic, ``aimed`` for conversions, ``edges``, ``indices`` and ``image`` on
+request, ``poison`` for every other byte of a buffer.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from restride.dtypes import DType
 
+Array = np.ndarray[Any, Any]
+
+
 POISON_SEED = 0xDEAD
+
+
+def poison(nbytes: int, seed: int = POISON_SEED) -> Array:
+    """Bytes that no operation has written, a function of their position: uint8, 1-D. Guards and padding hold them."""
+    words = hashed_words(np.arange(-(-nbytes // 8), dtype=np.uint64), seed)
+    return words.astype("<u8").view(np.uint8)[:nbytes].copy()
+
+
+def hashed_words(index: Array, seed: int) -> Array:
+    """64 well-mixed bits for each index: splitmix64's finalizer; uint64 in and out, wrapping."""
+    start = (seed * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15) % (1 << 64)
+    mixed = (index + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def _shuffled(values: Array, width: int) -> Array:
+    """A bijection of ``[0, 2^width)``: odd multiplications and one fold, each of which can be undone."""
+    mask, half = np.uint64((1 << width) - 1), np.uint64(width // 2)
+    values = (values * np.uint64(0xB5)) & mask
+    values ^= values >> half
+    return (values * np.uint64(0x6D)) & mask
+
+
+_REACH = {"pred": 1, "f16": 16, "bf16": 128, "f32": 128, "f64": 1024, "f8e4m3fn": 9, "f8e5m2": 16}
+"""Binary digits before the point of the largest number; of integers, those without the sign."""
+
+_PRECISION = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "f8e4m3fn": 4, "f8e5m2": 3, "pred": 1}
+"""Significant binary digits n, the leading one included: every integer in [0, 2^n) is one of their numbers."""
+
+
+def _reach(dtype: DType) -> int:
+    return _REACH.get(dtype.name, 8 * dtype.itemsize - dtype.name.startswith("s"))
+
+
+def _unsigned(dtype: DType) -> np.dtype[Any]:
+    return np.dtype(f"u{dtype.itemsize}")
+
 
 # Bit patterns that copies must keep and careless conversions change: signed zeros, denormals, infinities,
 # quiet and signalling NaNs with payloads, the largest finite number.
@@ -31,10 +79,10 @@ _LINEAR_EDGES = {
     "f8e5m2": (0x80, 0x7C, 0xFC, 0x7D, 0x7B, 0xFB, 0x01, 0x83, 0x04),
 }
 """Bit patterns that conversions may get wrong: infinities, NaN, zeros, the largest numbers, the smallest of f16. Those
-of f32 and bf16 are not there: a weight makes denormals of f32 of them, which devices may flush."""
+of f32 and bf16 are left out: a weight turns them into denormals of f32, which devices may flush."""
 
 
-def bits(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
+def bits(dtype: DType, count: int, seed: int = 0) -> Array:
     """Elements of any bit pattern, for copies: 1-D, ``count`` elements of ``dtype``.
 
     8- and 16-bit types: every aligned run of 2^bits elements holds every pattern once, each run in another order.
@@ -43,21 +91,20 @@ def bits(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
     """
     element = dtype.dtype
     index = np.arange(count, dtype=np.uint64)
-    unsigned = np.dtype(f"u{element.itemsize}")
     if dtype == "pred":
-        booleans: np.ndarray[Any, Any] = (hashed_words(index >> np.uint64(1), seed) ^ index) & np.uint64(1) != 0
+        booleans: Array = (hashed_words(index >> np.uint64(1), seed) ^ index) & np.uint64(1) != 0
         return booleans
     if element.itemsize <= 2:
         width = 8 * element.itemsize
-        patterns: np.ndarray[Any, Any] = _shuffled(index & np.uint64((1 << width) - 1), width)
+        patterns: Array = _shuffled(index & np.uint64((1 << width) - 1), width)
         patterns = patterns ^ hashed_words(index >> np.uint64(width), seed)
-        return patterns.astype(unsigned).view(element)
+        return patterns.astype(_unsigned(dtype)).view(element)
     hashed = hashed_words(index, seed)
     if dtype.is_float:
         edges = np.array(_F32_EDGES if element.itemsize == 4 else _F64_EDGES, np.uint64)
         chosen = edges[(hashed >> np.uint64(40)) % np.uint64(len(edges))]
         hashed = np.where(hashed >> np.uint64(61) == 0, chosen, hashed)
-    return hashed.astype(unsigned).view(element)
+    return hashed.astype(_unsigned(dtype)).view(element)
 
 
 _NUMBERS = {"f32": (24, 2.0**-14), "f16": (11, 2.0**-8), "bf16": (8, 2.0**-5)}
@@ -66,11 +113,8 @@ _NUMBERS = {"f32": (24, 2.0**-14), "f16": (11, 2.0**-8), "bf16": (8, 2.0**-5)}
 _NARROW_NUMBERS = {"f8e4m3fn": (5 << 3, 4 << 3), "f8e5m2": (13 << 2, 4 << 2)}
 """Of the 8-bit floats the bits of the smallest magnitude, and how many follow it: four powers of two from 1/4 on."""
 
-_EXACT_INTEGERS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8, "f8e4m3fn": 4, "f8e5m2": 3, "pred": 1}
-"""Bits n of the types that are no integers such that every integer in [0, 2^n) is one of their numbers."""
 
-
-def numbers(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
+def numbers(dtype: DType, count: int, seed: int = 0) -> Array:
     """Finite elements of sensible magnitude, for arithmetic: 1-D, ``count`` elements of ``dtype``, each exact.
 
     f32: 24-bit integers / 2^14, up to 1024. f16: 11-bit integers / 2^8, up to 8. bf16: 8-bit integers / 2^5, up to 8.
@@ -97,19 +141,19 @@ def numbers(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
     return np.where(hashed >> np.uint64(63) == 0, magnitude, -magnitude).astype(dtype.dtype)
 
 
-def indices(dtype: DType, count: int) -> np.ndarray[Any, Any]:
+def indices(dtype: DType, count: int) -> Array:
     """Elements that are their own linear index, modulo what ``dtype`` holds exactly: a wrong copy can be read."""
     return _integers(dtype, np.arange(count, dtype=np.uint64))
 
 
-def _integers(dtype: DType, words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _integers(dtype: DType, words: Array) -> Array:
     """The low bits of ``words``, as many as ``dtype`` holds exactly above 0."""
-    width = _EXACT_INTEGERS.get(dtype.name, 8 * dtype.itemsize - dtype.name.startswith("s"))
-    integers: np.ndarray[Any, Any] = (words & np.uint64((1 << width) - 1)).astype(dtype.dtype)
+    width = _PRECISION.get(dtype.name, _reach(dtype))
+    integers: Array = (words & np.uint64((1 << width) - 1)).astype(dtype.dtype)
     return integers
 
 
-def image(dtype: DType, sizes: tuple[int, ...], seed: int = 0) -> np.ndarray[Any, Any]:
+def image(dtype: DType, sizes: tuple[int, ...], seed: int = 0) -> Array:
     """Something to look at: gradients, rings about a point off the centre, and a bright corner; no two sides alike.
 
     Rows and columns are the two longest axes, of equals the later ones. Each index along other axes moves the rings, as
@@ -133,39 +177,149 @@ def image(dtype: DType, sizes: tuple[int, ...], seed: int = 0) -> np.ndarray[Any
     if not dtype.is_float:
         lowest, highest = {"u8": (0, 255), "s8": (-128, 127)}.get(dtype.name, (0, 1000))
         shade = np.rint(lowest + shade * (highest - lowest))
-    picture: np.ndarray[Any, Any] = shade.astype(dtype.dtype)
+    picture: Array = shade.astype(dtype.dtype)
     return picture
 
 
-def edges(dtype: DType, count: int, seed: int = 0) -> np.ndarray[Any, Any]:
+def edges(dtype: DType, count: int, seed: int = 0) -> Array:
     """``numbers``, in every other place an edge value."""
     values = numbers(dtype, count, seed)
     if dtype.name in _LINEAR_EDGES:
-        patterns = np.array(_LINEAR_EDGES[dtype.name], np.uint64).astype(f"u{dtype.itemsize}").view(dtype.dtype)
+        patterns = np.array(_LINEAR_EDGES[dtype.name], np.uint64).astype(_unsigned(dtype)).view(dtype.dtype)
         hashed = hashed_words(np.arange(count, dtype=np.uint64), seed + 1)
         chosen = patterns[(hashed >> np.uint64(40)) % np.uint64(len(patterns))]
         values = np.where(hashed >> np.uint64(63) == 0, chosen, values)
     return values
 
 
-def poison(nbytes: int, seed: int = POISON_SEED) -> np.ndarray[Any, Any]:
-    """Bytes that no operation has written, a function of their position: uint8, 1-D. Guards and padding hold them."""
-    words = hashed_words(np.arange(-(-nbytes // 8), dtype=np.uint64), seed)
-    return words.astype("<u8").view(np.uint8)[:nbytes].copy()
+# Elements aimed at a conversion: of eight, four are plain numbers of the destination's size, two lie halfway between
+# neighbours of its type or right beside that, one is about a bound of it, and one has any bits: denormals, infinities
+# and NaN among them.
+
+_TRUTHS = np.array((0, 1, 0, 2, 0, 0x80, 0, 0xFF), np.uint8)
+"""Bytes of truth values to be converted: each that is not 0 is true."""
 
 
-def hashed_words(index: np.ndarray[Any, Any], seed: int) -> np.ndarray[Any, Any]:
-    """64 well-mixed bits for each index: splitmix64's finalizer; uint64 in and out, wrapping."""
-    start = (seed * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15) % (1 << 64)
-    mixed = (index + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+def aimed(src: DType, dst: DType, count: int, seed: int = 0) -> Array:
+    """Elements of ``src`` to be converted to ``dst``: 1-D, ``count`` of them.
+
+    8-bit types show every bit pattern. To truth values about half are zeros, of floats with both signs.
+    """
+    if dst == "pred" and src != "pred":
+        words = _words(count, seed, 6) >> np.uint64(60)
+        zeros = np.where((words & np.uint64(3) == 0) & src.is_float, 1 << (8 * src.itemsize - 1), 0)
+        others = bits(src, count, seed).view(_unsigned(src))
+        return np.where(words < 8, zeros.astype(_unsigned(src)), others).view(src.dtype)
+    if src.itemsize == 1:
+        return _bytes(src, count, seed)
+    words, choice = _words(count, seed, 1), _words(count, seed, 2) >> np.uint64(61)
+    ties = _ties_of_floats if src.is_float else _ties_of_integers
+    with np.errstate(all="ignore"):  # what overflows becomes an infinity, which is wanted
+        bounds = _bounds(src, dst)
+        kinds = (plain(src, dst, count, seed), ties(src, dst, words), bounds[words % np.uint64(len(bounds))])
+    patterns = [array.view(_unsigned(src)) for array in (*kinds, bits(src, count, seed))]
+    chosen: Array = np.select([choice < 4, choice < 6, choice < 7], patterns[:3], patterns[3])
+    return chosen.view(src.dtype)
 
 
-def _shuffled(values: np.ndarray[Any, Any], width: int) -> np.ndarray[Any, Any]:
-    """A bijection of ``[0, 2^width)``: odd multiplications and one fold, each of which can be undone."""
-    mask, half = np.uint64((1 << width) - 1), np.uint64(width // 2)
-    values = (values * np.uint64(0xB5)) & mask
-    values ^= values >> half
-    return (values * np.uint64(0x6D)) & mask
+def plain(src: DType, dst: DType, count: int, seed: int = 0) -> Array:
+    """Numbers of every size up to the bounds of both types; to a float type 1/64 to 1024. 8-bit types: every pattern.
+
+    Few are negative where ``dst`` has no negative numbers.
+    """
+    if src.itemsize == 1:
+        return _bytes(src, count, seed)
+    words, sizes = _words(count, seed, 3), _words(count, seed, 4)
+    if not src.is_float:
+        length = sizes % np.uint64(min(_reach(src), _reach(dst) + 1)) + np.uint64(1)
+        return _as_integers(src, dst, words >> (np.uint64(64) - length), sizes)
+    low, high = (-6, min(_reach(src), _reach(dst), 10)) if dst.is_float else (-2, min(_reach(src), _reach(dst)))
+    exponent = (sizes % np.uint64(high - low)).astype(np.int64) + low
+    magnitude = np.ldexp(1 + (words >> np.uint64(12)).astype(np.float64) / (1 << 52), exponent)
+    return np.where(_is_negative(dst, sizes), -magnitude, magnitude).astype(src.dtype)
+
+
+def _bytes(src: DType, count: int, seed: int) -> Array:
+    """``bits``; of truth values, bytes of which several say true."""
+    return _TRUTHS[_words(count, seed, 5) >> np.uint64(61)].view(np.bool_) if src == "pred" else bits(src, count, seed)
+
+
+def _ties_of_floats(src: DType, dst: DType, words: Array) -> Array:
+    """Halfway between two neighbours of ``dst``, and one unit in the last place of ``src`` to either side of that."""
+    bits_of = hashed_words(words, 1)
+    if dst.is_float:
+        # Neighbours of the type that reaches less far: those of a wider one are hardly ever within both.
+        grid = min(dst, src, key=_reach)
+        lower = bits_of.astype(_unsigned(grid))
+        below, above = (each.view(grid.dtype).astype(np.float64) for each in (lower, lower + lower.dtype.type(1)))
+        halfway = (below + above) / 2
+    else:
+        length = words % np.uint64(min(_reach(src), _reach(dst)) + 1)  # of the whole part; 0: a half
+        whole = np.where(length == 0, 0, bits_of >> ((np.uint64(64) - length) & np.uint64(63)))
+        halfway = np.where(_is_negative(dst, words), -1, 1) * (whole.astype(np.float64) + 0.5)
+    patterns: Array = halfway.astype(src.dtype).view(_unsigned(src)) + _beside(words).astype(_unsigned(src))
+    return patterns.view(src.dtype)
+
+
+def _ties_of_integers(src: DType, dst: DType, words: Array) -> Array:
+    """The same; to integers, where nothing is rounded, numbers about powers of two.
+
+    s32 to bf16: of 20 digits 8 stay, so the others are 1 and eleven zeros.
+    """
+    length = words % np.uint64(min(_reach(src), _reach(dst))) + np.uint64(1)
+    leading = np.uint64(1) << (length - np.uint64(1))
+    if not dst.is_float:
+        return _as_integers(src, dst, leading + _beside(words), words)
+    cut = np.maximum(length.astype(np.int64) - _PRECISION[dst.name], 0).astype(np.uint64)
+    kept = (hashed_words(words, 1) & (leading - np.uint64(1)) | leading) >> cut << cut
+    half = (np.uint64(1) << cut) >> np.uint64(1)
+    return _as_integers(src, dst, kept + half + _beside(words), words)
+
+
+def _beside(words: Array) -> Array:
+    """-1, 0, 0 or 1, modulo 2^64."""
+    steps: Array = np.array((-1, 0, 0, 1), np.int64).astype(np.uint64)[(words >> np.uint64(50)) & np.uint64(3)]
+    return steps
+
+
+@cache
+def _bounds(src: DType, dst: DType) -> Array:
+    """What lies about the largest, the smallest and the least numbers of ``dst``, as far as ``src`` has it."""
+    if not dst.is_float:
+        low, high = (0, 1) if dst == "pred" else (int(np.iinfo(dst.dtype).min), int(np.iinfo(dst.dtype).max))
+        numbers: list[float] = [low, high, -1, 0, 1, 2 * high + 1, 2 * high + 2]
+        numbers += [low - 1, low + 1, high - 1, high + 1, low - 0.5, low + 0.5, high - 0.5, high + 0.5, 1.5, 2.5]
+    else:
+        info = ml_dtypes.finfo(dst.dtype)  # type: ignore[no-untyped-call]
+        largest, least, normal = (float(each) for each in (info.max, info.smallest_subnormal, info.smallest_normal))
+        step = 2.0 ** (_REACH[dst.name] - _PRECISION[dst.name])  # between the largest numbers
+        positive = (
+            *(largest, largest + step / 2, largest + step),
+            *(least, least / 2, least * 1.5, normal, normal - least / 2),
+        )
+        numbers = [0.0, *positive, *(-number for number in positive)]
+    if src.is_float:
+        numbers += [-0.0, np.inf, -np.inf, np.nan]
+        pattern = np.array(numbers, np.float64).astype(src.dtype).view(_unsigned(src))
+        one = pattern.dtype.type(1)
+        return np.concatenate((pattern, pattern + one, pattern - one)).view(src.dtype)
+    lowest, highest = int(np.iinfo(src.dtype).min), int(np.iinfo(src.dtype).max)
+    whole = [int(number) for number in numbers if abs(number) < 1 << 65 and number == int(number)]
+    return np.array([n for n in (*whole, lowest, highest, highest - 1) if lowest <= n <= highest], src.dtype)
+
+
+def _words(count: int, seed: int, which: int) -> Array:
+    """Hashed words; those of another ``which`` are others."""
+    return hashed_words(np.arange(count, dtype=np.uint64) + np.uint64(which << 44), seed)
+
+
+def _as_integers(src: DType, dst: DType, magnitudes: Array, words: Array) -> Array:
+    """Integers of ``src`` with these magnitudes, modulo its range, some of them negative."""
+    negative = _is_negative(dst, words) & (src.name[0] == "s")
+    return np.where(negative, np.uint64(0) - magnitudes, magnitudes).astype(_unsigned(src)).view(src.dtype)
+
+
+def _is_negative(dst: DType, words: Array) -> Array:
+    """Half of the numbers; one of eight where ``dst`` has no negative ones."""
+    eighths = (words >> np.uint64(40)) % np.uint64(8)
+    return np.asarray(eighths < (1 if dst == "pred" or dst.name[0] == "u" else 4))

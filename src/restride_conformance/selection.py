@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError
-from restride_conformance.case import Case
-from restride_conformance.parameters import PARAMETERS
+from restride_conformance.case import PARAMETERS, Case
 
 Matches = Callable[[str], bool]
 
 _LONGEST_EXPRESSION = 4096
-_DEEPEST = 50  # parentheses and `not` within each other
-_TOKEN = re.compile(r"""\s*(?:(\()|(\))|"([^"]*)"|'([^']*)'|([^\s()"']+))""")
+_MOST_NEGATIONS = 100
+_TOKEN = re.compile(r"""([()])|("[^"]*"|'[^']*')|([^\s()"']+)""")
+_NODES = (ast.Name, ast.UnaryOp, ast.Not, ast.BoolOp, ast.And, ast.Or, ast.Load)
 
 
 def select(
@@ -69,78 +70,43 @@ def expression(text: str) -> Matches:
     A word is true of a line that contains it, in upper or lower case; a word with blanks or parentheses stands in
     quotes. ``not`` binds tighter than ``and``, ``and`` tighter than ``or``.
 
+    Each word becomes a name, and Python's parser, which has the same precedence, reads the rest; nothing is executed.
+
     Raises:
-        DescriptorError: it is not well formed, longer than 4096 characters, or nested deeper than 50.
+        DescriptorError: it is not well formed, or longer than 4096 characters.
     """
-    return _Expression(text).read()
+    shown = text if len(text) <= 80 else text[:77] + "..."
+    if len(text) > _LONGEST_EXPRESSION:
+        raise DescriptorError(f"expression {shown!r} has more than {_LONGEST_EXPRESSION} characters")
+    words: dict[str, str] = {}
 
+    def as_python(token: re.Match[str]) -> str:
+        sign, quoted, word = token.groups()
+        if sign or word in ("and", "or", "not"):
+            return f"{sign or word} "
+        name = f"word{len(words)}"
+        words[name] = (word or quoted[1:-1]).lower()
+        return f"{name} "
 
-class _Expression:
-    """A position among the tokens of an expression, read by recursive descent."""
+    source = " ".join(_TOKEN.sub(as_python, text).split())
+    rule = f"expression {shown!r} is not like 'linear and not (u8 or s8)'"
+    try:
+        root = ast.parse(source, mode="eval").body
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise DescriptorError(f"{rule}: {error}") from error
+    if source.split().count("not") > _MOST_NEGATIONS:
+        raise DescriptorError(f"expression {shown!r} has 'not' more than {_MOST_NEGATIONS} times")
+    if not all(isinstance(node, _NODES) for node in ast.walk(root)):
+        raise DescriptorError(f"{rule}: there are words without 'and' or 'or' between them")
 
-    def __init__(self, text: str) -> None:
-        self.text = text if len(text) <= 80 else text[:77] + "..."
-        if len(text) > _LONGEST_EXPRESSION:
-            raise DescriptorError(f"expression {self.text!r} has more than {_LONGEST_EXPRESSION} characters")
-        self.tokens: list[tuple[str, str]] = []  # kind, text; the kind of and, or, not and parentheses is the text
-        position, end = 0, len(text.rstrip())
-        while position < end:
-            found = _TOKEN.match(text, position)
-            if found is None:
-                raise self.wrong("a quote is not closed")
-            opening, closing, *quoted, word = found.groups()
-            sign = opening or closing or (word if word in ("and", "or", "not") else None)
-            content = next((part for part in (*quoted, word) if part is not None), "")
-            self.tokens.append((sign, sign) if sign else ("word", content.lower()))
-            position = found.end()
-        self.tokens.append(("end", "the end"))
-        self.depth = 0
+    def holds(node: ast.AST, line: str) -> bool:
+        match node:
+            case ast.Name(id=name):
+                return words[name] in line
+            case ast.UnaryOp(operand=operand):
+                return not holds(operand, line)
+            case ast.BoolOp(op=operator, values=values):
+                return (all if isinstance(operator, ast.And) else any)(holds(value, line) for value in values)
+        raise AssertionError(ast.dump(node))
 
-    def read(self) -> Matches:
-        matches = self.either()
-        self.expect("end", "'and', 'or' or the end")
-        return matches
-
-    def either(self) -> Matches:
-        parts = [self.both()]
-        while self.accept("or"):
-            parts.append(self.both())
-        return lambda line: any(part(line) for part in parts)
-
-    def both(self) -> Matches:
-        parts = [self.negated()]
-        while self.accept("and"):
-            parts.append(self.negated())
-        return lambda line: all(part(line) for part in parts)
-
-    def negated(self) -> Matches:
-        self.depth += 1
-        if self.depth > _DEEPEST:
-            raise self.wrong(f"it is nested deeper than {_DEEPEST}")
-        if self.accept("not"):
-            inner = self.negated()
-            matches: Matches = lambda line: not inner(line)  # noqa: E731 - one of three ways to make the same value
-        elif self.accept("("):
-            matches = self.either()
-            self.expect(")", "')'")
-        else:
-            word = self.expect("word", "a word, 'not' or '('")
-            matches = lambda line: word in line.lower()  # noqa: E731 - as above
-        self.depth -= 1
-        return matches
-
-    def accept(self, kind: str) -> bool:
-        if self.tokens[0][0] != kind:
-            return False
-        self.tokens.pop(0)
-        return True
-
-    def expect(self, kind: str, meaning: str) -> str:
-        found, text = self.tokens[0]
-        if found != kind:
-            raise self.wrong(f"expected {meaning}, found {text!r}")
-        self.tokens.pop(0)
-        return text
-
-    def wrong(self, why: str) -> DescriptorError:
-        return DescriptorError(f"expression {self.text!r} is not like 'linear and not (u8 or s8)': {why}")
+    return lambda line: holds(root, line.lower())

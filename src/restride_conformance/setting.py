@@ -1,12 +1,12 @@
-"""Setting: both buffers of a case before the run, and the answer; whether the answer proves anything. No device.
+"""Both buffers of a case before the run, the right answer, and whether it proves anything. Needs no device.
 
     | guard bytes | the case's buffer: offset, elements, padding between them | guard bytes |
 
 Tiles, padded sizes and blocks begin where their buffer does, so both guards lie behind those, and views of them.
 
 The guards, the padding and the destination before the run hold poison, a function of the byte's position; where a byte
-of it would be right, its inverse. So a padding of the source that is read shows, and one of the destination that is not
-written. Elements of a destination that are added to the answer hold numbers, and its padding must stay.
+of it would be right, its inverse. So it shows when padding of the source is read, or when a byte of the destination is
+not written. A destination that is added to the answer holds numbers, and its padding must stay.
 """
 
 from __future__ import annotations
@@ -21,12 +21,24 @@ from restride.reference import from_buffer, to_buffer
 from restride.reference.memory import element_bytes
 from restride_conformance import fill
 from restride_conformance.case import Case
-from restride_conformance.findings import bits_of
-from restride_conformance.operations import OPERATIONS, answer, is_in_place, keeps_padding, makes_destination, origins
-from restride_conformance.room import buffer_bytes, guard_before
-from restride_conformance.values import old_values, source_values
+from restride_conformance.operations import (
+    OPERATIONS,
+    answer,
+    is_arithmetic,
+    is_in_place,
+    keeps_padding,
+    makes_destination,
+    moves,
+    origins,
+)
+
+GUARD_BYTES = 4096
+"""Least bytes before and behind a case's buffer that nothing may change: whole elements of every type, and more than
+the 512 words that a work group handles, so that one invocation or group too many is seen."""
 
 _ATTEMPTS = 16
+_ANOTHER = "another seed may prove more"
+_OLD_SEED = 0x01D  # added to the seed for the destination's elements before the run
 _FEW = 64  # elements: half of more than these do not come out the same by chance, not even truth values
 
 Array = np.ndarray[Any, Any]
@@ -73,6 +85,36 @@ def prepare(case: Case) -> Setting:
     return setting
 
 
+def source_values(case: Case) -> Array:
+    """The source's elements in logical order, as ``data`` says.
+
+    Without it any bits where they are copied, what is aimed at a conversion where there is one, else numbers: those
+    that are interpolated are no larger than the destination's.
+    """
+    src, dst, sizes, count = case.src.dtype, case.dst.dtype, case.src.sizes, case.src.numel
+    if case["data"] == "image":
+        return fill.image(src, sizes, case.seed)
+    if case["data"] == "edges":
+        return fill.edges(src, count, case.seed).reshape(sizes)
+    if case["data"] == "index":
+        return fill.indices(src, count).reshape(sizes)
+    if case["data"] is None and (src != dst or is_arithmetic(case)):
+        if case.op == "reorder" or moves(case):
+            return fill.aimed(src, dst, count, case.seed).reshape(sizes)
+        if src.itemsize > 1:
+            return fill.plain(src, dst, count, case.seed).reshape(sizes)
+    values = fill.bits if case["data"] == "bits" or OPERATIONS[case.op].is_exact(case) else fill.numbers
+    return values(src, count, case.seed).reshape(sizes)
+
+
+def old_values(case: Case) -> Array | None:
+    """The destination's elements before the run, in logical order, where the operation reads them: plain numbers."""
+    if case.get("sum_scale") is None:
+        return None
+    dtype = case.dst.dtype
+    return fill.plain(dtype, dtype, case.dst.numel, case.seed + _OLD_SEED).reshape(case.dst.sizes)
+
+
 def _filled(case: Case, values: Array) -> Setting:
     is_same = case["out"] == "same"
     before_src, before_dst = guards(case)
@@ -102,6 +144,31 @@ def _filled(case: Case, values: Array) -> Setting:
     return setting
 
 
+def buffer_bytes(nbytes: int) -> int:
+    """Bytes of a buffer with both guards; an empty tensor has nothing between them.
+
+    A multiple of 4 KiB, so most have one of a few sizes: kompute makes a pipeline for a kernel and its buffers, and
+    reuses it where the next case gets the same ones.
+    """
+    return (-(-nbytes // GUARD_BYTES) + 2) * GUARD_BYTES
+
+
+def guards(case: Case) -> tuple[int, int]:
+    """Guard bytes before the source and before the destination; in one buffer both are counted from one place.
+
+    None lie before tiles, padded sizes and blocks, which begin where their buffer does.
+    """
+    src, dst = (0 if desc.blocking is not None else GUARD_BYTES for desc in (case.src, case.dst))
+    return (min(src, dst),) * 2 if case["out"] == "same" else (src, dst)
+
+
+def _moved(desc: TensorDesc, before: int) -> TensorDesc:
+    """The descriptor in a buffer that begins with ``before`` bytes of guard."""
+    if not before:
+        return desc
+    return TensorDesc(desc.dtype, desc.sizes, desc.strides, desc.offset + before // desc.dtype.itemsize)
+
+
 def elements_of(setting: Setting, destination: Array) -> Array:
     """The elements that a destination's buffer holds."""
     raw: Array = destination[setting.places.reshape(-1)].view(setting.dst.dtype.dtype)
@@ -116,7 +183,8 @@ def is_right(case: Case, setting: Setting, elements: Array) -> Array:
         return equal
     with np.errstate(invalid="ignore"):  # poison may hold a signalling NaN
         values, low, high = (array.astype(np.float64) for array in (elements, lowest, highest))
-    within = ((low <= values) & (values <= high)) | (np.isnan(low) & np.isnan(values))
+    not_a_number = np.isnan(values) & (np.isnan(low) | np.isnan(high))
+    within = (low <= values) & ((values <= high) | np.isnan(high)) | not_a_number
     one = (bits_of(lowest) == bits_of(highest)) & ~np.isnan(low)  # the sign of a zero counts
     return np.where(one, bits_of(elements) == bits_of(lowest), within)
 
@@ -143,25 +211,12 @@ def mistrusted(case: Case, setting: Setting) -> str:
     return ""
 
 
-_ANOTHER = "another seed may prove more"
-
-
 def _axes_alike(array: Array) -> set[int]:
     """The axes longer than 1 along which every element equals the one at index 0."""
     axes = (axis for axis, size in enumerate(array.shape) if size > 1)
     return {axis for axis in axes if (array == array.take([0], axis)).all()}
 
 
-def guards(case: Case) -> tuple[int, int]:
-    """Guard bytes before the source and before the destination; in one buffer both are counted from one place."""
-    before = [guard_before(case.src), guard_before(case.dst)]
-    if case["out"] == "same":
-        before = [min(before)] * 2
-    return before[0], before[1]
-
-
-def _moved(desc: TensorDesc, before: int) -> TensorDesc:
-    """The descriptor in a buffer that begins with ``before`` bytes of guard."""
-    if not before:
-        return desc
-    return TensorDesc(desc.dtype, desc.sizes, desc.strides, desc.offset + before // desc.dtype.itemsize)
+def bits_of(elements: Any) -> Array:
+    """Elements as unsigned integers of their size."""
+    return np.asarray(elements).view(f"u{elements.dtype.itemsize}")

@@ -1,4 +1,4 @@
-"""Case files: cases one a line, with loops, so that a capability's cases are a few lines.
+"""Case files: cases one a line, with loops, so that a capability's cases are a few lines; and the catalogues of them.
 
     # Behind a # that begins a line, or follows a blank, is a comment.
     let WIDE = f32 s32 u32
@@ -10,25 +10,32 @@
 A ``for`` applies to the lines behind it up to the next blank line, those of further loops included. Its names are
 split by commas, or by semicolons where values hold commas: ``for SIZES;ORDER in 2,3;1,0 4,5;0,1``. ``1..4`` is
 ``1 2 3 4``. A ``let`` names a text until the end of the file, behind a ``for`` until the blank line. Names are upper
-case. ``$NAME`` is the text, ``$(...)`` arithmetic on integers (``restride_conformance.arithmetic``).
+case. ``$NAME`` is the text, ``$(...)`` arithmetic on integers: ``+ - * /`` and parentheses over numbers and names.
 
 Always there: TYPES and INTERPOLATED_TYPES, the element types that are copied and interpolated, LINEAR_TYPES, those that
 oneDNN interpolates; MAX_BINDING, the bytes that one binding of the device covers; MAX_GROUPS, its work groups along an
 axis.
+
+The catalogues are folders of ``restride_conformance/catalogue``. Each holds what it adds to the one before: ``smoke``
+takes a second, ``ci`` a minute, ``full`` takes its time and has the cases at the device's limits. ``perf`` stands
+apart: a few large tensors, to be measured.
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from operator import add, floordiv, mul, sub
 from typing import NamedTuple
 
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
 from restride.reference.resample import INTERPOLATED_TYPES, LINEAR_TYPES
-from restride_conformance.arithmetic import evaluate
 from restride_conformance.case import LONGEST_LINE, Case
 
 MOST_CASES = 200_000
@@ -46,6 +53,12 @@ MOST_NAMES = 256
 MOST_LOOPED = 16
 """Names of loops within each other."""
 
+NESTED = ("smoke", "ci", "full")
+"""Catalogues that contain the one before."""
+
+CATALOGUES = (*NESTED, "perf")
+"""Every catalogue."""
+
 _NAME = "[A-Z][A-Z0-9_]*"
 _LET = re.compile(rf"let\s+({_NAME})\s*=\s*(.*)")
 _FOR = re.compile(rf"for\s+({_NAME}(?:[,;]{_NAME})*)\s+in\s+(.*)")
@@ -54,11 +67,6 @@ _COMMENT = re.compile(r"(?:^|\s)#.*")
 _DOLLAR = re.compile(rf"\$(?:({_NAME})|\()?")
 
 Names = dict[str, str]
-
-
-class _Line(NamedTuple):
-    number: int
-    text: str
 
 
 def read_cases(text: str, name: str = "cases", limits: Limits | None = None) -> tuple[Case, ...]:
@@ -77,6 +85,33 @@ def read_cases(text: str, name: str = "cases", limits: Limits | None = None) -> 
     return tuple(_File(name, limits or Limits()).cases(text))
 
 
+def catalogue(name: str = "ci", limits: Limits | None = None) -> tuple[Case, ...]:
+    """The cases of a catalogue that comes with the package, for a device of these ``limits`` (default: ``Limits()``).
+
+    Raises:
+        DescriptorError: there is no such catalogue; the message names those there are.
+    """
+    if name not in CATALOGUES:
+        raise DescriptorError(f"catalogue {name!r} is unknown; known: {', '.join(CATALOGUES)}")
+    parts = NESTED[: NESTED.index(name) + 1] if name in NESTED else (name,)
+    return tuple(case for part in parts for case in _folder(part, limits or Limits()))
+
+
+@lru_cache(maxsize=8)
+def _folder(part: str, limits: Limits) -> tuple[Case, ...]:
+    """The cases of a folder, which takes seconds to read, once for all catalogues that contain it."""
+    cases: list[Case] = []
+    for entry in sorted((files("restride_conformance") / "catalogue" / part).iterdir(), key=lambda entry: entry.name):
+        if entry.name.endswith(".txt"):
+            cases += read_cases(entry.read_text(encoding="utf-8"), f"{part}/{entry.name}", limits)
+    return tuple(cases)
+
+
+class _Line(NamedTuple):
+    number: int
+    text: str
+
+
 @dataclass
 class _File:
     """A case file while it is unrolled."""
@@ -84,7 +119,7 @@ class _File:
     name: str
     limits: Limits
     work: int = 0
-    made: int = 0
+    cases_read: int = 0
 
     def cases(self, text: str) -> Iterator[Case]:
         names: Names = {
@@ -133,8 +168,8 @@ class _File:
             return
 
     def case(self, line: str) -> Case:
-        self.made += 1
-        if self.made > MOST_CASES:
+        self.cases_read += 1
+        if self.cases_read > MOST_CASES:
             raise DescriptorError(f"more than {MOST_CASES:,} cases")
         return Case.parse(line)
 
@@ -175,6 +210,64 @@ def substitute(text: str, names: Mapping[str, str]) -> str:
     if length + len(parts[-1]) > LONGEST_LINE:
         raise _too_long(text)
     return "".join(parts)
+
+
+_LONGEST_ARITHMETIC = 200
+_LIMIT = 1 << 64
+_ARITHMETIC = re.compile(rf"(?:[0-9]{{1,19}}(?![0-9A-Z_])|{_NAME}|[-+*/()])*")
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: add,
+    ast.Sub: sub,
+    ast.Mult: mul,
+    ast.Div: floordiv,
+}
+
+
+def evaluate(text: str, names: Mapping[str, str]) -> int:
+    """The value of ``text``, the inside of ``$(...)``, with the integers that ``names`` stand for.
+
+    Division rounds down. Python's parser reads the text; nothing is executed.
+
+    Raises:
+        DescriptorError: it is not well formed or longer than 200 characters, a name is unknown or no integer, it
+            divides by 0, or a value reaches 2^64 in magnitude.
+    """
+
+    def wrong(why: str) -> DescriptorError:
+        return DescriptorError(f"$({text if len(text) <= 80 else text[:77] + '...'}): {why}")
+
+    def value_of(node: ast.expr) -> int:
+        match node:
+            case ast.Constant(value=int(value)):
+                pass
+            case ast.Name(id=name):
+                if name not in names:
+                    raise wrong(f"{name} is not defined")
+                if not re.fullmatch("-?[0-9]{1,19}", names[name]):
+                    raise wrong(f"{name} is {names[name][:40]!r}, no integer")
+                value = int(names[name])
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                value = -value_of(operand)
+            case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
+                first, second = value_of(left), value_of(right)
+                if isinstance(operator, ast.Div) and second == 0:
+                    raise wrong("a division by 0")
+                value = _OPERATORS[type(operator)](first, second)
+            case _:
+                raise wrong("it is no sum, difference, product or quotient of integers")
+        if abs(value) >= _LIMIT:
+            raise wrong("its value reaches 2^64")
+        return value
+
+    if len(text) > _LONGEST_ARITHMETIC:
+        raise wrong(f"it has more than {_LONGEST_ARITHMETIC} characters")
+    if not _ARITHMETIC.fullmatch(text):
+        raise wrong("it has more than numbers, names and + - * / ( )")
+    try:
+        root = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise wrong(f"it is not well formed: {error.msg}") from error
+    return value_of(root)
 
 
 def _too_long(text: str) -> DescriptorError:

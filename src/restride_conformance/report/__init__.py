@@ -1,1 +1,304 @@
-"""Reports of a run: the value, its JSON file, and what is made of it: text, JUnit, a page, a comparison."""
+"""A report: what a run of cases gave, on what and with what, as one frozen value, and its summary in words.
+
+Its other forms are beside it: ``file`` (JSON, written and read), ``junit``, ``page`` (HTML), ``compare`` (two reports).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any, Self
+
+from restride_conformance.record import FLUSHED, Mode, Outcome, Target, Verdict, worst
+
+FORMAT = "restride-test-report"
+VERSION = 1
+INTERRUPTED = "interrupted"
+"""``broken_off`` of a run that the user ended."""
+
+MESSAGE_CHARACTERS = 8192
+"""Most characters of a message; the rest is cut off, and counted in its place."""
+PICTURE_BYTES = 16 << 20
+"""Most bytes of all pictures together: those of the first failures are kept."""
+
+SHOWN_FAILURES = 20
+SHOWN_LINES = 8
+"""Lines of the message of each."""
+SHOWN_REASONS = 10
+LEAST_MOVED = 64 << 10
+"""Bytes that a case must move to count in a median, unless none of its operation does."""
+MOST_DIGITS = 6  # behind the point
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run, whole or broken off. Messages and pictures past the bounds above are not kept.
+
+    started: with its time zone.
+    seconds: wall time of the whole run.
+    command: the command line that made it.
+    catalogues: names of the catalogues and case files that the cases are from.
+    selected: how many cases were to be run; more than there are outcomes if the run was broken off.
+    device: a ``DeviceInfo`` as a dict, limits included.
+    versions: of restride, python, numpy and whatever else took part, by name.
+    broken_off: why it ended early, ``INTERRUPTED`` if the user ended it; empty if it did not, or if it was to stop at
+        the first failure.
+    """
+
+    started: datetime
+    seconds: float
+    command: str
+    catalogues: tuple[str, ...]
+    mode: Mode
+    selected: int
+    target: Target
+    device: Mapping[str, Any]
+    versions: Mapping[str, str]
+    platform: str
+    outcomes: tuple[Outcome, ...]
+    broken_off: str = ""
+
+    def __post_init__(self) -> None:
+        """Keep to the bounds."""
+        object.__setattr__(self, "broken_off", _cut(self.broken_off))
+        object.__setattr__(self, "outcomes", tuple(_bounded(self.outcomes)))
+
+    @property
+    def worst(self) -> Verdict | None:
+        """The run's verdict; None if no case was judged."""
+        return worst(outcome.verdict for outcome in self.outcomes) if self.outcomes else None
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many cases got each verdict, the mildest first; verdicts that no case got are left out."""
+        counted = Counter(outcome.verdict for outcome in self.outcomes)
+        return {verdict: counted[verdict] for verdict in Verdict if counted[verdict]}
+
+    @property
+    def bad(self) -> tuple[Outcome, ...]:
+        """The outcomes where something is to be mended, the worst verdict first, otherwise in the order they ran."""
+        found = (outcome for outcome in self.outcomes if not outcome.verdict.is_good)
+        return tuple(sorted(found, key=lambda outcome: -outcome.verdict.severity))
+
+    @property
+    def skip_reasons(self) -> dict[str, int]:
+        """Why cases were skipped, and how many for each reason, the most frequent first."""
+        skipped = (outcome for outcome in self.outcomes if outcome.verdict is Verdict.SKIPPED)
+        return dict(Counter(first_line(outcome.message) for outcome in skipped).most_common())
+
+    @property
+    def driver(self) -> str:
+        """The driver's name and version."""
+        return f"{self.device['driver']} {self.device['driver_version']}"
+
+    def record(self) -> dict[str, Any]:
+        """The report as JSON has it: ``report.schema.json``."""
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "started": self.started.isoformat(),
+            "seconds": self.seconds,
+            "command": self.command,
+            "catalogues": list(self.catalogues),
+            "mode": self.mode,
+            "selected": self.selected,
+            "broken_off": self.broken_off,
+            "target": asdict(self.target),
+            "device": dict(self.device),
+            "versions": dict(self.versions),
+            "platform": self.platform,
+            "outcomes": [outcome.record() for outcome in self.outcomes],
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], outcomes: Iterable[Outcome]) -> Self:
+        """The report that ``record`` made, of the outcomes in it; trusts the record: ``read_json`` checks it first."""
+        return cls(
+            datetime.fromisoformat(record["started"]),
+            record["seconds"],
+            record["command"],
+            tuple(record["catalogues"]),
+            record["mode"],
+            record["selected"],
+            Target.from_record(record["target"]),
+            record["device"],
+            record["versions"],
+            record["platform"],
+            tuple(outcomes),
+            record["broken_off"],
+        )
+
+
+def first_line(message: str) -> str:
+    """The first line of a message; ``""`` if it has none."""
+    return message.partition("\n")[0]
+
+
+def _cut(message: str) -> str:
+    if len(message) <= MESSAGE_CHARACTERS:
+        return message
+    cut = f"\n... and {len(message) - MESSAGE_CHARACTERS} more characters"
+    return message[: MESSAGE_CHARACTERS - len(cut)] + cut
+
+
+def _bounded(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    room = PICTURE_BYTES
+    for outcome in outcomes:
+        message = _cut(outcome.message)
+        kept = outcome if message == outcome.message else replace(outcome, message=message)
+        if (shown := outcome.pictures) is not None:
+            room -= len(shown.expected) + len(shown.actual) + len(shown.difference)
+            if room < 0:
+                kept = replace(kept, pictures=None)
+        yield kept
+
+
+# In words.
+
+# All but the line feed, and characters that turn the direction of text: a message may hold what a driver printed, and a
+# report what anyone wrote.
+_CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """The text with control characters, all but the line feed, written out, ESC as ``x1b`` behind a backslash."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def headline(report: Report) -> str:
+    """The run's verdict and why, in one line: ``FAILED: 3 of 5,120 cases are not right (3 FAILED)``.
+
+    A run that ended early and has nothing to mend is INTERRUPTED or STOPPED: what it did not reach may be wrong.
+    """
+    total, counts, early = len(report.outcomes), report.counts, ended_early(report)
+    passed, skipped = (counts.get(verdict, 0) for verdict in (Verdict.PASSED, Verdict.SKIPPED))
+    left_out = f", {skipped:,} {'was' if skipped == 1 else 'were'} skipped" if skipped else ""
+    if report.bad:
+        which = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if not verdict.is_good)
+        ran = f"{total - skipped:,} that ran" if skipped else _cases(total)
+        verb = "is" if len(report.bad) == 1 else "are"
+        said = f"{report.worst}: {len(report.bad):,} of {ran} {verb} not right ({which}){left_out}"
+        return f"{said}; {early}" if early else said
+    if early:
+        word = "INTERRUPTED" if report.broken_off == INTERRUPTED else "STOPPED"
+        reason = f"{first_line(report.broken_off)}; " if word == "STOPPED" and report.broken_off else ""
+        right = f", {passed:,} passed{left_out}" if skipped else ", all right" if passed else ""
+        return f"{word}: {reason}{total:,} of {_cases(report.selected)} done{right}"
+    if skipped:
+        return f"{'PASSED' if passed else 'SKIPPED'}: {passed:,} of {_cases(total)} passed{left_out}"
+    return f"PASSED: {_cases(total)}, all right" if passed else "nothing was judged"
+
+
+def ended_early(report: Report) -> str:
+    """How far a run came that did not come to its end, and why: ``interrupted after 5 of 10``; else empty."""
+    total = len(report.outcomes)
+    how_far = f"after {total:,} of {report.selected:,}"
+    if report.broken_off == INTERRUPTED:
+        return f"interrupted {how_far}"
+    if report.broken_off:
+        return f"stopped {how_far}: {first_line(report.broken_off)}"
+    return f"stopped {how_far}" if total < report.selected else ""
+
+
+def facts(report: Report) -> dict[str, str]:
+    """What a run was made on and with: names and values for people, empty values included."""
+    device, target = report.device, report.target
+    known = {
+        "device": str(device["name"]),
+        "kind": str(device["kind"]),
+        "driver": report.driver,
+        "API": f"Vulkan {device['api_version']}",  # among the versions, vulkan is the package
+        "runtime": target.runtime,
+        "validation": target.validate or "",
+        "ICD manifest": target.driver or "",
+        "shader under test": "" if target.shader is None else f"{target.shader.source} as {target.shader.module}",
+        "cases": " ".join(report.catalogues),
+        "mode": report.mode,
+        "platform": report.platform,
+    }
+    return {**known, **report.versions, **known}  # a version may have any name, and stands for no other fact
+
+
+def speed_text(seconds: float, gigabytes_per_second: float, share_of_copy: float) -> str:
+    """``    0.812 ms     9.31 GB/s   87.2% of copy``: three significant digits."""
+    time = f"{_three(seconds * 1e3):>8} ms" if seconds >= 1e-4 else f"{_three(seconds * 1e6):>8} us"
+    fast = gigabytes_per_second >= 0.1
+    rate = f"{_three(gigabytes_per_second):>8} GB/s" if fast else f"{_three(gigabytes_per_second * 1e3):>8} MB/s"
+    return f"{time} {rate} {_three(share_of_copy * 100):>6}% of copy"
+
+
+def _three(value: float) -> str:
+    """Three significant digits, or all before the point: 0.0123, 1.23, 12,345."""
+    digits = 2 - math.floor(math.log10(value)) if value > 0 else 0
+    return f"{value:,.{min(max(digits, 0), MOST_DIGITS)}f}"
+
+
+def summary(report: Report) -> str:
+    """The lines for the terminal: device, failures and what reruns them, reasons for skipping, speeds, the headline."""
+    return printable("\n".join(_lines(report)))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    device = report.device
+    vulkan = f"Vulkan {device['api_version']}, runtime {report.target.runtime}"
+    yield f"device: {device['name']} ({device['kind']}), {report.driver}, {vulkan}"
+    if (shader := report.target.shader) is not None:
+        yield f"shader under test: {shader.source} as {shader.module}"
+    for outcome in report.bad[:SHOWN_FAILURES]:
+        yield ""
+        yield f"{outcome.verdict} {outcome.case}"
+        yield from (f"    {line}" for line in _first(outcome.message.splitlines(), SHOWN_LINES, "lines"))
+        yield f"    {report.target.repro(outcome.case, report.mode)}"
+    if len(report.bad) > SHOWN_FAILURES:
+        yield ""
+        # A run of another shader leaves the list of last failures as it was.
+        again = "" if report.target.shader is not None else "; `restride test --lf` runs them again"
+        yield f"... and {len(report.bad) - SHOWN_FAILURES:,} more that are not right{again}"
+    if report.skip_reasons:
+        yield ""
+        yield "skipped:"
+        reasons = [f"{count:>8,}  {reason}" for reason, count in report.skip_reasons.items()]
+        yield from _first(reasons, SHOWN_REASONS, "reasons")
+    flushed = sum(outcome.verdict is Verdict.PASSED and FLUSHED in outcome.message for outcome in report.outcomes)
+    if flushed:
+        yield ""
+        yield f"passed with elements {FLUSHED}: {_cases(flushed)}"
+    yield from _speeds(report)
+    yield ""
+    yield f"{headline(report)}, in {report.seconds:.1f} s"
+
+
+def _speeds(report: Report) -> Iterator[str]:
+    """The medians of each operation, where speeds were measured; small cases tell only what a call costs."""
+    measured = [(outcome.case.op, outcome.speed) for outcome in report.outcomes if outcome.speed is not None]
+    if measured:
+        yield ""
+        yield "medians:"
+    for op in dict.fromkeys(op for op, _ in measured):
+        every = [speed for name, speed in measured if name == op]
+        large = [speed for speed in every if round(speed.seconds * speed.gigabytes_per_second * 1e9) >= LEAST_MOVED]
+        speeds = large or every
+        small = len(every) - len(speeds)
+        left_out = f" ({small:,} that move less than 64 KiB left out)" if small else ""
+        text = speed_text(
+            statistics.median(speed.seconds for speed in speeds),
+            statistics.median(speed.gigabytes_per_second for speed in speeds),
+            statistics.median(speed.share_of_copy for speed in speeds),
+        )
+        yield f"{_cases(len(speeds)):>14}  {op:<10}{text}{left_out}"
+
+
+def _first(lines: Iterable[str], most: int, what: str) -> Iterator[str]:
+    lines = list(lines)
+    yield from lines[:most]
+    if len(lines) > most:
+        yield f"... and {len(lines) - most:,} more {what}"
+
+
+def _cases(count: int) -> str:
+    return f"{count:,} case{'' if count == 1 else 's'}"

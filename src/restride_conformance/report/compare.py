@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from restride_conformance.outcome import Outcome
-from restride_conformance.report.report import Report, first_line
-from restride_conformance.report.summary import ended_early, facts, headline, printable
+from restride_conformance.record import Outcome
+from restride_conformance.report import Report, ended_early, facts, first_line, headline, printable
 
 FORMAT = "restride-test-comparison"
 VERSION = 1

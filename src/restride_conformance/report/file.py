@@ -1,4 +1,7 @@
-"""Reports as files: JSON written in one step, and read as what anyone may have sent."""
+"""Reports as files: JSON written in one step, and read as what anyone may have sent.
+
+Reading needs the package jsonschema, which holds a report to ``report.schema.json``.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,12 @@ from typing import Any, NoReturn
 
 from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime.file_store import write_file
-from restride_conformance.outcome import Outcome
-from restride_conformance.report import schema
-from restride_conformance.report.report import FORMAT, VERSION, Report
+from restride_conformance.record import Outcome
+from restride_conformance.report import FORMAT, VERSION, Report
 
 MOST_BYTES = 48 << 20
 """Longest file that is read: 150,000 cases and all pictures that a report keeps, or 200,000 cases, the most there may
-be, which take about 20 s."""
+be, which take about a minute."""
 
 
 def write_json(report: Report, path: Path) -> None:
@@ -39,6 +41,7 @@ def read_json(path: Path) -> Report:
 
     Raises:
         DescriptorError: no such file, or not such a report; the message says what is wrong and at which place.
+        UnsupportedError: jsonschema is not installed.
     """
     try:
         if path.exists() and not path.is_file():
@@ -88,12 +91,33 @@ def _report(data: bytes) -> Report:
     if record.get("version") != VERSION:
         shown = reprlib.repr(record.get("version"))
         raise DescriptorError(f"version must be {VERSION}, which this restride reads, is {shown}")
-    schema.require(record, report_schema(), report_schema()["$defs"])
+    _require_schema(record)
     try:
         datetime.fromisoformat(record["started"]).astimezone(UTC)  # its year may lie before 1 or after 9999
     except (ValueError, OverflowError) as error:
         raise DescriptorError(f"started {record['started']!r}: {error}") from error
     return Report.from_record(record, _outcomes(record["outcomes"]))
+
+
+def _require_schema(record: dict[str, Any]) -> None:
+    try:
+        import jsonschema
+    except ImportError as error:
+        raise UnsupportedError(
+            "to check a report, restride needs the package jsonschema: pip install 'restride[report]'"
+        ) from error
+    for name, value in record.items():
+        # Half of a surrogate pair passes as an escape of JSON, and then nothing can print it.
+        text = json.dumps([name, value], ensure_ascii=False)
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            shown = ascii(text[max(0, error.start - 20) : error.start + 20])
+            raise DescriptorError(f"{name[:80]!a} must have no half of a surrogate pair, is {shown}") from error
+    for wrong in jsonschema.Draft202012Validator(report_schema()).iter_errors(record):
+        message = wrong.message  # begins with the value, ends with the rule
+        shown = message if len(message) <= 400 else f"{message[:200]} ... {message[-200:]}"
+        raise DescriptorError(f"{wrong.json_path.removeprefix('$.')[:120]}: {shown}")
 
 
 def _outcomes(records: list[Any]) -> Iterator[Outcome]:

@@ -12,10 +12,9 @@ from datetime import UTC
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from restride_conformance.outcome import Outcome, Verdict
+from restride_conformance.record import Outcome, Verdict
+from restride_conformance.report import Report, ended_early, facts, first_line
 from restride_conformance.report.file import write_whole
-from restride_conformance.report.report import Report, first_line
-from restride_conformance.report.summary import ended_early, facts
 
 ELEMENTS = {
     Verdict.SKIPPED: "skipped",

@@ -1,4 +1,4 @@
-"""Pictures of an image-like resample case: what was expected, what came, and where they differ.
+"""Pictures of an image-like resample case as PNG files: what was expected, what came, and where they differ.
 
     [height, width]                           grey
     [3, height, width], [height, width, 3]    colour; 1 channel is grey, of 4 the first three are drawn
@@ -11,13 +11,14 @@ such a one; the first of two. Black and white are the smallest and the largest f
 from __future__ import annotations
 
 import math
+import struct
+import zlib
 from typing import Any
 
 import numpy as np
 
 from restride_conformance.case import Case
-from restride_conformance.outcome import Pictures
-from restride_conformance.report import png
+from restride_conformance.record import Pictures
 
 SMALL = 160
 """Pixels: smaller pictures are enlarged by a whole factor, to this size at most."""
@@ -121,4 +122,26 @@ def _file(pixels: Array) -> bytes:
     step = _step(*pixels.shape[:2])
     pixels = pixels[::step, ::step]
     factor = max(1, SMALL // max(pixels.shape[:2]))
-    return png.encode(pixels.repeat(factor, axis=0).repeat(factor, axis=1))
+    return png(pixels.repeat(factor, axis=0).repeat(factor, axis=1))
+
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_GREY, _RGB = 0, 2  # colour types
+
+
+def png(pixels: Array) -> bytes:
+    """The PNG file (https://www.w3.org/TR/png-3/) of u8 pixels, no side of which is 0.
+
+    [height, width] are grey, [height, width, 3] red, green and blue.
+    """
+    height, width = pixels.shape[:2]
+    colour = _GREY if pixels.ndim == 2 else _RGB
+    # Each row begins with the number of its filter: 0, the bytes as they are.
+    rows = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0)))
+    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
+    parts = (_chunk(b"IHDR", header), _chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)), _chunk(b"IEND", b""))
+    return _SIGNATURE + b"".join(parts)
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

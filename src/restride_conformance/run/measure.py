@@ -12,9 +12,8 @@ import numpy as np
 from restride.tensor.device import Device
 from restride_conformance.case import Case
 from restride_conformance.fill import poison
-from restride_conformance.operations import OPERATIONS
-from restride_conformance.outcome import Speed
-from restride_conformance.resampling import resized
+from restride_conformance.operations import OPERATIONS, resized
+from restride_conformance.record import Speed
 from restride_conformance.setting import prepare
 
 BATCHES = 5

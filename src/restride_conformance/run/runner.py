@@ -1,22 +1,37 @@
-"""The runner: cases one at a time in worker processes, a fresh one after each crash and hang."""
+"""The runner: cases one at a time in worker processes, under time limits, a fresh process after each crash and hang.
+
+``Runner`` is what others use; ``WorkerProcess`` is the parent's side of ``restride_conformance.run.worker``.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, Self
+from typing import IO, Any, Literal, Self, cast
 
 import numpy as np
 
+from restride import errors
 from restride.errors import DeviceError, RestrideError
+from restride.runtime.loader import VALIDATION_LAYER
 from restride_conformance.case import Case
-from restride_conformance.outcome import Aftermath, Outcome, Verdict, worst
-from restride_conformance.run.host import Host
-from restride_conformance.run.worker_process import COMMAND, WorkerDied, WorkerProcess
-from restride_conformance.target import Target
+from restride_conformance.record import Aftermath, Host, Outcome, Target, Verdict, worst
+from restride_conformance.run.validation import Layer
+from restride_conformance.run.worker import GRACE, preparation, too_late
+
+COMMAND = (sys.executable, "-m", "restride_conformance.run.worker")
 
 _SHOWN = 5  # differing bytes that a message lists
 
@@ -24,6 +39,16 @@ REOPENING = 10.0
 """Seconds in which a device that was open before may open again: a GPU that is reset is gone for a few."""
 
 _PAUSE = 0.5
+
+_CLOSING = 5.0
+"""Seconds that a worker has to close its device."""
+
+_DYING = 0.5
+"""Seconds until a process that was killed, or closed its channel, is gone."""
+
+_SAID_BYTES = 8192
+_BEFORE, _AFTER = 6, 10
+"""Lines of stderr that a message shows around the beginning of faulthandler's report."""
 
 
 class Runner:
@@ -151,3 +176,252 @@ def _difference(first: Path, second: Path) -> str:
         return ""
     shown = [f"byte {place} is 0x{one[place]:02x} and 0x{other[place]:02x}" for place in places[:_SHOWN].tolist()]
     return f"two runs differ: {places.size} of {one.size} bytes: {', '.join(shown)}"
+
+
+class WorkerDied(Exception):
+    """The worker ended, or had no time left, before it answered. verdict: CRASHED or TIMEOUT."""
+
+    def __init__(self, verdict: Verdict, message: str) -> None:
+        super().__init__(message)
+        self.verdict = verdict
+
+
+class WorkerProcess:
+    """One process, from the opening of its device to its end.
+
+    host: what it runs on.
+    is_usable: it waits for a case. One that crashed, hung or was interrupted is killed and never usable again.
+    aftermath: what went wrong after its last case, perhaps as it closed.
+
+    Raises:
+        WorkerDied: it ended before its device was open, or did not open it in time.
+        RestrideError: its device does not open, or the validation layer is not installed.
+    """
+
+    def __init__(self, target: Target, command: Sequence[str] = COMMAND) -> None:
+        self.is_usable = False
+        self.aftermath: tuple[Aftermath, ...] = ()
+        self._target = target
+        self._case_before: Case | None = None
+        self._layer = None if target.validate is None else Layer(target.validate)
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=_environment(target, self._layer),
+                # A group of its own: Ctrl-C is the parent's, and a kill reaches what the driver started.
+                start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+            )
+        except OSError as error:
+            if self._layer is not None:
+                self._layer.close()
+            raise WorkerDied(Verdict.CRASHED, f"{shlex.join(command)}: {error}") from error
+        self._commands, answers, said = (
+            cast("IO[bytes]", stream) for stream in (self._process.stdin, self._process.stdout, self._process.stderr)
+        )
+        self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._said = bytearray()
+        self._readers = [
+            (threading.Thread(target=read, args=(stream,), daemon=True), stream)
+            for read, stream in ((self._read_answers, answers), (self._listen, said))
+        ]
+        for thread, _ in self._readers:
+            thread.start()
+        try:
+            self.host = self._opened()
+        except BaseException:
+            self.kill()
+            raise
+        self.is_usable = True
+
+    def run(self, case: Case, mode: str, keep: Path | None = None) -> Outcome:
+        """The outcome of one case. After TIMEOUT and CRASHED the process is dead.
+
+        Raises:
+            WorkerDied: of something before this case; ``aftermath`` has it.
+        """
+        self.is_usable = False
+        if self._process.poll() is None:
+            self._said.clear()
+        command = {"case": str(case), "mode": mode, "keep": None if keep is None else str(keep)}
+        try:
+            outcome = self._with_messages(self._run(case, command))
+        except WorkerDied as died:
+            self.aftermath = (*self._late_messages(), Aftermath(self._case_before, died.verdict, str(died)))
+            self.kill()
+            raise
+        except BaseException:
+            self.kill()
+            raise
+        self._case_before = case
+        if outcome.verdict in (Verdict.TIMEOUT, Verdict.CRASHED):
+            self.kill()
+        else:
+            self.is_usable = True
+        return outcome
+
+    def close(self) -> None:
+        """Let the worker close its device, or kill it where it does not; a second call does nothing."""
+        try:
+            if self.is_usable:
+                self.aftermath = self._closed()
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the process and those that it started, at once; a second call does nothing."""
+        self.is_usable = False
+        if self._process.returncode is None:
+            self._kill_group()
+            self._wait(_DYING)
+        self._hang_up()
+        for thread, stream in self._readers:
+            thread.join(_DYING)
+            if not thread.is_alive():
+                stream.close()
+        if self._layer is not None:
+            self._layer.close()
+
+    def _opened(self) -> Host:
+        limit = preparation(self._target)
+        self._send(asdict(self._target))
+        hello = self._answer(time.monotonic() + limit, f"the device was not open after {limit:g} s")
+        if "error" in hello:
+            raise getattr(errors, hello["error"])(hello["message"])
+        if self._layer is not None:
+            self._layer.require_running()
+        return Host.from_hello(hello)
+
+    def _closed(self) -> tuple[Aftermath, ...]:
+        self._hang_up()
+        self._wait(_CLOSING)
+        found = self._late_messages()
+        if self._process.returncode != 0:
+            found.append(Aftermath(self._case_before, Verdict.CRASHED, self._death()))
+        return tuple(found)
+
+    def _run(self, case: Case, command: dict[str, Any]) -> Outcome:
+        begin = time.monotonic()
+        limit, on_host = self._target.timeout, preparation(self._target, case)
+        deadline = begin + on_host
+        late = f"its inputs were not ready after {on_host:g} s: it never reached the device"
+        has_started = False
+        try:
+            self._send(command)
+            while "outcome" not in (answer := self._answer(deadline, late)):
+                has_started = True
+                if "started" in answer:
+                    deadline, late = time.monotonic() + limit + GRACE, too_late(limit)
+                else:
+                    deadline, late = time.monotonic() + on_host, f"its results were not judged after {on_host:g} s"
+            return Outcome.from_record(answer["outcome"])
+        except WorkerDied as died:
+            if died.verdict is Verdict.CRASHED and not has_started and self._case_before is not None:
+                raise  # numpy does not crash: the driver did, behind the case before
+            return Outcome(case, died.verdict, str(died), time.monotonic() - begin)
+
+    def _with_messages(self, outcome: Outcome) -> Outcome:
+        """The outcome, at best FAILED where the validation layer said something; the first case has the opening's."""
+        found = self._messages()
+        if not found:
+            return outcome
+        lines = [f"{VALIDATION_LAYER} has {len(found)} message{'s' * (len(found) > 1)}", *found]
+        lines = [outcome.message, *lines] if outcome.message else lines
+        return replace(outcome, verdict=worst([outcome.verdict, Verdict.FAILED]), message="\n".join(lines))
+
+    def _messages(self) -> list[str]:
+        return [] if self._layer is None else self._layer.messages()
+
+    def _late_messages(self) -> list[Aftermath]:
+        return [Aftermath(self._case_before, Verdict.FAILED, message) for message in self._messages()]
+
+    def _send(self, message: dict[str, Any]) -> None:
+        # That it is dead is what its answers say.
+        with suppress(OSError):
+            self._commands.write(json.dumps(message).encode() + b"\n")
+            self._commands.flush()
+
+    def _answer(self, deadline: float, late: str) -> dict[str, Any]:
+        """The next answer. A line without an end is one that the worker died in."""
+        try:
+            line = self._answers.get(timeout=min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX))
+        except queue.Empty:
+            raise WorkerDied(Verdict.TIMEOUT, late) from None
+        if not line.endswith(b"\n"):
+            self._wait(_DYING)
+            raise WorkerDied(Verdict.CRASHED, self._death())
+        try:
+            answer: dict[str, Any] = json.loads(line)
+        except ValueError:
+            raise WorkerDied(Verdict.CRASHED, f"the worker answered {line[:80]!r}") from None
+        return answer
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for the end of the process, which may not come: it works, or hangs inside the kernel."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+            self._kill_group()  # what it left behind; at once, while its number is nobody else's
+
+    def _kill_group(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            self._commands.close()
+
+    def _death(self) -> str:
+        """How the process ended, and its last words."""
+        code = self._process.returncode
+        if code is None:
+            end = "does not end"
+        elif code >= 0:
+            end = f"ended with exit code {code}"
+        else:
+            known = {number.value: number.name for number in signal.Signals}
+            end = f"died of {known.get(-code, f'signal {-code}')}"
+        return "\n".join([f"the worker {end}", *self._last_words()])
+
+    def _last_words(self) -> list[str]:
+        """The last lines on stderr, those around the beginning of faulthandler's report if there is one."""
+        if self._process.returncode is not None:
+            self._readers[1][0].join(_DYING)
+        lines = [line[:200] for line in self._said.decode("utf-8", "replace").splitlines() if line.strip()]
+        fatal = [number for number, line in enumerate(lines) if line.startswith("Fatal Python error")]
+        middle = fatal[-1] if fatal else len(lines) - _AFTER
+        return lines[max(0, middle - _BEFORE) : middle + _AFTER]
+
+    def _read_answers(self, stream: IO[bytes]) -> None:
+        for line in stream:
+            self._answers.put(line)
+        self._answers.put(b"")
+
+    def _listen(self, stream: IO[bytes]) -> None:
+        while portion := os.read(stream.fileno(), 1 << 16):
+            self._said += portion
+            del self._said[:-_SAID_BYTES]
+
+
+def _environment(target: Target, layer: Layer | None) -> dict[str, str]:
+    """This process's variables, the target's driver and layer, and the modules of this process."""
+    variables = {
+        **os.environ,
+        # An empty entry is the folder that a process is in; and the worker is not to put its own first.
+        "PYTHONPATH": os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path),
+        "PYTHONSAFEPATH": "1",
+    }
+    if target.driver is not None:
+        # Loaders before 1.3.207 know only the second.
+        variables |= {"VK_DRIVER_FILES": target.driver, "VK_ICD_FILENAMES": target.driver}
+    if layer is not None:
+        return layer.environment(variables)
+    if target.runtime == "kompute":
+        # kp enables it wherever it is installed, and drops its messages.
+        variables.setdefault("VK_LOADER_LAYERS_DISABLE", VALIDATION_LAYER)
+    return variables

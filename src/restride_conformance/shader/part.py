@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from restride.kernel import Elements, KernelSpec, Limits, Transpose
 from restride.runtime import Counters, DeviceInfo, Memory, Runtime
-from restride_conformance.target import ShaderUnderTest
+from restride_conformance.record import ShaderUnderTest
 
 
 @dataclass(frozen=True)

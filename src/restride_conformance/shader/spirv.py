@@ -1,21 +1,21 @@
-"""SPIR-V read for what it says of its interface, from bytes that nobody has checked.
+"""The interface that a SPIR-V module declares, read from bytes that nobody has checked.
 
 One pass over the instructions: a module declares everything before it uses it, so a type's size is known as soon as the
 type is, and nothing here recurses. What is not of the interface is stepped over.
 
-Source: SPIR-V specification 1.6, sections 2.3 (physical layout) and 3 (numbers of instructions and decorations).
+Source: SPIR-V specification 1.6, sections 2.3 (physical layout) and 3 (numbers of instructions, decorations, execution
+models, storage classes and capabilities).
 """
 
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from restride.errors import DescriptorError
-from restride_conformance.shader.declared import Constant, Declared, EntryPoint, Variable
-from restride_conformance.shader.spirv_names import CAPABILITIES, EXECUTION_MODELS, STORAGE_CLASSES
 
 MOST_BYTES = 4 << 20
 """Of a module; the largest of ours has 42 KiB."""
@@ -31,6 +31,68 @@ _MOST_IDS = 0x3FFFFF  # universal limit, section 2.17
 _SPEC_ID, _BLOCK, _BUFFER_BLOCK, _ARRAY_STRIDE, _BUILT_IN, _BINDING, _SET, _OFFSET = 1, 2, 3, 6, 11, 33, 34, 35
 _WORKGROUP_SIZE = 25  # built-in
 _LOCAL_SIZE = 17  # execution mode
+
+
+STORAGE_CLASSES = {
+    0: "UniformConstant", 1: "Input", 2: "Uniform", 3: "Output", 4: "Workgroup", 5: "CrossWorkgroup", 6: "Private",
+    7: "Function", 8: "Generic", 9: "PushConstant", 10: "AtomicCounter", 11: "Image", 12: "StorageBuffer",
+    5349: "PhysicalStorageBuffer",
+}  # fmt: skip
+
+CAPABILITIES = {
+    0: "Matrix", 1: "Shader", 2: "Geometry", 3: "Tessellation", 4: "Addresses", 5: "Linkage", 6: "Kernel",
+    9: "Float16", 10: "Float64", 11: "Int64", 12: "Int64Atomics", 22: "Int16", 39: "Int8", 61: "GroupNonUniform",
+    62: "GroupNonUniformVote", 63: "GroupNonUniformArithmetic", 64: "GroupNonUniformBallot",
+    65: "GroupNonUniformShuffle", 4433: "StorageBuffer16BitAccess", 4441: "VariablePointersStorageBuffer",
+    4442: "VariablePointers", 4448: "StorageBuffer8BitAccess", 5345: "VulkanMemoryModel",
+    5347: "PhysicalStorageBufferAddresses",
+}  # fmt: skip
+
+EXECUTION_MODELS = {
+    0: "Vertex", 1: "TessellationControl", 2: "TessellationEvaluation", 3: "Geometry", 4: "Fragment", 5: "GLCompute",
+    6: "Kernel",
+}  # fmt: skip
+
+
+class EntryPoint(NamedTuple):
+    """A function that a pipeline may start at; ``local_size`` is None where the module does not fix it."""
+
+    model: str
+    name: str
+    local_size: tuple[int, int, int] | None
+
+
+class Variable(NamedTuple):
+    """A global variable.
+
+    is_buffer: a block of a storage buffer, in either of the two spellings that SPIR-V 1.3 has.
+    nbytes: of the block it points to, or of all its words in shared memory; None: not known before the module runs.
+    """
+
+    storage: str
+    descriptor_set: int | None
+    binding: int | None
+    is_buffer: bool
+    nbytes: int | None
+
+
+class Constant(NamedTuple):
+    """A specialization constant that a caller may set: its number and its type, "bool", "int32", "float32", ..."""
+
+    number: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What a module says of itself."""
+
+    version: tuple[int, int]
+    capabilities: tuple[str, ...]
+    extensions: tuple[str, ...]
+    entry_points: tuple[EntryPoint, ...]
+    variables: tuple[Variable, ...]
+    constants: tuple[Constant, ...]
 
 
 def is_spirv(content: bytes) -> bool:

@@ -1,17 +1,109 @@
-"""Outcome: what became of one case, and behind it, as values that travel between processes and into reports."""
+"""What a run is made on and what becomes of its cases, as values that travel between processes and into reports.
+
+``Target``: a driver, a device, a runtime, perhaps a shader under test, as they were asked for. ``Host``: the device and
+the versions that were there. ``Outcome``: the verdict on one case.
+"""
 
 from __future__ import annotations
 
+import shlex
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Literal, Self
 
+from restride.kernel import Choices, Limits
+from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
 from restride_conformance.case import Case
 
 FLUSHED = "as on a device that takes denormals of f32 for zeros"
 """How the message of a case that passed says what some of its elements are; both answers are right."""
+
+Profile = Literal["core", "sync", "gpu"]
+Mode = Literal["correctness", "bitwise", "perf"]
+
+
+@dataclass(frozen=True)
+class ShaderUnderTest:
+    """A kernel that stands in for one of ours.
+
+    source: the file as its author named it, GLSL or SPIR-V.
+    module: the name of the module it replaces, such as ``"strided_copy_32"``.
+    spirv: the checked SPIR-V file, absolute.
+    """
+
+    source: str
+    module: str
+    spirv: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """Everything a worker process must know beside the cases.
+
+    device: index or part of a name; None: ``RESTRIDE_DEVICE``, then the best.
+    timeout: seconds that a case may take on the device.
+    driver: absolute path of the ICD manifest that the Vulkan loader is to use; None: what it finds.
+    validate: a profile of the Khronos validation layer; its messages fail their case.
+    """
+
+    device: str | None = None
+    runtime: str = RUNTIMES[0]
+    timeout: float = DEFAULT_TIMEOUT
+    driver: str | None = None
+    validate: Profile | None = None
+    shader: ShaderUnderTest | None = None
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The target whose ``asdict`` went through JSON."""
+        shader = record["shader"]
+        return cls(**{**record, "shader": None if shader is None else ShaderUnderTest(**shader)})
+
+    def repro(self, case: Case, mode: Mode = "correctness") -> str:
+        """The shell command that runs ``case`` alone on this target, in the mode of the run."""
+        words = ["restride", "test", "--repro", str(case), "--runtime", self.runtime]
+        default = Target()
+        for option, value, usual in (
+            ("--device", self.device, default.device),
+            ("--timeout", f"{self.timeout:g}", f"{default.timeout:g}"),
+            ("--driver", self.driver, default.driver),
+            ("--validate", self.validate, default.validate),
+            ("--mode", mode, "correctness"),
+        ):
+            if value != usual and value is not None:
+                words += [option, value]
+        if self.shader is not None:
+            words += ["--shader", self.shader.source, "--as", self.shader.module]
+        return shlex.join(words)
+
+
+@dataclass(frozen=True)
+class Host:
+    """What a worker says of itself once its device is open.
+
+    device: the ``DeviceInfo``, as JSON has it.
+    limits: what plans for the device respect; ``device`` has what it allows without a runtime in between.
+    versions: of Python and of packages, by name.
+    """
+
+    device: Mapping[str, Any]
+    limits: Limits
+    runtime: str
+    versions: Mapping[str, str]
+
+    @classmethod
+    def from_hello(cls, hello: Mapping[str, Any]) -> Self:
+        """What the first answer of a worker says."""
+        said = hello["limits"]
+        counts, choices = tuple(said["max_group_count"]), Choices.parse(said["choices"])
+        limits = Limits(**{**said, "max_group_count": counts, "choices": choices})
+        return cls(hello["device"], limits, hello["runtime"], hello["versions"])
+
+    def __str__(self) -> str:
+        device = self.device
+        return f"{device['name']}, {device['driver']} {device['driver_version']}, runtime {self.runtime}"
 
 
 class Verdict(StrEnum):

@@ -1,0 +1,494 @@
+"""The commands ``restride test``, which runs conformance cases on a device, and ``restride report``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import astuple, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from restride.cli.arguments import Commands, add_device_options
+from restride.cli.drivers import driver_file
+from restride.cli.process import EXPLAINED, Exit, UsageError, as_interrupts, line_for
+from restride.errors import DescriptorError, DeviceNotFound, RestrideError, UnsupportedError
+from restride.kernel import Limits
+from restride.ops.progress import Progress
+from restride.runtime import choose_runtime
+from restride_conformance.case import PARAMETERS, Case
+from restride_conformance.operations import require_valid
+from restride_conformance.record import Aftermath, Host, Outcome, Target, Verdict, worst
+from restride_conformance.report import INTERRUPTED, Report, first_line, printable, speed_text, summary
+from restride_conformance.report.compare import compare
+from restride_conformance.report.file import read_json, require_writable, write_json, write_whole
+from restride_conformance.report.junit import write_junit
+from restride_conformance.report.page import write_page
+from restride_conformance.run.runner import Runner
+from restride_conformance.run.validation import PROFILES
+from restride_conformance.selection import select
+from restride_conformance.shader import shader_under_test
+from restride_conformance.sweep import CATALOGUES, catalogue, read_cases
+
+_DESCRIPTION = f"""\
+Runs conformance cases on a Vulkan device, each against numpy, and says of each: PASSED, FAILED, SKIPPED (with a
+reason), UNIMPLEMENTED, MISTRUSTED (right, but the data prove nothing), TIMEOUT or CRASHED. Cases run in a process
+of their own, so that a driver that crashes or hangs costs one case.
+
+CASES are catalogues ({", ".join(CATALOGUES)}) or files with one case a line."""
+
+_EPILOG = f"""\
+examples:
+  restride test                                        the catalogue ci on the best device
+  restride test smoke --op resample --dtype u8 -x      stop at the first that does not pass
+  restride test --repro 'reorder u8[2,3]{{1,0}} -> u8[2,3]{{0,1}}'
+  restride test ci --driver swiftshader --html report.html
+  restride test smoke --validate sync                  under the Khronos validation layer
+  restride test --shader my.comp --as strided_copy     your own kernel in the place of ours
+
+{EXPLAINED}"""
+
+_TIMEOUT_HELP = "longest time for one case on the device (default: %(default)g)"
+
+
+MODES = ("correctness", "bitwise", "perf", "list")
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``test`` and ``report``."""
+    _add_test(commands)
+    _add_report(commands)
+
+
+def _add_test(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "test", help="run conformance cases on a device", description=_DESCRIPTION, epilog=_EPILOG
+    )
+    parser.add_argument(
+        "cases", nargs="*", metavar="CASES", help="catalogues or case files (default: ci; perf with --mode perf)"
+    )
+    parser.add_argument("--repro", action="append", metavar="CASE", help="run this one case; several are allowed")
+    _add_selection(parser)
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        default="correctness",
+        help="correctness; bitwise: twice, in two processes, and the bytes must agree; perf: the speed too; list",
+    )
+    parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first case that does not pass")
+    parser.add_argument("-v", "--verbose", action="store_true", help="a line for every case")
+    _add_reports(parser)
+    add_device_options(parser, _TIMEOUT_HELP)
+    _add_target(parser)
+    parser.set_defaults(run=run_test)
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("selection")
+    group.add_argument("-k", dest="keywords", metavar="EXPRESSION", help="as in pytest: 'nearest and not f16'")
+    group.add_argument("--op", action="append", metavar="OP", help="slice, reorder or resample; several are allowed")
+    group.add_argument("--dtype", action="append", metavar="TYPE", help="element type; several are allowed")
+    group.add_argument("--seed", type=int, metavar="N", help="add N to the seed of each case: other values")
+    group.add_argument("--shard", metavar="I/N", help="the I-th of N parts, I from 1")
+    group.add_argument("--lf", action="store_true", help="of CASES, or of all, those that did not pass last time")
+    group.add_argument("--list", action="store_true", help="print the cases, run nothing (as --mode list)")
+
+
+def _add_reports(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("reports")
+    group.add_argument("--json", metavar="FILE", help="everything, for `restride report`")
+    group.add_argument("--junitxml", metavar="FILE", help="for CI systems")
+    group.add_argument("--html", metavar="FILE", help="one page to look at, with pictures of what failed")
+
+
+def _add_target(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what is tested")
+    group.add_argument(
+        "--driver",
+        metavar="DRIVER",
+        help="lavapipe, swiftshader, an ICD manifest, or part of an installed one's name",
+    )
+    group.add_argument("--validate", choices=PROFILES, help="run under this profile of the Khronos validation layer")
+    group.add_argument("--shader", metavar="FILE", help="a kernel of yours: GLSL, or SPIR-V")
+    group.add_argument("--as", dest="module", metavar="MODULE", help="the module it stands in for: strided_copy, ...")
+
+
+def run_test(arguments: argparse.Namespace) -> int:
+    """Run the cases and print what became of them; the worst verdict decides the exit code."""
+    files = _report_files(arguments)
+    choice = Choice(arguments)
+    cases = choice.cases(Limits())
+    if arguments.list or arguments.mode == "list":
+        if not cases:
+            return _nothing("no case is selected")
+        print("\n".join(map(str, cases)))
+        return Exit.OK
+    with as_interrupts(), tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
+        target = _target(arguments, Path(folder))
+        outcomes: list[Outcome] = []
+        broken_off: BaseException | None = None
+        with Runner(target) as runner:
+            host = _opened(runner)
+            print(f"restride: {host}", file=sys.stderr)
+            if host.limits != Limits():  # case files may name the device's own
+                cases = choice.cases(host.limits)
+            if not cases:
+                return _nothing("no case is selected")
+            started, clock = datetime.now(UTC), time.monotonic()
+            try:
+                with runner:
+                    _run_all(runner, cases, arguments, outcomes)
+            except BaseException as error:  # noqa: BLE001 - raised below, once the reports are written
+                broken_off = error
+        _add_aftermath(outcomes, runner.aftermath)
+        report = Report(
+            started=started,
+            seconds=time.monotonic() - clock,
+            command=shlex.join(["restride", *sys.argv[1:]]),
+            catalogues=choice.names,
+            mode=arguments.mode,
+            selected=len(cases),
+            target=target,
+            device=host.device,
+            versions=host.versions,
+            platform=platform.platform(),
+            outcomes=tuple(outcomes),
+            broken_off=_reason(broken_off),
+        )
+        unpublished = _publish(report, summary(report), files)
+    for failure in (broken_off, unpublished):
+        if failure is not None:
+            raise failure
+    return _exit(report)
+
+
+def _opened(runner: Runner) -> Host:
+    """What the cases run on; a runtime that is not installed is a device that is not there, as in other commands."""
+    try:
+        return runner.host
+    except UnsupportedError as error:
+        raise DeviceNotFound(str(error)) from error
+
+
+def _reason(broken_off: BaseException | None) -> str:
+    """What broke a run off, in the words that the report keeps."""
+    if isinstance(broken_off, KeyboardInterrupt):
+        return INTERRUPTED
+    return "" if broken_off is None else line_for(broken_off)
+
+
+def _target(arguments: argparse.Namespace, folder: Path) -> Target:
+    """What the options ask for; a shader of the user's own is compiled into ``folder`` and checked."""
+    if (arguments.shader is None) != (arguments.module is None):
+        raise UsageError("--shader FILE and --as MODULE go together")
+    shader = None if arguments.shader is None else shader_under_test(arguments.shader, arguments.module, folder)
+    return Target(
+        device=arguments.device,
+        runtime=choose_runtime(arguments.runtime),
+        timeout=arguments.timeout,
+        driver=None if arguments.driver is None else str(driver_file(arguments.driver)),
+        validate=arguments.validate,
+        shader=shader,
+    )
+
+
+def _nothing(why: str) -> int:
+    print(f"restride: {why}", file=sys.stderr)
+    return Exit.NOTHING_SELECTED
+
+
+def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namespace, outcomes: list[Outcome]) -> None:
+    """Add the outcome of each case to ``outcomes``, which keeps them whatever breaks the run off."""
+    progress = Progress(len(cases), sys.stderr)
+    bad = 0
+    try:
+        for case in cases:
+            outcome = runner.run_bitwise(case) if arguments.mode == "bitwise" else runner.run(case, arguments.mode)
+            outcomes.append(outcome)
+            bad += not outcome.verdict.is_good
+            if arguments.verbose or arguments.mode == "perf" or not outcome.verdict.is_good:
+                progress.clear()
+                print(_line(outcome), flush=True)
+            progress.step(f"{bad} bad" if bad else "all good")
+            if (bad or runner.aftermath) and arguments.exitfirst:
+                break
+    finally:
+        progress.clear()
+
+
+def _add_aftermath(outcomes: list[Outcome], aftermath: Sequence[Aftermath]) -> None:
+    """What went wrong behind a case that had its verdict, as the device was closed say, counts against that case."""
+    for found in aftermath:
+        ran = [number for number, outcome in enumerate(outcomes) if outcome.case == found.case]
+        if outcomes:
+            number = ran[-1] if ran else len(outcomes) - 1
+            outcome = outcomes[number]
+            parts = [outcome.message, f"found after it had its verdict: {found.message}"]
+            verdict = worst((found.verdict, outcome.verdict))
+            outcomes[number] = replace(outcome, verdict=verdict, message="\n".join(filter(None, parts)))
+
+
+def _line(outcome: Outcome) -> str:
+    """What the terminal shows of an outcome while others still run."""
+    speed = outcome.speed
+    measured = "" if speed is None else f"{speed_text(*astuple(speed))}  "
+    why = first_line(outcome.message)
+    return printable(f"{outcome.verdict:<14}{measured}{outcome.case}{f'  # {why}' if why else ''}")
+
+
+def _exit(report: Report) -> int:
+    """0 where nothing is to be mended; a run that judged nothing, or skipped everything, has proven nothing."""
+    if report.worst is None:
+        return _nothing("no case was judged")
+    if set(report.counts) == {Verdict.SKIPPED}:
+        return _nothing("every selected case was skipped")
+    if report.worst in (Verdict.TIMEOUT, Verdict.CRASHED):
+        return Exit.DEVICE_FAILED
+    return Exit.CHECK_FAILED if report.bad else Exit.OK
+
+
+# The cases to run: those that the arguments name, those kept from the last run, or both.
+
+_LARGEST_FILE = 64 << 20
+
+
+class Choice:
+    """What the arguments choose. Files are read once, here: a pipe gives its text once.
+
+    Raises:
+        RestrideError: a file that cannot be read, or arguments that make no sense.
+    """
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._shard = _shard(arguments.shard)
+        self._kept = _read_last_failed() if arguments.lf else ()
+        if arguments.lf and not self._kept:
+            print("restride: nothing failed last time: all cases run", file=sys.stderr)
+        self._repro = tuple(map(Case.parse, arguments.repro or ()))
+        self._is_named = bool(arguments.cases or arguments.repro)
+        usual = "perf" if arguments.mode == "perf" else "ci"
+        names = arguments.cases or ([] if self._repro or self._kept else [usual])
+        self._texts = {name: None if name in CATALOGUES else _text(name) for name in names}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Where the cases are from, for the report: catalogues, case files, and ``--lf``."""
+        return (*self._texts, *(["--lf"] if self._kept else []))
+
+    def cases(self, limits: Limits) -> tuple[Case, ...]:
+        """The chosen cases for a device of these limits; of those that are named, with ``--lf``, the kept ones.
+
+        Raises:
+            RestrideError: a line is no case, or an option names what there is not.
+        """
+        given = self._arguments
+        takes_kept = bool(self._kept) and not self._is_named
+        chosen = select(
+            self._kept if takes_kept else dict.fromkeys(self._named(limits)),
+            keywords=given.keywords,
+            ops=given.op,
+            dtypes=given.dtype,
+            # What was kept has the seed of the run that it was kept from.
+            seed=None if takes_kept else given.seed,
+        )
+        if self._kept:
+            kept = set(self._kept)
+            chosen = tuple(case for case in chosen if case in kept)
+        elif self._repro or any(text is not None for text in self._texts.values()):
+            for case in chosen:
+                _require_valid(case)
+        return select(chosen, shard=self._shard)
+
+    def _named(self, limits: Limits) -> list[Case]:
+        cases = list(self._repro)
+        for name, text in self._texts.items():
+            cases += catalogue(name, limits) if text is None else read_cases(text, name, limits)
+        return cases
+
+
+def _require_valid(case: Case) -> None:
+    """Catalogues hold no case that asks for what its operation does not do, but whoever writes one may."""
+    try:
+        require_valid(case)
+    except DescriptorError as error:
+        raise UsageError(f"there is no such case as {str(case)!r}: {error}") from error
+
+
+def _text(name: str) -> str:
+    try:
+        with Path(name).open("rb") as file:
+            data = file.read(_LARGEST_FILE + 1)
+        if len(data) > _LARGEST_FILE:
+            raise UsageError(f"case file {name} is larger than {_LARGEST_FILE >> 20} MiB")
+        return data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        if name.partition(" ")[0] in PARAMETERS:  # a long one is no name that a file may have
+            raise UsageError(f"{name!r} is no case file; a case itself goes with --repro") from None
+        if isinstance(error, FileNotFoundError):
+            known = ", ".join(CATALOGUES)
+            raise UsageError(f"{name!r} is neither a catalogue ({known}) nor a case file") from None
+        raise UsageError(f"case file {name} cannot be read: {error}") from error
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    position, slash, count = text.partition("/")
+    if not (slash and position.isdecimal() and count.isdecimal() and 1 <= int(position) <= int(count)):
+        raise UsageError(f"--shard {text!r} is not I/N with 1 <= I <= N")
+    return int(position), int(count)
+
+
+# The cases that did not pass when they last ran: a case file in the user's cache folder.
+
+
+def last_failed_file() -> Path:
+    """Where they are kept; the file may be given to ``restride test`` like any other."""
+    usual = os.path.expanduser("~/.cache")  # noqa: PTH111 - Path's own raises where a user has no home
+    return Path(os.environ.get("XDG_CACHE_HOME") or usual) / "restride" / "last_failed.txt"
+
+
+def _write_last_failed(outcomes: Iterable[Outcome]) -> None:
+    """Add what did not pass, take out what did; cases that did not run stay. A home that is read-only keeps nothing."""
+    cases = {case: None for case in _last_failed_lines().values() if case is not None}
+    for outcome in outcomes:
+        if outcome.verdict.is_good:
+            cases.pop(outcome.case, None)
+        else:
+            cases[outcome.case] = None
+    with suppress(OSError, RestrideError):
+        last_failed_file().parent.mkdir(parents=True, exist_ok=True)
+        write_whole(last_failed_file(), "".join(f"{case}\n" for case in cases))
+
+
+def _read_last_failed() -> tuple[Case, ...]:
+    """Those that were kept; nothing if there are none. Says on stderr how many lines are no cases any more."""
+    lines = _last_failed_lines()
+    cases = tuple(case for case in lines.values() if case is not None)
+    if dropped := len(lines) - len(cases):
+        print(
+            f"restride: {last_failed_file()}: lines that are no cases any more are left out: {dropped}", file=sys.stderr
+        )
+    return cases
+
+
+def _last_failed_lines() -> Mapping[str, Case | None]:
+    """Each line, and its case; None where another version, or anybody else, wrote what is no case here."""
+    try:
+        text = last_failed_file().read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return {line: _case(line) for line in text.splitlines() if line.strip()}
+
+
+def _case(line: str) -> Case | None:
+    try:
+        return Case.parse(line)
+    except RestrideError:
+        return None
+
+
+# Files that are written of a run: those asked for, all of them, whatever one costs.
+
+ReportFile = tuple[Callable[[Report, Path], None], Path]
+"""What writes a report, and where to."""
+
+
+def _report_files(arguments: argparse.Namespace) -> list[ReportFile]:
+    """The files; a folder that is not there is better known before the run than after.
+
+    Raises:
+        RestrideError: a file that cannot be written, or two that are one.
+    """
+    options = ((write_json, arguments.json), (write_junit, arguments.junitxml), (write_page, arguments.html))
+    files: list[ReportFile] = [(write, Path(name)) for write, name in options if name is not None]
+    for _, path in files:
+        require_writable(path)
+    if len({os.path.realpath(path) for _, path in files}) < len(files):
+        raise UsageError(f"each report needs a file of its own, not {', '.join(str(path) for _, path in files)}")
+    return files
+
+
+def _publish(report: Report, text: str, files: Sequence[ReportFile]) -> Exception | None:
+    """Print ``text``, keep for ``--lf`` what failed, and write every file, though one before it cannot be written.
+
+    The first error is returned, for the end.
+    """
+    # A kernel under test says nothing about ours.
+    steps: list[Callable[[], None]] = [] if report.target.shader else [partial(_write_last_failed, report.outcomes)]
+    steps += [partial(print, text, flush=True), *(partial(_write, report, *file) for file in files)]
+    first: Exception | None = None
+    for step in steps:
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001 - the caller raises it
+            first = first or error
+    return first
+
+
+def _write(report: Report, write: Callable[[Report, Path], None], path: Path) -> None:
+    write(report, path)
+    print(f"restride: wrote {path}", file=sys.stderr)
+
+
+# restride report.
+
+_REPORT_DESCRIPTION = (
+    "Reads reports that `restride test --json` wrote: of other devices, other drivers, other versions."
+)
+_COMPARE_DESCRIPTION = """\
+Puts two reports side by side: what they were made on and with, cases that only one has, cases whose verdict changed,
+and how the speeds of `--mode perf` moved. Ends with 1 if a case that both have got worse (its verdict, from PASSED or
+SKIPPED to anything else, or from one fault to a graver one), else with 0: speeds, and cases that only one report has,
+do not count."""
+
+
+def _add_report(commands: Commands) -> None:
+    parser = commands.add_parser("report", help="compare and convert test reports", description=_REPORT_DESCRIPTION)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    two = actions.add_parser(
+        "compare", help="what differs between two", description=_COMPARE_DESCRIPTION, epilog=EXPLAINED
+    )
+    two.add_argument("before", type=Path, metavar="A.json")
+    two.add_argument("after", type=Path, metavar="B.json")
+    two.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    two.set_defaults(run=_run_compare)
+
+    show = actions.add_parser("show", help="the summary, as `restride test` prints it", epilog=EXPLAINED)
+    show.add_argument("report", type=Path, metavar="REPORT.json")
+    show.set_defaults(run=_run_show)
+
+    for name, write, what in (("html", write_page, "the page to look at"), ("junit", write_junit, "JUnit XML for CI")):
+        convert = actions.add_parser(name, help=what, epilog=EXPLAINED)
+        convert.add_argument("report", type=Path, metavar="REPORT.json")
+        convert.add_argument("output", type=Path, metavar="OUTPUT")
+        convert.set_defaults(run=_run_convert, write=write)
+
+
+def _run_compare(arguments: argparse.Namespace) -> int:
+    """Print the comparison."""
+    comparison = compare(read_json(arguments.before), read_json(arguments.after))
+    print(json.dumps(comparison.record(), indent=2, allow_nan=False) if arguments.json else comparison)
+    return Exit.CHECK_FAILED if comparison.is_worse else Exit.OK
+
+
+def _run_show(arguments: argparse.Namespace) -> int:
+    """Print the summary."""
+    print(summary(read_json(arguments.report)))
+    return Exit.OK
+
+
+def _run_convert(arguments: argparse.Namespace) -> int:
+    """Write the report in another form."""
+    arguments.write(read_json(arguments.report), arguments.output)
+    return Exit.OK
