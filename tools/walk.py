@@ -37,7 +37,7 @@ def operations() -> dict[str, Callable[[], object]]:
     return {
         "resample": lambda: rs.resample(tensor, (224, 224), axes=(0, 1), antialias=True).numpy(),
         "reorder": lambda: rs.reorder(tensor, "HWC->CHW", dtype="f16").numpy(),
-        "crop_resize": lambda: rs.crop_resize(tensor, boxes, (64, 64)).numpy(),
+        "crop_resize": lambda: rs.crop_resize(tensor, boxes, (64, 64), axes=(0, 1)).numpy(),
     }
 
 

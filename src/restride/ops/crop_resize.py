@@ -30,7 +30,7 @@ from restride.ops.letterbox import PLACES, Letterboxed, placed
 from restride.ops.plan import cached, source_beside
 from restride.ops.quantize import in_axes_of_result, normalizing
 from restride.ops.reorder import reorder
-from restride.ops.resample import INTERPOLATED_TYPES, MOST_CHANNELS, resample
+from restride.ops.resample import INTERPOLATED_TYPES, resample
 from restride.ops.target import Out, Target, element_type, target_of_sums
 from restride.plan.crops import MOST_TAPS, Crops, Way, add_crops, boxes_of
 from restride.plan.problem import MOST_CHANNELS

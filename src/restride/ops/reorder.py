@@ -150,8 +150,8 @@ def reorder_plan(
     """The plan of ``reorder``. arguments: those of ``restride.arithmetic.arithmetic``."""
     sum_scale = arguments.get("sum_scale")
     require_out_of_sum(sum_scale, src, out)
-    its_type = element_type(src, layout, dtype, out)
-    dst, site = destination(src, layout, src, out, dtype=its_type, in_place=True)
+    element = element_type(src, layout, dtype, out)
+    dst, site = destination(src, layout, src, out, dtype=element, in_place=True)
     steps = Steps(limits)
     steps.copy(Site(SOURCE, src), site, dst, arithmetic_of_result(src, dst, layout, arguments))
     return Plan(src, dst, steps, reads_result=sum_scale is not None)

@@ -29,6 +29,7 @@ from restride.plan import (
     resample_kernels,
     taps_fit,
 )
+from restride.plan.problem import MOST_CHANNELS
 from restride.plan.steps import SOURCE, Site, Steps, together
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
@@ -41,9 +42,6 @@ from restride.weights.request import AspectPolicy
 
 INTERPOLATED_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32", "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
 """Element types that can be interpolated; nearest takes every type."""
-
-MOST_CHANNELS = 4
-"""Most channels a pixel may have: an innermost axis of so few elements looks like channels."""
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
 

@@ -52,22 +52,24 @@ def _cropped(
     made = []
     for number, box in enumerate(edges):
         image = array if images is None else array[images[number]]
-        its_axes = [axis % array.ndim - (images is not None) for axis in axes]
+        image_axes = [axis % array.ndim - (images is not None) for axis in axes]
         is_cut = edges.dtype.kind == "i" and units == "pixels"
         place = _place(box.tolist(), sizes, letterbox) if is_cut else [(0, size) for size in sizes]
         word = flip if isinstance(flip, str) else flip[number]
         words = ("vertical both", "horizontal both")
-        backwards = [axis for axis, its in zip(its_axes, words, strict=True) if word in its.split()]
+        backwards = [
+            axis for axis, words_of_axis in zip(image_axes, words, strict=True) if word in words_of_axis.split()
+        ]
         steps = _of_box(others, number, image.ndim)
-        named = {**others, **_of_place(steps, its_axes, place, backwards), "dtype": dtype}
-        given = np.broadcast_to(convert(np.asarray(fill), image.dtype), _channels(image, its_axes))
+        named = {**others, **_of_place(steps, image_axes, place, backwards), "dtype": dtype}
+        given = np.broadcast_to(convert(np.asarray(fill), image.dtype), _channels(image, image_axes))
         if is_cut:
-            piece = _piece(image, its_axes, box.tolist(), given)
-            one = resampled(piece, [b - a for a, b in place], axes=its_axes, **named)
+            piece = _piece(image, image_axes, box.tolist(), given)
+            one = resampled(piece, [b - a for a, b in place], axes=image_axes, **named)
         else:
-            roi = _roi(box, image, its_axes, units)
-            one = _crop_of_floats(resampled, image, sizes, its_axes, roi, given, named)
-        around = (its_axes, place, sizes, given, image.dtype, {**named, **steps})
+            roi = _roi(box, image, image_axes, units)
+            one = _crop_of_floats(resampled, image, sizes, image_axes, roi, given, named)
+        around = (image_axes, place, sizes, given, image.dtype, {**named, **steps})
         made.append([_placed(np.flip(end, tuple(backwards)), *around) for end in one])
     return np.stack([low for low, _ in made]), np.stack([high for _, high in made])
 

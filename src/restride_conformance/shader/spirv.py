@@ -258,13 +258,13 @@ class _Reader:
         self.types[self._new(result)] = _Type("pointer", pointee=pointee)
 
     def constant(self, opcode: int, operands: list[int]) -> None:
-        its_type, result = operands[:2]
+        type_id, result = operands[:2]
         number = self._decoration(self._new(result), _SPEC_ID)
         if opcode == _OP_CONSTANT:
             if len(operands) == 3:
                 self.values[result] = operands[2]
         elif number is not None:
-            self.constants.append(Constant(number, self.types.get(its_type, _UNKNOWN).kind))
+            self.constants.append(Constant(number, self.types.get(type_id, _UNKNOWN).kind))
 
     def composite(self, opcode: int, operands: list[int]) -> None:
         _its_type, result, *parts = operands
@@ -273,11 +273,11 @@ class _Reader:
             self.workgroup_size = tuple(self.values.get(part) if fixed else None for part in parts) or (None,)
 
     def variable(self, _opcode: int, operands: list[int]) -> None:
-        its_type, result, storage = operands[:3]
+        type_id, result, storage = operands[:3]
         name = STORAGE_CLASSES.get(storage, f"number {storage}")
         if name == "Function":
             return
-        pointee = self.types.get(its_type, _UNKNOWN).pointee
+        pointee = self.types.get(type_id, _UNKNOWN).pointee
         block = self.types.get(pointee, _UNKNOWN)
         decorated = self.decorations.get(pointee, {})
         spelled = (name, _BLOCK in decorated, _BUFFER_BLOCK in decorated)
