@@ -40,7 +40,7 @@ OURS, COPY = "restride", "copy"
 """The columns of the table for what is here."""
 
 Operation: TypeAlias = Callable[[rs.Tensor, rs.Tensor | None], rs.Tensor]
-"""Of a source and a destination, or None for a new one: the destination."""
+"""A function of a source and a destination (None: a new one) that returns the destination."""
 
 
 def has_clock(device: Device) -> bool:
@@ -128,7 +128,7 @@ def copy_offer(nbytes: int, device: Device, *, clock: bool) -> Offer:
 
 
 def viewed(task: Task, x: rs.Tensor) -> rs.Tensor:
-    """What of the task is a view, and costs nothing."""
+    """The view of ``x`` that the task reads, which costs nothing."""
     if isinstance(task, Calls):
         return viewed(task.move, x)
     if isinstance(task, Move):

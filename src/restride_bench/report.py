@@ -28,7 +28,7 @@ from restride_bench.workloads import Goal, Workload
 FORMAT, VERSION = "restride-benchmark", 1
 
 JUDGED: Measure = "resident"
-"""Goals are about this measure."""
+"""The measure that goals are about."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ class Verdict:
     ratio: float | None
 
     def __str__(self) -> str:
-        found = f"{self.ours * 1e6:.0f} us" if self.ratio is None else f"{self.ratio:.2f}x {self.goal.against}"
-        return f"{self.workload.name}: {found}, goal {self.goal}"
+        measured = f"{self.ours * 1e6:.0f} us" if self.ratio is None else f"{self.ratio:.2f}x {self.goal.against}"
+        return f"{self.workload.name}: {measured}, goal {self.goal}"
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,13 @@ class Report:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """Of every goal that could be judged."""
+        """Whether each goal was met, where its other side was measured."""
         return [verdict for result in self.results for verdict in verdicts(result)]
 
     @property
     def disagreements(self) -> list[Disagreement]:
         """Peers that computed something else."""
-        return [found for result in self.results for found in result.disagreements]
+        return [wrong for result in self.results for wrong in result.disagreements]
 
     def columns(self, measure: Measure) -> list[str]:
         """Peers that were measured, in their order."""
@@ -98,7 +98,7 @@ class Report:
         return [name for name in self.peers if name in measured]
 
     def record(self) -> dict[str, Any]:
-        """What JSON has: the fields, and how it was measured. Times are seconds."""
+        """The report as JSON values: the fields, and how it was measured. Times are seconds."""
         fields = {name: value for name, value in vars(self).items() if name not in {"is_small", "results"}}
         return {
             "format": FORMAT,
@@ -112,7 +112,7 @@ class Report:
 
 
 def verdicts(result: Result) -> Iterator[Verdict]:
-    """Of the goals whose other side was measured."""
+    """Whether each goal was met, where its other side was measured."""
     ours = result.median(JUDGED)
     for goal in result.workload.goals if ours is not None else ():
         theirs = result.median(JUDGED, goal.against) if goal.against else None
@@ -149,7 +149,7 @@ def _result_record(result: Result) -> dict[str, Any]:
             for verdict in verdicts(result)
         ],
         "skipped": result.skipped,
-        "disagreements": [{"peer": found.peer, "message": str(found)} for found in result.disagreements],
+        "disagreements": [{"peer": wrong.peer, "message": str(wrong)} for wrong in result.disagreements],
     }
 
 
@@ -178,13 +178,13 @@ def measured_report(
         say: called before the first round with each line that a user should know.
         finished: called with each result.
     """
-    started, found, notes = datetime.now(UTC), warnings(), []
+    started, warned, notes = datetime.now(UTC), warnings(), []
     if "kernel" in measures and not has_clock(device):
         runtime = runtime_name(device)
         lacks = "queue has no timestamps" if runtime == "vulkan" else f"runtime {runtime} has no clock of the device"
         measures, notes = [measure for measure in measures if measure != "kernel"], [f"kernel is left out: the {lacks}"]
     present, absent = open_peers(peers, device)
-    for line in (*(f"warning: {warning}" for warning in found), *notes):
+    for line in (*(f"warning: {warning}" for warning in warned), *notes):
         say(line)
     results: list[Result] = []
     broken_off: BaseException | None = None
@@ -205,7 +205,7 @@ def measured_report(
         platform=platform.platform(),
         cpu=cpu_model(),
         versions={"restride": restride.__version__, "python": platform.python_version(), "numpy": np.__version__},
-        warnings=tuple(found),
+        warnings=tuple(warned),
         measures=tuple(measures),
         notes=tuple(notes),
         repeat=repeat,
@@ -233,7 +233,7 @@ def table(report: Report) -> str:
 
 
 def _heading(report: Report) -> str:
-    """What was measured on, and what is wrong with the figures."""
+    """The device, the versions, the processor, and warnings about the figures."""
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     lines = [
         f"{report.device_name}, runtime {report.runtime}; {versions}",
@@ -296,7 +296,7 @@ def _summary(report: Report) -> Iterator[str]:
     if judged:
         yield f"goals: {len(judged) - len(missed)} of {len(judged)} met"
         yield from (f"missed: {verdict}" for verdict in missed)
-    yield from (f"WRONG: {found}" for found in report.disagreements)
+    yield from (f"WRONG: {wrong}" for wrong in report.disagreements)
     yield from (f"skipped: {result.workload.name}: {result.skipped}" for result in report.results if result.skipped)
     if report.peers:
         yield "peers: " + "; ".join(f"{name} {version}" for name, version in report.peers.items())

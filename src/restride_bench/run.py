@@ -44,12 +44,12 @@ class Result:
     skipped: str = ""
 
     def median(self, measure: Measure, column: str = OURS) -> float | None:
-        """Of the seconds; None where it was not measured."""
+        """The median of the seconds; None where it was not measured."""
         times = self.seconds.get(measure, {}).get(column)
         return statistics.median(times) if times else None
 
     def fastest(self, measure: Measure, column: str = OURS) -> float | None:
-        """Of the seconds; None where it was not measured."""
+        """The least of the seconds; None where it was not measured."""
         return min(self.seconds.get(measure, {}).get(column, ()), default=None)
 
     def ratio(self, measure: Measure, column: str) -> float | None:
@@ -65,7 +65,7 @@ class Result:
 
 @dataclass
 class Columns:
-    """What is measured of one workload: offers by column, in the order in which they run."""
+    """The columns of one workload: offers by name, in the order in which they run."""
 
     offers: dict[str, Offer] = field(default_factory=dict)
     lingering: set[str] = field(default_factory=set)
@@ -163,7 +163,7 @@ def _timer(offer: Offer, measure: Measure) -> Callable[[], float] | None:
 
 
 def _result(offer: Offer) -> Array:
-    """What ``resident`` makes."""
+    """The result of ``resident``, after one call."""
     if offer.resident is None or offer.result is None:
         raise TypeError("an offer that is checked has a result")
     offer.resident()
@@ -171,7 +171,7 @@ def _result(offer: Offer) -> Array:
 
 
 def _disagreement(workload: Workload, name: str, offer: Offer, expected: Array) -> Disagreement | None:
-    """Of both ways of a peer, each after its own first call."""
+    """Where the result of a peer is wrong: of ``resident`` or of ``numpy``, each after its first call."""
     wrong = compare(workload, name, _result(offer), expected, offer.slack)
     if wrong is None and offer.numpy is not None:
         wrong = compare(workload, name, offer.numpy(), expected, offer.slack)
@@ -189,7 +189,7 @@ _SLOPES = {"linear": 1.0, "cubic": 4.0}
 
 @dataclass(frozen=True)
 class Disagreement:
-    """What a peer computed differs by ``difference``, where ``tolerance`` is allowed."""
+    """A peer's result differs by ``difference``, where ``tolerance`` is allowed."""
 
     workload: str
     peer: str
@@ -247,7 +247,7 @@ def tolerance(workload: Workload) -> float:
 
 
 def _coordinate_error(sizes: Sizes) -> float:
-    """Of a coordinate ``(i + 0.5) * step - 0.5`` in f32, along all axes: four roundings of numbers up to the size."""
+    """Error of ``(i + 0.5) * step - 0.5`` in f32, over all axes: four roundings of numbers up to the size."""
     return sum(4 * size * HALF_UNIT for size in sizes)
 
 

@@ -31,19 +31,19 @@ def cpu_model() -> str:
 
 def warnings(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Why the figures would be too high; empty on an idle machine without validation layers."""
-    found = []
+    lines = []
     if hasattr(os, "getloadavg"):
         average, cores = os.getloadavg()[0], os.cpu_count() or 1
         if average > BUSY * cores:
-            found.append(
+            lines.append(
                 f"load average {average:.1f} on {cores} cores: other work is running, and figures are too high"
             )
-    found += [
+    lines += [
         f"{name}={environment[name]}: layers are loaded, and figures are too high"
         for name in _LAYERS
         if environment.get(name)
     ]
-    return found
+    return lines
 
 
 def memory_beside(device: Device) -> int:

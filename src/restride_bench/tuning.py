@@ -20,7 +20,7 @@ from restride_bench.own import Operation, dispatched, has_clock
 from restride_bench.run import Columns, timed_rounds
 
 EDGE = 4096
-"""Of the square that is moved: 64 MiB of f32, more than the caches of most devices."""
+"""Rows and columns of the square that is moved: 64 MiB of f32, more than the caches of most devices."""
 
 ROUNDS = 9
 WARM_UP = 2

@@ -100,7 +100,7 @@ class Resize:
     like: str | None = None
 
     def axes(self, rank: int) -> tuple[int, ...]:
-        """Of a source with so many axes, those that get other sizes."""
+        """The axes that get other sizes, of a source with ``rank`` axes."""
         end = rank - self.pixels
         return tuple(range(end - len(self.sizes), end))
 
@@ -210,8 +210,8 @@ def result_sizes(task: Task, sizes: Sizes) -> Sizes:  # noqa: PLR0911 - one for 
             return (*sizes[: axes[0]], *task.sizes, *sizes[axes[-1] + 1 :])
         case Gradient(inputs):
             return (*sizes[: len(sizes) - len(inputs)], *inputs)
-        case Boxes(number, made) | NewPhotos(number, made):
-            return number, sizes[2], *made
+        case Boxes(number, results) | NewPhotos(number, results):
+            return number, sizes[2], *results
         case NewShapes():
             return sizes[::-1]
         case NewImages(images):
@@ -248,9 +248,9 @@ def useful_bytes(task: Task, src: TensorDesc) -> int:
             return useful_bytes(Resize(sizes, pixels=True), src)
         case Move() | NewShapes():
             read = written
-        case NewPhotos(number, made):
+        case NewPhotos(number, results):
             rows, columns, channels = src.sizes
-            read = number * min(rows, 2 * made[0]) * min(columns, 2 * made[1]) * channels
+            read = number * min(rows, 2 * results[0]) * min(columns, 2 * results[1]) * channels
         case Boxes():
             extents = np.diff(task.of(src.sizes).reshape(-1, 2, 2), axis=1)[:, 0]
             read = int(np.minimum(extents, 2 * np.array(task.sizes)).prod(axis=1).sum()) * src.sizes[2]
@@ -342,10 +342,10 @@ def random_elements(desc: TensorDesc, seed: str, low: float = 0.0, high: float =
         return generator.integers(0, 256, desc.numel * dtype.itemsize, np.uint8).view(dtype).reshape(desc.sizes)
     if dtype == np.float64:
         return generator.random(desc.sizes) * (high - low) + low
-    made = generator.random(desc.sizes, np.float32)
-    made *= np.float32(high - low)
-    made += np.float32(low)
-    return made if dtype == np.float32 else made.astype(dtype)
+    elements = generator.random(desc.sizes, np.float32)
+    elements *= np.float32(high - low)
+    elements += np.float32(low)
+    return elements if dtype == np.float32 else elements.astype(dtype)
 
 
 @dataclass(frozen=True)

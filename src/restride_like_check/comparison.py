@@ -17,7 +17,7 @@ from restride_like_check.images import DIRECTIONS, SIZES, Image, image, sizes_of
 from restride_like_check.judges import Array, Judge, Way
 
 FLOAT_UNIT = 2.0**-24
-"""Of floats from 0 to 1: half a unit in the last place of the largest."""
+"""Unit of differences of floats from 0 to 1: half a unit in the last place of 1."""
 
 
 class Limit(NamedTuple):
@@ -47,7 +47,7 @@ class Row:
 
     @property
     def share(self) -> float:
-        """Of the pixels, those that differ."""
+        """The share of the pixels that differ."""
         return self.differ / self.pixels if self.pixels else 0.0
 
     @property
@@ -125,7 +125,7 @@ def measured(like: str) -> str:
 
 
 def is_measured(like: str, version: str) -> bool:
-    """Whether that is the version; "2.13.0+cpu" is 2.13.0."""
+    """Whether ``version`` is that one; "2.13.0+cpu" is 2.13.0."""
     return version.partition("+")[0] == measured(like)
 
 
@@ -167,7 +167,7 @@ _LIMITS: dict[tuple[str, str, str], Limit] = {
 
 
 def stated(like: str, mode: str, type_: str) -> Limit:
-    """What is stated of a row. Nearest modes move elements, so they are exact everywhere."""
+    """The limit that docs/profiles.md states for a row. Nearest modes move elements, so they are exact everywhere."""
     if mode.startswith("nearest"):
         return EXACT
     return _LIMITS.get((like, mode, type_)) or _LIMITS.get((like, "", type_), EXACT)

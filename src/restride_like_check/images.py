@@ -17,7 +17,7 @@ import numpy as np
 from restride_like_check.judges import Array
 
 DIRECTIONS = ("down", "up", "both")
-"""Of sizes: both axes shrink, both grow, or one each."""
+"""How sizes change: both axes shrink, both grow, or one each."""
 
 SIZES = 24
 """Images of a row, one after the other, that have sizes of their own."""
@@ -30,7 +30,7 @@ _PLAIN = {"down": ((2, 2), (3, 3), (4, 2)), "up": ((2, 2), (3, 3), (2, 4)), "bot
 """Whole factors of the first images, which libraries have ways of their own for."""
 
 _KEEPS = 10
-"""Of so many images one keeps the size of an axis."""
+"""One of so many images keeps the size of an axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Image:
 
 
 def photographs() -> tuple[str, ...]:
-    """Those that are there; none without scikit-image."""
+    """The photographs that are installed; none without scikit-image."""
     return tuple(name for name in PHOTOGRAPHS if (folder := _folder()) is not None and (folder / name).is_file())
 
 

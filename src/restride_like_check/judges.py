@@ -48,11 +48,11 @@ class Way:
 
     @property
     def type(self) -> str:
-        """As the table has it."""
+        """The type of the pixels, as the table names it."""
         return f"{self.dtype}, against {self.against}" if self.against else self.dtype
 
     def key(self, like: str) -> str:
-        """What its images follow from: "pillow bicubic u8"."""
+        """The seed of its images: "pillow bicubic u8"."""
         return f"{like} {self.mode} {self.type}"
 
 
@@ -66,7 +66,7 @@ class Judge:
     ways: tuple[Way, ...] = field(repr=False)
 
     def of_rows(self, text: str) -> Judge:
-        """Those of its ways that have ``text`` in their mode and type: "cubic u8"."""
+        """The judge with only the ways that have ``text`` in their mode and type: "cubic u8"."""
         return replace(self, ways=tuple(way for way in self.ways if text in f"{way.mode} {way.type}"))
 
 

@@ -63,7 +63,7 @@ def page(rows: Sequence[Row]) -> str:
 
 
 def head() -> str:
-    """What stands before the figures, with the profiles themselves."""
+    """The text before the figures, with the profiles themselves."""
     text = (files(__package__) / "profiles.md").read_text(encoding="utf-8")
     return text.replace("{profiles}", profiles_table()).rstrip()
 
@@ -130,7 +130,7 @@ _WHITE = 8
 
 
 def results(device: Device) -> dict[Library, tuple[Array, Array]]:
-    """Of each library our result and its own.
+    """Our result and the library's own, by library.
 
     Raises:
         UsageError: one of them, or the photograph, is not installed.

@@ -78,7 +78,7 @@ class Figure:
 
 _MARGIN = 20
 _WIDTH = 960
-"""Of the grids and of the line of memory; a title may be wider."""
+"""Most pixels of the grids and of the line of memory; a title may be wider."""
 _MOST_PLANES, _MOST_ROWS, _MOST_COLUMNS, _MOST_MEMORY_ROWS = 6, 16, 32, 8
 
 

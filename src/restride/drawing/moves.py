@@ -93,9 +93,9 @@ def _kernel_lines(work: str, kernels: Iterable[KernelSpec]) -> Iterator[str]:
     groups: dict[str, list[int]] = {}
     for kernel in kernels:
         groups.setdefault(kernel.shader, []).append(prod(kernel.groups))
-    for shader, found in groups.items():
-        dispatches = f"{len(found)} dispatch{'' if len(found) == 1 else 'es'}"
-        yield f"{shader} {work}: {dispatches}, {counted(sum(found), 'work group')}"
+    for shader, counts in groups.items():
+        dispatches = f"{len(counts)} dispatch{'' if len(counts) == 1 else 'es'}"
+        yield f"{shader} {work}: {dispatches}, {counted(sum(counts), 'work group')}"
 
 
 Offsets = npt.NDArray[Any]

@@ -137,7 +137,7 @@ def _write_file(path: Path, data: bytes) -> None:
 
 
 def _require_files(arguments: argparse.Namespace) -> None:
-    """What cannot be written is better known before the run than after."""
+    """Raise before the run if a file could not be written after it."""
     drawn = [path for path in (arguments.chart, arguments.growth) if path is not None]
     for path in drawn:
         if path.suffix.lower() not in charts.FORMATS:

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"restride: warning: {warning}", file=sys.stderr)
     with as_interrupts(), _open(arguments.device) as device:
         info, tuning = device.info, _tuned(device)
-    path = _kept(info, tuning)
+    path = _stored(info, tuning)
     print(json.dumps(_record(info, tuning, path), indent=2) if arguments.json else _text(info, tuning))
     where = f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home"
     print(f"restride: {where}", file=sys.stderr)
@@ -71,8 +71,8 @@ def _open(selector: str | None) -> Device:
         raise DeviceNotFound(str(error)) from error
 
 
-def _kept(info: DeviceInfo, tuning: Tuning) -> Path | None:
-    """The file that is written; None: nothing is kept."""
+def _stored(info: DeviceInfo, tuning: Tuning) -> Path | None:
+    """The file that is written; None: choices are not stored."""
     (identity,) = (each.pipeline_cache_id for each in physical_devices() if each.info.index == info.index)
     path = choices_path(identity)
     if path is not None:

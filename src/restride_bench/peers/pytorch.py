@@ -27,7 +27,7 @@ _TYPES = _INTEGERS | {"f16": "float16", "f32": "float32", "f64": "float64"}
 _MODES = {("linear", 2): "bilinear", ("linear", 3): "trilinear", ("cubic", 2): "bicubic", ("nearest", 2): "nearest"}
 
 Function: TypeAlias = Callable[[Any], Any]
-"""Of a tensor to a tensor: a view of it, or a new one."""
+"""A function of a tensor: it returns a view of it, or a new one."""
 
 
 class Torch:

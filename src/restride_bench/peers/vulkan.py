@@ -21,7 +21,7 @@ from restride_bench.workloads import Array, Convert, Move, NewImages, NewPhotos,
 
 _MIRRORED, _SECOND = (1, 1, -2, -2), (1, 1, 2, 2)
 _ROWS = 8
-"""That an invocation of ``bare_bilinear`` makes."""
+"""Rows that an invocation of ``bare_bilinear`` computes."""
 
 Shader = tuple[str, tuple[int, ...], tuple[int, int, int]]
 """A module, its specialization constants, its work groups."""

@@ -35,15 +35,18 @@ class Wgpu:
         except Exception as error:
             raise Absent(f"wgpu does not start: {error}") from error
         wanted = device.info.name
-        found = [each for each in adapters if each.info["backend_type"] == "Vulkan" and each.info["device"] == wanted]
-        if not found:
+        matching = [
+            each for each in adapters if each.info["backend_type"] == "Vulkan" and each.info["device"] == wanted
+        ]
+        if not matching:
             raise Absent(f"wgpu sees no Vulkan device {wanted!r}")
         names = ("max-buffer-size", "max-storage-buffer-binding-size")
         try:
-            self._device = found[0].request_device_sync(required_limits={name: found[0].limits[name] for name in names})
+            limits = {name: matching[0].limits[name] for name in names}
+            self._device = matching[0].request_device_sync(required_limits=limits)
         except Exception as error:
             raise Absent(f"wgpu opens no device: {error}") from error
-        self.version = f"{self._wgpu.__version__}, {found[0].info['description']}"
+        self.version = f"{self._wgpu.__version__}, {matching[0].info['description']}"
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """See ``Peer.offer``."""
