@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import zip_longest
 
-from restride.drawing.map import Kind, LayoutMap
+from restride.drawing.map import Kind, LayoutMap, index_text
 from restride.layout import TensorDesc
 from restride.layout.digits import Atom, Digit, Linear, axis_letter
 
@@ -108,11 +108,6 @@ def marks(layout: LayoutMap, kinds: Iterable[Kind]) -> tuple[str, ...]:
     }
     present = set(kinds)
     return tuple(f"{kind.value} {meaning}" for kind, meaning in meanings.items() if kind in present)
-
-
-def index_text(index: tuple[int, ...]) -> str:
-    """``2,3``; the one index of a scalar is ``()``."""
-    return ",".join(map(str, index)) or "()"
 
 
 def counted(number: int, noun: str) -> str:

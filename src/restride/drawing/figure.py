@@ -12,8 +12,8 @@ from html import escape
 from itertools import groupby
 from typing import Any, Literal
 
-from restride.drawing.explain import MEMORY, index_text, marks, memory_text, outlines
-from restride.drawing.map import Cell, Grid, Kind, LayoutMap, Level, memory_line, rgb, shown
+from restride.drawing.explain import MEMORY, marks, memory_text, outlines
+from restride.drawing.map import Cell, Grid, Kind, LayoutMap, Level, index_text, memory_line, rgb, shown
 from restride.errors import UnsupportedError
 
 INK, GREY, FAINT, RED, PAPER = "#1f2328", "#656d76", "#afb8c1", "#cf222e", "#ffffff"
@@ -127,15 +127,14 @@ class _Page:
     def _grids(self, layout: LayoutMap) -> set[Kind]:
         """The planes from left to right, in as many rows as they need; returns the kinds of elements that they show."""
         rows, columns = layout.grid
-        rank = layout.desc.rank
         cell_width = _room_for(max(layout.longest_offset, len(str(columns - 1))))
         name_width = _name_width(layout)
         shown_rows = shown(rows, _MOST_ROWS)
         shown_columns = shown(columns, min(int((_WIDTH - name_width) // cell_width), _MOST_COLUMNS))
         planes = shown(layout.planes, _MOST_PLANES)
-        title = 20 if rank > 2 else 0
+        title_height = 20 if layout.title(0) else 0
         width = name_width + cell_width * len(shown_columns.positions)
-        height = title + ROW_HEIGHT * (len(shown_rows.positions) + 1)
+        height = title_height + ROW_HEIGHT * (len(shown_rows.positions) + 1)
         kinds: set[Kind] = set()
         x = _MARGIN
         for plane in planes.names:
@@ -144,29 +143,24 @@ class _Page:
             if plane is None:
                 text = f"… {layout.planes - len(planes.positions) + 1} more"
                 self._add(Label(x + name_width, self.y + height / 2, text, colour=GREY))
-                x += width + 24
-                continue
-            if title:
-                leading = ", ".join(map(str, layout.leading(plane)))
-                self._add(Label(x + name_width, self.y + 10, f"[{leading}, :, :]", 12))
-            grid = Grid(layout, plane, shown_rows, shown_columns)
-            self._grid(grid, x, self.y + title, name_width, cell_width)
-            kinds |= {cell.kind for cells in grid.cells for cell in cells if cell is not None}
+            else:
+                if title_height:
+                    self._add(Label(x + name_width, self.y + 10, layout.title(plane), 12))
+                grid = Grid(layout, plane, shown_rows, shown_columns)
+                self._grid(grid, x + name_width, self.y + title_height + ROW_HEIGHT, cell_width)
+                kinds |= grid.kinds
             x += width + 24
         self.y += height + 18
         return kinds
 
-    def _grid(self, grid: Grid, x: float, y: float, name_width: float, cell_width: float) -> None:
+    def _grid(self, grid: Grid, left: float, top: float, cell_width: float) -> None:
         """A plane with the numbers of its columns above and those of its rows at the left."""
-        left, top, rank = x + name_width, y + ROW_HEIGHT, grid.map.desc.rank
         tiles = Tiles(left, top, cell_width, grid.cells, grid.beside, grid.above, len(grid.map.blocks))
         self._add(*tiles.shapes(_offset_label))
-        for place, column in enumerate(grid.columns.names if rank > 0 else ()):
-            centre = left + (place + 0.5) * cell_width
-            self._add(Label(centre, top - 9, "…" if column is None else str(column), 11, GREY, "middle"))
-        for place, row in enumerate(grid.rows.names if rank > 1 else ()):
-            centre = top + (place + 0.5) * ROW_HEIGHT
-            self._add(Label(left - 8, centre, "⋮" if row is None else str(row), 11, GREY, "end"))
+        for place, name in enumerate(grid.column_names if grid.map.desc.rank else ()):
+            self._add(Label(left + (place + 0.5) * cell_width, top - 9, name, 11, GREY, "middle"))
+        for place, name in enumerate(grid.row_names if grid.map.desc.rank > 1 else ()):
+            self._add(Label(left - 8, top + (place + 0.5) * ROW_HEIGHT, name, 11, GREY, "end"))
         self.right = max(self.right, left + cell_width * len(grid.columns.positions))
 
     def _memory(self, layout: LayoutMap) -> set[Kind]:
@@ -175,17 +169,16 @@ class _Page:
         cell_width = _room_for(len(index_text(tuple(size - 1 for size in layout.desc.sizes))))
         left = _MARGIN + _name_width(layout)
         memory = memory_line(layout, min(int((_WIDTH - left) // cell_width), _MOST_COLUMNS), _MOST_MEMORY_ROWS)
-        for start, cells in zip(memory.starts, memory.cells, strict=True):
-            name = "⋮" if start is None else str(start)
+        for name, cells, beside in zip(memory.row_names, memory.cells, memory.beside, strict=True):
             self._add(Label(left - 8, self.y + ROW_HEIGHT / 2, name, 11, GREY, "end"))
             if cells:
                 frame = [[0, 0]] * len(cells)
-                tiles = Tiles(left, self.y, cell_width, [cells], [memory.beside(cells)], frame, len(layout.blocks))
+                tiles = Tiles(left, self.y, cell_width, [cells], [beside], frame, len(layout.blocks))
                 self._add(*tiles.shapes(_index_label))
             self.y += ROW_HEIGHT + 6
         self.right = max(self.right, left + cell_width * memory.width)
         self.y += 4
-        return {cell.kind for cells in memory.cells for cell in cells}
+        return memory.kinds
 
 
 def _name_width(layout: LayoutMap) -> int:
@@ -199,15 +192,13 @@ def _room_for(characters: int) -> int:
 
 
 def _offset_label(x: float, y: float, cell: Cell) -> Label:
-    data = () if cell.index is None else (("index", index_text(cell.index)),)
-    colour = GREY if cell.index is None else INK
-    return Label(x, y, f"{cell.kind.value}{cell.offset}", colour=colour, anchor="middle", data=data)
+    data = () if cell.index is None else (("index", cell.index_text),)
+    return Label(x, y, cell.offset_text, colour=GREY if cell.index is None else INK, anchor="middle", data=data)
 
 
 def _index_label(x: float, y: float, cell: Cell) -> Label:
-    text = cell.kind.value if cell.index is None else index_text(cell.index)
-    colour = GREY if cell.index is None else INK
-    return Label(x, y, text, colour=colour, anchor="middle", data=(("offset", str(cell.offset)),))
+    data = (("offset", str(cell.offset)),)
+    return Label(x, y, cell.index_text, colour=GREY if cell.index is None else INK, anchor="middle", data=data)
 
 
 ROW_HEIGHT = 26

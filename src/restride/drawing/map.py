@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -97,6 +97,21 @@ class Cell:
     index: tuple[int, ...] | None = None
     hue: int | None = None
 
+    @property
+    def offset_text(self) -> str:
+        """The offset, marked where it is padding: what a grid shows."""
+        return f"{self.kind.value}{self.offset}"
+
+    @property
+    def index_text(self) -> str:
+        """The index, or the mark of padding: what the line of memory shows."""
+        return self.kind.value if self.index is None else index_text(self.index)
+
+
+def index_text(index: tuple[int, ...]) -> str:
+    """``2,3``; the one index of a scalar is ``()``."""
+    return ",".join(map(str, index)) or "()"
+
 
 class LayoutMap:
     """Cells of a layout, by index and by offset.
@@ -144,6 +159,10 @@ class LayoutMap:
             plane, position = divmod(plane, size)
             index.insert(0, position)
         return tuple(index)
+
+    def title(self, plane: int) -> str:
+        """``[0, 1, :, :]``: what a grid is of, where there are several axes before the last two; else empty."""
+        return f"[{', '.join(map(str, self.leading(plane)))}, :, :]" if self.desc.rank > 2 else ""
 
     def at(self, plane: int, row: int, column: int) -> Cell:
         """A cell of the grid."""
@@ -258,6 +277,22 @@ class Grid:
     rows: Shown
     columns: Shown
 
+    @property
+    def row_names(self) -> list[str]:
+        """The numbers of the rows; empty for an array of one axis, whose row has none."""
+        return [("⋮" if row is None else str(row)) if self.map.desc.rank > 1 else "" for row in self.rows.names]
+
+    @property
+    def column_names(self) -> list[str]:
+        """The numbers of the columns; empty for a scalar."""
+        names = self.columns.names
+        return [("…" if column is None else str(column)) if self.map.desc.rank else "" for column in names]
+
+    @property
+    def kinds(self) -> set[Kind]:
+        """The kinds of elements that it shows."""
+        return {cell.kind for cells in self.cells for cell in cells if cell is not None}
+
     @cached_property
     def cells(self) -> list[list[Cell | None]]:
         """By row and column; None: left out."""
@@ -313,11 +348,22 @@ class MemoryLine:
         rows = [range(0) if start is None else range(start, min(start + self.width, stop)) for start in self.starts]
         return [[*map(self.map.at_offset, row)] for row in rows]
 
-    def beside(self, cells: Sequence[Cell]) -> list[Level]:
-        """The outlines left of every cell of a row and right of the last."""
-        span, offsets = self.map.span, [cell.offset for cell in cells]
-        edges = [*offsets, offsets[-1] + 1] if offsets else []
-        return [0 if at in (span.start, span.stop) else self.map.level(at - 1, at) for at in edges]
+    @property
+    def row_names(self) -> list[str]:
+        """The first offset of each row."""
+        return ["⋮" if start is None else str(start) for start in self.starts]
+
+    @property
+    def kinds(self) -> set[Kind]:
+        """The kinds of elements that it shows."""
+        return {cell.kind for cells in self.cells for cell in cells}
+
+    @property
+    def beside(self) -> list[list[Level]]:
+        """For each row, the outlines left of every cell and right of the last; none for a row that is left out."""
+        span = self.map.span
+        edges = [[*(cell.offset for cell in cells), *(cell.offset + 1 for cell in cells[-1:])] for cells in self.cells]
+        return [[0 if at in (span.start, span.stop) else self.map.level(at - 1, at) for at in row] for row in edges]
 
 
 def memory_line(layout: LayoutMap, room: int, most_rows: int) -> MemoryLine:

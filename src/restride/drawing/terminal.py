@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
-from restride.drawing.explain import MEMORY, index_text, marks, memory_text, outlines
-from restride.drawing.map import Cell, Grid, Kind, LayoutMap, Level, memory_line, painted, shown
+from restride.drawing.explain import MEMORY, marks, memory_text, outlines
+from restride.drawing.map import Cell, Grid, Kind, LayoutMap, Level, index_text, memory_line, painted, shown
 
 THIN, THICK = 1, 2
 """Weights of a box-drawing line; 0 is none."""
@@ -73,46 +74,39 @@ class _Drawing:
             if plane is None:
                 yield f"… {self.map.planes - len(planes.positions) + 1} more grids …"
                 continue
-            if self.map.desc.rank > 2:
-                yield f"[{', '.join(map(str, self.map.leading(plane)))}, :, :]"
+            if title := self.map.title(plane):
+                yield title
             yield from self._grid(Grid(self.map, plane, shown_rows, shown_columns))
 
     def _grid(self, grid: Grid) -> list[str]:
         """The column numbers are a first row, without lines; a scalar has none."""
-        rank = self.map.desc.rank
-        titles = ["…" if column is None else str(column) for column in grid.columns.names]
-        names = ["⋮" if row is None else str(row) for row in grid.rows.names]
+        self.kinds |= grid.kinds
         texts = [
-            [self._offset_text(cell, name) for cell in cells] for cells, name in zip(grid.cells, names, strict=True)
+            [cell.offset_text if cell else "⋮" if row is None else "…" for cell in cells]
+            for row, cells in zip(grid.rows.names, grid.cells, strict=True)
         ]
         table = Ruled(
-            ["", *(name if rank > 1 else "" for name in names)],
-            [[title if rank > 0 else "" for title in titles], *texts],
-            [[0] * (len(titles) + 1), *(self._weights(levels) for levels in grid.beside)],
+            ["", *grid.row_names],
+            [grid.column_names, *texts],
+            [[0] * (len(grid.column_names) + 1), *map(self._weights, grid.beside)],
             [[0, *self._weights(levels)] for levels in grid.above],
         )
-
-        def paint(row: int, column: int, text: str) -> str:
-            return text if row == 0 else self._painted(grid.cells[row - 1][column], text)
-
-        return table.lines(paint)[rank == 0 :]
+        return table.lines(partial(self._painted, [[None] * len(grid.column_names), *grid.cells]))[
+            not self.map.desc.rank :
+        ]
 
     def _memory(self) -> list[str]:
         longest = len(index_text(tuple(size - 1 for size in self.map.desc.sizes)))
         name = len(str(self.map.span.stop - 1))
         memory = memory_line(self.map, self._room(name, longest), _MOST_MEMORY_ROWS)
+        self.kinds |= memory.kinds
         table = Ruled(
-            ["⋮" if start is None else str(start) for start in memory.starts],
-            [_filled(map(self._index_text, cells), "", memory.width) for cells in memory.cells],
-            [_filled(self._weights(memory.beside(cells)), 0, memory.width + 1) for cells in memory.cells],
+            memory.row_names,
+            [_filled([cell.index_text for cell in cells], "", memory.width) for cells in memory.cells],
+            [_filled(self._weights(levels), 0, memory.width + 1) for levels in memory.beside],
             [[0] * (len(memory.cells) + 1)] * memory.width,
         )
-
-        def paint(row: int, column: int, text: str) -> str:
-            cells = memory.cells[row]
-            return self._painted(cells[column], text) if column < len(cells) else text
-
-        return table.lines(paint)
+        return table.lines(partial(self._painted, memory.cells))
 
     def _room(self, name: int, longest: int) -> int:
         """Columns that fit beside a row's name: the text, a blank on each side, and a line where there are any."""
@@ -122,24 +116,13 @@ class _Drawing:
         outer = THICK if len(self.map.blocks) > 1 else THIN
         return [0 if level is None else outer if level == 0 else THIN for level in levels]
 
-    def _offset_text(self, cell: Cell | None, name: str) -> str:
-        if cell is None:
-            return "⋮" if name == "⋮" else "…"
-        self.kinds.add(cell.kind)
-        return f"{cell.kind.value}{cell.offset}"
-
-    def _index_text(self, cell: Cell) -> str:
-        self.kinds.add(cell.kind)
-        return cell.kind.value if cell.index is None else index_text(cell.index)
-
-    def _painted(self, cell: Cell | None, text: str) -> str:
-        if cell is None or cell.hue is None or not self.is_coloured:
-            return text
-        return painted(text, cell.hue)
+    def _painted(self, rows: Sequence[Sequence[Cell | None]], row: int, column: int, text: str) -> str:
+        """The text of a cell in the colour of its element; a row may end early."""
+        cell = rows[row][column] if column < len(rows[row]) else None
+        return text if cell is None or cell.hue is None or not self.is_coloured else painted(text, cell.hue)
 
 
-def _filled(values: Iterable[T], empty: T, length: int) -> list[T]:
-    row = list(values)
+def _filled(row: list[T], empty: T, length: int) -> list[T]:
     return row + [empty] * (length - len(row))
 
 
