@@ -35,10 +35,10 @@ _MODES = LIBRARIES["opencv"].constants
 _TYPES = ("u8", "u16", "s16", "f32", "f64")
 
 _MOVED_TYPES = (*_TYPES, "pred", "s8", "s32", "u32", "f16")
-"""Of the nearest modes."""
+"""Element types of the nearest modes."""
 
 _MOST_CHANNELS = 128
-"""Of OpenCV 5; planes of a photograph, which come first by mistake, have more columns."""
+"""OpenCV 5's limit; planes of a photograph, passed with channels first by mistake, have more columns."""
 
 
 def __dir__() -> list[str]:
@@ -70,6 +70,12 @@ def resize(
     Raises:
         DescriptorError: sizes or factors that are not positive, or a ``dst`` that does not fit.
         UnsupportedError: another interpolation or element type, or more than three axes.
+
+    Example:
+        >>> from restride.compat import cv2
+        >>> photo = np.arange(16, dtype=np.uint8).reshape(4, 4)
+        >>> cv2.resize(photo, (2, 1), interpolation=cv2.INTER_AREA).tolist()  # columns, rows
+        [[6, 8]]
     """
     x = asarray(src)
     what = f"src {x.desc}"
@@ -91,19 +97,19 @@ def resize(
     if is_double:
         x = reorder(x, dtype="f32")
     out = dst if isinstance(dst, Tensor) else None
-    made = resample(
+    result = resample(
         x, sizes, scales, (0, 1), cast("ModeName", mode), like="opencv", dtype="f64" if is_double else None, out=out
     )
     if isinstance(src, Tensor):
-        return made
-    result = made.numpy()
-    if result.shape[2:] == (1,):
-        result = result[:, :, 0]  # as OpenCV hands out a single channel
-    return result if dst is None else _into(dst, result)
+        return result
+    pixels = result.numpy()
+    if pixels.shape[2:] == (1,):
+        pixels = pixels[:, :, 0]  # as OpenCV returns a single channel
+    return pixels if dst is None else _into(dst, pixels)
 
 
 def _mode(interpolation: Any, what: str) -> str:
-    """Our word for an interpolation."""
+    """The mode of an interpolation."""
     if _is_integer(interpolation) and 0 <= interpolation < len(_MODES):
         return _MODES[int(interpolation)]
     known = ", ".join(f"{_named(mode)} ({number})" for number, mode in enumerate(_MODES))
@@ -152,7 +158,7 @@ def _sizes(dsize: Any, fx: Any, fy: Any, what: str) -> tuple[tuple[int, int] | N
 
 def _into(dst: Any, result: Any) -> Any:
     if not isinstance(dst, np.ndarray) or dst.shape != result.shape or dst.dtype != result.dtype:
-        found = f"{dst.shape} and {dst.dtype}" if isinstance(dst, np.ndarray) else repr(dst)[:60]
-        raise DescriptorError(f"dst must be a numpy array of sizes {result.shape} and type {result.dtype}, not {found}")
+        other = f"{dst.shape} and {dst.dtype}" if isinstance(dst, np.ndarray) else repr(dst)[:60]
+        raise DescriptorError(f"dst must be a numpy array of sizes {result.shape} and type {result.dtype}, not {other}")
     dst[...] = result
     return dst

@@ -21,7 +21,7 @@ __all__ = ["BICUBIC", "BILINEAR", "BOX", "HAMMING", "LANCZOS", "NEAREST", "Resam
 
 
 class Resampling(IntEnum):
-    """Pillow's filters that there are here, by its names and numbers."""
+    """The filters of Pillow that restride has, by Pillow's names and numbers."""
 
     NEAREST = 0
     LANCZOS = 1
@@ -40,7 +40,7 @@ _PREMULTIPLIED = {"RGBA": "RGBa", "LA": "La"}
 """Modes that Pillow resizes with colours times alpha."""
 
 _BY_ARRAY = ("1", "I", "I;16", "F")
-"""Modes that an array's type says."""
+"""Modes that follow from the element type of an array."""
 
 _BY_BYTES = ("L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV")
 """Modes that are bytes in memory as in an array; those of LAB are not."""
@@ -76,6 +76,12 @@ def resize(
             the image; it is a ValueError, as in Pillow.
         TypeError: an image of another kind, a size or a box of another number of numbers, or a size that is no integer.
         UnsupportedError: another mode, MKS2013, MKS2021, or a ``reducing_gap``.
+
+    Example:
+        >>> from restride.compat import pil
+        >>> photo = np.arange(12, dtype=np.uint8).reshape(3, 4)
+        >>> pil.resize(photo, (2, 1), pil.BOX).tolist()  # columns, rows
+        [[5, 7]]
     """
     is_array = isinstance(image, np.ndarray | Tensor)
     rows, columns = _sizes_of(image)
@@ -88,19 +94,18 @@ def resize(
     sizes = _sizes(size, what)
     edges = _edges(box, (columns, rows), what)
     if is_array:
-        made = _resized(asarray(image), sizes, name, edges)
-        return made if isinstance(image, Tensor) else made.numpy()
+        resized = _resized(asarray(image), sizes, name, edges)
+        return resized if isinstance(image, Tensor) else resized.numpy()
     if sizes == (rows, columns) and edges == (0.0, 0.0, float(columns), float(rows)):
         return image.copy()
     if image.mode not in (*_BY_ARRAY, *_BY_BYTES):
         raise UnsupportedError(f"{what} has a mode that is not done here: convert it first, image.convert('RGB')")
     if image.mode in ("1", "P"):
         name = "nearest"
-    if image.mode in _PREMULTIPLIED and name != "nearest":
-        inner = _of_image(image.convert(_PREMULTIPLIED[image.mode]), sizes, name, edges)
-        result = inner.convert(image.mode)
-    else:
-        result = _of_image(image, sizes, name, edges)
+    premultiplied = _PREMULTIPLIED.get(image.mode) if name != "nearest" else None
+    result = _of_image(image.convert(premultiplied) if premultiplied else image, sizes, name, edges)
+    if premultiplied:
+        result = result.convert(image.mode)
     result.info = image.info.copy()
     if image.mode in ("P", "PA") and name == "nearest":  # the palette of a PA that was filtered is lost in Pillow
         result.putpalette(image.getpalette(image.palette.mode), image.palette.mode)
@@ -111,10 +116,10 @@ def _of_image(image: Any, sizes: tuple[int, int], name: str, edges: tuple[float,
     """A Pillow image resized band by band."""
     from PIL import Image
 
-    made = _resized(asarray(np.asarray(image)), sizes, name, edges).numpy()
+    pixels = _resized(asarray(np.asarray(image)), sizes, name, edges).numpy()
     if image.mode in _BY_ARRAY:
-        return Image.fromarray(made)
-    return Image.frombytes(image.mode, (sizes[1], sizes[0]), made.tobytes())
+        return Image.fromarray(pixels)
+    return Image.frombytes(image.mode, (sizes[1], sizes[0]), pixels.tobytes())
 
 
 def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, ...]) -> Tensor:
@@ -140,7 +145,7 @@ def _sizes_of(image: Any) -> tuple[int, int]:
 
 
 def _filter(resample: Any, what: str) -> str:
-    """Our word for a filter."""
+    """The mode of a filter."""
     if resample is None:
         return "bicubic"
     if resample in _LATER_FILTERS:

@@ -53,12 +53,18 @@ def interpolate(
         ValueError, NotImplementedError, TypeError, RuntimeError: where torch raises them, of the same arguments; and
             ValueError for a ``torch.Tensor`` that asks for a gradient, for which docs/resample.md has a function.
         UnsupportedError: an element type that cannot be interpolated here: f64, but for the nearest modes.
+
+    Example:
+        >>> from restride.compat.torch import interpolate
+        >>> x = np.array([[[0, 8]]], np.float32)  # N, C and one axis
+        >>> interpolate(x, size=4, mode="linear").tolist()
+        [[[0.0, 2.0, 6.0, 8.0]]]
     """
     if mode in _BY_SIZES and align_corners is not None:
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
         )
-    x, give = _taken(input, mode)
+    x, give = _as_tensor(input, mode)
     axes = len(x.sizes) - 2
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
@@ -75,7 +81,7 @@ def interpolate(
     _require_numbers("size", sizes, Integral)
     _require_numbers("scale_factor", scales, Real)
     _require_elements(x.sizes, sizes, scales, is_area=mode == "area")
-    made = resample(
+    result = resample(
         x,
         sizes,
         scales,
@@ -87,65 +93,65 @@ def interpolate(
         # With aligned corners torch has no use for the factor.
         recompute_scale_factor=bool(recompute_scale_factor) or bool(align_corners and scales) or None,
     )
-    return give(made)
+    return give(result)
 
 
-def _taken(given: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
-    """The input as a tensor of ours, and what makes the result what the input was."""
-    if isinstance(given, Tensor):
-        return given, lambda made: made
-    if type(given).__module__.partition(".")[0] != "torch":
-        return asarray(given), lambda made: made.numpy()
+def _as_tensor(x: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
+    """The input as a ``restride.Tensor``, and the function that gives the result the type of the input."""
+    if isinstance(x, Tensor):
+        return x, lambda result: result
+    if type(x).__module__.partition(".")[0] != "torch":
+        return asarray(x), lambda result: result.numpy()
     import torch
 
-    if given.requires_grad and torch.is_grad_enabled():
+    if x.requires_grad and torch.is_grad_enabled():
         raise ValueError(
-            f"input of sizes {tuple(given.shape)} requires a gradient, which would be lost: pass input.detach(), or "
+            f"input of sizes {tuple(x.shape)} requires a gradient, which would be lost: pass input.detach(), or "
             "take the function of docs/resample.md, which has one"
         )
-    detached = given.detach()
+    detached = x.detach()
     order = _memory_format(detached, mode)
     if detached.dtype != torch.bfloat16:
-        return asarray(detached), lambda made: torch.from_numpy(made.numpy()).contiguous(memory_format=order)
+        return asarray(detached), lambda result: torch.from_numpy(result.numpy()).contiguous(memory_format=order)
     import ml_dtypes
 
     bits = detached.view(torch.int16).numpy()
 
-    def give(made: Tensor) -> Any:
-        result = torch.from_numpy(made.numpy().view(np.int16)).view(torch.bfloat16)
-        return result.contiguous(memory_format=order)
+    def give(result: Tensor) -> Any:
+        halves = torch.from_numpy(result.numpy().view(np.int16)).view(torch.bfloat16)
+        return halves.contiguous(memory_format=order)
 
     return asarray(bits.view(ml_dtypes.bfloat16)), give
 
 
-def _memory_format(given: Any, mode: str) -> Any:
+def _memory_format(x: Any, mode: str) -> Any:
     """The order in memory that torch gives a result: that of channels last where the input has it.
 
     Not so of one image, nor of "area" with three axes: these torch makes contiguous.
     """
     import torch
 
-    order = {4: torch.channels_last, 5: torch.channels_last_3d}.get(given.ndim)
-    if order is None or (given.ndim, mode) == (5, "area") or given.is_contiguous() or len(given) == 1:
+    order = {4: torch.channels_last, 5: torch.channels_last_3d}.get(x.ndim)
+    if order is None or (x.ndim, mode) == (5, "area") or x.is_contiguous() or len(x) == 1:
         return torch.contiguous_format
-    return order if given.is_contiguous(memory_format=order) else torch.contiguous_format
+    return order if x.is_contiguous(memory_format=order) else torch.contiguous_format
 
 
-def _per_axis(name: str, given: Any, source_sizes: tuple[int, ...]) -> tuple[Any, ...] | None:
+def _per_axis(name: str, values: Any, source_sizes: tuple[int, ...]) -> tuple[Any, ...] | None:
     """One number for each axis behind N and C, of one for all or one each."""
-    if given is None:
+    if values is None:
         return None
     axes = len(source_sizes) - 2
-    if not isinstance(given, list | tuple | np.ndarray):
-        given = (given,) * axes
-    elif name == "size" and len(given) == axes:
-        _require_numbers(name, tuple(given), Integral)
-    if len(given) != axes:
+    if not isinstance(values, list | tuple | np.ndarray):
+        values = (values,) * axes
+    elif name == "size" and len(values) == axes:
+        _require_numbers(name, tuple(values), Integral)
+    if len(values) != axes:
         raise ValueError(
             f"Input and {name} must have the same number of spatial dimensions, but got input with spatial dimensions "
-            f"of {list(source_sizes[2:])} and {name} of {tuple(given)}"
+            f"of {list(source_sizes[2:])} and {name} of {tuple(values)}"
         )
-    return tuple(given)
+    return tuple(values)
 
 
 def _require_mode(mode: str, sizes: tuple[int, ...]) -> None:
@@ -161,9 +167,9 @@ def _require_mode(mode: str, sizes: tuple[int, ...]) -> None:
     )
 
 
-def _require_numbers(name: str, given: tuple[Any, ...] | None, kind: type) -> None:
-    if not all(isinstance(one, kind) for one in given or ()):
-        raise TypeError(f"expected {name} to be one number or one an axis, {kind.__name__}, but got {given!r}")
+def _require_numbers(name: str, values: tuple[Any, ...] | None, kind: type) -> None:
+    if not all(isinstance(one, kind) for one in values or ()):
+        raise TypeError(f"expected {name} to be one number or one an axis, {kind.__name__}, but got {values!r}")
 
 
 def _require_elements(
