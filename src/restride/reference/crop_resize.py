@@ -7,6 +7,7 @@ Boxes of integers in pixels are cut out of an image that goes on for ever with `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -15,17 +16,18 @@ import numpy as np
 from restride.reference.arguments import Array
 from restride.reference.conversion import convert
 from restride.reference.layouts import reorder
-from restride.reference.resample import resample, resample_limits
+from restride.reference.resample import NEUTRAL, resample, resample_limits
 
-_STEPS = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
+Resampled = Callable[..., tuple[Array, Array]]
+"""A resampling that returns two arrays: the lowest and the highest right answers."""
 
 
 def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> Array:
-    """The result of ``rs.crop_resize`` for one image or a batch; its arguments are called as there.
+    """The result of ``rs.crop_resize`` for one image or a batch; its arguments have the same names.
 
-    ``axes`` are to be given. ``mean``, ``std``, ``layout`` and ``out`` are not known here.
+    ``axes`` is required. ``mean``, ``std``, ``layout`` and ``out`` are not known here.
     """
-    return _cropped(lambda *given, **named: (resample(*given, **named),) * 2, x, boxes, sizes, **arguments)[0]
+    return _cropped(lambda *values, **others: (resample(*values, **others),) * 2, x, boxes, sizes, **arguments)[0]
 
 
 def crop_resize_limits(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> tuple[Array, Array]:
@@ -34,7 +36,7 @@ def crop_resize_limits(x: Any, boxes: Any, sizes: Sequence[int], **arguments: An
 
 
 def _cropped(
-    resampled: Callable[..., tuple[Array, Array]],
+    resampled: Resampled,
     x: Any,
     boxes: Any,
     sizes: Sequence[int],
@@ -48,10 +50,13 @@ def _cropped(
     **others: Any,
 ) -> tuple[Array, Array]:
     array, edges = np.asarray(x), np.asarray(boxes)
-    dtype = np.dtype(others.pop("dtype", None) or array.dtype)
-    made = []
-    for number, box in enumerate(edges):
+    others["dtype"] = np.dtype(others.get("dtype") or array.dtype)
+    is_cut = edges.dtype.kind == "i" and units == "pixels"
+    image_axes = tuple(axis % array.ndim - (images is not None) for axis in axes)
+    ends = []
+    for number, box in enumerate(edges.tolist()):
         image = array if images is None else array[images[number]]
+<<<<<<< HEAD
         image_axes = [axis % array.ndim - (images is not None) for axis in axes]
         is_cut = edges.dtype.kind == "i" and units == "pixels"
         place = _place(box.tolist(), sizes, letterbox) if is_cut else [(0, size) for size in sizes]
@@ -72,56 +77,34 @@ def _cropped(
         around = (image_axes, place, sizes, given, image.dtype, {**named, **steps})
         made.append([_placed(np.flip(end, tuple(backwards)), *around) for end in one])
     return np.stack([low for low, _ in made]), np.stack([high for _, high in made])
+=======
+        channels = [size for axis, size in enumerate(image.shape) if axis not in image_axes]
+        word = flip if isinstance(flip, str) else flip[number]
+        words = (("vertical", "both"), ("horizontal", "both"))
+        crop = _Crop(
+            image,
+            image_axes,
+            tuple(sizes),
+            _place(box, sizes, letterbox) if is_cut else [(0, size) for size in sizes],
+            tuple(axis for axis, flipping in zip(image_axes, words, strict=True) if word in flipping),
+            np.broadcast_to(convert(np.asarray(fill), image.dtype), channels),
+            others | _steps_of_box(others, number, image.ndim),
+        )
+        pair = crop.cut(resampled, box) if is_cut else crop.sampled(resampled, box, units)
+        ends.append([crop.placed(end) for end in pair])
+    return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
+>>>>>>> f2b1b4c (A box of the reference's crop_resize is a value, with a cut, a sampling and a placing)
 
 
-def _channels(image: Array, axes: Sequence[int]) -> tuple[int, ...]:
-    """Sizes against which fill broadcasts: channels of an image."""
-    return tuple(size for axis, size in enumerate(image.shape) if axis not in axes)
-
-
-def _of_box(others: dict[str, Any], number: int, rank: int) -> dict[str, Any]:
-    """The scales and zero points of one box, of arrays that go along all of them."""
-    found = {}
-    for name in _STEPS:
-        values = None if others.get(name) is None else np.asarray(others[name])
-        if values is not None:
-            its = values[min(number, len(values) - 1)] if values.ndim > rank else values
-            found[name] = its.reshape((1,) * (rank - its.ndim) + its.shape)
-    return found
-
-
-def _of_place(
-    steps: dict[str, Array], axes: Sequence[int], place: Sequence[tuple[int, int]], backwards: Sequence[int]
-) -> dict[str, Array]:
-    """Those of the part of the result that a box takes, as the box has them before it is flipped."""
-    found = {}
-    for name, values in steps.items():
-        its = values
-        for axis, (start, stop) in zip(axes, place, strict=True):
-            if values.ndim > axis and values.shape[axis] > 1:
-                its = np.take(its, range(start, stop), axis)
-                its = np.flip(its, axis) if axis in backwards else its
-        found[name] = its
-    return found
-
-
-def _everywhere(fill: Array, axes: Sequence[int], sizes: Sequence[int]) -> Array:
-    """An image of fill alone."""
-    return np.array(np.broadcast_to(np.expand_dims(fill, tuple(axes)), sizes))
-
-
-def _piece(image: Array, axes: Sequence[int], box: Sequence[int], fill: Array) -> Array:
-    """What an endless image has in a box of integers."""
-    sizes = list(image.shape)
-    indices = []
-    for axis, low, high in zip(axes, box[:2], box[2:], strict=True):
-        sizes[axis] = high - low
-        indices.append(np.arange(low, high))
-    rows, columns = ((index >= 0) & (index < image.shape[axis]) for index, axis in zip(indices, axes, strict=True))
-    there = np.moveaxis(_everywhere(fill, axes, sizes), axes, (0, 1))
-    whole = np.moveaxis(image, axes, (0, 1))
-    there[np.ix_(rows, columns)] = whole[np.ix_(indices[0][rows], indices[1][columns])]
-    return np.moveaxis(there, (0, 1), axes)
+def _steps_of_box(arguments: dict[str, Any], number: int, rank: int) -> dict[str, Any]:
+    """The scales and zero points of one box, from arrays that go along all of them."""
+    steps = {}
+    for name in NEUTRAL:
+        if arguments.get(name) is not None:
+            values = np.asarray(arguments[name])
+            values = values[min(number, len(values) - 1)] if values.ndim > rank else values
+            steps[name] = values.reshape((1,) * (rank - values.ndim) + values.shape)
+    return steps
 
 
 def _place(box: Sequence[int], sizes: Sequence[int], letterbox: str | None) -> list[tuple[int, int]]:
@@ -133,66 +116,95 @@ def _place(box: Sequence[int], sizes: Sequence[int], letterbox: str | None) -> l
         return [(0, size) for size in sizes]
     height, width = box[2] - box[0], box[3] - box[1]
     if height * sizes[1] >= width * sizes[0]:
-        made = (sizes[0], max(1, round(Fraction(width * sizes[0], height))))
+        fitted = (sizes[0], max(1, round(Fraction(width * sizes[0], height))))
     else:
-        made = (max(1, round(Fraction(height * sizes[1], width))), sizes[1])
-    starts = [0 if letterbox == "top_left" else (size - its) // 2 for size, its in zip(sizes, made, strict=True)]
-    return [(start, start + its) for start, its in zip(starts, made, strict=True)]
+        fitted = (max(1, round(Fraction(height * sizes[1], width))), sizes[1])
+    starts = [0 if letterbox == "top_left" else (size - part) // 2 for size, part in zip(sizes, fitted, strict=True)]
+    return [(start, start + part) for start, part in zip(starts, fitted, strict=True)]
 
 
-def _roi(box: Array, image: Array, axes: Sequence[int], units: str) -> list[Fraction]:
-    edges = [Fraction(repr(float(edge))) for edge in box.tolist()]
-    if units == "pixels":
-        spans = [image.shape[axis] - 1 for axis in axes] * 2
-        edges = [edge / span for edge, span in zip(edges, spans, strict=True)]
-    return edges
+@dataclass(frozen=True, eq=False)
+class _Crop:
+    """One box of an image whose rows and columns are ``axes``; its result has ``sizes`` along them.
 
+    place: the rows and columns of the result that the box takes; ``fill``, one element a channel, is around it and
+    beyond the image. backwards: axes that are flipped. arguments: those of ``resample``, for the whole result.
+    """
 
-def _crop_of_floats(
-    resampled: Callable[..., tuple[Array, Array]],
-    image: Array,
-    sizes: Sequence[int],
-    axes: Sequence[int],
-    roi: Sequence[Fraction],
-    fill: Array,
-    named: dict[str, Any],
-) -> tuple[Array, Array]:
-    """A resampling with an extrapolation value, one for all channels, or channel by channel."""
-    named = {**named, "coordinates": "tf_crop_and_resize", "roi": roi}
+    image: Array
+    axes: tuple[int, ...]
+    sizes: tuple[int, ...]
+    place: list[tuple[int, int]]
+    backwards: tuple[int, ...]
+    fill: Array
+    arguments: dict[str, Any]
 
-    def one(value: Any) -> tuple[Array, Array]:
-        return resampled(image, sizes, axes=axes, extrapolation_value=float(value), **named)
+    def cut(self, resampled: Resampled, box: Sequence[int]) -> tuple[Array, Array]:
+        """A slice of an endless image, resampled."""
+        sizes, indices = list(self.image.shape), []
+        for axis, low, high in zip(self.axes, box[:2], box[2:], strict=True):
+            sizes[axis] = high - low
+            indices.append(np.arange(low, high))
+        rows, columns = (
+            (index >= 0) & (index < self.image.shape[axis]) for index, axis in zip(indices, self.axes, strict=True)
+        )
+        piece = np.moveaxis(self._filled(sizes), self.axes, (0, 1))
+        image = np.moveaxis(self.image, self.axes, (0, 1))
+        piece[np.ix_(rows, columns)] = image[np.ix_(indices[0][rows], indices[1][columns])]
+        new = [stop - start for start, stop in self.place]
+        return resampled(np.moveaxis(piece, (0, 1), self.axes), new, axes=self.axes, **self._arguments_in_place())
 
-    values = np.unique(fill.astype(np.float64))
-    low, high = one(values[0])
-    for value in values[1:]:
-        its = np.broadcast_to(np.expand_dims(fill == value, tuple(axes)), low.shape)
-        low, high = (np.where(its, new, old) for new, old in zip(one(value), (low, high), strict=True))
-    return low, high
+    def sampled(self, resampled: Resampled, box: Sequence[float], units: str) -> tuple[Array, Array]:
+        """A resampling with an extrapolation value, one for all channels, or channel by channel."""
+        edges = [Fraction(repr(float(edge))) for edge in box]
+        if units == "pixels":
+            spans = [self.image.shape[axis] - 1 for axis in self.axes] * 2
+            edges = [edge / span for edge, span in zip(edges, spans, strict=True)]
+        others = {**self._arguments_in_place(), "coordinates": "tf_crop_and_resize", "roi": edges}
 
+        def one(value: Any) -> tuple[Array, Array]:
+            return resampled(self.image, self.sizes, axes=self.axes, extrapolation_value=float(value), **others)
 
-def _placed(
-    made: Array,
-    axes: Sequence[int],
-    place: Sequence[tuple[int, int]],
-    sizes: Sequence[int],
-    fill: Array,
-    src: np.dtype[Any],
-    named: dict[str, Any],
-) -> Array:
-    """A result of ``sizes`` with ``made`` in its place, and ``fill`` around it, after the steps."""
-    whole = list(made.shape)
-    for axis, size in zip(axes, sizes, strict=True):
-        whole[axis] = size
-    if list(made.shape) == whole:
-        return made
-    steps = {name: named[name] for name in (*_STEPS, "post_ops", "rounding", "saturate") if named.get(name) is not None}
-    around = _everywhere(fill, axes, whole)
-    if named.get("mode") != "nearest" and src != named["dtype"]:
-        around = convert(around, np.float32)
-    result = reorder(around, dtype=named["dtype"], **steps)
-    index = [slice(None)] * made.ndim
-    for axis, (start, stop) in zip(axes, place, strict=True):
-        index[axis] = slice(start, stop)
-    result[tuple(index)] = made
-    return result
+        values = np.unique(self.fill.astype(np.float64))
+        low, high = one(values[0])
+        for value in values[1:]:
+            chosen = np.broadcast_to(np.expand_dims(self.fill == value, self.axes), low.shape)
+            low, high = (np.where(chosen, new, old) for new, old in zip(one(value), (low, high), strict=True))
+        return low, high
+
+    def placed(self, part: Array) -> Array:
+        """The whole result: ``part``, flipped, in its place, and around it ``fill`` after the arithmetic."""
+        part = np.flip(part, self.backwards)
+        sizes = list(part.shape)
+        for axis, size in zip(self.axes, self.sizes, strict=True):
+            sizes[axis] = size
+        if list(part.shape) == sizes:
+            return part
+        arguments = self.arguments
+        names = (*NEUTRAL, "post_ops", "rounding", "saturate")
+        around = self._filled(sizes)
+        if arguments.get("mode") != "nearest" and self.image.dtype != arguments["dtype"]:
+            around = convert(around, np.float32)
+        steps = {name: arguments[name] for name in names if arguments.get(name) is not None}
+        result = reorder(around, dtype=arguments["dtype"], **steps)
+        key = [slice(None)] * part.ndim
+        for axis, (start, stop) in zip(self.axes, self.place, strict=True):
+            key[axis] = slice(start, stop)
+        result[tuple(key)] = part
+        return result
+
+    def _filled(self, sizes: Sequence[int]) -> Array:
+        """An image of ``fill`` alone."""
+        return np.array(np.broadcast_to(np.expand_dims(self.fill, self.axes), sizes))
+
+    def _arguments_in_place(self) -> dict[str, Any]:
+        """The arguments for the box's part of the result, as it is before it is flipped."""
+        arguments = dict(self.arguments)
+        for name in NEUTRAL:
+            values = arguments.get(name)
+            for axis, (start, stop) in zip(self.axes, self.place, strict=True):
+                if values is not None and values.ndim > axis and values.shape[axis] > 1:
+                    values = np.take(values, range(start, stop), axis)
+                    values = np.flip(values, axis) if axis in self.backwards else values
+            arguments[name] = values
+        return arguments
