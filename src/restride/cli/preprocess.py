@@ -117,6 +117,7 @@ def _recipe(arguments: argparse.Namespace, device: Device) -> Preprocess[Any]:
 
 _ARGUMENTS = (
     "sizes",
+    "letterbox",
     *(name for name in Options.__annotations__ if name not in ("dtype", "depth", "device")),
 )
 """Options that are arguments of ``Preprocess`` by the same names."""
