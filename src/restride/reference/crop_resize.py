@@ -56,28 +56,6 @@ def _cropped(
     ends = []
     for number, box in enumerate(edges.tolist()):
         image = array if images is None else array[images[number]]
-<<<<<<< HEAD
-        image_axes = [axis % array.ndim - (images is not None) for axis in axes]
-        is_cut = edges.dtype.kind == "i" and units == "pixels"
-        place = _place(box.tolist(), sizes, letterbox) if is_cut else [(0, size) for size in sizes]
-        word = flip if isinstance(flip, str) else flip[number]
-        words = ("vertical both", "horizontal both")
-        backwards = [
-            axis for axis, words_of_axis in zip(image_axes, words, strict=True) if word in words_of_axis.split()
-        ]
-        steps = _of_box(others, number, image.ndim)
-        named = {**others, **_of_place(steps, image_axes, place, backwards), "dtype": dtype}
-        given = np.broadcast_to(convert(np.asarray(fill), image.dtype), _channels(image, image_axes))
-        if is_cut:
-            piece = _piece(image, image_axes, box.tolist(), given)
-            one = resampled(piece, [b - a for a, b in place], axes=image_axes, **named)
-        else:
-            roi = _roi(box, image, image_axes, units)
-            one = _crop_of_floats(resampled, image, sizes, image_axes, roi, given, named)
-        around = (image_axes, place, sizes, given, image.dtype, {**named, **steps})
-        made.append([_placed(np.flip(end, tuple(backwards)), *around) for end in one])
-    return np.stack([low for low, _ in made]), np.stack([high for _, high in made])
-=======
         channels = [size for axis, size in enumerate(image.shape) if axis not in image_axes]
         word = flip if isinstance(flip, str) else flip[number]
         words = (("vertical", "both"), ("horizontal", "both"))
@@ -93,7 +71,6 @@ def _cropped(
         pair = crop.cut(resampled, box) if is_cut else crop.sampled(resampled, box, units)
         ends.append([crop.placed(end) for end in pair])
     return np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
->>>>>>> f2b1b4c (A box of the reference's crop_resize is a value, with a cut, a sampling and a placing)
 
 
 def _steps_of_box(arguments: dict[str, Any], number: int, rank: int) -> dict[str, Any]:
