@@ -41,6 +41,12 @@ def operations() -> dict[str, Callable[[], object]]:
     }
 
 
+def called(frame: FrameType) -> str:
+    """The name of the function; of what a dataclass or tuple generates, its class."""
+    name = frame.f_code.co_qualname
+    return name if "<" not in name else type(next(iter(frame.f_locals.values()))).__name__
+
+
 def walk(call: Callable[[], object]) -> list[Step]:
     """Every step of ``call`` from one module of the package to another."""
     steps: list[Step] = []
@@ -56,7 +62,7 @@ def walk(call: Callable[[], object]) -> list[Step]:
         elif event == "call":
             depth += 1
             if not steps or steps[-1].module != module:
-                steps.append(Step(module, frame.f_code.co_qualname, depth))
+                steps.append(Step(module, called(frame), depth))
 
     sys.setprofile(profile)
     try:

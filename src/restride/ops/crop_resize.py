@@ -33,6 +33,7 @@ from restride.ops.reorder import reorder
 from restride.ops.resample import INTERPOLATED_TYPES, resample
 from restride.ops.target import Out, Target, element_type, target_of_sums
 from restride.plan.crops import MOST_TAPS, Crops, Way, add_crops, boxes_of
+from restride.plan.problem import MOST_CHANNELS
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device

@@ -24,6 +24,7 @@ from restride.ops.crop_resize import cropped, read_sizes
 from restride.ops.letterbox import PLACES, Letterboxed
 from restride.ops.progress import Progress
 from restride.ops.yuv import yuv_to_rgb
+from restride.plan.problem import MOST_CHANNELS
 from restride.plan.yuv import FORMATS, checked
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
