@@ -42,9 +42,9 @@ def operations() -> dict[str, Callable[[], object]]:
 
 
 def called(frame: FrameType) -> str:
-    """The name of the function; of what a dataclass or tuple generates, its class."""
+    """The function of a frame; the class, where a dataclass or tuple generated the function."""
     name = frame.f_code.co_qualname
-    return name if "<" not in name else type(next(iter(frame.f_locals.values()))).__name__
+    return type(frame.f_locals["self"]).__name__ if name.startswith("__create_fn__") else name.split(".<locals>")[0]
 
 
 def walk(call: Callable[[], object]) -> list[Step]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 import ml_dtypes  # noqa: F401 - numpy knows the names of its types from here on
@@ -38,11 +38,11 @@ class DType:
 
     name: str
     dtype: np.dtype[Any]
+    itemsize: int = field(init=False)
+    """Bytes of one element: 1, 2, 4 or 8."""
 
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element: 1, 2, 4 or 8."""
-        return self.dtype.itemsize
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "itemsize", self.dtype.itemsize)
 
     @property
     def is_float(self) -> bool:
