@@ -85,18 +85,14 @@ def run(
         repeat: rounds that count.
     """
     for workload in workloads:
-        yield _measured(workload, device, peers, measures, repeat)
+        try:
+            columns = columns_of(workload, device, peers, clock="kernel" in measures)
+            result = Result(workload, timed_rounds(columns, measures, repeat), tuple(columns.disagreements))
+            del columns
+        except OutOfDeviceMemory as error:
+            result = Result(workload, {}, skipped=str(error))
         gc.collect()
-
-
-def _measured(
-    workload: Workload, device: Device, peers: Sequence[Peer], measures: Sequence[Measure], repeat: int
-) -> Result:
-    try:
-        columns = columns_of(workload, device, peers, clock="kernel" in measures)
-        return Result(workload, timed_rounds(columns, measures, repeat), tuple(columns.disagreements))
-    except OutOfDeviceMemory as error:
-        return Result(workload, {}, skipped=str(error))
+        yield result
 
 
 def columns_of(workload: Workload, device: Device, peers: Sequence[Peer], *, clock: bool) -> Columns:

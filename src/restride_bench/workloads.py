@@ -545,15 +545,16 @@ BY_AXES = "axes reversed"
 _MOST_EXPONENT = 30
 """A result of 1 GiB. What does not fit the device is skipped."""
 
-_BY_RANK: tuple[str, ...] = (
+_BY_RANK = (
     "4194304",
     "2048,2048",
     "160,160,160",
     "48,44,44,44",
     "24,20,20,20,20",
     "16,12,12,12,12,12",
+    "16,8,8,8,8,8,8",
+    "8,8,8,6,6,6,6,6",
 )
-_BY_RANK += ("16,8,8,8,8,8,8", "8,8,8,6,6,6,6,6")
 """Sizes of some four million elements along 1 to 8 axes, which are 16 MB of f32."""
 
 

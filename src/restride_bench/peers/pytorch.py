@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from restride_bench.offer import Absent, Offer, installed
@@ -78,12 +79,7 @@ class Torch:
             array: Array = computed.cpu().numpy()
             return array
 
-        return Offer(
-            resident=self._waited(start),
-            result=lambda: last[0].cpu().numpy(),
-            numpy=through,
-            kernel=self._events(start),
-        )
+        return self._offer(start, lambda: last[0].cpu().numpy(), through)
 
     def _function(self, task: Task) -> Function | None:  # noqa: PLR0911 - one for each kind of task
         torch = self._torch
@@ -141,21 +137,15 @@ class Torch:
         limits = torch.iinfo(dtype)
         return lambda t: (t * task.scale).round_().clamp_(limits.min, limits.max).to(dtype)
 
-    def _waited(self, start: Callable[[], object]) -> Callable[[], object]:
+    def _offer(self, start: Callable[[], object], result: Callable[[], Array], through: Callable[[], Array]) -> Offer:
+        """The offer of work that ``start`` begins; on CUDA with a wait for it, and CUDA's own clock."""
         if not self._is_cuda:
-            return start
-
-        def waited() -> None:
-            start()
-            self._torch.cuda.synchronize()
-
-        return waited
-
-    def _events(self, start: Callable[[], object]) -> Callable[[], float] | None:
-        """CUDA's own clock."""
-        if not self._is_cuda:
-            return None
+            return Offer(start, result, through)
         cuda = self._torch.cuda
+
+        def resident() -> None:
+            start()
+            cuda.synchronize()
 
         def seconds() -> float:
             before, after = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
@@ -163,10 +153,9 @@ class Torch:
             start()
             after.record()
             cuda.synchronize()
-            milliseconds: float = before.elapsed_time(after)
-            return milliseconds / 1000
+            return float(before.elapsed_time(after)) / 1000
 
-        return seconds
+        return Offer(resident, result, through, seconds)
 
     def _new_shapes(self, task: NewShapes, host: Any) -> Offer:
         torch = self._torch
@@ -184,7 +173,7 @@ class Torch:
             array: Array = host[:rows, :columns].to(self._device).T.contiguous().cpu().numpy()
             return array
 
-        return Offer(resident=self._waited(start), result=lambda: last[0].cpu().numpy(), numpy=through)
+        return replace(self._offer(start, lambda: last[0].cpu().numpy(), through), kernel=None)
 
 
 def _moved(task: Move, t: Any) -> Any:

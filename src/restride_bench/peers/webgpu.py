@@ -6,9 +6,7 @@ It runs the kernels that somebody would write in WGSL, for the few workloads whe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -62,8 +60,16 @@ class Wgpu:
         pipeline = device.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
         entries = [{"binding": number, "resource": {"buffer": buffer}} for number, buffer in enumerate((src, dst))]
         group = device.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
-        start = self._start(pipeline, group, shader.groups)
         device.queue.write_buffer(src, 0, source)
+
+        def start() -> None:
+            encoder = device.create_command_encoder()
+            compute = encoder.begin_compute_pass()
+            compute.set_pipeline(pipeline)
+            compute.set_bind_group(0, group)
+            compute.dispatch_workgroups(*shader.groups)
+            compute.end()
+            device.queue.submit([encoder.finish()])
 
         def resident() -> None:
             start()
@@ -79,20 +85,6 @@ class Wgpu:
             return result()
 
         return Offer(resident=resident, result=result, numpy=through)
-
-    def _start(self, pipeline: Any, group: Any, groups: tuple[int, int, int]) -> Callable[[], None]:
-        device = self._device
-
-        def start() -> None:
-            encoder = device.create_command_encoder()
-            one = encoder.begin_compute_pass()
-            one.set_pipeline(pipeline)
-            one.set_bind_group(0, group)
-            one.dispatch_workgroups(*groups)
-            one.end()
-            device.queue.submit([encoder.finish()])
-
-        return start
 
 
 _ENTRY = "fn main(@builtin(global_invocation_id) g: vec3<u32>)"
