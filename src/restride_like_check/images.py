@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from restride.dtypes import as_dtype
 from restride_like_check.judges import Array
 
 DIRECTIONS = ("down", "up", "both")
@@ -47,31 +48,45 @@ class Image:
         if dtype == "u8":
             return self.pixels
         wide = self.pixels.astype(np.int64) * 256 + self.low
-        if dtype == "u16":
-            return wide.astype(np.uint16)
-        if dtype == "s16":
-            return (wide - 32768).astype(np.int16)
-        if dtype == "s32":
-            return (wide - 32768).astype(np.int32) * 64
-        return (wide / 65535).astype(np.float32)
+        integers = {"u16": wide, "s16": wide - 32768, "s32": (wide - 32768) * 64}
+        return integers[dtype].astype(as_dtype(dtype).dtype) if dtype in integers else (wide / 65535).astype(np.float32)
 
 
-def photographs() -> tuple[str, ...]:
+def photographs() -> dict[str, Path]:
     """The photographs that are installed; none without scikit-image."""
-    return tuple(name for name in PHOTOGRAPHS if (folder := _folder()) is not None and (folder / name).is_file())
+    package = find_spec("skimage")
+    if package is None or package.origin is None:
+        return {}
+    paths = {name: Path(package.origin).parent / "data" / name for name in PHOTOGRAPHS}
+    return {name: path for name, path in paths.items() if path.is_file()}
 
 
 def sizes_of(number: int, direction: str, largest: int, key: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Rows and columns of image ``number`` of the row ``key``, at most ``largest``, before and after."""
-    place = number % SIZES
-    return _sizes(_random(key, direction, place), place, direction, largest)
+    """Rows and columns of image ``number`` of the row ``key``, at most ``largest``, before and after.
+
+    Whole factors first, then any, as many to 10 as from 60 to 600; some axes keep their size.
+    """
+    number %= SIZES
+    random = _random(key, direction, number)
+    if number < len(_PLAIN[direction]):
+        small = [int(random.integers(2, largest // 8 + 3)) for _ in range(2)]
+        large = [size * factor for size, factor in zip(small, _PLAIN[direction][number], strict=True)]
+    else:
+        pairs = [sorted(int((largest + 1) ** random.random()) for _ in range(2)) for _ in range(2)]
+        small = [min(pair[0], largest - 1) for pair in pairs]
+        large = [max(pair[1], size + 1) for pair, size in zip(pairs, small, strict=True)]
+        if number % _KEEPS == _KEEPS - 1:
+            small[number // _KEEPS % 2] = large[number // _KEEPS % 2]
+    rows, columns = zip(small, large, strict=True)
+    grow_first, grow_second = {"down": (0, 0), "up": (1, 1), "both": (1, 0) if number % 2 else (0, 1)}[direction]
+    return (rows[1 - grow_first], columns[1 - grow_second]), (rows[grow_first], columns[grow_second])
 
 
 def image(number: int, direction: str, channels: int, largest: int, key: str) -> Image:
     """Image ``number``, of sizes ``sizes_of``."""
     old, new = sizes_of(number, direction, largest, key)
     random = _random(key, direction, number, 1)
-    names = photographs()
+    names = tuple(photographs())
     # Of four images, and of four of the same sizes, three are photographs, where there are any.
     name = str(random.choice(names if names and (number + number // SIZES) % 4 else DRAWN))
     pixels = _cropped(name, old, random) if name in names else _drawn(name, old, random)
@@ -85,40 +100,15 @@ def _random(key: str, direction: str, *numbers: int) -> np.random.Generator:
     return np.random.default_rng((zlib.crc32(key.encode()), DIRECTIONS.index(direction), *numbers))
 
 
-def _sizes(
-    random: np.random.Generator, number: int, direction: str, largest: int
-) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Sizes before and after: whole factors first, then any, as many to 10 as from 60 to 600; some axes keep theirs."""
-    grows = {"down": (False, False), "up": (True, True), "both": (True, False) if number % 2 else (False, True)}
-    if number < len(_PLAIN[direction]):
-        small = [int(random.integers(2, largest // 8 + 3)) for _ in range(2)]
-        large = [size * factor for size, factor in zip(small, _PLAIN[direction][number], strict=True)]
-    else:
-        pairs = [sorted(int((largest + 1) ** random.random()) for _ in range(2)) for _ in range(2)]
-        small = [min(pair[0], largest - 1) for pair in pairs]
-        large = [max(pair[1], size + 1) for pair, size in zip(pairs, small, strict=True)]
-        if number % _KEEPS == _KEEPS - 1:
-            small[number // _KEEPS % 2] = large[number // _KEEPS % 2]
-    axes = list(zip(small, large, grows[direction], strict=True))
-    old = tuple(low if grow else high for low, high, grow in axes)
-    new = tuple(high if grow else low for low, high, grow in axes)
-    return (old[0], old[1]), (new[0], new[1])
-
-
-def _folder() -> Path | None:
-    package = find_spec("skimage")
-    return None if package is None or package.origin is None else Path(package.origin).parent / "data"
-
-
 @lru_cache(maxsize=len(PHOTOGRAPHS))
 def photograph(name: str) -> Array:
     """One of the photographs, [rows, columns, 3]."""
     from PIL import Image as Pictures
 
-    folder = _folder()
-    if folder is None:
+    path = photographs().get(name)
+    if path is None:
         raise ModuleNotFoundError("scikit-image, which ships the photographs, is not installed")
-    with Pictures.open(folder / name) as picture:
+    with Pictures.open(path) as picture:
         return np.asarray(picture.convert("RGB"))
 
 
