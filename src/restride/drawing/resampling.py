@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, SupportsIndex, cast
 
 from restride.arguments import integer
@@ -49,44 +50,32 @@ def _lines(rows: Rows) -> Iterable[str]:
     names = [str(index) if index in inside else f"({index})" for index in range(rows.size)]
     values = [str(place) for place in reads]
     elements = [Fraction(index) for index in range(rows.source_size)]
-    ruler = _Ruler.of([*names, *values], slope, min([-_HALF, *(place - (slope or Fraction(1)) / 2 for place in reads)]))
-    yield f"source    {ruler.boxes([str(element) for element in elements], elements, Fraction(1))}"
-    yield f"output    {ruler.boxes(names, reads, slope)}"
-    yield f"reads at  {ruler.labels(values, reads)}"
+    # Characters an element, so that labels which stand closest do not touch.
+    widest = max((len(label) for label in [*names, *values]), default=0) + 1
+    cell = _CELL * math.ceil(widest / (_CELL * min(slope, Fraction(1)))) if slope else _CELL
+    left = min([-_HALF, *(place - (slope or Fraction(1)) / 2 for place in reads)])
+    labelled = partial(_labelled, cell, left)
+    yield f"source    {labelled([str(element) for element in elements], elements, Fraction(1))}"
+    yield f"output    {labelled(names, reads, slope)}"
+    yield f"reads at  {labelled(values, reads)}"
     if rows.moves:
-        yield f"takes     {ruler.labels([str(index) for index in rows.first()], reads)}"
+        yield f"takes     {labelled([str(index) for index in rows.first()], reads)}"
 
 
-class _Ruler:
-    """Where along a line of text a place of the source's axis stands; element j reaches from j - 1/2 to j + 1/2."""
+def _labelled(
+    cell: int, left: Fraction, labels: Sequence[str], places: Sequence[Fraction], width: Fraction = Fraction(0)
+) -> str:
+    """A line of text with each label in the middle of its place, between bars that are ``width`` elements apart.
 
-    def __init__(self, cell: int, left: Fraction) -> None:
-        self._cell = cell
-        self._left = left
+    Element j reaches from j - 1/2 to j + 1/2. The line begins at ``left`` and has ``cell`` characters an element.
+    """
 
-    @classmethod
-    def of(cls, labels: Sequence[str], apart: Fraction, left: Fraction) -> _Ruler:
-        """One on which labels so far apart do not touch."""
-        widest = max((len(label) for label in labels), default=0) + 1
-        return cls(_CELL * math.ceil(widest / (_CELL * min(apart, Fraction(1)))) if apart else _CELL, left)
+    def column(place: Fraction) -> int:
+        return math.floor((place - left) * cell + _HALF)
 
-    def boxes(self, labels: Sequence[str], places: Sequence[Fraction], width: Fraction) -> str:
-        """Labels between bars, each in the middle of its box; what has no width has no bars."""
-        bars = [place + side * width / 2 for place in places for side in (-1, 1)] if width else []
-        return self._written([("|", self._column(bar)) for bar in bars], labels, places)
-
-    def labels(self, labels: Sequence[str], places: Sequence[Fraction]) -> str:
-        """Labels alone."""
-        return self._written([], labels, places)
-
-    def _written(self, bars: list[tuple[str, int]], labels: Sequence[str], places: Sequence[Fraction]) -> str:
-        pieces = bars + [
-            (label, self._column(place) - len(label) // 2) for label, place in zip(labels, places, strict=True)
-        ]
-        line = [" "] * max((column + len(text) for text, column in pieces), default=0)
-        for text, column in pieces:
-            line[column : column + len(text)] = text
-        return "".join(line)
-
-    def _column(self, place: Fraction) -> int:
-        return math.floor((place - self._left) * self._cell + _HALF)
+    pieces = [("|", column(place + side * width / 2)) for place in places for side in (-1, 1) if width]
+    pieces += [(label, column(place) - len(label) // 2) for label, place in zip(labels, places, strict=True)]
+    line = [" "] * max((start + len(text) for text, start in pieces), default=0)
+    for text, start in pieces:
+        line[start : start + len(text)] = text
+    return "".join(line)
