@@ -1,4 +1,4 @@
-"""Results held against the reference: how many elements are wrong, and by how much the others may differ."""
+"""Comparison of results with the reference: how many elements are wrong, and how far the others may differ."""
 
 from __future__ import annotations
 

@@ -242,30 +242,36 @@ class Outcome:
         return self.step.nbytes / self.milliseconds / 1e6
 
 
+_Triple = tuple[int, int, int]
+
+
 @dataclass(frozen=True)
 class Crop:
-    """A window of an [height, width, 3] photograph, flipped: DirectML's offsets, sizes and strides."""
+    """The first ``rows``, and ``columns`` from ``left`` on, of an [height, width, 3] photograph, flipped."""
 
-    offsets: tuple[int, int, int]
-    sizes: tuple[int, int, int]
-    strides: tuple[int, int, int] = (1, -1, 1)
+    rows: int
+    left: int
+    columns: int
 
     @classmethod
     def of(cls, height: int, width: int) -> Crop:
         """The upper five eighths, less a strip at the left."""
         left = width * 3 // 16
-        return cls((0, left, 0), (height * 5 // 8, width - left, 3))
+        return cls(height * 5 // 8, left, width - left)
+
+    @property
+    def window(self) -> tuple[_Triple, _Triple, _Triple]:
+        """DirectML's offsets, sizes and strides."""
+        return (0, self.left, 0), (self.rows, self.columns, 3), (1, -1, 1)
 
     @property
     def text(self) -> str:
         """As numpy writes it."""
-        (rows, columns, _), (_, left, _) = self.sizes, self.offsets
-        return f"x[:{rows}, {left}:{left + columns}][:, ::-1].permute(2, 0, 1)"
+        return f"x[:{self.rows}, {self.left}:{self.left + self.columns}][:, ::-1].permute(2, 0, 1)"
 
     def view(self, x: Tensor) -> Tensor:
         """The crop, flipped, channels first: three views, no dispatch."""
-        (rows, columns, _), (_, left, _) = self.sizes, self.offsets
-        return x[:rows, left : left + columns][:, ::-1].permute(2, 0, 1)
+        return x[: self.rows, self.left : self.left + self.columns][:, ::-1].permute(2, 0, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,17 +292,16 @@ def make_tour(pixels: Array, device: Device) -> Tour:
     as_u8 = _steps(pixels, asarray(pixels, device=device), crop)
     as_f32 = _steps(scaled, photo, crop)
     # From the photograph itself, through views, in one dispatch; and with each intermediate result in memory.
-    planes_answer = reference.reorder(_cropped(scaled, crop), "HWC->CHW")
+    planes_answer = reference.reorder(reference.strided_slice(scaled, *crop.window), "HWC->CHW")
     fused = _resize("crop + flip + HWC->CHW + resize", crop.view(photo), planes_answer, FUSED_SIZES)
     unfused = (as_f32[0], as_f32[1], _resize("resize", as_f32[1].dst, planes_answer, FUSED_SIZES))
     return Tour((*as_u8, *as_f32, fused), fused, unfused, crop)
 
 
 def _steps(pixels: Array, photo: Tensor, crop: Crop) -> list[Step]:
-    window = (crop.offsets, crop.sizes, crop.strides)
-    cropped = _cropped(pixels, crop)
+    cropped = reference.strided_slice(pixels, *crop.window)
     planes = reference.reorder(cropped, "HWC->CHW")
-    crops = _moved("crop + flip", photo, cropped, lambda out: strided_slice(photo, *window, out=out))
+    crops = _moved("crop + flip", photo, cropped, lambda out: strided_slice(photo, *crop.window, out=out))
     split = _moved("HWC->CHW", crops.dst, planes, lambda out: reorder(crops.dst, "HWC->CHW", out=out))
     view = crop.view(photo)
     fused = _moved("crop + flip + HWC->CHW", view, planes, lambda out: reorder(crop.view(photo), out=out))
@@ -339,10 +344,6 @@ def _resize(
         check,
         src.desc.numel if antialias else _TAPS[mode],
     )
-
-
-def _cropped(pixels: Array, crop: Crop) -> Array:
-    return reference.strided_slice(pixels, crop.offsets, crop.sizes, crop.strides)
 
 
 # Contact sheets: panels in one picture; that of the demo has every step's result, and where it differs from numpy.
@@ -393,9 +394,9 @@ def draw_sheet(path: Path, title: str, heading: str, panels: Sequence[Panel]) ->
 
 
 def _panels(photo: Photograph, outcomes: Sequence[Outcome]) -> list[Panel]:
-    found = {(outcome.step.name, outcome.step.src.dtype.name): outcome for outcome in outcomes}
-    cropped, planes = found["crop + flip", "u8"], found["HWC->CHW", "u8"]
-    fused, enlarged = outcomes[-1], found["enlarge, cubic", "f32"]
+    by_name = {(outcome.step.name, outcome.step.src.dtype.name): outcome for outcome in outcomes}
+    cropped, planes = by_name["crop + flip", "u8"], by_name["HWC->CHW", "u8"]
+    fused, enlarged = outcomes[-1], by_name["enlarge, cubic", "f32"]
     height, width, _ = photo.pixels.shape
     panels = [
         Panel(photo.pixels, "the photograph", f"{photo.title}, {width} x {height}"),
@@ -403,13 +404,13 @@ def _panels(photo: Photograph, outcomes: Sequence[Outcome]) -> list[Panel]:
         Panel(_tinted_planes(planes.result), "HWC->CHW: three planes in memory", _caption(planes)),
     ]
     for mode in ("nearest", "antialiased"):
-        outcome = found[f"shrink, {mode}", "u8"]
+        outcome = by_name[f"shrink, {mode}", "u8"]
         panels.append(Panel(_as_pixels(outcome.result), f"shrunk, {mode}", _caption(outcome)))
     panels.append(Panel(_as_pixels(fused.result), "all four steps in one dispatch, linear", _caption(fused)))
     for mode in ("nearest", "cubic"):
-        outcome = found[f"enlarge, {mode}", "u8"]
+        outcome = by_name[f"enlarge, {mode}", "u8"]
         panels.append(Panel(_detail(_as_pixels(outcome.result)), f"enlarged, {mode} (detail)", _caption(outcome)))
-    panels.append(_difference(enlarged, planes_f32=found["HWC->CHW", "f32"].result))
+    panels.append(_difference(enlarged, planes_f32=by_name["HWC->CHW", "f32"].result))
     return panels
 
 

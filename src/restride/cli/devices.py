@@ -1,4 +1,4 @@
-"""``restride devices``: what can compute here."""
+"""``restride devices``: the Vulkan devices of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``restride doctor``: what restride needs, whether it is there and works, and the fix where it is not."""
+"""``restride doctor``: what restride needs, whether it is installed and works, and the fix where it does not."""
 
 from __future__ import annotations
 
@@ -221,16 +221,16 @@ def try_runtime(runtime: str, selector: str | None = None) -> Attempt:
     """Open ``runtime`` on a device and reorder a tiny tensor, in another process."""
     command = [sys.executable, "-m", "restride.cli.doctor", runtime, *([] if selector is None else [selector])]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=_LONGEST, check=False)
     except subprocess.TimeoutExpired:
         return Attempt(False, f"no answer within {_LONGEST:g} s: the driver hangs")
-    lines = done.stdout.splitlines()
-    if done.returncode == 0 and lines:
+    lines = process.stdout.splitlines()
+    if process.returncode == 0 and lines:
         return Attempt(**json.loads(lines[-1]))
-    if done.returncode < 0:
-        return Attempt(False, f"the process died of {signal.Signals(-done.returncode).name}: the driver crashes")
-    last = [line for line in done.stderr.splitlines() if line.strip()][-1:] or ["no message"]
-    return Attempt(False, f"the process ended with exit code {done.returncode}: {last[0]}")
+    if process.returncode < 0:
+        return Attempt(False, f"the process died of {signal.Signals(-process.returncode).name}: the driver crashes")
+    last = [line for line in process.stderr.splitlines() if line.strip()][-1:] or ["no message"]
+    return Attempt(False, f"the process ended with exit code {process.returncode}: {last[0]}")
 
 
 def _attempt(runtime: str, selector: str | None) -> Attempt:

@@ -1,4 +1,4 @@
-"""Drivers for the Vulkan loader: manifests (ICD files) that it finds, those named in vain, and those with a name."""
+"""Drivers of the Vulkan loader: the manifests (ICD files) that it reads, and the manifest of a driver by its name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _INSTALL = {
     "`pacman -S vulkan-swrast`",
     "swiftshader": "it comes with Chromium and Chrome (Debian: `apt install chromium-common`)",
 }
-"""Drivers with a name, and how to get them."""
+"""How to install the drivers that have a name."""
 
 _SWIFTSHADER = "vk_swiftshader_icd.json"
 _BROWSERS = (
@@ -68,11 +68,11 @@ def driver_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
         return _file_or_installed(name, environment)
     folders = _folders(environment)
     if name == "lavapipe":
-        found = [file for folder in folders for file in sorted(folder.glob("lvp_icd*.json"))]
-        found.sort(key=_is_for_another_machine)
+        files = [file for folder in folders for file in sorted(folder.glob("lvp_icd*.json"))]
+        files.sort(key=_is_for_another_machine)
     else:
-        found = [folder / _SWIFTSHADER for folder in (*folders, *map(Path, _BROWSERS))]
-    usable = [file for file in found if not _examined(file).problem]
+        files = [folder / _SWIFTSHADER for folder in (*folders, *map(Path, _BROWSERS))]
+    usable = [file for file in files if not _examined(file).problem]
     if not usable:
         raise DeviceNotFound(f"the driver {name} is not installed; {_INSTALL[name]}; or give its manifest's path")
     return usable[0].absolute()

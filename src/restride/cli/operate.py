@@ -103,9 +103,9 @@ FileContent = FileArray | FileBuffer
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation on one file: what its result is, how it is made on the device, and what the reference says.
+    """One operation on one file: its result's type and sizes, the computation, and the check against the reference.
 
-    notes: what to say once it is done.
+    notes: lines to print afterwards.
     """
 
     dtype: DType

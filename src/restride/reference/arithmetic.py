@@ -17,12 +17,12 @@ _SMALLEST_NORMAL = np.float32(2.0**-126)
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What a reorder computes between its two conversions; None is a step that is left out.
+    """The computation of a reorder between its two conversions; None is a step that is left out.
 
     ``src_*`` have the sizes of the source, ``dst_*`` those of the result, whose axis k is axis ``order[k]`` of the
     source. ``rounds_first``: the quotient is rounded to an integer before ``dst_zero_point`` is added (ONNX).
     ``post_ops``: ("relu",), ("relu", slope), ("clip", low, high), ("linear", factor, term), in turn, after the sum.
-    ``flushes``: on a device that takes f32 denormals for zeros of their sign, and gives such zeros.
+    ``flushes``: f32 denormals are zeros of their sign, in operands and results, as on some devices.
     """
 
     order: tuple[int, ...]
@@ -54,17 +54,16 @@ def entries(
     """
     if value is None:
         return None
-    given = convert(value, np.float32)
-    values = given
-    for axis in range(len(sizes) if given.ndim == len(sizes) else 0):
-        size, group, count = sizes[axis], group_sizes[axis], given.shape[axis]
+    values = array = convert(value, np.float32)
+    for axis in range(len(sizes) if array.ndim == len(sizes) else 0):
+        size, group, count = sizes[axis], group_sizes[axis], array.shape[axis]
         if count not in {1, size} and count == -(-size // group):
             values = np.take(values, np.arange(size) // group, axis)
     try:
         values = np.broadcast_to(values, sizes)
     except ValueError:
         raise DescriptorError(
-            f"{argument} of sizes {list(given.shape)} must broadcast against {list(sizes)}, "
+            f"{argument} of sizes {list(array.shape)} must broadcast against {list(sizes)}, "
             f"group_sizes {list(group_sizes)}"
         ) from None
     return None if (values == neutral).all() else values

@@ -183,20 +183,20 @@ def _to_float(number: Exact, form: FloatFormat, saturate: bool) -> Array:
 def _scaled(magnitude: Array, exponent: Array, rounding: str) -> Array:
     """``magnitude * 2^exponent`` rounded to an integer: its low 64 bits.
 
-    11 * 2^-2 = 2.75: 10 in binary is kept, 1 is the half, and 1 is left below it.
+    11 * 2^-2 = 2.75: binary 10 is the whole part, 1 is the half, and 1 is left below it.
     """
     right = np.clip(-exponent, 1, 64)
     shrunk = np.where(exponent < -64, np.uint64(0), magnitude)  # below 2^64 * 2^-65 = 1/2: 0 in every rounding
     below = (right - 1).astype(np.uint64)
     halves = shrunk >> below
-    half, kept = halves & np.uint64(1), halves >> np.uint64(1)
+    half, whole = halves & np.uint64(1), halves >> np.uint64(1)
     if rounding == "nearest_even":
         left_below = (shrunk & ((np.uint64(1) << below) - np.uint64(1))) != 0
-        kept = kept + (half & (left_below | kept))
+        whole = whole + (half & (left_below | whole))
     elif rounding == "half_away":
-        kept = kept + half
+        whole = whole + half
     grown = np.where(exponent > 63, np.uint64(0), magnitude << np.clip(exponent, 0, 63).astype(np.uint64))
-    return np.where(exponent < 0, kept, grown)
+    return np.where(exponent < 0, whole, grown)
 
 
 def _bit_length(magnitude: Array) -> Array:

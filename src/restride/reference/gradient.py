@@ -31,7 +31,7 @@ def resample_backward(
     Args:
         grad: gradient of the result, f32, f16 or bf16; its sizes along ``axes`` are the result's.
         input_sizes: sizes of the source along ``axes``.
-        scales: those that ``resample`` was given.
+        scales: those of ``resample``.
         axes: which axes; default: the last ones, as many as ``input_sizes``.
         mode: as in ``resample``.
         others: arguments by name: dtype, f32, f16 or bf16, default: that of ``grad``; and those of ``resample`` that

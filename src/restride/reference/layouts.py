@@ -61,7 +61,7 @@ def reorder(
         saturate: what overflow gives, as in ``reference.convert``.
         out: the old destination, an array of the result's sizes and type.
         post_ops: up to four of ``("relu",)``, ``("relu", slope)``, ``("clip", low, high)`` and
-            ``("linear", factor, term)``, done in turn in f32 before the division.
+            ``("linear", factor, term)``, applied in turn in f32 before the division.
         rounds_first: round to an integer before ``dst_zero_point`` is added, as ONNX's QuantizeLinear does.
         flush: compute as a device does that takes f32 denormals for zeros of their sign, and gives such zeros.
 
@@ -112,8 +112,8 @@ def _result_type(array: Array, layout_type: DType | None, dtype: Any, old: Any) 
     }
     types = {argument: element for argument, element in named.items() if element is not None}
     if len(set(types.values())) > 1:
-        given = ", ".join(f"{argument} {element}" for argument, element in types.items())
-        raise DescriptorError(f"the element types of {given} must be one, for {describe(array)}")
+        listed = ", ".join(f"{argument} {element}" for argument, element in types.items())
+        raise DescriptorError(f"the element types of {listed} must be one, for {describe(array)}")
     return next(iter(types.values()), as_dtype(array.dtype))
 
 
@@ -129,12 +129,12 @@ def _layout_type(layout: TensorDesc | str | None, array: Array) -> DType | None:
 
 def _axis_order(layout: TensorDesc | str | None, array: Array) -> tuple[int, ...]:
     """The axes of the result, as axes of ``array``: ``"NCHW->NHWC"`` is (0, 2, 3, 1), every other layout keeps them."""
-    kept = tuple(range(array.ndim))
+    same = tuple(range(array.ndim))
     if not isinstance(layout, str) or layout == "any" or "[" in layout:
-        return kept
+        return same
     if "->" not in layout:
         _require_name_or_tag(layout, array)
-        return kept
+        return same
     source, _, destination = layout.partition("->")
     for side in (source, destination):
         if not (side.isascii() and side.isalpha()):

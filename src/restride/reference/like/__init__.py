@@ -58,10 +58,10 @@ _MODES: dict[str, dict[str, tuple[_Words, _Words]]] = {
     },
     "scikit-image": {"bilinear": (_LINEAR | {"antialias": True}, _NOTHING), "nearest": (_NEAREST, _NOTHING)},
 }
-"""What each mode is, and what ``antialias`` changes of it."""
+"""The words of each mode, and those that ``antialias`` adds."""
 
 _DEFAULT = {"torch": "nearest", "onnx": "nearest", "directml": "nearest"}
-"""Modes where none is given; of the others the first."""
+"""The default modes; of the other libraries it is the first mode."""
 
 _ANSWERS = {
     "torch": torch.answer,

@@ -22,7 +22,7 @@ _PLACES = 11
 
 
 def answer(request: Request) -> Answer:
-    """What the mode makes, or the one that OpenCV takes in its place."""
+    """The answer of the mode, or of the one that OpenCV takes in its place."""
     if request.old == request.sizes:
         return request.array
     if request.word in _PICKS:
@@ -56,9 +56,9 @@ def answer(request: Request) -> Answer:
 
 def _bytes(request: Request, mode: str) -> Array:
     """Weights in steps of 2^-11; sums of columns are not rounded, and products with those of linear are cut."""
-    (across, wide, made), (down, high, made_down) = request.each()
-    columns = in_steps(_rows(wide, made, mode, True), _eleven)
-    rows = in_steps(_rows(high, made_down, mode, False), _eleven)
+    (across, wide, new_wide), (down, high, new_high) = request.each()
+    columns = in_steps(_rows(wide, new_wide, mode, True), _eleven)
+    rows = in_steps(_rows(high, new_high, mode, False), _eleven)
     middle = integer_sums(request.array.astype(np.int64), across, columns)
     if mode == "lanczos4":
         return shifted(integer_sums(middle, down, rows), 2 * _PLACES)

@@ -40,11 +40,11 @@ def answer(request: Request) -> Answer:
 def nearest(old: int, new: int) -> list[int]:
     """Middles of outputs, found by adding steps."""
     step = old / new
-    place, found = step * 0.5, []
+    place, indices = step * 0.5, []
     for _ in range(new):
-        found.append(min(int(place), old - 1))
+        indices.append(min(int(place), old - 1))
         place += step
-    return found
+    return indices
 
 
 def nearest_16(old: int, new: int) -> list[int]:

@@ -21,9 +21,8 @@ def answer(request: Request) -> Answer | None:
     scales = dict(zip(request.axes, request.factors or (None,) * len(request.axes), strict=True))
     if request.word in ("nearest", "nearest-exact"):
         real = np.float64 if request.array.dtype == np.float64 else np.float32
-        if (
-            len(request.axes) == 2 and sum(request.sizes) <= 128 and request.word == "nearest"
-        ):  # nearest_idx, small results
+        # Small results: nearest_idx.
+        if len(request.axes) == 2 and sum(request.sizes) <= 128 and request.word == "nearest":
             scales |= {axis: None for axis, old, new in request.each() if new in (old, 2 * old)}
         return [
             (axis, picks(_nearest(old, new, request.word, real, scales[axis]), old))
@@ -51,14 +50,14 @@ def answer(request: Request) -> Answer | None:
 
 def _nearest(old: int, new: int, mode: str, real: type, scale_factor: float | None) -> list[int]:
     scale = real(1.0 / scale_factor) if scale_factor else real(old) / real(new)
-    found = []
+    indices = []
     for o in range(new):
         if mode == "nearest":
             place = float(real(o) * scale)
         else:
             place = max(float(real((o + 0.5) * float(scale) - 0.5)), 0.0) + 0.5
-        found.append(min(math.floor(np.float32(place)), old - 1))
-    return found
+        indices.append(min(math.floor(np.float32(place)), old - 1))
+    return indices
 
 
 def _places(largest: float) -> int:
