@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,9 +43,9 @@ def resample_backward(
 
     Source: oneDNN specification, Resampling, backward propagation.
     """
-    problem = _problem(grad, input_sizes, scales, axes, mode, **others)
+    array, weighted, target = _problem(grad, input_sizes, scales, axes, mode, **others)
     with np.errstate(invalid="ignore", over="ignore"):
-        return round_once(problem.sums(), problem.target.dtype)
+        return round_once(nested_sums(array.astype(np.float64), weighted), target.dtype)
 
 
 def resample_backward_limits(grad: Any, input_sizes: Any, *arguments: Any, **others: Any) -> tuple[Array, Array]:
@@ -57,23 +56,12 @@ def resample_backward_limits(grad: Any, input_sizes: Any, *arguments: Any, **oth
     sum is that of f32 weights already. The unit an axis that the bound has for their rounding stays: a device that
     computes a weight in f64, near a tie, may round it to the other f32.
     """
-    problem = _problem(grad, input_sizes, *arguments, **others)
+    array, weighted, target = _problem(grad, input_sizes, *arguments, **others)
+    values = array.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        exact = problem.sums()
-        bound = sum_bound(problem.grad, problem.grad.astype(np.float64), problem.weighted)
-        bound = np.where(np.isfinite(exact), bound, 0.0)
-        return round_once(exact - bound, problem.target.dtype), round_once(exact + bound, problem.target.dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    grad: Array
-    weighted: WeightedAxes
-    target: DType
-
-    def sums(self) -> Array:
-        """The gradient in f64."""
-        return nested_sums(self.grad.astype(np.float64), self.weighted)
+        exact = nested_sums(values, weighted)
+        bound = np.where(np.isfinite(exact), sum_bound(array, values, weighted), 0.0)
+        return round_once(exact - bound, target.dtype), round_once(exact + bound, target.dtype)
 
 
 def _problem(
@@ -86,7 +74,8 @@ def _problem(
     dtype: Any = None,
     like: Any = None,
     **rules: Any,
-) -> _Problem:
+) -> tuple[Array, WeightedAxes, DType]:
+    """The arguments, checked: the gradient of the result, the transposed rows of each axis, and the element type."""
     if unknown := sorted(set(rules) - (set(RULE_NAMES) - {"keep_aspect_ratio_policy"})):
         raise TypeError(f"resample_backward has no argument {unknown[0]!r}")
     array = as_array(grad)
@@ -108,4 +97,4 @@ def _problem(
         source, [array.shape[axis] for axis in indices], scales, indices, like=like, mode=mode, **rules
     )
     rows = weighted_axes(request, answer_like(request))
-    return _Problem(array, [(axis, of_axis.transposed()) for axis, of_axis in rows], target)
+    return array, [(axis, of_axis.transposed()) for axis, of_axis in rows], target
