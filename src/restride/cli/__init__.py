@@ -1,4 +1,4 @@
-"""The command ``restride``: results on stdout, talk on stderr, and an exit code that says how it went."""
+"""The command ``restride``: results on stdout, messages on stderr, and an exit code."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _failed(error: KeyboardInterrupt | Exception) -> int:
-    """Say what went wrong, and the exit code."""
+    """Print the error and return its exit code."""
     if isinstance(error, KeyboardInterrupt):
         process.complain("interrupted")
         return Exit.INTERRUPTED

@@ -128,7 +128,7 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
 
 
 def _boxes(arguments: argparse.Namespace, images: Images) -> Any:
-    """The boxes, as ``crop_resize`` takes them: all of the image where none are given."""
+    """The boxes, as ``crop_resize`` takes them; by default one, all of the image."""
     if arguments.boxes is not None:
         return read_array(arguments.boxes).array
     if arguments.box is None:

@@ -242,7 +242,7 @@ def _read_npy(path: Path, dtype: str | None) -> Array:
 def _npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Sizes, whether in Fortran order, and element type; ``file`` is then at the first element."""
     # ml_dtypes' float8_e5m2 is '<f1' as numpy writes it, a type that numpy cannot read.
-    head = BytesIO(file.read(_LONGEST_HEADER).replace(b"'<f1'", b"'|V1'", 1))
+    head = BytesIO(file.read(_LONGEST_HEADER + 12).replace(b"'<f1'", b"'|V1'", 1))
     try:
         major, minor = npy.read_magic(head)
         if major not in {1, 2, 3}:

@@ -98,7 +98,7 @@ examples:
 
 
 FileContent = FileArray | FileBuffer
-"""What a file holds, by its name: elements in logical order, or the bytes of a buffer."""
+"""The content of a file, by its name: elements in logical order, or the bytes of a buffer."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def add_operation(
     description: str,
     operation: Callable[[argparse.Namespace, FileContent], Operation],
 ) -> Parser:
-    """A command from IN to OUT, which ``run`` does; its own options are the caller's to add."""
+    """Add a command from IN to OUT that ``run`` carries out; the caller adds its other options."""
     parser: Parser = commands.add_parser(name, help=summary, description=description, epilog=EXPLAINED)
     parser.add_argument("input", metavar="IN", type=Path, help="file to read")
     parser.add_argument(
@@ -250,7 +250,7 @@ def _read(arguments: argparse.Namespace) -> FileContent:
 
 
 def _is_right(operation: Operation, file: FileContent, output: FileContent) -> bool:
-    """Compare the elements of the result with the reference's, and of a buffer also its padding; print how it went."""
+    """Compare the elements of the result, and the padding of a buffer, with the reference; print both."""
     elements = output.elements()
     comparisons = {"check": operation.check(file.elements(), elements)}
     if isinstance(output, FileBuffer):
@@ -368,7 +368,7 @@ def _sizes_and_rules(arguments: argparse.Namespace, is_image: bool) -> dict[str,
 
 
 def layout_notes(arguments: argparse.Namespace, file: FileContent) -> tuple[str, ...]:
-    """What ``--layout`` did not change, of a file that holds the logical order."""
+    """A note where ``--layout`` changes memory only, and OUT holds the logical order."""
     layout: str | None = arguments.layout
     is_logical = isinstance(file, FileArray) and not is_raw(arguments.output)
     if not is_logical or layout is None or is_permutation(layout):

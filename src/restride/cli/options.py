@@ -19,12 +19,12 @@ from restride.weights import COORDINATES, DEFAULTS, MODES, NEAREST_RULES, word_e
 from restride.weights.like import LIBRARIES
 
 SCALES = {
-    "src_scale": "factor of what IN holds",
-    "src_zero_point": "subtracted from what IN holds, before the factor",
-    "dst_scale": "what the result is divided by",
+    "src_scale": "factor of the elements of IN",
+    "src_zero_point": "subtracted from the elements of IN, before the factor",
+    "dst_scale": "divisor of the result",
     "dst_zero_point": "added to the result, after the division",
 }
-"""Arguments of ``reorder`` with which it computes; without them it converts."""
+"""Arguments of ``reorder`` with which it computes in f32; without them it converts."""
 
 
 def number(text: str) -> int | float:
@@ -81,13 +81,13 @@ def add_elements(parser: argparse.ArgumentParser, side: str = "IN") -> None:
         "--axis", type=int, default=-1, metavar="N", help=f"the axis of {side} that several lie along (default: -1)"
     )
     group.add_argument(
-        "--rounding", choices=ROUNDINGS, default=ROUNDINGS[0], help="of what becomes an integer (default: %(default)s)"
+        "--rounding", choices=ROUNDINGS, default=ROUNDINGS[0], help="how results become integers (default: %(default)s)"
     )
     group.add_argument(
         "--no-saturate",
         dest="saturate",
         action="store_false",
-        help="beyond the type's range keep an integer's low bits, or infinity or NaN, not the bound",
+        help="outside the range of the type keep an integer's low bits, or infinity or NaN, instead of the bound",
     )
 
 
@@ -154,7 +154,7 @@ _SWITCH = {"action": "store_const", "const": True}
 RULES: dict[str, dict[str, Any]] = {
     "like": {
         "choices": LIBRARIES,
-        "help": "a library, whose modes, defaults and arithmetic those of OUT are; what contradicts it is refused",
+        "help": "take the modes, defaults and arithmetic of this library; options that contradict it are refused",
     },
     "mode": {
         "help": f"what an output is computed from: {', '.join(MODES)} (default: {DEFAULTS['mode']}), or a mode of "
@@ -168,7 +168,7 @@ RULES: dict[str, dict[str, Any]] = {
         "help": f"the slope at 1 of mode cubic (default: {DEFAULTS['cubic_a']})",
     },
     "antialias": _SWITCH | {"help": "widen the filters of linear and cubic where an axis shrinks"},
-    "exclude_outside": _SWITCH | {"help": "taps outside IN count for nothing, and the rest for more"},
+    "exclude_outside": _SWITCH | {"help": "leave taps outside IN out, and divide by the sum of the others"},
 }
 """The rules, by their name as an argument of ``resample``."""
 

@@ -84,11 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _require_input(path: Path, pixels: str | None) -> None:
-    """Refuse a file that is not there, or does not hold what ``--input`` says.
-
-    Raises:
-        UsageError: as said.
-    """
+    """Raise ``UsageError`` unless the file exists and can hold the pixels of ``--input``."""
     require_file(path)
     kind = format_of(path)
     if kind in IMAGES and pixels not in (None, "rgb"):
@@ -143,7 +139,7 @@ def _batch(recipe: Preprocess[Any], paths: list[Path]) -> tuple[Array, list[str]
 
 
 class _Reading:
-    """Images of files, one after the other. path: of the one that was read last."""
+    """The images of files, one after the other. path: the file that was read last."""
 
     def __init__(self, paths: list[Path]) -> None:
         self._paths = paths

@@ -44,7 +44,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """``operate.run``, with the descriptor of frames whose sizes are given."""
+    """``operate.run``, with the descriptor of frames of ``--sizes``."""
     if arguments.sizes is not None:
         arguments.desc = _described(arguments)
     elif is_raw(arguments.input) and arguments.desc is None:
@@ -53,7 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _described(arguments: argparse.Namespace) -> str:
-    """What the bytes of a .bin file of whole frames are: of 6 bytes and sizes 2,2 one frame, of 12 two."""
+    """The descriptor of a .bin file of whole frames: with sizes 2,2, 6 bytes are one frame and 12 bytes two."""
     path, (rows, columns) = arguments.input, arguments.sizes
     if not is_raw(path) or arguments.desc is not None:
         instead = f"{path} says itself what it holds" if not is_raw(path) else "--desc says that too"
