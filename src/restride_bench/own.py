@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -158,11 +159,11 @@ def operation_of(task: Task, sizes: Sizes) -> Operation:  # noqa: PLR0911 - one 
             options = {"axes": (0, 1), "layout": "NHWC->NCHW", "mean": _MEAN, "std": _STD}
             return lambda x, out: rs.crop_resize(x, task.of(x.sizes), task.sizes, out=out, **options)
         case NewShapes():
-            return _new_shapes(task, sizes)
+            return partial(_next_shape, task.crops(sizes))
         case NewImages():
-            return _new_images(task, sizes)
+            return partial(_next_image, task, task.crops(sizes))
         case NewPhotos():
-            return _new_photos(task, sizes)
+            return partial(_next_photos, task, task.crops(sizes))
         case Calls():
             return _calls(task, sizes)
 
@@ -181,41 +182,26 @@ def _normalize(divides: bool) -> Operation:
     return lambda x, out: rs.reorder(x, "NHWC->NCHW", "f32", out=out, **options)
 
 
-def _new_shapes(task: NewShapes, sizes: Sizes) -> Operation:
-    crops = task.crops(sizes)
-
-    def operation(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-        rows, columns = next(crops)
-        corner = x[:rows, :columns].permute(1, 0)
-        return rs.reorder(corner, out=None if out is None else out[:columns, :rows])
-
-    return operation
+def _next_shape(crops: Iterator[Sizes], x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+    rows, columns = next(crops)
+    corner = x[:rows, :columns].permute(1, 0)
+    return rs.reorder(corner, out=None if out is None else out[:columns, :rows])
 
 
-def _new_images(task: NewImages, sizes: Sizes) -> Operation:
-    crops = task.crops(sizes)
+def _next_image(task: NewImages, crops: Iterator[Sizes], x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+    image = rs.Tensor(x.memory, rs.TensorDesc(x.dtype, next(crops)), x.device)
+    return rs.resample(image, task.sizes, axes=(0, 1), out=out)
 
-    def operation(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+
+def _next_photos(task: NewPhotos, crops: Iterator[Sizes], x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+    planes = rs.TensorDesc("f32", (task.count, x.sizes[2], *task.sizes))
+    results = rs.empty(planes, x.device) if out is None else out
+    for place in range(task.count):
         desc = rs.TensorDesc(x.dtype, next(crops))
-        return rs.resample(rs.Tensor(x.memory, desc, x.device), task.sizes, axes=(0, 1), out=out)
-
-    return operation
-
-
-def _new_photos(task: NewPhotos, sizes: Sizes) -> Operation:
-    crops = task.crops(sizes)
-
-    def operation(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-        planes = rs.TensorDesc("f32", (task.count, x.sizes[2], *task.sizes))
-        results = rs.empty(planes, x.device) if out is None else out
-        for place in range(task.count):
-            desc = rs.TensorDesc(x.dtype, next(crops))
-            photo, box = rs.Tensor(x.memory, desc, x.device), (0, 0, *desc.sizes[:2])
-            result = results[place : place + 1].permute((0, 2, 3, 1))
-            rs.crop_resize(photo, [box], task.sizes, axes=(0, 1), out=result, mean=_MEAN, std=_STD)
-        return results
-
-    return operation
+        photo, box = rs.Tensor(x.memory, desc, x.device), (0, 0, *desc.sizes[:2])
+        result = results[place : place + 1].permute((0, 2, 3, 1))
+        rs.crop_resize(photo, [box], task.sizes, axes=(0, 1), out=result, mean=_MEAN, std=_STD)
+    return results
 
 
 def _calls(task: Calls, sizes: Sizes) -> Operation:

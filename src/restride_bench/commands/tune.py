@@ -46,22 +46,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Measure, print what was found, and keep it."""
     for warning in warnings():
         print(f"restride: warning: {warning}", file=sys.stderr)
+    progress = Progress(sum(map(len, WORK.values())), sys.stderr)
     with as_interrupts(), _open(arguments.device) as device:
-        info, tuning = device.info, _tuned(device)
+        info = device.info
+        print(f"restride: measuring on {info.name}, some seconds for each kind of kernel", file=sys.stderr)
+        try:
+            tuning = tune(device, measured=progress.step)
+        finally:
+            progress.clear()
     path = _stored(info, tuning)
     print(json.dumps(_record(info, tuning, path), indent=2) if arguments.json else _text(info, tuning))
     where = f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home"
     print(f"restride: {where}", file=sys.stderr)
     return Exit.OK
-
-
-def _tuned(device: Device) -> Tuning:
-    progress = Progress(sum(map(len, WORK.values())), sys.stderr)
-    print(f"restride: measuring on {device.info.name}, some seconds for each kind of kernel", file=sys.stderr)
-    try:
-        return tune(device, measured=progress.step)
-    finally:
-        progress.clear()
 
 
 def _open(selector: str | None) -> Device:

@@ -6,7 +6,7 @@ It runs the kernels that somebody would write in WGSL, for the few workloads whe
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -49,14 +49,15 @@ class Wgpu:
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """See ``Peer.offer``."""
         sizes = workload.result_sizes
-        shader = _kernel(workload.task, source, sizes)
-        if shader is None:
+        kernel = _kernel(workload.task, source, sizes)
+        if kernel is None:
             return None
+        code, groups = kernel
         device, usage = self._device, self._wgpu.BufferUsage
         nbytes = math.prod(sizes) * source.itemsize
         src = device.create_buffer(size=source.nbytes, usage=usage.STORAGE | usage.COPY_DST)
         dst = device.create_buffer(size=nbytes, usage=usage.STORAGE | usage.COPY_SRC)
-        module = device.create_shader_module(code=shader.code)
+        module = device.create_shader_module(code=code)
         pipeline = device.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
         entries = [{"binding": number, "resource": {"buffer": buffer}} for number, buffer in enumerate((src, dst))]
         group = device.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
@@ -67,7 +68,7 @@ class Wgpu:
             compute = encoder.begin_compute_pass()
             compute.set_pipeline(pipeline)
             compute.set_bind_group(0, group)
-            compute.dispatch_workgroups(*shader.groups)
+            compute.dispatch_workgroups(*groups)
             compute.end()
             device.queue.submit([encoder.finish()])
 
@@ -91,17 +92,13 @@ _ENTRY = "fn main(@builtin(global_invocation_id) g: vec3<u32>)"
 _MOST_GROUPS = 65535
 
 
-@dataclass(frozen=True)
-class _Kernel:
-    """A shader whose binding 0 is the source and 1 the destination, and its work groups."""
-
-    code: str
-    groups: tuple[int, int, int]
+Kernel: TypeAlias = tuple[str, tuple[int, int, int]]
+"""A shader whose binding 0 is the source and 1 the destination, and its work groups."""
 
 
 def _kernel(  # noqa: PLR0911 - one for each kernel
     task: Task, x: Array, sizes: tuple[int, ...]
-) -> _Kernel | None:
+) -> Kernel | None:
     """The kernel of a task; None: nobody wrote one."""
     if x.dtype != "float32":
         return None
@@ -120,14 +117,14 @@ def _kernel(  # noqa: PLR0911 - one for each kernel
             return None
 
 
-def _copy(x: Array) -> _Kernel:
+def _copy(x: Array) -> Kernel:
     fours = x.size // 4
     columns = min(-(-fours // 256), _MOST_GROUPS)
     body = f"let i = g.y * {256 * columns}u + g.x; if (i < {fours}u) {{ dst[i] = src[i]; }}"
-    return _Kernel(_shader("vec4<f32>", "256", body), (columns, -(-fours // (256 * columns)), 1))
+    return _shader("vec4<f32>", "256", body), (columns, -(-fours // (256 * columns)), 1)
 
 
-def _transpose(x: Array) -> _Kernel | None:
+def _transpose(x: Array) -> Kernel | None:
     """A block of four by four for each invocation, through its registers."""
     if any(size % 4 for size in x.shape):
         return None
@@ -139,17 +136,17 @@ def _transpose(x: Array) -> _Kernel | None:
     )
     places = f"let b = g.x * {4 * columns}u + g.y; let d = g.y * {4 * rows}u + g.x; "
     body = f"if (g.x < {rows}u && g.y < {columns}u) {{ {places}{loads}{stores}}}"
-    return _Kernel(_shader("vec4<f32>", "8, 8", body), (-(-rows // 8), -(-columns // 8), 1))
+    return _shader("vec4<f32>", "8, 8", body), (-(-rows // 8), -(-columns // 8), 1)
 
 
-def _planes_to_pixels(x: Array) -> _Kernel:
+def _planes_to_pixels(x: Array) -> Kernel:
     pixels = x.size // 3
     stores = "".join(f"dst[3u * g.x + {number}u] = src[g.x + {number * pixels}u]; " for number in range(3))
     body = f"if (g.x < {pixels}u) {{ {stores}}}"
-    return _Kernel(_shader("f32", "256", body), (-(-pixels // 256), 1, 1))
+    return _shader("f32", "256", body), (-(-pixels // 256), 1, 1)
 
 
-def _bilinear(x: Array, sizes: tuple[int, ...]) -> _Kernel:
+def _bilinear(x: Array, sizes: tuple[int, ...]) -> Kernel:
     (height, width), (rows, columns) = x.shape[2:], sizes[2:]
     body = f"""if (g.x < {columns}u && g.y < {rows}u) {{
     {_coordinate("y", height, rows)}
@@ -161,7 +158,7 @@ def _bilinear(x: Array, sizes: tuple[int, ...]) -> _Kernel:
     dst[g.z * {rows * columns}u + g.y * {columns}u + g.x] = mix(above, below, wy);
 }}"""
     groups = -(-columns // 64), -(-rows // 4), math.prod(x.shape[:2])
-    return _Kernel(_shader("f32", "64, 4", body), groups)
+    return _shader("f32", "64, 4", body), groups
 
 
 def _coordinate(axis: str, size: int, result: int) -> str:
@@ -172,13 +169,13 @@ def _coordinate(axis: str, size: int, result: int) -> str:
     )
 
 
-def _twice(x: Array) -> _Kernel:
+def _twice(x: Array) -> Kernel:
     height, width = x.shape[-2:]
     places = f"let d = g.z * {4 * height * width}u + g.y * {4 * width}u + g.x * 2u; "
     stores = "".join(f"dst[d + {offset}u] = v; " for offset in (0, 1, 2 * width, 2 * width + 1))
     load = f"let v = src[g.z * {height * width}u + g.y * {width}u + g.x]; "
     body = f"if (g.x < {width}u && g.y < {height}u) {{ {load}{places}{stores}}}"
-    return _Kernel(_shader("f32", "32, 8", body), (-(-width // 32), -(-height // 8), math.prod(x.shape[:-2])))
+    return _shader("f32", "32, 8", body), (-(-width // 32), -(-height // 8), math.prod(x.shape[:-2]))
 
 
 def _shader(element: str, size: str, body: str) -> str:
