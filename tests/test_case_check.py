@@ -53,7 +53,8 @@ def holding(setting: Setting, elements: np.ndarray) -> np.ndarray:
      "reorder s8[0,3] -> s8[0,3]{1,0:pad(2,4)=-7}", "reorder u32[]{:T(128)} -> u32[]{:T(8)}",
      "resample f32[2,20,3,4]:nChw16c -> f32[2,20,5,4]:nChw16c mode=linear",
      "reorder f64[5,7] -> u8[5,7]{0,1:T(2,4)pad(6,7)=9}", "reorder u8[] -> bf16[]", "reorder s16[0] -> pred[0]", SUM,
-     "reorder u8[9]{strides=(8)} -> f32[9]{strides=(2),offset=1} src_scale=(0) out=same"],
+     "reorder u8[9]{strides=(8)} -> f32[9]{strides=(2),offset=1} src_scale=(0) out=same",
+     "resample f32[2,33]{1,0} -> f32[3,70]{1,0} mode=cubic data=edges seed=77001"],
 )  # fmt: skip
 def test_a_right_run_passes(line: str) -> None:
     case = Case.parse(line)
@@ -61,6 +62,16 @@ def test_a_right_run_passes(line: str) -> None:
     outcome = judge(case, setting, setting.source.copy(), after_a_right_run(setting))
     assert outcome.verdict is Verdict.PASSED
     assert outcome.message == ""
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.0])
+def test_any_element_is_right_where_partial_sums_may_overflow_to_both_sides(value: float) -> None:
+    case = Case.parse("resample f32[2,33]{1,0} -> f32[3,70]{1,0} mode=cubic data=edges seed=77001")
+    setting = prepare(case)
+    overflows = np.isnan(setting.highest) & ~np.isnan(setting.lowest)
+    assert 0 < overflows.sum() < 20
+    elements = np.where(overflows, np.float32(value), setting.lowest)
+    assert is_right(case, setting, elements).all()
 
 
 @pytest.mark.parametrize("line", [PADDED, LINEAR])

@@ -173,6 +173,40 @@ def test_an_f32_evaluation_lies_within_the_limits(dtype: Any, sizes: tuple[int, 
     assert (answer <= high).all()
 
 
+@pytest.mark.parametrize(
+    ("taps", "lowest", "highest"),
+    [
+        ((3e38, 3e38, 3e38, 0), 2.25e38, 2.25e38),  # their sum passes the largest f32, their weighted sum does not
+        ((3e38, -3e38, 3e38, -3e38), 0.0, 0.0),
+        ((np.inf, 3e38, 3e38, 1), np.inf, np.inf),
+        ((np.nan, 3e38, -3e38, 1), np.nan, np.nan),
+    ],
+)
+def test_a_mean_of_finite_elements_cannot_overflow(taps: tuple[float, ...], lowest: float, highest: float) -> None:
+    low, high = resample_limits(np.array(taps, np.float32), (1,), mode="area")
+    np.testing.assert_allclose(np.concatenate((low, high)), (lowest, highest), rtol=1e-6, atol=1e33)
+
+
+def test_infinities_and_nan_are_right_where_partial_sums_overflow_to_both_sides() -> None:
+    x = np.array([0, 0, 3e38, 3e38], np.float32)
+    x = np.stack((x, -x, x, -x))
+    arguments = {"sizes": (8, 8), "mode": "cubic", "cubic_a": -8.0}  # weights far beyond 1, of both signs
+    low, high = resample_limits(x, **arguments)
+    overflows = np.isnan(high)
+    assert overflows.any()
+    assert np.isneginf(low[overflows]).all()
+    answer = resample(x, **arguments)
+    assert (low <= answer).all()
+    assert ((answer <= high) | overflows).all()
+
+
+def test_only_one_infinity_is_right_where_products_of_one_sign_overflow() -> None:
+    x = np.array([3.4e38, 3.4e38, 3.4e38, 3.4e38], np.float32)
+    low, high = resample_limits(x, (8,), mode="cubic")
+    assert np.isfinite(low).all()
+    assert np.isposinf(high).any()
+
+
 def test_the_bound_is_the_stated_one() -> None:
     x = np.array([[1, -3, 5, 0, 0], [5, 7, 2, 0, 0]], np.float32)
     # Two axes, four taps, weights 1/2 and 1/2, 2/3 and 1/3: (3 * 2 + 4) * 2^-24 * (2 * 1 + 3 + 2 * 5 + 7) / 6.

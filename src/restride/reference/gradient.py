@@ -13,7 +13,7 @@ from restride.reference.arguments import Array, as_array, as_axes, describe
 from restride.reference.conversion import round_once
 from restride.reference.like import answer_like, request_like
 from restride.reference.request import RULE_NAMES
-from restride.reference.resample import WeightedAxes, nested_sums, sum_bound, weighted_axes
+from restride.reference.resample import WeightedAxes, nested_sums, sum_bound, sum_limits, unlimited_where, weighted_axes
 
 GRADIENT_TYPES = ("f32", "f16", "bf16")
 
@@ -60,8 +60,9 @@ def resample_backward_limits(grad: Any, input_sizes: Any, *arguments: Any, **oth
     values = array.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         exact = nested_sums(values, weighted)
-        bound = np.where(np.isfinite(exact), sum_bound(array, values, weighted), 0.0)
-        return round_once(exact - bound, target.dtype), round_once(exact + bound, target.dtype)
+        low, high, unbounded = sum_limits(array, weighted, exact, sum_bound(array, values, weighted))
+        limits = round_once(low, target.dtype), round_once(high, target.dtype)
+        return unlimited_where(unbounded, limits, target)
 
 
 def _problem(

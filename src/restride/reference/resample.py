@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from restride.reference.weights import Rows, weight_rows
 
 _F32_UNIT = 2.0**-24  # largest relative error of one rounding to f32
 _F32_DENORMAL_UNIT = 2.0**-150  # largest absolute error of one rounding among f32's denormals
+_F32_LARGEST = float(np.finfo(np.float32).max)
 
 WeightedAxes = Sequence[tuple[int, Rows]]
 """Axes of an array and the rows of weights along each."""
@@ -73,13 +74,12 @@ def sum_bound(elements: Array, values: Array, weighted: WeightedAxes) -> Array:
 
     s32 and u32 elements are converted to f32 first, half an ulp of f32 each, at most ``u * |tap|``: one more u; none
     for the types that f32 holds exactly. Roundings among denormals err by up to 2^-150 each instead, which is added.
-    A sum may only pass the largest f32 on its way where ``sum|weight * tap|`` does; then nothing is bounded here.
-
-    Where no step of the weighted sums can round in f32, in whatever order they are taken, the bound is 0 (see
-    ``_is_exact_in_f32``). Around a sum that is not finite the bound is not finite either.
+    Overflow is not in it (``sum_limits``). Taps that are not finite are left out: they make the sum what it is in any
+    order. Where no step of the weighted sums can round in f32, in whatever order they are taken, the bound is 0 (see
+    ``_is_exact_in_f32``).
     """
     is_wide = elements.dtype.kind in "iu" and elements.dtype.itemsize == 4
-    magnitude = nested_sums(values, weighted, absolute=True)
+    magnitude = nested_sums(np.where(np.isfinite(values), values, 0.0), weighted, absolute=True)
     if _is_exact_in_f32(values, weighted, is_wide=is_wide):
         return np.zeros(magnitude.shape)
     taps = np.ones((1,) * values.ndim)
@@ -90,6 +90,50 @@ def sum_bound(elements: Array, values: Array, weighted: WeightedAxes) -> Array:
     roundings = 3 * len(weighted) + taps + int(is_wide)
     bound: Array = roundings * (_F32_UNIT * magnitude + _F32_DENORMAL_UNIT)
     return bound
+
+
+def sum_limits(elements: Array, weighted: WeightedAxes, exact: Array, bound: Array) -> tuple[Array, Array, Array]:
+    """The lowest and the highest right sum in f64, and where partial sums may overflow so that every f32 is right.
+
+    They are ``exact - bound`` and ``exact + bound`` unless a partial sum may pass the largest f32. A partial sum is at
+    most the sum of the positive products, and at least that of the negative ones, each off by the roundings of
+    ``sum_bound`` at most. Where only the positive ones pass the largest f32, so may a partial sum, and infinity is
+    right too; where only the negative ones do, -infinity. Where both do, or one does and the exact sum is the opposite
+    infinity, both infinities are right, and so is NaN, their sum. An axis that follows keeps what overflowed.
+
+    [2e38, 2e38, -2e38, -2e38] with weights of 1: exactly 0; from the left 4e38, an infinity, less 4e38; in pairs from
+    either end inf - inf, NaN.
+    """
+    low, high = exact - bound, exact + bound
+    low, high = np.where(np.isfinite(exact), low, exact), np.where(np.isfinite(exact), high, exact)
+    values = elements.astype(np.float64)
+    finite = np.where(np.isfinite(values), values, 0.0)
+    roundings = 3 * len(weighted) + math.prod(int(rows.taps.max(initial=0)) for _, rows in weighted) + 1
+    largest = _F32_LARGEST / (1 + roundings * _F32_UNIT)
+    growth = math.prod(max(1.0, np.abs(rows.weight).sum(axis=1).max(initial=0.0)) for _, rows in weighted)
+    if np.abs(finite).max(initial=0.0) * growth <= largest:
+        return low, high, np.zeros(exact.shape, bool)
+    above, below = np.maximum(finite, 0.0), np.maximum(-finite, 0.0)
+    for axis, rows in sorted(weighted, key=lambda pair: pair[0], reverse=True):
+        keeps, turns = (replace(rows, weight=np.maximum(weight, 0.0)) for weight in (rows.weight, -rows.weight))
+        above, below = (
+            keeps.times(one, axis) + turns.times(other, axis) for one, other in ((above, below), (below, above))
+        )
+        above, below = (np.where(part > largest, np.inf, part) for part in (above, below))
+    rises, falls = (np.isinf(part) & ~np.isnan(exact) for part in (above, below))
+    unbounded = (rises | (exact == np.inf)) & (falls | (exact == -np.inf)) & (rises | falls)
+    return np.where(falls, -np.inf, low), np.where(rises, np.inf, high), unbounded
+
+
+def unlimited_where(unbounded: Array, limits: tuple[Array, Array], target: DType) -> tuple[Array, Array]:
+    """The limits; where ``unbounded``, limits that every element of ``target`` keeps, NaN among them."""
+    if target.is_float:
+        least = convert(np.float64(-np.inf), target, saturate=target == "f8e4m3fn")  # which has no infinity
+        most = np.array(np.nan, target.dtype)
+    else:
+        bits = np.iinfo(np.uint8 if target == "pred" else target.dtype)
+        least, most = (np.array(end).astype(target.dtype) for end in (bits.min, bits.max))
+    return np.where(unbounded, least, limits[0]), np.where(unbounded, most, limits[1])
 
 
 def _is_exact_in_f32(values: Array, weighted: WeightedAxes, *, is_wide: bool) -> bool:
@@ -305,8 +349,9 @@ def resample_limits(x: Any, *arguments: Any, **others: Any) -> tuple[Array, Arra
     Where integers wrap (``saturate=False``) between the ends, every number may be right.
     nearest: both are the answer itself, and its bits must match.
 
-    An element that is NaN is NaN in both, an infinite one that infinity in both. Where only one end is NaN, f8e4m3fn's
-    overflow, that is the highest.
+    An element that is NaN is NaN in both, an infinite one that infinity in both. Where only one end is NaN, that is the
+    highest, and everything from the lowest on is right: f8e4m3fn's overflow, and sums whose partial sums may overflow
+    to both sides (``sum_limits``).
     """
     problem = problem_of(x, *arguments, **others)
     if problem.moves:
@@ -314,8 +359,10 @@ def resample_limits(x: Any, *arguments: Any, **others: Any) -> tuple[Array, Arra
         return answer, answer
     with np.errstate(invalid="ignore", over="ignore"):
         exact = _sums(problem)
-        bound = np.where(np.isfinite(exact), _bound(problem), 0.0)
-        return _limits(problem, *_sorted(*(_stepped(problem, end) for end in (exact - bound, exact + bound))))
+        weighted = [] if problem.integers is not None else problem.weighted
+        low, high, unbounded = sum_limits(problem.array, weighted, exact, _bound(problem))
+        limits = _limits(problem, *_sorted(_stepped(problem, low), _stepped(problem, high)))
+        return unlimited_where(unbounded, limits, problem.target)
 
 
 def _taken(problem: Problem) -> Array:
