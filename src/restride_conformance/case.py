@@ -193,23 +193,23 @@ class Case:
             )
         if not 0 <= integer("seed", self.seed) < 1 << 64:
             raise DescriptorError(f"seed {self.seed} is outside [0, 2^64)")
-        given = dict(self.parameters)
-        if len(given) != len(self.parameters):
+        unread = dict(self.parameters)
+        if len(unread) != len(self.parameters):
             raise DescriptorError(f"a parameter is given twice: {', '.join(name for name, _ in self.parameters)}")
-        view = View.read(write(given["view"])) if "view" in given else None
+        view = View.read(write(unread["view"])) if "view" in unread else None
         object.__setattr__(self, "viewed", self.src.sizes if view is None else view.sizes(self.src.sizes))
         written: list[tuple[str, Value]] = []
         for parameter in PARAMETERS[self.op]:
             default = parameter.default(self.viewed, self.dst.sizes)
-            if parameter.name in given:
-                value = parameter.canonical(parameter.read(write(given.pop(parameter.name))), len(self.viewed))
+            if parameter.name in unread:
+                value = parameter.canonical(parameter.read(write(unread.pop(parameter.name))), len(self.viewed))
                 if value != default:
                     written.append((parameter.name, value))
             elif default is None and not parameter.optional:
                 raise DescriptorError(f"{self.op} needs {parameter.name}=...")
-        if given:
+        if unread:
             known = ", ".join([*(parameter.name for parameter in PARAMETERS[self.op]), "seed"])
-            raise DescriptorError(f"{self.op} has no parameter {', '.join(given)}; it has {known}")
+            raise DescriptorError(f"{self.op} has no parameter {', '.join(unread)}; it has {known}")
         object.__setattr__(self, "parameters", tuple(written))
         if self.op in ("resample", "resample_backward", "crop_resize"):
             one_of("mode", *(MODES if self["like"] is None else LIBRARIES[self.word("like")].modes))(self.word("mode"))

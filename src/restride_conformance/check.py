@@ -92,8 +92,8 @@ def _run(
         before = device.counters().dispatches
         viewed = source if case.view is None else case.view.of_tensor(source)
         dispatched = device.counters().dispatches - before
-        made = OPERATIONS[case.op].call(case, viewed, out)
-        source_after, after = source.buffer(), (made if out is None else out).buffer()
+        result = OPERATIONS[case.op].call(case, viewed, out)
+        source_after, after = source.buffer(), (result if out is None else out).buffer()
     except (DeviceLost, DeviceTimeout):
         raise
     except UnsupportedError as error:
@@ -102,8 +102,8 @@ def _run(
         return Outcome(case, Verdict.FAILED, f"{type(error).__name__}: {error}")
     judging()
     if out is None:
-        if made.desc != case.dst:
-            return Outcome(case, Verdict.FAILED, f"the operation made {made.desc}, expected {case.dst}")
+        if result.desc != case.dst:
+            return Outcome(case, Verdict.FAILED, f"the operation made {result.desc}, expected {case.dst}")
         after = _without_holes(setting, after)
     elif case["out"] == "same":
         source_after = setting.source  # judged as the destination
@@ -132,13 +132,13 @@ def _destination(case: Case, setting: Setting, source: Tensor) -> Tensor | None:
     return out
 
 
-def _without_holes(setting: Setting, made: Array) -> Array:
+def _without_holes(setting: Setting, result: Array) -> Array:
     """What an operation must write of a buffer that it made, in poison: what lies between is nobody's."""
-    if made.size != setting.destination.size:
-        return made
+    if result.size != setting.destination.size:
+        return result
     written = setting.padding.copy()
     written[setting.places] = True
-    return np.where(written, made, setting.destination)
+    return np.where(written, result, setting.destination)
 
 
 def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Outcome:
@@ -221,13 +221,13 @@ def host_bytes(case: Case) -> int:
 
 def _available() -> int:
     """Half of the memory that this machine has, or this container; where the system does not say, 2^62."""
-    found = [1 << 63]
+    known = [1 << 63]
     with suppress(AttributeError, ValueError, OSError):
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     for file in _CGROUP_LIMITS:
         with suppress(ValueError, OSError):
-            found.append(int(file.read_text(encoding="ascii")))
-    return min(found) // 2
+            known.append(int(file.read_text(encoding="ascii")))
+    return min(known) // 2
 
 
 # Findings in words.

@@ -226,13 +226,13 @@ def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namesp
 
 def _add_aftermath(outcomes: list[Outcome], aftermath: Sequence[Aftermath]) -> None:
     """What went wrong behind a case that had its verdict, as the device was closed say, counts against that case."""
-    for found in aftermath:
-        ran = [number for number, outcome in enumerate(outcomes) if outcome.case == found.case]
+    for late in aftermath:
+        ran = [number for number, outcome in enumerate(outcomes) if outcome.case == late.case]
         if outcomes:
             number = ran[-1] if ran else len(outcomes) - 1
             outcome = outcomes[number]
-            parts = [outcome.message, f"found after it had its verdict: {found.message}"]
-            verdict = worst((found.verdict, outcome.verdict))
+            parts = [outcome.message, f"found after it had its verdict: {late.message}"]
+            verdict = worst((late.verdict, outcome.verdict))
             outcomes[number] = replace(outcome, verdict=verdict, message="\n".join(filter(None, parts)))
 
 
@@ -290,15 +290,15 @@ class Choice:
         Raises:
             RestrideError: a line is no case, or an option names what there is not.
         """
-        given = self._arguments
+        arguments = self._arguments
         takes_kept = bool(self._kept) and not self._is_named
         chosen = select(
             self._kept if takes_kept else dict.fromkeys(self._named(limits)),
-            keywords=given.keywords,
-            ops=given.op,
-            dtypes=given.dtype,
+            keywords=arguments.keywords,
+            ops=arguments.op,
+            dtypes=arguments.dtype,
             # What was kept has the seed of the run that it was kept from.
-            seed=None if takes_kept else given.seed,
+            seed=None if takes_kept else arguments.seed,
         )
         if self._kept:
             kept = set(self._kept)

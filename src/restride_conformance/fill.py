@@ -271,9 +271,9 @@ def _ties_of_integers(src: DType, dst: DType, words: Array) -> Array:
     if not dst.is_float:
         return _as_integers(src, dst, leading + _beside(words), words)
     cut = np.maximum(length.astype(np.int64) - _PRECISION[dst.name], 0).astype(np.uint64)
-    kept = (hashed_words(words, 1) & (leading - np.uint64(1)) | leading) >> cut << cut
+    digits = (hashed_words(words, 1) & (leading - np.uint64(1)) | leading) >> cut << cut
     half = (np.uint64(1) << cut) >> np.uint64(1)
-    return _as_integers(src, dst, kept + half + _beside(words), words)
+    return _as_integers(src, dst, digits + half + _beside(words), words)
 
 
 def _beside(words: Array) -> Array:

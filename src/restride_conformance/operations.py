@@ -336,11 +336,11 @@ def _sampling_tolerance(case: Case) -> str:
         if case["like"] is not None:
             return f"those of a resample of each box like {case['like']} (restride.reference.like){steps}"
         return f"those of a resample of each box (restride.reference.resample_limits){steps}"
-    found = resized(case)
-    if any(rows.shifts is not None for rows in found.rows):
+    resampling = resized(case)
+    if any(rows.shifts is not None for rows in resampling.rows):
         return f"the integers of {case['like']}, exactly (restride.reference.like){steps}"
-    found = found.transposed() if case.op == "resample_backward" else found
-    axes, taps = len(found.axes), prod(rows.taps for rows in found.rows)
+    resampling = resampling.transposed() if case.op == "resample_backward" else resampling
+    axes, taps = len(resampling.axes), prod(rows.taps for rows in resampling.rows)
     conversion = " + 1 for the conversion" if case.src.dtype.name in ("s32", "u32") else ""
     return (
         f"the exact sum +-(3 * {axes} axes + {taps} taps{conversion}) * 2^-24 * sum|weight * tap|, the roundings of "

@@ -96,9 +96,9 @@ class Host:
     @classmethod
     def from_hello(cls, hello: Mapping[str, Any]) -> Self:
         """What the first answer of a worker says."""
-        said = hello["limits"]
-        counts, choices = tuple(said["max_group_count"]), Choices.parse(said["choices"])
-        limits = Limits(**{**said, "max_group_count": counts, "choices": choices})
+        limits_record = hello["limits"]
+        counts, choices = tuple(limits_record["max_group_count"]), Choices.parse(limits_record["choices"])
+        limits = Limits(**{**limits_record, "max_group_count": counts, "choices": choices})
         return cls(hello["device"], limits, hello["runtime"], hello["versions"])
 
     def __str__(self) -> str:

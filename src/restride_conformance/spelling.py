@@ -98,16 +98,16 @@ class View:
         steps: list[Index | Call] = []
         position = 0
         while position < len(text):
-            found = _STEP.match(text, position)
-            if found is None or len(steps) == MOST_STEPS:
+            match = _STEP.match(text, position)
+            if match is None or len(steps) == MOST_STEPS:
                 raise DescriptorError(
                     f"view {_cut(text)} is not 1 to {MOST_STEPS} steps such as [1:,::-1] or .permute(1,0), at "
                     f"{_cut(text[position:])}"
                 )
-            items, method, numbers = found.groups()
+            items, method, numbers = match.groups()
             is_index = method is None
             steps.append(Index(tuple(map(_read_item, items.split(",")))) if is_index else _read_call(method, numbers))
-            position = found.end()
+            position = match.end()
         if not steps:
             raise DescriptorError("a view has at least one step, such as [::-1]")
         return cls(tuple(steps))
@@ -325,8 +325,8 @@ def read_post_ops(text: str) -> str:
 
 def post_ops_of(text: str) -> tuple[tuple[Any, ...], ...]:
     """The argument that a text of ``read_post_ops`` means: (("relu", 0.1), ("clip", 0.0, 6.0))."""
-    found = re.findall(rf"([a-z]+)(?:\(({_FLOAT})(?:,({_FLOAT}))?\))?", text)
-    return tuple((name, *(read_number(number) for number in numbers if number)) for name, *numbers in found)
+    operations = re.findall(rf"([a-z]+)(?:\(({_FLOAT})(?:,({_FLOAT}))?\))?", text)
+    return tuple((name, *(read_number(number) for number in numbers if number)) for name, *numbers in operations)
 
 
 def read_permutation(text: str) -> str:

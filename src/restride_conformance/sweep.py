@@ -187,21 +187,21 @@ def substitute(text: str, names: Mapping[str, str]) -> str:
     """
     parts: list[str] = []
     position = length = 0
-    while (found := _DOLLAR.search(text, position)) is not None:
-        name = found.group(1)
-        end = found.end()
+    while (match := _DOLLAR.search(text, position)) is not None:
+        name = match.group(1)
+        end = match.end()
         if name is not None:
             if name not in names:
                 raise DescriptorError(f"${name[:40]} is not defined; there is {_some(names)}")
             value = names[name]
-        elif found.group().endswith("("):
+        elif match.group().endswith("("):
             end = _closing(text, end)
-            value = str(evaluate(text[found.end() : end - 1].replace(" ", ""), names))
+            value = str(evaluate(text[match.end() : end - 1].replace(" ", ""), names))
         else:
             raise DescriptorError(
-                f"a $ stands before a name in upper case or a (, not in {text[found.start() :][:40]!r}"
+                f"a $ stands before a name in upper case or a (, not in {text[match.start() :][:40]!r}"
             )
-        parts += [text[position : found.start()], value]
+        parts += [text[position : match.start()], value]
         length += len(parts[-1]) + len(parts[-2])
         position = end
         if length > LONGEST_LINE:
@@ -291,10 +291,10 @@ def _closing(text: str, start: int) -> int:
 
 def _let(line: str, names: Names) -> int:
     """Add the name that ``line`` gives; how many characters it stands for."""
-    found = _LET.fullmatch(line)
-    if found is None:
+    match = _LET.fullmatch(line)
+    if match is None:
         raise DescriptorError(f"a name is given as 'let NAME = TEXT', not {line[:80]!r}")
-    name, value = found.group(1), " ".join(_words(found.group(2)))
+    name, value = match.group(1), " ".join(_words(match.group(2)))
     if len(names) >= MOST_NAMES and name not in names:
         raise DescriptorError(f"more than {MOST_NAMES} names stand at once; there is {_some(names)}")
     names[name] = value
@@ -303,15 +303,15 @@ def _let(line: str, names: Names) -> int:
 
 def _loop(line: str) -> tuple[list[str], list[list[str]]]:
     """The names of a ``for``, and their values at each turn."""
-    found = _FOR.fullmatch(line)
-    if found is None:
+    match = _FOR.fullmatch(line)
+    if match is None:
         raise DescriptorError(f"a loop is written 'for NAME,... in VALUE,... ...', not {line[:80]!r}")
-    separator = ";" if ";" in found.group(1) else ","
-    keys = found.group(1).split(separator)
+    separator = ";" if ";" in match.group(1) else ","
+    keys = match.group(1).split(separator)
     if not all(re.fullmatch(_NAME, key) for key in keys):
-        raise DescriptorError(f"names are split by commas or by semicolons, not by both: {found.group(1)!r}")
+        raise DescriptorError(f"names are split by commas or by semicolons, not by both: {match.group(1)!r}")
     turns: list[list[str]] = []
-    for word in _words(found.group(2)):
+    for word in _words(match.group(2)):
         values = word.split(separator) if len(keys) > 1 else [word]
         if len(values) != len(keys):
             raise DescriptorError(f"{word[:80]!r} must hold {len(keys)} values, split by {separator!r}")

@@ -150,12 +150,12 @@ def _bounded(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
     room = PICTURE_BYTES
     for outcome in outcomes:
         message = _cut(outcome.message)
-        kept = outcome if message == outcome.message else replace(outcome, message=message)
+        bounded = outcome if message == outcome.message else replace(outcome, message=message)
         if (shown := outcome.pictures) is not None:
             room -= len(shown.expected) + len(shown.actual) + len(shown.difference)
             if room < 0:
-                kept = replace(kept, pictures=None)
-        yield kept
+                bounded = replace(bounded, pictures=None)
+        yield bounded
 
 
 # In words.
@@ -167,7 +167,7 @@ _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u20
 
 def printable(text: str) -> str:
     """The text with control characters, all but the line feed, written out, ESC as ``x1b`` behind a backslash."""
-    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _CONTROL.sub(lambda character: ascii(character[0])[1:-1], text)
 
 
 def headline(report: Report) -> str:

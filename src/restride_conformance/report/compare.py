@@ -175,13 +175,13 @@ def _head(before: Report, after: Report) -> Iterator[tuple[str, str, str]]:
 
 
 def _by_line(report: Report) -> dict[str, Outcome]:
-    found: dict[str, Outcome] = {}
+    worst_of_line: dict[str, Outcome] = {}
     for outcome in report.outcomes:
         line = str(outcome.case)
-        known = found.get(line)
+        known = worst_of_line.get(line)
         if known is None or known.verdict.severity < outcome.verdict.severity:
-            found[line] = outcome
-    return found
+            worst_of_line[line] = outcome
+    return worst_of_line
 
 
 def _short(outcome: Outcome) -> dict[str, str]:

@@ -36,12 +36,12 @@ def write_junit(report: Report, path: Path) -> None:
     Raises:
         DescriptorError: the file system refused.
     """
-    found = Counter(ELEMENTS.get(outcome.verdict) for outcome in report.outcomes)
+    numbers = Counter(ELEMENTS.get(outcome.verdict) for outcome in report.outcomes)
     counts = {
         "tests": str(len(report.outcomes) + bool(report.broken_off)),
-        "failures": str(found["failure"]),
-        "errors": str(found["error"] + bool(report.broken_off)),
-        "skipped": str(found["skipped"]),
+        "failures": str(numbers["failure"]),
+        "errors": str(numbers["error"] + bool(report.broken_off)),
+        "skipped": str(numbers["skipped"]),
         "time": f"{report.seconds:.3f}",
     }
     root = ET.Element("testsuites", {"name": "restride test", **counts})
@@ -80,8 +80,8 @@ def _add_case(suite: ET.Element, report: Report, outcome: Outcome) -> None:
     if kind == "skipped":
         ET.SubElement(element, kind, {"message": _text(short)})
         return
-    said = {"type": str(outcome.verdict), "message": _text(f"{outcome.verdict}: {short}" if short else outcome.verdict)}
-    ET.SubElement(element, kind, said).text = _text(
+    why = _text(f"{outcome.verdict}: {short}" if short else outcome.verdict)
+    ET.SubElement(element, kind, {"type": str(outcome.verdict), "message": why}).text = _text(
         f"{outcome.message}\n{report.target.repro(case, report.mode)}\n".lstrip("\n")
     )
 
@@ -90,10 +90,10 @@ def _add_end(suite: ET.Element, report: Report) -> None:
     """A case that stands for those that a run did not reach: a CI system must not take it for a whole one."""
     attributes = {"classname": _text(f"restride.{report.target.runtime}"), "name": "the whole run", "time": "0.000"}
     element = ET.SubElement(suite, "testcase", attributes)
-    said = {"type": "BROKEN_OFF", "message": _text(ended_early(report))}
-    ET.SubElement(element, "error", said).text = _text(f"{report.broken_off}\n")
+    why = _text(ended_early(report))
+    ET.SubElement(element, "error", {"type": "BROKEN_OFF", "message": why}).text = _text(f"{report.broken_off}\n")
 
 
 def _text(text: str) -> str:
     """The text with characters that XML forbids written out, ESC as ``x1b`` behind a backslash."""
-    return _FORBIDDEN.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _FORBIDDEN.sub(lambda character: ascii(character[0])[1:-1], text)

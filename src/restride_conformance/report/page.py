@@ -110,9 +110,9 @@ def _limit(value: Any) -> str:
     return str(value)
 
 
-def _ordered(found: Iterable[str], order: Iterable[str]) -> list[str]:
+def _ordered(names: Iterable[str], order: Iterable[str]) -> list[str]:
     """What was found, in its usual order; what that does not know comes last."""
-    present = set(found)
+    present = set(names)
     return [name for name in order if name in present] + sorted(present.difference(order))
 
 

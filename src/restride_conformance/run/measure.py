@@ -105,9 +105,9 @@ def useful_bytes(case: Case) -> int:
 
 
 def _read_by(case: Case) -> int:
-    found, sizes = resized(case), list(case.viewed)
+    resampling, sizes = resized(case), list(case.viewed)
     skips = case["antialias"] == "no" and case["mode"] != "area" and case.get("like") is None
-    for axis, part in zip(found.axes, found.read, strict=True):
+    for axis, part in zip(resampling.axes, resampling.read, strict=True):
         neighbours = _NEIGHBOURS[case.word("mode")] if skips else sizes[axis]
         sizes[axis] = min(len(part), neighbours * case.dst.sizes[axis])
     return math.prod(sizes)

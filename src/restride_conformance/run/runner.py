@@ -101,12 +101,12 @@ class Runner:
             RestrideError: as ``run``.
         """
         with TemporaryDirectory(prefix="restride-bitwise-", ignore_cleanup_errors=True) as folder:
-            kept = [Path(folder, name) for name in ("first", "second")]
-            outcomes = [self._run(file.name, case, "correctness", file) for file in kept]
+            files = [Path(folder, name) for name in ("first", "second")]
+            outcomes = [self._run(file.name, case, "correctness", file) for file in files]
             verdict = worst(outcome.verdict for outcome in outcomes)
             worse = next(outcome for outcome in outcomes if outcome.verdict is verdict)
             worse = replace(worse, seconds=sum(outcome.seconds for outcome in outcomes))
-            difference = _difference(*kept) if all(file.exists() for file in kept) else ""
+            difference = _difference(*files) if all(file.exists() for file in files) else ""
         if not difference or worst((verdict, Verdict.FAILED)) is not Verdict.FAILED:
             return worse
         message = f"{difference}\n{worse.message}" if worse.message else difference
@@ -219,14 +219,14 @@ class WorkerProcess:
             if self._layer is not None:
                 self._layer.close()
             raise WorkerDied(Verdict.CRASHED, f"{shlex.join(command)}: {error}") from error
-        self._commands, answers, said = (
+        self._commands, answers, stderr = (
             cast("IO[bytes]", stream) for stream in (self._process.stdin, self._process.stdout, self._process.stderr)
         )
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._said = bytearray()
         self._readers = [
             (threading.Thread(target=read, args=(stream,), daemon=True), stream)
-            for read, stream in ((self._read_answers, answers), (self._listen, said))
+            for read, stream in ((self._read_answers, answers), (self._listen, stderr))
         ]
         for thread, _ in self._readers:
             thread.start()

@@ -107,9 +107,9 @@ class Layer:
             portion = log.read(_LONGEST_PORTION)
         self._position = size
         # A process with two instances leaves zeros where the first one's log was.
-        found = split(portion.decode("utf-8", "replace").replace("\0", ""))
+        messages = split(portion.decode("utf-8", "replace").replace("\0", ""))
         left_out = size - begin - len(portion)
-        return [*found, f"{left_out} bytes of further messages"] if left_out else found
+        return [*messages, f"{left_out} bytes of further messages"] if left_out else messages
 
     def close(self) -> None:
         """Remove settings and log; a second call does nothing."""
@@ -124,10 +124,10 @@ class Layer:
 
 def split(log: str) -> list[str]:
     """The messages of a log, each from the line that it begins with."""
-    found: list[str] = []
+    messages: list[str] = []
     for line in filter(str.strip, log.splitlines()):
-        if _BEGINNING.match(line) or not found:
-            found.append(line)
+        if _BEGINNING.match(line) or not messages:
+            messages.append(line)
         else:
-            found[-1] += f"\n{line}"
-    return [message for message in found if not any(text in message for text in _ABOUT_ITSELF)]
+            messages[-1] += f"\n{line}"
+    return [message for message in messages if not any(text in message for text in _ABOUT_ITSELF)]

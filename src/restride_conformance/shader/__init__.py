@@ -210,8 +210,8 @@ def _run(tool: tuple[Path, Path | None], *arguments: str) -> tuple[int, str]:
 def _excerpt(output: str, file: Path) -> str:
     """What a tool said, its file by its name alone, without what follows from the rest."""
     every = [line.strip() for line in output.replace(str(file), file.name).splitlines() if line.strip()]
-    told = [line for line in every if line != file.name and not any(words in line for words in _SAYS_NOTHING)]
-    lines = told or every
+    useful = [line for line in every if line != file.name and not any(words in line for words in _SAYS_NOTHING)]
+    lines = useful or every
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"... {len(lines) - _MOST_LINES} more lines"]
     return "\n  ".join(lines) or "it ended without a word, out of memory or by a fault of its own"

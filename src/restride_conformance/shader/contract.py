@@ -54,52 +54,37 @@ class Interface:
 _LINE = (128, 1, 1)
 _BLOCKS = (64, 1, 1)
 
-INTERFACES = {
-    "run_copy_32": Interface(_LINE, 2, 5, 1, walks_axes=False),
-    "run_copy_128": Interface(_LINE, 2, 5, 1, walks_axes=False),
-    "strided_copy_32": Interface(_LINE, 3, 5, 2),
-    "strided_copy_64": Interface(_LINE, 3, 5, 2),
-    "strided_copy_128": Interface(_LINE, 3, 5, 2),
-    "strided_gather_128": Interface(_LINE, 3, 5, 3),
-    "strided_scatter_128": Interface(_LINE, 3, 5, 2),
-    "strided_fill_32": Interface(_LINE, 3, 5, 2),
-    "strided_fill_128": Interface(_LINE, 3, 5, 2),
-    "transpose_8": Interface(_BLOCKS, 3, 14, 2),
-    "transpose_16": Interface(_BLOCKS, 3, 14, 2),
-    "transpose_32": Interface(_BLOCKS, 3, 14, 2),
-    "transpose_64": Interface(_BLOCKS, 3, 14, 2),
-    "transpose_8_aligned": Interface(_BLOCKS, 3, 14, 2),
-    "transpose_16_aligned": Interface(_BLOCKS, 3, 14, 2),
-    "transpose_32_aligned": Interface(_BLOCKS, 3, 14, 2),
-    "transpose_64_aligned": Interface(_BLOCKS, 3, 14, 2),
-    "transpose_shared_8": Interface(_LINE, 3, 7, 0),
-    "transpose_shared_16": Interface(_LINE, 3, 7, 0),
-    "transpose_shared_32": Interface(_LINE, 3, 7, 0),
-    "transpose_shared_64": Interface(_LINE, 3, 7, 0),
-    "pixels_to_planes": Interface(_LINE, 3, 5, 4),
-    "planes_to_pixels": Interface(_LINE, 3, 5, 4),
-    "element_copy": Interface(_LINE, 3, 5, 2),
-    "element_rows": Interface(_LINE, 3, 5, 3),
-    "element_fill": Interface(_LINE, 3, 5, 2),
-    "yuv_to_rgb": Interface(_LINE, 3, 16, 3),
-    "digit_copy": Interface(_LINE, 3, 5, 4, walks_axes=False),
-    "convert_elements": Interface(_LINE, 3, 19, 6),
-    "convert_fours": Interface(_LINE, 3, 19, 12),
-    "convert_planes": Interface(_LINE, 3, 19, 12),
-    "digit_convert": Interface(_LINE, 3, 19, 7, walks_axes=False),
-    "resample_nearest": Interface(_LINE, 3, 5, 2),
-    "resample": Interface(_LINE, 3, 19, 7),
-    "resample_rows": Interface(_LINE, 3, 19, 15),
-    "resample_runs": Interface(_LINE, 3, 19, 15),
-    "resample_along": Interface(_LINE, 3, 19, 12),
-    "resample_across": Interface(_LINE, 3, 19, 9),
-    "resample_fixed": Interface(_LINE, 3, 19, 7),
-    "resample_along_fixed": Interface(_LINE, 3, 19, 12),
-    "resample_across_fixed": Interface(_LINE, 3, 19, 9),
-    "crop_resize": Interface(_LINE, 3, 19, 12),
-    "crop_pixels": Interface(_LINE, 3, 19, 12),
-    "crop_resize_fixed": Interface(_LINE, 3, 19, 13),
-}
+_MODULES = (
+    ("run_copy_32 run_copy_128", Interface(_LINE, 2, 5, 1, walks_axes=False)),
+    ("strided_copy_32 strided_copy_64 strided_copy_128", Interface(_LINE, 3, 5, 2)),
+    ("strided_gather_128", Interface(_LINE, 3, 5, 3)),
+    ("strided_scatter_128 strided_fill_32 strided_fill_128", Interface(_LINE, 3, 5, 2)),
+    ("transpose_8 transpose_16 transpose_32 transpose_64", Interface(_BLOCKS, 3, 14, 2)),
+    ("transpose_8_aligned transpose_16_aligned", Interface(_BLOCKS, 3, 14, 2)),
+    ("transpose_32_aligned transpose_64_aligned", Interface(_BLOCKS, 3, 14, 2)),
+    ("transpose_shared_8 transpose_shared_16 transpose_shared_32 transpose_shared_64", Interface(_LINE, 3, 7, 0)),
+    ("pixels_to_planes planes_to_pixels", Interface(_LINE, 3, 5, 4)),
+    ("element_copy", Interface(_LINE, 3, 5, 2)),
+    ("element_rows", Interface(_LINE, 3, 5, 3)),
+    ("element_fill", Interface(_LINE, 3, 5, 2)),
+    ("yuv_to_rgb", Interface(_LINE, 3, 16, 3)),
+    ("digit_copy", Interface(_LINE, 3, 5, 4, walks_axes=False)),
+    ("convert_elements", Interface(_LINE, 3, 19, 6)),
+    ("convert_fours convert_planes", Interface(_LINE, 3, 19, 12)),
+    ("digit_convert", Interface(_LINE, 3, 19, 7, walks_axes=False)),
+    ("resample_nearest", Interface(_LINE, 3, 5, 2)),
+    ("resample", Interface(_LINE, 3, 19, 7)),
+    ("resample_rows resample_runs", Interface(_LINE, 3, 19, 15)),
+    ("resample_along", Interface(_LINE, 3, 19, 12)),
+    ("resample_across", Interface(_LINE, 3, 19, 9)),
+    ("resample_fixed", Interface(_LINE, 3, 19, 7)),
+    ("resample_along_fixed", Interface(_LINE, 3, 19, 12)),
+    ("resample_across_fixed", Interface(_LINE, 3, 19, 9)),
+    ("crop_resize crop_pixels", Interface(_LINE, 3, 19, 12)),
+    ("crop_resize_fixed", Interface(_LINE, 3, 19, 13)),
+)
+
+INTERFACES = {name: interface for names, interface in _MODULES for name in names.split()}
 """Every module of the contract."""
 
 
@@ -157,8 +142,8 @@ def _broken_rules(declared: Declared, contract: Interface) -> Iterator[str]:
 
 def _broken_start(entry_points: tuple[EntryPoint, ...], contract: Interface) -> Iterator[str]:
     if [(entry.model, entry.name) for entry in entry_points] != [("GLCompute", "main")]:
-        found = ", ".join(f"{entry.name[:80]!r} ({entry.model})" for entry in entry_points[:_MOST_SHOWN]) or "none"
-        yield f"entry points: {found}; the contract has one, 'main' (GLCompute)"
+        names = ", ".join(f"{entry.name[:80]!r} ({entry.model})" for entry in entry_points[:_MOST_SHOWN]) or "none"
+        yield f"entry points: {names}; the contract has one, 'main' (GLCompute)"
     elif entry_points[0].local_size != contract.local_size:
         size = entry_points[0].local_size
         yield f"local size {size or 'by specialization constants'}; the contract has {contract.local_size}"

@@ -27,23 +27,14 @@ class SteeredLimits(Limits):
 
 _STEERED = {
     "run_copy_32": (4, True),
-    "strided_copy_32": (4, False),
-    "strided_copy_64": (8, False),
-    "strided_copy_128": (16, False),
+    **{f"strided_copy_{8 * nbytes}": (nbytes, False) for nbytes in (4, 8, 16)},
     "strided_gather_128": (4, True),
     "strided_scatter_128": (4, True),
-    "transpose_8": (1, True),
-    "transpose_16": (2, True),
-    "transpose_32": (4, True),
-    "transpose_64": (8, True),
-    "transpose_8_aligned": (1, True),
-    "transpose_16_aligned": (2, True),
-    "transpose_32_aligned": (4, True),
-    "transpose_64_aligned": (8, True),
-    "transpose_shared_8": (1, True),
-    "transpose_shared_16": (2, True),
-    "transpose_shared_32": (4, True),
-    "transpose_shared_64": (8, True),
+    **{
+        name.format(8 * nbytes): (nbytes, True)
+        for nbytes in (1, 2, 4, 8)
+        for name in ("transpose_{}", "transpose_{}_aligned", "transpose_shared_{}")
+    },
     "element_copy": (1, False),
     "element_rows": (1, True),
 }
