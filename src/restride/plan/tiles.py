@@ -1,4 +1,4 @@
-"""Regions: a copy between any two layouts, as strided walks where cutting its axes at their tiles makes it strided.
+"""Copies between tiled layouts as strided walks: the axes are cut at the tiles, and each region is walked by strides.
 
 A tile is pad, reshape, transpose. Where the digits of both sides nest, an axis cut into them is several plain axes, and
 the fast strided kernels do the rest. Row-major f32[13,256] to T(8,128): rows 0 to 7 are one walk over (8 rows, 2 tiles,
@@ -20,7 +20,7 @@ from restride.layout.blocking import Blocking
 from restride.layout.digits import Index, Linear, digit
 from restride.plan.problem import MAX_AXES, Axis, Problem, simplify
 
-# Places: where the indices of a copy lie on one side of it, and where an axis must be cut for that to be strided.
+# One side of a copy: where its indices lie, and where an axis must be cut for strides to say it.
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _runs(low: int, high: int, weights: tuple[int, ...]) -> list[Run]:
     return [*_runs(low, first, finer), *middle, *_runs(last, high, finer)]
 
 
-# Regions: a copy between any two layouts, as strided walks where cutting its axes at their tiles makes it strided.
+# Both sides: the regions into which the cuts divide a copy, and the walk of each.
 
 MOST_WALKS = 16
 """Strided walks that one copy may become; what would need more goes to the general kernel."""

@@ -11,7 +11,7 @@ from restride.kernel import KernelSpec, Limits
 from restride.plan.dispatches import bind, part_of, plan_elements
 from restride.plan.problem import Axis, Problem, constants_for, pack_parameters, word
 
-# Which axes a transpose exchanges: those that are contiguous in the destination, and those that are in the source.
+# The axes that a transpose exchanges: contiguous ones of the destination, and contiguous ones of the source.
 
 
 class Side(NamedTuple):
@@ -97,7 +97,7 @@ def longest_of(
     return None
 
 
-# Plan of a transpose: a copy whose innermost axes differ, in blocks that are contiguous on both sides.
+# Through registers: blocks that are contiguous on both sides.
 
 GROUP_BLOCKS = 64
 """Blocks that a group of transpose.comp moves, one an invocation."""
@@ -322,7 +322,7 @@ def _is_aligned(problem: Problem, exchange: Exchange, elements: int) -> bool:
     return not any(value % elements for value in values)
 
 
-# Plan of a transpose through memory that a group shares: rows of whole words on both sides, in tiles of one group.
+# Through shared memory: rows of whole words on both sides, in tiles of one group.
 
 _LEAST_FILLED_SHARED = 0.25
 """Share of the tiles' elements that must be there: on a GPU an invocation without work costs little."""
