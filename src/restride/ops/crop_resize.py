@@ -733,19 +733,19 @@ def _way(library_rows: LibraryRows, keeps_type: bool) -> Way | None:
 
 
 def _target(
-    source: Images, made: TensorDesc, out: Out | None, mean: Any, std: Any, layout: Layout, dtype: Any, **others: Any
+    source: Images, cropped: TensorDesc, out: Out | None, mean: Any, std: Any, layout: Layout, dtype: Any, **others: Any
 ) -> Target:
-    """Where boxes go that are made as ``made`` says. others: arguments of ``restride.arithmetic.arithmetic``."""
+    """Where boxes of the type and sizes ``cropped`` go. others: arguments of ``restride.arithmetic.arithmetic``."""
     src = source.desc
     is_normalized = mean is not None or std is not None
     says_type = dtype is not None or out is not None or "[" in str(layout)
     result_dtype = as_dtype("f32")
     if says_type or not is_normalized:
-        result_dtype = element_type(TensorDesc(src.dtype, made.sizes), layout, dtype, out)
+        result_dtype = element_type(TensorDesc(src.dtype, cropped.sizes), layout, dtype, out)
     if is_normalized:
         others = normalized(mean, std, source, result_dtype, layout, others)
-    result = _family(source, made.sizes, result_dtype)
-    return target_of_sums(src, made, result, layout, out, others, moves=made.dtype == src.dtype)
+    result = _family(source, cropped.sizes, result_dtype)
+    return target_of_sums(src, cropped, result, layout, out, others, moves=cropped.dtype == src.dtype)
 
 
 def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
@@ -789,14 +789,15 @@ def normalized(
 class _CropPlan(NamedTuple):
     """What becomes of images laid out so.
 
-    dst: the layout of the result. starts: steps from so many a tensor of the images. made: what they or ``chain`` make
-    before ``last`` brings it to the result; None: the result. weight: in the cache of plans, 1 for each 8 KB of tables.
+    dst: the layout of the result. starts: steps from so many a tensor of the images. cropped: what they or ``chain``
+    write, which ``last`` brings to the result; None: the result. weight: in the cache of plans, 1 for each 8 KB of
+    tables.
     """
 
     boxes: Boxes
     dst: TensorDesc
     starts: tuple[tuple[int, Steps], ...] = ()
-    made: TensorDesc | None = None
+    cropped: TensorDesc | None = None
     last: Steps | None = None
     chain: _Chain | None = None
     weight: int = 1
@@ -804,14 +805,14 @@ class _CropPlan(NamedTuple):
     def run(self, tensors: tuple[Tensor, ...], device: Device, out: Tensor | None) -> Tensor:
         """The result, in a new tensor or in ``out``."""
         result = empty(self.dst, device) if out is None else out
-        made = result if self.made is None else empty(self.made, device)
+        cropped = result if self.cropped is None else empty(self.cropped, device)
         if self.chain is not None:
-            self.chain.run(tensors, made)
+            self.chain.run(tensors, cropped)
         with device.batch() if len(self.starts) > 1 else nullcontext():
             for tensor, steps in self.starts:
-                device.run(steps, tensors[tensor].memory, made.memory)
+                device.run(steps, tensors[tensor].memory, cropped.memory)
             if self.last is not None:
-                device.run(self.last, made.memory, result.memory)
+                device.run(self.last, cropped.memory, result.memory)
         return result
 
     @property
@@ -850,11 +851,11 @@ def _crop_plan(
     request, rules = _settled(Request(like=like, **options), cut, src)
     elements = _read_fill(fill, source)
     library = None if rules is None else _by_library(cut, source, rules, is_moved=request.mode == "nearest")
-    made_dtype = _made_dtype(src, request, None if library is None and count else rules)
-    made = TensorDesc(made_dtype, source.result_sizes(count, size))
+    cropped_dtype = _made_dtype(src, request, None if library is None and count else rules)
+    cropped = TensorDesc(cropped_dtype, source.result_sizes(count, size))
     of_target = {
         "source": source.resized(size),
-        "made": made,
+        "cropped": cropped,
         "out": out,
         "mean": mean,
         "std": std,
@@ -867,7 +868,9 @@ def _crop_plan(
         return _CropPlan(cut, target.whole, last=_copied(target.site, target, limits))
     if library is not None and library.ways is None:
         chain = _Chain(source, cut, of_images, elements, like, options)
-        return _CropPlan(cut, target.whole, made=made, last=_copied(Site(SOURCE, made), target, limits), chain=chain)
+        return _CropPlan(
+            cut, target.whole, cropped=cropped, last=_copied(Site(SOURCE, cropped), target, limits), chain=chain
+        )
     runs = list(source.runs(of_images))
     extents = [source.extents(run.desc) for run in runs for _ in range(run.boxes.start, run.boxes.stop)]
     fills = np.ascontiguousarray(np.broadcast_to(elements.ravel(), (source.last_other,)))
@@ -901,13 +904,13 @@ def _by_kernels(
     is_strided = desc.strides is not None and all(
         stride > 0 for stride, size in zip(desc.strides, desc.sizes, strict=True) if size > 1
     )
-    last, made, arithmetic = None, desc, target.arithmetic
+    last, cropped, arithmetic = None, desc, target.arithmetic
     if desc.dtype.itemsize != 4 and any(crops.way.shifts for _, crops in parts):
-        made, arithmetic = TensorDesc(as_dtype("s32"), desc.sizes), NO_ARITHMETIC
-        last = _copied(Site(SOURCE, made), target, limits)
+        cropped, arithmetic = TensorDesc(as_dtype("s32"), desc.sizes), NO_ARITHMETIC
+        last = _copied(Site(SOURCE, cropped), target, limits)
     elif not is_strided or target.whole.is_padded:
-        made = TensorDesc(desc.dtype, desc.sizes)
-        last = _copied(Site(SOURCE, made), target._replace(arithmetic=NO_ARITHMETIC), limits)
+        cropped = TensorDesc(desc.dtype, desc.sizes)
+        last = _copied(Site(SOURCE, cropped), target._replace(arithmetic=NO_ARITHMETIC), limits)
     starts = []
     for run in runs:
         steps = Steps(limits, _MOST_KEPT_BYTES)
@@ -916,11 +919,11 @@ def _by_kernels(
             src = steps.new(TensorDesc(run.desc.dtype, run.desc.sizes))
             steps.copy(Site(SOURCE, run.desc), src)
         for boxes, crops in _parts_of_run(parts, run):
-            dst = made if boxes == slice(0, desc.sizes[0]) else boxes_of(made, boxes)
+            dst = cropped if boxes == slice(0, desc.sizes[0]) else boxes_of(cropped, boxes)
             add_crops(steps, src, Site(RESULT, dst), crops, arithmetic, boxes.start)
         starts.append((run.tensor, steps))
     weight = 1 + sum(crops.nbytes for _, crops in parts) // 8192
-    return plan._replace(starts=tuple(starts), made=None if last is None else made, last=last, weight=weight)
+    return plan._replace(starts=tuple(starts), cropped=None if last is None else cropped, last=last, weight=weight)
 
 
 def _parts_of_run(parts: Sequence[tuple[slice, Crops]], run: _Run) -> Iterator[tuple[slice, Crops]]:
@@ -934,10 +937,10 @@ def _parts_of_run(parts: Sequence[tuple[slice, Crops]], run: _Run) -> Iterator[t
             yield slice(start, stop), replace(part, images=images)
 
 
-def _copied(made: Site, target: Target, limits: Limits) -> Steps:
+def _copied(cropped: Site, target: Target, limits: Limits) -> Steps:
     """All elements of what was made to the result, through the arithmetic."""
     steps = Steps(limits)
-    steps.copy(made, target.site, target.whole, target.arithmetic)
+    steps.copy(cropped, target.site, target.whole, target.arithmetic)
     return steps
 
 
@@ -965,19 +968,19 @@ class _Chain(NamedTuple):
     like: Library | None
     choice: dict[str, Any]
 
-    def run(self, tensors: tuple[Tensor, ...], made: Tensor) -> None:
-        """Make all boxes, before the arithmetic, in ``made``, a packed tensor."""
-        first, sizes, places = self.source.first, made.sizes, self.boxes.places
+    def run(self, tensors: tuple[Tensor, ...], cropped: Tensor) -> None:
+        """Make all boxes, before the arithmetic, in ``cropped``, a packed tensor."""
+        first, sizes, places = self.source.first, cropped.sizes, self.boxes.places
         axes = self.source.axes[0] - first, self.source.axes[1] - first
         choice = {name: value for name, value in self.choice.items() if value is not None}
-        with made.device.batch():
+        with cropped.device.batch():
             if (places[:, :2] > 0).any() or (places[:, 2:] < [sizes[axis + 1] for axis in axes]).any():
-                reorder(self._filled(sizes, made.device), out=made)
+                reorder(self._filled(sizes, cropped.device), out=cropped)
             for box, place in enumerate(places.tolist()):
                 flips = self.boxes.flipped[box].tolist()
                 each = zip(place[:2], place[2:], axes, flips, strict=True)
                 parts = [_visible(start, stop, sizes[axis + 1], flip) for start, stop, axis, flip in each]
-                out = made[(box, *_on(axes, [part for part, _ in parts]))]
+                out = cropped[(box, *_on(axes, [part for part, _ in parts]))]
                 resample(
                     self._piece(tensors, box, axes),
                     [place[2] - place[0], place[3] - place[1]],

@@ -181,11 +181,11 @@ def cached(make: Callable[..., Value], arguments: Mapping[str, Any]) -> Value:
         key = (make, *arguments, *values)
     except _NoKeyError:
         return make(**arguments)
-    found: Value | None = _plans.get(key)
-    if found is None:
-        found = make(**arguments)
-        _plans.put(key, found)
-    return found
+    cached_value: Value | None = _plans.get(key)
+    if cached_value is None:
+        cached_value = make(**arguments)
+        _plans.put(key, cached_value)
+    return cached_value
 
 
 @lru_cache(maxsize=MOST_PLANS)

@@ -573,9 +573,9 @@ def _copied(steps: Steps, src: Site, desc: TensorDesc) -> Site:
     return copy
 
 
-def _add(steps: Steps, src: Site, dst: Site, tables: Tables, done: Arithmetic, whole: TensorDesc) -> None:
+def _add(steps: Steps, src: Site, dst: Site, tables: Tables, last: Arithmetic, whole: TensorDesc) -> None:
     def make() -> Iterable[KernelSpec]:
-        padding = padding_kernels(whole, steps.limits) if done.sum_scale is None else ()
-        return together(padding, resample_kernels(src.desc, dst.desc, tables, done, steps.limits))
+        padding = padding_kernels(whole, steps.limits) if last.sum_scale is None else ()
+        return together(padding, resample_kernels(src.desc, dst.desc, tables, last, steps.limits))
 
     steps.add(src, dst, make)

@@ -81,7 +81,7 @@ class Target(NamedTuple):
 
 def target_of_sums(
     src: TensorDesc,
-    made: TensorDesc,
+    computed: TensorDesc,
     result: TensorDesc,
     layout: Layout,
     out: Out | None,
@@ -89,13 +89,13 @@ def target_of_sums(
     *,
     moves: bool,
 ) -> Target:
-    """Where elements of type and sizes ``made``, sums of those of ``src``, go.
+    """Where elements of the type and sizes of ``computed`` go, sums of those of ``src``.
 
     f16 and f8e5m2 that are summed and stay what they are keep infinities.
 
     Args:
         src: the source.
-        made: what is made of it, before the arithmetic.
+        computed: what is computed from it, before the arithmetic.
         result: the layout where neither ``layout`` nor ``out`` says one.
         layout: as in ``reorder``.
         out: where to write instead.
@@ -103,10 +103,10 @@ def target_of_sums(
         moves: elements are not summed.
     """
     whole, site = destination(result, layout, src, out, result, result.dtype)
-    done = arithmetic_of_result(made, whole, layout, numbers)
-    if not moves and done.is_conversion and src.dtype == result.dtype and result.dtype.name in ("f16", "f8e5m2"):
-        done = replace(done, saturate=False)
-    return Target(site, whole, done)
+    full = arithmetic_of_result(computed, whole, layout, numbers)
+    if not moves and full.is_conversion and src.dtype == result.dtype and result.dtype.name in ("f16", "f8e5m2"):
+        full = replace(full, saturate=False)
+    return Target(site, whole, full)
 
 
 def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Out | None) -> None:
@@ -118,7 +118,7 @@ def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Out | None) -> None
 def arithmetic_of_result(src: TensorDesc, dst: TensorDesc, layout: Layout, arguments: dict[str, Any]) -> Arithmetic:
     """``restride.arithmetic.arithmetic`` with both scalings in the axes of ``src``, also where ``layout`` is "A->B"."""
     order = axis_order(src, layout)
-    done = arithmetic(src, dst, order, **arguments)
-    if done.dst is None:
-        return done
-    return replace(done, dst=done.dst.permuted([order.index(axis) for axis in range(len(order))]))
+    full = arithmetic(src, dst, order, **arguments)
+    if full.dst is None:
+        return full
+    return replace(full, dst=full.dst.permuted([order.index(axis) for axis in range(len(order))]))

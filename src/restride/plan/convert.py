@@ -234,11 +234,11 @@ def _conversion_kernels(
     if src.numel == 0:
         return
     region = Region.of(src, dst, conversion.places)
-    found = walks(region)
-    if found is None or not limits.allow(len(found), src.numel):
+    cut_walks = walks(region)
+    if cut_walks is None or not limits.allow(len(cut_walks), src.numel):
         yield from _by_digits(region, conversion, limits)
         return
-    for walk in found:
+    for walk in cut_walks:
         for run in _whole_fours(walk.problem(dst.dtype.itemsize, src.dtype.itemsize), limits):
             for part in parts(run, limits, axis_with_too_many_pairs):
                 yield _convert(part, conversion, limits)

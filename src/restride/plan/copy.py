@@ -67,8 +67,8 @@ def copy_problems(src: TensorDesc, dst: TensorDesc) -> tuple[Problem, ...] | Non
     if src.strides is not None and dst.strides is not None:
         axes = [Axis(*triple) for triple in zip(dst.sizes, src.strides, dst.strides, strict=True)]
         return (simplify(axes, src.offset, dst.offset, src.dtype.itemsize),)
-    found = walks(Region.of(src, dst))
-    return None if found is None else tuple(walk.problem(src.dtype.itemsize) for walk in found)
+    cut_walks = walks(Region.of(src, dst))
+    return None if cut_walks is None else tuple(walk.problem(src.dtype.itemsize) for walk in cut_walks)
 
 
 def run_copied(src: TensorDesc, dst: TensorDesc) -> Run | None:
@@ -312,11 +312,11 @@ def _transposed(problem: Problem, limits: Limits) -> Transpose | None:
     They are on CPUs, where an invocation goes through neighbours.
     f32[4091,4096]: a load has four words of a row. f32[2048,4095]: a store has four of a column.
     """
-    found = transpose_of(problem, limits)
-    if found is None or found.shape.is_aligned or not limits.choices.neighbours:
-        return found
+    cut_walks = transpose_of(problem, limits)
+    if cut_walks is None or cut_walks.shape.is_aligned or not limits.choices.neighbours:
+        return cut_walks
     by_fours = _can_gather(problem) and problem.axes[0].size <= _MOST_ROWS
-    return None if by_fours or _scattered_axis(problem) is not None else found
+    return None if by_fours or _scattered_axis(problem) is not None else cut_walks
 
 
 def _can_gather(problem: Problem) -> bool:

@@ -99,8 +99,8 @@ def simplify(
 
     The destination must be injective: a zero destination stride on an axis of more than one step has no meaning here.
     """
-    kept = [axis for axis in axes if axis.size > 1 or not axis.is_plain]
-    for position, axis in enumerate(kept):
+    moving = [axis for axis in axes if axis.size > 1 or not axis.is_plain]
+    for position, axis in enumerate(moving):
         if axis.dst < 0:
             # Walk both sides from the other end: dst[9 - i] = src[i] is dst[i] = src[9 - i].
             dst_offset += (axis.size - 1) * axis.dst
@@ -108,10 +108,10 @@ def simplify(
             back = (-axis.pairs[0], -axis.pairs[1])
             if axis.table is None:
                 src_offset += (axis.size - 1) * axis.src
-                kept[position] = replace(axis, src=-axis.src, dst=-axis.dst, pairs=back)
+                moving[position] = replace(axis, src=-axis.src, dst=-axis.dst, pairs=back)
             else:
-                kept[position] = replace(axis, table=axis.table.reversed(), dst=-axis.dst, pairs=back)
-    return Problem(_merge(in_order(kept)), src_offset, dst_offset, itemsize, src_itemsize, pair_offsets)
+                moving[position] = replace(axis, table=axis.table.reversed(), dst=-axis.dst, pairs=back)
+    return Problem(_merge(in_order(moving)), src_offset, dst_offset, itemsize, src_itemsize, pair_offsets)
 
 
 def moved(pair_offsets: tuple[int, int], axis: Axis, steps: int) -> tuple[int, int]:

@@ -347,10 +347,10 @@ def plan_resample(
 
 def _problems(src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs) -> Iterator[Problem]:
     region = Region((0,) * dst.rank, dst.sizes, Place.of(src), Place.of(dst), pairs)
-    found = walks(region, {axis: src.sizes[axis] for axis, _ in tables})
-    if found is None:
+    cut_walks = walks(region, {axis: src.sizes[axis] for axis, _ in tables})
+    if cut_walks is None:
         raise AssertionError(f"resampling {src} to {dst} along {[axis for axis, _ in tables]} is not strided")
-    for walk in found:
+    for walk in cut_walks:
         yield _with_tables(walk, tables, src.sizes).problem(dst.dtype.itemsize, src.dtype.itemsize)
 
 

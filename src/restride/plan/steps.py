@@ -30,10 +30,10 @@ class Step:
     """What one submission does: its kernels read the buffer of ``src`` and write that of ``dst``.
 
     run: bytes to copy; then there are no kernels.
-    kept: its kernels, once ``kernels`` made them, if their parameters have ``most`` bytes at most.
+    held: its kernels, once ``kernels`` has built them, if their parameters have ``most`` bytes at most.
     """
 
-    __slots__ = ("_make", "_most", "dst", "kept", "run", "src")
+    __slots__ = ("_make", "_most", "dst", "held", "run", "src")
 
     def __init__(
         self,
@@ -48,17 +48,17 @@ class Step:
         self.run = run
         self._make = make
         self._most = most
-        self.kept: tuple[KernelSpec, ...] | None = None
+        self.held: tuple[KernelSpec, ...] | None = None
 
     def kernels(self) -> Iterable[KernelSpec]:
-        """The kernels, kept from the first time on where they are small, else made again."""
+        """The kernels: held from the first time on where they are small, else built again."""
         make = self._make  # first: another thread may set both
-        if self.kept is not None:
-            return self.kept
-        made = make()
-        if isinstance(made, tuple) and sum(len(kernel.parameters) for kernel in made) <= self._most:
-            self.kept, self._make = made, tuple
-        return made
+        if self.held is not None:
+            return self.held
+        specs = make()
+        if isinstance(specs, tuple) and sum(len(kernel.parameters) for kernel in specs) <= self._most:
+            self.held, self._make = specs, tuple
+        return specs
 
 
 class Between(NamedTuple):

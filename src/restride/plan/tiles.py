@@ -243,9 +243,9 @@ def _cut_walks(region: Region, resampled_axes: tuple[tuple[int, int], ...]) -> t
         runs.append(cuts.runs(size))
     if math.prod(map(len, runs)) > MOST_WALKS:
         return None
-    found = [_walk(region, chosen, resampled) for chosen in product(*runs)]
-    certain = tuple(walk for walk in found if walk is not None)
-    return certain if len(certain) == len(found) else None
+    cut_walks = [_walk(region, chosen, resampled) for chosen in product(*runs)]
+    certain = tuple(walk for walk in cut_walks if walk is not None)
+    return certain if len(certain) == len(cut_walks) else None
 
 
 def _strided(region: Region, resampled: Mapping[int, int]) -> Walk | None:

@@ -183,19 +183,19 @@ def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
     if single is None:
         return None
     least_filled = _LEAST_FILLED if problem.itemsize >= 4 else _LEAST_FILLED_NARROW
-    found = [Transpose(exchange, shape_of(problem, exchange)) for exchange in (single, *longer(problem, single))]
-    paying = [each for each in found if each.shape.filled >= least_filled and _can_end(problem, each.exchange, limits)]
+    chosen = [Transpose(exchange, shape_of(problem, exchange)) for exchange in (single, *longer(problem, single))]
+    paying = [each for each in chosen if each.shape.filled >= least_filled and _can_end(problem, each.exchange, limits)]
     return max(paying, key=lambda each: (each.shape.is_aligned, _gain(problem, each)), default=None)
 
 
-def _gain(problem: Problem, found: Transpose) -> float:
+def _gain(problem: Problem, chosen: Transpose) -> float:
     """How good a transpose is: groups that are full, and runs that they need not share with others.
 
     f32, axes a and b of 24 and 32: 3/4 of a group, and 96 of 256 bytes: 0.28. With 16 behind the 24: 1 * 1 * 0.75.
     """
-    a, b, _ = found.exchange
+    a, b, _ = chosen.exchange
     reach = min(a.size * problem.itemsize / _RUN, 1) * min(b.size * problem.itemsize / _LINE, 1)
-    return found.shape.filled * reach * _LONGER ** (len(a.axes) + len(b.axes) - 2)
+    return chosen.shape.filled * reach * _LONGER ** (len(a.axes) + len(b.axes) - 2)
 
 
 def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
@@ -238,13 +238,13 @@ def _shape(
     return shape._replace(filled=exchange.a.size * exchange.b.size * exchange.indices / elements)
 
 
-def transpose(problem: Problem, found: Transpose, limits: Limits) -> Iterator[KernelSpec]:
+def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[KernelSpec]:
     """The dispatches of a transpose that ``transpose_of`` found, of a problem that fits one.
 
     The kernel writes whole words of every row; elements at the ends of rows that share words go one by one.
     """
     bound = bind(problem, limits)
-    (a, b, outer), shape = found
+    (a, b, outer), shape = chosen
     b_strides = [axis.dst for axis in b.axes]
     src_base, dst_base = bound.src_base, bound.dst_base
     if b.axes[0].src < 0:
@@ -270,13 +270,13 @@ def transpose(problem: Problem, found: Transpose, limits: Limits) -> Iterator[Ke
             deep=shape.deep,
             per_across=_reciprocal(shape.across),
             per_along=_reciprocal(shape.along),
-            indices=found.exchange.indices,
+            indices=chosen.exchange.indices,
         ),
         parameters=pack_parameters(outer, (a.run, b.run)),
-        groups=shape.groups(found.exchange),
+        groups=shape.groups(chosen.exchange),
         bindings=bound.windows,
     )
-    head, tail = _ends(problem, found.exchange)
+    head, tail = _ends(problem, chosen.exchange)
     for start, size in ((0, head), (a.size - tail, tail)):
         if size:
             yield from plan_elements(part_of(problem, 0, start, size), limits, "element_copy")
@@ -294,10 +294,10 @@ def _reciprocal(divisor: int) -> int:
 
 def axis_with_too_many_groups(problem: Problem, limits: Limits) -> int | None:
     """The axis at which a transpose is cut that has too many groups."""
-    found = transpose_of(problem, limits)
-    if found is None:
+    chosen = transpose_of(problem, limits)
+    if chosen is None:
         return None
-    return longest_of(problem, found.exchange, found.shape.groups(found.exchange), limits.max_group_count)
+    return longest_of(problem, chosen.exchange, chosen.shape.groups(chosen.exchange), limits.max_group_count)
 
 
 def _ends(problem: Problem, exchange: Exchange) -> tuple[int, int]:

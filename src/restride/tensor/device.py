@@ -160,8 +160,8 @@ class Device:
         try:
             if step.run is not None:
                 self.runtime.copy(src, dst, step.run.nbytes, step.run.src_offset, step.run.dst_offset)
-            elif step.kept is not None:
-                self.runtime.submit(step.kept, (src, dst))
+            elif step.held is not None:
+                self.runtime.submit(step.held, (src, dst))
             else:
                 self._submit(step.kernels(), (src, dst))
         except UnsupportedError as error:
