@@ -96,6 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         print("\n".join(map(_listed, chosen)))
         return Exit.OK
+    if arguments.chart is not None or arguments.growth is not None:
+        charts.require_matplotlib()
     progress = Progress(len(chosen), sys.stderr)
 
     def finished(result: Result) -> None:
@@ -147,8 +149,6 @@ def _require_files(arguments: argparse.Namespace) -> None:
         require_writable(path)
     if len({path.resolve() for path in files}) < len(files):
         raise UsageError("--json, --chart and --growth need a file each")
-    if drawn:
-        charts.require_matplotlib()
 
 
 def _is_meant(workload: Workload, keyword: str) -> bool:
