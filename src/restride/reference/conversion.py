@@ -127,6 +127,10 @@ def convert(x: Any, dtype: Any, rounding: str = "nearest_even", saturate: bool =
         DescriptorError: an unknown element type or rounding, or a rank above 8.
 
     Sources: IEEE 754-2019, 4.3 and 7.4; ONNX, Cast (``saturate``; integers wrap); oneDNN, Reorder (integers saturate).
+
+    Example:
+        >>> rs.reference.convert(np.float32([2.5, -1, 300]), "u8").tolist()
+        [2, 0, 255]
     """
     array, target = as_array(x), as_dtype(dtype)
     source = as_dtype(array.dtype)

@@ -26,6 +26,11 @@ def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> A
     """The result of ``rs.crop_resize`` for one image or a batch; its arguments have the same names.
 
     ``axes`` is required. ``mean``, ``std``, ``layout`` and ``out`` are not known here.
+
+    Example:
+        >>> photo = np.arange(6, dtype=np.uint8).reshape(2, 3)
+        >>> rs.reference.crop_resize(photo, [(0, 1, 2, 4)], (2, 3), axes=(0, 1), fill=9).tolist()
+        [[[1, 2, 9], [4, 5, 9]]]
     """
     return _cropped(lambda *values, **others: (resample(*values, **others),) * 2, x, boxes, sizes, **arguments)[0]
 

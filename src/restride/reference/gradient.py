@@ -42,6 +42,10 @@ def resample_backward(
         UnsupportedError: an unknown name, or another element type.
 
     Source: oneDNN specification, Resampling, backward propagation.
+
+    Example:
+        >>> rs.reference.resample_backward(np.float32([1, 0, 0, 4]), (2,)).tolist()
+        [1.0, 4.0]
     """
     array, weighted, target = _problem(grad, input_sizes, scales, axes, mode, **others)
     with np.errstate(invalid="ignore", over="ignore"):

@@ -74,6 +74,10 @@ def reorder(
 
     Source: oneDNN specification, Reorder: the destination holds the source's logical elements in another memory format;
         its scales, zero points and sum.
+
+    Example:
+        >>> rs.reference.reorder(np.uint8([[1, 2, 3], [4, 5, 6]]), "AB->BA", "f32", dst_scale=2).tolist()
+        [[0.5, 2.0], [1.0, 2.5], [1.5, 3.0]]
     """
     array = as_array(x)
     order = _axis_order(layout, array)

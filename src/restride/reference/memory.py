@@ -256,6 +256,11 @@ def to_buffer(array: Any, desc: TensorDesc, buffer: Array | None = None) -> Arra
 
     Raises:
         DescriptorError: the array or the buffer does not fit ``desc``.
+
+    Example:
+        >>> columns = rs.TensorDesc.parse("u8[2,3]{0,1}")
+        >>> rs.reference.to_buffer(np.uint8([[0, 1, 2], [3, 4, 5]]), columns).tolist()
+        [0, 3, 1, 4, 2, 5]
     """
     elements = as_array(array)
     if elements.shape != tuple(desc.sizes) or desc.dtype != elements.dtype:
@@ -274,7 +279,13 @@ def to_buffer(array: Any, desc: TensorDesc, buffer: Array | None = None) -> Arra
 
 
 def from_buffer(buffer: Array, desc: TensorDesc) -> Array:
-    """Gather a logical array of ``desc.sizes`` from raw bytes (1-D uint8, at least ``desc.nbytes``); a new array."""
+    """Gather a logical array of ``desc.sizes`` from raw bytes (1-D uint8, at least ``desc.nbytes``); a new array.
+
+    Example:
+        >>> columns = rs.TensorDesc.parse("u8[2,3]{0,1}")
+        >>> rs.reference.from_buffer(np.uint8([0, 3, 1, 4, 2, 5]), columns).tolist()
+        [[0, 1, 2], [3, 4, 5]]
+    """
     _require_buffer(buffer, extent(desc) * desc.dtype.itemsize, desc)
     raw: Array = buffer[element_bytes(desc).reshape(-1)].view(np.dtype(desc.dtype))
     return raw.reshape(tuple(desc.sizes))

@@ -317,6 +317,10 @@ def resample(x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mo
 
     Sources: oneDNN specification, Resampling. It takes source elements left of index 0 as zero, where the library
         clamps to the border; so does this. ONNX operators, Resize. DirectML, DML_RESAMPLE2_OPERATOR_DESC.
+
+    Example:
+        >>> rs.reference.resample(np.float32([0, 8]), (4,)).tolist()
+        [0.0, 2.0, 6.0, 8.0]
     """
     problem = problem_of(x, sizes, scales, axes, mode, **others)
     if problem.moves:
@@ -329,7 +333,11 @@ def resample_bound(x: Any, *arguments: Any, **others: Any) -> Array:
     """How far an f32 evaluation may lie from the exact sum, before arithmetic and the last rounding; f64.
 
     Its arguments are those of ``resample``. ``(3 * axes + taps) * 2^-24 * sum|weight * tap|``, derived in
-    ``restride.reference.resample``; nearest and what is extrapolated: 0.
+    ``restride.reference.resample``; nearest, what is extrapolated, and sums that f32 holds exactly: 0.
+
+    Example:
+        >>> rs.reference.resample_bound(np.float32([0, 8]), (4,)).tolist()
+        [0.0, 0.0, 0.0, 0.0]
     """
     problem = problem_of(x, *arguments, **others)
     if problem.moves:
@@ -352,6 +360,11 @@ def resample_limits(x: Any, *arguments: Any, **others: Any) -> tuple[Array, Arra
     An element that is NaN is NaN in both, an infinite one that infinity in both. Where only one end is NaN, that is the
     highest, and everything from the lowest on is right: f8e4m3fn's overflow, and sums whose partial sums may overflow
     to both sides (``sum_limits``).
+
+    Example:
+        >>> low, high = rs.reference.resample_limits(np.uint8([0, 3]), (3,))  # 1.5 is a tie, which f32 has exactly
+        >>> low.tolist(), high.tolist()
+        ([0, 2, 3], [0, 2, 3])
     """
     problem = problem_of(x, *arguments, **others)
     if problem.moves:
@@ -469,7 +482,10 @@ def strided_slice(
 
     Source: DirectML, ``DML_SLICE1_OPERATOR_DESC`` (InputWindowOffsets, InputWindowSizes, InputWindowStrides).
 
-    Example: rows of 1..16, four a row; offsets (0, 1), sizes (4, 3), strides (-2, 2) give [[14, 16], [6, 8]].
+    Example:
+        >>> x = np.arange(1, 17, dtype=np.uint8).reshape(4, 4)
+        >>> rs.reference.strided_slice(x, (0, 1), (4, 3), (-2, 2)).tolist()
+        [[14, 16], [6, 8]]
     """
     array = as_array(x)
     rank = array.ndim

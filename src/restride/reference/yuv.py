@@ -38,6 +38,11 @@ def yuv_to_rgb(
         DescriptorError: the array is no frame.
 
     Source: ITU-R BT.601-7, BT.709-6: Y = r R + g G + b B, U = (B - Y) / (2 - 2 b), V = (R - Y) / (2 - 2 r).
+
+    Example:
+        >>> frame = np.uint8([[16, 235], [126, 126], [128, 128]])  # luma, and below it U and V of the four pixels
+        >>> rs.reference.yuv_to_rgb(frame).tolist()
+        [[[0, 0, 0], [255, 255, 255]], [[128, 128, 128], [128, 128, 128]]]
     """
     array = as_array(frame)
     if array.ndim < 2 or array.dtype != np.uint8 or array.shape[-2] % 3 or array.shape[-1] % 2:
