@@ -19,18 +19,7 @@ from restride.errors import DescriptorError, DeviceError, UnsupportedError
 from restride.runtime.modules import load_module, manifest
 from restride_conformance.record import ShaderUnderTest
 from restride_conformance.shader.contract import CONTRACT, module_named, require_interface
-from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart, put_to_test
 from restride_conformance.shader.spirv import MOST_BYTES, is_spirv
-
-__all__ = [
-    "CONTRACT",
-    "RuntimeUnderTest",
-    "TakesNoPart",
-    "module_named",
-    "module_source",
-    "put_to_test",
-    "shader_under_test",
-]
 
 LONGEST = 30.0
 """Seconds for one file; the longest of ours take half a second."""
