@@ -11,9 +11,9 @@ from conftest import open_device
 
 import restride as rs
 from restride.cli import main
-from restride.cli.arguments import parse_index
 from restride.cli.comparison import compare_bits, compare_limits
 from restride.cli.doctor import Attempt
+from restride.cli.parser import parse_index
 from restride.cli.process import UsageError
 from restride.runtime import RUNTIMES
 from restride.runtime.kompute.device import INSTALL_KP

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from report_examples import DEVICE, PERF, example, outcome
 
-from restride.cli.arguments import parse
+from restride.cli.parser import parse
 from restride.cli.process import Exit, UsageError
 from restride.errors import DescriptorError
 from restride_conformance import commands as report_command

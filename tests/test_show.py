@@ -18,7 +18,7 @@ from restride.cli import main
 from restride.drawing.explain import explain
 from restride.drawing.map import HUES, Kind, LayoutMap, block_sizes, memory_line, rgb, shown
 from restride.drawing.moves import MOST_COUNTED, Move, _counted_runs, _offsets, _planned_runs
-from restride.drawing.show import show, takes_colour
+from restride.drawing.picture import show, takes_colour
 from restride.drawing.terminal import CROSSINGS
 from restride.errors import DescriptorError, UnsupportedError
 from restride.kernel import Limits

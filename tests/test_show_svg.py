@@ -16,7 +16,7 @@ from restride.cli import main
 from restride.drawing.explain import MEMORY
 from restride.drawing.figure import INK, PAPER, RED, Label, Line, Rect, draw_figure
 from restride.drawing.map import LayoutMap, rgb
-from restride.drawing.show import show
+from restride.drawing.picture import show
 from restride.layout import TensorDesc
 from restride.reference import memory
 

@@ -3,7 +3,7 @@
 __version__ = "0.1.0"
 
 from restride import compat, reference
-from restride.drawing.show import show
+from restride.drawing.picture import show
 from restride.dtypes import DType
 from restride.errors import (
     DescriptorError,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import restride
-from restride.cli.arguments import runtime_name
+from restride.cli.parser import runtime_name
 from restride.cli.process import line_for
 from restride.drawing.explain import columns
 from restride.tensor.device import Device

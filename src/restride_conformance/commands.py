@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from restride.cli.arguments import Commands, add_device_options
 from restride.cli.drivers import driver_file
+from restride.cli.parser import Commands, add_device_options
 from restride.cli.process import EXPLAINED, Exit, UsageError, as_interrupts, line_for
 from restride.errors import DescriptorError, DeviceNotFound, RestrideError, UnsupportedError
 from restride.kernel import Limits

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from restride.cli import process
-from restride.cli.arguments import parse
+from restride.cli.parser import parse
 from restride.cli.process import Exit, exit_for, line_for
 
 COMMANDS = (

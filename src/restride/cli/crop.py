@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from restride import reference
 from restride.cli import options
-from restride.cli.arguments import Commands
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
 from restride.cli.files import FileArray, format_of, read_array
 from restride.cli.operate import FILES, FileContent, Operation, add_operation, layout_notes
+from restride.cli.parser import Commands
 from restride.cli.process import UsageError
 from restride.dtypes import as_dtype
 from restride.errors import ErrorContext

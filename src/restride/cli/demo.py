@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 import restride
 from restride import reference
-from restride.cli.arguments import Commands, add_device_options, open_device, runtime_name
 from restride.cli.comparison import Array, Comparison, compare_bits, compare_limits
 from restride.cli.files import pillow, read_array, write_whole
+from restride.cli.parser import Commands, add_device_options, open_device, runtime_name
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder, strided_slice

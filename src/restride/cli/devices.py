@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import asdict
 
-from restride.cli.arguments import Commands
+from restride.cli.parser import Commands
 from restride.cli.process import EXPLAINED, Exit
 from restride.errors import DeviceNotFound
 from restride.runtime import DeviceInfo, choose, list_devices

@@ -18,8 +18,8 @@ import numpy as np
 
 import restride
 from restride import reference
-from restride.cli.arguments import Commands
 from restride.cli.drivers import manifests
+from restride.cli.parser import Commands
 from restride.cli.process import EXPLAINED, Exit
 from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError
 from restride.ops.reorder import reorder

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from restride import reference
 from restride.cli import options
-from restride.cli.arguments import Commands, Parser, add_device_options, open_device, parse_index, runtime_name
 from restride.cli.comparison import Comparison, compare_bits, compare_flushed, compare_limits
 from restride.cli.files import (
     FileArray,
@@ -27,6 +26,7 @@ from restride.cli.files import (
     require_room,
     require_writable,
 )
+from restride.cli.parser import Commands, Parser, add_device_options, open_device, parse_index, runtime_name
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.dtypes import DType
 from restride.errors import ErrorContext

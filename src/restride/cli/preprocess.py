@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.cli import options
-from restride.cli.arguments import Commands, Parser, add_device_options, open_device
 from restride.cli.files import IMAGES, format_of, read_array, require_file, require_writable, write_array
 from restride.cli.operate import print_time
+from restride.cli.parser import Commands, Parser, add_device_options, open_device
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc

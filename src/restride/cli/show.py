@@ -7,11 +7,11 @@ import re
 import sys
 from pathlib import Path
 
-from restride.cli.arguments import Commands
 from restride.cli.files import write_whole
+from restride.cli.parser import Commands
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.drawing.explain import explain
-from restride.drawing.show import show
+from restride.drawing.picture import show
 
 _DESCRIPTION = """\
 Draws where the elements of a layout lie: a grid of the array with each element's offset in memory, and below it the

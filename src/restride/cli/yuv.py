@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from restride import reference
 from restride.cli import operate
-from restride.cli.arguments import Commands
 from restride.cli.comparison import Comparison, compare_bits
 from restride.cli.files import is_raw, named_errors, require_file
 from restride.cli.operate import FILES, FileContent, Operation, add_operation, layout_notes
+from restride.cli.parser import Commands
 from restride.cli.process import UsageError
 from restride.layout import TensorDesc
 from restride.layout.argument import axis_order

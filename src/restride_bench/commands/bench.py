@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from restride.cli.arguments import Commands, add_device_options, open_device
 from restride.cli.files import write_whole
+from restride.cli.parser import Commands, add_device_options, open_device
 from restride.cli.process import EXPLAINED, Exit, UsageError, as_interrupts
 from restride.ops.progress import Progress
 from restride_bench import charts

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from restride.cli.arguments import Commands
+from restride.cli.parser import Commands
 from restride.cli.process import EXPLAINED, Exit, UsageError, as_interrupts
 from restride.drawing.explain import columns
 from restride.errors import DeviceNotFound, UnsupportedError

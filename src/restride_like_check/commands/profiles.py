@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-from restride.cli.arguments import Commands, add_device_options, open_device
 from restride.cli.files import write_whole
+from restride.cli.parser import Commands, add_device_options, open_device
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.ops.progress import Progress
 from restride.weights.like import LIBRARIES
