@@ -20,7 +20,7 @@ test: ## install what is missing, then lint, mypy, pytest and the conformance ca
 test-judges: ## install torch and onnxruntime, then run mypy and the tests that `make test` skipped for want of them
 	@bash tools/judges.sh
 
-test-full: ## the same with every test under every validation profile, and all cases on every runtime and driver (hours)
+test-full: ## like test, with every test in full and under every validation profile, and all cases on every runtime and driver (hours)
 	@RESTRIDE_TEST_FULL=1 $(MAKE) --no-print-directory test
 	@bash tools/conformance.sh full
 

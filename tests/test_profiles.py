@@ -453,7 +453,8 @@ def test_what_is_remembered_is_of_its_library(image: Array) -> None:
         (
             {"like": "onnx", "mode": "linear", "roi": (0, 0, 1, 1)},
             DescriptorError,
-            "not 'half_pixel': roi is (0, 0, 1, 1); to resize a part of the source, slice it, for u8",
+            "roi goes with coordinates 'tf_crop_and_resize', not 'half_pixel': roi is (0, 0, 1, 1); to resize a part of "
+            "the source, slice it, for u8",
         ),
         (
             {"like": "pillow", "antialias": False},
@@ -552,13 +553,22 @@ def test_gradients_of_what_a_library_has_not() -> None:
 
 def test_what_rows_keep_of_memory_has_a_bound() -> None:
     """Seven axes whose rows are 11 million bytes each: those of the last ones stay, the others are made again."""
-    rule = LIBRARIES["opencv"].modes and opencv.linear
+    calls = []
+
+    def rule(*arguments: Any) -> Any:
+        calls.append(arguments)
+        return opencv.linear(*arguments)
+
     axes = [library_rows(rule, 1000, size, 1000 / size, opencv.ROWS, opencv.FLOATS) for size in range(700_000, 700_007)]
     firsts = [axis.part(axis.size - 1, 1).first().item() for axis in axes]
     assert firsts == [998] * len(axes)
     cached = {**rows_module._cache._old, **rows_module._cache._young}
     assert sum(taps.weight for taps in cached.values()) <= (1 << 26) + 12_000_000, "one more, at most"
+    before = len(calls)
+    assert axes[-1].first().size == axes[-1].size
+    assert len(calls) == before, "it stayed"
     assert axes[0].first().size == axes[0].size
+    assert len(calls) > before, "it is made again"
 
 
 def test_what_says_the_same_as_a_library_is_no_contradiction(image: Array) -> None:

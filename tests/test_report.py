@@ -437,10 +437,22 @@ def test_without_jsonschema_the_extra_is_named(path, record, monkeypatch):
         read_json(path)
 
 
-def test_every_member_of_the_schema_that_is_an_object_refuses_unknown_names():
+def _schemas(part):
+    """Every schema within a schema."""
+    yield part
+    for name in ("properties", "$defs"):
+        for inner in part.get(name, {}).values():
+            yield from _schemas(inner)
+    for name in ("items", "additionalProperties"):
+        if isinstance(part.get(name), dict):
+            yield from _schemas(part[name])
+
+
+def test_every_object_of_the_schema_refuses_unknown_names_and_every_reference_leads_somewhere():
     jsonschema.Draft202012Validator.check_schema(report_schema())
-    for part in (report_schema(), *report_schema()["$defs"].values()):
+    for part in _schemas(report_schema()):
         assert "properties" not in part or "additionalProperties" in part
+        assert part.get("$ref", "#/$defs/text").removeprefix("#/$defs/") in report_schema()["$defs"]
 
 
 def test_the_schema_and_the_values_have_the_same_members():

@@ -57,6 +57,16 @@ def test_sizes_that_differ_keep_the_pool_bounded(runtime):
     assert counters.bytes_allocated <= 2 * 64 * 16 * 400
 
 
+def test_idle_bytes_are_bounded(runtime, monkeypatch):
+    monkeypatch.setattr(runtime._pool, "_most_idle_bytes", 1 << 20)
+    for n in range(1, 20):
+        runtime.allocate(n << 16).free()
+    runtime.wait()
+    counters = runtime.counters()
+    assert counters.bytes_in_use == 0
+    assert counters.bytes_allocated <= 2 * (1 << 20)
+
+
 def test_kernels_of_destroyed_buffers_are_forgotten(runtime):
     # 80 sizes overflow the 64 kept buffers, so early pairs are destroyed with their programs.
     for turn in range(2):
@@ -256,3 +266,4 @@ def test_parameters_of_finished_kernels_do_not_count(runtime):
     assert runtime.counters().bytes_in_use == 32
     runtime.submit([table(16, np.zeros(1 << 20))], [source, target])
     assert runtime.counters().bytes_in_use == 32
+    assert runtime.counters().bytes_allocated >= 32 + (4 << 20), "an idle buffer is still memory"

@@ -256,7 +256,8 @@ def test_other_views_that_are_refused(call, message):
         ((TILED, (2,), (0, 0), ((1,),)), "needs one step per axis"),
         (
             (TILED, (2, 2), (0, 0), ((1, 0),)),
-            "a view of sizes (2, 2) needs one step per axis, and starts and steps of 2 numbers each",
+            "a view of sizes (2, 2) needs one step per axis, and starts and steps of 2 numbers each: got starts (0, 0), "
+            "steps ((1, 0),), for f32[4,4]{1,0:T(4,4)}",
         ),
         (
             (TILED, (2,), (0, 0), ((1.0, 0),)),

@@ -141,8 +141,9 @@ def test_installed_command_says_its_devices(installed):
 
 
 def test_installed_command_runs_the_cases(installed, tmp_path):
-    installed("test", "smoke", "--json", "here.json")
+    installed("test", "smoke", "--json", "here.json", "--html", "here.html")
     assert len(json.loads((tmp_path / "here.json").read_text())["outcomes"]) > 300
+    assert "</html>" in (tmp_path / "here.html").read_text()
 
 
 def test_installed_command_measures(installed, tmp_path):
