@@ -453,8 +453,10 @@ def test_what_is_remembered_is_of_its_library(image: Array) -> None:
         (
             {"like": "onnx", "mode": "linear", "roi": (0, 0, 1, 1)},
             DescriptorError,
-            "roi goes with coordinates 'tf_crop_and_resize', not 'half_pixel': roi is (0, 0, 1, 1); to resize a part of "
-            "the source, slice it, for u8",
+            (
+                "roi goes with coordinates 'tf_crop_and_resize', not 'half_pixel': roi is (0, 0, 1, 1); to resize a "
+                "part of the source, slice it, for u8"
+            ),
         ),
         (
             {"like": "pillow", "antialias": False},

@@ -252,12 +252,14 @@ def test_other_views_that_are_refused(call, message):
             (TILED, (4,), (0, 0), ((1, 1),)),
             "axis 0 of a view moves along several axes of what it looks at: steps (1, 1), for f32[4,4]{1,0:T(4,4)}",
         ),
-        ((TILED, (2,), (0,), ((1, 0),)), "starts and steps of 2 numbers each: got starts (0,), steps ((1, 0),)"),
+        (
+            (TILED, (2,), (0,), ((1, 0),)),
+            "numbers each: got starts (0,), steps ((1, 0),), for f32[4,4]{1,0:T(4,4)}",
+        ),
         ((TILED, (2,), (0, 0), ((1,),)), "needs one step per axis"),
         (
             (TILED, (2, 2), (0, 0), ((1, 0),)),
-            "a view of sizes (2, 2) needs one step per axis, and starts and steps of 2 numbers each: got starts (0, 0), "
-            "steps ((1, 0),), for f32[4,4]{1,0:T(4,4)}",
+            "a view of sizes (2, 2) needs one step per axis, and starts and steps of 2 numbers each",
         ),
         (
             (TILED, (2,), (0, 0), ((1.0, 0),)),
