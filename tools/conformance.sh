@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The conformance cases: all of ci, and parts of it on kompute and SwiftShader, and under validation.
+# The conformance cases: those of ci, whole or in parts, on the default device, kompute and SwiftShader, and under validation.
 #
 #   bash tools/conformance.sh test    what `make test` runs beside pytest: minutes. Parts of the cases are drawn by
 #                                     RESTRIDE_TEST_SEED (1 if it is not set)
