@@ -85,6 +85,7 @@ def test_parameters_of_many_sizes_stay_bounded(runtime):
                 assert download(runtime, target)[0] == power + turn
     assert runtime.counters().bytes_in_use == 32
     assert len(runtime._pool._idle) <= 64
+    assert runtime.counters().bytes_allocated <= 2 * (10 << 20), "one of each size, in steps of 64 KiB: 8.5 MiB, staged"
 
 
 @pytest.mark.parametrize("groups", [(1, 1, 1), (3, 1, 1), (1, 2, 1), (2, 3, 4), (1, 1, 5)])
