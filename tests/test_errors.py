@@ -51,3 +51,19 @@ def test_an_error_survives_pickling():
     error.add_descriptor(INNER)
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), again.desc) == (DescriptorError, str(error), "u8[3]{0}")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda image: rs.resample(image, (4, 4), axes=(0, 1), dtype="f33"),
+        lambda image: rs.crop_resize(image, [(0, 0, 4, 4)], (2, 2), axes=(0, 1), dtype="f33"),
+        lambda image: rs.reorder(image, dtype="f33"),
+    ],
+    ids=["resample", "crop_resize", "reorder"],
+)
+def test_an_unknown_element_type_names_one_descriptor(call):
+    with pytest.raises(DescriptorError) as caught:
+        call(rs.empty("u8[8,9,3]"))
+    assert str(caught.value).count(", for ") == 1
+    assert caught.value.desc in str(caught.value)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from restride.arithmetic import Arithmetic, arithmetic
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, axis_order, is_permutation, laid_out
 from restride.layout.overlap import may_overlap, require_injective, require_like, written_by
@@ -62,10 +62,11 @@ def destination(
 def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Out | None) -> DType:
     """The element type of a result: ``dtype``, or that of ``out``, of ``layout`` where it says one, or of ``src``."""
     if dtype is not None:
-        try:
-            return as_dtype(dtype)
-        except DescriptorError as error:
-            raise DescriptorError(f"dtype: {error}, for {src}") from error
+        with ErrorContext(src):
+            try:
+                return as_dtype(dtype)
+            except DescriptorError as error:
+                raise DescriptorError(f"dtype: {error}") from error
     if out is not None:
         return out.desc.dtype
     return src.dtype if layout is None else laid_out(src, layout).dtype
