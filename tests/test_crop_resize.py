@@ -507,3 +507,15 @@ def test_no_boxes_are_no_other_case(vulkan_device):
     for boxes in ([(0, 0, 8, 8)], np.zeros((0, 4), np.int64)):
         made = rs.crop_resize(x, boxes, (4, 4), mode="bilinear", like="pillow")
         assert (made.dtype, made.sizes) == ("s32", (len(boxes), 4, 4))
+
+
+@pytest.mark.parametrize(("dtype", "seen"), [(np.uint8, 5.0), (np.float32, 5.0 - 0.25)])
+def test_post_ops_come_before_the_division_by_std(dtype, seen):
+    image = np.full((2, 2, 3), 5, dtype)
+    linear = [("linear", 2.0, 1.0)]
+    result = rs.crop_resize(
+        image, [(0, 0, 2, 2)], (1, 1), axes=(0, 1), mean=0.25, std=0.5, dtype="f32", post_ops=linear
+    )
+    added = -0.25 / 0.5 if dtype is np.uint8 else 0.0
+    largest = 255 if dtype is np.uint8 else 1
+    assert np.allclose(result.numpy(), (2 * seen + 1) / (largest * 0.5) + added, rtol=1e-6, atol=0)
