@@ -94,7 +94,7 @@ def _add_test(commands: Commands) -> None:
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("selection")
     group.add_argument("-k", dest="keywords", metavar="EXPRESSION", help="as in pytest: 'nearest and not f16'")
-    group.add_argument("--op", action="append", metavar="OP", help="slice, reorder or resample; several are allowed")
+    group.add_argument("--op", action="append", metavar="OP", help=f"{', '.join(PARAMETERS)}; several are allowed")
     group.add_argument("--dtype", action="append", metavar="TYPE", help="element type; several are allowed")
     group.add_argument("--seed", type=int, metavar="N", help="add N to the seed of each case: other values")
     group.add_argument("--shard", metavar="I/N", help="the I-th of N parts, I from 1")
