@@ -1,7 +1,7 @@
 // What one would write by hand for f32 * 255 to u8, a number of fours in a row, and for nothing else.
 #version 450
-layout(local_size_x = 256) in;
-layout(constant_id = 0) const uint FOURS = 1555200u;
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint FOURS = 1555200u;
 layout(std430, binding = 0) readonly buffer Src { vec4 src[]; };
 layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
 
