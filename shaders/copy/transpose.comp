@@ -1,6 +1,6 @@
 // Transpose of elements of 8, 16, 32 or 64 bits (WIDTH) through registers: the innermost axes of source and destination differ.
 //
-// Axis a is contiguous in the destination, axis b in the source. An invocation reads rows of FOUR elements along b, four words
+// Axis a is contiguous in the destination, axis b in the source. An invocation reads rows of B_BLOCK elements along b, B_WORDS words
 // each, and writes a row of A_WORDS words along a for each of them. Axis a may be two axes that go on from each other in the
 // destination, A_JUMPS: where the inner one ends, the source jumps. Axis b the same, the other way about. The axes left over are
 // those of axes.glsl, `deep` indices of them along z. Strides may be negative: what wraps comes back, and is divided afterwards.
@@ -50,7 +50,6 @@ layout(constant_id = 1) const bool B_JUMPS = false;
 #define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
 
-const uint FOUR = 128 / WIDTH;                      // elements in four words
 const uint LANES = WIDTH < 32 ? 32 / WIDTH : 1;     // elements in a word, if it has any whole ones
 const uint ELEMENT_WORDS = WIDTH < 32 ? 1 : WIDTH / 32;
 
@@ -60,6 +59,12 @@ const uint A_WORDS = 4;
 const uint A_WORDS = 2;  // takes half as long to compile, and a row of the destination fills more of its blocks
 #endif
 const uint A_BLOCK = A_WORDS / ELEMENT_WORDS * LANES;
+#ifdef ALIGNED
+const uint B_WORDS = 4;
+#else
+layout(constant_id = 2) const uint B_WORDS = 4;  // or those of an element, or one: four times as many invocations
+#endif
+const uint B_BLOCK = B_WORDS / ELEMENT_WORDS * LANES;
 #if defined(ALIGNED) || WIDTH >= 32
 const uint ROWS = A_BLOCK;
 const uint READ_ROWS = ROWS;
@@ -108,26 +113,30 @@ uint word_at(uint b, uint n) {
 
 #ifdef ALIGNED
 
-void read_row(uint n, uint row, uint b) { rows[n] = src[(row + b) / FOUR]; }
+void read_row(uint n, uint row, uint b) { rows[n] = src[(row + b) / B_BLOCK]; }
 
 void write_row(uint n, uint row, uint a, uint end) {
-    dst[(row + a) / FOUR] = uvec4(word_at(n, 0), word_at(n, 1), word_at(n, 2), word_at(n, 3));
+    dst[(row + a) / A_BLOCK] = uvec4(word_at(n, 0), word_at(n, 1), word_at(n, 2), word_at(n, 3));
 }
 
 #else
 
-// Four words of elements from b on. What lies past the row is not read, and is not written either.
+// The words of elements from b on. What lies past the row is not read, and is not written either.
 void read_row(uint n, uint row, uint b) {
     uint first = (row + b) / LANES * ELEMENT_WORDS;
     uint last = (row + dispatch.b_size - 1) / LANES * ELEMENT_WORDS + ELEMENT_WORDS - 1;
-    uvec4 words;
+    uvec4 words = uvec4(0);
     [[unroll]] for (uint word = 0; word < 4; ++word) {
-        words[word] = src[min(first + word, last)];
+        if (word < B_WORDS) {
+            words[word] = src[min(first + word, last)];
+        }
     }
 #if WIDTH < 32
     // Bytes 6 to 9 are the upper half of word 1 and the lower one of word 2; the second shift is by 32 at most.
     uint shift = (row + b) % LANES * WIDTH;
-    words = words >> shift | uvec4(words.yzw, src[min(first + 4, last)]) << 1 << (31 - shift);
+    uint behind = src[min(first + B_WORDS, last)];
+    uvec4 next = B_WORDS == 4 ? uvec4(words.yzw, behind) : uvec4(behind);
+    words = words >> shift | next << 1 << (31 - shift);
 #endif
     rows[n] = words;
 }
@@ -156,7 +165,7 @@ void main() {
     uint row = lane * dispatch.per_across >> 16;
     uint box = row * dispatch.per_along >> 16;
     uint a = (gl_WorkGroupID.x * dispatch.across + lane - row * dispatch.across) * A_BLOCK;
-    uint b = (gl_WorkGroupID.y * dispatch.along + row - box * dispatch.along) * FOUR;
+    uint b = (gl_WorkGroupID.y * dispatch.along + row - box * dispatch.along) * B_BLOCK;
     uint index = gl_WorkGroupID.z * dispatch.deep + box;
     if (a >= dispatch.a_size || b >= dispatch.b_size || box >= dispatch.deep || index >= dispatch.indices) {
         return;
@@ -169,7 +178,7 @@ void main() {
         read_row(n, src_offset + along_a(min(a + n, dispatch.a_size - 1)), b);
     }
     turn_words();
-    [[unroll]] for (uint n = 0; n < FOUR; ++n) {
+    [[unroll]] for (uint n = 0; n < B_BLOCK; ++n) {
         uint end = b + n < dispatch.b_size ? dispatch.a_size : 0;
         write_row(n, dst_offset + along_b(b + n), a, end);
     }

@@ -1,11 +1,14 @@
 // Transpose of elements of 8, 16, 32 or 64 bits (WIDTH) through shared memory: the innermost axes of source and destination differ.
 //
-// Axis a is contiguous in the destination, axis b in the source. A group reads a tile of EDGE x EDGE elements by rows along b and
+// Axis a is contiguous in the destination, axis b in the source. A group reads a tile of EDGE x B_EDGE elements by rows along b and
 // writes it by rows along a, so that neighbouring invocations touch neighbouring words on both sides. Elements of 8 and 16 bits
 // go in words of LANES elements, a square of LANES words being turned in registers on the way into the tile; then sizes, strides
-// and bases are multiples of LANES. The axes left over are the axes of axes.glsl, one box of them along z.
+// and bases are multiples of LANES. ANYWHERE: they are not. Then a word is cut from two words of the source, and of each row of the
+// destination the whole words are written, from LANES more rows of the source; what is left at its ends, bytes of words that it
+// shares with its neighbours, is another kernel's. The axes left over are the axes of axes.glsl, one box of them along z.
 //   f32, group (2, 1), invocation 35: reads src[a_src * (64 + 1 + 4n) + 32 + 3] for n = 0..7, writes dst[b_dst * (32 + 1 + 4n) + 64 + 3].
 //   u8, group (0, 0), invocation 35: reads the words at src[a_src * (4 * 2 + 0..3) + 4 * 3] (and 32 rows further), for 35 = 2 * 16 + 3.
+//   u8 of 4095 x 4093, ANYWHERE, row b = 1: dst[4095] is the last byte of word 1023, so word 1024 has elements a = 1..4.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -39,14 +42,27 @@ layout(push_constant) uniform Dispatch {
     uint b_dst;  // destination stride of axis b
 } dispatch;
 
+// Elements of a tile along b: EDGE, or less, of 32 bytes or more, so that there are more tiles.
+layout(constant_id = 0) const uint B_EDGE = 32;
+
+#if WIDTH < 32
+layout(constant_id = 1) const bool ANYWHERE = false;
+#else
+const bool ANYWHERE = false;
+#endif
+
 #define VISIT_AXIS(k) src_offset += coordinate * SRC(k);
 #include "axes.glsl"
 
-// Cells in a row of the tile, and as many squares of LANES x LANES elements along each of its edges.
+// Cells in a row of the tile, along a, and as many squares of LANES x LANES elements; and squares along b.
 const uint ROW = EDGE / LANES;
-const uint SQUARES_PER_INVOCATION = ROW * ROW / 128;
+const uint B_ROW = B_EDGE / LANES;
+const uint SQUARES = (ANYWHERE ? ROW + 1 : ROW) * B_ROW;
+const uint SQUARES_PER_INVOCATION = (SQUARES + 127) / 128;
+const uint CELLS_PER_INVOCATION = B_EDGE * ROW / 128;
 
-// A row of the tile is one of the destination, with a cell more: down a column, cells then lie in different banks.
+// A row of the tile is one of the destination, with a cell more: down a column, cells then lie in different banks. ANYWHERE, it
+// has elements of the last word.
 shared CELL tile[EDGE][ROW + 1];
 
 // Element n of each of LANES cells, side by side.
@@ -62,6 +78,37 @@ CELL column(CELL cells[LANES], uint n) {
 #endif
 }
 
+// The elements from b on of the row of the source that begins at `row`.
+CELL read_cell(uint row, uint b) {
+#if WIDTH < 32
+    if (ANYWHERE) {
+        // Bytes 6 to 9 are the upper half of word 1 and the lower one of word 2; the second shift is by 32 at most.
+        uint first = (row + b) / LANES;
+        uint last = (row + dispatch.b_size - 1u) / LANES;
+        uint shift = (row + b) % LANES * WIDTH;
+        return src[first] >> shift | src[min(first + 1u, last)] << 1 << (31u - shift);
+    }
+#endif
+    // a_src may be negative, and a wrapped sum divides right where a wrapped stride does not.
+    return src[(row + b * dispatch.b_src) / LANES];
+}
+
+// Cell `across` of row `down` of the tile, to the word of row b of the destination that its first elements are in.
+void write_cell(uint down, uint across, uint a, uint b, uint dst_offset) {
+    uint first = dst_offset + a + b * dispatch.b_dst;
+#if WIDTH < 32
+    if (ANYWHERE) {
+        uint skipped = (0u - first) % LANES;
+        if (a + skipped + LANES <= dispatch.a_size) {
+            uint shift = skipped * WIDTH;
+            dst[(first + skipped) / LANES] = tile[down][across] >> shift | tile[down][across + 1u] << 1 << (31u - shift);
+        }
+        return;
+    }
+#endif
+    dst[first / LANES] = tile[down][across];
+}
+
 void main() {
     load_axes();
     uint src_offset = dispatch.src_base;
@@ -69,18 +116,18 @@ void main() {
     uint index = gl_WorkGroupID.z;
     FOR_COORDINATES_OF_INDEX
     uint first_a = gl_WorkGroupID.x * EDGE;
-    uint first_b = gl_WorkGroupID.y * EDGE;
+    uint first_b = gl_WorkGroupID.y * B_EDGE;
 
     [[unroll]] for (uint n = 0u; n < SQUARES_PER_INVOCATION; ++n) {
         uint square = n * 128u + gl_LocalInvocationID.x;
-        uint down = square / ROW, across = square % ROW;
+        uint down = square / B_ROW, across = square % B_ROW;
         uint a = first_a + down * LANES;
         uint b = first_b + across * LANES;
-        if (a < dispatch.a_size && b < dispatch.b_size) {
+        if ((!ANYWHERE || square < SQUARES) && a < dispatch.a_size && b < dispatch.b_size) {
             CELL cells[LANES];
             [[unroll]] for (uint lane = 0u; lane < LANES; ++lane) {
-                // a_src may be negative, and a wrapped sum divides right where a wrapped stride does not.
-                cells[lane] = src[(src_offset + (a + lane) * dispatch.a_src + b * dispatch.b_src) / LANES];
+                uint row = ANYWHERE ? min(a + lane, dispatch.a_size - 1u) : a + lane;
+                cells[lane] = read_cell(src_offset + row * dispatch.a_src, b);
             }
             [[unroll]] for (uint lane = 0u; lane < LANES; ++lane) {
                 tile[across * LANES + lane][down] = column(cells, lane);
@@ -89,16 +136,14 @@ void main() {
     }
     // Every invocation comes here, those past an edge too.
     barrier();
-    [[unroll]] for (uint n = 0u; n < SQUARES_PER_INVOCATION; ++n) {
-        [[unroll]] for (uint lane = 0u; lane < LANES; ++lane) {
-            // Row after row, so that a run of invocations writes a run of words.
-            uint cell = (n * LANES + lane) * 128u + gl_LocalInvocationID.x;
-            uint down = cell / ROW, across = cell % ROW;
-            uint a = first_a + across * LANES;
-            uint b = first_b + down;
-            if (a < dispatch.a_size && b < dispatch.b_size) {
-                dst[(dst_offset + a + b * dispatch.b_dst) / LANES] = tile[down][across];
-            }
+    [[unroll]] for (uint n = 0u; n < CELLS_PER_INVOCATION; ++n) {
+        // Row after row, so that a run of invocations writes a run of words.
+        uint cell = n * 128u + gl_LocalInvocationID.x;
+        uint down = cell / ROW, across = cell % ROW;
+        uint a = first_a + across * LANES;
+        uint b = first_b + down;
+        if (a < dispatch.a_size && b < dispatch.b_size) {
+            write_cell(down, across, a, b, dst_offset);
         }
     }
 }

@@ -101,6 +101,14 @@ vec4 channels_at(uint offset) {
     return values;
 }
 
+vec4 all_compensated(vec4 sums, vec4 lost_of_sums, uint weights) {
+    vec4 totals = sums;
+    for (uint c = 0u; c < CHANNELS; ++c) {
+        totals[c] = compensated(sums[c], lost_of_sums[c], weights);
+    }
+    return totals;
+}
+
 // The sums of neighbouring channels.
 vec4 sums_of_channels() {
     uvec2 count = TAPS != 0u ? uvec2(TAPS) : taps;
@@ -112,17 +120,38 @@ vec4 sums_of_channels() {
         fill = fill_of_channels(channel_and_row & 0xFFFFu);
     }
     precise vec4 sums = vec4(NOTHING);
+    precise vec4 lost_of_sums = vec4(0.0);
+    uint weights_y = 0u;
     for (uint y = 0u; y < count.y; ++y) {
         bool has_row = is_inside(y, ranges.y);
         precise vec4 inner = vec4(NOTHING);
+        precise vec4 lost_of_inner = vec4(0.0);
+        uint weights_x = 0u;
         for (uint x = 0u; x < count.x; ++x) {
             vec4 values = fill;
             if (has_row && is_inside(x, ranges.x)) {
                 values = channels_at(line_offset + x * strides.x + y * strides.y);
             }
-            inner = inner + times(weight_of(TAPS != 0u ? column[x] : words[row_at.x + x]), values);
+            float weight = weight_of(TAPS != 0u ? column[x] : words[row_at.x + x]);
+            vec4 addend = times(weight, values);
+            precise vec4 total = inner + addend;
+            if (is_long(0u)) {
+                lost_of_inner = lost_of_inner + lost(inner, addend, total);
+                weights_x += weight == 0.0 ? 0u : 1u;
+            }
+            inner = total;
         }
-        sums = sums + times(weight_of(TAPS != 0u ? line[y] : words[row_at.y + y]), inner);
+        float weight = weight_of(TAPS != 0u ? line[y] : words[row_at.y + y]);
+        vec4 addend = times(weight, is_long(0u) ? all_compensated(inner, lost_of_inner, weights_x) : inner);
+        precise vec4 total = sums + addend;
+        if (is_long(1u)) {
+            lost_of_sums = lost_of_sums + lost(sums, addend, total);
+            weights_y += weight == 0.0 ? 0u : 1u;
+        }
+        sums = total;
+    }
+    if (is_long(1u)) {
+        sums = all_compensated(sums, lost_of_sums, weights_y);
     }
     return is_all_fill() ? fill : sums;  // at the end: behind a return, every load costs more
 }

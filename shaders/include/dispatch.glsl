@@ -27,6 +27,8 @@ layout(push_constant) uniform Dispatch {
     uint first_word;  // destination word of piece 0, where an invocation owns words
 #if defined(FILL) || defined(PUSH_DIGITS)
     uint high;  // bits of the upper word of 64
+#elif defined(PUSH_OTHER)
+    uint other_base;  // as src_base, of the second source
 #else
     uint lane_stride;  // elements between neighbouring lanes of an invocation, on the side where they lie apart
 #endif

@@ -32,7 +32,8 @@ bool has(uint step) { return (STEPS & step) != 0u; }
 //
 // With the significands as integers of 24 bits, and a doubled where it is the smaller one, q = (a << 23) / b has 24 bits too. An
 // instruction says what it is about; the remainder, a few times b, is exact modulo 2^32 and says how much that is off. No
-// quotient lies half way between two numbers of 24 bits. 1 / 3: a = 0x1000000, b = 0xC00000, q = 0xAAAAAB, remainder -0x400000.
+// quotient lies half way between two numbers of 24 bits, and none rounds to 2^24. Compilers see that q has 24 bits, whose product
+// GPUs have sooner. 1 / 3: a = 0x1000000, b = 0xC00000, q = 0xAAAAAB, remainder -0x400000.
 float divided(float a, float b) {
     uint a_bits = floatBitsToUint(a), b_bits = floatBitsToUint(b);
     uint a_exponent = a_bits >> 23 & 0xFFu, b_exponent = b_bits >> 23 & 0xFFu;
@@ -40,7 +41,7 @@ float divided(float a, float b) {
     uint doubled = uint(a_significand < b_significand);
     float from_1_to_4 = uintBitsToFloat((a_bits & 0x7FFFFFu) + (127u + doubled << 23));
     precise float ratio = from_1_to_4 / intBitsToFloat(b_significand + 0x3F000000);
-    int q = max(floatBitsToInt(ratio) - 0x3F000000, 0x800000);
+    int q = int(clamp(floatBitsToUint(ratio) - 0x3F000000u, 0x800000u, 0xFFFFFFu));
     int rest = (a_significand << 23u + doubled) - q * b_significand;
     int off = int(2 * abs(rest) > b_significand) + int(2 * abs(rest) > 3 * b_significand);
     off = rest < 0 ? -off : off;

@@ -1,5 +1,7 @@
 // Sums of weighted elements, nested, slot 0 innermost, one order, f32, no contraction; and rows of tables, which have the weights.
 //
+// A sum of more than SHORT_SUM taps with weight is compensated: what its additions lose is summed too, and added at the end. So the
+// mean of 600 equal elements is that element. Which sums these are follows from weights alone, whatever fills up their rows.
 // FIXED: weights, products and sums are integers, as libraries for images of bytes have them; one slot. dispatch.shifts has in its
 // bytes how far elements go to the right, then their products, then the sum, to the nearest, halves up; and the bits that it is
 // clamped to, if not 0. Pillow, whose weights are in steps of 2^-22: 0, 0, 22, 8.
@@ -10,6 +12,8 @@ layout(constant_id = 6) const uint SLOTS_AND_KIND = 1;
 
 const uint SLOTS = SLOTS_AND_KIND & 3u;  // interpolated axes; slot 0 is the last logical one
 const uint GRADIENT = 4u;  // sums may have no tap, and are then 0.0
+const uint LONG = 8u;  // and 16, 32: sums along slot 0, 1, 2 may have more than SHORT_SUM taps with weight
+const uint SHORT_SUM = 32u;
 
 uint rows_of_taps(uint taps) { return taps / 4u + 1u; }
 
@@ -42,6 +46,14 @@ int number_of_sum(int sum) {
     return bits == 0 ? rounded : clamp(rounded, 0, (1 << bits) - 1);
 }
 
+bool is_long(uint slot) { return false; }
+
+int lost(int sum, int addend, int total) { return 0; }
+
+ivec4 lost(ivec4 sum, ivec4 addend, ivec4 total) { return ivec4(0); }
+
+int compensated(int sum, int lost_of_sum, uint weights) { return sum; }
+
 uvec2 made_of_sum(int sum, uint dst_offset, uvec2 pair_offset) {
     // Of -2 in 16 bits only 0xFFFE: the other half of the word is the neighbour's.
     return uvec2(uint(number_of_sum(sum)) & 0xFFFFFFFFu >> 32u - DST_WIDTH, 0u);
@@ -65,6 +77,32 @@ vec4 weights_of(uvec4 bits) { return uintBitsToFloat(bits); }
 float weighted(float weight, float value) {
     precise float product = weight * value;
     return weight == 0.0 ? NOTHING : product;
+}
+
+bool is_long(uint slot) { return (SLOTS_AND_KIND & LONG << slot) != 0u; }
+
+// What the addition lost: sum + addend is total + lost, exactly (Knuth, TAOCP 2, 4.2.2). 2^24 + 1 is 2^24, and 1 is lost.
+float lost(float sum, float addend, float total) {
+    precise float added = total - sum;
+    precise float of_sum = sum - (total - added);
+    precise float of_addend = addend - added;
+    precise float both = of_sum + of_addend;
+    return both;
+}
+
+vec4 lost(vec4 sum, vec4 addend, vec4 total) {
+    precise vec4 added = total - sum;
+    precise vec4 of_sum = sum - (total - added);
+    precise vec4 of_addend = addend - added;
+    precise vec4 both = of_sum + of_addend;
+    return both;
+}
+
+// The sum of so many taps with weight. Nothing is added to -0.0, and to an infinite sum, which lost a NaN.
+float compensated(float sum, float lost_of_sum, uint weights) {
+    uint exponent = floatBitsToUint(lost_of_sum) & 0x7F800000u;
+    precise float total = sum + lost_of_sum;
+    return weights <= SHORT_SUM || lost_of_sum == 0.0 || exponent == 0x7F800000u ? sum : total;
 }
 
 // A gradient's sum is never -0.0. By bits: llvmpipe leaves out an addition of 0.0.

@@ -67,11 +67,11 @@ const uint QUIET = 0x00400000u;     // the bit of f32 that makes a NaN quiet
 
 bool is_nan(uint f32_bits) { return (f32_bits & 0x7FFFFFFFu) > INFINITY; }
 
-// Shift right, rounding to nearest even: 0b1011 by 2 is 2.75, so 3; 0b1010 by 2 is 2.5, so 2. shift is 1..31.
+// Shift right, rounding to nearest even: 0b1011 by 2 is 2.75, so 3; 0b1010 by 2 is 2.5, so 2. shift is 1..31, value below 2^31.
+// A bit less than a half is added, and that bit to odd numbers: 0b1010 + 0b01 is still 2, and 0b1110 + 0b01 + 1 is 4.
 uint shift_right_nearest_even(uint value, uint shift) {
-    uint kept = value >> shift;
-    uint rest = value & ((1u << shift) - 1u);
-    return kept + uint(rest + (kept & 1u) > 1u << (shift - 1u));
+    uint below_half = (1u << (shift - 1u)) - 1u;
+    return value + below_half + (value >> shift & 1u) >> shift;
 }
 
 // Shift right, and set the last bit if anything was lost: rounding to odd.
@@ -123,7 +123,8 @@ uint narrow_of_f32(uint bits, uint type, bool saturate) {
     uint rounded = shift_right_nearest_even(uint(in_place), to_right);
     bool clamps = saturate && type != BF16;
     rounded = min(rounded, clamps ? largest_of(type) : beyond);
-    return sign | (is_nan(bits) ? beyond | ((magnitude | QUIET) & 0x7FFFFFu) >> to_right : rounded);
+    uint quiet = beyond | QUIET >> to_right;
+    return sign | (is_nan(bits) ? quiet | (magnitude & 0x7FFFFFu) >> to_right : rounded);
 }
 
 // ---- f64: 11 bits of exponent, bias 1023, 20 fraction bits in the upper word and 32 in the lower.
@@ -294,10 +295,10 @@ uint f32_of_wide_integer(uvec2 bits, uint type, bool to_odd) {
     if (top < 0) {
         return 0u;
     }
-    // The top bit to bit 63: 24 bits are kept, and of the 40 behind them the last of 8 says whether there is more.
+    // The top bit to bit 62: 24 bits are kept, and of the 39 behind them the last of 7 says whether there is more.
     uvec2 normal = shifted_left(magnitude, uint(63 - top));
-    uint significand = normal.y | uint(normal.x != 0u);
-    uint rounded = to_odd ? shift_right_odd(significand, 8u) : shift_right_nearest_even(significand, 8u);
+    uint significand = shift_right_odd(normal.y, 1u) | uint(normal.x != 0u);
+    uint rounded = to_odd ? shift_right_odd(significand, 7u) : shift_right_nearest_even(significand, 7u);
     return (negative ? 0x80000000u : 0u) | (uint(top + 126) << 23) + rounded;
 }
 

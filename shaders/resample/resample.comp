@@ -50,29 +50,53 @@ NUMBER value_0(uint offset) { return number_of(load_src(offset)); }
 
 NUMBER value_1(uint offset) {
     precise NUMBER sum = NOTHING;
+    precise NUMBER lost_of_sum = 0;
+    uint weights = 0;
     for (uint tap = 0; tap < taps[0].x; ++tap) {
         NUMBER weight = weight_of(words[taps[0].z + tap]);
-        sum = sum + weighted(weight, value_0(offset + tap * taps[0].y));
+        NUMBER addend = weighted(weight, value_0(offset + tap * taps[0].y));
+        precise NUMBER total = sum + addend;
+        if (is_long(0)) {
+            lost_of_sum = lost_of_sum + lost(sum, addend, total);
+            weights += weight == 0 ? 0 : 1;
+        }
+        sum = total;
     }
-    return sum;
+    return is_long(0) ? compensated(sum, lost_of_sum, weights) : sum;
 }
 
 NUMBER value_2(uint offset) {
     precise NUMBER sum = NOTHING;
+    precise NUMBER lost_of_sum = 0;
+    uint weights = 0;
     for (uint tap = 0; tap < taps[1].x; ++tap) {
         NUMBER weight = weight_of(words[taps[1].z + tap]);
-        sum = sum + weighted(weight, value_1(offset + tap * taps[1].y));
+        NUMBER addend = weighted(weight, value_1(offset + tap * taps[1].y));
+        precise NUMBER total = sum + addend;
+        if (is_long(1)) {
+            lost_of_sum = lost_of_sum + lost(sum, addend, total);
+            weights += weight == 0 ? 0 : 1;
+        }
+        sum = total;
     }
-    return sum;
+    return is_long(1) ? compensated(sum, lost_of_sum, weights) : sum;
 }
 
 NUMBER value_3(uint offset) {
     precise NUMBER sum = NOTHING;
+    precise NUMBER lost_of_sum = 0;
+    uint weights = 0;
     for (uint tap = 0; tap < taps[2].x; ++tap) {
         NUMBER weight = weight_of(words[taps[2].z + tap]);
-        sum = sum + weighted(weight, value_2(offset + tap * taps[2].y));
+        NUMBER addend = weighted(weight, value_2(offset + tap * taps[2].y));
+        precise NUMBER total = sum + addend;
+        if (is_long(2)) {
+            lost_of_sum = lost_of_sum + lost(sum, addend, total);
+            weights += weight == 0 ? 0 : 1;
+        }
+        sum = total;
     }
-    return sum;
+    return is_long(2) ? compensated(sum, lost_of_sum, weights) : sum;
 }
 
 uint old_word(uint word) { return OWN_WORDS || LANES == 1 ? dst[word] : atomicOr(dst[word], 0u); }

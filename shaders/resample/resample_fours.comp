@@ -1,6 +1,6 @@
 // Resampling along one axis with many taps: a load takes four elements of the source.
 //
-// ALONG: four taps of one output pixel, in eight rows, which share the weights. A pixel is an element, or CHANNELS of them side
+// ALONG: four taps of one output pixel, in ROWS rows, which share the weights. A pixel is an element, or CHANNELS of them side
 //   by side: four pixels of three channels are three loads.
 // Otherwise four neighbours along axis 0, which share taps and weights. The last four of a row may begin inside those before.
 // ALIGNED: what is loaded and stored are whole fours. Otherwise it is put together of words, which takes about twice as long.
@@ -28,6 +28,7 @@ layout(constant_id = 8) const bool ALIGNED = true;
 layout(constant_id = 9) const uint ROW_AXIS = 0;  // one without a table
 layout(constant_id = 10) const uint CHANNELS = 1;  // 1 to 4
 layout(constant_id = 11) const uint CHANNEL_AXIS = 0;  // of more than one
+layout(constant_id = 12) const uint ROWS = 8;  // rows that an invocation makes, 1 to 8
 #endif
 
 #define PUSH_BLOCKS
@@ -87,8 +88,7 @@ uint old_word(uint word) { return dst[word]; }
 
 #ifdef ALONG
 
-const uint ROWS = 8;
-
+const uint MOST_ROWS = 8;
 const uint MOST_CHANNELS = 4;
 
 uint row_src, row_dst, row_count, channel_dst;
@@ -114,11 +114,18 @@ uvec2 row_pairs, channel_pairs;
         } \
     }
 
-uint offsets[ROWS];
-NUMBER sums[ROWS][MOST_CHANNELS];
+uint offsets[MOST_ROWS];
+NUMBER sums[MOST_ROWS][MOST_CHANNELS];
+NUMBER lost_of_sums[MOST_ROWS][MOST_CHANNELS];
+uint weights_of_sums;
 
 void add_four(uint four) {
     FOUR_NUMBERS weights = weights_of(parameters[table_row + four]);
+    if (is_long(0u)) {
+        [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
+            weights_of_sums += weights[tap] == 0 ? 0u : 1u;
+        }
+    }
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
         FOUR_NUMBERS run[MOST_CHANNELS];
         [[unroll]] for (uint part = 0u; part < MOST_CHANNELS; ++part) {
@@ -129,11 +136,18 @@ void add_four(uint four) {
         [[unroll]] for (uint channel = 0u; channel < MOST_CHANNELS; ++channel) {
             if (channel < CHANNELS) {
                 precise NUMBER sum = sums[n][channel];
+                precise NUMBER lost_of_sum = lost_of_sums[n][channel];
                 [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
                     uint element = tap * CHANNELS + channel;
-                    sum = sum + weighted(weights[tap], run[element / 4u][element % 4u]);
+                    NUMBER addend = weighted(weights[tap], run[element / 4u][element % 4u]);
+                    precise NUMBER total = sum + addend;
+                    if (is_long(0u)) {
+                        lost_of_sum = lost_of_sum + lost(sum, addend, total);
+                    }
+                    sum = total;
                 }
                 sums[n][channel] = sum;
+                lost_of_sums[n][channel] = lost_of_sum;
             }
         }
     }
@@ -159,7 +173,9 @@ void main() {
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
         offsets[n] = src_offset + min(row + n, row_count - 1u) * row_src;
         sums[n] = NUMBER[MOST_CHANNELS](NOTHING, NOTHING, NOTHING, NOTHING);
+        lost_of_sums[n] = NUMBER[MOST_CHANNELS](0, 0, 0, 0);
     }
+    weights_of_sums = 0u;
     [[dont_unroll]] for (uint four = 0u; four < taps / 4u; ++four) {
         add_four(four);
     }
@@ -168,7 +184,11 @@ void main() {
             if (channel < CHANNELS && row + n < row_count) {
                 uint at = dst_offset + (row + n) * row_dst + channel * channel_dst;
                 uvec2 pairs_at = pair_offset + (row + n) * row_pairs + channel * channel_pairs;
-                dst[at] = made_of_sum(sums[n][channel], at, pairs_at).x;
+                NUMBER sum = sums[n][channel];
+                if (is_long(0u)) {
+                    sum = compensated(sum, lost_of_sums[n][channel], weights_of_sums);
+                }
+                dst[at] = made_of_sum(sum, at, pairs_at).x;
             }
         }
     }
@@ -176,13 +196,22 @@ void main() {
 
 #else
 
-void add_tap(inout FOUR_NUMBERS sums, NUMBER weight, uint tap) {
+FOUR_NUMBERS sums, lost_of_sums;
+uint weights_of_sums;
+
+void add_tap(NUMBER weight, uint tap) {
     FOUR_NUMBERS values = four_at(src_offset + tap * tap_stride);
-    precise FOUR_NUMBERS result = sums;
+    FOUR_NUMBERS addends;
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        result[lane] = result[lane] + weighted(weight, values[lane]);
+        addends[lane] = weighted(weight, values[lane]);
     }
-    sums = result;
+    precise FOUR_NUMBERS totals = sums + addends;
+    if (is_long(0u)) {
+        precise FOUR_NUMBERS all_lost = lost_of_sums + lost(sums, addends, totals);
+        lost_of_sums = all_lost;
+        weights_of_sums += weight == 0 ? 0u : 1u;
+    }
+    sums = totals;
 }
 
 // Pieces go along axis 0.
@@ -212,12 +241,17 @@ void main() {
     uint dst_offset = dispatch.dst_base;
     FOR_AXES_INWARD_OUT(VISIT_PIECE)
 
-    FOUR_NUMBERS sums = FOUR_NUMBERS(NOTHING);
+    sums = FOUR_NUMBERS(NOTHING);
+    lost_of_sums = FOUR_NUMBERS(0);
+    weights_of_sums = 0u;
     [[dont_unroll]] for (uint tap = 0u; tap < taps; ++tap) {
-        add_tap(sums, weight_of(words[4u * table_row + tap]), tap);
+        add_tap(weight_of(words[4u * table_row + tap]), tap);
     }
     uint bits[4];
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
+        if (is_long(0u)) {
+            sums[lane] = compensated(sums[lane], lost_of_sums[lane], weights_of_sums);
+        }
         bits[lane] = made_of_sum(sums[lane], dst_offset + lane, pair_offset + lane * PAIRS(0)).x;
     }
     if (DST_WIDTH == 8u) {

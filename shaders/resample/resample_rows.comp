@@ -1,10 +1,10 @@
-// Resampling by rows: an invocation makes the same place of eight rows, and sums along the inner axes once for each source row.
+// Resampling by rows: an invocation makes the same place of ROWS rows, and sums along the inner axes once for each source row.
 //
 // A row is a step along the axis of the last slot. Its sums along the slots inside are kept, TAPS of them, while the rows that
 // follow read them too: enlarged nine times, a source row is summed once, not 18 times. The bits are those of resample.comp,
 // but for the sign of a NaN, which a compiler may choose.
 // Weights along the inner axes are loaded once, those along the rows once a row: on llvmpipe a load costs what ten sums do.
-// Invocations go along a row, then to the next block of eight: what rows read of their table is the same for most neighbours.
+// Invocations go along a row, then to the next block of rows: what rows read of their table is the same for most neighbours.
 // An invocation makes ELEMENTS of a row, which lie side by side: whole words of the destination, four if they fit, of RUNS eight.
 // Without slots, elements are moved: TAPS is 1. Enlarged twice, four neighbours are two of the source: one load of a GROUP.
 // RUNS: what the elements of a piece read along axis 0 is a run of the source, loaded once for all of them.
@@ -29,22 +29,25 @@ layout(constant_id = 7) const uint ROW_AXIS = 1;
 layout(constant_id = 8) const uint TABLED = 0;  // bit k: axis k has a table
 layout(constant_id = 9) const uint TAPS = 1;  // 1 to 4 of a row, and of each slot inside
 layout(constant_id = 10) const uint TAPS_0 = 1;  // without slots: so many rows in turn take one of the source, if more than 1
-layout(constant_id = 11) const uint TAPS_1 = 1;
-layout(constant_id = 12) const uint AXIS_1 = 0;  // the axis of slot 1, where that is inside
+layout(constant_id = 11) const uint TAPS_1 = 1;  // without slots: a pattern, if more than 1
+layout(constant_id = 12) const uint AXIS_1 = 0;  // the axis of slot 1, where that is inside; without slots: WHOLE_BLOCKS
 layout(constant_id = 13) const bool ALONG_AXIS_0 = false;  // ELEMENTS divides its size
+layout(constant_id = 16) const uint ROWS = 8;  // rows that an invocation makes
 
+const uint MOST_ROWS = 8;
+const bool WHOLE_BLOCKS = AXIS_1 != 0u;  // without slots: all blocks have ROWS rows, a multiple of TAPS_0
 const uint MOST_TAPS = 4;
 #ifdef RUNS
 const uint MOST_ELEMENTS = 8;
 #else
 const uint MOST_ELEMENTS = 4;
 #endif
-const uint ROWS = 8;
 
 #define PUSH_BLOCKS
 #include "scales.glsl"
 #include "elements.glsl"
 #include "taps.glsl"
+#include "selected.glsl"
 
 // Of each of the elements that an invocation makes of a row.
 uint src_offset[MOST_ELEMENTS];
@@ -58,8 +61,8 @@ uvec2 row_pairs;
 
 // Behind what is kept already.
 void keep(uint lane, uint bits) {
-    [[unroll]] for (uint n = 0u; n + 1u < MOST_TAPS; ++n) {
-        kept[lane][n] = kept[lane][n + 1u];
+    [[unroll]] for (uint n = 1u; n < MOST_TAPS; ++n) {
+        kept[lane][n - 1u] = kept[lane][n];
     }
     kept[lane][TAPS - 1u] = bits;
 }
@@ -177,7 +180,11 @@ void keep_row(uint offset) {
 
 layout(constant_id = 14) const uint GROUP = 0;  // the four of a piece are of one aligned group of so many, if not 0
 
+// Pieces that take one group after the other, and lane n always element TAPS_1 >> 4 * n & 15 of it: no table is loaded for them.
+// Enlarged twice, the four are elements 0 0 1 1 of each group of two: 0x1100, and HAS_PATTERN.
+const uint HAS_PATTERN = 0x10000;
 uint in_group[4];
+bool has_pattern() { return SLOTS == 0u && (TAPS_1 & HAS_PATTERN) != 0u; }
 
 float f32_at(uint offset) { return uintBitsToFloat(f32_of(load_src(offset), SRC_TYPE, false)); }
 
@@ -221,9 +228,10 @@ void keep_group(uint offset) {
         group = src4[offset / GROUP];
     }
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        uint word = in_group[lane] / lanes;
+        uint place = has_pattern() ? TAPS_1 >> 4u * lane & 15u : in_group[lane];
+        uint word = place / lanes;
         uint bits = word == 0u ? group.x : word == 1u ? group.y : word == 2u ? group.z : group.w;
-        kept[lane][0] = bits >> (in_group[lane] % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH);
+        kept[lane][0] = bits >> (place % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH);
     }
 }
 
@@ -322,9 +330,13 @@ uint visit_all(uint index, uint outer) {
     }
 #ifndef RUNS
     if (GROUP != 0u) {
-        uvec4 offsets = parameters[TABLE(0) + along / 4u];
-        src_offset[0] += offsets.x - offsets.x % GROUP;
-        in_group = uint[4](offsets.x % GROUP, offsets.y % GROUP, offsets.z % GROUP, offsets.w % GROUP);
+        if (has_pattern()) {
+            src_offset[0] += along / 4u * GROUP;
+        } else {
+            uvec4 offsets = parameters[TABLE(0) + along / 4u];
+            src_offset[0] += offsets.x - offsets.x % GROUP;
+            in_group = uint[4](offsets.x % GROUP, offsets.y % GROUP, offsets.z % GROUP, offsets.w % GROUP);
+        }
         [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
             if (has(SRC_PAIRS | DST_PAIRS)) {
                 pair_offset[lane] += (along + lane) * PAIRS(0);
@@ -376,6 +388,9 @@ void write_row(uint at, uint row, float row_weights[MOST_TAPS]) {
             bits[lane / LANES] |= in_lane(made(lane, at, row, row_weights).x, lane % LANES);
         }
     }
+    [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+        bits[n] = selected(bits[n], at);
+    }
     switch (ELEMENTS / LANES) {
         case 1: dst[at / LANES] = bits[0]; break;
         case 2: dst2[at / ELEMENTS] = uvec2(bits[0], bits[1]); break;
@@ -385,6 +400,21 @@ void write_row(uint at, uint row, float row_weights[MOST_TAPS]) {
             dst4[at / 4u] = uvec4(bits[0], bits[1], bits[2], bits[3]);
             dst4[at / 4u + 1u] = uvec4(bits[4], bits[5], bits[6], bits[7]);
 #endif
+    }
+}
+
+// Rows that are moved as they are, in whole blocks: each is loaded once, and stored TAPS_0 times, with no branch.
+bool are_repeated_whole() { return SLOTS == 0u && WHOLE_BLOCKS && STEPS == 0u && SRC_TYPE == DST_TYPE; }
+
+void write_repeated(uint row_offset, uint dst_offset) {
+    float no_weights[MOST_TAPS];
+    [[unroll]] for (uint row = 0u; row < MOST_ROWS; ++row) {
+        if (row < ROWS) {
+            if (row % TAPS_0 == 0u) {
+                keep_row(row_offset + row / TAPS_0 * row_src);
+            }
+            write_row(dst_offset + row * row_dst, row, no_weights);
+        }
     }
 }
 
@@ -399,6 +429,10 @@ void main() {
     row_pairs = uvec2(0u);
     uint dst_offset = visit_all(place.piece * ELEMENTS, place.outer);
     uint row = place.block * ROWS;
+    if (are_repeated_whole()) {
+        write_repeated(place.block * ROWS / TAPS_0 * row_src, dst_offset + row * row_dst);
+        return;
+    }
     uint end = min(row + ROWS, row_count);
     uint held = 0u;
     bool holds = false;

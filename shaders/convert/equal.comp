@@ -1,0 +1,102 @@
+// Whether elements of two sources are equal numbers, as bytes 1 and 0: pred. Both may have any type, and any strides.
+//
+// Equal are the numbers that the elements mean, exactly: s64 2^53 + 1 is not f64 2^53. -0.0 is 0.0, and a NaN equals nothing.
+// An axis steps among the second source by the first word of PAIRS(k).
+#version 450
+#extension GL_GOOGLE_include_directive : require
+
+layout(local_size_x = 128) in;
+
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 1) buffer Dst { uint dst[]; };
+layout(std430, binding = 2) readonly buffer Other { uint other[]; };
+layout(std430, binding = 3) readonly buffer Parameters { uvec4 parameters[]; };
+
+#define PUSH_OTHER
+#include "dispatch.glsl"
+#include "axes.glsl"
+#include "elements.glsl"
+#include "types.glsl"
+
+layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in types.glsl
+layout(constant_id = 3) const uint OTHER_TYPE = 0;
+layout(constant_id = 4) const bool NEGATED = false;  // 1 where they are not equal
+
+uint src_offset;
+uint other_offset;
+
+#define VISIT_AXIS(k) \
+    src_offset += coordinate * SRC(k); \
+    other_offset += coordinate * PAIRS(k).x;
+#include "destination.glsl"
+
+void begin_element() {
+    src_offset = dispatch.src_base;
+    other_offset = dispatch.other_base;
+}
+
+#define LOADED(name) \
+    uvec2 load_##name(uint offset, uint width) { \
+        if (width == 64u) { \
+            return uvec2(name[2u * offset], name[2u * offset + 1u]); \
+        } \
+        uint lanes = 32u / width; \
+        return uvec2(name[offset / lanes] >> (offset % lanes * width) & 0xFFFFFFFFu >> (32u - width), 0u); \
+    }
+LOADED(src)
+LOADED(other)
+
+bool is_zero(uvec2 magnitude) { return (magnitude.x | magnitude.y) == 0u; }
+
+// Floats of equal width by their bits, the lower word first: the same number, both zeros, and no NaN.
+bool equal_floats(uvec2 a, uvec2 b, uint infinity) {
+    uvec2 magnitude = uvec2(a.x, a.y & 0x7FFFFFFFu);
+    bool is_nan = is_less(uvec2(0u, infinity), magnitude);
+    bool both_zero = is_zero(magnitude) && is_zero(uvec2(b.x, b.y & 0x7FFFFFFFu));
+    return !is_nan && (a == b || both_zero);
+}
+
+uvec2 wide_integer(uvec2 bits, uint type) { return integer_of_integer(bits, type, is_signed(type) ? S64 : U64, false); }
+
+uvec2 f64_of(uvec2 bits, uint type) {
+    if (type == F64) {
+        return bits;
+    }
+    if (is_integer(type)) {
+        return f64_of_integer(wide_integer(bits, type), is_signed(type) ? S64 : U64);
+    }
+    return f64_of_f32(f32_of_small(bits.x, type));
+}
+
+// An integer of 64 bits that f64 rounds is no f64: the number that equals it rounded is another integer.
+bool survives_f64(uvec2 bits, uint type, uvec2 other_bits, uint other_type) {
+    if (!is_integer(type) || width_of(type) < 64u) {
+        return true;
+    }
+    uvec2 whole = integer_of_f64(f64_of(other_bits, other_type), type, TRUNCATE, false);
+    return whole == bits;
+}
+
+bool is_equal(uvec2 a, uvec2 b) {
+    if (!is_wide(SRC_TYPE) && !is_wide(OTHER_TYPE)) {
+        return equal_floats(uvec2(0u, f32_of_small(a.x, SRC_TYPE)), uvec2(0u, f32_of_small(b.x, OTHER_TYPE)), INFINITY);
+    }
+    if (is_integer(SRC_TYPE) && is_integer(OTHER_TYPE)) {
+        uvec2 wide_a = wide_integer(a, SRC_TYPE), wide_b = wide_integer(b, OTHER_TYPE);
+        // The same bits of different signedness are the same number below 2^63.
+        return wide_a == wide_b && (is_signed(SRC_TYPE) == is_signed(OTHER_TYPE) || wide_a.y < 0x80000000u);
+    }
+    bool survive = survives_f64(a, SRC_TYPE, b, OTHER_TYPE) && survives_f64(b, OTHER_TYPE, a, SRC_TYPE);
+    return survive && equal_floats(f64_of(a, SRC_TYPE), f64_of(b, OTHER_TYPE), 0x7FF00000u);
+}
+
+uvec2 element_bits(uint dst_offset) {
+    uvec2 a = load_src(src_offset, width_of(SRC_TYPE));
+    uvec2 b = load_other(other_offset, width_of(OTHER_TYPE));
+    return uvec2(uint(is_equal(a, b) != NEGATED), 0u);
+}
+
+void main() {
+    load_axes();
+    write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x);
+}
