@@ -7,16 +7,17 @@ nothing (a scale of 1, a zero point of 0) are left out, and so are settings that
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from restride.arguments import integers, require_word
+from restride.arguments import integers, require_word, shown
 from restride.dtypes import DType
 from restride.errors import DescriptorError, ErrorContext
 from restride.layout import TensorDesc
@@ -30,6 +31,10 @@ POST_OPS = ("linear", "clip", "relu")
 
 MOST_POST_OPS = 4
 """Post-ops that one operation takes."""
+
+
+MOST_PAIRS = 1 << 24
+"""Pairs of scale and zero point of one side, where the arrays are smaller: those of [n,1] and [1,m] are n * m."""
 
 
 class PostOp(NamedTuple):
@@ -79,6 +84,25 @@ class Scaling:
             self.has_zero_point,
         )
 
+    def window(self, parts: Sequence[range]) -> Scaling:
+        """The same for a part of the tensor, a range of indices for each axis.
+
+        A part that begins inside a group has an entry for each index: of groups of 4, indices 6 to 10 have the entries
+        1 1 2 2.
+        """
+        entries = np.frombuffer(self.pairs, np.float32).reshape(*self.sizes, 2)
+        groups = list(self.groups)
+        for axis, part in enumerate(parts):
+            if self.sizes[axis] == 1:
+                continue
+            group = groups[axis]
+            if part.start % group:
+                entries, groups[axis] = np.take(entries, np.arange(part.start, part.stop) // group, axis), 1
+            else:
+                entries = np.take(entries, np.arange(part.start // group, -(-part.stop // group)), axis)
+            groups[axis] = 1 if entries.shape[axis] == 1 else groups[axis]
+        return Scaling(entries.shape[:-1], tuple(groups), entries.tobytes(), self.has_scale, self.has_zero_point)
+
 
 @dataclass(frozen=True)
 class Arithmetic:
@@ -106,6 +130,14 @@ class Arithmetic:
     def is_conversion(self) -> bool:
         """True if the element type is all that changes: no scale, zero point, sum or post-op."""
         return self.src is None and self.dst is None and self.sum_scale is None and not self.post_ops
+
+    def window(self, parts: Sequence[range]) -> Arithmetic:
+        """The same for a part of the tensor, a range of indices for each axis of the source.
+
+        A step that changes nothing there is still done: what an element becomes does not depend on the part.
+        """
+        src, dst = (None if side is None else side.window(parts) for side in (self.src, self.dst))
+        return replace(self, src=src, dst=dst)
 
 
 NO_ARITHMETIC = Arithmetic()
@@ -217,6 +249,12 @@ def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, z
         return None
     # Along an axis an array has 1, ceil(n / g) or n entries: both are brought to the larger of the two.
     sizes = tuple(max(counts) for counts in zip(*(array.shape for array in arrays), strict=True))
+    if math.prod(sizes) > max(MOST_PAIRS, *(array.size for array in arrays)):
+        shapes = " and ".join(str(list(array.shape)) for array in arrays)
+        raise DescriptorError(
+            f"{side}_scale and {side}_zero_point of sizes {shapes} make {math.prod(sizes)} pairs, more than "
+            f"{MOST_PAIRS}; give both along the same axes"
+        )
     pairs = np.empty((*sizes, 2), np.float32)
     pairs[..., 0] = 1 if scales is None else _refined(scales, sizes, groups)
     pairs[..., 1] = 0 if zero_points is None else _refined(zero_points, sizes, groups)
@@ -379,15 +417,15 @@ def _post_ops(post_ops: Any) -> tuple[PostOp, ...]:
     if post_ops is None:
         return ()
     try:
-        members = tuple(post_ops)
+        members = tuple(islice(post_ops, MOST_POST_OPS + 1))
     except TypeError:
-        raise DescriptorError(f"post_ops must be a sequence of tuples, got {post_ops!r}") from None
+        raise DescriptorError(f"post_ops must be a sequence of tuples, got {shown(post_ops)}") from None
     if isinstance(post_ops, str) or not all(isinstance(op, tuple | list) and op for op in members):
-        raise DescriptorError(f"post_ops must be tuples such as ('relu',) or ('clip', 0, 6), got {post_ops!r}")
-    ops = tuple(_post_op(op) for op in members)
-    if len(ops) > MOST_POST_OPS:
-        raise DescriptorError(f"post_ops are {len(ops)}, more than {MOST_POST_OPS}")
-    return ops
+        raise DescriptorError(f"post_ops must be tuples such as ('relu',) or ('clip', 0, 6), got {shown(post_ops)}")
+    if len(members) > MOST_POST_OPS:
+        count = f"{len(post_ops)}, " if isinstance(post_ops, Sized) else ""
+        raise DescriptorError(f"post_ops are {count}more than {MOST_POST_OPS}")
+    return tuple(_post_op(op) for op in members)
 
 
 def _post_op(op: Any) -> PostOp:

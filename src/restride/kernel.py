@@ -10,6 +10,8 @@ from restride.errors import DescriptorError
 
 Elements: TypeAlias = Literal["neighbours", "apart"]
 Transpose: TypeAlias = Literal["registers", "shared"]
+Rows: TypeAlias = Literal["8", "4", "2", "1"]
+Invocations: TypeAlias = Literal["few", "many"]
 
 
 @dataclass(frozen=True)
@@ -17,21 +19,25 @@ class Choices:
     """Which of several kernels that compute the same a plan takes; which is faster differs from device to device.
 
     elements: the elements of one invocation are neighbours, or a group apart, so that neighbouring invocations have
-        neighbouring elements.
+        neighbouring elements. Of a resized row an invocation then makes four at most, or one pixel.
     transpose: through the registers of each invocation, or through memory that a group shares.
+    rows: most rows of a resized image that an invocation makes.
+    invocations: of a dispatch: few, which make as much as the other choices say, or many: see ``fewest_invocations``.
     """
 
     elements: Elements = "neighbours"
     transpose: Transpose = "registers"
+    rows: Rows = "8"
+    invocations: Invocations = "few"
 
     @classmethod
     def usual(cls, kind: str) -> Self:
         """The choices for a kind of device, as ``DeviceInfo`` names kinds.
 
         A CPU runs a group as one thread, so a barrier is expensive. Elsewhere neighbouring invocations share a memory
-        transaction.
+        transaction, and a result must be cut into enough of them for all of the device.
         """
-        return cls() if kind == "cpu" else cls("apart", "shared")
+        return cls() if kind == "cpu" else cls("apart", "shared", "8", "many")
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
@@ -52,12 +58,28 @@ class Choices:
         """True when the elements of an invocation are neighbours: a specialization constant of kernels."""
         return self.elements == "neighbours"
 
+    def fewest_invocations(self, elements: int) -> int:
+        """Invocations that a dispatch of so many elements is to have, if its kernel can make less in each.
+
+        A GPU hides the latency of memory by work in flight. 80 compute units that keep 32 subgroups of 32 each have
+        80,000 invocations at once; 224 x 224 x 3 elements are too few for that, and get one for every four: 37,632.
+        """
+        return min(elements // 4, MANY) if self.invocations == "many" else 0
+
     def __str__(self) -> str:
         return ", ".join(f"{name} {getattr(self, name)}" for name in CANDIDATES)
 
 
-CANDIDATES: dict[str, tuple[str, ...]] = {"elements": get_args(Elements), "transpose": get_args(Transpose)}
+CANDIDATES: dict[str, tuple[str, ...]] = {
+    "elements": get_args(Elements),
+    "transpose": get_args(Transpose),
+    "rows": get_args(Rows),
+    "invocations": get_args(Invocations),
+}
 """The candidates of each choice."""
+
+MANY = 80_000
+"""Invocations that keep the largest GPUs busy."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +91,8 @@ class Limits:
         whole memory (Kompute).
     max_group_count: work groups per axis of a dispatch, x, y and z.
     choices: which of several kernels, where the better one differs from device to device.
+    max_memory: bytes of the largest memory, those of a heap or of one allocation of it. Plans are the same whatever it
+        is, so limits are equal that differ in it alone.
 
     The properties are choices too, the same on every device, and change no result; ``SteeredLimits`` overrides them.
     They are not fields, because reports list the fields as facts of the device.
@@ -78,6 +102,7 @@ class Limits:
     offset_alignment: int = 16
     max_group_count: tuple[int, int, int] = (65535, 65535, 65535)
     choices: Choices = field(default_factory=Choices)
+    max_memory: int = field(default=1 << 62, compare=False)
 
     def __hash__(self) -> int:
         """From the two fields that mostly differ: every key of the plan cache hashes its limits."""

@@ -30,8 +30,7 @@ from restride.plan.dispatches import (
     work_of,
 )
 from restride.plan.general import digit_dispatches
-from restride.plan.problem import MOST_CHANNELS, Axis, Problem, Push, moved, pack_parameters, word
-from restride.plan.tables import ROW_WORDS
+from restride.plan.problem import MOST_CHANNELS, ROW_WORDS, Axis, Problem, Push, moved, pack_parameters, word
 from restride.plan.tiles import Pairs, Region, SharedPlace, walks
 from restride.weights import Shifts
 

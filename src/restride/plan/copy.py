@@ -113,7 +113,7 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
     if pixels is not None:
         yield _copy_pixels(problem, pixels, limits)
     elif shared is not None:
-        yield transpose_shared(problem, shared, limits)
+        yield from transpose_shared(problem, shared, limits)
     elif transposed is not None:
         yield from transpose(problem, transposed, limits)
     elif limits.shortcuts and _are_rows(problem):
@@ -312,11 +312,11 @@ def _transposed(problem: Problem, limits: Limits) -> Transpose | None:
     They are on CPUs, where an invocation goes through neighbours.
     f32[4091,4096]: a load has four words of a row. f32[2048,4095]: a store has four of a column.
     """
-    cut_walks = transpose_of(problem, limits)
-    if cut_walks is None or cut_walks.shape.is_aligned or not limits.choices.neighbours:
-        return cut_walks
+    chosen = transpose_of(problem, limits)
+    if chosen is None or chosen.shape.is_aligned or not limits.choices.neighbours:
+        return chosen
     by_fours = _can_gather(problem) and problem.axes[0].size <= _MOST_ROWS
-    return None if by_fours or _scattered_axis(problem) is not None else cut_walks
+    return None if by_fours or _scattered_axis(problem) is not None else chosen
 
 
 def _can_gather(problem: Problem) -> bool:

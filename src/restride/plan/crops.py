@@ -36,6 +36,7 @@ from restride.plan.dispatches import (
     Span,
     Work,
     require_windows,
+    rows_each,
     rows_of_groups,
     work_of,
 )
@@ -43,6 +44,7 @@ from restride.plan.problem import (
     AXIS_ROWS,
     HEADER_ROWS,
     MOST_CHANNELS,
+    ROW_WORDS,
     Axis,
     Problem,
     Push,
@@ -51,9 +53,8 @@ from restride.plan.problem import (
     in_order,
     word,
 )
-from restride.plan.resample import ELEMENT_COST, FEW_TAPS, PRODUCT_COST
+from restride.plan.resample import ELEMENT_COST, FEW_TAPS, LONG, PRODUCT_COST, SHORT_SUM
 from restride.plan.steps import Site, Steps
-from restride.plan.tables import ROW_WORDS
 from restride.weights import BoxRows, Shifts, ones
 
 MOST_TAPS = 2048
@@ -63,7 +64,7 @@ MOST_BETWEEN = 1 << 26
 """Most bytes between two passes, unless one box alone needs more."""
 
 ROWS = 4
-"""Rows that an invocation makes, where elements are words."""
+"""Most rows that an invocation makes, where elements are words."""
 
 COLUMNS = 4
 """Columns that an invocation of crop_pixels makes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
@@ -85,13 +86,14 @@ class Way(NamedTuple):
     """How boxes are summed.
 
     moves: elements are taken as they are. shifts: of sums of integers; None: sums are f32. rounds: sums along the first
-    axis become bytes before the second. rows_first: rows are summed before columns.
+    axis become bytes before the second. rows_first: rows are summed before columns. in_order: as of ``Rows``.
     """
 
     moves: bool = False
     shifts: Shifts | None = None
     rounds: bool = False
     rows_first: bool = False
+    in_order: bool = False
 
 
 _IN_F32 = Way()
@@ -287,6 +289,8 @@ class _Part(NamedTuple):
         """True if one dispatch can make the boxes."""
         if self.crops.nbytes > MAX_TABLE_BYTES and self.crops.count > 1:
             return False
+        if self.crops.nbytes > self.limits.max_buffer_range:
+            return False
         for span, desc in ((self.src_span, self.src), (self.dst_span, self.dst)):
             nbytes = span.window(desc.dtype.itemsize, self.limits).nbytes
             if nbytes > self.limits.max_buffer_range:
@@ -307,8 +311,8 @@ def _parts(whole: _Part) -> Iterator[_Part]:
         return
     if crops.count == 1:
         raise UnsupportedError(
-            f"one box reads or makes more than the {whole.limits.max_buffer_range} bytes of a binding: {whole.src} to "
-            f"{whole.dst}"
+            f"one box reads or makes more than the {whole.limits.max_buffer_range} bytes of a binding, or its rows and "
+            f"columns have more bytes of weights: {whole.src} to {whole.dst}"
         )
     half = crops.count // 2
     for boxes in (slice(0, half), slice(half, crops.count)):
@@ -387,7 +391,10 @@ def _kernel(part: _Part) -> KernelSpec:
     if kernel.columns > 1:
         axes[columns] = axes[columns].by(kernel.columns)
         axes[0] = replace(axes[0], steps=(kernel.columns * axes[columns].size, axes[0].steps[1]))
-    many_rows = ROWS if kernel.makes_rows and row.size < MOST and not any(row.pairs) else 1
+    many_rows = 1
+    if kernel.makes_rows and row.size < MOST and not any(row.pairs):
+        pieces = prod(axis.size for axis in axes) // row.size
+        many_rows = rows_each(row.size, pieces, prod(dst.sizes), part.limits.choices, ROWS)
     axes[rows] = row.by(many_rows)
     walk = in_order(axes)
     windows = (
@@ -405,7 +412,7 @@ def _kernel(part: _Part) -> KernelSpec:
         8 * itemsize,
         int(work.own_words),
         *(conversion.constants_of_elements if are_elements else conversion.constants),
-        0 if crops.rows.weights is None else 2,
+        _slots(crops),
         kernel.channels,
         *kernel.pixels,
         int(not any(axis.size > 1 and (any(axis.pairs) or at == channel) for at, axis in enumerate(axes))),
@@ -424,6 +431,14 @@ def _kernel(part: _Part) -> KernelSpec:
         groups=rows_of_groups(-(-work.pieces // GROUP_SIZE), part.limits),
         bindings=windows,
     )
+
+
+def _slots(crops: Crops) -> int:
+    """Specialization constant 6: columns are slot 0, rows slot 1; none where elements are only moved."""
+    if crops.rows.weights is None:
+        return 0
+    are_long = [not crops.way.in_order and side.taps > SHORT_SUM for side in (crops.columns, crops.rows)]
+    return 2 + sum(LONG << slot for slot, is_long in enumerate(are_long) if is_long)
 
 
 def _in_words(dst: TensorDesc) -> TensorDesc:
@@ -482,6 +497,8 @@ def _by_pixels(part: _Part, axes: list[_Walked], lane: _Walked, channel: int | N
         return None
     if min(rows.extent.min() for rows in (crops.rows, crops.columns)) < 2:
         return None
+    if dst.dtype.itemsize == 4 and not part.limits.choices.neighbours:
+        return None  # a pixel an invocation: a third of the registers, and no load waits for another
     place = crops.axes[1] + dst.rank - src.rank
     column, src_stride = axes[place], (src.strides or ())[crops.axes[1]]
     channels = lane.size if lane.src == 1 and lane.size == src_stride <= MOST_CHANNELS else 1

@@ -14,10 +14,19 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from restride.errors import UnsupportedError
-from restride.kernel import Binding, KernelSpec, Limits
+from restride.kernel import Binding, Choices, KernelSpec, Limits
 from restride.layout.equation import nested
-from restride.plan.problem import Axis, Problem, Push, constants_for, in_order, moved, pack_parameters, word
-from restride.plan.tables import table_bytes
+from restride.plan.problem import (
+    Axis,
+    Problem,
+    Push,
+    constants_for,
+    in_order,
+    moved,
+    pack_parameters,
+    table_bytes,
+    word,
+)
 
 GROUP_SIZE = 128
 """Invocations of a work group in every kernel but the transpose through registers."""
@@ -251,6 +260,20 @@ def strided_kernel(
     packed = pack_parameters(axes) if parameters is None else parameters
     groups = groups_for(push[2], limits, each)
     return KernelSpec(shader, constants_for(axes, constants), push, packed, groups, windows)
+
+
+def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int = 8) -> int:
+    """Rows that an invocation makes: as many as the choices say, halved while there are too few invocations.
+
+    rows: along their axis. pieces: of all of them together, each of one row. elements: of the dispatch.
+
+    u8[1080,1920,3] to u8[224,224,3], four elements a piece: 224 rows of 168 pieces. Two rows each make 18,816
+    invocations, but 150,528 elements are to have 37,632 (``Choices.fewest_invocations``): one row each.
+    """
+    each = min(int(choices.rows), most)
+    while each > 1 and pieces * -(-rows // each) < choices.fewest_invocations(elements):
+        each //= 2
+    return each
 
 
 class Work(NamedTuple):

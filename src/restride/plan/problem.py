@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from restride.plan.tables import ROW_WORDS, table_words
+import numpy as np
+import numpy.typing as npt
+
 from restride.weights import Rows
 
 MOST_CHANNELS = 4
@@ -185,10 +187,13 @@ def in_words(problem: Problem) -> Problem:
 # The words of a dispatch: constants, push constants, and the storage buffer with the axes. Rows of the buffer are in
 # the order of shaders/include/axes.glsl, push constants in that of shaders/include/dispatch.glsl; tests compare them.
 
+ROW_WORDS = 4
+"""The storage buffer is read in rows of 128 bits; every part of it, and every row of weights, starts at one."""
+
 HEADER_ROWS = 2
 AXIS_ROWS = 3
 KERNEL_CONSTANTS = 15
-"""Specialization constants 0 to 14 belong to the kernel; the number of axes follows."""
+"""Constants 0 to 14 belong to the kernel; the number of axes follows, and behind it what a kernel has beyond those."""
 
 
 class Push(NamedTuple):
@@ -263,7 +268,8 @@ def constants_for(axes: Sequence[Axis], kernel: Sequence[int]) -> tuple[int, ...
     """The kernel's own constants and the number of axes, so that loops over these are unrolled."""
     if len(axes) > MAX_AXES:
         raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
-    return (*kernel, *[0] * (KERNEL_CONSTANTS - len(kernel)), len(axes))
+    padding = [0] * (KERNEL_CONSTANTS - len(kernel))
+    return (*kernel[:KERNEL_CONSTANTS], *padding, len(axes), *kernel[KERNEL_CONSTANTS:])
 
 
 def divisions(divisor: int) -> tuple[int, int]:
@@ -280,6 +286,34 @@ def axis_rows(axis: Axis, table: int) -> list[int]:
     """An axis as rows of the storage buffer: its walk, the multipliers for its two divisions, its slot and pairs."""
     walk = [axis.size, word(axis.src), word(axis.dst), table]
     return [*walk, *divisions(axis.size), *divisions(axis.dst), slot_word(axis), *map(word, axis.pairs), 0]
+
+
+def table_bytes(rows: Rows) -> int:
+    """Bytes of ``table_words``, at most: rows may come to be whole fours."""
+    return 4 * rows.count * (1 if rows.moves else _row_words((rows.taps + 6) // 4 * 4))
+
+
+def table_words(rows: Rows, stride: int) -> npt.NDArray[np.uint32]:
+    """The table of an axis, a row an output index: the weights of its taps, f32 or s32, and the offset of the first.
+
+    Offsets count source elements modulo 2^32. Rows that move elements are the offset alone. Linear, half_pixel, 2 -> 3,
+    source stride 4: three rows of two weights, an offset and a word of padding, (1, 0, 0, -), (1/2, 1/2, 0, -),
+    (0, 1, 0, -); the second tap of a row is one stride past the first.
+    """
+    first, weights = (rows.first(), None) if rows.moves else rows.first_and_weights()
+    # 64 bits may wrap here: a product modulo 2^64 is still right modulo 2^32, which is what the cast keeps.
+    offsets = (first * (stride % (1 << 32))).astype(np.uint32)
+    if weights is None:
+        return offsets[:, np.newaxis]
+    words = np.zeros((rows.count, _row_words(rows.taps)), np.uint32)
+    words[:, : rows.taps] = weights.view(np.uint32)
+    words[:, rows.taps] = offsets
+    return words
+
+
+def _row_words(taps: int) -> int:
+    """The words of a row: its weights and its offset, in whole rows of the storage buffer."""
+    return (taps // ROW_WORDS + 1) * ROW_WORDS
 
 
 def pack_parameters(axes: Sequence[Axis], divisors: Sequence[int] = ()) -> bytes:

@@ -21,12 +21,14 @@ from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.convert import Conversion
 from restride.plan.dispatches import (
+    GROUP_SIZE,
     MAX_TABLE_BYTES,
     axis_with_too_many_pairs,
     bind,
     pair_ranges,
     parts,
     plan_elements,
+    rows_each,
     strided_kernel,
     work_of,
 )
@@ -38,16 +40,14 @@ from restride.plan.problem import (
     Push,
     in_words,
     pack_parameters,
+    table_bytes,
+    table_words,
 )
-from restride.plan.tables import in_fours, table_bytes, table_words
 from restride.plan.tiles import Pairs, Place, Region, Walk, walks
-from restride.weights import MOST_TAPS, Resizing, Rows, with_edges
+from restride.weights import MOST_TAPS, Resizing, Rows, in_fours, with_edges
 
 # Invocations: each computes rows, or loads four taps or four neighbours at once, or computes one element. All write the
 # same bits, but for the sign of a NaN. The first that fits a problem is the fastest.
-
-ROWS = 8
-"""Rows of an invocation (``ROWS`` in shaders/resample/resample_rows.comp and shaders/resample/resample_fours.comp)."""
 
 _MOST_TAPS = 4
 """Most taps along each axis of a sum by rows (``MOST_TAPS`` in shaders/resample/resample_rows.comp)."""
@@ -55,9 +55,14 @@ _MOST_TAPS = 4
 _MOST_IN_RUN = 8
 """Most elements that neighbours read together (``MOST_IN_RUN`` in shaders/resample/resample_rows.comp)."""
 
+_HAS_PATTERN = 1 << 16
+"""Bit of constant 11 of ``resample_rows`` (``HAS_PATTERN`` in shaders/resample/resample_rows.comp)."""
 
 _LINE_BYTES = 64
 """Bytes of a cache line."""
+
+_CACHED_BYTES = 20 << 10
+"""Most bytes of the source that a group goes through again; a cache of 16 KiB has four fifths of them, or more."""
 
 
 class Invocations(NamedTuple):
@@ -65,6 +70,7 @@ class Invocations(NamedTuple):
 
     owned: specialization constant 1: whether words are owned, by elements; elements of a piece, by rows; else 0.
     axes: constants from 7 on, what the kernel knows of the axes.
+    rows: the constant behind those: rows of an invocation, by rows and by taps.
     first, lane_stride: push constants; by rows and by taps, the pieces of a row and the blocks of rows.
     """
 
@@ -75,6 +81,7 @@ class Invocations(NamedTuple):
     lane_stride: int
     owned: int
     axes: tuple[int, ...] = ()
+    rows: int = 0
 
     @property
     def are_elements(self) -> bool:
@@ -99,10 +106,10 @@ def by_elements(problem: Problem, limits: Limits) -> Invocations:
 
 
 def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
-    """Eight rows each, which share the sums inside a row; for few taps along every axis.
+    """A block of rows each, which share the sums inside a row; for few taps along every axis.
 
-    u8[3,224,224] to u8[3,1080,1920]: axis 0 has 1920 elements, 240 pieces of eight, which read runs of three; axis 1
-    has 1080 rows, 135 blocks, and there are 3 of these: 97,200 invocations.
+    u8[3,224,224] to u8[3,1080,1920], blocks of eight rows: axis 0 has 1920 elements, 240 pieces of eight, which read
+    runs of three; axis 1 has 1080 rows, 135 blocks, and there are 3 of these: 97,200 invocations.
     """
     slots = {position: axis.slot for position, axis in enumerate(problem.axes) if axis.table is not None}
     position = max(slots, key=lambda place: (slots[place], place))
@@ -114,31 +121,34 @@ def by_rows(problem: Problem, limits: Limits) -> Invocations | None:
     if not elements or row.size < 2 or row.table is None:
         return None
     pieces = math.prod(axis.size for axis in inner) // elements
-    blocks = -(-row.size // ROWS)
+    count = pieces * math.prod(axis.size for axis in outer)
+    rows = rows_each(row.size, count, problem.count, limits.choices)
     has_weights = not row.table.moves
+    repeated = 1 if has_weights else _repeated(row.table)
+    whole_blocks = repeated > 1 and rows % repeated == 0 and row.size % rows == 0
     inside = {slot: place for place, slot in slots.items() if place != position}
     axes = (
         position,
         sum(1 << place for place in slots),
         _taps(row),
-        _taps(problem.axes[inside.get(0, position)]) if has_weights else _repeated(row.table),
-        _taps(problem.axes[inside.get(1, position)]),
-        inside.get(1, 0),
+        _taps(problem.axes[inside.get(0, position)]) if has_weights else repeated,
+        _taps(problem.axes[inside.get(1, position)]) if has_weights else _pattern(problem.axes[0], shared),
+        inside.get(1, 0) if has_weights else int(whole_blocks),
         int(inner[0].size % elements == 0),
         shared,
     )
-    total = pieces * blocks * math.prod(axis.size for axis in outer)
+    blocks = -(-row.size // rows)
     shader = "resample_runs" if has_weights and shared else "resample_rows"
-    return Invocations(shader, problem, total, pieces, blocks, elements, axes)
+    return Invocations(shader, problem, count * blocks, pieces, blocks, elements, axes, rows)
 
 
 def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
-    """Eight rows of one pixel each, four taps at a load: along the source's innermost axis, to elements of a word.
+    """A block of rows of one pixel each, four taps at a load: along the source's innermost axis, to elements of a word.
 
     A pixel is one element, or up to four channels that lie side by side. Rows of other than whole fours take longer.
 
-    u8[3,1080,1920] to f32[3,1080,224], 18 taps, in five fours of every row: axis 0 has 224 elements, axis 1, planes and
-    rows, 405 blocks: 90,720 invocations.
+    u8[3,1080,1920] to f32[3,1080,224], 18 taps, in five fours of every row, blocks of eight: axis 0 has 224 elements,
+    axis 1, planes and rows, 405 blocks: 90,720 invocations.
     """
     pixel = _pixel(problem)
     if pixel is None:
@@ -156,10 +166,23 @@ def by_taps(problem: Problem, limits: Limits) -> Invocations | None:
     if bind(padded, limits).windows[0].nbytes > limits.max_buffer_range:
         return None
     row = max(rows, key=lambda place: problem.axes[place].size)
-    blocks = -(-problem.axes[row].size // ROWS)
-    total = problem.count // channels // problem.axes[row].size * blocks
+    size = problem.axes[row].size
+    count = problem.count // channels // size
+    most = 8 if limits.choices.neighbours else _most_cached_rows(axis, problem.src_itemsize)
+    each = rows_each(size, count, problem.count, limits.choices, most)
+    blocks = -(-size // each)
     axes = (position, int(aligned), row, channels, pixel.axes[-1])
-    return Invocations("resample_along", padded, total, axis.size, blocks, 0, axes)
+    return Invocations("resample_along", padded, count * blocks, axis.size, blocks, 0, axes, each)
+
+
+def _most_cached_rows(axis: Axis, itemsize: int) -> int:
+    """Rows of pixels of which a group's cache keeps what the group reads, 8 at most.
+
+    f32, 1920 to 224: 128 pixels read 4388 bytes of each row, so four rows.
+    """
+    near, far = axis.reads()
+    nbytes = GROUP_SIZE * (far + 1 - near) * abs(axis.src) * itemsize // axis.size
+    return next((rows for rows in (8, 4, 2) if rows * nbytes <= _CACHED_BYTES), 1)
 
 
 class _Pixel(NamedTuple):
@@ -210,11 +233,13 @@ def by_neighbours(problem: Problem) -> Invocations | None:
 def _neighbours(problem: Problem, position: int, limits: Limits) -> tuple[int, int]:
     """Elements of a row that an invocation makes, and of the source's group or run that they share; 0 if they do not.
 
-    A row is two pieces or more, of whole words; else there are no elements.
+    A row is two pieces or more, of whole words; else there are no elements. Where neighbouring invocations are to have
+    neighbouring elements, a piece is four at most: one store, and their weights fit the cache of a group.
     """
     inner, others = problem.axes[:position], problem.axes[position:]
     size = math.prod(axis.size for axis in inner)
-    for elements in (8, 4, 4 // problem.itemsize):
+    most = 8 if limits.choices.neighbours else 4
+    for elements in (most, 4, 4 // problem.itemsize):
         whole_words = elements == 1 or (_is_run(inner, elements) and _is_aligned(problem, others, elements))
         if whole_words and size >= 2 * elements:
             shared = _run(problem, elements) or (_group(problem, limits) if elements == 4 else 0)
@@ -279,6 +304,20 @@ def _group(problem: Problem, limits: Limits) -> int:
     return 0
 
 
+def _pattern(axis: Axis, group: int) -> int:
+    """Which elements of its group a piece of four takes, 4 bits each, if the pieces of a row take a group each; else 1.
+
+    Twice the size, groups of two: 0 0 1 1 and then 2 2 3 3 are 0 0 1 1 of group 0 and of group 1: 0x11100.
+    """
+    if group == 0 or axis.table is None:
+        return 1
+    index = table_words(axis.table, 1).reshape(-1, 4).astype(np.int64)
+    places = index - group * np.arange(len(index))[:, None]
+    if places.min() < 0 or places.max() >= group or (places != places[0]).any():
+        return 1
+    return _HAS_PATTERN + sum(int(place) << 4 * lane for lane, place in enumerate(places[0]))
+
+
 def _taps(axis: Axis) -> int:
     return 1 if axis.table is None else axis.table.taps
 
@@ -310,6 +349,15 @@ MOST_SLOTS = 3
 """Most axes that one dispatch interpolates along."""
 
 _GRADIENT = 4
+
+LONG = 8
+"""That sums along slot 0 are long; shifted by 1 and 2 of the others (``LONG`` in shaders/include/taps.glsl)."""
+
+SHORT_SUM = 32
+"""Taps with weight up to which what additions lose is left out (``SHORT_SUM`` in shaders/include/taps.glsl).
+
+To sum it too takes a fifth longer on llvmpipe; 32 additions lose a few units in the last place. 1080 to 224 is 18 taps.
+"""
 
 Tables = tuple[tuple[int, Rows], ...]
 """Resampled axes and their tables, the last logical axis first."""
@@ -380,17 +428,24 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
     ranges = pair_ranges(problem)
     parameters, pair_starts = conversion.with_pairs(pack_parameters(problem.axes, divisors), ranges)
     offsets = tuple(offset - part.lowest for offset, part in zip(problem.pair_offsets, ranges, strict=True))
-    constants = (8 * problem.itemsize, work.owned, *conversion.constants, _slots(tables), *work.axes)
+    rows = (work.rows,) if work.rows else ()
+    constants = (8 * problem.itemsize, work.owned, *conversion.constants, _slots(tables), *work.axes, *rows)
     push = (BlockPush if divisors else Push)(bound.src_base, bound.dst_base, work.total, work.first, work.lane_stride)
     scaled = conversion.push(push, pair_starts, (offsets[0], offsets[1]), shifts=tables[0][1].shifts)
     return strided_kernel(work.shader, problem.axes, constants, scaled, bound.windows, limits, parameters=parameters)
 
 
 def _slots(tables: Tables) -> int:
-    """Specialization constant 6: interpolated axes, none where elements are only moved; and if this is a gradient."""
+    """Specialization constant 6: interpolated axes, none where elements are only moved; and what their sums are."""
     if is_index(tables):
         return 0
-    return len(tables) + _GRADIENT * any(table.is_transposed for _, table in tables)
+    are_long = sum(LONG << slot for slot, (_, table) in enumerate(tables) if _is_long(table))
+    return len(tables) + _GRADIENT * any(table.is_transposed for _, table in tables) + are_long
+
+
+def _is_long(rows: Rows) -> bool:
+    """True where sums may have so many taps that what additions lose is summed beside them."""
+    return rows.shifts is None and rows.taps > SHORT_SUM and not rows.in_order
 
 
 # Passes: which axes are summed in one dispatch, and which one after the other.
@@ -491,6 +546,11 @@ def is_made_by_elements(src: TensorDesc, dst: TensorDesc, tables: Tables, limits
 def _remembered_invocations(
     src: TensorDesc, dst: TensorDesc, tables: Tables, pairs: Pairs, limits: Limits
 ) -> tuple[Invocations, ...]:
+    """``planned_invocations``.
+
+    Cached for operations whose scales change from call to call: the plan of u8[1,3,480,640] to 224x224 takes 280 us
+    instead of 470, of u8[480,640,3] 290 instead of 320.
+    """
     return tuple(planned_invocations(src, dst, tables, pairs, limits))
 
 

@@ -29,7 +29,7 @@ class Site(NamedTuple):
 class Step:
     """What one submission does: its kernels read the buffer of ``src`` and write that of ``dst``.
 
-    run: bytes to copy; then there are no kernels.
+    run: bytes to copy after its kernels, if it has any.
     held: its kernels, once ``kernels`` has built them, if their parameters have ``most`` bytes at most.
     """
 
@@ -106,19 +106,17 @@ class Steps:
             return
         keeps_padding = in_place or arithmetic.sum_scale is not None
         run = run_copied(src.desc, dst.desc) if is_copy and src.buffer != dst.buffer else None
-        if run is not None and self.limits.copies_runs:
-            if padded.is_whole and padded.is_padded:
-                self.add(src, dst, lambda: padding_kernels(padded, self.limits))
-            self.steps.append(Step(src, dst, run=run))
-            return
+        copies_run = run is not None and self.limits.copies_runs
 
         def make() -> Iterable[KernelSpec]:
             padding = () if keeps_padding else padding_kernels(padded, self.limits)
+            if copies_run:
+                return padding
             if is_copy:
                 return together(padding, copy_kernels(src.desc, dst.desc, self.limits))
             return together(padding, convert_kernels(src.desc, dst.desc, arithmetic, self.limits))
 
-        self.add(src, dst, make)
+        self.steps.append(Step(src, dst, make, run if copies_run else None, self._most_kept))
 
 
 def together(*parts: Iterable[KernelSpec]) -> Iterable[KernelSpec]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from restride.kernel import KernelSpec, Limits
-from restride.plan.dispatches import bind, part_of, plan_elements
-from restride.plan.problem import Axis, Problem, constants_for, pack_parameters, word
+from restride.kernel import Choices, KernelSpec, Limits
+from restride.plan.dispatches import GROUP_SIZE, bind, part_of, plan_elements
+from restride.plan.problem import MAX_AXES, Axis, Problem, constants_for, in_order, pack_parameters, word
 
 # The axes that a transpose exchanges: contiguous ones of the destination, and contiguous ones of the source.
 
@@ -183,7 +184,8 @@ def transpose_of(problem: Problem, limits: Limits) -> Transpose | None:
     if single is None:
         return None
     least_filled = _LEAST_FILLED if problem.itemsize >= 4 else _LEAST_FILLED_NARROW
-    chosen = [Transpose(exchange, shape_of(problem, exchange)) for exchange in (single, *longer(problem, single))]
+    exchanges = (single, *longer(problem, single))
+    chosen = [Transpose(exchange, shape_of(problem, exchange, limits.choices)) for exchange in exchanges]
     paying = [each for each in chosen if each.shape.filled >= least_filled and _can_end(problem, each.exchange, limits)]
     return max(paying, key=lambda each: (each.shape.is_aligned, _gain(problem, each)), default=None)
 
@@ -211,14 +213,25 @@ def _can_end(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
     )
 
 
-def shape_of(problem: Problem, exchange: Exchange) -> Shape:
-    """The blocks of a transpose, and groups of them with as few as can be that have no work."""
+def shape_of(problem: Problem, exchange: Exchange, choices: Choices) -> Shape:
+    """The blocks of a transpose; where rows begin anywhere, narrow ones along b if wide ones are too few.
+
+    s8[64,9] to its columns, 4096 of them: blocks of 8 x 16 make 32,768 invocations, those of 8 x 4 four times as many.
+    """
     is_aligned = _is_aligned(problem, exchange, 16 // problem.itemsize)
     # Where rows begin anywhere, narrow elements go by two words along a (A_WORDS in shaders/copy/transpose.comp).
-    words = 4 if is_aligned or problem.itemsize >= 4 else 2
-    block = (4 * words // problem.itemsize, 16 // problem.itemsize)
+    along_a = (16 if is_aligned or problem.itemsize >= 4 else 8) // problem.itemsize
+    wide = _shape_of_blocks(problem, exchange, is_aligned, (along_a, 16 // problem.itemsize))
+    invocations = GROUP_BLOCKS * math.prod(wide.groups(exchange))
+    if is_aligned or invocations >= choices.fewest_invocations(problem.count):
+        return wide
+    return _shape_of_blocks(problem, exchange, is_aligned, (along_a, max(4 // problem.itemsize, 1)))
+
+
+def _shape_of_blocks(problem: Problem, exchange: Exchange, is_aligned: bool, block: tuple[int, int]) -> Shape:
+    """Groups of such blocks, with as few as can be that have no work."""
     blocks = -(-exchange.a.size // block[0]), -(-exchange.b.size // block[1])
-    least = min(_RUN // (4 * words), blocks[0])
+    least = min(_RUN // (block[0] * problem.itemsize), blocks[0])
     # 9 blocks in one row of 9; 24 in one of 24; 25 in two of 13; 1024 in 64 of 16.
     widths = {least, *(-(-blocks[0] // rows) for rows in range(1, 5))}
     wide = sorted(width for width in widths if least <= width <= GROUP_BLOCKS)
@@ -253,9 +266,10 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
         dst_base += sum((axis.size - 1) * axis.dst for axis in b.axes)
         b_strides = [-stride for stride in b_strides]
     a_strides = [axis.src for axis in a.axes]
+    words_along_b = () if shape.is_aligned else (shape.block[1] * problem.itemsize // 4,)
     yield KernelSpec(
         shader=f"transpose_{8 * problem.itemsize}" + "_aligned" * shape.is_aligned,
-        constants=constants_for(outer, (int(len(a.axes) > 1), int(len(b.axes) > 1))),
+        constants=constants_for(outer, (*(int(len(side.axes) > 1) for side in (a, b)), *words_along_b)),
         push=TransposePush(
             src_base=word(src_base),
             dst_base=dst_base,
@@ -276,8 +290,24 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
         groups=shape.groups(chosen.exchange),
         bindings=bound.windows,
     )
-    head, tail = _ends(problem, chosen.exchange)
-    for start, size in ((0, head), (a.size - tail, tail)):
+    yield from _end_kernels(problem, chosen.exchange, limits)
+
+
+def _end_kernels(problem: Problem, exchange: Exchange, limits: Limits) -> Iterator[KernelSpec]:
+    """The dispatches of the elements at both ends of every row that a transpose leaves; one where they are as many.
+
+    u8[4095,4093] to its columns, rows of 4095: elements 0, 1, 2 and 4092, 4093, 4094 are an axis of 3 and one of 2
+    that moves the destination by 4092.
+    """
+    head, tail = _ends(problem, exchange)
+    a, *others = problem.axes
+    apart = a.size - tail
+    if head == tail and head and len(problem.axes) < MAX_AXES:
+        inner = [replace(a, size=head)] if head > 1 else []
+        axes = in_order([*inner, Axis(2, apart * a.src, apart), *others])
+        yield from plan_elements(replace(problem, axes=axes), limits, "element_copy")
+        return
+    for start, size in ((0, head), (apart, tail)):
         if size:
             yield from plan_elements(part_of(problem, 0, start, size), limits, "element_copy")
 
@@ -322,10 +352,13 @@ def _is_aligned(problem: Problem, exchange: Exchange, elements: int) -> bool:
     return not any(value % elements for value in values)
 
 
-# Through shared memory: rows of whole words on both sides, in tiles of one group.
+# Through shared memory: whole words of rows, in tiles of one group.
 
 _LEAST_FILLED_SHARED = 0.25
 """Share of the tiles' elements that must be there: on a GPU an invocation without work costs little."""
+
+_LEAST_TILE_BYTES = 32
+"""Bytes of a tile's rows along b, at least: what a GPU's memory moves at once."""
 
 
 class SharedPush(NamedTuple):
@@ -341,7 +374,7 @@ class SharedPush(NamedTuple):
 
 
 def shared_edge(itemsize: int) -> int:
-    """Elements along each edge of a tile of transpose_shared.comp."""
+    """Elements along each edge of a tile of transpose_shared.comp, or the longer one."""
     return 64 if itemsize < 4 else 32
 
 
@@ -350,7 +383,7 @@ def shared_exchange(problem: Problem, limits: Limits) -> Exchange | None:
     if limits.choices.transpose != "shared" or not limits.shortcuts:
         return None
     exchange = exchange_of(problem)
-    if exchange is None or not _in_whole_words(problem, exchange):
+    if exchange is None or not (_in_whole_words(problem, exchange) or _can_cut_words(problem, exchange, limits)):
         return None
     sizes = exchange.a.size, exchange.b.size
     edge = shared_edge(problem.itemsize)
@@ -358,29 +391,48 @@ def shared_exchange(problem: Problem, limits: Limits) -> Exchange | None:
     return exchange if filled >= _LEAST_FILLED_SHARED else None
 
 
-def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> KernelSpec:
-    """The dispatch of a transpose that ``shared_exchange`` found, of a problem that fits one."""
+def transpose_shared(problem: Problem, exchange: Exchange, limits: Limits) -> Iterator[KernelSpec]:
+    """The dispatches of a transpose that ``shared_exchange`` found, of a problem that fits one.
+
+    The kernel writes whole words of every row; elements at the ends of rows that share words go one by one.
+    """
     bound = bind(problem, limits)
     (a,), (b,) = exchange.a.axes, exchange.b.axes
-    return KernelSpec(
+    tile = _tile(problem, exchange, limits)
+    begins_anywhere = (int(not _in_whole_words(problem, exchange)),) if problem.itemsize < 4 else ()
+    yield KernelSpec(
         shader=f"transpose_shared_{8 * problem.itemsize}",
-        constants=constants_for(exchange.outer, ()),
+        constants=constants_for(exchange.outer, (tile[1], *begins_anywhere)),
         push=SharedPush(bound.src_base, bound.dst_base, a.size, b.size, word(a.src), word(b.src), b.dst),
         parameters=pack_parameters(exchange.outer),
-        groups=_groups(problem, exchange),
+        groups=_groups(exchange, tile),
         bindings=bound.windows,
     )
+    yield from _end_kernels(problem, exchange, limits)
 
 
 def axis_with_too_many_tiles(problem: Problem, exchange: Exchange, limits: Limits) -> int | None:
     """The axis at which such a transpose is cut that has too many tiles."""
-    return longest_of(problem, exchange, _groups(problem, exchange), limits.max_group_count)
+    return longest_of(problem, exchange, _groups(exchange, _tile(problem, exchange, limits)), limits.max_group_count)
 
 
-def _groups(problem: Problem, exchange: Exchange) -> tuple[int, int, int]:
+def _groups(exchange: Exchange, tile: tuple[int, int]) -> tuple[int, int, int]:
     """Tiles along a and along b, and indices of the other axes."""
-    edge = shared_edge(problem.itemsize)
-    return -(-exchange.a.size // edge), -(-exchange.b.size // edge), exchange.indices
+    return -(-exchange.a.size // tile[0]), -(-exchange.b.size // tile[1]), exchange.indices
+
+
+def _tile(problem: Problem, exchange: Exchange, limits: Limits) -> tuple[int, int]:
+    """Elements of a tile along a and along b: a square, or less along b where there are too few of them.
+
+    f16[8,64,3136] to [8,3136,64]: 49 x 1 x 8 tiles of 64 x 64 are 50,176 invocations; of 64 x 32 they are 100,352.
+    """
+    edge = along_b = shared_edge(problem.itemsize)
+    fewest = limits.choices.fewest_invocations(problem.count)
+    while along_b * problem.itemsize > _LEAST_TILE_BYTES:
+        if GROUP_SIZE * math.prod(_groups(exchange, (edge, along_b))) >= fewest:
+            break
+        along_b //= 2
+    return edge, along_b
 
 
 def _in_whole_words(problem: Problem, exchange: Exchange) -> bool:
@@ -394,3 +446,8 @@ def _in_whole_words(problem: Problem, exchange: Exchange) -> bool:
     strides = (*exchange.src_strides, *exchange.dst_strides)
     values = (*strides, problem.src_offset, problem.dst_offset, exchange.a.size, exchange.b.size)
     return exchange.b.axes[0].src == 1 and not any(value % lanes for value in values)
+
+
+def _can_cut_words(problem: Problem, exchange: Exchange, limits: Limits) -> bool:
+    """True where the kernel may cut narrow elements from two words of a row each, and rows have few ends."""
+    return problem.itemsize < 4 and exchange.b.axes[0].src == 1 and _can_end(problem, exchange, limits)

@@ -8,16 +8,18 @@ from restride.weights.filters import MODES, NEAREST_RULES, Filter, filter_of
 from restride.weights.request import (
     DEFAULTS,
     POLICIES,
+    Measured,
     Request,
     Resizing,
     Rules,
+    measured,
     resized_axes,
     resizing,
     rows_of_sizes,
     word_elsewhere,
     word_of_mode,
 )
-from restride.weights.rows import MOST_TAPS, LibraryRows, Rows, Shifts, library_rows, with_edges
+from restride.weights.rows import MOST_TAPS, LibraryRows, Rows, Shifts, in_fours, indexed_rows, library_rows, with_edges
 
 __all__ = [
     "COORDINATES",
@@ -29,6 +31,7 @@ __all__ = [
     "BoxRows",
     "Filter",
     "LibraryRows",
+    "Measured",
     "Request",
     "Resizing",
     "Rows",
@@ -37,7 +40,10 @@ __all__ = [
     "Side",
     "box_rows",
     "filter_of",
+    "in_fours",
+    "indexed_rows",
     "library_rows",
+    "measured",
     "ones",
     "resized_axes",
     "resizing",

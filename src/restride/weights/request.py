@@ -46,6 +46,10 @@ DEFAULTS: dict[str, Any] = {
 """The arguments for which libraries have defaults of their own, and ours."""
 
 
+_MOST_OF_AXIS = 1 << 63
+"""No axis that is resampled has as many elements: their indices are s64."""
+
+
 class Request(NamedTuple):
     """The arguments of ``rs.resample`` that say what an output reads, under their names there.
 
@@ -191,10 +195,15 @@ class Resizing:
         return Resizing(self.axes, rows, tuple(range(each.size) for each in rows), self.sizes)
 
     def _with(self, parts: Sequence[range]) -> tuple[int, ...]:
-        sizes = list(self.source_sizes)
-        for axis, part in zip(self.axes, parts, strict=True):
-            sizes[axis] = part.stop - part.start  # len() has a limit
-        return tuple(sizes)
+        return _with_sizes(self.source_sizes, self.axes, parts)
+
+
+def _with_sizes(sizes: tuple[int, ...], axes: tuple[int, ...], parts: Sequence[range]) -> tuple[int, ...]:
+    """``sizes`` with those of ``parts`` along ``axes``."""
+    changed = list(sizes)
+    for axis, part in zip(axes, parts, strict=True):
+        changed[axis] = part.stop - part.start  # len() has a limit
+    return tuple(changed)
 
 
 def _common(a: range, b: range) -> range:
@@ -202,8 +211,58 @@ def _common(a: range, b: range) -> range:
     return range(start, max(min(a.stop, b.stop), start))
 
 
-def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Resizing:
-    """What a request makes of a source of these sizes, all of its axes, and of this element type.
+@dataclass(frozen=True)
+class Measured:
+    """A checked request of which all sizes are known, and no rows are made yet.
+
+    choice, rules: those of ``Request.settled``. old, new: sizes of ``axes`` before and after. window: the part of
+    these that is asked for. scales, factors: those that coordinates follow, as they are said and as fractions; None:
+    they follow the sizes. outside: the value of outputs that read beyond the source.
+    """
+
+    choice: Request
+    rules: Rules | None
+    source_sizes: tuple[int, ...]
+    axes: tuple[int, ...]
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+    window: tuple[range, ...]
+    scales: tuple[Any, ...] | None
+    factors: tuple[Fraction, ...] | None
+    outside: float
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """All sizes of the result, or of its window."""
+        return _with_sizes(self.source_sizes, self.axes, self.window)
+
+    def resizing(self) -> Resizing:
+        """The rows of each axis.
+
+        Raises:
+            UnsupportedError: they are more than can be made.
+        """
+        for axis, size, before in zip(self.axes, self.new, self.old, strict=True):
+            if max(size, before) >= _MOST_OF_AXIS:
+                raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
+        choice, rules, scales, factors = self.choice, self.rules, self.scales, self.factors
+        if factors is None or choice.recompute_scale_factor:
+            factors = tuple(
+                Fraction(size, before) if before else Fraction(1)
+                for size, before in zip(self.new, self.old, strict=True)
+            )
+            scales = None
+        library = None if rules is None else rules.rows(self.source_sizes, self.axes, self.old, self.new, scales)
+        if library is None:
+            lines = _lines(choice, self.old, self.new, factors)
+            each = zip(self.old, self.new, lines, factors, strict=True)
+            library = LibraryRows(tuple(_rows(choice, *of_axis) for of_axis in each))
+        keeps_type = rules is not None and rules.keeps_type
+        return Resizing(self.axes, library.rows, self.window, self.source_sizes, *library[1:], keeps_type, self.outside)
+
+
+def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Measured:
+    """The sizes that a request makes of a source of these sizes, all of its axes, and of this element type.
 
     Raises:
         DescriptorError: the arguments do not fit each other or the source.
@@ -216,15 +275,6 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
     for axis, size, before in zip(axes, new_sizes, old, strict=True):
         if size > 0 and before == 0:
             raise DescriptorError(f"axis {axis} has no elements to make {size} of, sizes are {new_sizes}")
-    if factors is None or choice.recompute_scale_factor:
-        factors = tuple(
-            Fraction(size, before) if before else Fraction(1) for size, before in zip(new_sizes, old, strict=True)
-        )
-        scales = None
-    library = None if rules is None else rules.rows(tuple(source_sizes), axes, old, new_sizes, scales)
-    if library is None:
-        lines = _lines(choice, old, new_sizes, factors)
-        library = LibraryRows(tuple(_rows(choice, *each) for each in zip(old, new_sizes, lines, factors, strict=True)))
     window = _window(choice.window, new_sizes)
     outside = real("extrapolation_value", choice.extrapolation_value)
     if outside != 0 and choice.coordinates != "tf_crop_and_resize":
@@ -232,8 +282,17 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
             f"extrapolation_value {outside:g} goes with coordinates 'tf_crop_and_resize', not {choice.coordinates!r} "
             f"in mode {choice.mode!r}"
         )
-    keeps_type = rules is not None and rules.keeps_type
-    return Resizing(axes, library.rows, window, tuple(source_sizes), *library[1:], keeps_type, outside)
+    return Measured(choice, rules, tuple(source_sizes), axes, old, new_sizes, window, scales, factors, outside)
+
+
+def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Resizing:
+    """What a request makes of a source of these sizes, all of its axes, and of this element type.
+
+    Raises:
+        DescriptorError: the arguments do not fit each other or the source.
+        UnsupportedError: an unknown word; the message lists those known. Or the rows are more than can be made.
+    """
+    return measured(source_sizes, request, dtype).resizing()
 
 
 def _sizes(
@@ -291,7 +350,7 @@ def _rows(choice: Request, before: int, size: int, coordinates: Line, factor: Fr
 def rows_of_sizes(choice: Request, before: int, size: int) -> Rows:
     """The rows of an axis of ``before`` indices, 1 or more, and ``size`` outputs, by a request that is settled.
 
-    Cached: the axes of a thousand boxes of sizes seen before take 0.1 ms instead of 23.
+    Cached: the axes of a thousand boxes of sizes seen before take 0.6 ms instead of 22; 0.6 KB each, 2.6 MB in all.
     """
     factor = Fraction(size, before)
     return _rows(choice, before, size, line(choice.coordinates, Ends(before, size, factor)), factor)

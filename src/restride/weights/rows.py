@@ -1,7 +1,8 @@
 """Rows: which source elements the output indices of an axis sum, and with which weights.
 
 Row o has ``taps`` weights for the source indices ``first[o]``, ``first[o] + 1`` and so on, all on the axis: a band of
-the matrix that takes the source to the output. Rows begin ever further along the axis, or ever less far.
+the matrix that takes the source to the output. Rows begin ever further along the axis, or ever less far; those that
+move elements by a list of indices, in any order.
 """
 
 from __future__ import annotations
@@ -13,10 +14,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from restride.errors import UnsupportedError
 from restride.lru import LRU
 
 MOST_TAPS = 4096
 """Taps of one row in a dispatch: llvmpipe ends loops without a word after 65,535 steps of an invocation."""
+
+MOST_OF_LIBRARY = 1 << 21
+"""Elements of an axis, before and after, whose rows a library makes: it makes those of the whole axis.
+
+Two million outputs of Pillow's lanczos, the slowest, take 4 s and 900 MB, those of bicubic 1 s and 500 MB.
+"""
+
+MOST_OF_GRADIENT = 1 << 24
+"""Elements of an axis, before and after, of which there is a gradient: what reads each is known of the whole axis.
+
+Sixteen million take 3 s and 1 GB.
+"""
 
 _MOST_AT_ONCE = 1 << 13
 """Weights of an axis up to which all its rows are computed together, and cached: 96 KB at most.
@@ -25,8 +39,8 @@ Rows of a longer axis are computed for the part that is asked for, each time: th
 1.6 GB, where a dispatch takes tables of 1 MB.
 """
 
-_MOST_CACHED_BYTES = 1 << 26
-"""Bytes of cached rows: 2.8 million rows of four taps.
+_MOST_CACHED_BYTES = 1 << 24
+"""Bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs, with 0.6 KB more for each.
 
 The rows of 640 -> 224 take 13 us from the cache; to compute them takes 20 us, or 124 us where they are antialiased.
 """
@@ -71,7 +85,10 @@ class Taps(NamedTuple):
 
 
 Rule = Callable[..., Taps]
-"""A library's rows of all output indices, by the source size, the size and what else it looks at."""
+"""A library's rows of all output indices, by the source size, the size and what else it looks at.
+
+One of ``picked_rows`` has the output indices behind these, and whether weights are wanted.
+"""
 
 
 @dataclass(frozen=True)
@@ -83,6 +100,7 @@ class Rows:
     source_size, size: of the whole axis. moves: every row takes one element as it is. shifts: how sums of integers are
         rounded; None: weights are floats.
     is_identity: every output index is the source index. is_transposed: these are the rows of a gradient.
+    in_order: long sums too are plain f32, one tap after the other, as a library has them.
     repeats_edges: they read the axis with its first and last element once more in front and behind.
     inside: the outputs that read source elements, where the others take a value from elsewhere; None: all.
     at_once: all rows of the axis are computed together, and cached.
@@ -98,6 +116,7 @@ class Rows:
     shifts: Shifts | None = None
     is_identity: bool = False
     is_transposed: bool = False
+    in_order: bool = False
     repeats_edges: bool = False
     inside: range | None = None
     at_once: bool = False
@@ -148,8 +167,8 @@ class Rows:
 
     def reads(self) -> tuple[int, int]:
         """The lowest and the highest source index that these rows read, counted from ``origin``."""
-        # Rows read ever higher, or ever lower, but for the parts of rows.
-        index = self.index() if self.compute is _part_of_row else np.array(self.ends, np.int64)
+        # Rows read ever higher, or ever lower, but for the parts of rows, and indices in any order.
+        index = self.index() if self.compute in (_part_of_row, _indexed) else np.array(self.ends, np.int64)
         first = self.at(index, weighs=False).first.tolist()
         return min(first) - self.origin, max(first) + self.taps - 1 - self.origin
 
@@ -182,6 +201,11 @@ class Rows:
         if self.is_transposed:
             forward: Rows = self.arguments[0]
             return forward
+        if max(self.source_size, self.size) > MOST_OF_GRADIENT:
+            raise UnsupportedError(
+                f"a gradient has axes of at most {MOST_OF_GRADIENT} elements, before and after, not {self.source_size} "
+                f"to {self.size}"
+            )
         most = _whole(_readers, (self,), self.source_size).weights
         taps = 1 if most is None else int(most[0, 0])
         back = _transposed, (self, taps), self.size, self.source_size, taps
@@ -204,6 +228,7 @@ class Rows:
         parts = replace(
             Rows(_part_of_row, (whole, many), self.source_size, self.size * many, MOST_TAPS, shifts=of_parts),
             is_transposed=self.is_transposed,
+            in_order=self.in_order,
             start=self.start * many,
             count=self.count * many,
             origin=self.origin,
@@ -211,6 +236,7 @@ class Rows:
         sums = replace(
             Rows(_sum_of_parts, (many, of_sums is None), parts.size, self.size, many, shifts=of_sums),
             is_transposed=self.is_transposed,
+            in_order=self.in_order,
             start=self.start,
             count=self.count,
             origin=parts.start,
@@ -226,7 +252,16 @@ def are_few(size: int, taps: int) -> bool:
 def library_rows(
     rule: Rule, source_size: int, size: int, *others: Any, is_identity: bool = False, repeats_edges: bool = False
 ) -> Rows:
-    """The rows ``rule(source_size, size, *others)`` of an axis; where ``is_identity``, the library leaves it alone."""
+    """The rows ``rule(source_size, size, *others)`` of an axis; where ``is_identity``, the library leaves it alone.
+
+    Raises:
+        UnsupportedError: the axis is longer than such rows are made of.
+    """
+    if max(source_size, size) > MOST_OF_LIBRARY:
+        raise UnsupportedError(
+            f"like makes the weights of a whole axis, of at most {MOST_OF_LIBRARY} elements before and after, not "
+            f"{source_size} to {size}"
+        )
     arguments = rule, source_size, size, others, is_identity
     _, weights, shifts = _whole(_of_library, arguments, size)
     moves, taps = weights is None, 1 if weights is None else weights.shape[1]
@@ -247,12 +282,27 @@ def library_rows(
 def with_edges(rows: Rows) -> Rows:
     """What rows that repeat edges read of the source, moved as it is: of an axis of 3, elements of 0, 0, 1, 2, 2."""
     low, high = rows.reads()
-    whole = library_rows(_with_edges, rows.source_size, rows.source_size + 2)
+    whole = picked_rows(_with_edges, rows.source_size, rows.source_size + 2)
     return replace(whole.part(low + rows.origin, high + 1 - low), origin=rows.span.start)
 
 
-def _with_edges(source_size: int, size: int) -> Taps:
-    return Taps(np.clip(np.arange(size) - 1, 0, source_size - 1))
+def _with_edges(source_size: int, _size: int, index: Index, _weighs: bool) -> Taps:
+    return Taps(np.clip(index - 1, 0, source_size - 1))
+
+
+def picked_rows(rule: Rule, source_size: int, size: int, *others: Any) -> Rows:
+    """Rows that move elements, those that ``rule(source_size, size, *others, index, weighs)`` says of any outputs."""
+    arguments = source_size, size, *others
+    return Rows(rule, arguments, source_size, size, 1, moves=True, at_once=are_few(size, 1))
+
+
+def indexed_rows(source_size: int, indices: Index) -> Rows:
+    """Rows that move the elements at these source indices, in any order; each from 0 to ``source_size - 1``."""
+    return picked_rows(_indexed, source_size, len(indices), indices.tobytes())
+
+
+def _indexed(_source_size: int, _size: int, indices: bytes, index: Index, _weighs: bool) -> Taps:
+    return Taps(np.frombuffer(indices, np.int64)[index])
 
 
 def _of_library(
@@ -302,12 +352,22 @@ def _part_of_row(whole: Rows, many: int, index: Index, weighs: bool) -> Taps:
         return Taps(first)
     early = begin + part * MOST_TAPS - first
     weights = np.zeros((len(index), MOST_TAPS), np.float32 if whole.shifts is None else np.int32)
-    for one in np.unique(row):
-        (of_row,) = replace(whole, start=int(one), count=1).weights()
+    for one in np.unique(row).tolist():
+        of_row = _row(whole, one)
         for place in np.flatnonzero(row == one):
             some = of_row[part[place] * MOST_TAPS : (part[place] + 1) * MOST_TAPS]
             weights[place, early[place] : early[place] + len(some)] = some
     return Taps(first, weights)
+
+
+def _row(whole: Rows, row: int) -> npt.NDArray[Any]:
+    """The weights of one row, from the cache: a dispatch has a part of a long row, and the next one another."""
+    key = _row, whole, row
+    taps = _cache.get(key)
+    if taps is None:
+        taps = Taps(*replace(whole, start=row, count=1).first_and_weights())
+        _cache.put(key, taps)
+    return taps.weights[0]  # type: ignore[index,no-any-return] # there are weights
 
 
 def _sum_of_parts(many: int, of_floats: bool, index: Index, _weighs: bool) -> Taps:
@@ -326,6 +386,36 @@ def _whole(compute: Callable[..., Taps], arguments: tuple[Any, ...], size: int) 
         taps = compute(*arguments, np.arange(size, dtype=np.int64), True)
         _cache.put(key, taps)
     return taps
+
+
+def in_fours(rows: Rows, aligned: bool) -> Rows:
+    """The rows with whole fours of taps, as few as the widest needs, which begin at a multiple of four if ``aligned``.
+
+    ``extent`` is a multiple of four then. Taps 6, 7, 8 of 12 become 4 to 7 and 8 to 11, with weights 0, 0, w, w, w, 0,
+    0, 0, or 6 to 9 with w, w, w, 0: a tap without weight adds nothing.
+    """
+    first, weights = rows.first_and_weights()
+    needed = rows.taps - np.argmax((weights != 0)[:, ::-1], axis=1)
+    if aligned:
+        needed += first % 4
+    taps = -(-int(needed.max()) // 4) * 4
+    return replace(
+        rows, compute=_fours, arguments=(rows, taps, aligned), taps=taps, origin=0, at_once=False, is_identity=False
+    )
+
+
+def _fours(rows: Rows, taps: int, aligned: bool, index: Index, weighs: bool) -> Taps:
+    first, weights, _ = rows.at(index, weighs=weighs)
+    first = first - rows.origin
+    early = first % 4 if aligned else np.zeros_like(first)
+    begin = np.minimum(first - early, rows.extent - taps)
+    if weights is None:
+        return Taps(begin)
+    # Rows of fours begin earlier, and what does not fit behind has no weight.
+    early = first - begin
+    wide = np.zeros((len(index), max(taps, rows.taps + int(early.max()))), weights.dtype)
+    wide[np.arange(len(index))[:, np.newaxis], early[:, np.newaxis] + np.arange(rows.taps)] = weights
+    return Taps(begin, wide[:, :taps])
 
 
 # What a library's rules return, and what several of them have in common.
@@ -361,8 +451,11 @@ def on_axis(first: Index, weights: npt.NDArray[Any], source_size: int, shifts: S
 def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Each row divided by its sum, added up in order as loops in C do: numpy's own sums are pairwise."""
     total = np.zeros(len(weights))
-    for column in weights.T:
-        total += column
+    if len(weights) < weights.shape[1]:  # few rows and many columns: running sums add in the same order
+        total += np.cumsum(weights, axis=1)[:, -1]
+    else:
+        for column in weights.T:
+            total += column
     return np.divide(weights, total[:, np.newaxis], out=weights, where=total[:, np.newaxis] != 0.0)
 
 
@@ -374,8 +467,12 @@ def folded_at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -
     index, taps = np.clip(index, 0, source_size - 1), min(index.shape[1], source_size)
     first = np.minimum(index.min(axis=1, initial=source_size), source_size - taps)
     folded = np.zeros((len(index), taps), weights.dtype)
-    for column, tap in zip(weights.T, index.T, strict=True):
-        folded[np.arange(len(index)), tap - first] += column
+    rows = np.arange(len(index))
+    if len(index) < index.shape[1]:  # few rows and many columns: of each row they are added in the same order
+        np.add.at(folded, (rows[:, np.newaxis], index - first[:, np.newaxis]), weights)
+    else:
+        for column, tap in zip(weights.T, index.T, strict=True):
+            folded[rows, tap - first] += column
     return first, folded
 
 

@@ -83,7 +83,8 @@ def _shrunk(asked: Asked, steps: list[float], along: list[str]) -> LibraryRows:
     fit = all(new * step <= old for old, new, step in zip(asked.old, asked.new, steps, strict=True))
     most = _MOST_OF_CELL.get(asked.dtype, 0)
     if math.prod(factors) > most or factors != steps or not (is_shifted or fit):
-        return _ruling(asked, area, [(step,) for step in steps])
+        ruling = _ruling(asked, area, [(step,) for step in steps])
+        return ruling._replace(rows=tuple(replace(rows, in_order=True) for rows in ruling.rows))
     places, bits = 2 * is_shifted, 8 * (is_shifted and asked.dtype == "u8")
     others = [(factor, places, bits, axis) for factor, axis in zip(factors, along, strict=True)]
     ruling = _ruling(asked, cells, others)

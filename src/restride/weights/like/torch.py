@@ -9,7 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.weights.like.profile import Asked
-from restride.weights.rows import LibraryRows, Shifts, Taps, folded_at_edges, library_rows, on_axis, windowed
+from restride.weights.rows import (
+    Index,
+    LibraryRows,
+    Shifts,
+    Taps,
+    folded_at_edges,
+    library_rows,
+    on_axis,
+    picked_rows,
+    windowed,
+)
 
 _Array = npt.NDArray[np.float64]
 
@@ -29,7 +39,7 @@ def rules(asked: Asked) -> LibraryRows | None:
         if len(both) == 2 and sum(asked.new) <= _MOST_OF_SMALL and not is_exact:
             both = [(old, new, None if new in (old, 2 * old) else scale) for old, new, scale in both]
         others: tuple[Any, ...] = (is_exact, asked.dtype == "f64")
-        return LibraryRows(tuple(library_rows(nearest, old, new, *others, scale) for old, new, scale in both))
+        return LibraryRows(tuple(picked_rows(nearest, old, new, *others, scale) for old, new, scale in both))
     is_bytes = asked.dtype == "u8" and asked.mode in ("bilinear", "bicubic")
     if not is_bytes and not (asked.antialias and asked.align_corners):
         return None
@@ -40,11 +50,18 @@ def rules(asked: Asked) -> LibraryRows | None:
     )
 
 
-def nearest(source_size: int, size: int, exact: bool, is_f64: bool, scale_factor: float | None) -> Taps:
+def nearest(
+    source_size: int,
+    size: int,
+    exact: bool,
+    is_f64: bool,
+    scale_factor: float | None,
+    output: Index,
+    _weighs: bool = False,
+) -> Taps:
     """Rows of "nearest", or of "nearest-exact": the index in the arithmetic of f32, or of f64 elements in f64."""
     real: Any = np.float64 if is_f64 else np.float32
     scale = real(1.0 / scale_factor) if scale_factor else real(source_size) / real(size)
-    output = np.arange(size)
     if exact:
         middle = (output + 0.5) * float(scale) - 0.5
         place = np.maximum(middle.astype(real), real(0)).astype(np.float64) + 0.5
