@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import get_args
 
+from restride.arguments import integer
 from restride.errors import DescriptorError, DeviceNotFound
 from restride.runtime.instance import list_devices
 from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime, RuntimeName
@@ -39,6 +40,7 @@ def open_runtime(
     runtime: str | None = None,
     timeout: float = DEFAULT_TIMEOUT,
     module_source: Callable[[str], bytes] = load_module,
+    memory_limit: int | None = None,
 ) -> Runtime:
     """Open a device.
 
@@ -46,23 +48,26 @@ def open_runtime(
     runtime: "vulkan" or "kompute"; default: ``RESTRIDE_RUNTIME``, then "vulkan".
     timeout: seconds that one operation may take, once those before it are finished.
     module_source: where SPIR-V comes from, by name; default: the modules that the wheel ships, hashes checked.
+    memory_limit: bytes that the device may take; None: what its heap has.
 
     Raises:
-        DescriptorError: an unknown runtime, or a time limit that is not positive.
+        DescriptorError: an unknown runtime, or a limit that is not positive.
         DeviceNotFound: no loader, no driver, or no such device.
     """
     name = choose_runtime(runtime)
     if not timeout > 0:
         raise DescriptorError(f"timeout must be positive, got {timeout!r}")
+    if memory_limit is not None and memory_limit < 1:
+        raise DescriptorError(f"memory_limit must be 1 byte or more, or None; got {memory_limit!r}")
     device = choose(list_devices(), selector)
     # Imported here: each needs a package or a loader that the rest of restride works without.
     if name == "kompute":
         from restride.runtime.kompute.runtime import KomputeRuntime
 
-        return KomputeRuntime(device, timeout=timeout, module_source=module_source)
+        return KomputeRuntime(device, timeout=timeout, module_source=module_source, memory_limit=memory_limit)
     from restride.runtime.vulkan.runtime import VulkanRuntime
 
-    return VulkanRuntime(device, timeout=timeout, module_source=module_source)
+    return VulkanRuntime(device, timeout=timeout, module_source=module_source, memory_limit=memory_limit)
 
 
 def choose_runtime(runtime: str | None = None) -> RuntimeName:
@@ -81,7 +86,8 @@ def choose_runtime(runtime: str | None = None) -> RuntimeName:
 def choose(devices: Sequence[DeviceInfo], selector: int | str | None = None) -> DeviceInfo:
     """The device that ``selector`` (else ``RESTRIDE_DEVICE``) names: by its index, or by part of its name in any case.
 
-    Where several match, or none is named: the best of discrete, integrated, virtual, CPU; the first among equals.
+    Where several match, or none is named: the best of discrete, integrated, virtual, CPU; the first among equals. One
+    without memory, such as a driver's that only compiles, comes last.
 
     Raises:
         DeviceNotFound: none matches; the message lists those present.
@@ -91,15 +97,22 @@ def choose(devices: Sequence[DeviceInfo], selector: int | str | None = None) -> 
         selector, source = os.environ[DEVICE_VARIABLE], DEVICE_VARIABLE
     if selector is not None and (isinstance(selector, bool) or not isinstance(selector, int | str)):
         raise DescriptorError(f"a device selector is an index or part of a name, got {selector!r}")
+    if isinstance(selector, int):
+        selector = integer("a device selector", selector)
     matching = [device for device in devices if selector is None or _matches(device, selector)]
     if not matching:
         present = "; ".join(f"{device.index}: {device.name} ({device.kind})" for device in devices) or "none"
         raise DeviceNotFound(f"no device matches {source} {selector!r}; present are {present}")
-    return min(matching, key=lambda device: _BEST_FIRST.index(device.kind))
+    return min(matching, key=lambda device: (not device.heap_bytes, _BEST_FIRST.index(device.kind)))
+
+
+_DIGITS = 10
+"""What an index has fewer of."""
 
 
 def _matches(device: DeviceInfo, selector: int | str) -> bool:
     if isinstance(selector, int):
         return device.index == selector
     text = selector.strip()
-    return device.index == int(text) if text.isdecimal() else text.casefold() in device.name.casefold()
+    is_index = text.isdecimal() and len(text) < _DIGITS
+    return device.index == int(text) if is_index else text.casefold() in device.name.casefold()

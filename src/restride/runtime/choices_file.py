@@ -9,7 +9,7 @@ from pathlib import Path
 
 from restride.errors import DescriptorError
 from restride.kernel import Choices
-from restride.runtime.file_store import belongs_to_another_user, cache_path, write_file
+from restride.runtime.cache_file import cache_path, read_cached, write_cached
 
 FOLDER_VARIABLE = "RESTRIDE_CHOICES"
 """A folder for the files; default: ``restride/choices`` in the user's cache folder. Empty: no files."""
@@ -23,21 +23,18 @@ def choices_path(identity: str) -> Path | None:
 
 
 def read_choices(identity: str) -> Choices | None:
-    """The stored choices; None if there are none, or if the file is damaged or another user's, with a warning."""
+    """The stored choices; None if there are none, or if the file is damaged or not trusted, with a warning."""
     path = choices_path(identity)
     if path is None:
         return None
     try:
-        if belongs_to_another_user(path):
-            raise DescriptorError("it belongs to another user")
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES)
+        content = read_cached(path, MOST_BYTES)
+        if content is None:
+            return None
         record = json.loads(content)
         if not isinstance(record, dict) or not isinstance(record.get("choices"), dict):
             raise DescriptorError("it has no choices of restride")
         return Choices.parse(record["choices"])
-    except OSError:
-        return None
     except (ValueError, RecursionError) as error:  # a DescriptorError is a ValueError
         warnings.warn(f"{path} is ignored ({error}); `restride tune` writes it anew", RuntimeWarning, stacklevel=2)
         return None
@@ -47,7 +44,7 @@ def write_choices(path: Path, device: str, choices: Choices) -> None:
     """Write ``choices`` in one step, for this user alone; ``device`` is a name for human readers.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: it cannot be written, or what is there is not trusted.
     """
     record = {"device": device, "choices": asdict(choices)}
-    write_file(path, (json.dumps(record, indent=1) + "\n").encode(), private=True)
+    write_cached(path, (json.dumps(record, indent=1) + "\n").encode())

@@ -1,11 +1,13 @@
-"""Files written in one step, and those in the user's cache folder: where they lie and whose they are."""
+"""Files written in one step: what was there stays whole until what follows is, and a file keeps what it was."""
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -13,33 +15,74 @@ Content: TypeAlias = bytes | memoryview | Callable[[BinaryIO], object]
 """The bytes of a file, or a function that writes them."""
 
 
-def write_file(path: Path, content: Content, *, private: bool = False) -> None:
-    """Put ``content`` into ``path``; what was there stays whole until all of it is written.
+def write_file(path: Path, content: Content, mode: int = 0o666) -> None:
+    """Put ``content`` into ``path``, whose folder exists.
 
-    A link is followed, and a file keeps its permissions. What is no plain file, such as a pipe, is written to directly.
-    private: the file, and the folder where it has to be created, are for this user alone.
+    The bytes go to a file ``.restride-<16 hex digits>.part`` in the same folder, which then takes the name: who reads
+    meanwhile has the old file, whole. An exception leaves that one and removes the other. A link is followed. The file
+    keeps its permissions, owner and extended attributes, as far as this user may set them; its other hard links keep
+    the old content. What is no plain file (a pipe, a device, a socket) is opened and written to.
+
+    mode: the permissions of a file that is new, before the umask.
 
     Raises:
         OSError: it cannot be written.
     """
-    path = Path(os.path.realpath(path))
-    if private:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    mode = path.stat().st_mode if path.exists() else None
-    if mode is not None and not stat.S_ISREG(mode):
-        with path.open("wb") as file:
+    old = _status(path)
+    if old is not None and not stat.S_ISREG(old.st_mode):
+        with open(path, "wb", opener=_existing) as file:
             _write(file, content)
         return
-    part = path.with_name(f".{path.name[:200]}.{secrets.token_hex(8)}.part")
+    path = Path(os.path.realpath(path))
+    part = path.parent / f".restride-{secrets.token_hex(8)}.part"
+    is_ours = True
     try:
-        # "x": not through a link, nor into a file, that somebody put there.
-        with open(part, "xb", opener=_private if private else None) as file:
+        try:
+            # Not through a link, nor into a file, that somebody put there; nobody else reads it before it is whole.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+            descriptor = os.open(part, flags, mode if old is None else 0o600)
+        except FileExistsError:
+            is_ours = False
+            raise
+        with os.fdopen(descriptor, "wb") as file:
             _write(file, content)
-        if mode is not None and not private:
-            part.chmod(stat.S_IMODE(mode))
+            if old is not None:
+                _keep(file.fileno(), path, old)
         part.replace(path)
     finally:
-        part.unlink(missing_ok=True)
+        if is_ours:
+            with suppress(OSError):
+                part.unlink()
+
+
+def require_writable(path: Path) -> None:
+    """Raise before any work if ``write_file`` cannot write ``path``, whatever its content.
+
+    Raises:
+        OSError: ``path`` is a folder or a loop of links, or its folder does not exist or cannot be written.
+    """
+    old = _status(path)
+    if old is None or stat.S_ISREG(old.st_mode):
+        folder = Path(os.path.realpath(path)).parent
+        if not folder.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "no such folder", str(path))
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, f"nothing can be written in the folder {folder}", str(path))
+    elif stat.S_ISDIR(old.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """What ``path`` is, links followed; None: there is nothing. A loop of links is an ``OSError``."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _existing(path: str, flags: int) -> int:
+    """Open what is there, as it is."""
+    return os.open(path, flags & ~(os.O_CREAT | os.O_TRUNC))
 
 
 def _write(file: BinaryIO, content: Content) -> None:
@@ -49,26 +92,30 @@ def _write(file: BinaryIO, content: Content) -> None:
         file.write(content)
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def cache_path(variable: str, folder: str, name: str) -> Path | None:
-    """Where a file is cached: in the folder that the environment variable names, else the user's ``restride/FOLDER``.
-
-    None: nothing is cached, for the variable is empty, or the user has no home.
-    """
-    named = os.environ.get(variable)
-    if named is not None:
-        return Path(named) / name if named else None
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - Path's own raises
-    return None if caches.startswith("~") else Path(caches) / "restride" / folder / name
-
-
-def belongs_to_another_user(path: Path) -> bool:
-    """True for a file of another user.
-
-    Raises:
-        OSError: there is none, or it cannot be looked at.
-    """
-    return hasattr(os, "getuid") and path.stat().st_uid != os.getuid()
+def _keep(descriptor: int, path: Path, old: os.stat_result) -> None:
+    """Give an open file the owner, extended attributes and permissions of ``path``, as far as this user may."""
+    if not hasattr(os, "fchown"):  # Windows, where a file has none of these
+        return
+    mode = stat.S_IMODE(old.st_mode)
+    new = os.fstat(descriptor)
+    if new.st_uid != old.st_uid:
+        try:
+            os.fchown(descriptor, old.st_uid, -1)
+        except OSError:
+            mode &= ~stat.S_ISUID
+    if new.st_gid != old.st_gid:
+        try:
+            os.fchown(descriptor, -1, old.st_gid)
+        except OSError:  # this user's group gets no more than everyone has
+            mode &= ~(stat.S_ISGID | stat.S_IRWXG) | (mode & stat.S_IRWXO) << 3
+    if hasattr(os, "listxattr"):  # Linux
+        with suppress(OSError):
+            kept = os.listxattr(path)
+            for name in kept:
+                with suppress(OSError):
+                    os.setxattr(descriptor, name, os.getxattr(path, name))
+            # A new file has the access list that its folder gives, which may let in whom the old one did not.
+            for name in set(os.listxattr(descriptor)).difference(kept):
+                with suppress(OSError):
+                    os.removexattr(descriptor, name)
+    os.fchmod(descriptor, mode)  # after the access list, one of the attributes, which changes them

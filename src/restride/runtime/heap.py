@@ -1,4 +1,4 @@
-"""Bytes taken from each memory heap by all open devices of the process, and which of them can give idle memory back."""
+"""Bytes taken of each memory heap by all open devices of the process, and of what one device may take at most."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ class Holder(Protocol):
 
 
 class HeapBudget:
-    """One heap: its bytes, and how many of them are taken."""
+    """One heap, or what one device may take: its bytes, and how many of them are taken.
 
-    def __init__(self, heap_bytes: int) -> None:
+    name: what a refusal calls it.
+    """
+
+    def __init__(self, heap_bytes: int, name: str = "heap") -> None:
         self.heap_bytes = heap_bytes
+        self.name = name
         self.used = 0
         self._lock = threading.Lock()
         self._holders: LiveObjects[Holder] = LiveObjects()
@@ -49,6 +53,11 @@ class HeapBudget:
 
 
 _budgets: dict[tuple[int, int], HeapBudget] = {}
+
+
+def limit_budgets(memory_limit: int | None) -> tuple[HeapBudget, ...]:
+    """The budget of one device that may take ``memory_limit`` bytes; none without a limit."""
+    return () if memory_limit is None else (HeapBudget(memory_limit, "memory_limit"),)
 
 
 def shared_budget(physical: PhysicalDevice, heap: int) -> HeapBudget:

@@ -13,7 +13,16 @@ from restride.errors import DeviceError, DeviceLost, DeviceNotFound
 from restride.kernel import Choices, Limits
 from restride.runtime.choices_file import read_choices
 from restride.runtime.interface import DeviceInfo
-from restride.runtime.loader import INCOMPLETE, Functions, Handle, array, how_to_get_a_driver, package, struct
+from restride.runtime.loader import (
+    INCOMPLETE,
+    Functions,
+    Handle,
+    array,
+    how_to_get_a_driver,
+    package,
+    require_handle,
+    struct,
+)
 
 API_VERSION = (1 << 22) | (1 << 12)
 """Vulkan 1.1, all that restride asks for."""
@@ -24,6 +33,12 @@ HOST_IMPORT = "VK_EXT_external_memory_host"
 """The device extension that turns pages of the host into device memory."""
 
 _LARGEST_RANGE = (1 << 32) - 4
+
+_MOST_LISTED = 1 << 14
+"""Entries of one list of a driver, some of 260 bytes; those of today's drivers have some hundred."""
+
+_MOST_TRIES = 16
+"""Lists that a driver may call incomplete, because it grew in between, before that is an error."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +98,7 @@ class Instance:
         )
         handle = self.ffi.new("VkInstance *")
         start.vkCreateInstance(create, self.ffi.NULL, handle)
-        self.handle: Handle = handle[0]
+        self.handle: Handle = require_handle("vkCreateInstance", handle[0])
         self.vk = Functions(lambda name: lib.vkGetInstanceProcAddr(self.handle, name))
 
     def destroy(self) -> None:
@@ -95,6 +110,13 @@ _instance: Instance | None = None
 _inherited = False
 
 
+SPAWN = (
+    "drivers do not survive fork: start the process with multiprocessing's 'spawn' method, workers of torch's "
+    'DataLoader with multiprocessing_context="spawn", and open the device there'
+)
+"""What to do instead of a fork with an open device."""
+
+
 def instance() -> Instance:
     """The instance, created at the first call.
 
@@ -104,10 +126,7 @@ def instance() -> Instance:
     """
     global _instance  # noqa: PLW0603 - one instance a process, made at first use
     if _inherited:
-        raise DeviceLost(
-            "this process was forked from one that had already opened Vulkan, whose drivers do not survive fork; "
-            "start it with multiprocessing's 'spawn' method, or open the first device after the fork"
-        )
+        raise DeviceLost(f"this process was forked from one that had already opened Vulkan, and {SPAWN}")
     with _lock:
         if _instance is None:
             _instance = Instance()
@@ -158,14 +177,23 @@ def physical_devices() -> list[PhysicalDevice]:
 
 
 def _listed(function: Callable[..., int | None], type_name: str, *arguments: Handle) -> Sequence[Handle]:
-    """Every value that a Vulkan function lists which takes a pointer to their number and one to the values."""
+    """Every value that a Vulkan function lists which takes a pointer to their number and one to the values.
+
+    Raises:
+        DeviceError: the list is endless, or never complete.
+    """
     ffi = package().ffi
     count = ffi.new("uint32_t *")
-    while True:
+    for _ in range(_MOST_TRIES):
         function(*arguments, count, ffi.NULL)
+        if count[0] > _MOST_LISTED:
+            raise DeviceError(
+                f"the driver lists {count[0]} {type_name}; more than {_MOST_LISTED} are not taken for true"
+            )
         values: Sequence[Handle] = array(type_name, count[0])
         if function(*arguments, count, values) != INCOMPLETE:
             return values[0 : count[0]] if count[0] < len(values) else values
+    raise DeviceError(f"the driver's list of {type_name} was incomplete {_MOST_TRIES} times in a row")
 
 
 def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
@@ -212,7 +240,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         driver_version=ffi.string(driver.driverInfo).decode(errors="replace") or _version_text(base.driverVersion),
         api_version=_version_text(version),
         uuid=bytes(identity.deviceUUID).hex(),
-        heap_bytes=max(local or [heap.size for heap in heaps]),
+        heap_bytes=max(local or [heap.size for heap in heaps], default=0),
         limits=_limits(base.limits, choices or Choices.usual(kind)),
         is_tuned=choices is not None,
     )

@@ -1,8 +1,9 @@
-"""What every runtime is: the protocol, what it says of its device, and the host's side of transfers, checked."""
+"""What every runtime is: the protocol, what it says of its device, transfers on the host, checked, and locks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
@@ -10,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, DeviceError
 from restride.kernel import KernelSpec, Limits
 
 RuntimeName: TypeAlias = Literal["vulkan", "kompute"]
@@ -41,7 +42,7 @@ class DeviceInfo:
     driver, driver_version: the driver's name and its own version text.
     api_version: the Vulkan version it implements, such as "1.3.230".
     uuid: 32 hexadecimal digits, equal for the same device and driver in every process.
-    heap_bytes: the largest device-local heap.
+    heap_bytes: the largest device-local heap; 0: the device has no memory, and cannot be opened.
     limits: what a plan for this device must respect.
     is_tuned: the choices among the limits are those that ``restride tune`` found; else those of the kind.
     """
@@ -102,7 +103,8 @@ class Memory(Protocol):
 class Runtime(Protocol):
     """One open device. Every method may be called from any thread.
 
-    Every method raises ``DeviceLost`` once the device is lost or closed, and in a child made by ``fork``.
+    Every method raises ``DeviceLost`` once the device is lost or closed, and in a child made by ``fork``. Called by a
+    finalizer in the middle of another call of the same thread, one raises ``DeviceError``.
     """
 
     @property
@@ -117,7 +119,8 @@ class Runtime(Protocol):
         """Memory of ``nbytes`` >= 0 bytes, its contents undefined.
 
         Raises:
-            OutOfDeviceMemory: it does not fit the budget or the driver refused; names asked, in use and heap.
+            OutOfDeviceMemory: it does not fit the heap or the limit, also after what is idle was given back, or the
+                driver refused; names asked, in use, and heap or limit.
         """
 
     def import_bytes(self, data: memoryview) -> tuple[Memory, int]:
@@ -170,8 +173,19 @@ class Runtime(Protocol):
             DeviceError: the module is damaged, or the driver refused it.
         """
 
-    def copy(self, src: Memory, dst: Memory, nbytes: int, src_offset: int = 0, dst_offset: int = 0) -> None:
+    def copy(
+        self,
+        src: Memory,
+        dst: Memory,
+        nbytes: int,
+        src_offset: int = 0,
+        dst_offset: int = 0,
+        kernels: Sequence[KernelSpec] = (),
+    ) -> None:
         """Start the device's own copy of ``nbytes`` bytes, any number of them, in order with the kernels.
+
+        kernels: those that run before it, as ``submit`` runs them on ``src`` and ``dst``, in the same submission: where
+            the driver refuses it, neither is started.
 
         Raises:
             DescriptorError: the bytes leave a memory, both are the same memory, or ``dst`` was imported.
@@ -190,11 +204,48 @@ class Runtime(Protocol):
     def counters(self) -> Counters:
         """What happened so far."""
 
+    def trim(self) -> int:
+        """Give the driver back what is kept only to be used again, and no pending work uses; the bytes of memory.
+
+        These are blocks, staging, prepared submissions with their parameters, and pipelines. Waits for nothing.
+        """
+
     def close(self) -> None:
         """Wait, then free everything; a second call does nothing. Memories freed later are harmless.
 
         What arrays of ``mapped_bytes`` lie over is freed with the last of them.
         """
+
+
+class Lockable(Protocol):
+    """``threading.Lock`` or ``RLock``."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool: ...
+
+
+def take(lock: Lockable, taken: list[bool], timeout: float = 0.0) -> bool:
+    """Take ``lock`` if it is free within ``timeout`` seconds; True if so, and ``taken`` becomes ``[True]``.
+
+    The caller releases it in a ``finally`` if ``taken[0]``: Python may raise KeyboardInterrupt between a bare
+    ``acquire`` and the ``try`` after it. Here lock and note are one step of C.
+    """
+    blocking, limit = (True, min(timeout, threading.TIMEOUT_MAX)) if timeout > 0 else (False, -1)
+    taken[:] = map(lock.acquire, (blocking,), (limit,))
+    return taken[0]
+
+
+def asks_whether_held(lock: threading.RLock) -> Callable[[], bool]:
+    """A function: does this thread hold a runtime's lock? Then a finalizer runs in the middle of one of its calls."""
+    is_owned: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - as in threading
+    return is_owned
+
+
+def in_a_finalizer(name: str) -> DeviceError:
+    """The error for a call by a finalizer in the middle of another one of the same thread, which it cannot wait for."""
+    return DeviceError(
+        f"{name} was called by a finalizer (__del__, or a generator that was dropped) that the garbage collector ran "
+        "in the middle of another call of this thread: end such work explicitly"
+    )
 
 
 def as_bytes(view: memoryview) -> memoryview:

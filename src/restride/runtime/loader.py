@@ -87,8 +87,9 @@ def _structure_type(name: str) -> int | None:
 
 def result_name(result: int) -> str:
     """``VK_ERROR_DEVICE_LOST`` for -4."""
-    names = (name for name in vars(package()) if name.startswith("VK_ERROR_"))
-    return next((name for name in names if getattr(package(), name) == result), f"VkResult {result}")
+    # The package has some codes without their sign, and some names without a code.
+    codes = ((name, code) for name, code in vars(package()).items() if name.startswith("VK_ERROR_"))
+    return next((name for name, code in codes if isinstance(code, int) and -abs(code) == result), f"VkResult {result}")
 
 
 def failure(call: str, result: int) -> DeviceError:
@@ -103,6 +104,17 @@ def failure(call: str, result: int) -> DeviceError:
             f"{call} failed with {name}: no Vulkan 1.1 driver on this machine; {how_to_get_a_driver()}"
         )
     return DeviceError(f"{call} failed with {name}")
+
+
+def require_handle(call: str, handle: Handle) -> Handle:
+    """``handle``, what ``call`` gave; a driver that says that it succeeded and gives nothing would crash later on.
+
+    Raises:
+        DeviceError: it is null.
+    """
+    if handle == package().ffi.NULL:
+        raise DeviceError(f"{call} succeeded, but the driver gave a null handle")
+    return handle
 
 
 def how_to_get_a_driver() -> str:
@@ -127,27 +139,37 @@ class Functions:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         # Called once for each name: the function then is an attribute.
-        ffi = package().ffi
-        function_type = ffi.typeof(f"PFN_{name}")
-        address = self._resolve(name.encode())
-        if address == ffi.NULL:
-            raise DeviceError(f"the driver has no function {name}")
-        function: Callable[..., Any] = ffi.cast(function_type, address)
-        if function_type.result == ffi.typeof("VkResult"):
+        function = self.unchecked(name)
+        if package().ffi.typeof(f"PFN_{name}").result == package().ffi.typeof("VkResult"):
             function = self._checked(name, function)
         setattr(self, name, function)
         return function
 
-    def _checked(self, name: str, function: Callable[..., int]) -> Callable[..., int]:
-        lost = self._lost
+    def unchecked(self, name: str) -> Callable[..., Any]:
+        """The function itself; ``check`` its result.
 
+        Called directly, without a Python function around it in which an interrupt could be raised before the call.
+        """
+        ffi = package().ffi
+        address = self._resolve(name.encode())
+        if address == ffi.NULL:
+            raise DeviceError(f"the driver has no function {name}")
+        function: Callable[..., Any] = ffi.cast(f"PFN_{name}", address)
+        return function
+
+    def check(self, name: str, result: int) -> None:
+        """Raise the error that a result of the function ``name`` is, if it is one."""
+        if result < 0:
+            error = failure(name, result)
+            if self._lost is not None and isinstance(error, DeviceLost):
+                self._lost()
+            raise error
+
+    def _checked(self, name: str, function: Callable[..., int]) -> Callable[..., int]:
         def call(*arguments: Any) -> int:
             result = function(*arguments)
             if result < 0:
-                error = failure(name, result)
-                if lost is not None and isinstance(error, DeviceLost):
-                    lost()
-                raise error
+                self.check(name, result)
             return result
 
         return call

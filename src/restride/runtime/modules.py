@@ -34,10 +34,13 @@ def manifest() -> dict[str, dict[str, Any]]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise DeviceError(f"no shader modules: {path} does not exist; {_REINSTALL}") from error
-    except ValueError as error:
+    except (OSError, RecursionError, ValueError) as error:
         raise DeviceError(f"the list of shader modules {path} is damaged: {error}; {_REINSTALL}") from error
     if not isinstance(content, dict) or content.get("format") != 1 or not isinstance(content.get("modules"), dict):
         raise DeviceError(f"the list of shader modules {path} is not of format 1; {_REINSTALL}")
+    for name, entry in content["modules"].items():
+        if not isinstance(entry, dict) or not isinstance(entry.get("defines"), list):
+            raise DeviceError(f"the list of shader modules {path} is damaged at {name[:80]!a}; {_REINSTALL}")
     modules: dict[str, dict[str, Any]] = content["modules"]
     return modules
 
@@ -57,6 +60,8 @@ def load_module(name: str) -> bytes:
         code = path.read_bytes()
     except FileNotFoundError as error:
         raise DeviceError(f"shader module {name!r} is missing: no file {path}; {_REINSTALL}") from error
+    except OSError as error:
+        raise DeviceError(f"shader module {name!r} cannot be read: {error}; {_REINSTALL}") from error
     require_sha256(name, code, str(entry.get("sha256")))
     return code
 

@@ -23,6 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from restride.errors import DeviceError
+
 _HEADER_WORDS = 5
 _WORD = (1 << 32) - 1
 _SPEC_ID = 1  # decoration
@@ -91,11 +93,17 @@ def specialized(code: bytes, constants: Sequence[int]) -> tuple[bytes, tuple[int
     """A module with ``constants`` put in, by SpecId, and the constants that are left to the driver: none.
 
     Where it computes constants that are not words or booleans: the module as it is, and all constants.
+
+    Raises:
+        DeviceError: an instruction lacks operands, or has wrong ones.
     """
     try:
         return _read(code).with_constants(constants), ()
     except _NotUnderstoodError:
         return code, tuple(constants)
+    except (LookupError, TypeError, ValueError, struct.error) as error:
+        # Ours are whole by their hashes; of a user's shader no more than the interface was read before.
+        raise DeviceError(f"the shader module of {len(code)} bytes is no well-formed SPIR-V: {error}") from error
 
 
 class _Module:

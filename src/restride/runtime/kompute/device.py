@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,17 @@ from restride.runtime.heap import HeapBudget, shared_budget
 from restride.runtime.instance import PhysicalDevice, physical_devices
 from restride.runtime.interface import DeviceInfo
 
-INSTALL_KP = (
-    "run `.venv/bin/python tools/build_kp.py` in a source tree (needs a C++ compiler, cmake, the Vulkan headers and "
-    "fmt); `pip install 'restride[kompute]'` may pull numpy below 2, because kp pins it"
-)
+
+def how_to_install(root: Path) -> str:
+    """What to do where kp is missing: by the script of a source tree at ``root``, or by pip where there is none."""
+    by_pip, needs = "`pip install 'restride[kompute]'`", "needs a C++ compiler, cmake, the Vulkan headers and fmt"
+    if not (root / "tools" / "build_kp.py").is_file():
+        return f"{by_pip} builds it ({needs}), and may pull numpy below 2, because kp pins it"
+    script = "run `.venv/bin/python tools/build_kp.py` in a source tree"
+    return f"{script} ({needs}); {by_pip} may pull numpy below 2, because kp pins it"
+
+
+INSTALL_KP = how_to_install(Path(__file__).resolve().parents[4])
 
 LARGEST_TENSOR = (1 << 32) - 16
 """Bytes of the largest tensor: kp counts bytes in a uint32, and a larger one gets a smaller buffer than it says."""
@@ -80,6 +88,8 @@ def find_device(info: DeviceInfo) -> tuple[PhysicalDevice, int]:
         )
     if not device.supports_1_1:
         raise UnsupportedError(f"{info.name} implements Vulkan {info.api_version}; the modules need 1.1")
+    if not device.heap_sizes or not device.memory_types:
+        raise UnsupportedError(f"{info.name} has no memory: its driver compiles, and runs nothing")
     if device.family < 0:
         raise UnsupportedError(f"{info.name} has no queue for compute")
     hidden = sum(_PORTABILITY_SUBSET in other.extensions for other in devices[: device.info.index])
@@ -112,9 +122,9 @@ class KomputeDevice:
         try:
             self._canary = self._manager.tensor_t(np.full(4, _CANARY, np.uint32), self._staged_type)
             self._manager.sequence().eval(self._upload_op([self._canary]))
+            self._canary_words = self._canary.data()
         except (RuntimeError, MemoryError) as error:
             raise DeviceError(f"kp could not use device {index}: {self.name}: {error}") from error
-        self._canary_words = self._canary.data()
         self.run(self._record())
         self.runs = 0
 
@@ -122,19 +132,23 @@ class KomputeDevice:
         try:
             manager = self._kp.Manager(index)
             name = manager.get_device_properties()["device_name"]
+            if name == self.name:
+                return manager
+            names = [entry["device_name"] for entry in manager.list_devices()]
         except (RuntimeError, MemoryError) as error:
             raise DeviceError(f"kp could not open device {index}: {self.name}: {error}") from error
-        if name != self.name:
-            names = [entry["device_name"] for entry in manager.list_devices()]
-            manager.destroy()
-            raise DeviceNotFound(f"kp finds {name!r} at index {index}, not {self.name!r}; kp sees {', '.join(names)}")
-        return manager
+        manager.destroy()
+        raise DeviceNotFound(f"kp finds {name!r} at index {index}, not {self.name!r}; kp sees {', '.join(names)}")
 
-    def tensor(self, nbytes: int) -> Any:
-        """A kp tensor of ``nbytes``, a multiple of 4 up to ``LARGEST_TENSOR``; the caller holds the budget."""
+    def tensor(self, nbytes: int) -> tuple[Any, memoryview]:
+        """A kp tensor of ``nbytes``, a multiple of 4 up to ``LARGEST_TENSOR``, and its bytes as the host sees them.
+
+        The caller holds the budget. The bytes dangle once the tensor is destroyed.
+        """
         try:
             # calloc'ed pages that are only read: the copy that kp insists on takes time, but no memory.
-            return self._manager.tensor_t(np.zeros(nbytes // 4, np.uint32), self._type)
+            tensor = self._manager.tensor_t(np.zeros(nbytes // 4, np.uint32), self._type)
+            return tensor, memoryview(tensor.data()).cast("B")
         except (RuntimeError, MemoryError) as error:
             raise OutOfDeviceMemory(f"kp could not allocate {nbytes:,} bytes on {self.name}: {error}") from error
 
@@ -157,26 +171,27 @@ class KomputeDevice:
 
     def record_dispatch(self, algorithm: Any, push: Sequence[int]) -> Any:
         """A sequence of one dispatch."""
-        return self._record(self._kp.OpAlgoDispatch(algorithm, np.array(push, np.uint32)))
+        return self._record(lambda: self._kp.OpAlgoDispatch(algorithm, np.array(push, np.uint32)))
 
     def record_upload(self, tensor: Any) -> Any:
         """A sequence that copies the mapped twin into device memory."""
-        return self._record(self._upload_op([tensor]))
+        return self._record(lambda: self._upload_op([tensor]))
 
     def record_download(self, tensor: Any) -> Any:
         """A sequence that copies device memory into the mapped twin."""
-        return self._record(self._download_op([tensor]))
+        return self._record(lambda: self._download_op([tensor]))
 
     def record_copy(self, source: Any, target: Any) -> Any:
         """A sequence that copies the whole of one tensor into another of the same size."""
-        return self._record(self._copy_op([source, target]))
+        return self._record(lambda: self._copy_op([source, target]))
 
-    def _record(self, *ops: Any) -> Any:
+    def _record(self, *ops: Callable[[], Any]) -> Any:
         # Recorded once and run many times: kp's command pools do not allow recording again.
         try:
             sequence = self._manager.sequence()
-            for op in (*ops, self._download_op([self._canary])):
-                sequence.record(op)
+            for op in ops:
+                sequence.record(op())
+            sequence.record(self._download_op([self._canary]))
         except (RuntimeError, MemoryError) as error:
             raise DeviceError(f"kp could not record a command buffer on {self.name}: {error}") from error
         return sequence

@@ -27,9 +27,8 @@ class Buffer:
     def __init__(self, device: KomputeDevice, nbytes: int, serial: int) -> None:
         self.nbytes = nbytes
         self.serial = serial
-        self.tensor = device.tensor(nbytes)
-        # A view of mapped memory that dangles once the tensor is destroyed: it never leaves this package uncopied.
-        self._bytes = memoryview(self.tensor.data()).cast("B")
+        # The bytes never leave this package uncopied: they dangle once the tensor is destroyed.
+        self.tensor, self._bytes = device.tensor(nbytes)
         self._device = device
         self._upload: Any = None
         self._download: Any = None
@@ -60,10 +59,15 @@ class Buffer:
         self.to_host()
         copy_bytes(out, self._bytes[offset : offset + len(out)])
 
+    def prepare_upload(self, is_filled_later: bool = False) -> None:
+        """Record what ``to_device`` runs, if the host wrote something, or will."""
+        if self._host_is_newer or (is_filled_later and not self._device.in_place):
+            self._upload = self._upload or self._device.record_upload(self.tensor)
+
     def to_device(self) -> None:
         """Before a kernel uses it."""
+        self.prepare_upload()
         if self._host_is_newer:
-            self._upload = self._upload or self._device.record_upload(self.tensor)
             self._device.run(self._upload)
             self._host_is_newer = False
 
@@ -150,7 +154,8 @@ class BufferPool:
     Every buffer is its own driver allocation, of exactly the size asked for, because a kernel's binding is a whole one.
     One thread at a time, except ``give_back``. ``forget`` is called with the serial of a buffer that is destroyed.
 
-    heaps: the budgets that a buffer counts against, one for each of its allocations, and how much of it may be taken.
+    heaps: the budgets that a buffer counts against, one for each of its allocations and again where the device has a
+        limit, and how much of each may be taken.
     """
 
     _alive_bytes = 0  # __del__ runs on a copy that failed half-way too
@@ -199,12 +204,16 @@ class BufferPool:
             # they came back.
             self._idle_bytes -= nbytes
             return self._idle.pop(min(same_size))
-        if not self._reserve(nbytes):
+        if (refusal := self._refusal(nbytes)) is not None:
+            if any(nbytes > most for _, most in self.heaps):
+                raise refusal
             self.trim()
-            for heap, _ in self.heaps:
-                heap.make_room()
-            if not self._reserve(nbytes):
-                raise self._exhausted(nbytes)
+            # Other devices are asked for room in what is full: they take nothing of this one's own limit.
+            for heap, most in self.heaps:
+                if heap.used + nbytes * self._allocations_each > most:
+                    heap.make_room()
+            if (refusal := self._refusal(nbytes)) is not None:
+                raise refusal
         self.allocations += self._allocations_each
         try:
             buffer = Buffer(self._device, nbytes, self.allocations)
@@ -239,26 +248,27 @@ class BufferPool:
         if self._alive_bytes:
             self._release(self._alive_bytes)
 
-    def _reserve(self, nbytes: int) -> bool:
+    def _refusal(self, nbytes: int) -> OutOfDeviceMemory | None:
+        """None: the bytes are taken of every budget; else none are, and this says why."""
         if len(self._alive) >= self.max_buffers:
-            return False
+            return self._exhausted(nbytes, *self.heaps[0])
         for number, (heap, most) in enumerate(self.heaps):
             if not heap.reserve(nbytes, most):
                 for reserved, _ in self.heaps[:number]:
                     reserved.release(nbytes)
-                return False
-        return True
+                return self._exhausted(nbytes, heap, most)
+        return None
 
     def _release(self, nbytes: int) -> None:
         for heap, _ in self.heaps:
             heap.release(nbytes)
 
-    def _exhausted(self, nbytes: int) -> OutOfDeviceMemory:
-        used = " and ".join(f"{heap.used:,} of {most:,}" for heap, most in self.heaps)
+    def _exhausted(self, nbytes: int, heap: HeapBudget, most: int) -> OutOfDeviceMemory:
+        of = heap.name if most == heap.heap_bytes else f"{heap.name} less an eighth"
         return OutOfDeviceMemory(
-            f"{self._device.name} (kompute) has no room for {nbytes:,} bytes: {used} bytes of its heap less an eighth "
-            f"are in use, in {len(self._alive):,} of at most {self.max_buffers:,} buffers; free tensors or work in "
-            "smaller pieces"
+            f"{self._device.name} (kompute) has no room for {nbytes:,} bytes: {heap.used:,} of {most:,} bytes of its "
+            f"{of} are in use, in {len(self._alive):,} of at most {self.max_buffers:,} buffers; free tensors or work "
+            "in smaller pieces"
         )
 
     def collect(self) -> None:

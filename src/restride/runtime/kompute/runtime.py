@@ -9,21 +9,25 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from restride.errors import DescriptorError, DeviceLost, UnsupportedError
 from restride.kernel import KernelSpec, Limits
-from restride.runtime.heap import HeapBudget
+from restride.runtime.heap import limit_budgets
+from restride.runtime.instance import SPAWN
 from restride.runtime.interface import (
     DEFAULT_TIMEOUT,
     Counters,
     DeviceInfo,
     Memory,
     as_bytes,
+    asks_whether_held,
+    in_a_finalizer,
     require_copy,
     require_inside,
+    take,
     writable_bytes,
 )
 from restride.runtime.kompute.device import LARGEST_TENSOR, KomputeDevice, find_device, heaps_of
@@ -33,6 +37,9 @@ from restride.runtime.live_objects import LiveObjects
 from restride.runtime.modules import load_module
 
 _MOST_PUSH_WORDS = 32
+
+_MOST_READY = 64
+"""Kernels of one submission that are made ready together, half of what ``ProgramCache`` keeps."""
 
 
 class KomputeRuntime:
@@ -58,8 +65,8 @@ class KomputeRuntime:
     module_source: from the name of a module to its SPIR-V.
     in_place: kernels use host-visible memory; default: on CPU and integrated devices. Otherwise every memory has a
         mapped twin on the host, copied before and after kernels as needed.
-    budget: bytes that all memories may take, for tests; default: what this process has left of the heap, less an eighth
-        of the heap. kp crashes where a driver refuses.
+    memory_limit: bytes that all memories, those kept to be used again too, may take of what this process has left of
+        the heap less an eighth: kp crashes where a driver refuses. One with a mapped twin counts twice.
 
     Raises:
         UnsupportedError: ``kp`` is not installed, or it cannot use this device.
@@ -74,17 +81,23 @@ class KomputeRuntime:
         limits: Limits | None = None,
         module_source: Callable[[str], bytes] = load_module,
         in_place: bool | None = None,
-        budget: int | None = None,
+        memory_limit: int | None = None,
     ) -> None:
         physical, index = find_device(info)
         if in_place is None:
             in_place = info.kind in ("cpu", "integrated")
-        heaps = heaps_of(physical, in_place=in_place) if budget is None else [(HeapBudget(budget), budget)]
+        heaps = heaps_of(physical, in_place=in_place)
+        heaps += [(limit, limit.heap_bytes) for limit in limit_budgets(memory_limit) for _ in heaps]
         self.info = info
         self._timeout = timeout
         limits = limits or info.limits
-        self.limits = replace(limits, offset_alignment=0, max_buffer_range=min(limits.max_buffer_range, LARGEST_TENSOR))
         self._largest_memory = min(LARGEST_TENSOR, physical.max_allocation_bytes)
+        self.limits = replace(
+            limits,
+            offset_alignment=0,
+            max_buffer_range=min(limits.max_buffer_range, LARGEST_TENSOR),
+            max_memory=min(self._largest_memory, *(most for _, most in heaps)),
+        )
         self._device = KomputeDevice(physical, index, in_place=in_place)
         self._programs = ProgramCache(self._device, module_source)
         self._pool = BufferPool(
@@ -95,8 +108,9 @@ class KomputeRuntime:
         )
         self._dispatches = self._uploaded = self._downloaded = 0
         self._closed = ""
-        # Reentrant: a finalizer may run in the middle of any method.
+        # Reentrant: a finalizer may run in the middle of any method, and is told so where it calls one.
         self._lock = threading.RLock()
+        self._is_held = asks_whether_held(self._lock)
         for heap, _ in heaps:
             heap.join(self)
         _open_runtimes.add(self)
@@ -151,8 +165,7 @@ class KomputeRuntime:
             buffers = [self._buffer_of(memory) for memory in memories]
             for spec in kernels:
                 self._check(spec, buffers)
-            for spec in kernels:
-                self._dispatch(spec, buffers)
+            self._run(kernels, buffers)
             seconds = time.perf_counter() - started
         if seconds > self._timeout:
             warnings.warn(
@@ -162,18 +175,31 @@ class KomputeRuntime:
                 stacklevel=2,
             )
 
-    def copy(self, src: Memory, dst: Memory, nbytes: int, src_offset: int = 0, dst_offset: int = 0) -> None:
+    def copy(
+        self,
+        src: Memory,
+        dst: Memory,
+        nbytes: int,
+        src_offset: int = 0,
+        dst_offset: int = 0,
+        kernels: Sequence[KernelSpec] = (),
+    ) -> None:
         """Copy, and return when it is done; ``Buffer`` says how."""
+        require_copy(src, dst, nbytes, src_offset, dst_offset)
+        if kernels:
+            self.submit(kernels, (src, dst))
         with self._opened():
-            require_copy(src, dst, nbytes, src_offset, dst_offset)
             if nbytes == src.nbytes == dst.nbytes:
                 self._buffer_of(dst).copy_whole(self._buffer_of(src))
             else:
                 self._buffer_of(dst).copy_part(self._buffer_of(src), nbytes, src_offset, dst_offset)
 
-    def batch(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def batch(self) -> Iterator[None]:
         """See ``Runtime.batch``: each submission goes at once."""
-        return nullcontext()
+        with self._opened():
+            pass
+        yield
 
     def wait(self) -> None:
         """Everything submitted is finished already."""
@@ -195,11 +221,22 @@ class KomputeRuntime:
                 downloaded=self._downloaded,
             )
 
+    def trim(self) -> int:
+        """See ``Runtime.trim``."""
+        with self._opened():
+            self._pool.collect()
+            before = self._pool.bytes_allocated
+            self._programs.clear()
+            self._pool.trim()
+            return before - self._pool.bytes_allocated
+
     def close(self) -> None:
         """Free everything; a second call does nothing. Memories freed later are harmless."""
-        if self._closed:
-            return
+        if self._is_held():
+            raise in_a_finalizer(self.info.name)
         with self._lock:
+            if self._closed:
+                return
             self._closed = f"{self.info.name} (kompute) was closed; make a new Device"
             _open_runtimes.discard(self)
             self._programs.clear()
@@ -208,16 +245,20 @@ class KomputeRuntime:
 
     def trim_if_free(self) -> None:
         """See ``heap.Holder``."""
-        if not self._closed and self._lock.acquire(blocking=False):
-            try:
+        taken = [False]
+        try:
+            if not self._closed and not self._is_held() and take(self._lock, taken):
                 self._pool.trim()
-            finally:
+        finally:
+            if taken[0]:
                 self._lock.release()
 
     @contextmanager
     def _opened(self) -> Iterator[None]:
         # Asked before the lock too: in a child made by fork, whoever held the lock is not there to release it.
         self._require_open()
+        if self._is_held():
+            raise in_a_finalizer(self.info.name)
         with self._lock:
             self._require_open()
             yield
@@ -268,21 +309,42 @@ class KomputeRuntime:
                 "memories: use the runtime 'vulkan', or smaller tensors"
             )
 
-    def _dispatch(self, spec: KernelSpec, buffers: Sequence[Buffer]) -> None:
+    def _run(self, kernels: Sequence[KernelSpec], buffers: Sequence[Buffer]) -> None:
+        """Run the kernels, after all of the first 64, then of the next, are ready: what kp refuses, it refuses then."""
+        for first in range(0, len(kernels), _MOST_READY):
+            parameters: dict[int, Buffer] = {}
+            try:
+                ready = [self._ready(spec, buffers, parameters) for spec in kernels[first : first + _MOST_READY]]
+                for spec, bound, sequence in ready:
+                    self._dispatch(spec, bound, sequence)
+            finally:
+                for buffer in parameters.values():
+                    self._pool.put_back(buffer)
+
+    def _ready(
+        self, spec: KernelSpec, buffers: Sequence[Buffer], parameters: dict[int, Buffer]
+    ) -> tuple[KernelSpec, list[Buffer], Any]:
+        """A kernel, what it is bound to, and its command buffer.
+
+        parameters: buffers for them, by size. Kernels share one, which each fills when its turn has come.
+        """
         bound = list(buffers[: len(spec.bindings)])
-        parameters: Buffer | None = None
+        for buffer in bound:
+            buffer.prepare_upload()
         if spec.parameters:
-            parameters = self._pool.take(parameter_bytes(len(spec.parameters)))
-            parameters.fill(spec.parameters)
-            bound.append(parameters)
-        try:
-            sequence = self._programs.recording(spec, bound)
-            for buffer in bound:
-                buffer.to_device()
-            self._device.run(sequence)
-        finally:
-            if parameters is not None:
-                self._pool.put_back(parameters)
+            nbytes = parameter_bytes(len(spec.parameters))
+            if nbytes not in parameters:
+                parameters[nbytes] = self._pool.take(nbytes)
+                parameters[nbytes].prepare_upload(is_filled_later=True)
+            bound.append(parameters[nbytes])
+        return spec, bound, self._programs.recording(spec, bound)
+
+    def _dispatch(self, spec: KernelSpec, bound: Sequence[Buffer], sequence: Any) -> None:
+        if spec.parameters:
+            bound[-1].fill(spec.parameters)
+        for buffer in bound:
+            buffer.to_device()
+        self._device.run(sequence)
         for binding, buffer in zip(spec.bindings, bound, strict=False):
             if binding.writes:
                 buffer.written_by_kernel()
@@ -290,11 +352,9 @@ class KomputeRuntime:
 
     def _abandon(self) -> None:
         """In a child made by fork: the driver's threads are not here, and a call into it may wait for them for ever."""
-        self._closed = (
-            f"{self.info.name} (kompute) was opened before this process was forked, and drivers do not survive fork: "
-            "start the process with multiprocessing's 'spawn' method, or open the device after the fork"
-        )
+        self._closed = f"{self.info.name} (kompute) was opened before this process was forked, and {SPAWN}"
         self._lock = threading.RLock()
+        self._is_held = asks_whether_held(self._lock)
         # One reference for ever: kp's destructors call the driver, when the process ends too.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 

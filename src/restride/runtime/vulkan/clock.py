@@ -62,20 +62,24 @@ class Clock:
         """The sum over the submissions; all of them must be finished.
 
         Raises:
-            DeviceError: one is not.
+            DeviceError: one is not, or the device is gone.
         """
         ticks = self._read() if self._ticks is None else self._ticks
         return sum(ticks) * self._period * 1e-9
 
     def close(self) -> None:
         """Read the timestamps and destroy the queries. Nothing may be pending."""
-        device = self._device
         try:
             self._ticks = self._read()
         finally:
-            for pool in self._pools:
-                device.vk.vkDestroyQueryPool(device.handle, pool, device.null)
-            self._pools.clear()
+            self.destroy()
+
+    def destroy(self) -> None:
+        """Destroy the queries. Nothing may be pending."""
+        device = self._device
+        for pool in self._pools:
+            device.vk.vkDestroyQueryPool(device.handle, pool, device.null)
+        self._pools.clear()
 
     def _next_pair(self) -> tuple[Handle, int]:
         """The pool and the first of two queries; a new pool where the others are full."""
@@ -88,6 +92,7 @@ class Clock:
 
     def _read(self) -> list[int]:
         device = self._device
+        device.require_alive()
         stamps = array("uint64_t", 2)
         ticks: list[int] = []
         for pool, first in self._ended:

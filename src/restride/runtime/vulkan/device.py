@@ -7,9 +7,9 @@ import sys
 from typing import Any
 
 from restride.errors import DeviceLost, UnsupportedError
-from restride.runtime.instance import HOST_IMPORT, PhysicalDevice, instance, open_devices
+from restride.runtime.instance import HOST_IMPORT, SPAWN, PhysicalDevice, instance, open_devices
 from restride.runtime.live_objects import LiveObjects
-from restride.runtime.loader import Functions, Handle, array, package, struct
+from restride.runtime.loader import Functions, Handle, array, package, require_handle, struct
 
 _EXTENSIONS = ("VK_KHR_portability_subset", HOST_IMPORT)
 """Enabled where they exist; Vulkan demands it for the first, which is MoltenVK's."""
@@ -56,14 +56,18 @@ class LogicalDevice:
         )
         handle = self.ffi.new("VkDevice *")
         instance().vk.vkCreateDevice(physical.handle, create, self.null, handle)
-        self.handle: Handle = handle[0]
+        self.handle: Handle = require_handle("vkCreateDevice", handle[0])
         self._address = int(self.ffi.cast("uintptr_t", self.handle))
         open_devices.add(self._address)
         lib = vulkan.lib
         self.vk = Functions(lambda name: lib.vkGetDeviceProcAddr(self.handle, name), self._lost)
-        handle = self.ffi.new("VkQueue *")
-        self.vk.vkGetDeviceQueue(self.handle, physical.family, 0, handle)
-        self.queue: Handle = handle[0]
+        try:
+            handle = self.ffi.new("VkQueue *")
+            self.vk.vkGetDeviceQueue(self.handle, physical.family, 0, handle)
+            self.queue: Handle = require_handle("vkGetDeviceQueue", handle[0])
+        except BaseException:
+            self.destroy()
+            raise
         _open.add(self)
 
     def require_alive(self) -> None:
@@ -77,14 +81,15 @@ class LogicalDevice:
     def create(self, name: str, **fields: Any) -> Handle:
         """A new ``VkNAME``, by ``vkCreateNAME`` from a ``VkNAMECreateInfo`` of ``fields``."""
         handle, info = self.ffi.new(f"Vk{name} *"), struct(f"Vk{name}CreateInfo", **fields)
-        getattr(self.vk, f"vkCreate{name}")(self.handle, info, self.null, handle)
-        return handle[0]
+        call = f"vkCreate{name}"
+        getattr(self.vk, call)(self.handle, info, self.null, handle)
+        return require_handle(call, handle[0])
 
     def allocate_memory(self, **fields: Any) -> Handle:
         """A new ``VkDeviceMemory``, from a ``VkMemoryAllocateInfo`` of ``fields``."""
         handle = self.ffi.new("VkDeviceMemory *")
         self.vk.vkAllocateMemory(self.handle, struct("VkMemoryAllocateInfo", **fields), self.null, handle)
-        return handle[0]
+        return require_handle("vkAllocateMemory", handle[0])
 
     def destroy(self) -> None:
         """Destroy the VkDevice; everything created on it is destroyed already."""
@@ -98,10 +103,7 @@ _open: LiveObjects[LogicalDevice] = LiveObjects()
 def _after_fork_in_child() -> None:
     for device in _open:
         device.inherited = True
-        device.dead = (
-            f"{device.physical.info.name} was opened by the parent process and does not survive fork; "
-            "start the process with multiprocessing's 'spawn' method and open the device there"
-        )
+        device.dead = f"{device.physical.info.name} was opened by the parent process, and {SPAWN}"
     open_devices.clear()
 
 

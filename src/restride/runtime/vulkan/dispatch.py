@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
@@ -9,7 +10,7 @@ from typing import TypeAlias
 from restride.errors import DescriptorError
 from restride.kernel import KernelSpec, Limits
 from restride.runtime.interface import rounded
-from restride.runtime.loader import Handle, array, package, struct
+from restride.runtime.loader import Handle, array, package, require_handle, struct
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.memory import Block, Pool
 from restride.runtime.vulkan.program import PUSH_BYTES, BindingLayout, Pipeline, Pipelines
@@ -47,7 +48,8 @@ class Recorder:
         self._most_parameters = device.physical.info.limits.max_buffer_range
         self._queue = queue
         self._preparations = preparations
-        self._pool = preparations.pool = pool
+        self._pool = pool
+        preparations.pool = weakref.ref(pool)
         self._current: list[Prepared] = []  # since ``settle``
         self.pipelines = Pipelines(device, module_source, preparations.forget)
         self._compute_point = vulkan.VK_PIPELINE_BIND_POINT_COMPUTE
@@ -80,12 +82,13 @@ class Recorder:
 
     def settle(self, ticket: int, completed: int) -> None:
         """What was prepared is submitted, as ``ticket``; or that failed, and ``ticket`` is the one before."""
-        for prepared in self._current:
+        # Taken off first: what an interrupt leaves of it is lost, and never released twice.
+        current, self._current = self._current, []
+        for prepared in current:
             if prepared.used != ticket:
                 prepared.use(ticket)
             if not prepared.cached:
                 self._preparations.release(prepared)
-        self._current.clear()
         self._preparations.collect(completed)
 
     def _fill(self, prepared: Prepared, blocks: Sequence[Block], sizes: Sequence[int], ticket: int) -> None:
@@ -243,12 +246,13 @@ class Preparations:
     12 us with it and 16 us without, of a small antialiased resample 30 us and 38 us. One of parameters by their
     contents did not: to find them takes 0.3 us, to upload 16 KiB 1.4 us.
 
-    pool: of parameters. forgotten: how often something was forgotten.
+    pool: of parameters; weakly, for it calls ``forget``: a device that is dropped goes at once, not with a collection.
+    forgotten: how often something was forgotten.
     """
 
     def __init__(self, device: LogicalDevice) -> None:
         self.sets = DescriptorSets(device)
-        self.pool: Pool | None = None
+        self.pool: weakref.ref[Pool] | None = None
         self.forgotten = 0
         self.by_key: dict[tuple[object, ...], Prepared] = {}
         self._weight = 0
@@ -269,10 +273,11 @@ class Preparations:
     def release(self, prepared: Prepared) -> None:
         """Have its sets and parameters used for others, once the device is done with them."""
         self.sets.give_back(prepared)
+        pool = None if self.pool is None else self.pool()
         for block in prepared.parameters:
             self._released.append((block.used, block.nbytes))
-            if self.pool is not None:
-                self.pool.free(block)
+            if pool is not None:
+                pool.free(block)
 
     def collect(self, completed: int) -> None:
         """Count parameters no more that no submission after ``completed`` uses."""
@@ -354,11 +359,16 @@ class DescriptorSets:
             descriptorCount=layout.count * _SETS_PER_POOL,
         )
         pool = device.create("DescriptorPool", maxSets=_SETS_PER_POOL, poolSizeCount=1, pPoolSizes=size)
-        self._pools.append(pool)
         layouts = array("VkDescriptorSetLayout", [layout.set_layout] * _SETS_PER_POOL)
         request = struct(
             "VkDescriptorSetAllocateInfo", descriptorPool=pool, descriptorSetCount=_SETS_PER_POOL, pSetLayouts=layouts
         )
         handles = array("VkDescriptorSet", _SETS_PER_POOL)
-        device.vk.vkAllocateDescriptorSets(device.handle, request, handles)
-        return [DescriptorSet(handle, layout.count) for handle in handles]
+        try:
+            device.vk.vkAllocateDescriptorSets(device.handle, request, handles)
+            sets = [DescriptorSet(require_handle("vkAllocateDescriptorSets", each), layout.count) for each in handles]
+        except BaseException:
+            device.vk.vkDestroyDescriptorPool(device.handle, pool, device.null)
+            raise
+        self._pools.append(pool)
+        return sets

@@ -16,10 +16,10 @@ from typing import Any
 
 from restride.errors import DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import Limits
-from restride.runtime.heap import HeapBudget, Holder, shared_budget
+from restride.runtime.heap import HeapBudget, Holder, limit_budgets, shared_budget
 from restride.runtime.instance import PhysicalDevice
 from restride.runtime.interface import MEMORY_ROUNDING, rounded
-from restride.runtime.loader import Handle, package, struct
+from restride.runtime.loader import Handle, package, require_handle, struct
 from restride.runtime.vulkan.device import LogicalDevice
 
 SEPARATE_BUFFERS_VARIABLE = "RESTRIDE_SEPARATE_BUFFERS"
@@ -45,12 +45,28 @@ class Placement:
     staging: bool
 
 
-def place(physical: PhysicalDevice, *, staging: bool | None) -> Placement:
-    """Choose memory types; ``staging`` None: staging on discrete, virtual and unknown devices.
+def buffer_types(device: LogicalDevice) -> int:
+    """The set of memory types that the driver allows for tensors: one set for all buffers of one usage."""
+    needs = device.ffi.new("VkMemoryRequirements *")
+    buffer = device.create("Buffer", size=MEMORY_ROUNDING, usage=_usage())
+    try:
+        device.vk.vkGetBufferMemoryRequirements(device.handle, buffer, needs)
+    finally:
+        device.vk.vkDestroyBuffer(device.handle, buffer, device.null)
+    allowed: int = needs.memoryTypeBits
+    return allowed
+
+
+def place(physical: PhysicalDevice, allowed: int, *, staging: bool | None) -> Placement:
+    """Choose memory types of the ``allowed`` set; ``staging`` None: staging on discrete, virtual and unknown devices.
+
+    Host memory is coherent, so nothing is flushed or invalidated, and no range is rounded to ``nonCoherentAtomSize``.
 
     Raises:
-        UnsupportedError: the driver offers no usable type (Vulkan promises one).
+        UnsupportedError: the device has no memory, or none of a usable type (Vulkan promises one).
     """
+    if not physical.heap_sizes or not physical.memory_types:
+        raise UnsupportedError(f"{physical.info.name} has no memory: its driver compiles, and runs nothing")
     vulkan = package()
     local = vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
     visible = vulkan.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
@@ -58,9 +74,9 @@ def place(physical: PhysicalDevice, *, staging: bool | None) -> Placement:
     if staging is None:
         staging = physical.info.kind not in ("cpu", "integrated")
     # The host reads results: uncached memory reads many times slower, wherever it lies.
-    host = _best(physical, visible, lambda flags: (bool(flags & cached), staging != bool(flags & local)))
+    host = _best(physical, visible, lambda flags: (bool(flags & cached), staging != bool(flags & local)), allowed)
     # Plain device memory before the part of it that the host may see, which can be a small heap.
-    device = _best(physical, local, lambda flags: (not flags & visible,)) if staging else host
+    device = _best(physical, local, lambda flags: (not flags & visible,), allowed) if staging else host
     return Placement(device, host, staging)
 
 
@@ -76,7 +92,7 @@ def place_import(physical: PhysicalDevice, allowed: int) -> int:
     return _best(physical, visible, lambda flags: (bool(flags & cached),), allowed)
 
 
-def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[bool, ...]], allowed: int = ~0) -> int:
+def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[bool, ...]], allowed: int) -> int:
     vulkan = package()
     plain = (
         vulkan.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
@@ -98,15 +114,26 @@ def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[b
     return -int(max(able)[-1])
 
 
+def _usage() -> int:
+    """What buffers of tensors, parameters and staging are used for."""
+    vulkan = package()
+    flags: int = (
+        vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+        | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
+        | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT
+    )
+    return flags
+
+
 class Chunk:
     """One driver allocation with the one buffer that covers it; mapped for its whole life where the host sees it.
 
-    nbytes: of the buffer. allocated: of the allocation, which may be larger, and counts against ``budget`` if any.
+    nbytes: of the buffer. allocated: of the allocation, which may be larger, and counts against each of ``budgets``.
     owner: the host's bytes that it was imported from, kept alive here, which the device only reads; else None.
     """
 
     __slots__ = (
-        "allocated", "budget", "buffer", "generation", "live", "memory", "nbytes", "owner", "serial", "top", "view"
+        "allocated", "budgets", "buffer", "generation", "live", "memory", "nbytes", "owner", "serial", "top", "view"
     )  # fmt: skip
 
     def __init__(
@@ -119,7 +146,7 @@ class Chunk:
         self.serial = next(_serials)
         self.nbytes = nbytes
         self.allocated = 0
-        self.budget: HeapBudget | None = None
+        self.budgets: tuple[HeapBudget, ...] = ()
         self.memory = device.null
         self.view: memoryview | None = None
         self.owner: memoryview | None = None
@@ -141,17 +168,29 @@ class Chunk:
         self.view = None
         device.vk.vkDestroyBuffer(device.handle, self.buffer, device.null)
         device.vk.vkFreeMemory(device.handle, self.memory, device.null)
-        if self.budget is not None:
-            self.budget.release(self.allocated)
+        for budget in self.budgets:
+            budget.release(self.allocated)
 
 
 class Chunks:
-    """The chunks of one memory type. ``forget`` is called before a buffer is destroyed."""
+    """The chunks of one memory type. ``forget`` is called before a buffer is destroyed.
 
-    def __init__(self, device: LogicalDevice, memory_type: int, budget: HeapBudget, forget: Callable[[], None]) -> None:
+    budget: of the heap. limits: of this device alone.
+    """
+
+    def __init__(
+        self,
+        device: LogicalDevice,
+        memory_type: int,
+        budget: HeapBudget,
+        limits: tuple[HeapBudget, ...],
+        forget: Callable[[], None],
+    ) -> None:
         self._device = device
         self._memory_type = memory_type
         self.budget = budget
+        self.limits = limits
+        self._budgets = (*limits, budget)
         self._forget = forget
         self._alive: dict[int, Chunk] = {}
         self.allocations = 0  # asked of the driver so far
@@ -161,23 +200,21 @@ class Chunks:
         """A new chunk.
 
         Raises:
-            OutOfDeviceMemory: the budget or the driver refuses; names asked, in use and heap.
+            OutOfDeviceMemory: a budget or the driver refuses; names asked, in use, and heap or limit.
             UnsupportedError: no single allocation of the device is that large.
         """
-        vulkan, physical = package(), self._device.physical
-        if physical.max_allocation_bytes < nbytes <= self.budget.heap_bytes:
+        physical = self._device.physical
+        for budget in self._budgets:
+            if nbytes > budget.heap_bytes:
+                raise self._exhausted(nbytes, budget)
+        if nbytes > physical.max_allocation_bytes:
             raise UnsupportedError(
                 f"{nbytes} bytes exceed the largest single allocation of {physical.info.name}, "
                 f"{physical.max_allocation_bytes} bytes"
             )
-        if len(self._alive) >= physical.max_allocations or nbytes > self.budget.heap_bytes:
-            raise self._exhausted(nbytes, "")
-        usage = (
-            vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
-            | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
-            | vulkan.VK_BUFFER_USAGE_TRANSFER_DST_BIT
-        )
-        chunk = Chunk(self._device, nbytes, self._allocate, usage=usage)
+        if len(self._alive) >= physical.max_allocations:
+            raise self._exhausted(nbytes, self.budget)
+        chunk = Chunk(self._device, nbytes, self._allocate, usage=_usage())
         self._alive[chunk.serial] = chunk
         self.allocations += 1
         self.nbytes += chunk.allocated
@@ -205,24 +242,28 @@ class Chunks:
                 f"{device.physical.info.name} refuses a storage buffer of {chunk.nbytes} bytes in memory type {kind}; "
                 f"it allows the set {needs.memoryTypeBits:#x}"
             )
-        if not self.budget.reserve(nbytes):
-            raise self._exhausted(nbytes, "")
-        chunk.allocated, chunk.budget = nbytes, self.budget
+        chunk.allocated = nbytes
+        for budget in self._budgets:
+            if not budget.reserve(nbytes):
+                raise self._exhausted(nbytes, budget)
+            chunk.budgets += (budget,)
         try:
             chunk.memory = device.allocate_memory(allocationSize=nbytes, memoryTypeIndex=kind)
         except OutOfDeviceMemory as error:
-            chunk.budget = None
-            self.budget.release(nbytes)
-            raise self._exhausted(nbytes, f" ({error})") from error
+            for budget in self._budgets:
+                budget.release(nbytes)
+            chunk.budgets = ()
+            raise self._exhausted(nbytes, self.budget, f" ({error})") from error
         if device.physical.memory_types[kind].flags & package().VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT:
             address = device.ffi.new("void **")
             device.vk.vkMapMemory(device.handle, chunk.memory, 0, chunk.nbytes, 0, address)
-            chunk.view = memoryview(device.ffi.buffer(address[0], chunk.nbytes)).cast("B")
+            start = require_handle("vkMapMemory", address[0])
+            chunk.view = memoryview(device.ffi.buffer(start, chunk.nbytes)).cast("B")
 
-    def _exhausted(self, nbytes: int, cause: str) -> OutOfDeviceMemory:
+    def _exhausted(self, nbytes: int, budget: HeapBudget, cause: str = "") -> OutOfDeviceMemory:
         return OutOfDeviceMemory(
-            f"{self._device.physical.info.name} has no room for {nbytes} bytes: {self.budget.used} of its heap of "
-            f"{self.budget.heap_bytes} bytes are in use, in {len(self._alive)} of at most "
+            f"{self._device.physical.info.name} has no room for {nbytes} bytes: {budget.used} of its {budget.name} of "
+            f"{budget.heap_bytes} bytes are in use, in {len(self._alive)} of at most "
             f"{self._device.physical.max_allocations} allocations{cause}; free tensors or work in smaller pieces"
         )
 
@@ -269,18 +310,19 @@ class Pool:
     """Blocks of one memory type. The caller holds the runtime's lock.
 
     Small blocks (up to 256 KiB) come from slabs of 1 MiB in some 80 size classes; larger ones have a chunk of their
-    own, rounded up to 64 KiB. Idle large chunks are kept up to 256 MiB or half the heap.
+    own, rounded up to 64 KiB. Idle large chunks are kept up to 256 MiB or half of ``most_bytes``, of the heap or limit.
 
     separate: a chunk for every block, of exactly its size: GPU-assisted validation (1.3.239) compares accesses with
     the buffer, not with the range that is bound, so only then does it see the first byte past the end.
     """
 
-    def __init__(self, chunks: Chunks, offset_alignment: int, heap_bytes: int, *, separate: bool) -> None:
+    def __init__(self, chunks: Chunks, offset_alignment: int, most_bytes: int, *, separate: bool) -> None:
         self.chunks = chunks
         self._separate = separate
         self._most_small = 0 if separate else _SMALL_BYTES
         self._alignment = max(256, offset_alignment)
-        self._most_pooled = min(_MOST_POOLED_BYTES, heap_bytes // 2)
+        self._most_bytes = most_bytes
+        self._most_pooled = min(_MOST_POOLED_BYTES, most_bytes // 2)
         self._idle_slabs: dict[int, Chunk] = {}
         self._filling: Chunk | None = None  # the slab that new blocks come from
         self._idle: dict[int, deque[Block]] = {}  # by size
@@ -295,7 +337,7 @@ class Pool:
         bin_of_size = self._idle.get(size)
         while bin_of_size:
             block = bin_of_size.pop()
-            if block.generation != block.chunk.generation or block.chunk not in self.chunks:
+            if not self._is_whole(block):
                 continue
             if size > self._most_small:
                 del self._idle_large[block.chunk.serial]
@@ -356,6 +398,14 @@ class Pool:
             self._drop_oldest_large()
         for slab in list(self._idle_slabs.values()):
             self._destroy_slab(slab)
+        # Ever new sizes leave bins behind that nobody asks again: 0.7 KB each, and 0.3 for a block of a slab that went.
+        self._idle = {
+            size: blocks for size, idle in self._idle.items() if (blocks := deque(filter(self._is_whole, idle)))
+        }
+
+    def _is_whole(self, block: Block) -> bool:
+        """False for an idle block whose slab was destroyed, or started over with blocks of other sizes."""
+        return block.generation == block.chunk.generation and block.chunk in self.chunks
 
     def _block_size(self, nbytes: int) -> int:
         """Rounded up: to the alignment, small sizes above 2 KiB to eighths of a power of two, large ones to 64 KiB."""
@@ -396,12 +446,21 @@ class Pool:
         self.chunks.destroy(slab)
 
     def _new_chunk(self, nbytes: int) -> Chunk:
-        for make_room in (self.trim, self.chunks.budget.make_room):
-            try:
-                return self.chunks.allocate(nbytes)
-            except OutOfDeviceMemory:
-                make_room()
-        return self.chunks.allocate(nbytes)
+        chunks = self.chunks
+        try:
+            return chunks.allocate(nbytes)
+        except OutOfDeviceMemory:
+            if nbytes > self._most_bytes:
+                raise
+            self.trim()
+        try:
+            return chunks.allocate(nbytes)
+        except OutOfDeviceMemory:
+            # Other devices take nothing of this one's own limit.
+            if any(limit.used + nbytes > limit.heap_bytes for limit in chunks.limits):
+                raise
+            chunks.budget.make_room()
+        return chunks.allocate(nbytes)
 
 
 def _first_block(chunk: Chunk, size: int) -> Block:
@@ -538,21 +597,22 @@ class Blocks:
         device: LogicalDevice,
         placement: Placement,
         limits: Limits,
-        heap_bytes: int | None,
+        memory_limit: int | None,
         forget: Callable[[], None],
     ) -> None:
         separate = bool(os.environ.get(SEPARATE_BUFFERS_VARIABLE))
+        limited = limit_budgets(memory_limit)
 
-        def open_pool(memory_type: int, heap_bytes: int | None) -> Pool:
-            heap = device.physical.memory_types[memory_type].heap
-            budget = HeapBudget(heap_bytes) if heap_bytes else shared_budget(device.physical, heap)
-            chunks = Chunks(device, memory_type, budget, forget)
-            return Pool(chunks, limits.offset_alignment, budget.heap_bytes, separate=separate)
+        def open_pool(memory_type: int) -> Pool:
+            budget = shared_budget(device.physical, device.physical.memory_types[memory_type].heap)
+            chunks = Chunks(device, memory_type, budget, limited, forget)
+            most = min(each.heap_bytes for each in (budget, *limited))
+            return Pool(chunks, limits.offset_alignment, most, separate=separate)
 
-        self.pool = self.host_pool = open_pool(placement.device, heap_bytes)
+        self.pool = self.host_pool = open_pool(placement.device)
         self.pools: tuple[Pool, ...] = (self.pool,)
         if placement.host != placement.device:
-            self.host_pool = open_pool(placement.host, None)
+            self.host_pool = open_pool(placement.host)
             self.pools = (self.pool, self.host_pool)
         self.imports = Imports(device, limits.offset_alignment, forget)
         self._freed: deque[tuple[int, Block]] = deque()
@@ -619,6 +679,11 @@ class Blocks:
             sum(pool.leaving_bytes for pool in self.pools),
             max(pool.last_use_of_leaving() for pool in self.pools),
         )
+
+    @property
+    def allocated(self) -> int:
+        """Bytes asked of the driver and not given back."""
+        return sum(pool.chunks.nbytes for pool in self.pools)
 
     def trim(self) -> None:
         """Give idle memory back to the driver."""

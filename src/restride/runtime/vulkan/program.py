@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from restride.errors import DeviceError
-from restride.runtime.file_store import belongs_to_another_user, cache_path, write_file
-from restride.runtime.loader import Handle, array, package, struct
+from restride.errors import DescriptorError, DeviceError
+from restride.runtime.cache_file import cache_path, read_cached, write_cached
+from restride.runtime.loader import INCOMPLETE, Handle, array, package, require_handle, struct
 from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.device import LogicalDevice
 
@@ -133,6 +133,14 @@ class Pipelines:
         self._pipelines.clear()
         self._layouts.clear()
 
+    def trim(self, completed: int) -> None:
+        """Destroy the pipelines that no submission after ``completed`` uses; the next use makes them anew."""
+        self._forget()
+        for key, pipeline in list(self._pipelines.items()):
+            if pipeline.used <= completed:
+                del self._pipelines[key]
+                self._device.vk.vkDestroyPipeline(self._device.handle, pipeline.handle, self._device.null)
+
     def _evict(self, completed: int) -> None:
         while len(self._pipelines) >= self._most:
             oldest, pipeline = min(self._pipelines.items(), key=lambda item: item[1].used)
@@ -179,7 +187,7 @@ class Pipelines:
         )
         handle = device.ffi.new("VkPipeline *")
         device.vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, create, device.null, handle)
-        return handle[0]
+        return require_handle("vkCreateComputePipelines", handle[0])
 
 
 class PipelineCache:
@@ -206,22 +214,26 @@ class PipelineCache:
         device = self._device
         size = device.ffi.new("size_t *")
         device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, device.null)
-        data = array("char", size[0])
-        device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data)
-        return bytes(device.ffi.buffer(data, size[0]))
+        room = size[0]
+        if room > MOST_BYTES:
+            return b""
+        data = array("char", room)
+        if device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data) == INCOMPLETE:
+            return b""  # it grew in between, or was never so large: the next device stores it
+        return bytes(device.ffi.buffer(data, min(size[0], room)))
 
 
 def read(path: Path) -> bytes:
-    """What ``write`` put there; nothing if there is no such file, it is damaged (a warning), or another user's."""
+    """What ``write`` put there; nothing if there is none, or, with a warning, if it is damaged or not trusted."""
     try:
-        if belongs_to_another_user(path):
-            return b""
-        content = path.read_bytes()
-    except OSError:
+        content = read_cached(path, _DIGEST_BYTES + MOST_BYTES)
+    except DescriptorError:  # too long
+        content = b""
+    if content is None:
         return b""
     digest, data = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
     # A driver need not survive damaged data.
-    if len(content) > _DIGEST_BYTES + MOST_BYTES or hashlib.sha256(data).digest() != digest:
+    if hashlib.sha256(data).digest() != digest:
         warnings.warn(f"{path} is damaged and left out; pipelines are compiled again", RuntimeWarning, stacklevel=2)
         return b""
     return data
@@ -229,4 +241,4 @@ def read(path: Path) -> bytes:
 
 def write(path: Path, data: bytes) -> None:
     """Put ``data`` and its digest there in one step, for this user alone."""
-    write_file(path, hashlib.sha256(data).digest() + data, private=True)
+    write_cached(path, hashlib.sha256(data).digest() + data)

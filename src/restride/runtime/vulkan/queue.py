@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol, TypeAlias
 
-from restride.errors import DeviceError, DeviceTimeout
-from restride.runtime.loader import TIMEOUT, Handle, array, package, struct
+from restride.errors import DeviceError, DeviceLost, DeviceTimeout
+from restride.runtime.loader import TIMEOUT, Handle, array, package, require_handle, struct
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.memory import Block
 
@@ -28,6 +29,11 @@ MOST_WINDOWS = 64
 """Byte ranges of a block that are told apart between two barriers."""
 
 _LONGEST_SECONDS = 1e9
+"""A wait at the end of a device lasts no longer, though a time limit may be infinite."""
+
+_PAUSE_SECONDS = 0.01
+"""Between two attempts to wait where the driver refuses, at the end of a device."""
+
 _SLICE_SECONDS = 0.2
 """A wait returns to Python this often, so that an interrupt is heard."""
 
@@ -138,6 +144,7 @@ class Queue:
         vulkan = package()
         self._device = device
         self._vk = device.vk
+        self._hand_over = device.vk.unchecked("vkQueueSubmit")
         self._pool = device.create(
             "CommandPool",
             flags=vulkan.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
@@ -155,6 +162,7 @@ class Queue:
         self._host_barrier = struct("VkMemoryBarrier", srcAccessMask=written, dstAccessMask=host_read)
         self.hazards = Hazards()
         self.batches = 0  # in a batch, recordings stay in one command buffer
+        self.refused = 0  # batches that could not be handed over: what they had recorded is lost
         self._open: Slot | None = None
         self._recorded: list[Use] = []
         self.clock: Stamps | None = None
@@ -188,13 +196,16 @@ class Queue:
     def _begun(self) -> Slot:
         slot = self._free.pop() if self._free else self.new_slot()
         try:
+            if slot.ticket:
+                # Here and not when it retires: a call that may fail belongs to the work that needs it.
+                self._vk.vkResetFences(self._device.handle, 1, slot.fences)
             self._vk.vkBeginCommandBuffer(slot.command, self._begin_info)
+            if self.clock is not None:
+                self.clock.start(slot.command)
         except BaseException:
-            self._free.append(slot)
+            self._discard(slot)
             raise
         slot.recording = True
-        if self.clock is not None:
-            self.clock.start(slot.command)
         return slot
 
     def barrier(self, slot: Slot) -> None:
@@ -209,8 +220,7 @@ class Queue:
         return self.submitted + (self._open is not None)
 
     def leave_batch(self) -> None:
-        """One of ``batches`` ends; the last hands over what is recorded."""
-        self.batches -= 1
+        """One of ``batches`` has ended; the last hands over what is recorded."""
         if not self.batches and not self._device.dead:
             self.flush()
 
@@ -223,6 +233,7 @@ class Queue:
         try:
             self._submit(slot, uses)
         except BaseException:
+            self.refused += 1
             self.abandon(slot)
             if slot.retired:
                 _mark(uses, self.submitted)
@@ -253,14 +264,17 @@ class Queue:
         if self.clock is not None:
             self.clock.stop(slot.command)
         self.end(slot)
-        ticket = slot.ticket = self.submitted + 1
-        # All notes before the call: an interrupt, which Python hears when the call returns, finds them made.
+        ticket, queue = self.submitted + 1, self._device.queue
+        slot.ticket = ticket
+        # All notes before the call: an interrupt, which Python hears when the call returns, finds them made. A function
+        # in Python around it would hear one before.
         try:
             _mark(uses, ticket)
             self._pending.append(slot)
             self.submitted = ticket
             slot.retired = slot.recording = False
-            self._vk.vkQueueSubmit(self._device.queue, 1, slot.submit, slot.fence)
+            result = self._hand_over(queue, 1, slot.submit, slot.fence)
+            self._vk.check("vkQueueSubmit", result)
         except BaseException as error:
             if slot.retired or isinstance(error, DeviceError):
                 self._undo(slot, uses)
@@ -275,9 +289,7 @@ class Queue:
         if slot is self._open:
             return
         slot.recording = False
-        self._free.append(slot)
-        if not self._device.dead:
-            self._vk.vkResetCommandBuffer(slot.command, 0)
+        self._discard(slot)
 
     def poll(self) -> int:
         """Take back the slots of finished submissions; the last finished ticket."""
@@ -288,19 +300,21 @@ class Queue:
 
     def _retire(self) -> None:
         """The oldest pending submission is finished."""
-        slot = self._pending.popleft()
+        slot = self._pending[0]
+        # All notes before the call: an interrupt is heard after it.
         self.completed = slot.ticket
         slot.retired = True
+        self._pending.popleft()
         if not slot.waiters:
-            self._recycle(slot)
+            self._free.append(slot)
 
     def enter_wait(self, ticket: int) -> Slot | None:
-        """The slot to wait for, which is kept until ``leave_wait``; None: the ticket is finished."""
+        """The slot to wait for, which is kept until ``leave_wait``; None: the ticket is finished, or not submitted."""
         if ticket <= self.completed:
             return None
         if ticket > self.submitted:
             self.flush()
-            if ticket > self.submitted:  # of a caller that looked without the lock, and all of it is finished
+            if ticket > self.submitted:  # of a caller that looked without the lock; the driver refused it meanwhile
                 return None
         # Tickets are consecutive and so are pending slots.
         slot = self._pending[ticket - self._pending[0].ticket]
@@ -312,7 +326,7 @@ class Queue:
         slot.waiters -= 1
         if slot.retired:
             if not slot.waiters:
-                self._recycle(slot)
+                self._free.append(slot)
         elif finished and not self._device.dead:
             while not slot.retired:
                 self._retire()
@@ -336,16 +350,46 @@ class Queue:
 
     def drain(self, timeout: float) -> bool:
         """Wait for everything pending, at most ``timeout`` seconds each; True: nothing is pending."""
-        nanoseconds = int(min(timeout, _LONGEST_SECONDS) * 1e9)
-        with suppress(DeviceError):  # nobody is left to hear of it
-            self.flush()
-        while self._pending:
-            oldest = self._pending[0]
-            self._vk.vkWaitForFences(self._device.handle, 1, oldest.fences, 1, nanoseconds)
-            self.poll()
-            if self._pending and self._pending[0] is oldest:
-                return False
+        try:
+            self._flush_unheard()
+            while self._pending:
+                if not self._finishes(self._pending[0], timeout):
+                    return False
+                self._retire()
+        except DeviceLost:
+            return self.rest(timeout)
         return True
+
+    def _flush_unheard(self) -> None:
+        try:
+            self.flush()
+        except DeviceLost:
+            raise
+        except DeviceError:
+            return  # nobody is left to hear of it
+
+    def rest(self, timeout: float) -> bool:
+        """Wait until a lost device no longer works; True: it does not. Vulkan promises that it takes finite time."""
+
+        def is_idle() -> bool:
+            with suppress(DeviceLost):
+                self._vk.vkDeviceWaitIdle(self._device.handle)
+            return True
+
+        if not _insisting(is_idle, timeout):
+            return False
+        self._pending.clear()
+        return True
+
+    def _finishes(self, slot: Slot, timeout: float) -> bool:
+        slices = math.ceil(min(timeout, _LONGEST_SECONDS) / _SLICE_SECONDS)
+        nanoseconds = int(_SLICE_SECONDS * 1e9)
+
+        def ends() -> bool:
+            wait_for_fences, handle = self._vk.vkWaitForFences, self._device.handle
+            return any(wait_for_fences(handle, 1, slot.fences, 1, nanoseconds) != TIMEOUT for _ in range(slices))
+
+        return _insisting(ends, timeout)
 
     def destroy(self) -> None:
         """Destroy everything; nothing is pending."""
@@ -364,19 +408,46 @@ class Queue:
         self.submitted = slot.ticket - 1
         _mark(uses, self.submitted)
 
-    def _recycle(self, slot: Slot) -> None:
-        self._vk.vkResetFences(self._device.handle, 1, slot.fences)
-        self._free.append(slot)
+    def _discard(self, slot: Slot) -> None:
+        """Free a slot that the device does not have. To reset it instead might fail."""
+        device = self._device
+        if not device.dead:  # else ``destroy`` does it, once the device is idle
+            self._slots.remove(slot)
+            self._vk.vkFreeCommandBuffers(device.handle, self._pool, 1, slot.submit.pCommandBuffers)
+            self._vk.vkDestroyFence(device.handle, slot.fence, device.null)
 
     def new_slot(self) -> Slot:
         """One more, which lives as long as the queue."""
         device = self._device
         request = struct("VkCommandBufferAllocateInfo", commandPool=self._pool, level=0, commandBufferCount=1)
         command = device.ffi.new("VkCommandBuffer *")
-        self._vk.vkAllocateCommandBuffers(device.handle, request, command)
-        slot = Slot(command[0], device.create("Fence"))
+        fence = device.create("Fence")
+        try:
+            self._vk.vkAllocateCommandBuffers(device.handle, request, command)
+            slot = Slot(require_handle("vkAllocateCommandBuffers", command[0]), fence)
+        except BaseException:
+            self._vk.vkDestroyFence(device.handle, fence, device.null)
+            raise
         self._slots.append(slot)
         return slot
+
+
+def _insisting(wait: Callable[[], bool], timeout: float) -> bool:
+    """The answer of ``wait``, which is asked again for ``timeout`` seconds while the driver refuses; then False.
+
+    Raises:
+        DeviceLost: the device is gone.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            return wait()
+        except DeviceLost:
+            raise
+        except DeviceError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _mark(uses: Sequence[Use], ticket: int) -> None:

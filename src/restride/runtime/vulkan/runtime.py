@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -16,13 +17,13 @@ import numpy.typing as npt
 
 from restride.errors import (
     DescriptorError,
-    DeviceLost,
+    DeviceError,
     DeviceNotFound,
     DeviceTimeout,
     OutOfDeviceMemory,
     UnsupportedError,
 )
-from restride.kernel import KernelSpec, Limits
+from restride.kernel import KernelSpec, Limits, Run
 from restride.runtime.instance import PhysicalDevice, physical_devices
 from restride.runtime.interface import (
     DEFAULT_TIMEOUT,
@@ -30,11 +31,14 @@ from restride.runtime.interface import (
     DeviceInfo,
     Memory,
     as_bytes,
+    asks_whether_held,
     copy_bytes,
+    in_a_finalizer,
     require_copy,
     require_inside,
     require_writable,
     rounded,
+    take,
     writable_bytes,
 )
 from restride.runtime.live_objects import LiveObjects
@@ -42,9 +46,9 @@ from restride.runtime.loader import struct
 from restride.runtime.modules import load_module
 from restride.runtime.vulkan.clock import Clock
 from restride.runtime.vulkan.device import LogicalDevice
-from restride.runtime.vulkan.dispatch import Preparations, Recorder
-from restride.runtime.vulkan.memory import Block, Blocks, Placement, place
-from restride.runtime.vulkan.queue import Queue, Slot
+from restride.runtime.vulkan.dispatch import Preparations, Prepared, Recorder
+from restride.runtime.vulkan.memory import Block, Blocks, buffer_types, place
+from restride.runtime.vulkan.queue import Queue, Slot, Use
 
 PIECE_BYTES = 4 << 20
 """Bytes of a staging buffer."""
@@ -56,20 +60,22 @@ _LEAST_TO_CLOSE = 5.0
 class VulkanRuntime:
     """One open device. Safe to use from several threads: one lock for the host's side, and waits are outside it.
 
+    device: a PhysicalDevice is taken for what it says of itself, which may be less than it has.
     timeout: seconds that one submission may take, once those before it are finished.
     staging: copy through host-visible buffers instead of working in place; default: on devices with own memory.
-    max_buffer_range, heap_bytes: narrower limits than the device's, for tests and for sharing a device.
+    max_buffer_range: a narrower limit than the device's, for tests.
+    memory_limit: bytes that may be asked of the driver and not given back: pooled blocks, parameters and staging.
     module_source: where SPIR-V comes from, by name; default: the modules that the wheel ships, hashes checked.
     """
 
     def __init__(
         self,
-        device: DeviceInfo | int = 0,
+        device: PhysicalDevice | DeviceInfo | int = 0,
         *,
         timeout: float = DEFAULT_TIMEOUT,
         staging: bool | None = None,
         max_buffer_range: int | None = None,
-        heap_bytes: int | None = None,
+        memory_limit: int | None = None,
         module_source: Callable[[str], bytes] = load_module,
     ) -> None:
         """Open the device.
@@ -78,17 +84,17 @@ class VulkanRuntime:
             DeviceNotFound: it is not there (any more).
             UnsupportedError: it lacks Vulkan 1.1 or compute.
         """
-        index = device if isinstance(device, int) else device.index
-        physical = next((each for each in physical_devices() if each.info.index == index), None)
-        if physical is None or (isinstance(device, DeviceInfo) and physical.info.uuid != device.uuid):
-            raise DeviceNotFound(f"device {device} is not on this machine (any more)")
+        physical = device if isinstance(device, PhysicalDevice) else _found(device)
         self.limits = physical.info.limits
         if max_buffer_range is not None:
             narrow = min(self.limits.max_buffer_range, max_buffer_range) & ~3
             self.limits = replace(self.limits, max_buffer_range=narrow)
+        self._session = Session(physical, staging, self.limits, timeout, memory_limit, module_source)
+        placement = self._session.placement
+        heap = physical.heap_sizes[physical.memory_types[placement.device].heap]
+        most = min(heap, physical.max_allocation_bytes, heap if memory_limit is None else memory_limit)
+        self.limits = replace(self.limits, max_memory=most)
         self.info = replace(physical.info, limits=self.limits)
-        placement = place(physical, staging=staging)
-        self._session = Session(physical, placement, self.limits, timeout, heap_bytes, module_source)
         self._staging = Staging(self._session) if placement.staging else None
         self._dispatches = 0
 
@@ -106,7 +112,13 @@ class VulkanRuntime:
         if nbytes < 0:
             raise DescriptorError(f"a memory has 0 bytes or more, nbytes is {nbytes}")
         size = rounded(nbytes)
-        return VulkanMemory(Hold(self._session, self._session.allocate(size), size), nbytes)
+        try:
+            block = self._session.allocate(size)
+        except OutOfDeviceMemory:
+            if size > self.limits.max_memory or not self._found_room():
+                raise
+            block = self._session.allocate(size)
+        return VulkanMemory(Hold(self._session, block, size), nbytes)
 
     def import_bytes(self, data: memoryview) -> tuple[VulkanMemory, int]:
         """See ``Runtime.import_bytes``. Of no use to a device with memory of its own: it would read over the bus."""
@@ -123,13 +135,14 @@ class VulkanRuntime:
         """See ``Runtime.mapped_bytes``."""
         self._require_in_place()
         # The hold keeps the block, even if another thread frees the memory meanwhile.
-        hold = self._own(memory).hold
+        hold = self._hold(memory)
         self._session.wait_for(hold.block.written)
         return bytes_over(hold, memory.nbytes)
 
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
         """See ``Runtime.write``."""
-        block = self._own(memory).block
+        hold = self._hold(memory)  # kept to the end: another thread may free the memory
+        block = hold.block
         data = as_bytes(data)
         require_writable(memory)
         require_inside(memory, offset, len(data))
@@ -142,7 +155,8 @@ class VulkanRuntime:
 
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:
         """See ``Runtime.read``."""
-        block = self._own(memory).block
+        hold = self._hold(memory)  # as in ``write``
+        block = hold.block
         out = writable_bytes(out)
         require_inside(memory, offset, len(out))
         with self._session.pinned(block, downloads=len(out)):
@@ -154,25 +168,47 @@ class VulkanRuntime:
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
         """See ``Runtime.submit``. Only when 64 submissions are pending does it wait, for the oldest."""
+        refused = self._session.queue.refused
         try:
-            self._submit(kernels, memories)
+            self._submit(kernels, memories, None)
         except OutOfDeviceMemory:
-            # Parameters take memory too; what is freed, but still in use, may make room.
-            if not self._session.wait_for_freed():
+            # Not where a batch could not be handed over: all of it is lost, and these kernels are a part of it.
+            if self._session.queue.refused != refused or not self._found_room():
                 raise
-            self._submit(kernels, memories)
+            self._submit(kernels, memories, None)
 
-    def copy(self, src: Memory, dst: Memory, nbytes: int, src_offset: int = 0, dst_offset: int = 0) -> None:
+    def copy(
+        self,
+        src: Memory,
+        dst: Memory,
+        nbytes: int,
+        src_offset: int = 0,
+        dst_offset: int = 0,
+        kernels: Sequence[KernelSpec] = (),
+    ) -> None:
         """See ``Runtime.copy``."""
-        source, target = self._own(src).block, self._own(dst).block
+        source, target = self._hold(src), self._hold(dst)
         require_copy(src, dst, nbytes, src_offset, dst_offset)
         require_writable(dst)
-        if nbytes:
-            self._session.copy(source, src_offset, target, dst_offset, nbytes)
+        if kernels:
+            run = Run(src_offset, dst_offset, nbytes) if nbytes else None
+            refused = self._session.queue.refused
+            try:
+                self._submit(kernels, (src, dst), run)
+            except OutOfDeviceMemory:  # as in ``submit``
+                if self._session.queue.refused != refused or not self._found_room():
+                    raise
+                self._submit(kernels, (src, dst), run)
+        elif nbytes:
+            self._session.copy(source.block, src_offset, target.block, dst_offset, nbytes)
 
     def wait(self) -> None:
         """See ``Runtime.wait``."""
-        self._session.wait_for(self._session.queue.last)
+        session = self._session
+        with session.lock:  # another thread may be handing over what a batch has recorded
+            session.enter()
+            last = session.queue.last
+        session.wait_for(last)
 
     def batch(self) -> AbstractContextManager[None]:
         """See ``Runtime.batch``. Barriers stand only where there is a dependence, as always."""
@@ -194,6 +230,7 @@ class VulkanRuntime:
             if queue.clock is not None:
                 raise UnsupportedError("one clock at a time: this device has one that runs")
             clock = queue.clock = Clock(session.device)
+            session.clocks.append(clock)
         try:
             yield clock
         finally:
@@ -202,8 +239,9 @@ class VulkanRuntime:
                     queue.flush()  # what a batch began inside ends inside
             finally:
                 queue.clock = None
-            # Raises where the device is gone or busy: then the queries stay, for they may be in use.
+            # Raises where the device is gone or busy: then the queries, which may be in use, go with the device.
             session.wait_for(queue.submitted)
+            session.clocks.remove(clock)
             clock.close()
 
     def counters(self) -> Counters:
@@ -218,19 +256,37 @@ class VulkanRuntime:
                 submissions=session.queue.submitted,
                 barriers=session.queue.barriers,
                 allocations=sum(pool.chunks.allocations for pool in blocks.pools),
-                bytes_allocated=sum(pool.chunks.nbytes for pool in blocks.pools),
+                bytes_allocated=blocks.allocated,
                 bytes_in_use=blocks.in_use + session.preparations.bytes_in_use(session.queue.completed),
                 uploaded=session.uploaded,
                 downloaded=session.downloaded,
             )
 
+    def trim(self) -> int:
+        """See ``Runtime.trim``. Pipelines go too, which counts as no bytes."""
+        given_back = self._give_back_idle()
+        self._session.trim_pipelines()
+        return given_back
+
     def close(self) -> None:
         """See ``Runtime.close``. Work that outlasts the time limit is left to the driver, and its memory with it."""
         self._session.close()
 
-    def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
-        own = [self._own(memory) for memory in memories]
-        blocks, sizes = [memory.block for memory in own], [memory.size for memory in own]
+    def _found_room(self) -> bool:
+        """Give back what nobody needs, and wait where the device still uses it; True: there is more room now."""
+        given_back = self._give_back_idle()
+        freed = self._session.wait_for_freed()
+        return bool(given_back + self._give_back_idle()) or freed
+
+    def _give_back_idle(self) -> int:
+        """Give the driver what nobody uses; the bytes."""
+        if self._staging is not None:
+            self._staging.hand_back()
+        return self._session.give_back_idle()
+
+    def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory], run: Run | None) -> None:
+        holds = [self._hold(memory) for memory in memories]  # kept to the end: another thread may free a memory
+        blocks, sizes = [hold.block for hold in holds], [hold.size for hold in holds]
         session = self._session
         session.make_room()
         with session.lock:
@@ -240,7 +296,10 @@ class VulkanRuntime:
                 work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
                 if not work.dispatches:
                     return
-                queue.submit(work.uses, lambda slot: session.recorder.record(slot, work.dispatches))
+                if run is None:
+                    queue.submit(work.uses, lambda slot: session.recorder.record(slot, work.dispatches))
+                else:
+                    session.submit_with_copy(work, blocks[0], blocks[1], run)
                 self._dispatches += len(work.dispatches)
             finally:
                 session.recorder.settle(queue.last, queue.completed)
@@ -251,10 +310,19 @@ class VulkanRuntime:
                 f"{self.info.name} ({self.info.kind}) has memory of its own, which the host copies to"
             )
 
-    def _own(self, memory: Memory) -> VulkanMemory:
+    def _hold(self, memory: Memory) -> Hold:
         if not isinstance(memory, VulkanMemory) or memory.session is not self._session:
             raise DescriptorError(f"a memory of {memory.nbytes} bytes belongs to another device")
-        return memory
+        return memory.hold
+
+
+def _found(device: DeviceInfo | int) -> PhysicalDevice:
+    """The device, as it is now."""
+    index = device if isinstance(device, int) else device.index
+    physical = next((each for each in physical_devices() if each.info.index == index), None)
+    if physical is None or (isinstance(device, DeviceInfo) and physical.info.uuid != device.uuid):
+        raise DeviceNotFound(f"device {device} is not on this machine (any more)")
+    return physical
 
 
 class Session:
@@ -270,26 +338,32 @@ class Session:
     def __init__(
         self,
         physical: PhysicalDevice,
-        placement: Placement,
+        staging: bool | None,
         limits: Limits,
         timeout: float,
-        heap_bytes: int | None,
+        memory_limit: int | None,
         module_source: Callable[[str], bytes],
     ) -> None:
         self.timeout = timeout
-        self._lock = threading.Lock()
+        # Never taken twice: it is reentrant so that it knows whether this thread holds it, see ``lock``.
+        self._lock = threading.RLock()
+        self._is_held = asks_whether_held(self._lock)
         self._changed = threading.Condition(self._lock)
+        self._ended_batches: deque[None] = deque()  # one for each that ``enter`` is to end
         self._guests = 0  # threads that wait or copy outside the lock
+        self.clocks: list[Clock] = []  # with queries
         self.uploaded = self.downloaded = 0
         self.device = LogicalDevice(physical)
         with ExitStack() as parts:
             parts.callback(self.device.destroy)
             self.preparations = Preparations(self.device)
-            self.blocks = Blocks(self.device, placement, limits, heap_bytes, self.preparations.forget)
+            self.placement = place(physical, buffer_types(self.device), staging=staging)
+            self.blocks = Blocks(self.device, self.placement, limits, memory_limit, self.preparations.forget)
             self.blocks.join_budgets(self)
             parts.callback(self.blocks.destroy_all)
             self.queue = Queue(self.device)
             parts.callback(self.queue.destroy)
+            parts.callback(_destroy_clocks, self.clocks)
             self.recorder = Recorder(
                 self.device, limits, self.queue, self.blocks.host_pool, self.preparations, module_source
             )
@@ -300,14 +374,17 @@ class Session:
         _open.add(self)
 
     @property
-    def lock(self) -> threading.Lock:
+    def lock(self) -> threading.RLock:
         """The lock, for those who find the device alive: after fork, whoever held it is not there to release it.
 
         Raises:
             DeviceLost: the device is lost, closed or inherited.
+            DeviceError: this thread holds it: a finalizer calls in the middle of another call.
         """
         if self.device.dead:
             self.device.require_alive()
+        if self._is_held():
+            raise in_a_finalizer(self.device.physical.info.name)
         self.blocks.imports.release_owners()
         return self._lock
 
@@ -315,6 +392,10 @@ class Session:
         """First thing under the lock: raise if the device is gone, then take back what is finished and freed."""
         if self.device.dead:
             self.device.require_alive()
+        while self._ended_batches:
+            self._ended_batches.pop()
+            self.queue.batches -= 1
+            self.queue.leave_batch()
         self.blocks.drain()
         self.blocks.collect(self.queue.poll())
 
@@ -352,15 +433,20 @@ class Session:
 
     def _tidy(self) -> None:
         # Once more if something was freed just before the lock was: on a closed device nobody else comes.
-        while self.blocks.are_handed_back and self._lock.acquire(blocking=False):
+        taken = [True]
+        while self.blocks.are_handed_back and taken[0] and not self._is_held():
+            taken = [False]
             try:
-                self.blocks.drain()
-                self.blocks.imports.collect(self.queue.completed)
-                if self._idle:
-                    self._destroy_idle()
+                if take(self._lock, taken):
+                    self.blocks.drain()
+                    self.blocks.imports.collect(self.queue.completed)
+                    if self._idle:
+                        self._destroy_idle()
             finally:
-                self._lock.release()
-            self.blocks.imports.release_owners()
+                if taken[0]:
+                    self._lock.release()
+            if taken[0]:
+                self.blocks.imports.release_owners()
 
     @contextmanager
     def pinned(self, block: Block, uploads: int = 0, downloads: int = 0) -> Iterator[None]:
@@ -378,8 +464,10 @@ class Session:
         finally:
             if pinned:
                 with self._lock:
+                    # Before any call, where an interrupt may come: closing waits for guests.
                     block.pins -= 1
-                    self._leave()
+                    self._guests -= 1
+                    self._tell_closing()
                     if moved:
                         self.uploaded += uploads
                         self.downloaded += downloads
@@ -387,30 +475,35 @@ class Session:
     def wait_for(self, ticket: int) -> None:
         """Return when submission ``ticket`` is finished. The time limit holds for each one before it separately.
 
+        A ticket that was read without the lock may be of a submission that the driver then refused: it has no end.
+
         Raises:
             DeviceTimeout: one is not, within the time limit.
         """
         if self.device.dead:
             self.device.require_alive()
-        while ticket > self.queue.completed:
-            self._wait_for_one(self.queue.completed + 1)
+        while ticket > self.queue.completed and self._wait_for_one(self.queue.completed + 1):
+            pass
         self.blocks.imports.release_owners()
 
-    def _wait_for_one(self, ticket: int) -> None:
+    def _wait_for_one(self, ticket: int) -> bool:
+        """Wait for submission ``ticket``, the first that was not finished; False: nothing is, or will be, submitted."""
         slot, finished = None, False
         try:
             with self.lock:
                 self.enter()
                 slot = self.queue.enter_wait(ticket)
                 if slot is None:
-                    return
+                    return ticket <= self.queue.completed
                 self._guests += 1
             self.queue.wait(slot, self.timeout)
             finished = True
+            return True
         finally:
             if slot is not None:
                 with self._lock:
-                    self._leave()
+                    self._guests -= 1
+                    self._tell_closing()
                     self.queue.leave_wait(slot, finished)
                     self.blocks.imports.collect(self.queue.completed)
 
@@ -424,23 +517,74 @@ class Session:
         return freed > 0
 
     def staging_block(self, nbytes: int) -> Block:
-        """A block that the host sees, for the session's life."""
+        """A block that the host sees, until ``free_staging``."""
         with self.lock:
             self.enter()
             pool = self.blocks.host_pool
-            return pool.reuse(nbytes) or pool.grow(nbytes)
+            block = pool.reuse(nbytes)
+            if block is None:
+                try:
+                    block = pool.grow(nbytes)
+                except OutOfDeviceMemory:
+                    self._give_back_idle()
+                    block = pool.grow(nbytes)
+            return block
+
+    def free_staging(self, blocks: list[Block]) -> None:
+        """Take all of these blocks of ``staging_block`` back; the device may still use them."""
+        with self.lock:
+            self.enter()
+            while blocks:  # one by one: an interrupt leaves none both here and there
+                self.blocks.host_pool.free(blocks.pop())
+
+    def give_back_idle(self) -> int:
+        """Give the driver what nobody uses, prepared submissions with their parameters too; the bytes."""
+        with self.lock:
+            self.enter()
+            before = self.blocks.allocated
+            self._give_back_idle()
+            return before - self.blocks.allocated
+
+    def _give_back_idle(self) -> None:
+        self.preparations.forget()
+        self.blocks.collect(self.queue.completed)
+        self.blocks.trim()
+
+    def trim_pipelines(self) -> None:
+        """Destroy the pipelines that no pending work uses."""
+        with self.lock:
+            self.enter()
+            self.recorder.pipelines.trim(self.queue.completed)
 
     def copy(self, source: Block, source_offset: int, target: Block, target_offset: int, nbytes: int) -> int:
         """Start the device's copy of ``nbytes`` > 0 bytes, at any offsets in two blocks; its ticket."""
+        uses, record = self.copying(source, target, Run(source_offset, target_offset, nbytes))
+        self.make_room()
+        with self.lock:
+            self.enter()
+            return self.queue.submit(uses, record)
+
+    def submit_with_copy(self, work: Prepared, source: Block, target: Block, run: Run) -> None:
+        """Start what is prepared, and a copy after it. Under the lock."""
+        uses, record_copy = self.copying(source, target, run)
+
+        def record(slot: Slot) -> None:
+            self.recorder.record(slot, work.dispatches)
+            record_copy(slot)
+
+        self.queue.submit([*work.uses, *uses], record)
+
+    def copying(self, source: Block, target: Block, run: Run) -> tuple[list[Use], Callable[[Slot], None]]:
+        """What a copy uses, and what records it."""
         region = struct(
             "VkBufferCopy",
-            srcOffset=source.offset + source_offset,
-            dstOffset=target.offset + target_offset,
-            size=nbytes,
+            srcOffset=source.offset + run.src_offset,
+            dstOffset=target.offset + run.dst_offset,
+            size=run.nbytes,
         )
         uses = [
-            (source, source_offset, source_offset + nbytes, False),
-            (target, target_offset, target_offset + nbytes, True),
+            (source, run.src_offset, run.src_offset + run.nbytes, False),
+            (target, run.dst_offset, run.dst_offset + run.nbytes, True),
         ]
 
         def record(slot: Slot) -> None:
@@ -448,10 +592,7 @@ class Session:
                 self.queue.barrier(slot)
             self.device.vk.vkCmdCopyBuffer(slot.command, source.chunk.buffer, target.chunk.buffer, 1, region)
 
-        self.make_room()
-        with self.lock:
-            self.enter()
-            return self.queue.submit(uses, record)
+        return uses, record
 
     def make_room(self) -> None:
         """Wait while as many submissions are pending as may be; other threads may take the room meanwhile."""
@@ -461,32 +602,48 @@ class Session:
     @contextmanager
     def batch(self) -> Iterator[None]:
         """What is submitted meanwhile goes to the device together."""
-        entered = False
+        entered = dropped = False
         try:
             with self.lock:
                 self.enter()
                 self.queue.batches += 1
                 entered = True
             yield
+        except GeneratorExit:
+            dropped = True
+            raise
         finally:
-            if entered and not self.device.inherited:
+            if entered and (dropped or self._is_held()):
+                # The collector ends an abandoned generator in the middle of any call, of another device too, where it
+                # must not wait for the lock; the next call here hands over.
+                self._ended_batches.append(None)
+            elif entered and not self.device.inherited:
                 with self._lock:
+                    self.queue.batches -= 1  # not in a call, at whose begin an interrupt may come
                     self.queue.leave_batch()
 
     def close(self) -> None:
         """Wait, then destroy everything. Work that outlasts the wait keeps its memory, as Vulkan demands."""
         if self._closed or self.device.inherited:
             return
+        if self._is_held():
+            raise in_a_finalizer(self.device.physical.info.name)
         with self._lock:
             closing, self._closed = not self._closed, True
             if not closing:
                 return
-            was_lost = bool(self.device.dead)
-            wait = max(self.timeout, _LEAST_TO_CLOSE)
-            self.device.dead = self.device.dead or f"{self.device.physical.info.name} was closed; make a new Device"
-            # Others see that it is dead, and leave.
-            left = self._changed.wait_for(lambda: not self._guests, min(wait + 1, threading.TIMEOUT_MAX))
-            if left and (was_lost or self.queue.drain(wait)):
+            try:
+                wait = max(self.timeout, _LEAST_TO_CLOSE)
+                closed = f"{self.device.physical.info.name} was closed; make a new Device"
+                was_lost = self.device.dead not in ("", closed)
+                self.device.dead = self.device.dead or closed
+                # Others see that it is dead, and leave.
+                left = self._changed.wait_for(lambda: not self._guests, min(wait + 1, threading.TIMEOUT_MAX))
+                is_idle = left and (self.queue.rest(wait) if was_lost else self.queue.drain(wait))
+            except BaseException:
+                self._closed = False  # an interrupt: the next close waits again
+                raise
+            if is_idle:
                 self._idle = True
                 self._destroy_idle()
             else:
@@ -505,24 +662,31 @@ class Session:
 
     def trim_if_free(self) -> None:
         """Give idle memory back to the driver, unless a thread is busy here."""
-        if self._closed or self.device.dead or not self._lock.acquire(blocking=False):
+        if self._closed or self.device.dead or self._is_held():
             return
+        taken = [False]
         try:
-            self.enter()
-            self.blocks.trim()
-        except DeviceLost:
-            # This device's, and another one asked: the next call here raises it.
+            if take(self._lock, taken):
+                self.enter()
+                self._give_back_idle()
+        except DeviceError:
+            # This device's, and another one asked: the next call here raises its own.
             return
         finally:
-            self._lock.release()
+            if taken[0]:
+                self._lock.release()
 
     def __del__(self) -> None:
         self.close()
 
-    def _leave(self) -> None:
-        self._guests -= 1
+    def _tell_closing(self) -> None:
         if self._closed:
             self._changed.notify_all()
+
+
+def _destroy_clocks(clocks: list[Clock]) -> None:
+    for clock in clocks:
+        clock.destroy()
 
 
 class Staging:
@@ -530,7 +694,9 @@ class Staging:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._turn = threading.Lock()
+        # Never taken twice, as ``Session.lock``.
+        self._turn = threading.RLock()
+        self._is_held = asks_whether_held(self._turn)
         self._blocks: list[Block] = []
 
     def write(self, block: Block, offset: int, data: memoryview) -> None:
@@ -553,6 +719,16 @@ class Staging:
             if arriving is not None:
                 self._receive(*arriving)
 
+    def hand_back(self) -> None:
+        """Give both buffers back to the pool, unless a transfer is under way."""
+        taken = [False]
+        try:
+            if not self._is_held() and take(self._turn, taken):
+                self._session.free_staging(self._blocks)
+        finally:
+            if taken[0]:
+                self._turn.release()
+
     def _receive(self, stage: Block, ticket: int, piece: memoryview) -> None:
         self._session.wait_for(ticket)
         copy_bytes(piece, stage.view(0, len(piece)))
@@ -568,26 +744,34 @@ class Staging:
     @contextmanager
     def _transfer(self) -> Iterator[None]:
         """The time limit of a wait holds for another thread's transfer too."""
+        if self._is_held():
+            raise in_a_finalizer(self._session.device.physical.info.name)
         timeout = self._session.timeout
-        if not self._turn.acquire(timeout=min(timeout, threading.TIMEOUT_MAX)):
-            raise DeviceTimeout(
-                f"another thread's transfer did not finish within the time limit of {timeout:g} s; "
-                "for a longer limit open Device(timeout=...)"
-            )
+        taken = [False]
         try:
+            if not take(self._turn, taken, timeout):
+                raise DeviceTimeout(
+                    f"another thread's transfer did not finish within the time limit of {timeout:g} s; "
+                    "for a longer limit open Device(timeout=...)"
+                )
             yield
         finally:
-            self._turn.release()
+            if taken[0]:
+                self._turn.release()
 
 
 class Hold:
-    """A block, given back when nobody refers to this any more. nbytes: what it counts for as memory in use."""
+    """A block, given back when nobody refers to this any more.
 
-    __slots__ = ("block", "nbytes", "session")
+    size: bytes as the device has them. nbytes: what it counts for as memory in use, those or, imported, none.
+    """
+
+    __slots__ = ("block", "nbytes", "session", "size")
 
     def __init__(self, session: Session, block: Block, nbytes: int) -> None:
         self.session = session
         self.block = block
+        self.size = nbytes or block.nbytes
         self.nbytes = nbytes
 
     def __del__(self) -> None:
@@ -599,15 +783,14 @@ class Hold:
 class VulkanMemory:
     """Bytes on the device of one runtime.
 
-    size: bytes as the device has them. readonly: they are the host's own, which nothing but the host writes.
+    readonly: they are the host's own, which nothing but the host writes.
     """
 
-    __slots__ = ("__weakref__", "_holds", "nbytes", "readonly", "session", "size")
+    __slots__ = ("__weakref__", "_holds", "nbytes", "readonly", "session")
 
     def __init__(self, hold: Hold, nbytes: int) -> None:
         self.session = hold.session
         self.nbytes = nbytes
-        self.size = rounded(nbytes)
         self.readonly = hold.block.chunk.owner is not None
         self._holds = [hold]
 
@@ -630,7 +813,7 @@ class VulkanMemory:
         Raises:
             DescriptorError: the memory was freed.
         """
-        return self._holds[0].block if self._holds else self.hold.block
+        return self.hold.block
 
     def free(self) -> None:
         """Give the bytes back, once the device no longer uses them and no host array lies over them."""
