@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from restride.errors import DescriptorError
 
 LIMIT = 1 << 512
 """Magnitude that no size, stride or offset reaches: 8 axes of 2^62 packed in any order stay below it."""
+
+MOST_MEMBERS = 1 << 22
+"""Integers that an argument may hold: those of ``range(10**12)``, or an endless iterator, end here."""
 
 MAX_RANK = 8
 """Axes a descriptor can have, DirectML's limit."""
@@ -50,10 +54,12 @@ def integers(argument: str, values: Any) -> tuple[int, ...]:
         DescriptorError: not an iterable, or one of its members is no integer; the message names the member.
     """
     try:
-        members = tuple(values)
+        members = tuple(islice(values, MOST_MEMBERS + 1))
     except TypeError:
         rule = "must be a sequence of integers"
         raise DescriptorError(f"{argument} {rule}, got {shown(values)} ({type(values).__name__})") from None
+    if len(members) > MOST_MEMBERS:
+        raise DescriptorError(f"{argument} must be at most {MOST_MEMBERS} integers, got more: {shown(values)}")
     for value in members:
         if type(value) is not int or not -LIMIT < value < LIMIT:
             return tuple([integer(f"{argument}[{place}]", member) for place, member in enumerate(members)])

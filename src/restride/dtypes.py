@@ -100,7 +100,7 @@ def as_dtype(value: Any) -> DType:
     try:
         # numpy reads None as float64; here it is no type at all.
         numpy_type = np.dtype(value) if value is not None else None
-    except TypeError:
+    except Exception:  # noqa: BLE001 - numpy raises six types, by what is wrong: TypeError, SyntaxError, ...
         numpy_type = None
     if numpy_type is None:
         raise DescriptorError(f"unknown element type {value!r}; {known}")

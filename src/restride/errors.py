@@ -1,8 +1,9 @@
-"""The errors restride raises, as one tree.
+"""The errors restride raises, as one tree, and how it warns.
 
 RestrideError
 ├── DescriptorError          an argument breaks a rule (also ValueError)
 ├── UnsupportedError         legal, but not available here (also NotImplementedError)
+├── StreamError              a chunk of a stream could not be read, computed or written
 └── DeviceError              the device, its driver or its loader
     ├── DeviceNotFound       no loader, no driver, or no such device
     ├── OutOfDeviceMemory    (also MemoryError)
@@ -16,7 +17,9 @@ that was called adds the descriptor, once, with ``ErrorContext`` or ``add_descri
 
 from __future__ import annotations
 
-from types import TracebackType
+import sys
+import warnings
+from types import FrameType, TracebackType
 
 
 class RestrideError(Exception):
@@ -44,6 +47,19 @@ class DescriptorError(RestrideError, ValueError):
 
 class UnsupportedError(RestrideError, NotImplementedError):
     """The request is legal, but this version, runtime or device does not serve it."""
+
+
+class StreamError(RestrideError):
+    """A chunk of a stream could not be read, computed or written; ``__cause__`` says why.
+
+    Attributes:
+        chunk: its place among the chunks of the destination, one index an axis; of several that are computed together
+            the first.
+    """
+
+    def __init__(self, message: str, chunk: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.chunk = chunk
 
 
 class DeviceError(RestrideError):
@@ -89,3 +105,13 @@ class ErrorContext:
     ) -> None:
         if isinstance(error, DescriptorError | UnsupportedError):
             error.add_descriptor(self._desc)
+
+
+def warn_caller(message: str) -> None:
+    """A ``UserWarning`` at the line that called into restride, through however many of its functions."""
+    package = __name__.partition(".")[0]
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect has it too, and takes long to import
+    level = 2
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level)

@@ -79,12 +79,24 @@ class Figure:
 _MARGIN = 20
 _WIDTH = 960
 """Most pixels of the grids and of the line of memory; a title may be wider."""
-_MOST_PLANES, _MOST_ROWS, _MOST_COLUMNS, _MOST_MEMORY_ROWS = 6, 16, 32, 8
 
 
-def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = ()) -> Figure:
+@dataclass(frozen=True)
+class Most:
+    """How much of a large layout a picture shows."""
+
+    planes: int = 6
+    rows: int = 16
+    columns: int = 32
+    memory_rows: int = 8
+
+
+_ALL = Most()
+
+
+def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = (), most: Most = _ALL) -> Figure:
     """Layouts one below the other, then lines of text."""
-    page = _Page()
+    page = _Page(most)
     for layout in maps:
         page.draw(layout)
     for remark in remarks:
@@ -96,7 +108,8 @@ def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = ()) -> Figur
 class _Page:
     """Shapes, and where the next ones go."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: Most) -> None:
+        self.most = most
         self.shapes: list[Shape] = []
         self.y: float = _MARGIN
         self.right: float = 0
@@ -129,9 +142,9 @@ class _Page:
         rows, columns = layout.grid
         cell_width = _room_for(max(layout.longest_offset, len(str(columns - 1))))
         name_width = _name_width(layout)
-        shown_rows = shown(rows, _MOST_ROWS)
-        shown_columns = shown(columns, min(int((_WIDTH - name_width) // cell_width), _MOST_COLUMNS))
-        planes = shown(layout.planes, _MOST_PLANES)
+        shown_rows = shown(rows, self.most.rows)
+        shown_columns = shown(columns, min(int((_WIDTH - name_width) // cell_width), self.most.columns))
+        planes = shown(layout.planes, self.most.planes)
         title_height = 20 if layout.title(0) else 0
         width = name_width + cell_width * len(shown_columns.positions)
         height = title_height + ROW_HEIGHT * (len(shown_rows.positions) + 1)
@@ -168,7 +181,8 @@ class _Page:
         self.text(MEMORY, 12, GREY)
         cell_width = _room_for(len(index_text(tuple(size - 1 for size in layout.desc.sizes))))
         left = _MARGIN + _name_width(layout)
-        memory = memory_line(layout, min(int((_WIDTH - left) // cell_width), _MOST_COLUMNS), _MOST_MEMORY_ROWS)
+        columns = min(int((_WIDTH - left) // cell_width), self.most.columns)
+        memory = memory_line(layout, columns, self.most.memory_rows)
         for name, cells, beside in zip(memory.row_names, memory.cells, memory.beside, strict=True):
             self._add(Label(left - 8, self.y + ROW_HEIGHT / 2, name, 11, GREY, "end"))
             if cells:

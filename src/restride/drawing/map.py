@@ -367,11 +367,12 @@ class MemoryLine:
 
 
 def memory_line(layout: LayoutMap, room: int, most_rows: int) -> MemoryLine:
-    """The line of memory in rows of at most ``room`` elements: whole tiles, if one fits, or sub-tiles, or eights.
+    """The line of memory in rows of one to ``room`` elements: whole tiles, if one fits, or sub-tiles, or eights.
 
     Rows are equally long where that costs at most half of the room: 32 elements, room for 25, tiles of 8: two of 16.
     """
     size = layout.span.stop - layout.span.start  # len() of a range ends at 2^63
+    room = max(room, 1)  # an index of a hundred digits is wider than a picture
     width = min(room, size)
     if width < size:
         unit = next((unit for unit in (*layout.blocks, 8) if unit <= room), 1)

@@ -16,8 +16,8 @@ from restride.layout import TensorDesc
 from restride.layout.overlap import require_injective, require_like
 from restride.plan import copy_kernels, copy_problems, padding_kernels
 
-MOST_COUNTED = 4 << 20
-"""Elements whose runs are counted one by one, in about a second and 100 MB."""
+MOST_COUNTED = 1 << 18
+"""Elements whose runs are counted one by one, in 0.1 s and 12 MiB; 0.5 s and 24 MiB with offsets beyond 64 bits."""
 
 MOST_PLANNED = 16 << 30
 """Bytes of the buffers of a reorder whose dispatches are planned, in seconds."""
@@ -64,6 +64,8 @@ class Move:
     @property
     def runs(self) -> Runs | None:
         """The contiguous runs; None: not known without counting more than MOST_COUNTED elements."""
+        if not self.src.numel:
+            return Runs(0, 0)
         if self.src.numel <= MOST_COUNTED:
             return _counted_runs(_offsets(self.src), _offsets(self.dst))
         return _planned_runs(self.src, self.dst)
@@ -114,8 +116,6 @@ def _counted_runs(src: Offsets, dst: Offsets) -> Runs:
 
     src 0 1 2 3 to dst 0 2 1 3: in dst's order src is 0 2 1 3, which never goes on by 1: four runs.
     """
-    if not src.size:
-        return Runs(0, 0)
     order = np.argsort(dst)
     goes_on = (np.diff(src[order]) == 1) & (np.diff(dst[order]) == 1)
     starts = np.flatnonzero(np.concatenate(([True], ~goes_on)))

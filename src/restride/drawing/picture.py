@@ -13,9 +13,10 @@ from restride.drawing.map import LayoutMap
 from restride.drawing.moves import Move
 from restride.drawing.terminal import draw_text, in_ascii
 from restride.errors import DescriptorError
-from restride.layout import TensorDesc
+from restride.layout import TensorDesc, as_desc
 from restride.layout.argument import laid_out
-from restride.tensor.tensor import Tensor, as_desc
+from restride.runtime.file_store import write_file
+from restride.tensor.tensor import Tensor
 
 FORMATS = (".svg", ".png")
 """Names that a picture's file may end in."""
@@ -105,8 +106,9 @@ class Picture:
         Raises:
             DescriptorError: the name ends otherwise.
             UnsupportedError: PNG, and Pillow is not installed.
+            OSError: it cannot be written; what was in ``path`` stays whole until the new file is.
         """
-        Path(path).write_bytes(self.file(path))
+        write_file(Path(path), self.file(path))
 
     def __str__(self) -> str:
         text = self.text(shutil.get_terminal_size().columns, takes_colour(sys.stdout))

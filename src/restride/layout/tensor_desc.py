@@ -35,7 +35,9 @@ class TensorDesc:
     at 0 or above. The unit of strides and ``offset`` is elements.
 
     ``==`` and ``hash`` compare memory: which index lies where, and the padding that is written. The strides of axes of
-    size 1 do not count, nor do those of an empty tensor. ``str`` and ``strides`` give back what was written.
+    size 1 do not count, nor do those of an empty tensor. ``str`` and ``strides`` give back what was written. A text
+    equals the layout that it writes, and none if it writes none; it has its own hash, so a dict of descriptors is not
+    searched by texts.
 
     Args:
         dtype: element type, in any spelling ``as_dtype`` knows.
@@ -60,8 +62,8 @@ class TensorDesc:
         >>> desc = rs.TensorDesc("f32", (2, 3), (1, 2))
         >>> desc.offset_of((1, 2)), desc.nbytes
         (5, 24)
-        >>> desc == rs.TensorDesc.parse("f32[2,3]{0,1}")
-        True
+        >>> desc == rs.TensorDesc.parse("f32[2,3]{0,1}"), desc == "f32[2,3]{0,1}", desc == "f32[2,3]"
+        (True, True, False)
     """
 
     dtype: DType
@@ -332,7 +334,12 @@ class TensorDesc:
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TensorDesc):
-            return NotImplemented
+            if not isinstance(other, str):
+                return NotImplemented
+            try:
+                other = _parsed(other)
+            except (DescriptorError, UnsupportedError):
+                return False
         return self is other or (self._hash == other._hash and self._key == other._key)
 
     def __hash__(self) -> int:
@@ -861,3 +868,14 @@ def _f32_that_rounds_once(value: float) -> Any:
     if abs(float(single)) > abs(value):
         single = np.nextafter(single, np.float32(0))
     return (single.view(np.uint32) | np.uint32(1)).view(np.float32)
+
+
+def as_desc(desc: TensorDesc | str) -> TensorDesc:
+    """``desc``, or the descriptor that its text describes."""
+    if isinstance(desc, str):
+        return TensorDesc.parse(desc)
+    if not isinstance(desc, TensorDesc):
+        raise DescriptorError(
+            f"desc must be a TensorDesc or its text, got {' '.join(repr(desc).split())[:60]} ({type(desc).__name__})"
+        )
+    return desc

@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from restride.arguments import MAX_RANK, counts, integer, integers, one_per_axis, permutation, shown
-from restride.errors import DescriptorError, ErrorContext
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
 
 Step = tuple[int, ...]
@@ -134,6 +134,53 @@ def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) ->
             run //= wanted[axis]
             step = _times(step, wanted[axis])
         return _view(desc, wanted, starts, steps)
+
+
+def regrouped(
+    desc: TensorDesc, parts: Sequence[Sequence[int]], groups: Sequence[Sequence[tuple[int, int]]]
+) -> tuple[TensorDesc, tuple[int, ...]]:
+    """Axes taken apart and joined in another order: the view of them before they are joined, and the sizes after it.
+
+    Parts that one step joins are joined already, so the view has these sizes where no copy is needed. Parts of 1 are
+    left out. ``u8[4,6]`` with parts (4), (3, 2) and groups ((1, 1), (0, 0)), ((1, 0)) has sizes (8, 3); its view is
+    (2, 4, 3), since no one step leads through 2 columns of 4 rows.
+
+    Args:
+        desc: any layout.
+        parts: for each axis, the sizes that it is split into, the slowest first; their product is its size.
+        groups: for each axis of the result, its parts, (axis, place), the slowest first; each part once.
+
+    Raises:
+        UnsupportedError: the view would have more than 8 axes.
+    """
+    starts, steps = desc.walk
+    sizes: list[int] = []
+    view_sizes: list[int] = []
+    view_steps: list[Step] = []
+    for group in groups:
+        joined: list[tuple[int, Step]] = []
+        for axis, place in group:
+            size, step = parts[axis][place], _times(steps[axis], prod(parts[axis][place + 1 :]))
+            if size == 1:
+                continue
+            if joined and joined[-1][1] == _times(step, size):
+                joined[-1] = joined[-1][0] * size, step
+            else:
+                joined.append((size, step))
+        sizes.append(prod(parts[axis][place] for axis, place in group))
+        # An axis of size 1 is one of the view too, which then has the sizes of the result.
+        for size, step in joined or [(1, (0,) * len(starts))]:
+            view_sizes.append(size)
+            view_steps.append(step)
+    if len(view_sizes) > MAX_RANK:
+        view_steps = [step for step, size in zip(view_steps, view_sizes, strict=True) if size > 1]
+        view_sizes = [size for size in view_sizes if size > 1]
+    if len(view_sizes) > MAX_RANK:
+        raise UnsupportedError(
+            f"axes are taken apart into {len(view_sizes)}, of sizes {tuple(view_sizes)}; at most {MAX_RANK} can be "
+            f"moved in one dispatch, for {desc}"
+        )
+    return _view(desc, view_sizes, starts, view_steps), tuple(sizes)
 
 
 def window(

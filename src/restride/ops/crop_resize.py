@@ -31,7 +31,7 @@ from restride.ops.plan import cached, source_beside
 from restride.ops.quantize import in_axes_of_result, normalizing
 from restride.ops.reorder import reorder
 from restride.ops.resample import INTERPOLATED_TYPES, resample
-from restride.ops.target import Out, Target, element_type, target_of_sums
+from restride.ops.target import Out, Target, element_type, require_room, target_of_sums
 from restride.plan.crops import MOST_TAPS, Crops, Way, add_crops, boxes_of
 from restride.plan.problem import MOST_CHANNELS
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
@@ -74,6 +74,15 @@ _PLACES_OF_WEIGHTS = 22
 
 _MOST_KEPT_BYTES = 1 << 18
 """Most bytes of parameters of a step that is kept: the tables of 16 boxes to 224 x 224 are 112 KB."""
+
+_MOST_WEIGHTS = 1 << 28
+"""Weights of the rows and columns of all boxes of a call, which are computed at once: they take 1 GB on the host."""
+
+_LEAST_TAPS = 16
+"""Weights that a row or a column counts for, however few it has: what else is known of it takes as much memory."""
+
+_MOST_OF_LIBRARY = 1 << 26
+"""Rows and columns of all boxes of different sizes, before and after, whose weights a library makes, in 10 s."""
 
 _Indices = Iterable[SupportsIndex] | None
 _Flip = str | Iterable[str] | None
@@ -209,6 +218,7 @@ def crop_resize(
         DescriptorError: a box is not finite, too far out or of no pixel; arguments do not fit each other or ``x``.
         UnsupportedError: an unknown mode, rule of what an output reads, or library; an element type that cannot be
             interpolated; or one box with its result is more than a dispatch can do.
+        OutOfDeviceMemory: the device has no room for the result.
 
     Examples:
         >>> photo = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
@@ -650,6 +660,7 @@ def _by_filters(
         most = max(side.rows.taps for side in of_axis)
         if most > MOST_TAPS:
             raise UnsupportedError(f"a box has {most} taps along one axis, more than {MOST_TAPS}")
+    _require_few_weights(len(rows), sizes, [max(side.rows.taps for side in of_axis) for of_axis in sides])
     each = [[extent[axis] for extent in extents] for axis in (0, 1)]
     if few_taps and sizes[0] == sizes[1]:  # both axes at once: arrays so small cost by their number
         both = box_rows(sides[0] + sides[1], sizes[0], each[0] + each[1], least=few_taps)
@@ -662,6 +673,20 @@ def _by_filters(
     return Crops(of_rows, of_columns, source.axes, None, fill, few_taps)
 
 
+def _require_few_weights(boxes: int, sizes: tuple[int, int], taps: Sequence[int] = (1, 1)) -> None:
+    """Refuse boxes that are resized to ``sizes`` with so many taps along rows and columns, if these are too many.
+
+    Raises:
+        UnsupportedError: the weights are more than are made for one call.
+    """
+    weights = boxes * sum(size * max(each, _LEAST_TAPS) for size, each in zip(sizes, taps, strict=True))
+    if weights > _MOST_WEIGHTS:
+        raise UnsupportedError(
+            f"one call makes at most {_MOST_WEIGHTS} weights, of {_LEAST_TAPS} taps or more for each row and column, "
+            f"and {boxes} boxes to sizes {sizes} have {weights}: give some of the boxes at a time"
+        )
+
+
 class _LibraryBoxes(NamedTuple):
     """Boxes whose rows a library's rules make. ways: how kernels sum each box; None: single operations make them."""
 
@@ -671,7 +696,13 @@ class _LibraryBoxes(NamedTuple):
     def parts(
         self, boxes: Boxes, extents: list[tuple[int, int]], sizes: tuple[int, int], axes: tuple[int, int], fill: Any
     ) -> Iterator[tuple[slice, Crops]]:
-        """Neighbouring boxes that go one way, and what becomes of them, without their images."""
+        """Neighbouring boxes that go one way, and what becomes of them, without their images.
+
+        Raises:
+            UnsupportedError: they have too many weights.
+        """
+        both = zip(*(library_rows.rows for library_rows in self.libraries), strict=True)
+        _require_few_weights(len(self.libraries), sizes, [max(rows.taps for rows in of_axis) for of_axis in both])
         for way, members in groupby(enumerate(self.ways or ()), lambda place: place[1]):
             together = [box for box, _ in members]
             part = slice(together[0], together[-1] + 1)
@@ -695,7 +726,14 @@ def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -
     axes = (source.axes[0] - source.first, source.axes[1] - source.first)
     known: dict[tuple[tuple[int, int], tuple[int, int]], tuple[LibraryRows | None, Way | None]] = {}
     pairs = list(zip(boxes.sizes, boxes.resized, strict=True))
-    for old, new in dict.fromkeys(pairs):
+    different = dict.fromkeys(pairs)
+    total = sum(sum(old) + sum(new) for old, new in different)
+    if total > _MOST_OF_LIBRARY:
+        raise UnsupportedError(
+            f"like makes the weights of {len(different)} different boxes with {total} rows and columns before and "
+            f"after, more than {_MOST_OF_LIBRARY} of one call: give some of the boxes at a time"
+        )
+    for old, new in different:
         _, *piece = source.result_sizes(1, old)  # a library may look at channels
         library_rows = rules.rows(tuple(piece), axes, old, new, None)
         known[old, new] = library_rows, None if library_rows is None else _way(library_rows, rules.keeps_type)
@@ -721,7 +759,7 @@ def _way(library_rows: LibraryRows, keeps_type: bool) -> Way | None:
     if not is_one_kind or has_more or max(rows.taps, columns.taps) > MOST_TAPS:
         return None
     if rows.shifts is None or columns.shifts is None:
-        return None if keeps_type or rows_first else Way()
+        return None if keeps_type or rows_first else Way(in_order=rows.in_order)
     if columns.shifts == Shifts():
         return None if rows_first else Way(shifts=rows.shifts)
     if any(side != Shifts(total=side.total, bits=8) for side in (rows.shifts, columns.shifts)):
@@ -850,9 +888,12 @@ def _crop_plan(
     options = {name: others.pop(name) for name in DEFAULTS if name in others}
     request, rules = _settled(Request(like=like, **options), cut, src)
     elements = _read_fill(fill, source)
+    result_sizes = source.result_sizes(count, size)
+    require_room(result_sizes, element_type(TensorDesc(src.dtype, result_sizes), layout, dtype, out), limits)
+    _require_few_weights(count, size)
     library = None if rules is None else _by_library(cut, source, rules, is_moved=request.mode == "nearest")
     cropped_dtype = _made_dtype(src, request, None if library is None and count else rules)
-    cropped = TensorDesc(cropped_dtype, source.result_sizes(count, size))
+    cropped = TensorDesc(cropped_dtype, result_sizes)
     of_target = {
         "source": source.resized(size),
         "cropped": cropped,

@@ -11,16 +11,18 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from restride.arithmetic import Arithmetic
 from restride.dtypes import DType
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, warn_caller
 from restride.kernel import Limits
-from restride.layout import TensorDesc
+from restride.layout import TensorDesc, as_desc
 from restride.lru import LRU
 from restride.ops.target import Out
 from restride.plan.steps import Steps
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
-from restride.tensor.tensor import Tensor, as_desc, as_device, empty
+from restride.tensor.tensor import Tensor, as_device, empty
+from restride.weights import Resizing
 
 Value = TypeVar("Value")
 
@@ -38,13 +40,14 @@ class Plan:
         [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
     """
 
-    __slots__ = ("_dst", "_reads_result", "_src", "_steps")
+    __slots__ = ("_call", "_dst", "_reads_result", "_src", "_steps")
 
     def __init__(self, src: TensorDesc, dst: TensorDesc, steps: Steps, *, reads_result: bool = False) -> None:
         self._src = src
         self._dst = dst
         self._steps = steps
         self._reads_result = reads_result
+        self._call: tuple[Any, ...] | None = None
 
     @property
     def src(self) -> TensorDesc:
@@ -74,7 +77,7 @@ class Plan:
             raise DescriptorError(f"out is {out.desc}, but the plan makes {self._dst}")
         if out is not None and out.memory is src.memory:
             raise DescriptorError(f"out {out.desc} must have another buffer than x {src.desc}, for a plan")
-        return self.run(src, out)
+        return Plan.run(self, src, out)  # not self.run: a DoubtfulPlan warned when it was made
 
     def run(self, src: Tensor, out: Tensor | None) -> Tensor:
         """The same without checks, for whoever made the plan for these very tensors."""
@@ -82,8 +85,29 @@ class Plan:
         src.device.run(self._steps, src.memory, result.memory)
         return result
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickled plan is the call that made it, and is made again where it is loaded, for the same limits."""
+        if self._call is None:
+            raise TypeError(f"{self!r} was made inside an operation and does not pickle; those of rs.plan_reorder do")
+        return _planned, self._call
+
     def __repr__(self) -> str:
         return f"<restride.Plan {self._src} to {self._dst}, {len(self._steps.steps)} steps>"
+
+
+class DoubtfulPlan(Plan):
+    """One whose caller may have meant something else: the operation warns, and the plan itself does not."""
+
+    __slots__ = ("warning",)
+
+    def __init__(self, warning: str, src: TensorDesc, dst: TensorDesc, steps: Steps, *, reads_result: bool) -> None:
+        super().__init__(src, dst, steps, reads_result=reads_result)
+        self.warning = warning
+
+    def run(self, src: Tensor, out: Tensor | None) -> Tensor:
+        """The same, with the warning."""
+        warn_caller(self.warning)
+        return super().run(src, out)
 
 
 Planner = Callable[..., Plan]
@@ -140,7 +164,17 @@ def plan_call(
 ) -> Plan:
     """The plan of ``operation(x, *arguments, **named)`` for an ``x`` laid out as ``src`` and a result as ``dst``."""
     out = None if dst is None else Out(as_desc(dst), is_shared=False)
-    plan: Plan = operation(Unplaced(as_desc(src), out, as_device(device).limits), *arguments, **named)
+    plan = _planned(operation, Unplaced(as_desc(src), out, as_device(device).limits), arguments, named)
+    if isinstance(plan, DoubtfulPlan):
+        warn_caller(plan.warning)
+    return plan
+
+
+def _planned(
+    operation: Callable[..., Any], unplaced: Unplaced, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> Plan:
+    plan: Plan = operation(unplaced, *arguments, **named)
+    plan._call = operation, unplaced, arguments, named  # noqa: SLF001 - for __reduce__; equal for all that share the plan
     return plan
 
 
@@ -158,7 +192,7 @@ _OWN_KEY = frozenset((type(None), str, bool))
 _WITH_TYPE = _OWN_KEY | {int}
 """Types whose values are a key beside their type."""
 
-_IMMUTABLE = frozenset((int, range, Fraction, DType, Limits))
+_IMMUTABLE = frozenset((int, range, Fraction, DType, Limits, Arithmetic, Resizing))
 _IMMUTABLE_BASES = (type, np.dtype, Limits, Enum)
 _LISTS = (tuple, list)
 

@@ -71,7 +71,7 @@ PIXELS = ("rgb", "bgr")
 _NORMALIZED = ("u8", "u16")
 """Integers that pixels are, so that mean and std as if they were in [0, 1] mean something."""
 
-_CHANNELS_LAST = "np.moveaxis(image, -3, -1), of torch image.moveaxis(-3, -1),"
+_CHANNELS_LAST = "np.moveaxis(image, -3, -1), of torch image.moveaxis(-3, -1)"
 _SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 to 1: image.astype('float32') / largest"
 """What to do with an image, in the words of errors."""
 
@@ -490,7 +490,7 @@ def _require_image(desc: TensorDesc, takes: _Takes, most_axes: int) -> None:
     if desc.sizes[-3] <= MOST_CHANNELS < min(desc.sizes[-2:]):
         raise DescriptorError(
             f"an image must have rows, columns and channels, and those of {desc} seem to stand first: "
-            f"{_CHANNELS_LAST} puts them last"
+            f"{_CHANNELS_LAST}, puts them last"
         )
     _require_type(desc, takes)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, SupportsIndex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,41 @@ from restride.layout.argument import Layout, axis_order, laid_out
 from restride.ops.reorder import reorder_with
 from restride.tensor.arrays import host_array
 from restride.tensor.tensor import Tensor
+
+
+class Reordering(NamedTuple):
+    """An operation as the arguments of ``reorder_with``.
+
+    names: the operation's own names of arguments, by those that the errors of reorder have. remedy: what such an error
+    says of the element type.
+    """
+
+    layout: Layout
+    dtype: DType
+    arguments: dict[str, Any]
+    names: dict[str, str]
+    remedy: str = ""
+
+    def perform(self, x: Any, out: Tensor | None) -> Tensor:
+        """The result for ``x``."""
+        with self.renamed():
+            return reorder_with(x, self.layout, self.dtype, out, **self.arguments)
+
+    @contextmanager
+    def renamed(self) -> Iterator[None]:
+        """A block in whose errors the operation's names stand for those of reorder."""
+        try:
+            yield
+        except DescriptorError as error:
+            inner, _, rule = str(error).partition(" ")
+            if inner not in self.names:
+                raise
+            is_fraction = "a side of floats" in rule  # no integer type would do
+            end = self.remedy if f"an integer of {self.dtype}" in rule and not is_fraction else ""
+            renamed = DescriptorError(f"{self.names[inner]} {rule}{end}")
+            renamed.desc = error.desc
+            raise renamed from error
+
 
 QUANTIZED_TYPES = ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e5m2")
 """Types of a zero point that say the type of the result, as in ONNX."""
@@ -68,25 +104,40 @@ def quantize(
     """
     src, desc = _described(x)
     with ErrorContext(desc):
-        require_word("saturate", saturate, (True, False))
-        result = _quantized_type(zero_point) if dtype is None else as_dtype(dtype)
-        is_default = result is None and out is None
-        if result is None:
-            result = _type_of(out, layout, desc, "u8")
-        _require_quantized("the result of quantize", result)
-        scales = in_axes_of_result(_scales("dst", scale, zero_point, axis, block_size, desc), desc, layout)
-        return _reorder(
-            {"dst_scale": "scale", "dst_zero_point": "zero_point"},
-            "; the result is u8 unless dtype says otherwise" if is_default and result == "u8" else "",
-            src,
-            layout,
-            result,
-            out,
+        return quantizing(desc, scale, zero_point, dtype, axis, block_size, saturate, layout, out).perform(src, out)
+
+
+def quantizing(
+    desc: TensorDesc,
+    scale: Any,
+    zero_point: Any = None,
+    dtype: DTypeLike | None = None,
+    axis: SupportsIndex = 1,
+    block_size: SupportsIndex | None = None,
+    saturate: bool = True,
+    layout: Layout = None,
+    out: Tensor | None = None,
+) -> Reordering:
+    """What ``quantize`` of a source of element type and sizes ``desc`` asks of ``reorder``."""
+    require_word("saturate", saturate, (True, False))
+    result = _quantized_type(zero_point) if dtype is None else as_dtype(dtype)
+    is_default = result is None and out is None
+    if result is None:
+        result = _type_of(out, layout, desc, "u8")
+    _require_quantized("the result of quantize", result)
+    scales = in_axes_of_result(_scales("dst", scale, zero_point, axis, block_size, desc), desc, layout)
+    return Reordering(
+        layout,
+        result,
+        {
             **scales,
-            group_sizes=_group_sizes(axis, block_size, desc),
-            saturate=not result.is_float or saturate,
-            rounds_first=not result.is_float,
-        )
+            "group_sizes": _group_sizes(axis, block_size, desc),
+            "saturate": not result.is_float or saturate,
+            "rounds_first": not result.is_float,
+        },
+        {"dst_scale": "scale", "dst_zero_point": "zero_point"},
+        "; the result is u8 unless dtype says otherwise" if is_default and result == "u8" else "",
+    )
 
 
 def dequantize(
@@ -124,13 +175,26 @@ def dequantize(
     """
     src, desc = _described(x)
     with ErrorContext(desc):
-        result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
-        _require_quantized("the source of dequantize", desc.dtype)
-        _require_float("dequantize", result)
-        scales = _scales("src", scale, zero_point, axis, block_size, desc)
-        names = {"src_scale": "scale", "src_zero_point": "zero_point"}
-        group_sizes = _group_sizes(axis, block_size, desc)
-        return _reorder(names, "", src, layout, result, out, **scales, group_sizes=group_sizes)
+        return dequantizing(desc, scale, zero_point, dtype, axis, block_size, layout, out).perform(src, out)
+
+
+def dequantizing(
+    desc: TensorDesc,
+    scale: Any,
+    zero_point: Any = None,
+    dtype: DTypeLike | None = None,
+    axis: SupportsIndex = 1,
+    block_size: SupportsIndex | None = None,
+    layout: Layout = None,
+    out: Tensor | None = None,
+) -> Reordering:
+    """What ``dequantize`` of a source of element type and sizes ``desc`` asks of ``reorder``."""
+    result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
+    _require_quantized("the source of dequantize", desc.dtype)
+    _require_float("dequantize", result)
+    scales = _scales("src", scale, zero_point, axis, block_size, desc)
+    names = {"src_scale": "scale", "src_zero_point": "zero_point"}
+    return Reordering(layout, result, {**scales, "group_sizes": _group_sizes(axis, block_size, desc)}, names)
 
 
 def normalize(
@@ -176,13 +240,28 @@ def normalize(
     """
     src, desc = _described(x)
     with ErrorContext(desc):
-        result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
-        _require_float("normalize", result)
-        scales = normalizing(mean, std, desc.dtype, lambda name, value: _along(name, value, axis, None, desc))
-        names = {"src_zero_point": "mean", "dst_scale": "std"}
-        if not desc.dtype.is_float:
-            names = {"dst_scale": f"{value_range(desc.dtype)[1]} * std", "dst_zero_point": "-mean / std"}
-        return _reorder(names, "", src, layout, result, out, **in_axes_of_result(scales, desc, layout))
+        asked = normalizing_reorder(desc, mean, std, axis=axis, layout=layout, dtype=dtype, out=out)
+        return asked.perform(src, out)
+
+
+def normalizing_reorder(
+    desc: TensorDesc,
+    mean: Any,
+    std: Any,
+    *,
+    axis: SupportsIndex = -1,
+    layout: Layout = None,
+    dtype: DTypeLike | None = None,
+    out: Tensor | None = None,
+) -> Reordering:
+    """What ``normalize`` of a source of element type and sizes ``desc`` asks of ``reorder``."""
+    result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
+    _require_float("normalize", result)
+    scales = normalizing(mean, std, desc.dtype, lambda name, value: _along(name, value, axis, None, desc))
+    names = {"src_zero_point": "mean", "dst_scale": "std"}
+    if not desc.dtype.is_float:
+        names = {"dst_scale": f"{value_range(desc.dtype)[1]} * std", "dst_zero_point": "-mean / std"}
+    return Reordering(layout, result, in_axes_of_result(scales, desc, layout), names)
 
 
 def normalizing(
@@ -223,23 +302,6 @@ def in_axes_of_result(
     return {
         name: _of_result(array, desc, layout) if name.startswith("dst") else array for name, array in arguments.items()
     }
-
-
-def _reorder(
-    names: dict[str, str], remedy: str, x: Any, layout: Layout, dtype: DType, out: Tensor | None, **arguments: Any
-) -> Tensor:
-    """``reorder_with``, in whose errors the caller's ``names`` stand for reorder's, and of its type the remedy."""
-    try:
-        return reorder_with(x, layout, dtype, out, **arguments)
-    except DescriptorError as error:
-        inner, _, rule = str(error).partition(" ")
-        if inner not in names:
-            raise
-        is_fraction = "a side of floats" in rule  # no integer type would do
-        end = remedy if f"an integer of {dtype}" in rule and not is_fraction else ""
-        renamed = DescriptorError(f"{names[inner]} {rule}{end}")
-        renamed.desc = error.desc
-        raise renamed from error
 
 
 def _require_quantized(what: str, dtype: DType) -> None:

@@ -7,14 +7,23 @@ from typing import Any, SupportsIndex
 
 from restride.arithmetic import Rounding
 from restride.dtypes import DTypeLike
+from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout
+from restride.layout.overlap import may_overlap, written_by
 from restride.ops.plan import Plan, perform, plan_call, source_beside
-from restride.ops.target import Out, arithmetic_of_result, destination, element_type, require_out_of_sum
+from restride.ops.target import (
+    Out,
+    arithmetic_of_result,
+    destination,
+    element_type,
+    require_out_of_sum,
+    require_room,
+)
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.device import Device
-from restride.tensor.tensor import Tensor
+from restride.tensor.tensor import METHODS, Tensor
 
 
 def strided_slice(
@@ -118,6 +127,7 @@ def reorder(
         DescriptorError: the layout or the element type is unknown or does not fit, the destination overlaps itself,
             ``out`` shares memory with ``x`` but is not the same, a scale is 0 or not finite, a zero point is none of
             its type, one of them does not broadcast, or there is a sum and no ``out``.
+        OutOfDeviceMemory: the device has no room for the result.
 
     Source: oneDNN specification, Reorder; ONNX operators, Cast.
     """
@@ -144,6 +154,30 @@ def reorder_with(x: Any, layout: Layout, dtype: Any, out: Tensor | None, **argum
     return perform(reorder_plan, x, out, layout=layout, dtype=dtype, **arguments)
 
 
+def assign(view: Tensor, value: Any) -> None:
+    """Write ``value`` to the elements of ``view``, as ``Tensor.__setitem__`` says."""
+    if value is None:
+        raise DescriptorError(f"value is None, and {view.desc} takes an array, a tensor or a number")
+    if isinstance(value, Tensor) and value.device is not view.device:
+        raise DescriptorError(f"value {value!r} lies on another device than {view!r}: .to(x.device) copies it there")
+    src = source_beside(value, view)
+    extra = src.ndim - view.ndim
+    if extra > 0 and set(src.sizes[:extra]) <= {1}:
+        src = src[(0,) * extra]  # numpy drops leading axes of size 1 of what is assigned
+    try:
+        src = src.broadcast_to(view.sizes)
+    except DescriptorError as error:
+        raise DescriptorError(f"value {src.desc} does not broadcast to the view {view.desc}: {error}") from None
+    is_itself = src.memory is view.memory and src.desc == view.desc
+    if src.memory is view.memory and not is_itself and may_overlap(src.desc, written_by(view.desc)):
+        src = src.copy()
+    reorder(src, rounding="truncate", saturate=False, out=view)
+
+
+METHODS["reorder"] = reorder
+METHODS["assign"] = assign
+
+
 def reorder_plan(
     src: TensorDesc, out: Out | None, limits: Limits, layout: Layout, dtype: Any, **arguments: Any
 ) -> Plan:
@@ -152,6 +186,7 @@ def reorder_plan(
     require_out_of_sum(sum_scale, src, out)
     element = element_type(src, layout, dtype, out)
     dst, site = destination(src, layout, src, out, dtype=element, in_place=True)
+    require_room(dst.sizes, element, limits)
     steps = Steps(limits)
     steps.copy(Site(SOURCE, src), site, dst, arithmetic_of_result(src, dst, layout, arguments))
     return Plan(src, dst, steps, reads_result=sum_scale is not None)

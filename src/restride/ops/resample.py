@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import pairwise
@@ -13,12 +13,12 @@ import numpy as np
 from restride.arguments import counts, integers
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Rounding, arithmetic
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, family
-from restride.ops.plan import Plan, perform, plan_call
-from restride.ops.target import Out, Target, element_type, require_out_of_sum, target_of_sums
+from restride.ops.plan import DoubtfulPlan, Plan, perform, plan_call
+from restride.ops.target import Out, Target, element_type, require_out_of_sum, require_room, target_of_sums
 from restride.plan import (
     Tables,
     is_index,
@@ -33,7 +33,7 @@ from restride.plan.problem import MOST_CHANNELS
 from restride.plan.steps import SOURCE, Site, Steps, together
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import LibraryRows, Request, Resizing, resized_axes, resizing
+from restride.weights import LibraryRows, Request, Resizing, measured, resized_axes, resizing
 from restride.weights.coordinates import CoordinatesRule
 from restride.weights.filters import NearestRule
 from restride.weights.like import IMAGES_ONLY
@@ -89,7 +89,9 @@ def resample(
         x: a Tensor, or what ``rs.asarray`` takes. Of 64 bits or pred: mode "nearest" alone.
         sizes: output size of each of ``axes``.
         scales: output elements for each element of the source; without ``sizes`` these are ``trunc(size * scale)``.
-        axes: which axes; negative ones count from the end; default: the last ones, as many as ``sizes`` or ``scales``.
+        axes: which axes; negative ones count from the end; default: the last ones, as many as ``sizes`` or ``scales``,
+            with a warning where those end with one of 1 to 4 elements, as channels are, and leave another as it is;
+            not where the last two are equal.
         mode: "nearest"; "linear", of two neighbours an axis, the default; "cubic", of four (Keys); "area", the mean of
             all source elements that the output element covers a part of. With ``like`` a mode of that library, by its
             name or by the library's own constant.
@@ -130,6 +132,7 @@ def resample(
     Raises:
         DescriptorError: arguments do not fit each other or ``x``, one has no effect, or ``out`` does not fit.
         UnsupportedError: an unknown name, or an element type that cannot be interpolated.
+        OutOfDeviceMemory: the device has no room for the result.
 
     Examples:
         >>> rs.resample(np.array([0.0, 8.0], np.float32), (4,)).numpy().tolist()
@@ -140,16 +143,15 @@ def resample(
 
     Source: oneDNN specification, Resampling; ONNX operators, Resize; DirectML, DML_RESAMPLE2_OPERATOR_DESC.
     """
-    request = Request(
-        *(sizes, scales, axes, mode, coordinates, nearest, cubic_a, antialias, exclude_outside, extrapolation_value),
-        *(roi, keep_aspect_ratio_policy, input_offsets, output_offsets, recompute_scale_factor, like, window),
-        source_sizes,
-    )
     return perform(
         resample_plan,
         x,
         out,
-        request=request,
+        request=Request(
+            sizes, scales, axes, mode, coordinates, nearest, cubic_a, antialias, exclude_outside, extrapolation_value,
+            roi, keep_aspect_ratio_policy, input_offsets, output_offsets, recompute_scale_factor, like, window,
+            source_sizes,
+        ),
         layout=layout,
         dtype=dtype,
         src_scale=src_scale,
@@ -160,7 +162,7 @@ def resample(
         post_ops=post_ops,
         rounding=rounding,
         saturate=saturate,
-    )
+    )  # fmt: skip
 
 
 def resample_backward(
@@ -192,7 +194,7 @@ def resample_backward(
         grad: gradient of the result, f32, f16 or bf16; its sizes along ``axes`` are the result's.
         input_sizes: sizes of the source along ``axes``.
         scales: those that ``resample`` was given, if it was, for they enter the coordinates.
-        axes: which axes; default: the last ones, as many as ``input_sizes``.
+        axes: which axes; default: the last ones, as many as ``input_sizes``, with the warning of ``resample``.
         mode: this and what follows as in ``resample``, also where they are not given; what was extrapolated has no
             gradient.
         coordinates: as in ``resample``.
@@ -212,6 +214,7 @@ def resample_backward(
     Raises:
         DescriptorError: arguments do not fit each other or ``grad``.
         UnsupportedError: an unknown name, or another element type.
+        OutOfDeviceMemory: the device has no room for the result.
 
     Examples:
         >>> rs.resample_backward(np.ones(4, np.float32), (2,)).numpy().tolist()
@@ -294,7 +297,12 @@ def source_window(
         *(roi, keep_aspect_ratio_policy, input_offsets, output_offsets, recompute_scale_factor, like, window),
     )
     with ErrorContext(f"source_sizes {whole_sizes}"):
-        return part_read(resizing(whole_sizes, request, as_dtype(source_dtype).name))
+        asked = measured(whole_sizes, request, as_dtype(source_dtype).name)
+        part = part_read(asked.resizing())
+    warning = about_channels(request, len(whole_sizes), asked.old, asked.new, "source_sizes")
+    if warning:
+        warn_caller(warning)
+    return part
 
 
 def plan_resample(
@@ -345,14 +353,17 @@ def resample_plan(
     """The plan of ``resample``. numbers: arguments of ``restride.arithmetic.arithmetic``."""
     with ErrorContext(src):
         part = request.source_sizes
-        resized = resizing(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
-        _require_rows_and_columns(request, resized, "x", src)
+        asked = measured(src.sizes if part is None else _whole_sizes(part, src), request, src.dtype.name)
+        _require_room(src, asked.sizes, layout, dtype, out, limits)
+        resized = asked.resizing()
+        require_rows_and_columns(request, resized.axes, "x", src)
         if part is not None and src.sizes != resized.read_sizes:
             raise DescriptorError(
                 f"x {src} must have the sizes {resized.read_sizes} of the part that source_window says, of "
                 f"source_sizes {resized.source_sizes}"
             )
-    return plan_of(src, resized, layout, dtype, out, resized.outside, numbers, limits)
+    warning = about_channels(request, src.rank, asked.old, asked.new, "x")
+    return plan_of(src, resized, layout, dtype, out, resized.outside, numbers, limits, warning)
 
 
 def backward_plan(
@@ -365,13 +376,15 @@ def backward_plan(
         sizes = list(src.sizes)
         for axis, size in zip(axes, input_sizes, strict=True):
             sizes[axis] = size
+        _require_room(src, sizes, layout, dtype, out, limits)
         forward = resizing(sizes, request._replace(sizes=[src.sizes[axis] for axis in axes], axes=axes), src.dtype.name)
-        _require_rows_and_columns(request, forward, "grad", src)
+        require_rows_and_columns(request, forward.axes, "grad", src)
         result = family(src, forward.source_sizes)
         for type_, argument in ((src.dtype, "grad"), (element_type(result, layout, dtype, out), "dtype")):
             if type_.name not in GRADIENT_TYPES:
                 raise UnsupportedError(f"{argument} must be {', '.join(GRADIENT_TYPES)}, not {type_}")
-    return plan_of(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False}, limits)
+    warning = about_channels(request, src.rank, [src.sizes[axis] for axis in axes], input_sizes, "grad")
+    return plan_of(src, forward.transposed(), layout, dtype, out, 0.0, {"saturate": False}, limits, warning)
 
 
 def library_plan(
@@ -388,9 +401,9 @@ def library_plan(
     return plan_of(src, resized, None, None, out, 0.0, {}, limits)
 
 
-def _require_rows_and_columns(request: Request, resized: Resizing, argument: str, src: TensorDesc) -> None:
+def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
     """Refuse to take columns and channels for the rows and columns that a library of images means."""
-    if request.axes is not None or len(resized.axes) != 2 or request.like not in IMAGES_ONLY:
+    if request.axes is not None or len(axes) != 2 or request.like not in IMAGES_ONLY:
         return
     rows = src.rank - 3
     if rows >= 0 and 0 < src.sizes[-1] <= MOST_CHANNELS < src.sizes[-2]:
@@ -398,6 +411,39 @@ def _require_rows_and_columns(request: Request, resized: Resizing, argument: str
             f"like {request.like!r} resizes rows and columns; the last axes of {argument} {src} look like columns and "
             f"channels: say axes=({rows}, {rows + 1}), or axes=({rows + 1}, {rows + 2}) if they are not"
         )
+
+
+def _require_room(
+    src: TensorDesc, sizes: Sequence[int], layout: Layout, dtype: Any, out: Out | None, limits: Limits
+) -> None:
+    like = src if layout is None else TensorDesc(src.dtype, sizes)  # a layout is for the sizes of the result
+    require_room(sizes, element_type(like, layout, dtype, out), limits)
+
+
+def about_channels(request: Request, rank: int, old: Sequence[int], new: Sequence[int], argument: str) -> str:
+    """A warning where the last axis, of few elements, is resized without being named, and others are not; or none.
+
+    Of u8[480,640,3] to (224, 224) these are columns and channels, and (480, 224, 224) is a result too. Small square
+    maps, such as f32[1,512,4,4], are resized without a word. The text has few sizes, so that Python shows it once for
+    photographs of many.
+
+    Args:
+        request: whose ``axes`` say whether they are named.
+        rank: of what is resized.
+        old: sizes before, of the axes that are resized.
+        new: sizes after.
+        argument: what has the old sizes.
+    """
+    count = len(old)
+    if request.axes is not None or not 0 < count < rank or not 0 < old[-1] <= MOST_CHANNELS or old[-1] == new[-1]:
+        return ""
+    if count > 1 and old[-1] == old[-2]:
+        return ""
+    before, these = tuple(range(rank - count - 1, rank - 1)), tuple(range(rank - count, rank))
+    return (
+        f"no axes are named, so the last axis of {argument} is resized from {old[-1]} to {new[-1]}: say "
+        f"axes={before} if it has the channels, and axes={these} if it does not"
+    )
 
 
 def _whole_sizes(source_sizes: Iterable[SupportsIndex], part: TensorDesc) -> tuple[int, ...]:
@@ -414,6 +460,15 @@ _MANY = 1 << 12
 
 _MOST_PACKED_BYTES = 1 << 28
 """Most bytes of a packed copy between two dispatches."""
+
+_MOST_OF_ROW = 1 << 22
+"""Most elements that one output reads along an axis: their weights take 200 MB while they are computed."""
+
+_MOST_WEIGHTS_OF_AXIS = 1 << 29
+"""Most weights along an axis, where an output reads more than 4 elements: they take 8 s to compute."""
+
+_FEW_TAPS = 4
+"""Elements that an output may read where nothing is averaged: axes of any length go through in parts."""
 
 
 def part_read(resized: Resizing) -> tuple[slice, ...]:
@@ -433,22 +488,55 @@ def plan_of(
     extrapolation_value: float,
     numbers: dict[str, Any],
     limits: Limits,
+    warning: str = "",
 ) -> Plan:
     """The plan that makes what ``resized`` says of ``src``, the whole source or the part of it that is read.
 
-    numbers: the arguments of ``restride.arithmetic.arithmetic``.
+    numbers: the arguments of ``restride.arithmetic.arithmetic``. warning: as of ``DoubtfulPlan``.
+
+    Raises:
+        UnsupportedError: elements are not interpolated, or too many weights are needed.
     """
+    with ErrorContext(src):
+        _require_few_weights(resized)
     sum_scale = numbers.get("sum_scale")
     require_out_of_sum(sum_scale, src, out)
+    sums = sums_of(src, resized)
+    element = element_type(family(src, resized.sizes), layout, dtype, out)
+    result = family(src, resized.sizes, element)
+    moves = all(rows.moves for rows in resized.rows)
+    target = target_of_sums(src, sums, result, layout, out, numbers, moves=moves)
+    steps = steps_to(src, resized, sums, target, extrapolation_value, limits)
+    reads_result = sum_scale is not None
+    if warning:
+        return DoubtfulPlan(warning, src, target.whole, steps, reads_result=reads_result)
+    return Plan(src, target.whole, steps, reads_result=reads_result)
+
+
+def sums_of(src: TensorDesc, resized: Resizing) -> TensorDesc:
+    """What a resampling of ``src`` computes, before the arithmetic.
+
+    Raises:
+        UnsupportedError: such elements are not interpolated.
+    """
     moves = all(rows.moves for rows in resized.rows)
     if not moves and src.dtype.name not in INTERPOLATED_TYPES:
         raise UnsupportedError(
             f"elements of type {src.dtype} are not interpolated, those of {', '.join(INTERPOLATED_TYPES)} are, for "
             f"{src}; rs.reorder converts: dtype='f32', and nearest modes take every type"
         )
-    sums = TensorDesc(src.dtype if moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
-    element = element_type(family(src, resized.sizes), layout, dtype, out)
-    target = target_of_sums(src, sums, family(src, resized.sizes, element), layout, out, numbers, moves=moves)
+    return TensorDesc(src.dtype if moves or resized.keeps_type else as_dtype("f32"), resized.sizes)
+
+
+def steps_to(
+    src: TensorDesc,
+    resized: Resizing,
+    sums: TensorDesc,
+    target: Target,
+    extrapolation_value: float,
+    limits: Limits,
+) -> Steps:
+    """The steps of a resampling that computes ``sums`` and writes them to ``target``."""
     dst = target.whole
     source = Site(SOURCE, src if src.sizes == resized.read_sizes else views.index(src, part_read(resized)))
     steps = Steps(limits)
@@ -458,7 +546,23 @@ def plan_of(
         _extrapolated(steps, source, resized, sums, target, extrapolation_value)
     else:
         _by_passes(steps, source, resized, target)
-    return Plan(src, dst, steps, reads_result=sum_scale is not None)
+    return steps
+
+
+def _require_few_weights(resized: Resizing) -> None:
+    for axis, rows, part in zip(resized.axes, resized.rows, resized.window, strict=True):
+        change = f"{rows.source_size} to {rows.size} elements along axis {axis}"
+        if rows.taps > _MOST_OF_ROW:
+            raise UnsupportedError(
+                f"an output reads at most {_MOST_OF_ROW} elements along an axis, and {change} is {rows.taps} each: "
+                f"resample it in several steps"
+            )
+        count = part.stop - part.start
+        if rows.taps > _FEW_TAPS and count * rows.taps > _MOST_WEIGHTS_OF_AXIS:
+            raise UnsupportedError(
+                f"outputs read at most {_MOST_WEIGHTS_OF_AXIS} elements along an axis, all together, and {change} is "
+                f"{rows.taps} each of {count}: resample a window of it at a time"
+            )
 
 
 def _extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target, value: float) -> None:
@@ -575,7 +679,7 @@ def _copied(steps: Steps, src: Site, desc: TensorDesc) -> Site:
 
 def _add(steps: Steps, src: Site, dst: Site, tables: Tables, last: Arithmetic, whole: TensorDesc) -> None:
     def make() -> Iterable[KernelSpec]:
-        padding = padding_kernels(whole, steps.limits) if last.sum_scale is None else ()
+        padding = padding_kernels(whole, steps.limits) if whole.is_padded and last.sum_scale is None else ()
         return together(padding, resample_kernels(src.desc, dst.desc, tables, last, steps.limits))
 
     steps.add(src, dst, make)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from restride.arithmetic import Arithmetic, arithmetic
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError, ErrorContext
+from restride.errors import DescriptorError, ErrorContext, OutOfDeviceMemory
+from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, axis_order, is_permutation, laid_out
 from restride.layout.overlap import may_overlap, require_injective, require_like, written_by
@@ -70,6 +73,26 @@ def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Out | None) -
     if out is not None:
         return out.desc.dtype
     return src.dtype if layout is None else laid_out(src, layout).dtype
+
+
+def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
+    """Refuse a result that no memory of the device holds, before anything is computed for it.
+
+    Args:
+        sizes: of the result, or of the window of it that is asked for.
+        dtype: its element type.
+        limits: of the device.
+
+    Raises:
+        OutOfDeviceMemory: its elements alone have more bytes.
+    """
+    nbytes = math.prod(sizes) * dtype.itemsize
+    if nbytes > limits.max_memory:
+        raise OutOfDeviceMemory(
+            f"the device has no room for {nbytes} bytes: {limits.max_memory} are the most of one tensor, by its "
+            "memory, its largest allocation or memory_limit; work in smaller pieces, such as windows; asked for "
+            f"{TensorDesc(dtype, sizes)}"
+        )
 
 
 class Target(NamedTuple):

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.errors import DescriptorError, UnsupportedError
-from restride.layout import TensorDesc
+from restride.layout import TensorDesc, as_desc
 from restride.layout.overlap import require_injective, require_like
 from restride.layout.tensor_desc import packed_strides
 from restride.plan import Axis, byte_copy_kernels
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.device import Device
 from restride.tensor.dlpack import array_from_dlpack
-from restride.tensor.tensor import Tensor, as_desc, as_device, copy_elements, empty
+from restride.tensor.tensor import Tensor, as_device, copy_elements, empty
 
 _WIDEST_GAP = 16
 """Bytes between two runs that are uploaded with them; a wider gap costs more than it costs numpy to start a run."""
@@ -178,6 +178,10 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
     if not packed.numel:
         return empty(packed, device)
     dtype = packed.dtype
+    if array.flags.c_contiguous:  # without the walk over its strides, which takes as long as a small transfer
+        memory = device.allocate(packed, array.nbytes)
+        device.runtime.write(memory, 0, array.reshape(-1).view(np.uint8).data)
+        return Tensor(memory, packed, device)
     host = _host_bytes(array)
     memory = device.allocate(packed, host.data.nbytes)
     device.runtime.write(memory, 0, host.data.data)
@@ -217,8 +221,8 @@ def host_array(value: Any) -> npt.NDArray[Any]:
         return array_from_dlpack(value)
     if isinstance(value, str | PathLike):
         raise DescriptorError(
-            f"array is the text {value!s:.60}, not an array: np.asarray(PIL.Image.open(path).convert('RGB')) reads an "
-            f"image file"
+            f"array is the text {value!s:.4096}, not an array: np.asarray(PIL.Image.open(path).convert('RGB')) reads "
+            f"an image file"
         )
     if isinstance(value, bytes):
         raise DescriptorError(

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import NoReturn, Self
 
+from restride.arguments import integer
 from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
@@ -39,26 +40,40 @@ class Device:
             ``RESTRIDE_DEVICE``, else the best of discrete, integrated, virtual and CPU devices.
         runtime: ``"vulkan"`` or ``"kompute"``; default: ``RESTRIDE_RUNTIME``, else ``"vulkan"``.
         timeout: seconds that one operation may take, once those before it are finished.
+        memory_limit: bytes of memory that the device may take, those that it keeps to use again too; default: what its
+            heap has. Not counted are pages of the host that ``asarray(copy=False)`` imports, and pipelines.
 
     Example:
     >>> with rs.Device(timeout=10) as device:
     ...     rs.asarray(np.eye(2, dtype=np.uint8), device=device).numpy()
     array([[1, 0],
            [0, 1]], dtype=uint8)
+    >>> with rs.Device(memory_limit=1 << 20) as device:
+    ...     try:
+    ...         rs.empty("f32[1024,1024]", device)
+    ...     except rs.OutOfDeviceMemory as error:
+    ...         "4194304 bytes: 0 of its memory_limit of 1048576 bytes are in use" in str(error)
+    True
 
     Raises:
         DeviceNotFound: no Vulkan loader, no driver, or no such device.
-        DescriptorError: an unknown runtime or a time limit that is not positive.
+        DescriptorError: an unknown runtime or a limit that is not positive.
     """
 
     def __init__(
-        self, selector: int | str | None = None, runtime: RuntimeName | None = None, timeout: float = DEFAULT_TIMEOUT
+        self,
+        selector: int | str | None = None,
+        runtime: RuntimeName | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        memory_limit: int | None = None,
     ) -> None:
         if isinstance(timeout, bool) or not isinstance(timeout, int | float):
             raise DescriptorError(f"timeout must be a number of seconds, got {timeout!r}")
         if selector == "":
             raise DescriptorError("a device selector is an index or part of a name, got an empty text")
-        self._take(open_runtime(selector, runtime, timeout))
+        if memory_limit is not None:
+            memory_limit = integer("memory_limit", memory_limit)
+        self._take(open_runtime(selector, runtime, timeout, memory_limit=memory_limit))
 
     @classmethod
     def over(cls, runtime: Runtime) -> Self:
@@ -104,6 +119,10 @@ class Device:
         Their order stays, and so do results. Reading a result inside hands over what is recorded so far. The runtime
         kompute hands over each operation at once.
 
+        A batch is the device's, not the thread's: what other threads start meanwhile is recorded with it, and is handed
+        over when one of them reads, waits, or the last batch that is open ends. A driver's error at that moment is
+        raised there, and is about everything recorded, other threads' operations too.
+
         >>> x = rs.asarray(np.arange(3, dtype=np.int32))
         >>> with rs.default_device().batch():
         ...     y, z = rs.reorder(x[::-1], "A->A"), rs.reorder(x, "A->A")
@@ -111,6 +130,20 @@ class Device:
         (array([2, 1, 0], dtype=int32), array([0, 1, 2], dtype=int32))
         """
         return self.runtime.batch()
+
+    def trim(self) -> int:
+        """Give the driver back what is kept only to be used again, and no pending work uses; the bytes of memory.
+
+        These are freed tensors' memory, staging, prepared submissions with their parameters, and pipelines, which count
+        as no bytes: the next operation makes what it needs. Waits for nothing; after ``wait()`` more is given back.
+
+        >>> with rs.Device() as device:
+        ...     x = rs.asarray(np.zeros((1024, 1024), np.float32), device=device)
+        ...     del x
+        ...     device.trim() >= 1024 * 1024 * 4, device.counters().bytes_allocated
+        (True, 0)
+        """
+        return self.runtime.trim()
 
     def close(self) -> None:
         """Wait, then free everything; tensors on the device raise ``DeviceLost`` from then on.
@@ -159,7 +192,9 @@ class Device:
     def _start(self, step: Step, src: Memory, dst: Memory) -> None:
         try:
             if step.run is not None:
-                self.runtime.copy(src, dst, step.run.nbytes, step.run.src_offset, step.run.dst_offset)
+                src_offset, dst_offset, nbytes = step.run
+                kernels = tuple(step.kernels()) if step.held is None else step.held
+                self.runtime.copy(src, dst, nbytes, src_offset, dst_offset, kernels)
             elif step.held is not None:
                 self.runtime.submit(step.held, (src, dst))
             else:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
-from restride.dtypes import DType
+from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
-from restride.layout import TensorDesc, views
+from restride.layout import TensorDesc, as_desc, views
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.runtime import Memory
 from restride.tensor.device import Device, default_device
+
+METHODS: dict[str, Callable[..., Any]] = {}
+"""What methods of Tensor call that stands above this module, which enters it here: reorder, assign, equal, html."""
+
+_API_VERSIONS: Sequence[Any] = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 
 
 class Tensor:
@@ -74,6 +80,32 @@ class Tensor:
         """Element type."""
         return self.desc.dtype
 
+    @property
+    def size(self) -> int:
+        """The number of elements, as numpy and the array API name it."""
+        return self.desc.numel
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the elements; ``desc.nbytes`` counts the offset, gaps and padding too."""
+        return self.desc.numel * self.desc.dtype.itemsize
+
+    @property
+    def T(self) -> Tensor:  # noqa: N802 - numpy's name
+        """A view with the axes in reverse order."""
+        return self.permute(range(self.ndim)[::-1])
+
+    @property
+    def mT(self) -> Tensor:  # noqa: N802 - numpy's name
+        """A view with the last two axes exchanged.
+
+        Raises:
+            DescriptorError: fewer than 2 axes.
+        """
+        if self.ndim < 2:
+            raise DescriptorError(f"mT exchanges the last two axes, and there are {self.ndim}, for {self.desc}")
+        return self.permute(*range(self.ndim - 2), -1, -2)
+
     def __getitem__(self, key: Any) -> Tensor:
         """A view by numpy's basic indexing: integers, slices with any step, ``...`` and ``None``.
 
@@ -81,6 +113,125 @@ class Tensor:
         array([5, 3], dtype=int32)
         """
         return self._view(views.index(self.desc, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Write ``value`` to the view ``self[key]``, in one dispatch, broadcast to it and converted as by ``astype``.
+
+        A ``value`` in the same buffer is copied first, if the two overlap.
+
+        >>> x = rs.asarray(np.zeros((2, 3), np.uint8))
+        >>> x[:, ::2] = [[1, 2], [3, 4]]
+        >>> x.numpy()
+        array([[1, 0, 2],
+               [3, 0, 4]], dtype=uint8)
+
+        Raises:
+            DescriptorError: ``key`` is none of basic indexing, ``value`` does not broadcast or lies on another device,
+                the view repeats elements, or they lie in memory that is only read.
+        """
+        try:
+            view = self[key]
+        except DescriptorError as error:
+            raise DescriptorError(f"x[key] = value writes to a view: {error}") from None
+        METHODS["assign"](view, value)
+
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> Tensor:
+        """The elements as another type, converted as numpy does: towards zero, integers keep their low bits.
+
+        ``rs.reorder(x, dtype=...)`` rounds to nearest and saturates. Where numpy leaves the result open, as for a NaN
+        that becomes an integer, it is what ``reorder`` makes of it.
+
+        Args:
+            dtype: element type.
+            copy: False: this tensor itself if it has that type.
+
+        >>> rs.asarray(np.float32([-1.7, 2.7])).astype("s8").numpy()
+        array([-1,  2], dtype=int8)
+        """
+        element = as_dtype(dtype)
+        if element == self.dtype and not copy:
+            return self
+        tensor: Tensor = METHODS["reorder"](self, dtype=element, rounding="truncate", saturate=False)
+        return tensor
+
+    def copy(self) -> Tensor:
+        """The same elements in a new row-major tensor."""
+        tensor = empty(TensorDesc(self.dtype, self.sizes), self.device)
+        copy_elements(self, tensor)
+        return tensor
+
+    def to(self, device: Device) -> Tensor:
+        """The same elements on another device, row-major; on this one, the tensor itself. They go through the host.
+
+        Raises:
+            DescriptorError: not a ``rs.Device``.
+        """
+        if as_device(device) is self.device:
+            return self
+        desc = TensorDesc(self.dtype, self.sizes)
+        memory = device.allocate(desc)
+        if desc.numel:
+            device.runtime.write(memory, 0, self.numpy().reshape(-1).view(np.uint8).data)
+        return Tensor(memory, desc, device)
+
+    def to_device(self, device: Device, /, *, stream: None = None) -> Tensor:
+        """``to``, as the array API names it.
+
+        Raises:
+            DescriptorError: not a ``rs.Device``, or a ``stream``, which there are none of.
+        """
+        if stream is not None:
+            raise DescriptorError(f"stream must be None, got {stream!r}: operations of a device run in order")
+        return self.to(device)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """``restride.xp``, of the array API 2024.12; the versions since 2021.12 are answered by it too.
+
+        Raises:
+            DescriptorError: another version.
+        """
+        if api_version not in _API_VERSIONS:
+            raise DescriptorError(f"api_version must be one of {', '.join(_API_VERSIONS[1:])}, got {api_version!r}")
+        return import_module("restride.xp")  # by name: it stands above this module, and is imported on use
+
+    def item(self) -> Any:
+        """The one element as a Python number.
+
+        >>> rs.asarray(np.arange(6))[4].item()
+        4
+
+        Raises:
+            DescriptorError: there are more elements, or none.
+        """
+        return self._element("item()").item()
+
+    def tolist(self) -> Any:
+        """The elements as lists in lists of Python numbers; without axes, as a number."""
+        return self.numpy().tolist()
+
+    def _element(self, what: str) -> Any:
+        """The one element as numpy's scalar. what: the operation that needs it, for its error."""
+        desc = self.desc
+        if desc.numel != 1:
+            raise DescriptorError(
+                f"{what} is for a tensor of one element, not of {desc.numel}; .numpy() brings them here, for {desc}"
+            )
+        data = np.empty(desc.dtype.itemsize, np.uint8)
+        offset = desc.offset_of((0,) * desc.rank)
+        self.device.runtime.read(self.memory, offset * desc.dtype.itemsize, data.data)
+        return data.view(desc.dtype.dtype)[0]
+
+    def __float__(self) -> float:
+        return float(self._element("float()"))
+
+    def __int__(self) -> int:
+        return int(self._element("int()"))
+
+    def __index__(self) -> int:
+        # TypeError, as operator.index says it: what takes an integer asks so whether a tensor is one.
+        if self.dtype.is_float or self.dtype == "pred" or self.ndim:
+            raise TypeError(f"{self!r} is not one integer without axes")
+        return int(self._element("an index"))
 
     def permute(self, *axes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
         """A view with the axes in another order: ``permute(0, 2, 3, 1)`` or ``permute((0, 2, 3, 1))``.
@@ -217,7 +368,22 @@ class Tensor:
         return (self[position] for position in range(len(self)))
 
     def __bool__(self) -> bool:
-        raise TypeError(f"{self!r} has no truth value: its elements lie on a device; .numpy() brings them here")
+        if self.size == 1:
+            return bool(self._element("bool()"))
+        raise TypeError(
+            f"{self!r} has no truth value: its {self.size} elements lie on a device; .numpy() brings them here"
+        )
+
+    # Compared with a tensor, an array or a number: elementwise, as restride.ops.equal says.
+    def __eq__(self, other: object) -> Tensor:  # type: ignore[override] # as arrays do
+        result: Tensor = METHODS["equal"](self, other)
+        return result
+
+    def __ne__(self, other: object) -> Tensor:  # type: ignore[override] # as arrays do
+        result: Tensor = METHODS["equal"](self, other, negated=True)
+        return result
+
+    __hash__ = None  # type: ignore[assignment] # what is compared by elements has no hash
 
     def __contains__(self, value: object) -> bool:
         raise TypeError(
@@ -230,14 +396,22 @@ class Tensor:
     def __repr__(self) -> str:
         return f"<restride.Tensor {self.desc} on {self.device.info.name}>"
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the layout, a picture of it, and the first elements."""
+        page: str = METHODS["html"](self)
+        return page
+
     def _view(self, desc: TensorDesc) -> Tensor:
         return Tensor(self.memory, desc, self.device)
 
 
 def _unpacked(values: tuple[Any, ...]) -> Iterable[SupportsIndex]:
     """``f(1, 2)`` and ``f((1, 2))`` mean the same."""
-    if len(values) == 1 and not isinstance(values[0], SupportsIndex):
-        return values[0]  # type: ignore[no-any-return] # views check what is in it
+    if len(values) > 1:
+        return values
+    # A tuple first: to ask a protocol takes 10 us.
+    if values and (isinstance(values[0], tuple | list) or not isinstance(values[0], SupportsIndex)):
+        return values[0]  # views check what is in it
     return values
 
 
@@ -252,17 +426,6 @@ def empty(desc: TensorDesc | str, device: Device | None = None) -> Tensor:
     """
     desc, device = as_desc(desc), as_device(device)
     return Tensor(device.allocate(desc), desc, device)
-
-
-def as_desc(desc: TensorDesc | str) -> TensorDesc:
-    """``desc``, or the descriptor that its text describes."""
-    if isinstance(desc, str):
-        return TensorDesc.parse(desc)
-    if not isinstance(desc, TensorDesc):
-        raise DescriptorError(
-            f"desc must be a TensorDesc or its text, got {' '.join(repr(desc).split())[:60]} ({type(desc).__name__})"
-        )
-    return desc
 
 
 def as_device(device: Device | None) -> Device:

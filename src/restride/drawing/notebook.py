@@ -1,0 +1,73 @@
+"""A tensor in a notebook: its layout, a small picture of where elements lie, and the first elements or the image."""
+
+from __future__ import annotations
+
+import base64
+import io
+from html import escape
+from itertools import product
+
+import numpy as np
+
+from restride.drawing.figure import Most, draw_figure, write_svg
+from restride.drawing.map import LayoutMap
+from restride.errors import DeviceError
+from restride.tensor.tensor import METHODS, Tensor
+
+_PICTURE = Most(planes=2, rows=4, columns=6, memory_rows=2)
+_MOST_ELEMENTS = 6
+"""Elements of an axis that are read for the preview of values, three from each end."""
+_MOST_PIXELS = 128
+"""Height and width of the preview of an image, of which every n-th pixel is read."""
+
+
+def html(tensor: Tensor) -> str:
+    """The page of ``Tensor._repr_html_``. It reads at most 128 x 128 pixels, or 6 x 6 elements.
+
+    A device that is lost or closed leaves the preview out and says so.
+    """
+    try:
+        preview = _image(tensor) or _values(tensor)
+    except DeviceError as error:
+        preview = f"<pre>{escape(str(error))}</pre>"
+    svg = write_svg(draw_figure([LayoutMap(tensor.desc)], (), _PICTURE))
+    facts = f"{tensor.desc} on {tensor.device.info.name}, {tensor.nbytes} bytes"
+    return f"<div><code>{escape(facts)}</code>{preview}<details><summary>memory</summary>{svg}</details></div>"
+
+
+def _image(tensor: Tensor) -> str:
+    """An ``<img>`` of a u8 tensor of the sizes of an image; empty for another tensor, or without Pillow."""
+    channels = tensor.sizes[2] if tensor.ndim == 3 else 1
+    if tensor.dtype != "u8" or tensor.ndim not in {2, 3} or channels not in {1, 3, 4} or min(tensor.sizes) < 1:
+        return ""
+    if min(tensor.sizes[:2]) <= _MOST_ELEMENTS:
+        return ""
+    try:
+        from PIL import Image
+    except ImportError:
+        return ""
+    step = -(-max(tensor.sizes[:2]) // _MOST_PIXELS)
+    pixels = tensor[::step, ::step].numpy()
+    file = io.BytesIO()
+    Image.fromarray(pixels[..., 0] if pixels.shape[2:] == (1,) else pixels).save(file, "PNG")
+    data = base64.b64encode(file.getvalue()).decode()
+    height, width = tensor.sizes[:2]
+    return f'<br><img alt="{width} x {height} pixels, every {step}" src="data:image/png;base64,{data}"><br>'
+
+
+def _values(tensor: Tensor) -> str:
+    """The first and the last elements of both last axes, at index 0 of the others, as numpy writes them."""
+    half, outer = _MOST_ELEMENTS // 2, max(tensor.ndim - 2, 0)
+    view = tensor[(0,) * outer] if tensor.size else tensor
+    # One element an axis more than is shown: numpy then leaves out what is between both ends.
+    array = np.zeros([min(size, _MOST_ELEMENTS + 1) for size in view.sizes], view.dtype.dtype)
+    ends = [[slice(None)] if size <= _MOST_ELEMENTS else [slice(half), slice(-half, None)] for size in view.sizes]
+    for corner in product(*ends):
+        array[corner] = view[corner].numpy()
+    with np.printoptions(edgeitems=half, threshold=0):
+        text = str(array)
+    first = f"[{', '.join('0' * outer)}]\n" if outer and tensor.size else ""
+    return f"<pre>{first}{escape(text)}</pre>"
+
+
+METHODS["html"] = html

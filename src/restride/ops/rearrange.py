@@ -1,0 +1,129 @@
+"""rearrange: axes split, permuted and joined by a pattern, with type and layout of the result, in one dispatch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, SupportsIndex
+
+from restride.arithmetic import arithmetic
+from restride.dtypes import DTypeLike
+from restride.errors import DescriptorError, ErrorContext
+from restride.kernel import Limits
+from restride.layout import TensorDesc, views
+from restride.layout.argument import Layout, is_permutation
+from restride.layout.pattern import Pattern
+from restride.ops.plan import Plan, cached, perform, source_beside
+from restride.ops.target import Out, destination, element_type, require_room
+from restride.plan.steps import SOURCE, Site, Steps
+from restride.tensor.tensor import Tensor
+
+
+def rearrange(
+    x: Any,
+    pattern: str,
+    /,
+    *,
+    layout: Layout = None,
+    dtype: DTypeLike | None = None,
+    src_scale: Any = None,
+    dst_scale: Any = None,
+    out: Tensor | None = None,
+    **lengths: SupportsIndex,
+) -> Tensor:
+    """Axes split, permuted and joined as einops' patterns say, converted and laid out in the same dispatch.
+
+    Without ``layout``, ``dtype``, scales and ``out`` the result is a view where its strides allow one, as all pure
+    permutations do; else it is packed, row-major.
+
+    Args:
+        x: a Tensor, or what ``rs.asarray`` takes.
+        pattern: as of ``einops.rearrange``. Names are axes, parentheses hold those that lie in one axis of the tensor,
+            ``...`` is all others. A number is an axis of that size, which both sides have.
+        layout: as in ``reorder``, for the sizes of the result; no "A->B", which the pattern says.
+        dtype: as in ``reorder``.
+        src_scale: a number; elements are multiplied by it, as in ``reorder``.
+        dst_scale: a number; elements are divided by it.
+        out: where to write; its own layout counts.
+        lengths: sizes of axes by name; in each parentheses one may be left out.
+
+    Example: patches of 2 x 2 pixels, and a photograph as planes of f32 in [0, 1].
+
+    >>> rs.rearrange(np.arange(16).reshape(4, 4), "(h 2) (w b) -> (h w) (2 b)", b=2).numpy().tolist()
+    [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]
+    >>> rs.rearrange(np.zeros((4, 6, 3), np.uint8), "h w c -> 1 c h w", dtype="f32", dst_scale=255).desc
+    TensorDesc.parse('f32[1,3,4,6]{3,2,1,0}')
+
+    Raises:
+        DescriptorError: the pattern is wrong or does not fit the sizes, a length is missing, a scale is no number, or
+            as ``reorder`` does.
+        UnsupportedError: more than 8 axes are moved separately.
+
+    Source: einops, rearrange.
+    """
+    src = source_beside(x, out)
+    arguments = {"pattern": pattern, "lengths": lengths}
+    scales = {"src_scale": src_scale, "dst_scale": dst_scale}
+    if layout is None and dtype is None and out is None and src_scale is None and dst_scale is None:
+        found = cached(arranged, {"src": src.desc, **arguments})
+        if found.is_view:
+            return Tensor(src.memory, found.view, src.device)
+    return perform(rearrange_plan, src, out, layout=layout, dtype=dtype, **scales, **arguments)
+
+
+class Arranged(NamedTuple):
+    """The sizes of a result, and its elements in the source: the view of them before axes are joined."""
+
+    sizes: tuple[int, ...]
+    view: TensorDesc
+
+    @property
+    def is_view(self) -> bool:
+        """The view has the sizes of the result."""
+        return self.view.sizes == self.sizes
+
+
+def arranged(src: TensorDesc, pattern: str, lengths: Mapping[str, Any]) -> Arranged:
+    """What a pattern makes of a source.
+
+    Raises:
+        DescriptorError, UnsupportedError: as ``rearrange``.
+    """
+    with ErrorContext(src):
+        parts, groups = Pattern.parse(pattern).split(src.sizes, lengths)
+        view, sizes = views.regrouped(src, parts, groups)
+        return Arranged(sizes, view)
+
+
+def rearrange_plan(
+    src: TensorDesc,
+    out: Out | None,
+    limits: Limits,
+    pattern: str,
+    lengths: Mapping[str, Any],
+    layout: Layout,
+    dtype: Any,
+    src_scale: Any,
+    dst_scale: Any,
+) -> Plan:
+    """The plan of ``rearrange``: the view is copied into the destination, whose axes are taken apart as it is."""
+    if is_permutation(layout):
+        raise DescriptorError(f"layout {layout!r} permutes axes, which the pattern {pattern!r} says, for {src}")
+    found = arranged(src, pattern, lengths)
+    like = TensorDesc(src.dtype, found.sizes)
+    element = element_type(like, layout, dtype, out)
+    dst, site = destination(like, layout, src, out, dtype=element)
+    require_room(dst.sizes, element, limits)
+    apart = views.reshape(dst, found.view.sizes)
+    with ErrorContext(src):
+        numbers = {"src_scale": _number("src_scale", src_scale), "dst_scale": _number("dst_scale", dst_scale)}
+        full = arithmetic(found.view, apart, range(apart.rank), **numbers)
+    steps = Steps(limits)
+    steps.copy(Site(SOURCE, found.view), Site(site.buffer, apart), dst, full)
+    return Plan(src, dst, steps)
+
+
+def _number(argument: str, value: Any) -> Any:
+    """``value``, unless it is an array, which would need axes that the pattern takes apart."""
+    if getattr(value, "ndim", 0) or isinstance(value, list | tuple):
+        raise DescriptorError(f"{argument} must be a number, got {value!r}; rs.reorder takes arrays")
+    return value
