@@ -1,0 +1,582 @@
+"""Chain: operations one after the other; WindowedChain: what a window of its result reads, and how to compute it.
+
+Every operation here maps an axis of its result to one axis of its source, or to none, so a window, a range of indices
+for each axis, goes back from the result to the source axis by axis. What is computed of a window is bit for bit what
+the whole is there: weights, scales and element types are settled for the whole and then cut.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from inspect import signature
+from itertools import islice
+from typing import Any, NoReturn, SupportsIndex, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.arguments import MOST_MEMBERS, counts, integer, shown
+from restride.arithmetic import Arithmetic
+from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.errors import DescriptorError, ErrorContext, warn_caller
+from restride.kernel import Limits
+from restride.layout import TensorDesc
+from restride.layout.argument import Layout, axis_order, family, is_permutation
+from restride.ops import quantize as quantization
+from restride.ops.plan import Plan, perform
+from restride.ops.reorder import reorder
+from restride.ops.resample import about_channels, require_rows_and_columns, resample, steps_to, sums_of
+from restride.ops.target import (
+    Out,
+    Target,
+    arithmetic_of_result,
+    destination,
+    element_type,
+    require_room,
+    target_of_sums,
+)
+from restride.plan.steps import SOURCE, Site, Steps
+from restride.tensor.arrays import asarray, host_array
+from restride.tensor.device import Device
+from restride.tensor.tensor import Tensor
+from restride.weights import Request, Resizing, measured
+from restride.weights.rows import Rows
+
+Window: TypeAlias = tuple[range, ...]
+"""A part of an array: a range of indices, with step 1, for each axis."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a chain: its name, and its arguments by name."""
+
+    name: str
+    arguments: dict[str, Any] = field(hash=False)
+
+    def __str__(self) -> str:
+        arguments = ", ".join(f"{name}={_spelled(value)}" for name, value in self.arguments.items())
+        return f"{self.name}({arguments})"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Operations one after the other, as a value: nothing is computed until ``rs.stream`` or Dask asks for a chunk.
+
+    Each method gives a longer chain, and takes the arguments of the operation of that name, but for ``x`` and ``out``.
+    A chain pickles, and is the same for every source that it fits. It copies arrays that it is given.
+
+    Example:
+        >>> halves = rs.Chain().resample(scales=(0.5, 0.5), mode="area").reorder("TYX->YXT", dtype="f16")
+        >>> halves.of((10, 64, 48), "u8").sizes
+        (32, 24, 10)
+    """
+
+    operations: tuple[Operation, ...] = ()
+
+    def resample(self, *arguments: Any, **named: Any) -> Chain:
+        """``rs.resample``, without ``sum_scale``, ``window`` and ``source_sizes``; ``layout`` only as "A->B"."""
+        return self._with("resample", resample, arguments, named)
+
+    def reorder(self, *arguments: Any, **named: Any) -> Chain:
+        """``rs.reorder``, without ``sum_scale``; ``layout`` only as "A->B": the destination has its own layout."""
+        return self._with("reorder", reorder, arguments, named)
+
+    def quantize(self, *arguments: Any, **named: Any) -> Chain:
+        """``rs.quantize``; ``layout`` only as "A->B"."""
+        return self._with("quantize", quantization.quantize, arguments, named)
+
+    def dequantize(self, *arguments: Any, **named: Any) -> Chain:
+        """``rs.dequantize``; ``layout`` only as "A->B"."""
+        return self._with("dequantize", quantization.dequantize, arguments, named)
+
+    def normalize(self, *arguments: Any, **named: Any) -> Chain:
+        """``rs.normalize``; ``layout`` only as "A->B"."""
+        return self._with("normalize", quantization.normalize, arguments, named)
+
+    def __getitem__(self, key: Any) -> Chain:
+        """Basic indexing, as numpy has it: integers, slices with any step, ``...`` and ``None``.
+
+        >>> rs.Chain()[0, ::-2, None].of((3, 8), "u8").sizes
+        (4, 1)
+        """
+        members = key if isinstance(key, tuple) else (key,)
+        return Chain((*self.operations, Operation("slice", {"key": tuple(map(_index, members))})))
+
+    def of(self, sizes: Iterable[SupportsIndex], dtype: DTypeLike) -> WindowedChain:
+        """The chain for sources of these sizes and this element type.
+
+        Raises:
+            DescriptorError, UnsupportedError: as the operations do.
+        """
+        return WindowedChain(self, counts("sizes", sizes), as_dtype(dtype))
+
+    def _with(
+        self, name: str, operation: Callable[..., Any], arguments: tuple[Any, ...], named: dict[str, Any]
+    ) -> Chain:
+        bound = dict(signature(operation).bind(None, *arguments, **named).arguments)
+        del bound["x"]
+        for refused in ("out", "sum_scale", "window", "source_sizes"):
+            if bound.pop(refused, None) is not None:
+                raise DescriptorError(f"{refused} has no place in a chain, whose chunks are windows of new results")
+        layout = bound.get("layout")
+        if layout is not None and not is_permutation(layout):
+            raise DescriptorError(
+                f"layout {layout!r} of a chain only permutes axes, as 'NCHW->NHWC': the destination has its own"
+            )
+        added = Operation(name, {argument: _frozen(value) for argument, value in bound.items()})
+        _ = str(added)  # what has no text is refused here
+        return Chain((*self.operations, added))
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("a chain is not iterated; its operations are in chain.operations")
+
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.operations)) or "copy"
+
+
+@dataclass(frozen=True)
+class Stage(ABC):
+    """One operation for a source of known sizes: which part of its source a window reads, axis by axis, and the result.
+
+    sizes, dtype: of the whole result. axes: for each axis of the result the axis of the source that it reads, or None.
+    fixed: indices of the source's axes that no axis of the result reads.
+    """
+
+    sizes: tuple[int, ...]
+    dtype: DType
+    axes: tuple[int | None, ...]
+    fixed: dict[int, int] = field(default_factory=dict, kw_only=True)
+
+    @abstractmethod
+    def reads(self, axis: int, part: range) -> range:
+        """The indices of ``axes[axis]`` that a part of axis ``axis`` of the result reads."""
+
+    @abstractmethod
+    def run(self, x: Tensor, source: Window, window: Window) -> Tensor:
+        """The window of the result, of the part ``source`` of the source."""
+
+    def between(self, lengths: Sequence[int]) -> int:
+        """Bytes that lie between the passes of the operation, at most.
+
+        lengths: the larger of the sizes of a window and of its source, along each axis.
+        """
+        del lengths
+        return 0
+
+
+@dataclass(frozen=True, eq=False)
+class WindowedChain:
+    """A chain for sources of these sizes and this element type: for a window, what it reads, and how it is computed.
+
+    It is small and pickles, so a task on another machine can have it.
+
+    Attributes:
+        chain: the operations.
+        source_sizes: of the whole source.
+        source_dtype: its element type.
+
+    Example:
+        >>> halved = rs.Chain().resample((4, 4), mode="area").of((8, 8), "f32")
+        >>> part = halved.source_window((slice(0, 2), slice(2, 4)))
+        >>> part
+        (slice(0, 4, None), slice(4, 8, None))
+        >>> image = np.arange(64, dtype=np.float32).reshape(8, 8)
+        >>> halved.compute(image[part], (slice(0, 2), slice(2, 4))).tolist()
+        [[8.5, 10.5], [24.5, 26.5]]
+    """
+
+    chain: Chain
+    source_sizes: tuple[int, ...]
+    source_dtype: DType
+
+    def __post_init__(self) -> None:
+        _ = self.stages  # every operation is checked
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WindowedChain, (self.chain, self.source_sizes, self.source_dtype)
+
+    @functools.cached_property
+    def text(self) -> str:
+        """What distinguishes it: equal texts mean equal work."""
+        return f"{TensorDesc(self.source_dtype, self.source_sizes)}: {self.chain}"
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A short name of ``text``."""
+        return hashlib.sha256(self.text.encode()).hexdigest()[:32]
+
+    @functools.cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        """The operations for their sources."""
+        stages: list[Stage] = []
+        desc = TensorDesc(self.source_dtype, self.source_sizes)
+        for operation in self.chain.operations:
+            stages.append(_STAGES[operation.name](desc, **operation.arguments))
+            desc = TensorDesc(stages[-1].dtype, stages[-1].sizes)
+        return tuple(stages)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """All sizes of the result."""
+        return self.stages[-1].sizes if self.stages else self.source_sizes
+
+    @property
+    def dtype(self) -> DType:
+        """Element type of the result."""
+        return self.stages[-1].dtype if self.stages else self.source_dtype
+
+    def source_window(self, window: Sequence[slice]) -> tuple[slice, ...]:
+        """The part of the source that a window of the result reads.
+
+        Raises:
+            DescriptorError: the window is not one slice without a step for each axis, inside the result.
+        """
+        return slices(self.windows(self.as_window(window))[0])
+
+    def compute(self, part: Any, window: Sequence[slice], device: Device | None = None) -> npt.NDArray[Any]:
+        """The window of the result, of the part of the source that ``source_window`` says.
+
+        Raises:
+            DescriptorError: the window is none, or ``part`` has other sizes or another element type.
+        """
+        return self.run(part, self.as_window(window), device).numpy()
+
+    def run(self, part: Any, window: Window, device: Device | None = None) -> Tensor:
+        """``compute`` of a window that is checked, on the device."""
+        windows = self.windows(window)
+        x = part if isinstance(part, Tensor) else asarray(part, device=device, copy=None)
+        expected = TensorDesc(self.source_dtype, lengths(windows[0]))
+        if x.sizes != expected.sizes or x.dtype != expected.dtype:
+            raise DescriptorError(f"part is {x.desc}, and the window {spelled(window)} reads {expected}")
+        for stage, source, result in zip(self.stages, windows, windows[1:], strict=False):
+            x = stage.run(x, source, result)
+        return x
+
+    def windows(self, window: Window) -> list[Window]:
+        """What each operation reads, from the source on, and at the end ``window`` itself."""
+        windows = [window]
+        for stage, sizes in zip(reversed(self.stages), reversed(self._sizes[:-1]), strict=True):
+            parts = [range(size) for size in sizes]
+            for axis, index in stage.fixed.items():
+                parts[axis] = range(index, index + 1)
+            for axis, source in enumerate(stage.axes):
+                if source is not None:
+                    parts[source] = stage.reads(axis, windows[0][axis])
+            windows.insert(0, tuple(parts))
+        return windows
+
+    def along(self, axis: int, part: range) -> list[tuple[int, range] | None]:
+        """The axis that ``axis`` of the result comes from, and its part, of each array from the source to the result.
+
+        None: an array that has no such axis.
+        """
+        spans: list[tuple[int, range] | None] = [(axis, part)]
+        for stage in reversed(self.stages):
+            before = None
+            if spans[0] is not None:
+                here, part = spans[0]
+                source = stage.axes[here]
+                before = None if source is None else (source, stage.reads(here, part))
+            spans.insert(0, before)
+        return spans
+
+    def nbytes(self, window: Window) -> int:
+        """Bytes of host and device memory together that the window takes while it is computed, at most.
+
+        The part of the source and its copy on the device, what lies between operations and their passes, the result and
+        its copy on the host.
+        """
+        sizes = [lengths(each) for each in self.windows(window)]
+        return self.nbytes_of([list(each) for each in sizes])
+
+    def nbytes_of(self, sizes: Sequence[Sequence[int]]) -> int:
+        """``nbytes`` from the sizes of every array from the source to the result."""
+        types = [self.source_dtype, *(stage.dtype for stage in self.stages)]
+        each = [math.prod(size) * dtype.itemsize for size, dtype in zip(sizes, types, strict=True)]
+        between = [
+            stage.between([max(pair) for pair in _paired(stage, before, after)])
+            for stage, before, after in zip(self.stages, sizes, sizes[1:], strict=False)
+        ]
+        return each[0] + sum(each) + max(between, default=0) + each[-1]
+
+    def as_window(self, window: Sequence[Any]) -> Window:
+        """The window as ranges, checked."""
+        sizes = self.sizes
+        if len(window) != len(sizes):
+            raise DescriptorError(f"window has {len(window)} slices where the result has {len(sizes)} axes")
+        parts = []
+        for axis, (part, size) in enumerate(zip(window, sizes, strict=True)):
+            if not isinstance(part, slice) or part.step not in (None, 1):
+                raise DescriptorError(f"window[{axis}] must be a slice without a step, got {part!r}")
+            start = 0 if part.start is None else integer(f"window[{axis}]", part.start)
+            stop = size if part.stop is None else integer(f"window[{axis}]", part.stop)
+            if not 0 <= start <= stop <= size:
+                raise DescriptorError(f"window[{axis}] [{start}, {stop}) exceeds size {size} of axis {axis}")
+            parts.append(range(start, stop))
+        return tuple(parts)
+
+    @functools.cached_property
+    def _sizes(self) -> list[tuple[int, ...]]:
+        return [self.source_sizes, *(stage.sizes for stage in self.stages)]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def slices(window: Window) -> tuple[slice, ...]:
+    """The window as an index of an array."""
+    return tuple(slice(part.start, part.stop) for part in window)
+
+
+def lengths(window: Window) -> tuple[int, ...]:
+    """Sizes of the window."""
+    return tuple(part.stop - part.start for part in window)
+
+
+def spelled(window: Window) -> str:
+    """The window in a message: ``[0:4, 8:16]``."""
+    return f"[{', '.join(f'{part.start}:{part.stop}' for part in window)}]"
+
+
+def _paired(stage: Stage, before: Sequence[int], after: Sequence[int]) -> list[tuple[int, int]]:
+    return [(size, 1 if axis is None else before[axis]) for size, axis in zip(after, stage.axes, strict=True)]
+
+
+def _index(member: Any) -> Any:
+    """A member of an index, with Python's integers.
+
+    Raises:
+        DescriptorError: no integer, slice, ``...`` or None, or a slice with step 0.
+    """
+    if member is None or member is Ellipsis:
+        return member
+    if isinstance(member, slice):
+        ends = {"start": member.start, "stop": member.stop, "step": member.step}
+        start, stop, step = (None if end is None else integer(f"{name} of a slice", end) for name, end in ends.items())
+        if step == 0:
+            raise DescriptorError(f"step of a slice must not be 0, got {member!r}")
+        return slice(start, stop, step)
+    try:
+        return integer("index", member)
+    except DescriptorError:
+        raise DescriptorError(
+            f"a chain takes integers, slices, ... and None as an index, got {shown(member)}"
+        ) from None
+
+
+def _frozen(value: Any) -> Any:
+    """An argument that nobody else can change: arrays of any library as numpy's, copied; sequences as tuples."""
+    if isinstance(value, str | type | Enum | np.generic | np.dtype):
+        return value
+    if isinstance(value, Tensor) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
+        array = np.array(value.numpy() if isinstance(value, Tensor) else host_array(value))
+        array.flags.writeable = False
+        return array
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_frozen, value))
+    if isinstance(value, Iterable):
+        return tuple(map(_frozen, islice(value, MOST_MEMBERS + 1)))
+    return value
+
+
+def _spelled(value: Any) -> str:
+    """A text that differs where values do: arrays by their bytes.
+
+    Raises:
+        DescriptorError: a value of a type whose text may be the same for others.
+    """
+    if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:32]
+        return f"{value.dtype}{list(value.shape)}#{digest}"
+    if isinstance(value, DType | np.dtype | type):
+        return repr(as_dtype(value).name)
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}({_spelled(value.value)})"
+    if value is None or value is Ellipsis or type(value) in (bool, int, float, str, slice, Fraction, Decimal):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_spelled, value))}]"
+    raise DescriptorError(f"a chain takes numbers, texts, arrays and sequences of these, got {shown(value)}")
+
+
+# Stages: how each operation cuts.
+
+
+@dataclass(frozen=True)
+class _Sliced(Stage):
+    """Basic indexing. ``steps[k]`` is start and step of axis k along ``axes[k]``."""
+
+    steps: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, src: TensorDesc, key: tuple[Any, ...]) -> _Sliced:
+        with ErrorContext(src):
+            named = sum(1 for member in key if member is not None and member is not Ellipsis)
+            if key.count(Ellipsis) > 1 or named > src.rank:
+                raise DescriptorError(f"index {key!r} has more than the {src.rank} axes")
+            full = (slice(None),) * (src.rank - named)
+            place = key.index(Ellipsis) if Ellipsis in key else len(key)
+            members = (*key[:place], *full, *key[place + 1 :])
+            axes: list[int | None] = []
+            sizes, steps, fixed, axis = [], [], {}, 0
+            for member in members:
+                if member is None:
+                    axes.append(None)
+                    sizes.append(1)
+                    steps.append((0, 1))
+                    continue
+                size = src.sizes[axis]
+                if isinstance(member, slice):
+                    walked = range(size)[member]
+                    axes.append(axis)
+                    sizes.append(len(walked))
+                    steps.append((walked.start, walked.step))
+                else:
+                    index = integer("index", member)
+                    if not -size <= index < size:
+                        raise DescriptorError(f"index {index} is outside axis {axis} of size {size}")
+                    fixed[axis] = index % size
+                axis += 1
+        return cls(tuple(sizes), src.dtype, tuple(axes), tuple(steps), fixed=fixed)
+
+    def reads(self, axis: int, part: range) -> range:
+        if not part:
+            return range(0)
+        start, step = self.steps[axis]
+        ends = start + step * part.start, start + step * (part.stop - 1)
+        return range(min(ends), max(ends) + 1)
+
+    def run(self, x: Tensor, source: Window, window: Window) -> Tensor:
+        del source
+        moves = dict(zip(self.axes, self.steps, strict=True))
+        walked = x[tuple(0 if axis in self.fixed else slice(None, None, moves[axis][1]) for axis in range(x.ndim))]
+        view = walked[tuple(None if axis is None else slice(None) for axis in self.axes)]
+        return view[tuple(slice(len(part)) for part in window)]  # an axis that None inserted may be cut to nothing
+
+
+@dataclass(frozen=True)
+class _Reordered(Stage):
+    """A reorder. full: the arithmetic of the whole. layout: None, or a permutation "A->B"."""
+
+    full: Arithmetic
+    layout: Layout
+
+    @classmethod
+    def of(cls, src: TensorDesc, layout: Layout = None, dtype: Any = None, **arguments: Any) -> _Reordered:
+        element = element_type(src, layout, dtype, None)
+        dst, _ = destination(src, layout, src, None, dtype=element)
+        full = arithmetic_of_result(src, dst, layout, arguments)
+        return cls(dst.sizes, element, axis_order(src, layout), full, layout)
+
+    @classmethod
+    def by(cls, asks: Callable[..., quantization.Reordering], src: TensorDesc, **arguments: Any) -> _Reordered:
+        with ErrorContext(src):
+            reordering = asks(src, **arguments)
+            with reordering.renamed():
+                return cls.of(src, reordering.layout, reordering.dtype, **reordering.arguments)
+
+    def reads(self, axis: int, part: range) -> range:
+        del axis
+        return part
+
+    def run(self, x: Tensor, source: Window, window: Window) -> Tensor:
+        del window
+        full = self.full.window(source)
+        return perform(_reorder_part, x, None, layout=self.layout, dtype=self.dtype, full=full)
+
+
+def _reorder_part(
+    src: TensorDesc, out: Out | None, limits: Limits, layout: Layout, dtype: DType, full: Arithmetic
+) -> Plan:
+    dst, site = destination(src, layout, src, out, dtype=dtype)
+    require_room(dst.sizes, dtype, limits)
+    steps = Steps(limits)
+    steps.copy(Site(SOURCE, src), site, dst, full)
+    return Plan(src, dst, steps)
+
+
+@dataclass(frozen=True)
+class _Resampled(Stage):
+    """A resampling. resized, full: that of the whole and its arithmetic. layout: None, or a permutation "A->B"."""
+
+    resized: Resizing
+    full: Arithmetic
+    layout: Layout
+
+    @classmethod
+    def of(cls, src: TensorDesc, layout: Layout = None, dtype: Any = None, **arguments: Any) -> _Resampled:
+        request = Request(**{name: arguments.pop(name) for name in Request._fields if name in arguments})
+        with ErrorContext(src):
+            asked = measured(src.sizes, request, src.dtype.name)
+            resized = asked.resizing()
+            require_rows_and_columns(request, resized.axes, "x", src)
+            sums = sums_of(src, resized)
+            result = family(src, resized.sizes, element_type(family(src, resized.sizes), layout, dtype, None))
+        moves = all(rows.moves for rows in resized.rows)
+        target = target_of_sums(src, sums, result, layout, None, arguments, moves=moves)
+        if warning := about_channels(request, src.rank, asked.old, asked.new, "x"):
+            warn_caller(warning)
+        order = axis_order(result, layout)
+        return cls(target.whole.sizes, result.dtype, order, resized, target.arithmetic, layout)
+
+    def reads(self, axis: int, part: range) -> range:
+        rows = next((rows for at, rows in self._rows if at == self.axes[axis]), None)
+        if rows is None:
+            return part
+        if rows.inside is not None:
+            start = max(part.start, rows.inside.start)
+            part = range(start, max(min(part.stop, rows.inside.stop), start))
+        return rows.part(part.start, len(part)).span
+
+    def run(self, x: Tensor, source: Window, window: Window) -> Tensor:
+        del source
+        parts = dict(zip(self.axes, window, strict=True))
+        sizes = tuple(
+            size if axis in self.resized.axes else len(parts[axis])
+            for axis, size in enumerate(self.resized.source_sizes)
+        )
+        resized = replace(self.resized, window=tuple(parts[axis] for axis in self.resized.axes), source_sizes=sizes)
+        full = self.full.window([parts[axis] for axis in range(len(parts))])
+        return perform(_resample_part, x, None, resized=resized, layout=self.layout, dtype=self.dtype, full=full)
+
+    @property
+    def _rows(self) -> Iterable[tuple[int, Rows]]:
+        return zip(self.resized.axes, self.resized.rows, strict=True)
+
+    def between(self, lengths: Sequence[int]) -> int:
+        return 4 * math.prod(lengths) if len(self.resized.axes) > 1 else 0
+
+
+def _resample_part(
+    src: TensorDesc,
+    out: Out | None,
+    limits: Limits,
+    resized: Resizing,
+    layout: Layout,
+    dtype: DType,
+    full: Arithmetic,
+) -> Plan:
+    require_room(resized.sizes, dtype, limits)
+    result = family(src, resized.sizes, dtype)
+    whole, site = destination(result, layout, src, out, result, dtype)
+    steps = steps_to(src, resized, sums_of(src, resized), Target(site, whole, full), resized.outside, limits)
+    return Plan(src, whole, steps)
+
+
+_STAGES: dict[str, Callable[..., Stage]] = {
+    "slice": _Sliced.of,
+    "reorder": _Reordered.of,
+    "resample": _Resampled.of,
+    "quantize": functools.partial(_Reordered.by, quantization.quantizing),
+    "dequantize": functools.partial(_Reordered.by, quantization.dequantizing),
+    "normalize": functools.partial(_Reordered.by, quantization.normalizing_reorder),
+}
+"""How the operations of a chain are checked for a source."""

@@ -1,0 +1,180 @@
+"""The two ends of a stream: what is read, by ``__getitem__``, and what is written, by ``__setitem__``."""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.arguments import counts
+from restride.dtypes import DType, DTypeLike, as_dtype
+from restride.errors import DescriptorError, RestrideError
+from restride.layout import TensorDesc
+from restride.stream.chain import Window, lengths, slices, spelled
+
+_BITS = {"bf16": np.dtype(np.uint16), "f8e4m3fn": np.dtype(np.uint8), "f8e5m2": np.dtype(np.uint8)}
+"""Types that file formats lack, and the integers that hold their bits there."""
+
+
+class Source:
+    """What a stream reads: anything with ``shape``, ``dtype`` and ``__getitem__`` of a tuple of slices.
+
+    Args:
+        array: numpy, ``np.memmap``, zarr, h5py, tensorstore, dask, ``rs.LazyArray``, ...
+        dtype: element type, where the array has only its bits: "bf16" in uint16, "f8e4m3fn" in uint8.
+
+    Raises:
+        DescriptorError: it has no such attributes, or other bits.
+    """
+
+    def __init__(self, array: Any, dtype: DTypeLike | None = None) -> None:
+        if not hasattr(array, "__getitem__"):
+            raise DescriptorError(f"source must have __getitem__, and {type(array).__name__} has none")
+        self.array = array
+        self.sizes, self._stored = _described("source", array)
+        self.dtype = _type_of_elements("source", self._stored, dtype)
+        self.chunks = _chunks_of(array, "chunks")
+
+    def read(self, window: Window) -> npt.NDArray[Any]:
+        """The elements of the window, in memory of their own or that of the array.
+
+        Raises:
+            DescriptorError: the source gave other sizes or another type than it says.
+        """
+        sizes = lengths(window)
+        if 0 in sizes:
+            return np.empty(sizes, self.dtype.dtype)
+        part = np.asarray(self.array[slices(window)])
+        if part.shape != sizes or part.dtype != self._stored:
+            wrong = "a short read" if part.dtype == self._stored else "another element type"
+            raise DescriptorError(
+                f"{wrong}: the source gave {part.dtype}{list(part.shape)} for {spelled(window)}, which has "
+                f"{self._stored}{list(sizes)}"
+            )
+        if _is_mapped(self.array):
+            part = np.array(part)
+            _release(self.array)
+        return part.view(self.dtype.dtype) if self._stored != self.dtype.dtype else part
+
+
+class Destination:
+    """What a stream writes: anything with ``shape``, ``dtype`` and ``__setitem__`` of a tuple of slices.
+
+    Args:
+        array: as for ``Source``.
+        sizes: of the result.
+        dtype: of the result; a type that the array cannot have is written as the bits of it.
+
+    Raises:
+        DescriptorError: it has other sizes or another type, or is only read.
+    """
+
+    def __init__(self, array: Any, sizes: tuple[int, ...], dtype: DType) -> None:
+        if not hasattr(array, "__setitem__"):
+            raise DescriptorError(f"destination must have __setitem__, and {type(array).__name__} has none")
+        self.array = array
+        own, self._stored = _described("destination", array)
+        is_bits = self._stored == _BITS.get(dtype.name)
+        if own != sizes or (self._stored != dtype.dtype and not is_bits):
+            raise DescriptorError(
+                f"destination is {self._stored}{list(own)}, and the result of the chain is {TensorDesc(dtype, sizes)}"
+            )
+        if isinstance(array, np.ndarray) and not array.flags.writeable:
+            raise DescriptorError("destination is only read: open it for writing, as np.load(..., mmap_mode='r+') does")
+        self.chunks = _chunks_of(array, "shards") or _chunks_of(array, "chunks")
+
+    def write(self, window: Window, result: npt.NDArray[Any]) -> None:
+        """Write the window."""
+        if result.size:
+            self.array[slices(window)] = result.view(self._stored) if result.dtype != self._stored else result
+            _release(self.array)
+
+    def flush(self) -> None:
+        """Hand what is written to the operating system, where the array has a buffer of its own."""
+        file = getattr(self.array, "file", None)  # of an h5py dataset
+        for buffered in (self.array, file):
+            flush = getattr(buffered, "flush", None)
+            if callable(flush) and not _is_mapped(buffered):  # a mapped page is the system's already
+                flush()
+
+
+def require_apart(source: Any, destination: Any) -> None:
+    """Check that numpy arrays share neither memory nor bytes of one file that is mapped twice.
+
+    Raises:
+        DescriptorError: writing the destination would change the source.
+    """
+    shared = source is destination
+    if isinstance(source, np.ndarray) and isinstance(destination, np.ndarray):
+        shared = np.may_share_memory(source, destination)
+        read, written = _mapped_bytes(source), _mapped_bytes(destination)
+        if read is not None and written is not None and written[0].mode != "c" and _is_same_file(read[0], written[0]):
+            shared |= max(read[1].start, written[1].start) < min(read[1].stop, written[1].stop)
+    if shared:
+        raise DescriptorError("destination shares memory with the source, which a stream reads while it writes")
+
+
+def _mapped_bytes(array: npt.NDArray[Any]) -> tuple[np.memmap[Any, Any], range] | None:
+    """The mapping that the array lies in, and the bytes of the file that it maps; None: it lies in none."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        mapping = getattr(base, "_mmap", None)
+        if isinstance(base, np.memmap) and isinstance(mapping, mmap.mmap):
+            start = base.offset - base.offset % mmap.ALLOCATIONGRANULARITY
+            return base, range(base.offset, start + len(mapping))
+        base = base.base
+    return None
+
+
+def _is_same_file(first: np.memmap[Any, Any], second: np.memmap[Any, Any]) -> bool:
+    if first.filename is None or second.filename is None:
+        return False
+    try:
+        return Path(first.filename).samefile(second.filename)
+    except OSError:  # one was deleted
+        return False
+
+
+def _described(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    missing = [name for name in ("shape", "dtype") if not hasattr(array, name)]
+    if missing:
+        raise DescriptorError(f"{argument} must have {missing[0]}, and {type(array).__name__} has none")
+    stored = getattr(array.dtype, "numpy_dtype", array.dtype)  # tensorstore's types have numpy's
+    try:
+        return counts(f"shape of {argument}", array.shape), np.dtype(stored)
+    except TypeError as error:
+        raise DescriptorError(f"{argument} has elements of type {stored!r}, which numpy does not know") from error
+
+
+def _type_of_elements(argument: str, stored: np.dtype[Any], dtype: DTypeLike | None) -> DType:
+    if dtype is None:
+        try:
+            return as_dtype(stored)
+        except RestrideError as error:
+            raise type(error)(f"{argument}: {error}") from error
+    element = as_dtype(dtype)
+    if element.dtype != stored and stored != _BITS.get(element.name):
+        raise DescriptorError(f"{argument} has elements of type {stored}, which are not the bits of {element}")
+    return element
+
+
+def _chunks_of(array: Any, name: str) -> tuple[int, ...] | None:
+    """The chunks that a file, or a dask array by its first ones, is stored in."""
+    chunks = getattr(array, name, None)
+    if not isinstance(chunks, tuple) or len(chunks) != len(array.shape):
+        return None
+    return tuple(max(int(chunk[0] if isinstance(chunk, tuple) else chunk), 1) for chunk in chunks)
+
+
+def _is_mapped(array: Any) -> bool:
+    """True for a file that is mapped and shared: its pages can be dropped, and are read again when they are needed."""
+    return isinstance(array, np.memmap) and array.mode != "c" and isinstance(getattr(array, "_mmap", None), mmap.mmap)
+
+
+def _release(array: Any) -> None:
+    """Let go of a file's pages, which count as the process's memory while they are mapped."""
+    if _is_mapped(array) and hasattr(mmap, "MADV_DONTNEED"):
+        array._mmap.madvise(mmap.MADV_DONTNEED)  # noqa: SLF001 - numpy has no other way to the mapping

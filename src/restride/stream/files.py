@@ -1,0 +1,75 @@
+"""Sources in files, by their names: they pickle, and each process opens the file itself."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """An array in a file of raw elements or a .npy file, as ``np.memmap`` has it."""
+
+    filename: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    offset: int
+    order: str
+
+    def __getitem__(self, key: Any) -> npt.NDArray[Any]:
+        """A copy of the elements."""
+        mapped = np.memmap(self.filename, self.dtype, "r", self.offset, self.shape, "F" if self.order == "F" else "C")
+        return np.array(mapped[key])
+
+
+@dataclass(frozen=True)
+class H5Dataset:
+    """A dataset of an HDF5 file."""
+
+    filename: str
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...] | None
+
+    def __getitem__(self, key: Any) -> npt.NDArray[Any]:
+        """The elements."""
+        import h5py
+
+        with h5py.File(self.filename, "r") as file:
+            elements: npt.NDArray[Any] = file[self.name][key]
+        return elements
+
+
+def by_name(source: Any) -> Any:
+    """``source`` as something that pickles without its elements, where it is in a file that can be opened again.
+
+    A mapping of mode "c" stays as it is: what was changed in memory is not in the file.
+    """
+    base: Any = getattr(source, "base", None)  # numpy says that it is an array
+    is_whole = isinstance(source, np.memmap) and isinstance(base, mmap.mmap)
+    if is_whole and source.mode != "c" and source.filename is not None:
+        order = "C" if source.flags.c_contiguous else "F"
+        return MappedFile(str(source.filename), source.dtype, source.shape, source.offset, order)
+    h5py = sys.modules.get("h5py")
+    if h5py is not None and isinstance(source, h5py.Dataset):
+        filename = str(Path(source.file.filename).absolute())
+        return H5Dataset(filename, source.name, source.dtype, source.shape, source.chunks)
+    return source
+
+
+def version(source: Any) -> tuple[int, int] | None:
+    """Bytes of the file of ``source`` and when it was written, in ns; None: ``source`` is not of ``by_name``."""
+    if not isinstance(source, MappedFile | H5Dataset):
+        return None
+    try:
+        state = Path(source.filename).stat()
+    except OSError:  # deleted, or in memory
+        return None
+    return state.st_size, state.st_mtime_ns

@@ -1,0 +1,104 @@
+"""Journal: the chunks that were written whole, in a small text file, so that an interrupted stream goes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Self
+
+from restride.errors import DescriptorError
+
+_EVERY = 1.0
+"""Seconds between two writes of the file: so much work is done again after a kill."""
+
+_MOST_SHOWN = 500
+"""Characters of another work in an error."""
+
+
+class Journal:
+    """Lines after the first are numbers of chunks. Its first line says which work it is of.
+
+    A number is written after the destination was flushed. A line that was cut off by a kill is dropped.
+
+    Args:
+        path: of the file; None: nothing is recorded.
+        work: one line that tells the work.
+        flush: brings what is written to where a killed process cannot lose it.
+        count: chunks of the work.
+
+    Raises:
+        DescriptorError: the file is no journal, or one of other work, or has a line that is no number of a chunk.
+        OSError: it cannot be read or written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, work: str, flush: Callable[[], None], count: int) -> None:
+        self.written: set[int] = set()
+        self._flush = flush
+        self._waiting: list[int] = []
+        self._synced = monotonic()
+        self._file = None
+        if path is None:
+            return
+        self._file = Path(path).open("a+b")  # noqa: SIM115 - closed by __exit__
+        self._file.seek(0)
+        content = self._file.read()
+        whole = content[: content.rfind(b"\n") + 1]
+        header = f"restride stream 1: {work}\n".encode()
+        if not whole and header.startswith(content):
+            self._file.truncate(0)
+            self._file.write(header)
+            self._file.flush()
+            return
+        if not whole.startswith(header):
+            self._file.close()
+            raise DescriptorError(
+                f"journal {os.fspath(path)!r} is of other work, or no journal: give another file, or delete it to make "
+                f"everything again; this work is {work}, the journal's {_first_line(whole)}"
+            )
+        for place, line in enumerate(whole[len(header) :].split(b"\n")[:-1], 2):
+            if not (line.isdigit() and len(line) <= len(str(count)) and int(line) < count):
+                self._file.close()
+                raise DescriptorError(
+                    f"line {place} of journal {os.fspath(path)!r} must be a number of the {count} chunks, from 0 on, "
+                    f"got {line.decode(errors='replace')[:60]!r}"
+                )
+            self.written.add(int(line))
+        self._file.truncate(len(whole))
+
+    def add(self, chunk: int) -> None:
+        """The chunk is written whole."""
+        self._waiting.append(chunk)
+        if monotonic() - self._synced > _EVERY:
+            self.sync()
+
+    def sync(self) -> None:
+        """Flush the destination, then record what was added."""
+        if self._file is not None and self._waiting:
+            self._flush()
+            self._file.write("".join(f"{chunk}\n" for chunk in self._waiting).encode())
+            self._file.flush()
+        self._waiting.clear()
+        self._synced = monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            with suppress(*([Exception] if error is not None else [])):  # what is not recorded is written again
+                self.sync()
+        finally:
+            if self._file is not None:
+                self._file.close()
+
+
+def _first_line(content: bytes) -> str:
+    """What a journal says that its work is, as far as it is text."""
+    line = content.partition(b"\n")[0].decode("utf-8", "replace").removeprefix("restride stream 1: ")
+    return repr(line[:_MOST_SHOWN])

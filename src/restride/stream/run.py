@@ -1,0 +1,374 @@
+"""stream: a chain of operations from a source to a destination, chunk by chunk of the destination.
+
+Each thread takes the next group of chunks, reads what it needs, computes it on a device that is free, and writes it;
+one reads at a time and one writes at a time, so reading, computing and writing overlap.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import queue
+import re
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.arguments import counts, integer
+from restride.dtypes import DTypeLike
+from restride.errors import DescriptorError, StreamError
+from restride.ops.progress import Progress
+from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
+from restride.stream.ends import Destination, Source, require_apart
+from restride.stream.journal import Journal
+from restride.stream.lazy import LazyArray, unwrapped
+from restride.stream.reads import Grid, Group, ReadPlan, default_chunks, pieces, plan_reads
+from restride.tensor.device import Device, default_device
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What a stream did.
+
+    Attributes:
+        chunks: of the destination.
+        skipped: those that the journal had.
+        bytes_read: elements that were asked of the source.
+        bytes_written: elements that were given to the destination.
+        plan: how chunks were grouped; ``plan.amplification`` says how often a part of the source is read.
+        peak_bytes: most bytes of host and device together that were counted at once.
+        seconds: that it took.
+    """
+
+    chunks: int
+    skipped: int
+    bytes_read: int
+    bytes_written: int
+    plan: ReadPlan
+    peak_bytes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.chunks - self.skipped} chunks written, {self.skipped} skipped; {self.bytes_read} bytes read, "
+            f"{self.bytes_written} written in {self.seconds:.1f} s; {self.plan}"
+        )
+
+
+def stream(
+    source: Any,
+    destination: Any,
+    chain: Chain | None = None,
+    *,
+    chunks: Sequence[int] | None = None,
+    memory: str | int = "512MiB",
+    devices: Sequence[Device] | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+    source_dtype: DTypeLike | None = None,
+) -> Streamed:
+    """A chain of operations from a source to a destination, both of any size, chunk by chunk of the destination.
+
+    The result has the bits of one call of each operation on all of the source. docs/scale.md draws how.
+
+    Args:
+        source: has ``shape``, ``dtype`` and ``__getitem__`` of slices: numpy, ``np.memmap``, zarr, h5py, ...
+        destination: has ``shape``, ``dtype`` and ``__setitem__`` of slices; sizes and type are those of the result. It
+            must not share memory with the source.
+        chain: the operations; None: a copy, as for other chunks.
+        chunks: elements along each axis that are written at once; default: the shards or chunks of the destination,
+            else about 16 MiB.
+        memory: most bytes of host and device together that the stream takes: an integer, or a text as "2GiB", "500 MB".
+        devices: that compute; default: ``rs.default_device()``. Whichever is free takes the next chunks.
+        journal: a file in which chunks are recorded once they are written whole. Called again with it, a stream that
+            was interrupted goes on; 1 s of work may be done again.
+        progress: show it on stderr.
+        source_dtype: element type of a source that has only its bits: "bf16" of uint16, "f8e4m3fn" of uint8.
+
+    Returns:
+        What was done, and how often a part of the source was read.
+
+    Raises:
+        DescriptorError: an argument breaks a rule; nothing was read or written.
+        DeviceLost: a device was lost or closed before; nothing was read or written.
+        UnsupportedError: as the operations do.
+        StreamError: reading, computing or writing a chunk failed. It names the chunk, which is not in the journal.
+
+    Example:
+        >>> image = np.arange(64, dtype=np.float32).reshape(8, 8)
+        >>> half = np.empty((4, 4), np.float32)
+        >>> done = rs.stream(image, half, rs.Chain().resample((4, 4), mode="area"), chunks=(2, 4))
+        >>> done.chunks, half[0].tolist()
+        (2, [4.5, 6.5, 8.5, 10.5])
+    """
+    reader, work = unwrapped(source, Chain() if chain is None else chain, source_dtype)
+    writer = Destination(destination, work.sizes, work.dtype)
+    require_apart(reader.array, destination)
+    most = as_bytes("memory", memory)
+    if devices is None and isinstance(source, LazyArray) and source.device is not None:
+        devices = [source.device]
+    several = _devices(devices)
+    grid = Grid(work.sizes, _chunks(chunks, work, writer, most))
+    plan = plan_reads(work, grid, reader.chunks, most // (len(several) + 2), len(several) + 2)
+    _require_memory(work, plan, most)
+    name = f"{work.text} in chunks of {list(grid.chunks)}"
+    with Journal(journal, name, writer.flush, len(grid)) as record:
+        shown = Progress(len(grid) - len(record.written), sys.stderr) if progress else None
+        run = _Run(work, reader, writer, plan, most, several, record, shown)
+        return run()
+
+
+def as_bytes(argument: str, value: str | int) -> int:
+    """``"512MiB"`` as a number of bytes.
+
+    Raises:
+        DescriptorError: no such text, or not above 0.
+    """
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
+        if match is None or match[2].upper() not in _UNITS:
+            raise DescriptorError(f"{argument} must be bytes such as 1000000, '512MiB' or '2 GB', got {value!r}")
+        value = int(float(match[1]) * _UNITS[match[2].upper()])
+    number = integer(argument, value)
+    if number <= 0:
+        raise DescriptorError(f"{argument} must be above 0 bytes, got {number}")
+    return number
+
+
+def _devices(devices: Sequence[Device] | None) -> list[Device]:
+    try:
+        several = [default_device()] if devices is None else list(devices)
+    except TypeError:
+        several = []
+    if not several or not all(isinstance(device, Device) for device in several):
+        raise DescriptorError(f"devices must be a list of one or more, such as rs.Device(0), got {devices!r}")
+    for device in several:
+        device.counters()  # raises DeviceLost where it is lost or closed
+    return several
+
+
+def _chunks(chunks: Sequence[int] | None, work: WindowedChain, writer: Destination, memory: int) -> tuple[int, ...]:
+    if chunks is None:
+        return writer.chunks or default_chunks(work, memory)
+    each = counts("chunks", chunks)
+    if len(each) != len(work.sizes) or 0 in each:
+        raise DescriptorError(f"chunks {each} must be 1 or more for each of the {len(work.sizes)} axes of the result")
+    return each
+
+
+def _job(work: WindowedChain, group: Group, memory: int) -> _Job:
+    """The group whole, or where that is more than ``memory`` in pieces.
+
+    Raises:
+        DescriptorError: ``memory`` is too little.
+    """
+    taken = work.nbytes(group.window)
+    if taken <= memory:
+        return _Job(group, [group.window], taken)
+    parts = pieces(work, group.window, memory)
+    whole = math.prod(lengths(group.window)) * work.dtype.itemsize
+    return _Job(group, parts, whole + max(work.nbytes(part) for part in parts))
+
+
+def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int) -> None:
+    """Check that each group can be computed, whole or in pieces.
+
+    Raises:
+        DescriptorError: ``memory`` is too little for one.
+    """
+    if plan.nbytes > memory:
+        for group in plan.groups():
+            _job(work, group, memory)
+
+
+class _Budget:
+    """Bytes that may be taken at once; whoever asks for more waits until others give back."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken = 0
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self.peak = 0
+
+    def take(self, nbytes: int) -> bool:
+        """Take the bytes; False: the budget was closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or self._taken + nbytes <= self._most)
+            if self._is_closed:
+                return False
+            self._taken += nbytes
+            self.peak = max(self.peak, self._taken)
+            return True
+
+    def give_back(self, nbytes: int) -> None:
+        """Give bytes back."""
+        with self._changed:
+            self._taken -= nbytes
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Nobody gets any more."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A group and the pieces it is computed in; nbytes: that it takes meanwhile."""
+
+    group: Group
+    pieces: list[Window]
+    nbytes: int
+
+
+class _Run:
+    """One call of ``stream``."""
+
+    def __init__(
+        self,
+        work: WindowedChain,
+        source: Source,
+        destination: Destination,
+        plan: ReadPlan,
+        memory: int,
+        devices: list[Device],
+        journal: Journal,
+        progress: Progress | None,
+    ) -> None:
+        self._work, self._source, self._destination, self._plan = work, source, destination, plan
+        self._memory, self._journal, self._progress = memory, journal, progress
+        self._devices: queue.SimpleQueue[Device] = queue.SimpleQueue()
+        for device in devices:
+            self._devices.put(device)
+        self._threads = len(devices) + 2
+        self._budget = _Budget(memory)
+        self._skipped = len(journal.written)
+        self._jobs = self._each_job()
+        self._taking, self._reading, self._writing = threading.Lock(), threading.Lock(), threading.Lock()
+        self._failure: BaseException | None = None
+        self._bytes_read = self._bytes_written = 0
+
+    def __call__(self) -> Streamed:
+        started = monotonic()
+        threads = [threading.Thread(target=self._take_jobs, daemon=True) for _ in range(self._threads)]
+        for thread in threads:
+            thread.start()
+        try:
+            for thread in threads:
+                thread.join()
+        finally:  # also after an interrupt: what was begun is finished
+            self._budget.close()
+            for thread in threads:
+                thread.join()
+            if self._progress is not None:
+                self._progress.clear()
+        if self._failure is not None:
+            raise self._failure
+        return Streamed(
+            len(self._plan.grid),
+            self._skipped,
+            self._bytes_read,
+            self._bytes_written,
+            self._plan,
+            self._budget.peak,
+            monotonic() - started,
+        )
+
+    def _each_job(self) -> Iterator[_Job]:
+        written = self._journal.written
+        for group in self._plan.groups():
+            if all(group.grid.number(place) in written for place in group.places()):
+                continue
+            yield _job(self._work, group, self._memory)
+
+    def _take_jobs(self) -> None:
+        try:
+            while True:
+                with self._taking:  # in order: whoever waits for memory lets nobody pass
+                    job = next(self._jobs, None)
+                    if job is None or not self._budget.take(job.nbytes):
+                        return
+                try:
+                    self._do(job)
+                finally:
+                    self._budget.give_back(job.nbytes)
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that called stream
+            self._failure = self._failure or error
+            self._budget.close()
+
+    def _do(self, job: _Job) -> None:
+        window = job.group.window
+        result: npt.NDArray[Any] | None = None
+        for piece in job.pieces:
+            part = self._compute(job.group, piece)
+            if len(job.pieces) == 1:
+                result = part
+                break
+            if result is None:
+                result = np.empty(lengths(window), part.dtype)
+            result[_inside(piece, window)] = part
+            del part
+        if result is not None:
+            self._write(job.group, result)
+
+    def _compute(self, group: Group, window: Window) -> npt.NDArray[Any]:
+        needed = self._work.windows(window)[0]
+        with self._reading:
+            with _Naming(f"reading {spelled(needed)} of the source", group, window):
+                part = self._source.read(needed)
+            self._bytes_read += part.nbytes
+        device = self._devices.get()
+        try:
+            with _Naming("computing", group, window):
+                return self._work.run(part, window, device).numpy()
+        finally:
+            self._devices.put(device)
+
+    def _write(self, group: Group, result: npt.NDArray[Any]) -> None:
+        for place in group.places():
+            number, window = group.grid.number(place), group.alone(place).window
+            if number in self._journal.written:
+                continue
+            part = result[_inside(window, group.window)]
+            with self._writing:
+                with _Naming("writing", group.alone(place), window):
+                    self._destination.write(window, part)
+                    self._journal.add(number)
+                self._bytes_written += part.nbytes
+                if self._progress is not None:
+                    self._progress.step(f"read {self._plan.amplification:.2f} times")
+
+
+class _Naming:
+    """A block whose errors become a ``StreamError`` that names the chunk."""
+
+    def __init__(self, what: str, group: Group, window: Window) -> None:
+        self._what, self._group, self._window = what, group, window
+
+    def __enter__(self) -> None:
+        """Nothing to do: errors are looked at on the way out."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception):
+            raise StreamError(
+                f"{self._what} failed for {self._group}, {spelled(self._window)} of the result: "
+                f"{type(error).__name__}: {error}",
+                self._group.first,
+            ) from error
+
+
+def _inside(window: Window, whole: Window) -> tuple[slice, ...]:
+    """The window as an index of an array that is ``whole``."""
+    return tuple(
+        slice(part.start - around.start, part.stop - around.start) for part, around in zip(window, whole, strict=True)
+    )
