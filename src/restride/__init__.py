@@ -1,8 +1,27 @@
 """restride: any tensor layout to any other, any size to any other, on any Vulkan device."""
 
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
 __version__ = "0.1.0"
 
+# The command ``restride`` imports for some tenths of a second: a signal then ends it in silence, with the exit code of
+# an interrupted command. ``cli.main`` takes the signals over. Where restride is imported, signals are left alone.
+_program = "".join(sys.argv[:1])
+_is_command = Path(_program).name == "restride" or (_program == "-m" and "restride" in sys.orig_argv)
+if _is_command and threading.current_thread() is threading.main_thread():
+    for _name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, _name) and signal.getsignal(getattr(signal, _name)) is not signal.SIG_IGN:
+            signal.signal(getattr(signal, _name), lambda *_: os._exit(130))
+
 from restride import compat, reference
+from restride.drawing import notebook as _notebook  # noqa: F401 - enters Tensor._repr_html_
 from restride.drawing.picture import show
 from restride.dtypes import DType
 from restride.errors import (
@@ -13,23 +32,35 @@ from restride.errors import (
     DeviceTimeout,
     OutOfDeviceMemory,
     RestrideError,
+    StreamError,
     UnsupportedError,
 )
 from restride.layout import TensorDesc
 from restride.layout.dml import dml_buffer_tensor_size
+from restride.ops import equal as _equal  # noqa: F401 - enters Tensor.__eq__
 from restride.ops.crop_resize import crop_resize
 from restride.ops.letterbox import Letterboxed
 from restride.ops.plan import Plan
 from restride.ops.preprocess import Preprocess
 from restride.ops.quantize import dequantize, normalize, quantize
+from restride.ops.rearrange import rearrange
 from restride.ops.reorder import plan_reorder, reorder, strided_slice
 from restride.ops.resample import plan_resample, plan_resample_backward, resample, resample_backward, source_window
 from restride.ops.yuv import yuv_to_rgb
+from restride.stream.chain import Chain, WindowedChain
+from restride.stream.laid_out import LaidOut
+from restride.stream.lazy import LazyArray
+from restride.stream.run import stream
 from restride.tensor.arrays import asarray, from_buffer
 from restride.tensor.device import Device, default_device, devices
 from restride.tensor.tensor import Tensor, empty
 
+if sys.modules.get("einops") is not None:
+    with suppress(ImportError):  # one without backends: importing restride.interop.einops says what is wrong
+        from restride.interop import einops as _einops  # noqa: F401 - its functions then take tensors
+
 __all__ = [
+    "Chain",
     "DType",
     "DescriptorError",
     "Device",
@@ -37,14 +68,18 @@ __all__ = [
     "DeviceLost",
     "DeviceNotFound",
     "DeviceTimeout",
+    "LaidOut",
+    "LazyArray",
     "Letterboxed",
     "OutOfDeviceMemory",
     "Plan",
     "Preprocess",
     "RestrideError",
+    "StreamError",
     "Tensor",
     "TensorDesc",
     "UnsupportedError",
+    "WindowedChain",
     "asarray",
     "compat",
     "crop_resize",
@@ -59,12 +94,14 @@ __all__ = [
     "plan_resample",
     "plan_resample_backward",
     "quantize",
+    "rearrange",
     "reference",
     "reorder",
     "resample",
     "resample_backward",
     "show",
     "source_window",
+    "stream",
     "strided_slice",
     "yuv_to_rgb",
 ]
@@ -72,3 +109,17 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """``rs.xp`` and ``rs.dask``, which are imported on use."""
+    if name == "xp":
+        return import_module("restride.xp")
+    if name == "dask":
+        try:
+            return import_module("restride.interop.dask")
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "dask":
+                raise
+            raise ImportError("rs.dask needs Dask: pip install 'restride[dask]'", name="dask") from error
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

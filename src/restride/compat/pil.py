@@ -12,6 +12,7 @@ import numpy as np
 from restride.errors import DescriptorError, UnsupportedError
 from restride.ops.plan import perform
 from restride.ops.resample import library_plan
+from restride.ops.target import require_room
 from restride.tensor.arrays import asarray
 from restride.tensor.tensor import Tensor
 from restride.weights.like import pillow
@@ -124,6 +125,7 @@ def _of_image(image: Any, sizes: tuple[int, int], name: str, edges: tuple[float,
 
 def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, ...]) -> Tensor:
     old = x.sizes[:2]
+    require_room((*sizes, *x.sizes[2:]), x.dtype, x.device.limits)
     asked = Asked(name, True, False, x.dtype.name, x.sizes, (0, 1), old, sizes, None)
     left, upper, right, lower = edges
     rows = pillow.rows_of_part(asked, ((upper, lower), (left, right)))

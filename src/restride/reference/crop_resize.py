@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from restride.dtypes import as_dtype
+from restride.errors import UnsupportedError
 from restride.reference.arguments import Array
 from restride.reference.conversion import convert
 from restride.reference.layouts import reorder
@@ -55,8 +57,9 @@ def _cropped(
     **others: Any,
 ) -> tuple[Array, Array]:
     array, edges = np.asarray(x), np.asarray(boxes)
-    others["dtype"] = np.dtype(others.get("dtype") or array.dtype)
-    is_cut = edges.dtype.kind == "i" and units == "pixels"
+    dtype = others.get("dtype")
+    others["dtype"] = as_dtype(array.dtype if dtype is None else dtype).dtype
+    is_cut = edges.dtype.kind in "iu" and units == "pixels"
     image_axes = tuple(axis % array.ndim - (images is not None) for axis in axes)
     ends = []
     for number, box in enumerate(edges.tolist()):
@@ -141,6 +144,8 @@ class _Crop:
         edges = [Fraction(repr(float(edge))) for edge in box]
         if units == "pixels":
             spans = [self.image.shape[axis] - 1 for axis in self.axes] * 2
+            if 0 in spans:
+                raise UnsupportedError(f"box {tuple(box)} in pixels needs two rows and two columns or more")
             edges = [edge / span for edge, span in zip(edges, spans, strict=True)]
         others = {**self._arguments_in_place(), "coordinates": "tf_crop_and_resize", "roi": edges}
 

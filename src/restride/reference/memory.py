@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from restride.errors import DescriptorError
-from restride.layout import TensorDesc
+from restride.errors import DescriptorError, UnsupportedError
+from restride.layout import TensorDesc, as_desc
 from restride.reference.arguments import Array, as_array, describe
 from restride.reference.conversion import round_once
 
@@ -240,14 +240,14 @@ def element_bytes(desc: TensorDesc) -> Array:
     return starts + np.arange(itemsize)
 
 
-def to_buffer(array: Any, desc: TensorDesc, buffer: Array | None = None) -> Array:
+def to_buffer(array: Any, desc: TensorDesc | str, buffer: Array | None = None) -> Array:
     """Scatter a logical array into raw bytes, as an operation that writes to ``desc`` does.
 
     Args:
         array: array of ``desc.sizes`` and ``desc.dtype``.
-        desc: where each element lies. A whole layout is written with its padding, ``padding_value`` and zeros; of a
-            view and of strides only the elements are. Where several elements share a place (zero strides), one of them
-            stays.
+        desc: where each element lies; or its text. A whole layout is written with its padding, ``padding_value`` and
+            zeros; of a view and of strides only the elements are. Where several elements share a place (zero strides),
+            one of them stays.
         buffer: 1-D uint8 to write into, at least ``desc.nbytes``; bytes that are not written are kept. Default: zeros,
             just large enough.
 
@@ -256,20 +256,23 @@ def to_buffer(array: Any, desc: TensorDesc, buffer: Array | None = None) -> Arra
 
     Raises:
         DescriptorError: the array or the buffer does not fit ``desc``.
+        UnsupportedError: the host has no room for the buffer.
 
     Example:
-        >>> columns = rs.TensorDesc.parse("u8[2,3]{0,1}")
-        >>> rs.reference.to_buffer(np.uint8([[0, 1, 2], [3, 4, 5]]), columns).tolist()
+        >>> rs.reference.to_buffer(np.uint8([[0, 1, 2], [3, 4, 5]]), "u8[2,3]{0,1}").tolist()
         [0, 3, 1, 4, 2, 5]
     """
-    elements = as_array(array)
+    elements, desc = as_array(array), as_desc(desc)
     if elements.shape != tuple(desc.sizes) or desc.dtype != elements.dtype:
         raise DescriptorError(f"array {describe(elements)} must have the sizes and element type of {desc}")
     # reshape(-1) first: a view to bytes needs contiguous elements, and rank 0 has no axis to split.
     raw = np.ascontiguousarray(elements).reshape(-1).view(np.uint8)
     needed = extent(desc) * desc.dtype.itemsize
     if buffer is None:
-        buffer = np.zeros(needed, np.uint8)
+        try:
+            buffer = np.zeros(needed, np.uint8)
+        except (MemoryError, ValueError) as error:
+            raise UnsupportedError(f"the host has no room for the {needed} bytes of {desc}: {error}") from error
     _require_buffer(buffer, needed, desc)
     if is_whole(desc):
         buffer[:needed] = _image(raw, desc)
@@ -278,14 +281,14 @@ def to_buffer(array: Any, desc: TensorDesc, buffer: Array | None = None) -> Arra
     return buffer
 
 
-def from_buffer(buffer: Array, desc: TensorDesc) -> Array:
+def from_buffer(buffer: Array, desc: TensorDesc | str) -> Array:
     """Gather a logical array of ``desc.sizes`` from raw bytes (1-D uint8, at least ``desc.nbytes``); a new array.
 
     Example:
-        >>> columns = rs.TensorDesc.parse("u8[2,3]{0,1}")
-        >>> rs.reference.from_buffer(np.uint8([0, 3, 1, 4, 2, 5]), columns).tolist()
+        >>> rs.reference.from_buffer(np.uint8([0, 3, 1, 4, 2, 5]), "u8[2,3]{0,1}").tolist()
         [[0, 1, 2], [3, 4, 5]]
     """
+    desc = as_desc(desc)
     _require_buffer(buffer, extent(desc) * desc.dtype.itemsize, desc)
     raw: Array = buffer[element_bytes(desc).reshape(-1)].view(np.dtype(desc.dtype))
     return raw.reshape(tuple(desc.sizes))

@@ -20,6 +20,9 @@ from restride.reference.weights import MODES
 POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
+MOST_WEIGHTS = 1 << 22
+"""Elements along an axis for which weights are made: four million take minutes and 2 GB."""
+
 RULE_NAMES = tuple(field.name for field in fields(Rules))
 
 
@@ -123,8 +126,23 @@ def resample_request(
         )
         for k in range(count)
     )
+    parts = _parts(window, new_sizes, array)
+    _require_few(indices, how, parts, array)
     library_scales = None if scales is None or rules.recompute_scale_factor else tuple(map(float, scales))
-    return Request(array, rules, indices, how, _parts(window, new_sizes, array), library_scales, like, word)
+    return Request(array, rules, indices, how, parts, library_scales, like, word)
+
+
+def _require_few(axes: Sequence[int], how: Sequence[Axis], parts: Sequence[range], array: Array) -> None:
+    """Refuse rows of an axis that are too many to be made one Python number after the other."""
+    for axis, of_axis, part in zip(axes, how, parts, strict=True):
+        count = part.stop - part.start  # len() has a limit
+        is_wide = of_axis.rules.mode == "area" or of_axis.rules.antialias
+        reads = count * (of_axis.source_size // max(of_axis.size, 1) + 1) if is_wide else count
+        if reads > MOST_WEIGHTS:
+            raise UnsupportedError(
+                f"the reference makes weights for at most {MOST_WEIGHTS} elements along an axis, not {reads}: "
+                f"{of_axis.source_size} to {of_axis.size} of axis {axis}, for {describe(array)}"
+            )
 
 
 def numbers(argument: str, values: Any, array: Array) -> tuple[Fraction, ...]:

@@ -1,0 +1,1 @@
+"""Other libraries' arrays and engines, each in a module that is imported on use."""

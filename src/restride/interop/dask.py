@@ -1,0 +1,364 @@
+"""Dask: chains of operations on dask arrays and on files, lazily, one task for each chunk of the result.
+
+A task holds a ``WindowedChain``, a window and where its source is, and reads, computes and returns numpy. Dask does the
+rest: order, memory, spilling, workers that die.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import queue
+import threading
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import numpy.typing as npt
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from restride.dtypes import DTypeLike
+from restride.errors import DescriptorError
+from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
+from restride.stream.ends import Source
+from restride.stream.files import by_name, version
+from restride.stream.lazy import unwrapped
+from restride.stream.reads import default_chunks
+from restride.stream.run import as_bytes
+from restride.tensor.device import Device, default_device
+from restride.weights.request import fraction, scaled_sizes
+
+try:
+    from distributed import WorkerPlugin as _WorkerPlugin
+except ImportError:  # threads and processes need dask alone
+    _WorkerPlugin = object
+
+
+def apply(
+    x: Any,
+    chain: Chain,
+    *,
+    chunks: Any = None,
+    memory: str | int = "512MiB",
+    source_dtype: DTypeLike | None = None,
+) -> da.Array:
+    """The result of a chain on ``x``, as a dask array: nothing is read or computed yet.
+
+    Its chunks have the bits of one call on all of ``x``, on threads, processes and clusters.
+
+    Args:
+        x: a dask array, whose chunks a task then gets from others; or zarr, h5py, ``np.memmap`` and what else
+            ``rs.stream`` reads, of which each task reads its part itself: no chunk of the source is on the wire.
+        chain: the operations.
+        chunks: of the result, as dask has them; default: those of ``x``, halved until a task fits ``memory``.
+        memory: bytes of host and device together for one task, of default chunks.
+        source_dtype: as in ``rs.stream``.
+
+    Raises:
+        DescriptorError, UnsupportedError: as the operations do.
+
+    Example:
+        >>> import dask.array as da
+        >>> import restride.interop.dask as rs_dask
+        >>> photo = da.ones((64, 64), chunks=(20, 20), dtype="u1")
+        >>> half = rs_dask.resample(photo, (32, 32), mode="area")
+        >>> half.shape, half.chunks[0], int(half.sum().compute())
+        ((32, 32), (20, 12), 1024)
+    """
+    if isinstance(x, da.Array) and np.isnan(x.shape).any():
+        raise DescriptorError(f"chunks of x must have known sizes, got {x.chunks}: x.compute_chunk_sizes()")
+    source, work = unwrapped(x, chain, source_dtype)
+    x = source.array
+    if chunks is None:
+        chunks = _chunks_like(work, source.chunks, as_bytes("memory", memory))
+    each = da.core.normalize_chunks(chunks, work.sizes, dtype=work.dtype.dtype)
+    is_dask = isinstance(x, da.Array)
+    opened = x if is_dask else by_name(x)
+    token = tokenize(work.text, x.name if is_dask else opened, version(opened), each)
+    name = f"restride-{'-'.join(operation.name for operation in work.chain.operations) or 'copy'}-{token}"
+    layer: dict[Any, Any] = {f"{name}-work": work}
+    if not is_dask:
+        layer[f"{name}-source"] = Source(opened, source.dtype)
+    reads = _Reads(work, each)
+    blocks = _Blocks(x) if is_dask else None
+    for place in itertools.product(*(range(len(along)) for along in each)):
+        window, needed = reads.window(place), reads.source(place)
+        key = (name, *place)
+        if blocks is None:
+            layer[key] = (_read_and_compute, f"{name}-work", f"{name}-source", _bounds(window))
+        else:
+            keys, places = blocks.within(needed)
+            layer[key] = (_join_and_compute, f"{name}-work", _bounds(window), _bounds(needed), places, keys, x.dtype)
+    graph = HighLevelGraph.from_collections(name, layer, dependencies=[x] if is_dask else [])
+    meta = np.empty((0,) * len(work.sizes), work.dtype.dtype)
+    return da.Array(graph, name, each, meta=meta)
+
+
+def resample(x: Any, *arguments: Any, chunks: Any = None, **named: Any) -> da.Array:
+    """``rs.resample`` of a dask array or a file, lazily. arguments, named: as in ``rs.Chain.resample``."""
+    return apply(x, Chain().resample(*arguments, **named), chunks=chunks)
+
+
+def reorder(x: Any, *arguments: Any, chunks: Any = None, **named: Any) -> da.Array:
+    """``rs.reorder`` of a dask array or a file, lazily. arguments, named: as in ``rs.Chain.reorder``."""
+    return apply(x, Chain().reorder(*arguments, **named), chunks=chunks)
+
+
+def crop(x: Any, key: Any, *, chunks: Any = None) -> da.Array:
+    """``x[key]`` by numpy's basic indexing, lazily: of a file, tasks read what they need."""
+    return apply(x, Chain()[key], chunks=chunks)
+
+
+def pyramid(
+    x: Any,
+    levels: int,
+    *,
+    axes: Sequence[int] = (-2, -1),
+    factor: float = 0.5,
+    from_source: bool = False,
+    chunks: Any = None,
+    **named: Any,
+) -> list[da.Array]:
+    """``levels`` smaller versions of ``x``, each ``factor`` of the one before along ``axes``; sizes are rounded down.
+
+    Args:
+        x: as in ``apply``.
+        levels: how many; ``x`` itself is not among them.
+        axes: that shrink.
+        factor: between 0 and 1, both exclusive. Sizes follow it as those of ``rs.resample`` follow ``scales``.
+        from_source: each is made from ``x``, in place of the level before it. That costs more, and is rounded once:
+            with mode "area" and integers, a level made from the one before it is the mean of rounded means.
+        chunks: as in ``apply``.
+        named: of ``rs.Chain.resample``, such as ``mode`` and ``like``; default: mode "area".
+
+    Raises:
+        DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, or a level has no elements.
+    """
+    if levels < 1:
+        raise DescriptorError(f"levels must be 1 or more, got {levels}")
+    if not 0 < fraction("factor", factor) < 1:
+        raise DescriptorError(f"factor must be above 0 and below 1, got {factor}")
+    source, smaller = x, []
+    sizes = tuple(x.shape[axis] for axis in axes)
+    for level in range(1, levels + 1):
+        sizes = scaled_sizes(sizes, [factor] * len(sizes))
+        if 0 in sizes:
+            raise DescriptorError(f"level {level} of {levels} has no elements, for sizes {tuple(x.shape)}")
+        chain = Chain().resample(sizes, axes=tuple(axes), **{"mode": "area", **named})
+        smaller.append(apply(source, chain, chunks=chunks))
+        source = x if from_source else smaller[-1]
+    return smaller
+
+
+class DevicePlugin(_WorkerPlugin):  # type: ignore[misc] # distributed's types are not read
+    """Gives each worker of a cluster one device, opened once: ``client.register_plugin(rs_dask.DevicePlugin())``.
+
+    Without it each process opens its default device when it first needs one. On a device one operation runs at a time,
+    whatever the worker's threads.
+
+    Args:
+        selectors: as of ``rs.Device``; a worker named by a number k, as those of LocalCluster are, opens number
+            ``k % len(selectors)``, another one that of its address. Default: the default device.
+    """
+
+    name = "restride-device"
+
+    def __init__(self, selectors: Sequence[int | str | None] = (None,)) -> None:
+        if not selectors:
+            raise DescriptorError("selectors must name one device or more, got none")
+        self._selectors = tuple(selectors)
+        self._device: Device | None = None
+
+    def setup(self, worker: Any) -> None:
+        """Open the worker's device."""
+        number = worker.name if isinstance(worker.name, int) else zlib.crc32(str(worker.address).encode())
+        self._device = Device(self._selectors[number % len(self._selectors)])
+        _pool.add(self._device)
+
+    def teardown(self, worker: Any) -> None:
+        """Close it."""
+        del worker
+        if self._device is not None:
+            _pool.remove(self._device)
+            self._device.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_selectors": self._selectors, "_device": None}
+
+
+class _Pool:
+    """The devices of this process, of which a task takes one that is free."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._process = os.getpid()
+        self._free: queue.LifoQueue[Device] = queue.LifoQueue()
+        self._devices: list[Device] = []
+        self._default: Device | None = None
+
+    def add(self, device: Device) -> None:
+        """One more; the default device, which tasks before took, is no longer one."""
+        with self._lock:
+            self._require_process()
+            if self._default is not None:
+                self._devices.remove(self._default)
+                self._default = None
+                with suppress(queue.Empty):  # a task has it, and does not put it back
+                    self._free.get_nowait()
+            self._devices.append(device)
+        self._free.put(device)
+
+    def remove(self, device: Device) -> None:
+        """Wait until it is free, and forget it."""
+        others = []
+        while (other := self._free.get()) is not device:
+            others.append(other)
+        with self._lock:
+            self._devices.remove(device)
+        for other in others:
+            self._free.put(other)
+
+    @contextmanager
+    def one(self) -> Iterator[Device]:
+        """A device that no other task has meanwhile; the default one, if none was added."""
+        with self._lock:
+            self._require_process()
+            if not self._devices:
+                self._default = default_device()
+                self._devices.append(self._default)
+                self._free.put(self._default)
+        device = self._free.get()
+        try:
+            yield device
+        finally:
+            with self._lock:
+                if device in self._devices:
+                    self._free.put(device)
+
+    def _require_process(self) -> None:
+        if self._process != os.getpid():  # a child by fork
+            self._clear()
+
+
+_pool = _Pool()
+
+
+def _compute(work: WindowedChain, part: npt.NDArray[Any], window: Window) -> npt.NDArray[Any]:
+    with _pool.one() as device:
+        return work.run(part, window, device).numpy()
+
+
+def _read_and_compute(work: WindowedChain, source: Source, ends: tuple[tuple[int, int], ...]) -> npt.NDArray[Any]:
+    window = _window(ends)
+    return _compute(work, source.read(work.windows(window)[0]), window)
+
+
+def _join_and_compute(
+    work: WindowedChain,
+    ends: tuple[tuple[int, int], ...],
+    needed: tuple[tuple[int, int], ...],
+    places: list[tuple[tuple[int, int], ...]],
+    blocks: list[npt.NDArray[Any]],
+    stored: np.dtype[Any],
+) -> npt.NDArray[Any]:
+    """places: of each block where it lies in the source. stored: element type that the dask array says.
+
+    Raises:
+        DescriptorError: a block has other sizes or another element type than the dask array says.
+    """
+    whole = _window(needed)
+    part = np.empty(lengths(whole), stored)
+    for place, block in zip(map(_window, places), blocks, strict=True):
+        elements = np.asarray(block)
+        if elements.shape != lengths(place) or elements.dtype != stored:
+            raise DescriptorError(
+                f"the block at {spelled(place)} of the dask array is {elements.dtype}{list(elements.shape)}, and its "
+                f"metadata say {stored}{list(lengths(place))}"
+            )
+        common = [(max(at.start, span.start), min(at.stop, span.stop)) for at, span in zip(place, whole, strict=True)]
+        inside = [slice(low - at.start, high - at.start) for (low, high), at in zip(common, place, strict=True)]
+        outside = [slice(low - span.start, high - span.start) for (low, high), span in zip(common, whole, strict=True)]
+        part[tuple(outside)] = elements[tuple(inside)]
+    return _compute(work, part.view(work.source_dtype.dtype), _window(ends))
+
+
+def _bounds(window: Window) -> tuple[tuple[int, int], ...]:
+    return tuple((part.start, part.stop) for part in window)
+
+
+def _window(ends: tuple[tuple[int, int], ...]) -> Window:
+    return tuple(range(*pair) for pair in ends)
+
+
+def _chunks_like(work: WindowedChain, source_chunks: tuple[int, ...] | None, memory: int) -> tuple[int, ...]:
+    """The chunks of the source, along the axes that the result has, as far as a task then fits ``memory``."""
+    if source_chunks is None:
+        return default_chunks(work, memory)
+    chunks = []
+    for axis, size in enumerate(work.sizes):
+        source = work.along(axis, range(min(size, 1)))[0]
+        chunks.append(min(size, size if source is None else source_chunks[source[0]]) or 1)
+    return default_chunks(work, memory, chunks)
+
+
+class _Reads:
+    """Windows of the result by the places of chunks, and what each reads: axis by axis, not chunk by chunk."""
+
+    def __init__(self, work: WindowedChain, chunks: tuple[tuple[int, ...], ...]) -> None:
+        self._parts: list[list[range]] = []
+        self._sources: list[list[tuple[int, range] | None]] = []
+        for axis, along in enumerate(chunks):
+            starts = [0, *itertools.accumulate(along)]
+            parts = [range(start, stop) for start, stop in itertools.pairwise(starts)]
+            self._parts.append(parts)
+            self._sources.append([work.along(axis, part)[0] for part in parts])
+        self._fixed = work.windows(tuple(parts[0] for parts in self._parts))[0]
+
+    def window(self, place: tuple[int, ...]) -> Window:
+        """Of the result."""
+        return tuple(parts[index] for parts, index in zip(self._parts, place, strict=True))
+
+    def source(self, place: tuple[int, ...]) -> Window:
+        """Of the source."""
+        needed = list(self._fixed)
+        for sources, index in zip(self._sources, place, strict=True):
+            span = sources[index]
+            if span is not None:
+                needed[span[0]] = span[1]
+        return tuple(needed)
+
+
+class _Blocks:
+    """The chunks of a dask array that a window of it lies in."""
+
+    def __init__(self, x: da.Array) -> None:
+        self._name = x.name
+        self._starts = [np.array([0, *itertools.accumulate(along)]) for along in x.chunks]
+
+    def within(self, window: Window) -> tuple[list[Any], list[Any]]:
+        """Keys of the chunks, and of each its first and last + 1 index along every axis."""
+        each = []
+        for part, starts in zip(window, self._starts, strict=True):
+            if not part:
+                return [], []
+            first = int(np.searchsorted(starts, part.start, "right")) - 1
+            last = int(np.searchsorted(starts, part.stop, "left"))
+            each.append(range(first, last))
+        places = list(itertools.product(*each))
+        ends = [
+            tuple(
+                (int(starts[index]), int(starts[index + 1])) for starts, index in zip(self._starts, place, strict=True)
+            )
+            for place in places
+        ]
+        return [(self._name, *place) for place in places], ends
+
+
+__all__ = ["DevicePlugin", "apply", "crop", "pyramid", "reorder", "resample"]

@@ -1,0 +1,70 @@
+"""einops takes tensors: importing this module is enough. Its functions then make views, and at most one copy.
+
+>>> import einops, restride.interop.einops
+>>> einops.repeat(rs.asarray(np.zeros((4, 6), np.uint8)), "h w -> h w c", c=3).desc
+TensorDesc.parse('u8[4,6,3]{strides=(6,1,0)}')
+
+``import restride`` does it itself where einops is imported already. ``rs.rearrange`` needs no einops, and has type and
+layout of the result in the same dispatch. Reductions are not here: restride sums nothing but in resampling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from einops._backends import AbstractBackend
+
+from restride.errors import UnsupportedError
+from restride.ops.pieces import concatenated, reshaped, tiled
+from restride.tensor.arrays import asarray
+from restride.tensor.tensor import Tensor
+
+
+class RestrideBackend(AbstractBackend):  # type: ignore[misc] # einops may be missing, so mypy does not read it
+    """What einops asks of a library of tensors. It finds this class among the subclasses of ``AbstractBackend``."""
+
+    framework_name = "restride"
+
+    def is_appropriate_type(self, tensor: Any) -> bool:
+        return isinstance(tensor, Tensor)
+
+    def from_numpy(self, x: Any) -> Tensor:
+        return asarray(x)
+
+    def to_numpy(self, x: Tensor) -> Any:
+        return x.numpy()
+
+    def arange(self, start: int, stop: int) -> Tensor:
+        return asarray(np.arange(start, stop))
+
+    def reshape(self, x: Tensor, shape: Sequence[int]) -> Tensor:
+        return reshaped(x, shape)
+
+    def transpose(self, x: Tensor, axes: Sequence[int]) -> Tensor:
+        return x.permute(*axes)
+
+    def add_axis(self, x: Tensor, new_position: int) -> Tensor:
+        return x[(slice(None),) * new_position + (None,)]
+
+    def add_axes(self, x: Tensor, n_axes: int, pos2len: Mapping[int, int]) -> Tensor:
+        """New axes by stride 0: repeating copies nothing."""
+        key = tuple(None if axis in pos2len else slice(None) for axis in range(n_axes))
+        old = iter(x.sizes)
+        return x[key].broadcast_to(tuple(pos2len[axis] if axis in pos2len else next(old) for axis in range(n_axes)))
+
+    def tile(self, x: Tensor, repeats: Sequence[int]) -> Tensor:
+        return tiled(x, repeats)
+
+    def concat(self, tensors: Sequence[Tensor], axis: int) -> Tensor:
+        return concatenated(tensors, axis)
+
+    def stack_on_zeroth_dimension(self, tensors: Sequence[Tensor]) -> Tensor:
+        return concatenated([x[None] for x in tensors], 0)
+
+    def is_float_type(self, x: Tensor) -> bool:
+        return x.dtype.is_float
+
+    def reduce(self, x: Tensor, operation: str, axes: Sequence[int]) -> Tensor:
+        raise UnsupportedError(f"restride has no {operation} over axes {tuple(axes)}: reduce x.numpy(), for {x.desc}")

@@ -1,0 +1,188 @@
+"""restride.xp: the part of the array API 2024.12 that creates, moves and converts elements. docs/arrays.md lists it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+from restride.arguments import MAX_RANK
+from restride.dtypes import DTYPES, DType
+from restride.ops.equal import equal as _equal
+from restride.tensor.device import Device, default_device
+from restride.tensor.tensor import Tensor
+from restride.xp.creation import (
+    FLOAT,
+    INTEGER,
+    arange,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_dlpack,
+    full,
+    full_like,
+    linspace,
+    meshgrid,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
+from restride.xp.data_types import astype, can_cast, finfo, iinfo, isdtype, of_kind, result_type
+from restride.xp.manipulation import (
+    broadcast_arrays,
+    broadcast_to,
+    concat,
+    expand_dims,
+    flip,
+    matrix_transpose,
+    moveaxis,
+    pad,
+    permute_dims,
+    repeat,
+    reshape,
+    roll,
+    squeeze,
+    stack,
+    take,
+    tile,
+    unstack,
+)
+
+__array_api_version__ = "2024.12"
+
+e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
+
+bool = DTYPES["pred"]  # noqa: A001 - the array API's name
+int8, int16, int32, int64 = (DTYPES[name] for name in ("s8", "s16", "s32", "s64"))
+uint8, uint16, uint32, uint64 = (DTYPES[name] for name in ("u8", "u16", "u32", "u64"))
+float32, float64 = DTYPES["f32"], DTYPES["f64"]
+float16, bfloat16 = DTYPES["f16"], DTYPES["bf16"]
+float8_e4m3fn, float8_e5m2 = DTYPES["f8e4m3fn"], DTYPES["f8e5m2"]
+
+
+def equal(x1: Any, x2: Any, /) -> Tensor:
+    """``x1 == x2``: as exact numbers, in one dispatch; one of them may be a number."""
+    return _compared(x1, x2, negated=False)
+
+
+def not_equal(x1: Any, x2: Any, /) -> Tensor:
+    """``x1 != x2``, as ``equal``."""
+    return _compared(x1, x2, negated=True)
+
+
+def _compared(x1: Any, x2: Any, *, negated: Any) -> Tensor:
+    first, second = (x1, x2) if isinstance(x1, Tensor) else (x2, x1)
+    result: Tensor = _equal(first if isinstance(first, Tensor) else asarray(first), second, negated)
+    return result
+
+
+class Info:
+    """What ``__array_namespace_info__`` gives: devices, types, and what is not here."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """No indexing by booleans, no sizes that depend on elements, 8 axes."""
+        return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": MAX_RANK}
+
+    def default_device(self) -> Device:
+        """``rs.default_device()``."""
+        return default_device()
+
+    def devices(self) -> list[Device]:
+        """The default device; others are opened by ``rs.Device``."""
+        return [default_device()]
+
+    def default_dtypes(self, *, device: Device | None = None) -> dict[str, DType]:  # noqa: ARG002 - the same on each
+        """f64, s64, and s64 for indices. There are no complex types."""
+        return {"real floating": FLOAT, "integral": INTEGER, "indexing": INTEGER}
+
+    def dtypes(
+        self,
+        *,
+        device: Device | None = None,  # noqa: ARG002 - the same on each
+        kind: Any = None,
+    ) -> dict[str, DType]:
+        """The types of the array API by their names there; kind: of these kinds alone."""
+        kinds = ("bool", "numeric") if kind is None else (kind if isinstance(kind, tuple) else (kind,))
+        chosen = [element for each in kinds for element in of_kind(each)]
+        return {element.dtype.name: element for element in chosen if element.dtype.name not in _NARROW}
+
+
+_NARROW = {"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
+"""Types that the array API does not name."""
+
+
+def __array_namespace_info__() -> Info:  # noqa: N807 - the array API's name
+    return Info()
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise AttributeError(
+        f"restride.xp has no {name}: it creates, moves and converts elements, under the array API's names; x.numpy() "
+        f"is an array of numpy, for the rest"
+    )
+
+
+__all__ = [
+    "__array_api_version__",
+    "__array_namespace_info__",
+    "arange",
+    "asarray",
+    "astype",
+    "bfloat16",
+    "bool",
+    "broadcast_arrays",
+    "broadcast_to",
+    "can_cast",
+    "concat",
+    "e",
+    "empty",
+    "empty_like",
+    "equal",
+    "expand_dims",
+    "eye",
+    "finfo",
+    "flip",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float16",
+    "float32",
+    "float64",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "iinfo",
+    "inf",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "isdtype",
+    "linspace",
+    "matrix_transpose",
+    "meshgrid",
+    "moveaxis",
+    "nan",
+    "newaxis",
+    "not_equal",
+    "ones",
+    "ones_like",
+    "pad",
+    "permute_dims",
+    "pi",
+    "repeat",
+    "reshape",
+    "result_type",
+    "roll",
+    "squeeze",
+    "stack",
+    "take",
+    "tile",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "unstack",
+    "zeros",
+    "zeros_like",
+]

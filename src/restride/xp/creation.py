@@ -1,0 +1,193 @@
+"""Creation functions of the array API: what a number fills is written by the device, sequences are uploaded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from restride.arguments import counts, integer
+from restride.dtypes import DTYPES, DType, as_dtype
+from restride.errors import DescriptorError, UnsupportedError
+from restride.layout import TensorDesc
+from restride.ops.take import filled
+from restride.tensor import arrays
+from restride.tensor import tensor as tensors
+from restride.tensor.device import Device
+from restride.tensor.tensor import Tensor, as_device
+from restride.xp.data_types import BOOL
+
+FLOAT, INTEGER = DTYPES["f64"], DTYPES["s64"]
+"""The default types, as numpy's."""
+
+Shape = SupportsIndex | Iterable[SupportsIndex]
+
+
+def asarray(obj: Any, /, *, dtype: Any = None, device: Device | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor of ``obj``: a tensor, an array, a number, or numbers in sequences.
+
+    copy: True: new memory. None: only where one is needed; an array of the host is uploaded. False: never; a numpy
+        array is read where it lies, if the device can.
+
+    Raises:
+        DescriptorError: an unknown type, or ``copy`` is False and one is needed.
+    """
+    element = None if dtype is None else as_dtype(dtype)
+    if isinstance(obj, Tensor):
+        moves = device is not None and as_device(device) is not obj.device
+        if copy is False and (moves or (element is not None and element != obj.dtype)):
+            raise DescriptorError(f"copy=False: another type or device is a copy, for {obj.desc}")
+        result = obj if device is None else obj.to(device)
+        if element is not None and element != result.dtype:
+            return result.astype(element)
+        return result.copy() if copy and result is obj else result
+    if element is not None and not hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray):
+        obj = np.asarray(obj, element.dtype)
+    if copy is False:
+        try:
+            result = arrays.asarray(obj, device=device, copy=False)
+        except UnsupportedError as error:
+            raise DescriptorError(f"{error}") from error
+    else:
+        result = arrays.asarray(obj, device=device)
+    if element is None or element == result.dtype:
+        return result
+    if copy is False:
+        raise DescriptorError(f"copy=False: {result.dtype} as {element} is a copy, for {result.desc}")
+    return result.astype(element)
+
+
+def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor of an object with ``__dlpack__`` on the CPU."""
+    if not hasattr(x, "__dlpack__"):
+        raise DescriptorError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}")
+    return asarray(x, device=device, copy=copy)
+
+
+def empty(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+    """A tensor whose elements are undefined."""
+    return tensors.empty(_desc(shape, dtype), as_device(device))
+
+
+def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+    """A tensor of one value; its type is that of the value, if none is asked for."""
+    if not isinstance(fill_value, bool | int | float | np.generic):
+        raise DescriptorError(f"fill_value must be a number, got {fill_value!r}")
+    usual = BOOL if isinstance(fill_value, bool | np.bool_) else INTEGER if isinstance(fill_value, int) else FLOAT
+    return filled(_desc(shape, usual if dtype is None else dtype), fill_value, as_device(device))
+
+
+def zeros(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+    """A tensor of zeros."""
+    return filled(_desc(shape, dtype), 0, as_device(device))
+
+
+def ones(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+    """A tensor of ones."""
+    return filled(_desc(shape, dtype), 1, as_device(device))
+
+
+def empty_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+    """``empty`` of the sizes of ``x``, and its type and device if none is asked for."""
+    return tensors.empty(*_like(x, dtype, device))
+
+
+def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+    """``zeros`` of the sizes of ``x``, and its type and device if none is asked for."""
+    desc, where = _like(x, dtype, device)
+    return filled(desc, 0, where)
+
+
+def ones_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+    """``ones`` of the sizes of ``x``, and its type and device if none is asked for."""
+    desc, where = _like(x, dtype, device)
+    return filled(desc, 1, where)
+
+
+def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Device | None = None) -> Tensor:
+    """``full`` of the sizes of ``x``, and its type and device if none is asked for."""
+    desc, where = _like(x, dtype, device)
+    return full(desc.sizes, fill_value, dtype=desc.dtype, device=where)
+
+
+def arange(
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Device | None = None,
+) -> Tensor:
+    """Numbers from ``start`` to before ``stop``, or from 0 to before ``start``; computed by numpy and uploaded."""
+    if stop is None:
+        start, stop = 0, start
+    if not step:
+        raise DescriptorError(f"step of arange({start}, {stop}, {step}) must not be 0")
+    is_whole = all(isinstance(number, int) for number in (start, stop, step))
+    element = (INTEGER if is_whole else FLOAT) if dtype is None else as_dtype(dtype)
+    count = max(math.ceil((stop - start) / step), 0)
+    numbers = range(start, stop, step) if is_whole else start + np.arange(count) * float(step)
+    return arrays.asarray(np.asarray(numbers).astype(element.dtype), device=device)
+
+
+def linspace(
+    start: float,
+    stop: float,
+    /,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: Device | None = None,
+    endpoint: bool = True,
+) -> Tensor:
+    """``num`` numbers from ``start`` to ``stop``, evenly spaced; computed by numpy and uploaded."""
+    count = integer("num", num)
+    if count < 0:
+        raise DescriptorError(f"num {count} must be 0 or more")
+    element = FLOAT if dtype is None else as_dtype(dtype)
+    return arrays.asarray(np.linspace(start, stop, count, endpoint=endpoint).astype(element.dtype), device=device)
+
+
+def eye(
+    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Device | None = None
+) -> Tensor:
+    """Ones on diagonal ``k``, zeros elsewhere; zeros are written, and a strided view of them gets the ones."""
+    rows = integer("n_rows", n_rows)
+    columns = rows if n_cols is None else integer("n_cols", n_cols)
+    result = zeros((rows, columns), dtype=dtype, device=device)
+    first_row, first_column = max(-k, 0), max(k, 0)
+    count = min(rows - first_row, columns - first_column)
+    if count > 0:
+        start = first_row * columns + first_column
+        result.reshape(-1)[start : start + (count - 1) * (columns + 1) + 1 : columns + 1] = 1
+    return result
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+    """One-dimensional tensors broadcast against each other: views."""
+    if indexing not in {"xy", "ij"}:
+        raise DescriptorError(f"indexing must be 'xy' or 'ij', got {indexing!r}")
+    for place, x in enumerate(arrays):
+        if x.ndim != 1 or x.dtype != arrays[0].dtype:
+            raise DescriptorError(f"arrays[{place}] must have one axis and the type {arrays[0].dtype}, not be {x.desc}")
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        order[:2] = 1, 0
+    sizes = tuple(arrays[place].sizes[0] for place in order)
+    keys = [tuple(slice(None) if other == place else None for other in order) for place in range(len(arrays))]
+    return [x[key].broadcast_to(sizes) for x, key in zip(arrays, keys, strict=True)]
+
+
+def _desc(shape: Shape, dtype: Any) -> TensorDesc:
+    sizes = counts("shape", (shape,) if isinstance(shape, SupportsIndex) else shape)
+    return TensorDesc(FLOAT if dtype is None else dtype, sizes)
+
+
+def _like(x: Tensor, dtype: Any, device: Device | None) -> tuple[TensorDesc, Device]:
+    if not isinstance(x, Tensor):
+        raise DescriptorError(f"x must be a restride.Tensor, got {type(x).__name__}; rs.asarray makes one")
+    element: DType = x.dtype if dtype is None else as_dtype(dtype)
+    return TensorDesc(element, x.sizes), x.device if device is None else as_device(device)

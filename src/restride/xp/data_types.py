@@ -1,0 +1,121 @@
+"""Data types of the array API: promotion as numpy's, with bf16 and the 8-bit floats, by restride's own types."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from restride.dtypes import BY_NUMPY, DTYPES, DType, as_dtype
+from restride.errors import DescriptorError
+from restride.tensor.device import Device
+from restride.tensor.tensor import Tensor
+
+BOOL = DTYPES["pred"]
+
+_KINDS = {
+    "bool": ("pred",),
+    "signed integer": ("s8", "s16", "s32", "s64"),
+    "unsigned integer": ("u8", "u16", "u32", "u64"),
+    "real floating": ("f16", "bf16", "f32", "f64", "f8e4m3fn", "f8e5m2"),
+    "complex floating": (),
+}
+_KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
+_KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"]
+
+
+def of_kind(kind: Any) -> tuple[DType, ...]:
+    """The element types of a kind: "bool", "signed integer", "integral", "real floating", "numeric", ...
+
+    Raises:
+        DescriptorError: no such kind.
+    """
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise DescriptorError(f"kind must be a type or one of {', '.join(map(repr, _KINDS))}, got {kind!r}")
+    return tuple(DTYPES[name] for name in _KINDS[kind])
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether ``dtype`` is ``kind``: a type, the name of a kind, or a tuple of these."""
+    element = as_dtype(dtype)
+    if isinstance(kind, tuple):
+        return any(isdtype(element, each) for each in kind)
+    return element in of_kind(kind) if isinstance(kind, str) and kind in _KINDS else element == as_dtype(kind)
+
+
+def result_type(*arrays_and_dtypes: Any) -> DType:
+    """The type that tensors, types and Python numbers promote to, by numpy's rules; a number takes the others' type.
+
+    Raises:
+        DescriptorError: nothing to promote, or no type holds them all.
+    """
+    numpy_types = [each if isinstance(each, bool | int | float) else _numpy_type(each) for each in arrays_and_dtypes]
+    if all(isinstance(each, bool | int | float) for each in numpy_types):
+        raise DescriptorError(f"result_type needs a tensor or a type, got {arrays_and_dtypes}")
+    try:
+        return as_dtype(np.result_type(*numpy_types))
+    except TypeError as error:
+        raise DescriptorError(f"no type holds all of {', '.join(map(str, numpy_types))}: {error}") from None
+
+
+def can_cast(from_: Any, to: Any, /) -> bool:
+    """Whether every number of one type (or of a tensor's) is one of the other, as numpy's "safe" has it."""
+    return bool(np.can_cast(_numpy_type(from_), _numpy_type(to)))
+
+
+def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Device | None = None) -> Tensor:
+    """``x.astype(dtype)``; copy False: ``x`` itself where it has that type. device: where the result is to be."""
+    result = x.astype(dtype, copy=copy)
+    return result if device is None else result.to(device)
+
+
+def _numpy_type(value: Any) -> Any:
+    return value.dtype.dtype if isinstance(value, Tensor) else as_dtype(value).dtype
+
+
+class FloatInfo(NamedTuple):
+    """What ``finfo`` says, as Python numbers."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: DType
+
+
+class IntegerInfo(NamedTuple):
+    """What ``iinfo`` says, as Python numbers."""
+
+    bits: int
+    max: int
+    min: int
+    dtype: DType
+
+
+def finfo(type: Any, /) -> FloatInfo:  # noqa: A002 - the array API's name
+    """The limits of a floating type, or of that of a tensor.
+
+    Raises:
+        DescriptorError: no floating type.
+    """
+    element = BY_NUMPY[_numpy_type(type)]
+    if not element.is_float:
+        raise DescriptorError(f"finfo is for floating types, not {element}; iinfo is for integers")
+    info: Any = ml_dtypes.finfo(element.dtype)  # type: ignore[no-untyped-call] # it has no annotations
+    eps, most, least, normal = (float(number) for number in (info.eps, info.max, info.min, info.smallest_normal))
+    return FloatInfo(8 * element.itemsize, eps, most, least, normal, element)
+
+
+def iinfo(type: Any, /) -> IntegerInfo:  # noqa: A002 - the array API's name
+    """The limits of an integer type, or of that of a tensor.
+
+    Raises:
+        DescriptorError: no integer type.
+    """
+    element = BY_NUMPY[_numpy_type(type)]
+    if element not in of_kind("integral"):
+        raise DescriptorError(f"iinfo is for integer types, not {element}; finfo is for floats")
+    info = np.iinfo(element.dtype)
+    return IntegerInfo(8 * element.itemsize, int(info.max), int(info.min), element)

@@ -1,0 +1,255 @@
+"""Manipulation and indexing functions of the array API: views where strides allow them, else a dispatch a piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from restride.arguments import counts, integer, integers, require_word
+from restride.errors import DescriptorError
+from restride.layout import TensorDesc
+from restride.ops.pieces import concatenated, reshaped, tiled
+from restride.ops.take import PAD_MODES, Indices, padded, taken
+from restride.tensor.tensor import Tensor, empty
+from restride.xp.data_types import of_kind, result_type
+
+Axes = SupportsIndex | Iterable[SupportsIndex]
+
+
+class AxisError(DescriptorError, IndexError):
+    """An axis that a tensor does not have: an IndexError too, as the array API asks and numpy has it."""
+
+
+def reshape(x: Tensor, /, shape: Iterable[SupportsIndex], *, copy: bool | None = None) -> Tensor:
+    """``x`` with other sizes, one of them possibly -1.
+
+    copy: True: always; None: where the layout needs one; False: never.
+
+    Raises:
+        DescriptorError: another number of elements, or ``copy`` is False and one is needed.
+    """
+    sizes = integers("shape", shape)
+    if copy is False:
+        return _tensor(x).reshape(sizes)
+    result = reshaped(_tensor(x), sizes)
+    return result.copy() if copy and result.memory is x.memory else result
+
+
+def permute_dims(x: Tensor, /, axes: Iterable[SupportsIndex]) -> Tensor:
+    """A view with the axes in another order."""
+    return _tensor(x).permute(integers("axes", axes))
+
+
+def matrix_transpose(x: Tensor, /) -> Tensor:
+    """A view with the last two axes exchanged."""
+    return _tensor(x).mT
+
+
+def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
+    """A view with axes ``source`` at the places ``destination``, and the others in their order."""
+    sources, places = _axes("source", source, x), _axes("destination", destination, x)
+    if len(sources) != len(places):
+        raise DescriptorError(f"source {sources} and destination {places} must be as many, for {x.desc}")
+    moved = dict(zip(places, sources, strict=True))
+    others = iter(axis for axis in range(x.ndim) if axis not in sources)
+    return x.permute([moved[place] if place in moved else next(others) for place in range(x.ndim)])
+
+
+def flip(x: Tensor, /, *, axis: Axes | None = None) -> Tensor:
+    """A view with axes reversed; None: all."""
+    axes = range(_tensor(x).ndim) if axis is None else _axes("axis", axis, x)
+    return x[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(x.ndim))]
+
+
+def expand_dims(x: Tensor, /, *, axis: SupportsIndex = 0) -> Tensor:
+    """A view with one more axis, of size 1."""
+    place = _axis("axis", axis, _tensor(x).ndim + 1, x)
+    return x[(slice(None),) * place + (None,)]
+
+
+def squeeze(x: Tensor, /, axis: Axes) -> Tensor:
+    """A view without axes of size 1."""
+    axes = _axes("axis", axis, x)
+    for k in axes:
+        if x.sizes[k] != 1:
+            raise DescriptorError(f"axis {k} of size {x.sizes[k]} cannot be squeezed, only one of size 1, for {x.desc}")
+    return x[tuple(0 if k in axes else slice(None) for k in range(x.ndim))]
+
+
+def broadcast_to(x: Tensor, /, shape: Iterable[SupportsIndex]) -> Tensor:
+    """A view that repeats axes of size 1, and new leading ones."""
+    return _tensor(x).broadcast_to(counts("shape", shape))
+
+
+def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
+    """Views of the sizes that all broadcast to.
+
+    Raises:
+        DescriptorError: they do not broadcast.
+    """
+    try:
+        sizes = np.broadcast_shapes(*(_tensor(x).sizes for x in arrays))
+    except ValueError:
+        raise DescriptorError(f"sizes {', '.join(str(x.sizes) for x in arrays)} do not broadcast") from None
+    return [x.broadcast_to(sizes) for x in arrays]
+
+
+def concat(arrays: Sequence[Tensor], /, *, axis: SupportsIndex | None = 0) -> Tensor:
+    """Tensors one behind the other, in a dispatch each; their types are promoted. None: each flat."""
+    pieces = [_tensor(x) for x in arrays]
+    if not pieces:
+        raise DescriptorError("concat needs one tensor or more, got none")
+    if axis is None:
+        pieces, axis = [reshaped(x, (-1,)) for x in pieces], 0
+    return concatenated(pieces, _axis("axis", axis, pieces[0].ndim, pieces[0]), result_type(*pieces))
+
+
+def stack(arrays: Sequence[Tensor], /, *, axis: SupportsIndex = 0) -> Tensor:
+    """Tensors of equal sizes along a new axis, in a dispatch each; their types are promoted."""
+    pieces = [_tensor(x) for x in arrays]
+    if not pieces:
+        raise DescriptorError("stack needs one tensor or more, got none")
+    place = _axis("axis", axis, pieces[0].ndim + 1, pieces[0])
+    return concat([expand_dims(x, axis=min(place, x.ndim)) for x in pieces], axis=place)
+
+
+def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
+    """Views of the elements of an axis."""
+    place = _axis("axis", axis, _tensor(x).ndim, x)
+    return tuple(x[(slice(None),) * place + (k,)] for k in range(x.sizes[place]))
+
+
+def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
+    """Elements moved along axes, those that leave an end in front: two pieces along each axis. None: as if flat."""
+    if axis is None:
+        return roll(reshaped(_tensor(x), (-1,)), shift, axis=0).reshape(x.sizes)
+    axes = _many(axis, "axis", x)
+    shifts = integers("shift", _listed(shift))
+    if len(shifts) not in {1, len(axes)}:
+        raise DescriptorError(f"shift {shifts} must be one number, or one for each axis of {axes}, for {x.desc}")
+    total = [0] * x.ndim
+    for k, count in zip(axes, shifts * len(axes) if len(shifts) == 1 else shifts, strict=True):
+        total[k] += count
+    # Along each axis: elements from..to of the source, and where they begin in the result.
+    halves = []
+    for size, count in zip(x.sizes, total, strict=True):
+        cut = -count % size if size else 0
+        halves.append([(slice(cut, size), 0), (slice(0, cut), size - cut)] if cut else [(slice(0, size), 0)])
+    result = x.copy() if all(len(each) == 1 for each in halves) else empty(TensorDesc(x.dtype, x.sizes), x.device)
+    for pieces in product(*halves) if any(len(each) > 1 for each in halves) else ():
+        key = tuple(piece for piece, _ in pieces)
+        place = tuple(slice(at, at + piece.stop - piece.start) for piece, at in pieces)
+        result[place] = x[key]
+    return result
+
+
+def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> Tensor:
+    """Each element of an axis ``repeats`` times, a number or one for each, in one dispatch. None: as if flat."""
+    if axis is None:
+        x, axis = reshaped(_tensor(x), (-1,)), 0
+    place = _axis("axis", axis, _tensor(x).ndim, x)
+    if isinstance(repeats, int | np.integer) or (isinstance(repeats, Tensor) and repeats.size == 1):
+        (times,) = counts("repeats", (repeats if not isinstance(repeats, Tensor) else repeats.item(),))
+        along = (slice(None),) * place
+        sizes = (*x.sizes[: place + 1], times, *x.sizes[place + 1 :])
+        if len(sizes) <= 8:
+            result = (*x.sizes[:place], x.sizes[place] * times, *x.sizes[place + 1 :])
+            return reshaped(x[(*along, slice(None), None)].broadcast_to(sizes), result)
+        return taken(x, {place: np.repeat(np.arange(x.sizes[place]), times)})
+    each = _indices("repeats", repeats)
+    if each.shape != (x.sizes[place],) or each.min(initial=0) < 0:
+        raise DescriptorError(
+            f"repeats must be {x.sizes[place]} numbers of 0 or more, one for each element of axis {place}, got sizes "
+            f"{each.shape}, for {x.desc}"
+        )
+    return taken(x, {place: np.repeat(np.arange(len(each)), each)})
+
+
+def tile(x: Tensor, repetitions: Iterable[SupportsIndex], /) -> Tensor:
+    """``x`` beside itself along each axis, in one dispatch."""
+    times = counts("repetitions", repetitions)
+    missing = max(len(times) - _tensor(x).ndim, 0)
+    wide = x[(None,) * missing]
+    return tiled(wide, (1,) * (wide.ndim - len(times)) + times)
+
+
+def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
+    """``np.pad``: elements before and behind each axis; one dispatch, or two for mode "constant".
+
+    Args:
+        x: a tensor.
+        pad_width: a number, (before, behind), or one such pair for each axis.
+        mode: "constant", "edge", "reflect" (the first and the last element once) or "wrap".
+        constant_values: the value of mode "constant".
+    """
+    require_word("mode", mode, PAD_MODES)
+    widths = np.asarray(pad_width)
+    try:
+        pairs = np.broadcast_to(widths, (_tensor(x).ndim, 2))
+    except ValueError:
+        raise DescriptorError(
+            f"pad_width {pad_width!r} is not a pair for each of {x.ndim} axes, for {x.desc}"
+        ) from None
+    if widths.dtype.kind not in "iu" or widths.min(initial=0) < 0:
+        raise DescriptorError(f"pad_width {pad_width!r} must be integers of 0 or more, for {x.desc}")
+    return padded(x, tuple((int(before), int(behind)) for before, behind in pairs), mode, constant_values)
+
+
+def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Tensor:
+    """Elements of an axis by a list of indices, in one dispatch; indices of a tensor are read back first.
+
+    Raises:
+        DescriptorError: an index is outside the axis, or ``axis`` is left out though there are several.
+    """
+    if axis is None and _tensor(x).ndim != 1:
+        raise DescriptorError(f"axis must be named, for {x.desc}")
+    place = _axis("axis", 0 if axis is None else axis, _tensor(x).ndim, x)
+    index = _indices("indices", indices)
+    if index.ndim != 1:
+        raise DescriptorError(f"indices must have one axis, got sizes {index.shape}, for {x.desc}")
+    return taken(x, {place: index})
+
+
+def _tensor(x: Any) -> Tensor:
+    if not isinstance(x, Tensor):
+        raise DescriptorError(f"x must be a restride.Tensor, got {type(x).__name__}; restride.xp.asarray makes one")
+    return x
+
+
+def _axis(argument: str, value: Any, count: int, x: Tensor) -> int:
+    axis = integer(argument, value)
+    if not -count <= axis < count:
+        raise AxisError(f"{argument} {axis} is outside [{-count}, {count}), for {x.desc}")
+    return axis % count
+
+
+def _many(axes: Axes, argument: str, x: Tensor) -> tuple[int, ...]:
+    """Axes from 0 on, some of them possibly more than once."""
+    listed = integers(argument, _listed(axes))
+    return tuple(_axis(argument, axis, _tensor(x).ndim, x) for axis in listed)
+
+
+def _listed(values: Any) -> Any:
+    """One integer as a sequence. To ask a protocol takes 10 us, so usual types come first."""
+    is_one = type(values) is int or (not isinstance(values, tuple | list) and isinstance(values, SupportsIndex))
+    return (values,) if is_one else values
+
+
+def _axes(argument: str, axes: Axes, x: Tensor) -> tuple[int, ...]:
+    listed = _many(axes, argument, x)
+    if len({*listed}) < len(listed):
+        raise DescriptorError(f"{argument} {listed} names an axis twice, for {x.desc}")
+    return listed
+
+
+def _indices(argument: str, values: Any) -> Indices:
+    """Integers as an array of the host."""
+    if isinstance(values, Tensor) and values.dtype not in of_kind("integral"):
+        raise DescriptorError(f"{argument} must be integers, got {values.desc}")
+    array = values.numpy() if isinstance(values, Tensor) else np.asarray(values)
+    if array.dtype.kind not in "iu" and array.size:
+        raise DescriptorError(f"{argument} must be integers, got {array.dtype}")
+    return array.astype(np.int64)
