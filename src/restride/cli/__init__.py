@@ -17,6 +17,8 @@ COMMANDS = (
     "restride.cli.show",
     "restride_conformance.commands",
     "restride_bench.commands.bench",
+    "restride_bench.commands.audit",
+    "restride_bench.commands.selftest",
     "restride_like_check.commands.profiles",
     "restride.cli.operate",
     "restride.cli.crop",
@@ -30,14 +32,20 @@ test, measure and compare it, which the same wheel installs.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. ``argv`` defaults to the command line; nothing is raised."""
+    """Run one command and return its exit code. Nothing is raised.
+
+    argv: the words after ``restride``; by default those of this process, which is then to end.
+    """
     process.open_closed()
     failure: KeyboardInterrupt | Exception | None = None
     code: int = Exit.OK
     try:
-        code = _run(argv)
+        with process.as_interrupts():
+            code = _run(argv)
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the outermost frame: each becomes an exit code
         failure = error
+    if argv is None:
+        process.ignore_endings()
     # Python itself flushes once more at its end, and what it cannot write then is a second error.
     broken = process.flush()
     failure = failure or broken

@@ -1,11 +1,15 @@
-"""``restride devices``: the Vulkan devices of this machine."""
+"""``restride devices``: the Vulkan devices of this machine, and its processor, on which drivers for CPUs compute."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
+import re
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 from restride.cli.parser import Commands
 from restride.cli.process import EXPLAINED, Exit
@@ -15,7 +19,10 @@ from restride.runtime import DeviceInfo, choose, list_devices
 _DESCRIPTION = """\
 The Vulkan devices of this machine. The one marked * is used when none is named: RESTRIDE_DEVICE (index or part
 of a name), else the best of discrete, integrated, virtual and CPU devices. Kernels are the usual ones for the kind
-of device, or those that `restride tune` found to be faster."""
+of device, or those that `restride tune` found to be faster. Devices of the kind cpu compute on the processor that the
+last line names."""
+
+_CPU_INFO = Path("/proc/cpuinfo")
 
 
 def add_commands(commands: Commands) -> None:
@@ -30,7 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
     devices = list_devices()
     chosen = _default_index(devices)
     if arguments.json:
-        print(json.dumps([{**asdict(info), "default": info.index == chosen} for info in devices], indent=2))
+        processor = cpu_model()
+        values = [{**asdict(info), "default": info.index == chosen, "processor": processor} for info in devices]
+        print(json.dumps(values, indent=2))
         return Exit.OK
     rows = [("", "index", "name", "kind", "driver", "Vulkan", "memory", "kernels")]
     rows += [
@@ -49,7 +58,21 @@ def run(arguments: argparse.Namespace) -> int:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(f"processor: {cpu_model()}")
     return Exit.OK
+
+
+_VECTORS = {"avx512vl": "AVX-512", "avx2": "AVX2"}
+"""What x86 processors have, by its flag: a driver for CPUs makes other code for each."""
+
+
+def cpu_model() -> str:
+    """The processor's model, its widest vectors and its cores; elsewhere than on Linux what Python knows of it."""
+    text = _CPU_INFO.read_text(encoding="utf-8", errors="replace") if _CPU_INFO.is_file() else ""
+    said = dict(re.findall(r"^(model name|flags)\s*: (.+)$", text, re.MULTILINE))
+    vectors = [name for flag, name in _VECTORS.items() if flag in said.get("flags", "").split()]
+    name = said.get("model name") or platform.processor() or platform.machine()
+    return ", ".join([name, *vectors[:1], f"{os.cpu_count() or 1} cores"])
 
 
 def _default_index(devices: list[DeviceInfo]) -> int | None:

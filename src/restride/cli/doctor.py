@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -18,12 +19,13 @@ import numpy as np
 
 import restride
 from restride import reference
+from restride.cli.devices import cpu_model
 from restride.cli.drivers import manifests
 from restride.cli.parser import Commands
 from restride.cli.process import EXPLAINED, Exit
 from restride.errors import DeviceError, DeviceNotFound, RestrideError, UnsupportedError
 from restride.ops.reorder import reorder
-from restride.runtime import RUNTIMES, choose_runtime, list_devices
+from restride.runtime import RUNTIMES, DeviceInfo, choose_runtime, list_devices
 from restride.runtime.kompute.device import INSTALL_KP
 from restride.runtime.loader import INSTALL_DRIVER, INSTALL_VALIDATION_LAYER, VALIDATION_LAYER, package
 from restride.runtime.modules import load_module, manifest
@@ -51,7 +53,7 @@ _LONGEST = 120.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: status is "ok", "missing" (optional), or "BROKEN"; ``fix`` is empty where there is nothing to do."""
+    """One line: status is "ok", "old" (slow), "missing" (optional), or "BROKEN"; ``fix`` is what to do, if anything."""
 
     status: str
     subject: str
@@ -74,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     default = os.environ.get("RESTRIDE_RUNTIME") or RUNTIMES[0]
     findings: list[Finding] = []
     works = False
-    for finding in _findings(default, arguments.device):
+    for finding in look(default, arguments.device):
         findings.append(finding)
         works = works or (finding.status == "ok" and finding.subject == _runtime_subject(default))
         if not arguments.json:
@@ -90,9 +92,11 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.OK if works else Exit.NO_DEVICE
 
 
-def _findings(default: str, selector: str | None) -> Iterator[Finding]:
+def look(default: str, selector: str | None) -> Iterator[Finding]:
+    """What is there and works, and what is not; ``default``: the runtime that must, ``selector``: its device."""
     yield Finding("ok", "restride", f"{restride.__version__} in {Path(restride.__file__).parent}")
     yield Finding("ok", "python", f"{platform.python_version()} on {platform.platform()}")
+    yield Finding("ok", "processor", cpu_model())
     for name, purpose, fix in _PACKAGES:
         yield _package(name, purpose, fix)
     yield _guarded("shader modules", _shader_modules)
@@ -192,6 +196,34 @@ def _devices() -> Iterator[Finding]:
             f"{limits.offset_alignment}, groups {' x '.join(map(str, limits.max_group_count))}, "
             f"{limits.choices} ({'as restride tune found' if info.is_tuned else 'usual'})",
         )
+        yield from _old_lavapipe(info)
+
+
+_FAST_MESA = 25
+"""The major version from which on Mesa's lavapipe is faster: docs/benchmarks compares 22.3, 23.2, 24.0 and 25.0."""
+
+_NEWER_MESA = {
+    "debian 12": "add the suite bookworm-backports to apt's sources, then `apt install -t bookworm-backports "
+    "mesa-vulkan-drivers` (25.0.7)",
+    "ubuntu": "from 24.04 on, `apt update`, then `apt install mesa-vulkan-drivers` (25.2.8, faster in resampling only)",
+    "fedora": "`dnf upgrade mesa-vulkan-drivers`",
+    "arch": "`pacman -Syu vulkan-swrast`",
+}
+"""How to get it, by ID, and VERSION_ID where this matters, of /etc/os-release."""
+
+
+def _old_lavapipe(info: DeviceInfo) -> Iterator[Finding]:
+    version = re.match(r"Mesa (\d+)\.[\d.]+", info.driver_version)
+    if info.driver != "llvmpipe" or version is None or int(version[1]) >= _FAST_MESA:
+        return
+    try:
+        system = platform.freedesktop_os_release()
+    except OSError:
+        system = {}
+    names = (f"{system.get('ID')} {system.get('VERSION_ID')}", system.get("ID", ""))
+    fix = next((_NEWER_MESA[name] for name in names if name in _NEWER_MESA), f"install Mesa {_FAST_MESA} or newer")
+    said = f"{version[0]}: lavapipe of Mesa {_FAST_MESA}.0 is up to twice as fast, and more on CPUs without AVX-512"
+    yield Finding("old", f"driver of {info.index}", said, fix)
 
 
 def _validation_layer() -> Finding:

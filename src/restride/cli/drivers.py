@@ -69,7 +69,7 @@ def driver_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
     folders = _folders(environment)
     if name == "lavapipe":
         files = [file for folder in folders for file in sorted(folder.glob("lvp_icd*.json"))]
-        files.sort(key=_is_for_another_machine)
+        files.sort(key=_is_for_another_machine)  # stable: of one name, the file of the first folder
     else:
         files = [folder / _SWIFTSHADER for folder in (*folders, *map(Path, _BROWSERS))]
     usable = [file for file in files if not _examined(file).problem]
@@ -90,16 +90,22 @@ def _file_or_installed(name: str, environment: Mapping[str, str]) -> Path:
         known = ", ".join([*_INSTALL, *(file.name for file in installed)])
         raise DeviceNotFound(f"driver {name!r} is no file, and no driver here has it in its name: {known}")
     # intel_icd beside intel_hasvk_icd: the shorter name is the driver of today's devices.
-    return min(matching, key=lambda file: (_is_for_another_machine(file), len(file.name))).absolute()
+    return min(matching, key=lambda file: (_is_for_another_machine(file), len(_driver(file)))).absolute()
 
 
 def _installed(environment: Mapping[str, str]) -> list[Path]:
-    return sorted({file for folder in _folders(environment) for file in folder.glob("*.json")})
+    """Every manifest, in the order in which the loader looks: folder by folder."""
+    return list(dict.fromkeys(file for folder in _folders(environment) for file in sorted(folder.glob("*.json"))))
+
+
+def _driver(file: Path) -> str:
+    """``lvp_icd``, of lvp_icd.x86_64.json (Mesa 22) and lvp_icd.json (Mesa 25)."""
+    return file.name.partition(".")[0]
 
 
 def _is_for_another_machine(file: Path) -> bool:
-    """lvp_icd.i686.json beside lvp_icd.x86_64.json: the loader of this process needs its own."""
-    return platform.machine() not in file.name
+    """lvp_icd.i686.json beside lvp_icd.x86_64.json or lvp_icd.json: the loader of this process needs its own."""
+    return file.stem not in {_driver(file), f"{_driver(file)}.{platform.machine()}"}
 
 
 def _folders(environment: Mapping[str, str]) -> list[Path]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import os
+import re
+import stat
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -22,6 +27,7 @@ from restride.errors import DescriptorError, RestrideError
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder
 from restride.reference.memory import element_positions
+from restride.runtime import file_store
 from restride.runtime.file_store import Content, write_file
 from restride.tensor.arrays import asarray, from_buffer
 from restride.tensor.device import Device
@@ -137,16 +143,29 @@ def _array_format(path: Path) -> str:
 
 def require_file(path: Path) -> None:
     """Raise ``UsageError`` unless ``path`` is a file."""
-    if not path.is_file():
-        raise UsageError(f"cannot read {path}: {'not a file' if path.exists() else 'no such file'}")
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        why = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or error
+        raise UsageError(f"cannot read {path}: {why}") from error
+    if not is_file:
+        raise UsageError(f"cannot read {path}: not a file")
 
 
 def require_writable(path: Path) -> None:
     """Raise ``UsageError`` before any work if an output file cannot be written, whatever its content."""
     if format_of(path) in IMAGES:
         pillow()
-    if path.is_dir() or not path.resolve().parent.is_dir():
-        raise UsageError(f"cannot write {path}: {'it is a folder' if path.is_dir() else 'no such folder'}")
+    require_places(path)
+
+
+def require_places(*paths: Path) -> None:
+    """Raise ``UsageError`` before any work if a report cannot be written to its path, or two would be one file."""
+    for path in paths:
+        with named_errors("write", path):
+            file_store.require_writable(path)
+    if len(set(map(os.path.realpath, paths))) < len(paths):
+        raise UsageError(f"each report needs a file of its own, not {', '.join(map(str, paths))}")
 
 
 def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None:
@@ -162,7 +181,8 @@ def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None
     if len(sizes) not in {2, 3} or channels not in ((1, 3) if kind == "JPEG" else (1, 2, 3, 4)) or min(sizes) < 1:
         raise UsageError(
             f"a {kind} image has sizes [height, width] or [height, width, channels] with "
-            f"{'1 or 3' if kind == 'JPEG' else '1 to 4'} channels, not {list(sizes)}: {another}"
+            f"{'1 or 3' if kind == 'JPEG' else '1 to 4'} channels, not {list(sizes)}: {another}, or name the axes "
+            "of rows and columns"
         )
     if kind == "JPEG" and max(sizes) > _LONGEST_JPEG_SIDE:
         raise UsageError(f"a JPEG image has at most {_LONGEST_JPEG_SIDE} pixels a side, not {list(sizes)}: {another}")
@@ -178,6 +198,19 @@ def named_errors(action: str, path: Path) -> Iterator[None]:
 
 
 # Reading.
+
+
+def read_bounded(path: Path, most_bytes: int) -> bytes:
+    """The content of a file, or its first ``most_bytes + 1`` bytes, which tell that it is too long.
+
+    No memory is asked for that the file does not fill: what is given back in parts of MiB leaves holes in the heap.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be read.
+    """
+    require_file(path)
+    with named_errors("read", path), path.open("rb") as file:
+        return file.read(min(os.fstat(file.fileno()).st_size, most_bytes) + 1)
 
 
 def read_array(path: Path, dtype: str | None = None) -> FileArray:
@@ -249,7 +282,8 @@ def _npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.d
             raise ValueError(f"version {major}.{minor} is none of 1.0, 2.0 and 3.0")  # noqa: TRY301 - named below
         # 3.0 differs from 2.0 in the encoding of names of fields alone, which are refused.
         read_header = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
-        with warnings.catch_warnings(action="error"):  # numpy warns of headers that it repairs
+        with warnings.catch_warnings(action="error"):
+            _require_literal(head.getvalue(), major)
             sizes, is_fortran, stored = read_header(head, max_header_size=_LONGEST_HEADER)
     except Exception as error:  # ten types, by what is wrong: ValueError, TokenError, RecursionError, ...
         raise UsageError(f"{path} is not a .npy file, or its header is damaged: {str(error)[:200]}") from error
@@ -261,6 +295,20 @@ def _npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.d
         raise UsageError(f"{path} holds pickled Python objects, which are never loaded; save an array of numbers")
     file.seek(head.tell())
     return sizes, is_fortran, stored
+
+
+def _require_literal(head: bytes, major: int) -> None:
+    """Raise if a header is no literal; numpy would repair it, in a time that grows with the square of its length."""
+    start = 10 if major == 1 else 12
+    length = int.from_bytes(head[8:start], "little")
+    text = head[start : start + min(length, _LONGEST_HEADER)].decode("utf-8" if major == 3 else "latin1")
+    try:
+        ast.literal_eval(text)
+    except SyntaxError as error:
+        if re.search("[0-9]L", text):
+            raise ValueError("Reading sizes such as 2L, of a file created on Python 2, is not supported") from error
+        if length <= _LONGEST_HEADER:
+            raise
 
 
 def _element_type(stored: np.dtype[Any], dtype: str | None, path: Path) -> DType:
@@ -301,6 +349,7 @@ def _read_image(path: Path) -> Array:
 
     try:
         with image_module.open(path, formats=IMAGES) as opened:
+            _require_pixels(opened, path)
             # Cameras write how they were held; the picture is taken as a viewer shows it.
             image = ImageOps.exif_transpose(opened)
             if image.mode.startswith("I"):  # grey of 16 bits; "I" in older Pillows, "I;16" now
@@ -308,8 +357,33 @@ def _read_image(path: Path) -> Array:
             if image.mode == "P" and "transparency" in image.info:
                 image = image.convert("RGBA")
             return np.asarray(image.convert(_MODES.get(image.mode, image.mode)))
-    except (image_module.DecompressionBombError, ValueError, SyntaxError, EOFError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+    except (UsageError, OSError):
+        raise
+    except Exception as error:  # Pillow raises ten types, by what is wrong: SyntaxError, EOFError, struct.error, ...
+        raise UsageError(f"cannot read {path}: {str(error) or type(error).__name__}") from error
+
+
+_DEFLATED = 1032
+"""Bytes that one byte of a PNG's data holds at most; no stream of deflate has more."""
+_JPEG_BITS = 1 / 64
+"""Least bits of a pixel: a block of 8 x 8 takes one of Huffman's codes."""
+_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
+"""Channels of the color types."""
+
+
+def _require_pixels(opened: Any, path: Path) -> None:
+    """Raise ``UsageError`` where a file is too short for its pixels; Pillow would allocate them, and fill in grey."""
+    width, height = opened.size
+    bits, most = _JPEG_BITS, 1
+    with path.open("rb") as file:
+        head = file.read(26)
+        nbytes = file.seek(0, 2)
+    if opened.format == "PNG":
+        if head[12:16] != b"IHDR":
+            raise UsageError(f"cannot read {path}: it is damaged, a PNG image begins with its IHDR")
+        bits, most = head[24] * _PNG_CHANNELS[head[25]], _DEFLATED
+    if width * height * bits > 8 * nbytes * most:
+        raise UsageError(f"cannot read {path}: {nbytes} bytes cannot hold the {width} x {height} pixels of its header")
 
 
 # Writing.
@@ -326,7 +400,9 @@ def write_array(path: Path, array: Array) -> None:
     if kind == "npy":
         is_raw_type = as_dtype(array.dtype).name in _RAW_TYPES
         stored = array.view(f"V{array.dtype.itemsize}") if is_raw_type else array
-        write_whole(path, lambda file: npy.write_array(file, stored, allow_pickle=False))
+        # Of a real file numpy makes a FILE of C, which drops what a full disk refuses at its end, and needs a place
+        # to seek to, which a pipe has not.
+        write_whole(path, lambda file: npy.write_array(SimpleNamespace(write=file.write), stored, allow_pickle=False))
         return
     pixels = array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array
     image = pillow().fromarray(np.ascontiguousarray(pixels))

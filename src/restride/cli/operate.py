@@ -27,16 +27,16 @@ from restride.cli.files import (
     require_writable,
 )
 from restride.cli.parser import Commands, Parser, add_device_options, open_device, parse_index, runtime_name
-from restride.cli.process import EXPLAINED, Exit, UsageError
+from restride.cli.process import EXPLAINED, Exit, UsageError, in_options
 from restride.dtypes import DType
 from restride.errors import ErrorContext
 from restride.layout import TensorDesc, views
 from restride.layout.argument import axis_order, is_permutation, laid_out
 from restride.ops.reorder import reorder, strided_slice
-from restride.ops.resample import resample
+from restride.ops.resample import about_channels, require_rows_and_columns, resample
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
-from restride.weights import DEFAULTS, POLICIES, Request, resizing
+from restride.weights import DEFAULTS, POLICIES, Request, measured
 
 Array = npt.NDArray[Any]
 
@@ -321,8 +321,13 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
     order = axis_order(desc, layout)
     is_image = isinstance(file, FileArray) and file.is_image
     asked = _sizes_and_rules(arguments, is_image)
+    request = Request(**asked)
     with ErrorContext(desc):
-        result_desc = TensorDesc(desc.dtype, resizing(desc.sizes, Request(**asked), desc.dtype.name).sizes)
+        resized = measured(desc.sizes, request, desc.dtype.name)
+        require_rows_and_columns(request, resized.axes, str(arguments.input), desc)
+    result_desc = TensorDesc(desc.dtype, resized.sizes)
+    warning = about_channels(request, desc.rank, resized.old, resized.new, arguments.input)
+    asked["axes"] = resized.axes
     # Scales and zero points are those of the interpolated elements, whose axes are in the order of IN.
     on_device, expected = (asked | options.elements(arguments, result_desc, axes) for axes in (order, range(desc.rank)))
     dtype = on_device.get("dtype") or laid_out(result_desc, layout).dtype
@@ -341,7 +346,9 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
         tuple(result_desc.sizes[axis] for axis in order),
         lambda x: resample(x, layout=layout, **on_device),
         check,
-        layout_notes(arguments, file) + options.alpha_notes(arguments, desc, is_image),
+        layout_notes(arguments, file)
+        + options.alpha_notes(arguments, desc, is_image)
+        + ((in_options(warning),) if warning else ()),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import EllipsisType
 from typing import Any, NoReturn
 
@@ -117,8 +118,15 @@ def open_device(arguments: argparse.Namespace) -> Device:
     Raises:
         DeviceNotFound: it is not there, or its runtime is not installed.
     """
-    try:
+    with missing_runtimes():
         return Device(arguments.device, arguments.runtime, arguments.timeout)
+
+
+@contextmanager
+def missing_runtimes() -> Iterator[None]:
+    """A runtime that is not installed is a missing device: ``UnsupportedError`` becomes ``DeviceNotFound``."""
+    try:
+        yield
     except UnsupportedError as error:
         raise DeviceNotFound(str(error)) from error
 

@@ -47,8 +47,21 @@ class UsageError(RestrideError):
 def line_for(error: BaseException) -> str:
     """The message of an error, in words of the command line: one line, except for a compiler's messages."""
     text = "\n".join(line.rstrip() for line in str(error).splitlines() if line.strip()) or type(error).__name__
-    text = text.replace("open Device(timeout=...)", "use --timeout SECONDS")
-    return re.sub(r"\baxes=\((\d), (\d)\)", r"--axes \1 \2", text)
+    return in_options(text.replace("open Device(timeout=...)", "use --timeout SECONDS"))
+
+
+def in_options(text: str) -> str:
+    """What a message advises, as options: ``axes=(0, 1)`` is ``--axes 0 1``."""
+    return re.sub(r"\baxes=\(([\d, ]+)\)", lambda axes: f"--axes {' '.join(re.findall('[0-9]+', axes[1]))}", text)
+
+
+INTERRUPTED = "interrupted"
+"""What a report says of a run that the user ended."""
+
+
+def why_ended(error: BaseException | None) -> str:
+    """Why a run ended early, as its report says it; empty if it did not."""
+    return "" if error is None else INTERRUPTED if isinstance(error, KeyboardInterrupt) else line_for(error)
 
 
 def exit_for(error: Exception) -> Exit | None:
@@ -67,24 +80,64 @@ def exit_for(error: Exception) -> Exit | None:
 
 @contextmanager
 def as_interrupts() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise KeyboardInterrupt, once; where they are ignored, as under nohup, they stay ignored."""
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    ours = threading.current_thread() is threading.main_thread()  # elsewhere Python refuses
-    changed = [number for number in numbers if ours and signal.getsignal(number) is signal.SIG_DFL]
+    """SIGINT raises KeyboardInterrupt, and so do SIGTERM and SIGHUP, once.
+
+    Where one is ignored, as SIGHUP under nohup, it stays ignored.
+    """
+    before = {number: handler for number in _endings() if (handler := signal.getsignal(number)) is not signal.SIG_IGN}
 
     def interrupt(number: int, _frame: FrameType | None) -> NoReturn:
         # A terminal that closes sends one after the other: the second would find reports half written.
-        for each in changed:
-            signal.signal(each, signal.SIG_IGN)
+        for each in before:
+            if each != signal.SIGINT:
+                signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt(signal.Signals(number).name)
 
-    for number in changed:
-        signal.signal(number, interrupt)
+    def repeat(unraisable: sys.UnraisableHookArgs) -> None:
+        """What Python drops, since a finalizer or a callback of C was running, is raised a moment later."""
+        error = unraisable.exc_value
+        if isinstance(error, KeyboardInterrupt) and error.args:
+            number = signal.Signals[error.args[0]]
+            signal.signal(number, interrupt)
+            threading.Timer(0.001, _send, [number]).start()
+        else:
+            hook(unraisable)
+
+    hook = sys.unraisablehook
     try:
+        sys.unraisablehook = repeat
+        for number in before:
+            signal.signal(number, interrupt)
         yield
     finally:
-        for number in changed:
-            signal.signal(number, signal.SIG_DFL)
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _send(number: signal.Signals) -> None:
+    """Send a signal to the main thread."""
+    if hasattr(signal, "pthread_kill"):  # it also ends a wait of that thread
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+    else:
+        signal.raise_signal(number)
+
+
+def ignore_endings() -> None:
+    """All that is left is to say how it went: no signal ends the process any more."""
+    for number in _endings():
+        signal.signal(number, signal.SIG_IGN)
+    # CPython notes a KeyboardInterrupt that leaves the code of a string, as of a dataclass or namedtuple that an import
+    # makes, even where it is caught further out. At its end `python -m` then kills itself with SIGINT in the place of
+    # returning the exit code. The next code of a string takes the note back.
+    exec("")  # noqa: S102 - as said
+
+
+def _endings() -> list[signal.Signals]:
+    """The signals that ask a process to end; none outside of the main thread, where Python refuses to handle any."""
+    if threading.current_thread() is not threading.main_thread():
+        return []
+    return [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 # Standard streams that are closed, full, or no longer read: no traceback, and no message at exit.
