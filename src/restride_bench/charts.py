@@ -1,4 +1,4 @@
-"""Charts of a run, drawn by matplotlib: bars of speed for each workload, and lines of how time grows.
+"""Charts of a run, drawn by matplotlib: bars of speed for each workload, and lines of how time grows; and of an audit.
 
 matplotlib is an extra, ``restride[charts]``, and is imported when a chart is drawn.
 """
@@ -6,11 +6,15 @@ matplotlib is an extra, ``restride[charts]``, and is imported when a chart is dr
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any, TypeAlias
 
+from restride.cli.process import UsageError
 from restride.errors import UnsupportedError
+from restride_bench.audit.roofline import Device, Prediction
+from restride_bench.audit.table import Row, Subject
 from restride_bench.offer import Measure
 from restride_bench.own import COPY, OURS
 from restride_bench.report import TITLES, Report
@@ -42,6 +46,12 @@ def require_matplotlib() -> Any:
     except ImportError as error:
         raise UnsupportedError("charts need matplotlib: pip install 'restride[charts]'") from error
     return matplotlib
+
+
+def require_format(path: Path) -> None:
+    """Raise a ``UsageError`` for a file whose name does not end in one of ``FORMATS``."""
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"a chart is .svg or .png, not {str(path)!r}")
 
 
 def chart_file(figure: Figure, suffix: str) -> bytes:
@@ -133,11 +143,56 @@ def _line(axes: Axes, label: str, results: Sequence[Result], measure: Measure, c
         axes.plot(*zip(*points, strict=True), marker="s", markersize=3, label=label, **options)
 
 
+def draw_audit(
+    rows: Sequence[Row],
+    family: str,
+    model: Mapping[Subject, Mapping[str, Prediction]],
+    devices: Sequence[Device],
+) -> Figure:
+    """Bars for each workload: efficiency of its kernels' loads and stores, and the model's share of each device's copy.
+
+    The efficiency of several kernels is that of all their sectors together.
+    """
+    subjects = list(dict.fromkeys(row.subject for row in rows))
+    colours = {f"{way}s: efficiency": f"C{7 + number}" for number, way in enumerate(("load", "store"))}
+    colours |= {f"{device.name}: share of copy (model)": f"C{number}" for number, device in enumerate(devices)}
+    height = len(subjects) * (len(colours) + 1) + len({subject.group for subject in subjects})
+    lines = [f"restride audit, kernels as compiled for {family}", "shares of copy are a model's, not measured"]
+    figure = _titled(lines, 1.5 + height * _ROW)
+    axes = figure.add_subplot(xlim=(0, 1.15), ylim=(height, -1))
+    axes.set_axis_off()
+    row = 0
+    for group, members in groupby(subjects, lambda subject: subject.group):
+        axes.text(-0.25, row, group, fontsize="x-large", weight="bold")
+        row += 1
+        for subject in members:
+            axes.text(-0.25, row, subject.name, weight="bold", va="center")
+            shares = [_efficiency(rows, subject, way) for way in ("load", "store")]
+            shares += [model[subject][device.name].share if subject in model else None for device in devices]
+            for (label, colour), share in zip(colours.items(), shares, strict=True):
+                row += 1
+                axes.text(-0.01, row, label, ha="right", va="center")
+                if share is not None:
+                    axes.bar_label(axes.barh(row, min(share, 1.0), color=colour), [f"{share:.2f}"], padding=4)
+            row += 1
+    return figure
+
+
+def _efficiency(rows: Sequence[Row], subject: Subject, way: str) -> float | None:
+    traffic = [(row.count, row.traffic[way]) for row in rows if row.subject == subject and way in row.traffic]
+    moved = sum(count * each.sectors for count, each in traffic)
+    return sum(count * each.fewest for count, each in traffic) / moved if moved else None
+
+
 def _figure(report: Report, measure: Measure, text: str, height: float) -> Figure:
     """An empty figure under the device's name, the measure, and warnings."""
-    matplotlib = require_matplotlib()
     lines = [f"restride on {report.device_name}", report.cpu, f"{TITLES[measure]}; {text}"]
-    lines += [f"warning: {warning}" for warning in report.warnings]
+    return _titled([*lines, *(f"warning: {warning}" for warning in report.warnings)], height)
+
+
+def _titled(lines: Sequence[str], height: float) -> Figure:
+    """An empty figure under some lines."""
+    matplotlib = require_matplotlib()
     with matplotlib.rc_context(_SETTINGS):
         figure: Figure = matplotlib.figure.Figure(figsize=(_WIDTH, height), layout="constrained")
     figure.suptitle("\n".join(lines), fontsize="medium")

@@ -9,21 +9,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
+from statistics import geometric_mean
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import restride
+from restride.cli.devices import cpu_model
 from restride.cli.parser import runtime_name
-from restride.cli.process import line_for
+from restride.cli.process import why_ended
 from restride.drawing.explain import columns
 from restride.tensor.device import Device
 from restride_bench.offer import Measure
 from restride_bench.own import COPY, OURS, has_clock
 from restride_bench.peers import open_peers
 from restride_bench.run import WARM_UP, Disagreement, Result, run, tolerance
-from restride_bench.surroundings import cpu_model, memory_beside, warnings
-from restride_bench.workloads import Goal, Workload
+from restride_bench.surroundings import memory_beside, warnings
+from restride_bench.workloads import MEAN_GOALS, Goal, Workload
 
 FORMAT, VERSION = "restride-benchmark", 1
 
@@ -107,6 +109,7 @@ class Report:
             "started": self.started.isoformat(),
             "warm_up": WARM_UP,
             "small": self.is_small,
+            "means": [mean._asdict() | {"goal": str(mean.goal), "met": mean.is_met} for mean in means(self)],
             "results": [_result_record(result) for result in self.results],
         }
 
@@ -120,6 +123,39 @@ def verdicts(result: Result) -> Iterator[Verdict]:
             continue
         ratio = result.ratio(JUDGED, goal.against) if goal.against else None
         yield Verdict(result.workload, goal, goal.is_met(ours or 0.0, theirs), ours or 0.0, ratio)
+
+
+class Mean(NamedTuple):
+    """The geometric mean of restride's time over another's, in a group whose workloads only move elements.
+
+    equal: workloads where the other had the same bits, which the mean is of. workloads: of the group.
+    """
+
+    group: str
+    equal: int
+    workloads: int
+    ratio: float
+    goal: Goal
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it meets the goal."""
+        return self.goal.is_met(self.ratio, 1.0)
+
+    def __str__(self) -> str:
+        words = f"{self.group}: {self.equal} of {self.workloads} bit for bit as {self.goal.against}, "
+        words += f"geometric mean {self.ratio:.2f}x {self.goal.against}"
+        return f"{words}, goal {self.goal}: {'met' if self.is_met else 'MISSED'}"
+
+
+def means(report: Report) -> list[Mean]:
+    """The means of the groups that have a goal for it, where both sides were measured."""
+    found = []
+    for group, goal in MEAN_GOALS.items():
+        members = [result for result in report.results if result.workload.group == group]
+        ratios = [ratio for result in members if (ratio := result.ratio(JUDGED, goal.against)) is not None]
+        found += [Mean(group, len(ratios), len(members), geometric_mean(ratios), goal)] if ratios else []
+    return found
 
 
 def share_of_copy(result: Result, measure: Measure) -> float | None:
@@ -196,7 +232,6 @@ def measured_report(
         memory = memory_beside(device) if is_whole else None
     except BaseException as error:  # noqa: BLE001 - raised once the report is written
         broken_off = error
-    reason = "interrupted" if isinstance(broken_off, KeyboardInterrupt) else line_for(broken_off) if broken_off else ""
     report = Report(
         started=started,
         command=shlex.join(["restride", *sys.argv[1:]]),
@@ -214,7 +249,7 @@ def measured_report(
         absent=absent,
         results=tuple(results),
         memory_beside=memory,
-        broken_off=reason,
+        broken_off=why_ended(broken_off),
     )
     return report, broken_off
 
@@ -296,6 +331,7 @@ def _summary(report: Report) -> Iterator[str]:
     if judged:
         yield f"goals: {len(judged) - len(missed)} of {len(judged)} met"
         yield from (f"missed: {verdict}" for verdict in missed)
+    yield from map(str, () if report.is_small else means(report))
     yield from (f"WRONG: {wrong}" for wrong in report.disagreements)
     yield from (f"skipped: {result.workload.name}: {result.skipped}" for result in report.results if result.skipped)
     if report.peers:

@@ -100,7 +100,7 @@ def columns_of(workload: Workload, device: Device, peers: Sequence[Peer], *, clo
     source = workload.source()
     columns = Columns()
     columns.offers[OURS] = ours = own.offer(workload, source, device, clock=clock)
-    expected = _result(ours)
+    expected = next(_results(ours))
     if isinstance(workload.task, Relayout):
         wrong = compare(workload, OURS, expected, source)
         columns.disagreements += [wrong] if wrong else []
@@ -158,20 +158,21 @@ def _timer(offer: Offer, measure: Measure) -> Callable[[], float] | None:
     return timed
 
 
-def _result(offer: Offer) -> Array:
-    """The result of ``resident``, after one call."""
-    if offer.resident is None or offer.result is None:
-        raise TypeError("an offer that is checked has a result")
-    offer.resident()
-    return offer.result()
+def _results(offer: Offer) -> Iterator[Array]:
+    """The result of ``resident``, then that of ``numpy``, each after one call."""
+    if offer.resident is not None:
+        if offer.result is None:
+            raise TypeError("an offer that is checked has a result")
+        offer.resident()
+        yield offer.result()
+    if offer.numpy is not None:
+        yield offer.numpy()
 
 
 def _disagreement(workload: Workload, name: str, offer: Offer, expected: Array) -> Disagreement | None:
-    """Where the result of a peer is wrong: of ``resident`` or of ``numpy``, each after its first call."""
-    wrong = compare(workload, name, _result(offer), expected, offer.slack)
-    if wrong is None and offer.numpy is not None:
-        wrong = compare(workload, name, offer.numpy(), expected, offer.slack)
-    return wrong
+    """Where the result of a peer is wrong: of ``resident``, else of ``numpy``."""
+    wrong = (compare(workload, name, result, expected, offer.slack) for result in _results(offer))
+    return next(filter(None, wrong), None)
 
 
 HALF_UNIT = 2.0**-24

@@ -1,12 +1,9 @@
-"""Surroundings: the processor, what on this machine would spoil the figures, and what an operation takes in memory."""
+"""Surroundings: what on this machine would spoil the figures, and what an operation takes in memory."""
 
 from __future__ import annotations
 
 import os
-import platform
-import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
@@ -19,16 +16,6 @@ BUSY = 0.5
 _LAYERS = ("VK_INSTANCE_LAYERS", "VK_LOADER_LAYERS_ENABLE")
 
 
-_CPU_INFO = Path("/proc/cpuinfo")
-
-
-def cpu_model() -> str:
-    """The processor's model and its cores; elsewhere than on Linux what Python knows of it."""
-    text = _CPU_INFO.read_text(encoding="utf-8", errors="replace") if _CPU_INFO.is_file() else ""
-    name = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
-    return f"{name[1] if name else platform.processor() or platform.machine()}, {os.cpu_count() or 1} cores"
-
-
 def warnings(environment: Mapping[str, str] = os.environ) -> list[str]:
     """Why the figures would be too high; empty on an idle machine without validation layers."""
     lines = []
@@ -39,9 +26,7 @@ def warnings(environment: Mapping[str, str] = os.environ) -> list[str]:
                 f"load average {average:.1f} on {cores} cores: other work is running, and figures are too high"
             )
     lines += [
-        f"{name}={environment[name]}: layers are loaded, and figures are too high"
-        for name in _LAYERS
-        if environment.get(name)
+        f"{name} is set: layers are loaded, and figures are too high" for name in _LAYERS if environment.get(name)
     ]
     return lines
 

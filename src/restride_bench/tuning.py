@@ -28,15 +28,56 @@ WARM_UP = 2
 WORTH = 0.95
 """A candidate takes the place of the usual one where it takes at most this share of its time."""
 
+SMALL = (224, 224)
+"""Sizes of a result too small to fill a large GPU."""
+
+
+def _enlarged(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+    """Its first quarter along both axes, linear."""
+    return rs.resample(x[: x.sizes[0] // 4, : x.sizes[1] // 4], x.sizes, out=out)
+
+
+def _shrunk(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+    """To an eighth of rows and columns, antialiased."""
+    return rs.resample(x, [size // 8 for size in x.sizes[:2]], axes=(0, 1), antialias=True, out=out)
+
+
+def _pixels(x: rs.Tensor) -> rs.Tensor:
+    """Four columns as the channels of a pixel."""
+    return x.reshape((x.sizes[0], x.sizes[1] // 4, 4))
+
+
+def _boxes(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
+    """Sixteen overlapping boxes of pixels, in planes of f32."""
+    height, width, _ = _pixels(x).sizes
+    corners = [(height * n // 32, width * n // 32) for n in range(16)]
+    boxes = [(top, left, top + height // 2, left + width // 2) for top, left in corners]
+    return rs.crop_resize(_pixels(x), boxes, SMALL, axes=(0, 1), layout="NHWC->NCHW", dtype="f32", out=out)
+
+
 WORK: Mapping[str, Mapping[str, tuple[str, Operation]]] = {
     "elements": {
         "every second f32": ("f32", lambda x, out: rs.reorder(x[:, ::2], out=out)),
         "f32 to f16": ("f32", lambda x, out: rs.reorder(x, dtype="f16", out=out)),
+        "f32 enlarged": ("f32", _enlarged),
+        "boxes": ("u8", _boxes),
     },
     "transpose": {
         "f32": ("f32", lambda x, out: rs.reorder(x.permute(1, 0), out=out)),
         "u16": ("u16", lambda x, out: rs.reorder(x.permute(1, 0), out=out)),
         "u8": ("u8", lambda x, out: rs.reorder(x.permute(1, 0), out=out)),
+    },
+    "rows": {
+        "f32 enlarged": ("f32", _enlarged),
+        "u8 enlarged": ("u8", _enlarged),
+        "f32 shrunk": ("f32", _shrunk),
+        "u8 pixels shrunk": ("u8", lambda x, out: _shrunk(_pixels(x), out)),
+        "boxes": ("u8", _boxes),
+    },
+    "invocations": {
+        "f32 resized": ("f32", lambda x, out: rs.resample(x, SMALL, out=out)),
+        "u8 pixels resized": ("u8", lambda x, out: rs.resample(_pixels(x), SMALL, axes=(0, 1), out=out)),
+        "u16 transposed": ("u16", lambda x, out: rs.reorder(x[: x.sizes[0] // 8].permute(1, 0), out=out)),
     },
 }
 """By choice and name: the element type of a square, and what is done to it."""

@@ -1,15 +1,17 @@
 """Workloads: what the benchmark measures, as plain values that restride and every other library can read.
 
 A task says what is computed, a workload on which source and with which goals. ``catalogue`` has those of the table,
-``growth`` those that show how time grows with bytes and axes.
+``growth`` those that show how time grows with bytes and axes, ``ttc57`` those of other authors for transpositions.
 """
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.resources import files
 from itertools import count
 from typing import Any, TypeAlias, TypeVar
 from zlib import crc32
@@ -536,6 +538,40 @@ def _calls(scale: Scale) -> Iterator[Workload]:
     photos, same = NewPhotos(16, thumbnail), Rival(one_size, photo, NewPhotos(16, thumbnail, is_one_size=True))
     name = "16 photos u8 -> f32 3x224x224, normalized, new sizes at every one"
     yield row(name, photo, photos, Goal(one_size, 1.25), rival=same)
+
+
+TTC57 = "ttc57"
+"""Group: the transpositions of ``ttc57``, which are measured only where they are asked for."""
+
+MEAN_GOALS = {TTC57: Goal("numpy")}
+"""Goals of the geometric mean of all workloads of a group."""
+
+
+def ttc57(is_small: bool = False) -> tuple[Workload, ...]:
+    """The 57 transpositions of TTC, HPTT and cuTT, 2 to 6 axes, about 200 MiB each; ``ttc57.toml`` names the sources.
+
+    Args:
+        is_small: sizes to the power 0.6, 200 KiB in all.
+    """
+    data = tomllib.loads(files("restride_bench").joinpath("ttc57.toml").read_text(encoding="utf-8"))
+    workloads = []
+    for sizes, axes in data["transpositions"]:
+        name = f"{''.join(map(str, axes))} f32 {'x'.join(map(str, sizes))}"
+        chosen = [math.ceil(size**0.6) for size in sizes] if is_small else sizes
+        workloads.append(Workload(name, TTC57, f"f32[{','.join(map(str, chosen))}]", Move(tuple(axes))))
+    return tuple(workloads)
+
+
+def selected(keyword: str, is_small: bool = False) -> list[Workload]:
+    """The workloads of the table with a keyword in name or group; those of ``ttc57`` where it begins with that."""
+    is_asked_for = keyword.casefold().startswith(TTC57)
+    everything = (*catalogue(is_small), *(ttc57(is_small) if is_asked_for else ()))
+    return [workload for workload in everything if is_named(keyword, workload.group, workload.name)]
+
+
+def is_named(keyword: str, group: str, name: str) -> bool:
+    """Whether a keyword is in the name of a workload or in that of its group."""
+    return keyword.casefold() in f"{group}: {name}".casefold()
 
 
 BY_BYTES = ("copy", "transpose", "u8 -> f32", "bilinear, twice the size")

@@ -8,17 +8,16 @@ import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from restride.cli.files import write_whole
+from restride.cli.files import require_places, write_whole
 from restride.cli.parser import Commands, add_device_options, open_device
-from restride.cli.process import EXPLAINED, Exit, UsageError, as_interrupts
+from restride.cli.process import EXPLAINED, Exit
 from restride.ops.progress import Progress
 from restride_bench import charts
 from restride_bench.offer import MEASURES
 from restride_bench.peers import PEERS
 from restride_bench.report import JUDGED, Report, measured_report, table
 from restride_bench.run import Result
-from restride_bench.workloads import Workload, catalogue, growth
-from restride_conformance.report.file import require_writable
+from restride_bench.workloads import TTC57, Workload, growth, is_named, selected
 
 _DESCRIPTION = f"""\
 Measures everyday work on the device: medians of rounds in which restride, the device's own copy, kernels written by
@@ -35,6 +34,7 @@ _EPILOG = f"""\
 examples:
   restride bench                                        everything, against everybody
   restride bench -k transpose --peers numpy,torch
+  restride bench -k ttc57 --peers numpy --measure resident --repeat 5
   restride bench --measure numpy --json here.json --chart here.svg
   restride bench --small --repeat 1                     does it all work? (times mean nothing)
   restride bench --growth here.svg --json here.json     how time grows with bytes and with axes
@@ -52,18 +52,19 @@ def add_commands(commands: Commands) -> None:
         dest="keyword",
         metavar="TEXT",
         default="",
-        help="workloads with this in name or group, as --list has them; libraries are named by --peers",
+        help="workloads with this in name or group, as --list has them; libraries are named by --peers. "
+        f"{TTC57}: the 57 transpositions of TTC, HPTT and cuTT, 200 MiB each",
     )
     parser.add_argument("--list", action="store_true", help="print the workloads and their goals, measure nothing")
     parser.add_argument(
         "--measure",
-        type=_list_of(MEASURES),
+        type=list_of(MEASURES),
         default=MEASURES[:2],
         metavar="A,B",
         help="of resident, kernel, numpy (default: the first two)",
     )
     parser.add_argument(
-        "--peers", type=_list_of(PEERS), default=tuple(PEERS), metavar="A,B", help="who else; none (default: all)"
+        "--peers", type=list_of(PEERS), default=tuple(PEERS), metavar="A,B", help="who else; none (default: all)"
     )
     parser.add_argument(
         "--repeat", type=_rounds, default=15, metavar="N", help="rounds that count (default: %(default)s)"
@@ -83,8 +84,9 @@ def add_commands(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the table, write the files. A goal that is missed is no failure; a peer that is wrong is one."""
-    everything = catalogue if arguments.growth is None else growth
-    chosen = [each for each in everything(arguments.small) if _is_meant(each, arguments.keyword)]
+    chosen = selected(arguments.keyword, arguments.small)
+    if arguments.growth is not None:
+        chosen = [each for each in growth(arguments.small) if is_named(arguments.keyword, each.group, each.name)]
     _require_files(arguments)
     if not chosen:
         print(
@@ -104,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         progress.step(result.workload.name)
 
     is_growth = arguments.growth is not None
-    with as_interrupts(), open_device(arguments) as device:
+    with open_device(arguments) as device:
         report, broken_off = measured_report(
             chosen,
             device,
@@ -142,17 +144,9 @@ def _require_files(arguments: argparse.Namespace) -> None:
     """Raise before the run if a file could not be written after it."""
     drawn = [path for path in (arguments.chart, arguments.growth) if path is not None]
     for path in drawn:
-        if path.suffix.lower() not in charts.FORMATS:
-            raise UsageError(f"a chart is .svg or .png, not {str(path)!r}")
+        charts.require_format(path)
     files = [*drawn, *([arguments.json] if arguments.json is not None else [])]
-    for path in files:
-        require_writable(path)
-    if len({path.resolve() for path in files}) < len(files):
-        raise UsageError("--json, --chart and --growth need a file each")
-
-
-def _is_meant(workload: Workload, keyword: str) -> bool:
-    return keyword.casefold() in f"{workload.group}: {workload.name}".casefold()
+    require_places(*files)
 
 
 def _listed(workload: Workload) -> str:
@@ -160,7 +154,7 @@ def _listed(workload: Workload) -> str:
     return f"{workload.group + ':':<19} {workload.name:<42} {workload.src:<42} {goals}".rstrip()
 
 
-def _list_of(known: Collection[str]) -> Callable[[str], tuple[str, ...]]:
+def list_of(known: Collection[str]) -> Callable[[str], tuple[str, ...]]:
     """A list with commas, of known names, in the order that is known; ``none`` is empty."""
 
     def parse(words: str) -> tuple[str, ...]:

@@ -9,25 +9,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from restride.cli.parser import Commands
-from restride.cli.process import EXPLAINED, Exit, UsageError, as_interrupts
+from restride.cli.parser import Commands, open_device
+from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.drawing.explain import columns
-from restride.errors import DeviceNotFound, UnsupportedError
 from restride.kernel import CANDIDATES
 from restride.ops.progress import Progress
-from restride.runtime import DeviceInfo
+from restride.runtime import DEFAULT_TIMEOUT, DeviceInfo
 from restride.runtime.choices_file import FOLDER_VARIABLE, choices_path, write_choices
 from restride.runtime.instance import physical_devices
-from restride.tensor.device import Device
 from restride_bench.surroundings import warnings
 from restride_bench.tuning import ROUNDS, WORK, Tuning, tune
 
 _DESCRIPTION = f"""\
-Some kernels exist in two forms that do the same, and which is faster differs from device to device. Measures them on a
-device, some seconds, and keeps the faster ones in a small file for this device and driver, which every process reads
-that opens it: in restride/choices of the user's cache folder, or in the folder that {FOLDER_VARIABLE} names. Set to
-nothing, nothing is kept or read. Remove the file, and the usual choices for the kind of device hold again. Results are
-the same either way. Leave the machine alone meanwhile."""
+Some kernels exist in several forms that do the same, and which is faster differs from device to device. Measures them
+on a device, some seconds, and keeps the faster ones in a small file for this device and driver, which every process
+reads that opens it: in restride/choices of the user's cache folder, or in the folder that {FOLDER_VARIABLE} names. Set
+to nothing, nothing is kept or read. Remove the file, and the usual choices for the kind of device hold again. Results
+are the same either way. Leave the machine alone meanwhile."""
 
 
 def add_commands(commands: Commands) -> None:
@@ -39,15 +37,15 @@ def add_commands(commands: Commands) -> None:
         "--device", metavar="DEVICE", help="index or part of the name (default: RESTRIDE_DEVICE, then the best)"
     )
     parser.add_argument("--json", action="store_true", help="a JSON object instead of the table")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, runtime="vulkan", timeout=DEFAULT_TIMEOUT)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print what was found, and keep it."""
+    """Measure, print the times and the choices, and store them."""
     for warning in warnings():
         print(f"restride: warning: {warning}", file=sys.stderr)
     progress = Progress(sum(map(len, WORK.values())), sys.stderr)
-    with as_interrupts(), _open(arguments.device) as device:
+    with open_device(arguments) as device:
         info = device.info
         print(f"restride: measuring on {info.name}, some seconds for each kind of kernel", file=sys.stderr)
         try:
@@ -59,13 +57,6 @@ def run(arguments: argparse.Namespace) -> int:
     where = f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home"
     print(f"restride: {where}", file=sys.stderr)
     return Exit.OK
-
-
-def _open(selector: str | None) -> Device:
-    try:
-        return Device(selector, "vulkan")
-    except UnsupportedError as error:
-        raise DeviceNotFound(str(error)) from error
 
 
 def _stored(info: DeviceInfo, tuning: Tuning) -> Path | None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from restride.tensor.device import Device
 from restride_bench.offer import Absent, Peer
 from restride_bench.peers.arrays import Numpy
+from restride_bench.peers.computeml import ComputeML
+from restride_bench.peers.ncnn import Ncnn
 from restride_bench.peers.onnx_runtime import OnnxRuntime
 from restride_bench.peers.opencv import OpenCV
 from restride_bench.peers.pillow import Pillow
@@ -20,10 +22,13 @@ PEERS: dict[str, Callable[[Device], Peer]] = {
     "numpy": lambda _: Numpy(),
     "torch": lambda _: Torch("cpu"),
     "torch-cuda": lambda _: Torch("cuda"),
+    "torch-vulkan": lambda _: Torch("vulkan"),
     "opencv": lambda _: OpenCV(),
     "pillow": lambda _: Pillow(),
     "onnxruntime": lambda _: OnnxRuntime(),
     "wgpu": Wgpu,
+    "computeml": ComputeML,
+    "ncnn": Ncnn,
 }
 """By name, in the order of the table's columns."""
 

@@ -1,9 +1,10 @@
-"""PyTorch, on its CPU or CUDA device: views copied into a tensor that is there, and its ``interpolate``."""
+"""PyTorch, on its CPU, CUDA or torchvulkan's device: views copied into a tensor that is there, and ``interpolate``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any, Literal, TypeAlias
 
 from restride_bench.offer import Absent, Offer, installed
@@ -36,20 +37,27 @@ class Torch:
 
     lingers = True
 
-    def __init__(self, kind: Literal["cpu", "cuda"]) -> None:
+    def __init__(self, kind: Literal["cpu", "cuda", "vulkan"]) -> None:
         """Import it.
 
         Raises:
-            Absent: it is not installed, or sees no CUDA device.
+            Absent: it is not installed, or sees no such device.
         """
         self._torch = torch = installed("torch", "torch")
-        if kind == "cuda" and not torch.cuda.is_available():
-            raise Absent("torch sees no CUDA device")
+        self._backend: Any = None
+        """What waits for a device that computes while Python goes on: ``torch.cuda``, or the package torchvulkan."""
+        if kind == "cuda":
+            self._backend = torch.cuda
+        elif kind == "vulkan":
+            self._backend = installed("torchvulkan", "torchvulkan, with a torch that it was built for")
+        if self._backend is not None and not self._backend.is_available():
+            raise Absent(f"torch sees no device {kind!r}")
         self._device = torch.device(kind)
         self._is_cuda = kind == "cuda"
-        self.name = "torch-cuda" if self._is_cuda else "torch"
-        where = torch.cuda.get_device_name() if self._is_cuda else f"{torch.get_num_threads()} threads"
-        self.version = f"{torch.__version__}, {where}"
+        self.name = "torch" if kind == "cpu" else f"torch-{kind}"
+        where = f"{torch.get_num_threads()} threads" if kind == "cpu" else self._backend.get_device_name(0)
+        own = f", torchvulkan {version('torchvulkan')}" if kind == "vulkan" else ""
+        self.version = f"{torch.__version__}{own}, {where}"
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """See ``Peer.offer``."""
@@ -138,14 +146,18 @@ class Torch:
         return lambda t: (t * task.scale).round_().clamp_(limits.min, limits.max).to(dtype)
 
     def _offer(self, start: Callable[[], object], result: Callable[[], Array], through: Callable[[], Array]) -> Offer:
-        """The offer of work that ``start`` begins; on CUDA with a wait for it, and CUDA's own clock."""
-        if not self._is_cuda:
+        """The offer of work that ``start`` begins; it waits where the device is not the CPU; CUDA has a clock."""
+        backend = self._backend
+        if backend is None:
             return Offer(start, result, through)
-        cuda = self._torch.cuda
 
         def resident() -> None:
             start()
-            cuda.synchronize()
+            backend.synchronize()
+
+        if not self._is_cuda:
+            return Offer(resident, result, through)
+        cuda = backend
 
         def seconds() -> float:
             before, after = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+import restride as rs
 from restride.errors import DeviceTimeout
 from restride.kernel import Binding, KernelSpec
+from restride.layout import TensorDesc
 from restride.runtime import Memory, Runtime
 from restride.runtime.loader import TIMEOUT, struct
 from restride.runtime.vulkan.runtime import VulkanMemory, VulkanRuntime
 from restride.tensor.device import Device
 from restride_bench import own
 from restride_bench.offer import Absent, Offer
-from restride_bench.own import dispatched, has_clock
-from restride_bench.workloads import Array, Convert, Move, NewImages, NewPhotos, NewShapes, Normalize, Resize, Workload
+from restride_bench.own import dispatched, has_clock, viewed
+from restride_bench.peers.shapes import BUFFER_MULTIPLE, LINE, Dispatches, candidates
+from restride_bench.workloads import (
+    Array,
+    Convert,
+    Move,
+    NewImages,
+    NewPhotos,
+    NewShapes,
+    Normalize,
+    Relayout,
+    Resize,
+    Workload,
+)
 
-_MIRRORED, _SECOND = (1, 1, -2, -2), (1, 1, 2, 2)
 _ROWS = 8
 """Rows that an invocation of ``bare_bilinear`` computes."""
 
@@ -28,7 +42,7 @@ Shader = tuple[str, tuple[int, ...], tuple[int, int, int]]
 
 
 class ByHand:
-    """The kernels and the device they run on."""
+    """The kernels and the device they run on. Of those that fit a workload, the fastest of a few calls is offered."""
 
     name = "by-hand"
     version = "shaders/bare"
@@ -40,48 +54,107 @@ class ByHand:
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """See ``Peer.offer``."""
-        sizes, dtype = workload.result_sizes, workload.result_dtype.dtype
-        shader = _shader(workload, source)
-        if shader is None:
+        device, runtime = self._device, self._device.runtime
+        src, dst = workload.desc, self._result(workload)
+        memories = runtime.allocate(_whole(src.nbytes)), runtime.allocate(_whole(dst.nbytes))
+        bindings = Binding(0, _whole(src.nbytes)), Binding(0, _whole(dst.nbytes), writes=True)
+        dispatches = self._candidates(workload, source, dst, bindings)
+        if not dispatches:
             return None
-        runtime, nbytes = self._device.runtime, math.prod(sizes) * dtype.itemsize
-        memories = runtime.allocate(source.nbytes), runtime.allocate(nbytes)
-        name, constants, groups = shader
-        bindings = Binding(0, source.nbytes), Binding(0, nbytes, writes=True)
-        kernel = KernelSpec(name, constants, (), b"", groups, bindings)
 
         def upload() -> None:
             runtime.write(memories[0], 0, source.reshape(-1).view(np.uint8).data)
 
         def start() -> None:
-            runtime.submit([kernel], memories)
+            runtime.submit(kernels, memories)
 
         def result() -> Array:
-            array = np.empty(sizes, dtype)
-            runtime.read(memories[1], 0, array.reshape(-1).view(np.uint8).data)
-            return array
+            return rs.Tensor(memories[1], dst, device).numpy()
 
         def through() -> Array:
             upload()
             start()
             return result()
 
-        upload()
-        return dispatched(self._device, start, clock=self._has_clock, result=result, numpy=through)
+        rs.reorder(rs.asarray(source, device=device), out=rs.Tensor(memories[0], src, device))
+        kernels = _fastest(device, dispatches, memories)
+        is_array = not isinstance(workload.task, Relayout)
+        return dispatched(device, start, clock=self._has_clock, result=result, numpy=through if is_array else None)
+
+    def _result(self, workload: Workload) -> TensorDesc:
+        if isinstance(workload.task, Relayout):
+            return rs.reorder(rs.empty(workload.desc, self._device), workload.task.layout).desc
+        return TensorDesc(workload.result_dtype, workload.result_sizes)
+
+    def _candidates(
+        self, workload: Workload, source: Array, dst: TensorDesc, bindings: tuple[Binding, Binding]
+    ) -> list[Dispatches]:
+        found: list[Dispatches] = []
+        shader = _shader(workload, source)
+        if shader is not None:
+            name, constants, groups = shader
+            found.append((KernelSpec(name, constants, (), b"", groups, bindings),))
+        if isinstance(workload.task, Convert | Normalize):
+            found += _by_fours(workload, workload.task, bindings)
+        if isinstance(workload.task, Move | Relayout):
+            view = viewed(workload.task, rs.empty(workload.desc, self._device))
+            found += candidates(view.desc, dst, bindings)
+        return found
+
+
+_CASTS = frozenset(
+    f"bare_{types}" for types in ("u8_f32", "s8_f32_scaled", "f16_f32", "f32_f16", "f32_bf16", "s32_s64", "f64_f32")
+)
+
+_TRIALS = 3
+"""Calls of each candidate, behind the one that compiles it."""
+
+
+def _fastest(device: Device, candidates: Sequence[Dispatches], memories: Sequence[Memory]) -> Dispatches:
+    """The candidate with the shortest call, each in turn."""
+    seconds = dict.fromkeys(range(len(candidates)), math.inf)
+    for trial in range(_TRIALS + 1):
+        for number, kernels in enumerate(candidates):
+            begin = time.perf_counter()
+            device.runtime.submit(kernels, memories)
+            device.wait()
+            if trial:
+                seconds[number] = min(seconds[number], time.perf_counter() - begin)
+    return candidates[min(seconds, key=lambda number: seconds[number])]
+
+
+def _whole(nbytes: int) -> int:
+    return -(-nbytes // BUFFER_MULTIPLE) * BUFFER_MULTIPLE
+
+
+def _by_fours(workload: Workload, task: Convert | Normalize, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:
+    """Four elements or pixels in a row, in three sizes of groups, where somebody would write a kernel for the types."""
+    src = workload.desc
+    fours, rest = divmod(src.numel, 4)
+    more: tuple[int, ...] = ()
+    match task:
+        case Normalize(divides) if src.sizes[0] == 1 and src.numel % 12 == 0:
+            name, fours, more = "bare_normalize_u8_f32", src.numel // 12, (int(divides),)
+        case Convert("u8", 255.0) if src.dtype.name == "f32":
+            name = "bare_cast_f32_u8"
+        case Convert(dtype, None, per_channel):
+            name = f"bare_{src.dtype}_{dtype}" + "_scaled" * per_channel
+            more = (math.prod(src.sizes[2:]) // 4, src.sizes[1]) if per_channel else (1, 1)
+            if name not in _CASTS:
+                return
+        case _:
+            return
+    if rest:
+        return
+    for size in LINE:
+        yield (KernelSpec(name, (size, fours, *more), (), b"", (-(-fours // size), 1, 1), bindings),)
 
 
 def _shader(workload: Workload, x: Array) -> Shader | None:
     """The kernel that somebody would write for this task alone; None: nobody did."""
     match workload.task:
-        case Convert("u8", 255.0) if x.dtype == np.float32 and x.size % 4 == 0:
-            return "bare_cast_f32_u8", (x.size // 4,), (-(-x.size // 1024), 1, 1)
-        case Normalize(False) if x.shape[0] == 1 and x.size % 12 == 0:
-            fours = x.size // 12
-            return "bare_normalize_u8_f32", (fours,), (-(-fours // 256), 1, 1)
         case Resize() as task if x.dtype == np.float32 and x.ndim == 4:
             return _resize(task, x)
-        case Move() as task if x.itemsize == 4:
-            return _move(task, x, workload.result_sizes)
         case _:
             return None
 
@@ -97,19 +170,6 @@ def _resize(task: Resize, x: Array) -> Shader | None:
     steps = np.array((height / rows, width / columns), np.float32).view(np.uint32)
     constants = height, width, rows, columns, *steps.tolist()
     return "bare_bilinear", constants, (-(-columns // 64), rows // _ROWS, planes)
-
-
-def _move(task: Move, x: Array, sizes: tuple[int, ...]) -> Shader | None:
-    if task.axes == (1, 0) and not any(size % 4 for size in x.shape):
-        row_fours, column_fours = (size // 4 for size in x.shape)
-        return "bare_transpose_32", (row_fours, column_fours), (-(-row_fours // 2), -(-column_fours // 32), 1)
-    if task == Move((0, 2, 3, 1)) and x.shape[:2] == (1, 3) and x.size % 12 == 0:
-        return "bare_planes_to_pixels_32", (x.size // 12,), (-(-x.size // 1536), 1, 1)
-    if task.axes == (0, 1, 2, 3) and task.steps in (_SECOND, _MIRRORED) and not (x.shape[3] % 8 or x.shape[2] % 2):
-        height, fours = sizes[2], sizes[3] // 4
-        constants = height, fours, int(task.steps == _MIRRORED)
-        return "bare_every_second_32", constants, (-(-fours // 64), -(-height // 4), math.prod(sizes[:2]))
-    return None
 
 
 _MOST_BYTES = 1 << 18
@@ -203,7 +263,7 @@ class _Prerecorded:
             vk.vkBeginCommandBuffer(command, struct("VkCommandBufferBeginInfo"))
             for kernels, memories in self._submitted:
                 held = [memory for memory in memories if isinstance(memory, VulkanMemory)]
-                blocks, sizes = [memory.block for memory in held], [memory.size for memory in held]
+                blocks, sizes = [memory.block for memory in held], [memory.hold.size for memory in held]
                 work = session.recorder.prepare(kernels, blocks, sizes, queue.submitted + 1)
                 session.recorder.record(self._slot, work.dispatches)
             queue.end(self._slot)

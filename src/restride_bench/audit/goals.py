@@ -1,0 +1,106 @@
+"""Goals of kernels on GPUs, and which of them are met.
+
+They are about AMD's family navi21 and subgroups of 32; docs/benchmarks/audit.md has them as a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from restride_bench.audit.roofline import Prediction
+from restride_bench.audit.table import Row, Subject
+from restride_bench.workloads import TTC57
+
+FAMILY, SUBGROUP, DEVICE = "navi21", 32, "RX 6900 XT"
+"""What the goals are about."""
+
+EFFICIENCY = {
+    "copies and slices": 0.9,
+    "permutations": 0.9,
+    "tiles and blocks": 0.9,
+    "types and scales": 0.9,
+    "resampling": 0.75,
+}
+"""Least efficiency of loads and of stores, by group of workloads."""
+
+SHARE = {"permutations": 0.9, "tiles and blocks": 0.85, "types and scales": 0.85}
+"""Least share of the device's copy that the model says, by group of workloads."""
+
+SHARES = {TTC57: (0.8, 0.55)}
+"""The same of the median and of the worst workload of a group, on every device that the model is asked about."""
+
+WAVES = 8
+"""Fewest subgroups that a SIMD unit keeps in flight."""
+
+LARGE, INVOCATIONS, ELEMENTS = 100_000, 80_000, 4
+"""From so many elements on, a dispatch has ``INVOCATIONS``, or one for every ``ELEMENTS`` if these are fewer."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A goal of a row, of all rows of a workload where ``row`` is None, or of a group, and whether it is met.
+
+    name: of the workload or the group.
+    """
+
+    name: str
+    row: Row | None
+    goal: str
+    figure: str
+    is_met: bool
+
+    def __str__(self) -> str:
+        kernel = "" if self.row is None else f"{self.row.dispatch.kernel.shader}: "
+        return f"{self.name}: {kernel}{self.figure}, goal {self.goal}"
+
+
+def verdicts(rows: Sequence[Row], predictions: Mapping[Subject, Mapping[str, Prediction]]) -> list[Verdict]:
+    """Whether each goal is met, where what it is about is known."""
+    return [
+        *(verdict for row in rows for verdict in _of_row(row)),
+        *(verdict for subject, devices in predictions.items() for verdict in _of_subject(subject, devices)),
+        *(verdict for group, least in SHARES.items() for verdict in _of_group(group, *least, predictions)),
+    ]
+
+
+def _of_row(row: Row) -> Iterator[Verdict]:
+    subject, compiled = row.subject, row.compiled[FAMILY]
+
+    def verdict(goal: str, figure: str, is_met: bool) -> Verdict:
+        return Verdict(subject.name, row, goal, figure, is_met)
+
+    yield verdict("no spills", f"{compiled.spills} spills", compiled.spills == 0)
+    yield verdict(f"at least {WAVES} waves", f"{compiled.waves} waves", compiled.waves >= WAVES)
+    yield verdict("no divisions", f"{compiled.divisions} divisions", compiled.divisions == 0)
+    least = EFFICIENCY.get(subject.group)
+    for way in ("load", "store"):
+        traffic = row.traffic.get(way)
+        if traffic is not None and least is not None:
+            yield verdict(f"at least {least:.2f}", f"{way} {traffic.efficiency:.2f}", traffic.efficiency >= least)
+    stored = row.traffic.get("store")
+    elements = 0 if stored is None else int(stored.needed) // subject.itemsize
+    if elements >= LARGE:
+        invocations, fewest = row.groups * compiled.local_size, min(elements // ELEMENTS, INVOCATIONS)
+        yield verdict(f"at least {fewest:,}", f"{invocations:,} invocations", invocations >= fewest)
+
+
+def _of_subject(subject: Subject, devices: Mapping[str, Prediction]) -> Iterator[Verdict]:
+    least, prediction = SHARE.get(subject.group), devices.get(DEVICE)
+    if least is not None and prediction is not None:
+        figure = f"{prediction.share:.2f} of copy on the {DEVICE} (model)"
+        yield Verdict(subject.name, None, f"at least {least:.2f} (model)", figure, prediction.share >= least)
+
+
+def _of_group(
+    group: str, middle: float, worst: float, predictions: Mapping[Subject, Mapping[str, Prediction]]
+) -> Iterator[Verdict]:
+    shares: dict[str, list[float]] = {}
+    for subject, devices in predictions.items():
+        for device, prediction in devices.items() if subject.group == group else ():
+            shares.setdefault(device, []).append(prediction.share)
+    for device, found in shares.items():
+        for word, least, share in (("median", middle, median(found)), ("worst", worst, min(found))):
+            figure = f"{word} of {len(found)} {share:.2f} of copy on the {device} (model)"
+            yield Verdict(group, None, f"at least {least:.2f} (model)", figure, share >= least)

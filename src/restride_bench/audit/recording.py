@@ -1,0 +1,137 @@
+"""A runtime that dispatches nothing and notes what a device of certain limits would be given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+import restride as rs
+from restride.errors import OutOfDeviceMemory, UnsupportedError
+from restride.kernel import Choices, KernelSpec, Limits, Run
+from restride.runtime import Counters, DeviceInfo, Memory
+from restride_bench.own import operation_of, viewed
+from restride_bench.workloads import Workload
+from restride_conformance import Case
+from restride_conformance.operations import makes_destination
+
+GPU = Limits(
+    max_buffer_range=(1 << 32) - 4, offset_alignment=16, choices=Choices.usual("discrete"), max_memory=16 << 30
+)
+"""What a plan for a discrete GPU must respect: what AMD's and NVIDIA's devices have in common."""
+
+
+class Dispatch(NamedTuple):
+    """A kernel as it would be dispatched. nbytes: of the memories that its bindings cover parts of, in their order."""
+
+    kernel: KernelSpec
+    nbytes: tuple[int, ...]
+
+
+@dataclass
+class NoMemory:
+    """Memory of a device that is not there."""
+
+    nbytes: int
+    readonly: bool = False
+
+    def free(self) -> None:
+        """Nothing to do."""
+
+
+@dataclass
+class Recording:
+    """A ``Runtime``. submitted: the kernels, and the device's own copies, in order."""
+
+    limits: Limits = GPU
+    submitted: list[Dispatch | Run] = field(default_factory=list)
+
+    @property
+    def info(self) -> DeviceInfo:
+        """A device without a name."""
+        return DeviceInfo(0, "a recording", "discrete", 0, 0, "none", "", "1.1.0", "", 1 << 40, self.limits)
+
+    def allocate(self, nbytes: int) -> Memory:
+        """Any number of memories, each as large as the device has.
+
+        Raises:
+            OutOfDeviceMemory: it is larger.
+        """
+        if nbytes > self.limits.max_memory:
+            raise OutOfDeviceMemory(f"a GPU of {self.limits.max_memory} bytes has no room for {nbytes}")
+        return NoMemory(nbytes)
+
+    def import_bytes(self, data: memoryview) -> NoReturn:
+        """Refused, as by devices with memory of their own."""
+        raise UnsupportedError(f"a recording has memory of its own, and imports none of {data.nbytes} bytes")
+
+    def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
+        """Refused: nothing was computed."""
+        raise UnsupportedError(f"a recording has no bytes, and none of {memory.nbytes} to show")
+
+    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
+        """Forget the bytes."""
+
+    def read(self, memory: Memory, offset: int, out: memoryview) -> None:
+        """Refused: nothing was computed."""
+        raise UnsupportedError(f"a recording has no bytes, and none of {memory.nbytes} from {offset} on for {out}")
+
+    def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
+        """Note the kernels."""
+        nbytes = tuple(memory.nbytes for memory in memories)
+        self.submitted += [Dispatch(kernel, nbytes) for kernel in kernels]
+
+    def copy(
+        self,
+        src: Memory,
+        dst: Memory,
+        nbytes: int,
+        src_offset: int = 0,
+        dst_offset: int = 0,
+        kernels: Sequence[KernelSpec] = (),
+    ) -> None:
+        """Note the kernels and the copy, which goes as fast between any two memories."""
+        self.submit(kernels, (src, dst))
+        self.submitted.append(Run(src_offset, dst_offset, nbytes))
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Nothing is different inside."""
+        return nullcontext()
+
+    def wait(self) -> None:
+        """Nothing is pending."""
+
+    def counters(self) -> Counters:
+        """How many kernels were noted."""
+        return Counters(dispatches=sum(isinstance(each, Dispatch) for each in self.submitted))
+
+    def trim(self) -> int:
+        """Nothing is kept."""
+        return 0
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+
+def recorded(workload: Workload, limits: Limits = GPU) -> list[Dispatch | Run]:
+    """What one call of a workload submits on a device of these limits."""
+    runtime = Recording(limits)
+    device = rs.Device.over(runtime)
+    x = viewed(workload.task, rs.empty(workload.desc, device))
+    operation_of(workload.task, x.sizes)(x, None)
+    return runtime.submitted
+
+
+def recorded_case(case: Case, limits: Limits = GPU) -> list[Dispatch | Run]:
+    """What a conformance case submits on a device of these limits."""
+    runtime = Recording(limits)
+    device = rs.Device.over(runtime)
+    source = rs.Tensor(runtime.allocate(case.src.nbytes), case.src, device)
+    memory = source.memory if case["out"] == "same" else runtime.allocate(case.dst.nbytes)
+    out = None if makes_destination(case) else rs.Tensor(memory, case.dst, device)
+    case.operation.call(case, source if case.view is None else case.view.of_tensor(source), out)
+    return runtime.submitted

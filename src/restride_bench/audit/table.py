@@ -1,0 +1,306 @@
+"""The audit of a workload: a row for each kernel, as compiled for each family, with its memory traffic.
+
+And a line for each workload: how long the model of ``restride_bench.audit.roofline`` says that it takes on GPUs.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
+from typing import Any, NamedTuple
+
+from restride.cli.process import UsageError
+from restride.drawing.explain import columns
+from restride.kernel import Run
+from restride_bench.audit.compiler import FAMILIES, Compiled
+from restride_bench.audit.recording import Dispatch, recorded, recorded_case
+from restride_bench.audit.roofline import Device, Prediction, Work, predicted
+from restride_bench.audit.traffic import Traffic
+from restride_bench.workloads import Workload
+from restride_conformance import Case
+from restride_conformance.run.measure import useful_bytes
+
+FORMAT, VERSION = "restride-audit", 2
+
+WORSE = 1.02
+"""A figure of a kernel that grew by more than this, against a stored audit, is named."""
+
+_FEWER_IS_BETTER = ("vgprs", "spills", "instructions", "branches", "latency", "inverse_throughput", "divisions")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is audited: a workload of the benchmark, or a case.
+
+    name, group: those of the benchmark, or the case's line and "cases".
+    useful: bytes of the elements that must be read and written. itemsize: bytes of an element of the result.
+    copied: bytes that the device's own copies read and write.
+    """
+
+    name: str
+    group: str
+    useful: int
+    itemsize: int
+    copied: int = 0
+
+
+@dataclass
+class Row:
+    """One dispatch of a subject; equal ones are counted.
+
+    compiled: by family.
+    traffic: by "load", "store" and "tables"; turns: how often loops turn; moved: bytes between memory and the last
+        cache, by device. All empty where it was not traced.
+    """
+
+    subject: Subject
+    dispatch: Dispatch
+    count: int = 1
+    compiled: dict[str, Compiled] = field(default_factory=dict)
+    traffic: dict[str, Traffic] = field(default_factory=dict)
+    turns: float = 1.0
+    moved: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def groups(self) -> int:
+        """Work groups of one of the equal dispatches."""
+        return math.prod(self.dispatch.kernel.groups)
+
+    def work(self, device: Device) -> Work:
+        """One of the equal dispatches, as the model asks for it."""
+        compiled = self.compiled[device.family]
+        return Work(self.groups * compiled.local_size, compiled, self.traffic, self.moved[device.name], self.turns)
+
+
+def workload_rows(workload: Workload) -> list[Row]:
+    """The rows of a workload."""
+    return _rows(
+        Subject(workload.name, workload.group, workload.nbytes, workload.result_dtype.itemsize), recorded(workload)
+    )
+
+
+def case_rows(case: Case) -> list[Row]:
+    """The rows of a conformance case."""
+    return _rows(Subject(str(case), "cases", useful_bytes(case), case.dst.dtype.itemsize), recorded_case(case))
+
+
+def _rows(subject: Subject, submitted: Sequence[Dispatch | Run]) -> list[Row]:
+    """Equal dispatches together; the device's own copies have no row."""
+    rows: dict[tuple[Any, ...], Row] = {}
+    subject = replace(subject, copied=sum(2 * each.nbytes for each in submitted if isinstance(each, Run)))
+    for dispatch in submitted:
+        if isinstance(dispatch, Dispatch):
+            kernel = dispatch.kernel
+            key = kernel.shader, kernel.constants, kernel.groups
+            rows.setdefault(key, Row(subject, dispatch, 0)).count += 1
+    return list(rows.values())
+
+
+def predictions(rows: Sequence[Row], devices: Sequence[Device]) -> dict[Subject, dict[str, Prediction]]:
+    """What the model says of each subject on each device, where all its dispatches were traced."""
+    of_subjects: dict[Subject, list[Row]] = {}
+    for row in rows:
+        of_subjects.setdefault(row.subject, []).append(row)
+    return {
+        subject: {
+            device.name: predicted(
+                device, [row.work(device) for row in its_rows for _ in range(row.count)], subject.useful, subject.copied
+            )
+            for device in devices
+        }
+        for subject, its_rows in of_subjects.items()
+        if all(device.name in row.moved for row in its_rows for device in devices)
+    }
+
+
+def text(rows: Sequence[Row], family: str, missed: Sequence[Sequence[str]]) -> str:
+    """The table of a family. missed: the goals that each row misses; empty: there are none for this family."""
+    heads = ["workload", "kernel", "invocations", "waves", "VGPRs", "spills", "LDS", "instr.", "branches"]
+    heads += ["instr./B", "cycles", "latency", "div.", "loads and stores by bytes", "load", "store"]
+    heads += ["missed"] if any(missed) else []
+    cells = [heads]
+    for place, row in enumerate(rows):
+        name = "" if place and rows[place - 1].subject == row.subject else row.subject.name
+        cells.append(
+            [name, *_cells(row, row.compiled[family]), *(", ".join(each) for each in missed[place : place + 1])]
+        )
+    card = FAMILIES.get(family, "")
+    return "\n".join([f"{family}{f' ({card})' if card else ''}", *columns(cells, right=range(2, 13))])
+
+
+def _cells(row: Row, compiled: Compiled) -> list[str]:
+    kernel = row.dispatch.kernel
+    invocations = row.count * row.groups * compiled.local_size
+    written = sum(binding.nbytes for binding in kernel.bindings if binding.writes) * row.count
+    per_byte = compiled.instructions * invocations / max(written, 1)
+    accesses = [f"{count} {name}" for name, count in compiled.memory.items()]
+    return [
+        kernel.shader,
+        f"{invocations:,}",
+        *(str(value) for value in (compiled.waves, compiled.vgprs, compiled.spills, compiled.lds_bytes)),
+        str(compiled.instructions),
+        str(compiled.branches),
+        f"{per_byte:.2f}",
+        str(compiled.inverse_throughput),
+        str(compiled.latency),
+        str(compiled.divisions),
+        ", ".join(accesses),
+        *(_efficiency(row.traffic.get(name)) for name in ("load", "store")),
+    ]
+
+
+def _efficiency(traffic: Traffic | None) -> str:
+    return "" if traffic is None else f"{traffic.efficiency:.2f} ({traffic.useful:.2f})"
+
+
+def predicted_text(
+    predictions: Mapping[Subject, Mapping[str, Prediction]],
+    devices: Sequence[Device],
+    measured: Mapping[Subject, Measured],
+) -> str:
+    """A table of what the model says of each subject, and, where it was measured, of that beside it."""
+    heads = ["workload"]
+    for device in devices:
+        heads += [device.name, "us", "of copy", "limit"]
+    heads += ["measured us", "of copy", "model / measured"] if measured else []
+    cells = [heads]
+    for subject, by_device in predictions.items():
+        cells.append([subject.name])
+        for device in devices:
+            seconds, share, limit = by_device[device.name]
+            cells[-1] += ["model", f"{1e6 * seconds:.1f}", f"{share:.2f}", limit]
+        if subject in measured:
+            name, seconds, share = measured[subject]
+            ratio = by_device[name].seconds / seconds
+            cells[-1] += [f"{1e6 * seconds:.1f}", f"{share:.2f}", f"{ratio:.2f}"]
+    right = [place for place, head in enumerate(heads) if head in {"us", "of copy", "measured us", "model / measured"}]
+    return "\n".join(["by the model, not measured: see docs/benchmarks/audit.md", *columns(cells, right=right)])
+
+
+class Measured(NamedTuple):
+    """What `restride bench` measured on one of the devices: seconds, and the share of its copy."""
+
+    device: str
+    seconds: float
+    share: float
+
+
+def record(
+    rows: Sequence[Row], settings: Mapping[str, Any], predictions: Mapping[Subject, Mapping[str, Prediction]]
+) -> dict[str, Any]:
+    """The audit as JSON values."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "settings": dict(settings),
+        "rows": [
+            {
+                "workload": row.subject.name,
+                "group": row.subject.group,
+                "kernel": row.dispatch.kernel.shader,
+                "constants": list(row.dispatch.kernel.constants),
+                "groups": list(row.dispatch.kernel.groups),
+                "count": row.count,
+                "compiled": {family: asdict(compiled) for family, compiled in row.compiled.items()},
+                "traffic": {name: _traffic_record(traffic) for name, traffic in row.traffic.items()},
+            }
+            for row in rows
+        ],
+        "model": [
+            {"workload": subject.name, "group": subject.group, "device": name, **prediction._asdict()}
+            for subject, devices in predictions.items()
+            for name, prediction in devices.items()
+        ],
+    }
+
+
+def _traffic_record(traffic: Traffic) -> dict[str, float]:
+    """Its fields, which are estimates, as whole numbers."""
+    counts = {name: round(value) for name, value in asdict(traffic).items()}
+    return {**counts, "efficiency": round(traffic.efficiency, 4), "useful": round(traffic.useful, 4)}
+
+
+def lines_of(audit: Mapping[str, Any]) -> str:
+    """The JSON text of a record, a line for each row: short, and each change is a line."""
+    parts = []
+    for name, value in audit.items():
+        whole = _line(value)
+        if isinstance(value, list):
+            whole = "[\n" + ",\n".join(map(_line, value)) + "\n]"
+        parts.append(f"{_line(name)}: {whole}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def read_record(content: Any, source: str) -> dict[str, Any]:
+    """What ``record`` made, read back.
+
+    Raises:
+        UsageError: it is none, or its rows are damaged; ``source`` says where it is from.
+    """
+    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
+        raise UsageError(f"{source} is no audit of `restride audit --json`, format {FORMAT} version {VERSION}")
+    try:
+        figures = _figures(content)
+        "".join([*figures, *chain(*figures.values()), *map(str, dict(content["settings"]))]).encode()
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise UsageError(f"the audit {source} is damaged: {type(error).__name__}: {str(error)[:200]}") from error
+    return content
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[str], bool]:
+    """Lines that say what differs between two records, and whether a figure got worse by more than ``WORSE``."""
+    old, new = _figures(before), _figures(after)
+    lines, is_worse = [], False
+    for name in [*old, *(name for name in new if name not in old)]:
+        if name not in new or name not in old:
+            lines.append(f"{'gone' if name in old else 'new'}: {name}")
+            continue
+        for figure, was in old[name].items():
+            now = new[name].get(figure, was)
+            if now == was:
+                continue
+            is_better = now < was if figure.split(",")[0] in _FEWER_IS_BETTER else now > was
+            is_bad = not is_better and abs(now - was) > (WORSE - 1) * abs(was)
+            is_worse = is_worse or is_bad
+            lines.append(
+                f"{'worse' if is_bad else 'better' if is_better else 'alike'}: {name}: {figure} {was:g} -> {now:g}"
+            )
+    return lines, is_worse
+
+
+def _figures(content: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """The figures that are compared, by workload, kernel and place among the workload's rows of that kernel.
+
+    What the model says of a workload is with its first row.
+    """
+    figures: dict[str, dict[str, float]] = {}
+    same: Counter[str] = Counter()
+    first: dict[tuple[str, str], str] = {}
+    for row in content["rows"]:
+        name = f"{row['group']}: {row['workload']}: {row['kernel']}"
+        same[name] += 1
+        if same[name] > 1:
+            name = f"{name} {same[name]}"
+        figures[name] = {f"efficiency of {way}": _figure(each, "efficiency") for way, each in row["traffic"].items()}
+        for family, compiled in row["compiled"].items():
+            figures[name] |= {f"{one}, {family}": _figure(compiled, one) for one in (*_FEWER_IS_BETTER, "waves")}
+        first.setdefault((row["group"], row["workload"]), name)
+    for each in content["model"]:
+        name = first[each["group"], each["workload"]]
+        figures[name][f"share of copy on the {each['device']} (model)"] = _figure(each, "share")
+    return figures
+
+
+def _figure(record: Mapping[str, Any], name: str) -> float:
+    value = record[name]
+    if not isinstance(value, int | float):
+        raise TypeError(f"{name} is no number: {value!r:.40}")
+    return float(value)

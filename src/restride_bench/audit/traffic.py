@@ -1,0 +1,330 @@
+"""Memory traffic: the 32-byte sectors that the subgroups of a kernel touch, beside the bytes that its groups need.
+
+A kernel is dispatched on whatever device there is, with records of its accesses (``restride_bench.audit.instrument``)
+in some of its work groups, and of all groups' accesses to some lines of memory. Which bytes an invocation touches is
+the kernel's own arithmetic and the same on every device; how they become transactions is computed here: the lanes of a
+subgroup load together, and what they touch are sectors of 32 bytes. Worked example: 32 lanes that load every second f32
+touch 256 bytes, which are 8 sectors, for 128 bytes that are needed.
+
+What a group's own cache loses another group may find in the cache that all groups share. The lines say how much: each
+is an independent draw from all that the dispatch touches, so a shared cache of N lines behaves towards one line in P as
+one of N / P lines (Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.errors import UnsupportedError
+from restride.kernel import Binding, KernelSpec
+from restride.runtime.modules import load_module
+from restride.runtime.specialization import specialized
+from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride.tensor.device import Device
+from restride_bench.audit.compiler import local_size
+from restride_bench.audit.instrument import HEADER_WORDS, RECORD_WORDS, Access, Sample, instrumented, is_sampled
+from restride_bench.audit.recording import Dispatch
+
+SECTOR, LINE = 32, 128
+"""Bytes that memory moves at least, and bytes of a cache line, on today's GPUs."""
+
+CACHE_BYTES = 16 << 10
+"""The cache of a work group: of RDNA 2 and of GCN, 16 KiB a compute unit."""
+
+MOST_GROUPS = 24
+"""Work groups that are traced of a dispatch, from its first on at equal distances."""
+
+MOST_LINES = 1 << 13
+"""Lines of the source and the destination that are traced, about: a share of 1, 1/2, 1/4, ... of all of them."""
+
+TIMEOUT = 600.0
+"""Seconds for a dispatch: with records of accesses 200 MiB take seconds on a CPU, a minute where it is busy."""
+
+CAPACITY = 24 << 20
+"""Words of the buffer of records: 8.4 million accesses."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What the work groups of a dispatch move between memory and one of its buffers, by estimate for all of them.
+
+    needed: bytes of the elements that are loaded or stored, each counted once in a group.
+    fewest: the sectors in which these lie. sectors: those that are moved, again if the group's cache lost them.
+    requests, lines: sectors and lines of every instruction of every subgroup, cache or not.
+    partial: requests for less than the whole sector.
+    """
+
+    needed: float
+    fewest: float
+    sectors: float
+    requests: float
+    lines: float
+    partial: float
+
+    @property
+    def efficiency(self) -> float:
+        """The fewest sectors over those that are moved: 1 at best."""
+        return self.fewest / self.sectors if self.sectors else 1.0
+
+    @property
+    def useful(self) -> float:
+        """The bytes that are needed over those that are moved: 0.5 at best for every second f32."""
+        return self.needed / (self.sectors * SECTOR) if self.sectors else 1.0
+
+
+class Kind(NamedTuple):
+    """A buffer, by the number of its binding, and whether it is written."""
+
+    binding: int
+    writes: bool
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all work groups, one after the other, touch of some lines of the source and the destination.
+
+    line, sector: each line and which of its sectors, those that are written after those that are read; once a group.
+    share: of the lines of both, how many are here.
+    """
+
+    line: npt.NDArray[np.int64]
+    sector: npt.NDArray[np.int64]
+    share: float
+
+    def moved(self, cache: int) -> float:
+        """Bytes between memory and a cache of so many bytes that all groups share, by estimate for all lines.
+
+        A line has its place in the cache as a whole, its sectors come when they are touched; the line that was not
+        touched for longest makes room. What is written goes to memory once, when its line does.
+        """
+        most = max(int(cache / LINE * self.share), 1)
+        if len(np.unique(self.line)) <= most:
+            return len(np.unique(self.line * 8 + self.sector)) * SECTOR / self.share
+        held: OrderedDict[int, int] = OrderedDict()
+        missed = 0
+        for line, sector in zip(self.line.tolist(), self.sector.tolist(), strict=True):
+            there = held.get(line, 0)
+            missed += not there >> sector & 1
+            held[line] = there | 1 << sector
+            held.move_to_end(line)
+            if len(held) > most:
+                held.popitem(last=False)
+        return missed * SECTOR / self.share
+
+
+class Trace(NamedTuple):
+    """What a dispatch touches.
+
+    traffic: of each of its buffers.
+    shared: what its groups have in common.
+    turns: how often an invocation makes an access that is in a loop, on average; 1 where no loop has any.
+    """
+
+    traffic: dict[Kind, Traffic]
+    shared: Shared
+    turns: float
+
+
+class _Records(NamedTuple):
+    """The records of a dispatch: the access in the code, the invocation, the byte; in the order they were made."""
+
+    site: npt.NDArray[np.int64]
+    invocation: npt.NDArray[np.int64]
+    byte: npt.NDArray[np.int64]
+
+
+class Tracer:
+    """Dispatches kernels with records on a device. One at a time."""
+
+    def __init__(self, device: int = 0) -> None:
+        """Open the device, by its number in ``rs.devices()``."""
+        self._modules: dict[str, bytes] = {}
+        self._runtime = VulkanRuntime(device, timeout=TIMEOUT, module_source=self._modules.__getitem__)
+        self._device = Device.over(self._runtime)
+
+    def close(self) -> None:
+        """Close the device."""
+        self._device.close()
+
+    def trace(self, dispatch: Dispatch, subgroup: int = 32) -> Trace:
+        """What a dispatch touches, with subgroups of so many lanes.
+
+        Raises:
+            OutOfDeviceMemory, UnsupportedError: its buffers do not fit the device, or its records their buffer.
+        """
+        kernel = dispatch.kernel
+        groups = math.prod(kernel.groups)
+        every = -(-groups // MOST_GROUPS)
+        nbytes = sum(binding.nbytes for binding in kernel.bindings)
+        thinned = max(nbytes // LINE // MOST_LINES, 1).bit_length() - 1
+        accesses, records = self._records(dispatch, every, thinned)
+        size = local_size(load_module(kernel.shader), kernel.constants)
+        traced = range(0, groups, every)
+        totals: dict[Kind, npt.NDArray[np.float64]] = {}
+        pairs = repeated = 0
+        for group in traced:
+            part = _part(records, group, size)
+            turn = _turns(part)
+            for kind, figures in _of_group(accesses, part, turn, size, subgroup).items():
+                totals[kind] = totals.get(kind, np.zeros(len(figures))) + figures
+            in_loops = np.isin(part.site, part.site[turn > 0])
+            pairs += int((in_loops & (turn == 0)).sum())
+            repeated += int(in_loops.sum())
+        traffic = {kind: Traffic(*(total * groups / len(traced)).tolist()) for kind, total in sorted(totals.items())}
+        return Trace(traffic, _shared(accesses, records, kernel, size, thinned), repeated / pairs if pairs else 1.0)
+
+    def _records(self, dispatch: Dispatch, every: int, thinned: int) -> tuple[list[Access], _Records]:
+        kernel, runtime = dispatch.kernel, self._runtime
+        memories = [runtime.allocate(nbytes) for nbytes in dispatch.nbytes]
+        # A binding on the device here may be shorter than on a GPU. What is read past its end is not needed: addresses
+        # of elements are computed from sizes and strides alone, and the driver leaves out accesses past the end.
+        most = runtime.info.limits.max_buffer_range
+        bindings = tuple(replace(binding, nbytes=min(binding.nbytes, most)) for binding in kernel.bindings)
+        if kernel.parameters:
+            parameters = runtime.allocate(len(kernel.parameters))
+            runtime.write(parameters, 0, memoryview(kernel.parameters))
+            memories.append(parameters)
+            bindings = (*bindings, Binding(0, len(kernel.parameters) & ~3))
+        trace = runtime.allocate(4 * CAPACITY)
+        runtime.write(trace, 0, memoryview(bytes(4 * HEADER_WORDS)))
+        code, _ = specialized(load_module(kernel.shader), kernel.constants)
+        sample = Sample(every, thinned, len(kernel.bindings))
+        code, accesses = instrumented(code, len(bindings), kernel.groups, sample, CAPACITY)
+        name = str(len(self._modules))
+        self._modules[name] = code
+        bindings = (*bindings, Binding(0, 4 * CAPACITY, writes=True))
+        traced: KernelSpec = replace(kernel, shader=name, constants=(), parameters=b"", bindings=bindings)
+        runtime.submit([traced], [*memories, trace])
+        head = np.zeros(HEADER_WORDS, np.uint32)
+        runtime.read(trace, 0, head.data)
+        words = int(head[0])
+        if words > CAPACITY - HEADER_WORDS - 2 * RECORD_WORDS:
+            raise UnsupportedError(f"{kernel.shader} makes {words // RECORD_WORDS} records, too many for their buffer")
+        table = np.empty((words // RECORD_WORDS, RECORD_WORDS), np.uint32)
+        if table.size:
+            runtime.read(trace, 4 * (HEADER_WORDS + RECORD_WORDS), table.data)
+        return accesses, _Records(*table.astype(np.int64).T)
+
+
+def _part(records: _Records, group: int, size: int) -> _Records:
+    """The records of one work group, with invocations counted from its first."""
+    is_here = records.invocation // size == group
+    site, invocation, byte = (column[is_here] for column in records)
+    return _Records(site, invocation - group * size, byte)
+
+
+def _shared(accesses: Sequence[Access], records: _Records, kernel: KernelSpec, size: int, thinned: int) -> Shared:
+    """Of the records, those of the lines that are traced in all groups."""
+    binding = np.array([access.binding for access in accesses], np.int64)[records.site]
+    writes = np.array([access.writes for access in accesses], np.int64)[records.site]
+    line = records.byte // LINE
+    is_here = (binding < len(kernel.bindings)) & is_sampled(line, thinned)
+    group = (records.invocation // size)[is_here]
+    order = np.argsort(group, kind="stable")
+    touched = ((line * len(kernel.bindings) + binding) * 8 + 4 * writes + records.byte % LINE // SECTOR)[is_here][order]
+    _, first = np.unique(group[order] * (touched.max(initial=0) + 1) + touched, return_index=True)
+    touched = touched[np.sort(first)]
+    return Shared(touched // 8, touched % 8, 1 / (1 << thinned))
+
+
+def _of_group(
+    accesses: Sequence[Access], records: _Records, turn: npt.NDArray[np.int64], size: int, subgroup: int
+) -> dict[Kind, npt.NDArray[np.float64]]:
+    """The fields of ``Traffic`` of one work group, by buffer and direction."""
+    nbytes = np.array([access.nbytes for access in accesses], np.int64)
+    figures: dict[Kind, npt.NDArray[np.float64]] = {}
+    kinds = [Kind(access.binding, access.writes) for access in accesses]
+    which = np.array([sorted(set(kinds)).index(kind) for kind in kinds], np.int64)[records.site]
+    for number, kind in enumerate(sorted(set(kinds))):
+        chosen = which == number
+        if not chosen.any():
+            continue
+        first, width = records.byte[chosen], nbytes[records.site[chosen]]
+        needed = _union_bytes(first, width)
+        # An instruction: the same place in the code, for the same time, in the same subgroup.
+        lanes = records.invocation[chosen] // subgroup
+        instruction = (turn[chosen] * (size // subgroup + 1) + lanes) * len(accesses) + records.site[chosen]
+        _, sectors, covered = _touched(instruction, first, width, SECTOR)
+        instructions, _, _ = _touched(instruction, first, width, LINE)
+        figures[kind] = np.array(
+            (
+                needed,
+                len(np.unique(sectors)),
+                _through_cache(sectors),
+                len(sectors),
+                len(instructions),
+                (covered < SECTOR).sum(),
+            ),
+            np.float64,
+        )
+    return figures
+
+
+def _turns(records: _Records) -> npt.NDArray[np.int64]:
+    """For the how-many-th time its invocation made each of the records' accesses: 0, 1, ..."""
+    order = np.lexsort((np.arange(len(records.site)), records.site, records.invocation))
+    site, invocation = records.site[order], records.invocation[order]
+    starts = np.r_[True, (site[1:] != site[:-1]) | (invocation[1:] != invocation[:-1])]
+    place = np.arange(len(order))
+    turn = np.empty_like(place)
+    turn[order] = place - np.maximum.accumulate(np.where(starts, place, 0))
+    return turn
+
+
+def _union_bytes(first: npt.NDArray[np.int64], width: npt.NDArray[np.int64]) -> int:
+    """Bytes of the union of intervals."""
+    order = np.argsort(first, kind="stable")
+    begin, end = first[order], (first + width)[order]
+    reached = np.r_[begin[0], np.maximum.accumulate(end)[:-1]]
+    return int(np.maximum(end - np.maximum(begin, reached), 0).sum())
+
+
+def _touched(
+    instruction: npt.NDArray[np.int64], first: npt.NDArray[np.int64], width: npt.NDArray[np.int64], unit: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Instructions and the units of memory that each touches, in their order, and how many bytes of the unit.
+
+    No access lies in two sectors: it has at most 16 bytes, and begins at a multiple of them.
+    """
+    span = int(first.max()) // unit + 1
+    touched, lane = np.unique(instruction * span + first // unit, return_inverse=True)
+    return touched // span, touched % span, np.bincount(lane, width).astype(np.int64)
+
+
+def _through_cache(sectors: npt.NDArray[np.int64]) -> int:
+    """How many of the sectors, one after the other, are not among the last of ``CACHE_BYTES``."""
+    most = CACHE_BYTES // SECTOR
+    distinct = len(np.unique(sectors))
+    if distinct <= most:
+        return distinct
+    held: OrderedDict[int, None] = OrderedDict()
+    missed = 0
+    for sector in sectors.tolist():
+        if sector in held:
+            held.move_to_end(sector)
+            continue
+        missed += 1
+        held[sector] = None
+        if len(held) > most:
+            held.popitem(last=False)
+    return missed
+
+
+def both_ways(traffic: dict[Kind, Traffic], kernel: KernelSpec) -> dict[str, Traffic]:
+    """The traffic by name: "load" of what is read, "store" of what is written, and "tables" of the parameters."""
+    named: dict[str, Traffic] = {}
+    for kind, figures in traffic.items():
+        name = "store" if kind.writes else "tables" if kind.binding >= len(kernel.bindings) else "load"
+        sums = (sum(pair) for pair in zip(astuple(named.get(name, _NONE)), astuple(figures), strict=True))
+        named[name] = Traffic(*sums)
+    return named
+
+
+_NONE = Traffic(0, 0, 0, 0, 0, 0)

@@ -1,0 +1,185 @@
+"""``restride selftest``: what a device gets right and how fast it is, in two files to share, JSON and HTML."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+import restride
+from restride.cli.devices import cpu_model
+from restride.cli.files import require_places, write_whole
+from restride.cli.parser import Commands, open_device
+from restride.cli.process import EXPLAINED, Exit, UsageError, exit_for, line_for, why_ended
+from restride.ops.progress import Progress
+from restride.runtime import DEFAULT_TIMEOUT, DeviceInfo, choose, list_devices
+from restride_bench.selftest.nameless import nameless
+from restride_bench.selftest.page import page
+from restride_bench.selftest.parts import Part, cases, installed, kernels, speed, system
+from restride_bench.selftest.table import FORMAT, VERSION, read, table
+
+_DESCRIPTION = """\
+Some minutes on your device: looks at what is installed, runs the smoke cases (under the Khronos validation layer where
+that is installed), measures which kernels are faster, and runs a short benchmark beside the device's own copy. Writes
+FILE.json and FILE.html, for others to see: they name the device, the driver, the processor and versions, and no user,
+host, path or variable of the environment. Nothing else is stored: `restride tune` keeps the kernels that it finds to be
+faster. Leave the machine alone meanwhile. Where a part fails the files say so, and so does the exit code.
+
+docs/devices.md has the table of all that was sent, and says how to send yours."""
+
+_EPILOG = f"""\
+examples:
+  restride selftest                                   into restride-selftest.json and .html
+  restride selftest --device radeon --out rx6900.json
+  restride selftest --small                           does it all work? (the times mean nothing)
+  restride selftest --table docs/devices/*.json       the table of several files, as Markdown
+
+{EXPLAINED}"""
+
+Result = TypeVar("Result")
+
+_WORST_FIRST = (Exit.DEVICE_FAILED, Exit.CHECK_FAILED, Exit.USAGE, Exit.NO_DEVICE)
+
+_KEPT = (
+    "format", "part", "device", "processor", "system", "versions", "status", "subject", "catalogue", "validation",
+    "counts", "verdict", "case", "clock", "used", "usual", "faster", "measures", "name",
+)  # fmt: skip
+"""Keys whose texts are restride's or the driver's, and stay though a user or a host may have the same name."""
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``selftest``."""
+    parser = commands.add_parser(
+        "selftest",
+        help="check and measure your device, and write that to be shared",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+    )
+    parser.add_argument(
+        "--device", metavar="DEVICE", help="index or part of the name (default: RESTRIDE_DEVICE, then the best)"
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        type=Path,
+        default=Path("restride-selftest.json"),
+        help="the JSON; the page lies beside it, as .html (default: %(default)s)",
+    )
+    parser.add_argument("--small", action="store_true", help="small sizes, few cases: does it all work, in a moment")
+    parser.add_argument("--table", metavar="FILE", type=Path, nargs="+", help="print the table of these files instead")
+    parser.set_defaults(run=run, runtime="vulkan", timeout=DEFAULT_TIMEOUT)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the parts and write both files after each of them: a driver that takes the process along leaves the rest."""
+    if arguments.table is not None:
+        print(table(map(read, arguments.table)))
+        return Exit.OK
+    path: Path = arguments.out
+    if path.suffix.lower() != ".json":
+        raise UsageError(f"--out is a .json file, the page lies beside it; not {str(path)!r}")
+    files = path, path.with_suffix(".html")
+    require_places(*files)
+    selftest = _Selftest(files, arguments.small)
+    selftest.run(arguments)
+    for each in files:
+        print(f"restride: wrote {each}", file=sys.stderr)
+    return next((code for code in _WORST_FIRST if code in selftest.codes), Exit.OK)
+
+
+class _Selftest:
+    """A selftest that is under way: what is known of it so far, in both files.
+
+    codes: exit codes of its problems.
+    """
+
+    def __init__(self, files: tuple[Path, Path], is_small: bool) -> None:
+        self._files = files
+        self._is_small = is_small
+        self._started = time.monotonic()
+        self.codes: set[Exit] = set()
+        self._record: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "date": datetime.now(UTC).date().isoformat(),
+            "seconds": 0.0,
+            "small": is_small,
+            "versions": {
+                "restride": restride.__version__,
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+            },
+            "system": system(),
+            "processor": cpu_model(),
+            "device": None,
+            "problems": [],
+            **dict.fromkeys(("installed", "cases", "kernels", "speed")),
+        }
+
+    def run(self, arguments: argparse.Namespace) -> None:
+        """Run every part that can run."""
+        selector = arguments.device
+        self._part("installed", "what is installed", partial(installed, selector))
+        info = self._attempt("device", lambda: choose(list_devices(), selector))
+        if info is None:
+            return
+        self._record["device"] = _described(info)
+        print(f"device: {info.name} ({info.kind}), {info.driver} {info.driver_version}")
+        self._part("cases", "smoke cases", partial(cases, selector, arguments.timeout, self._is_small))
+        device = self._attempt("device", lambda: open_device(arguments))
+        if device is None:
+            return
+        with device:
+            self._part("kernels", "which kernels are faster", partial(kernels, device, self._is_small))
+            self._part("speed", "speed", partial(speed, device, self._is_small))
+
+    def _part(self, name: str, title: str, work: Callable[[Callable[[int | None], Progress]], Part]) -> None:
+        print(f"restride: {title} ...", file=sys.stderr, flush=True)
+        found = self._attempt(name, lambda: work(lambda total: Progress(total, sys.stderr)))
+        if found is not None:
+            self._record[name] = found.record
+            print(found.text, flush=True)
+            for problem in found.problems:
+                self._add(name, problem.exit_code, problem.message)
+        self._write()
+
+    def _attempt(self, part: str, work: Callable[[], Result]) -> Result | None:
+        """What ``work`` returns; None: it failed, which the files say."""
+        try:
+            return work()
+        except BaseException as error:
+            code = exit_for(error) if isinstance(error, Exception) else None
+            self._add(part, code, why_ended(error) if code is None else line_for(error))
+            self._write()
+            if code is None:  # a mistake of ours, or an interrupt
+                raise
+            return None
+
+    def _add(self, part: str, code: Exit | None, message: str) -> None:
+        print(f"problem: {message}", flush=True)
+        self._record["problems"].append({"part": part, "message": message})
+        self.codes |= set() if code is None else {code}
+
+    def _write(self) -> None:
+        self._record["seconds"] = round(time.monotonic() - self._started, 1)
+        record = nameless(self._record, _KEPT)
+        text = json.dumps(record, indent=1, allow_nan=False) + "\n"
+        for path, content in zip(self._files, (text, page(record)), strict=True):
+            write_whole(path, content.encode("utf-8", "replace"))
+
+
+def _described(info: DeviceInfo) -> Mapping[str, Any]:
+    """A device as everybody may know it: not which of its kind it is, nor where in this machine."""
+    described = {key: value for key, value in asdict(info).items() if key not in {"index", "uuid"}}
+    del described["limits"]["max_memory"]  # of an open device
+    return described

@@ -1,0 +1,55 @@
+"""computeml: permutations of up to four axes of f32, on the same Vulkan driver; its waits are those of ``flush``."""
+
+from __future__ import annotations
+
+from restride.tensor.device import Device
+from restride_bench.offer import Absent, Offer, installed
+from restride_bench.workloads import Array, Move, Workload
+
+_MOST_AXES = 4
+
+
+class ComputeML:
+    """Its context on the device under test."""
+
+    name = "computeml"
+    lingers = False
+
+    def __init__(self, device: Device) -> None:
+        """Open it.
+
+        Raises:
+            Absent: computeml is not installed, or opens another device.
+        """
+        self._computeml = installed("computeml", "computeml")
+        try:
+            self._context = self._computeml.Context("vulkan")
+        except Exception as error:
+            raise Absent(f"computeml opens no device: {error}") from error
+        if self._context.device_name != device.info.name:
+            raise Absent(f"computeml opens {self._context.device_name!r} (CML_GPU_INDEX chooses)")
+        self.version: str = self._computeml.version("computeml")
+
+    def offer(self, workload: Workload, source: Array) -> Offer | None:
+        """See ``Peer.offer``."""
+        task = workload.task
+        if not isinstance(task, Move) or any(step != 1 for step in task.steps):
+            return None
+        if source.dtype != "float32" or source.ndim > _MOST_AXES:
+            return None
+        context, permute = self._context, self._computeml.ops.permute
+        src, dst = context.asarray(source), context.empty(workload.result_sizes)
+
+        def resident() -> None:
+            permute(src, task.axes, dst)
+            context.flush()
+
+        def result() -> Array:
+            array: Array = dst.numpy()
+            return array
+
+        def through() -> Array:
+            array: Array = permute(context.asarray(source), task.axes).numpy()
+            return array
+
+        return Offer(resident=resident, result=result, numpy=through)

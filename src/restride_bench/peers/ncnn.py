@@ -1,0 +1,59 @@
+"""ncnn: its layer Interp on the same Vulkan device, in f32; Python reaches only arrays on the host."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from restride.tensor.device import Device
+from restride_bench.offer import Absent, Offer, installed
+from restride_bench.workloads import Array, Resize, Workload
+
+_MODES = {"nearest": 1, "linear": 2}
+_PLANE = 4
+"""Elements that a plane is a multiple of: others are wrong on Vulkan from the second plane on (1.0.20261020)."""
+
+
+class Ncnn:
+    """A network of one layer for each workload."""
+
+    name = "ncnn"
+    lingers = True
+
+    def __init__(self, device: Device) -> None:
+        """Look for the device.
+
+        Raises:
+            Absent: ncnn is not installed, or does not see this device.
+        """
+        self._ncnn = ncnn = installed("ncnn", "ncnn")
+        names = [ncnn.get_gpu_info(index).device_name() for index in range(ncnn.get_gpu_count())]
+        if device.info.name not in names:
+            raise Absent(f"ncnn sees no Vulkan device {device.info.name!r}")
+        self._index = names.index(device.info.name)
+        self.version: str = ncnn.__version__
+
+    def offer(self, workload: Workload, source: Array) -> Offer | None:
+        """See ``Peer.offer``."""
+        task = workload.task
+        if not isinstance(task, Resize) or task.mode not in _MODES or task.antialias or task.pixels or task.like:
+            return None
+        if len(task.sizes) != 2 or source.dtype != "float32" or source.ndim != 4 or source.shape[0] != 1:
+            return None
+        if source[0, 0].size % _PLANE:
+            return None
+        height, width = task.sizes
+        ncnn, net = self._ncnn, self._ncnn.Net()
+        net.opt.use_vulkan_compute = True
+        net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
+        net.set_vulkan_device(self._index)
+        layers = f"Input in 0 1 in\nInterp out 1 1 in out 0={_MODES[task.mode]} 3={height} 4={width}\n"
+        net.load_param_mem(f"7767517\n2 2\n{layers}")
+        net.load_model_mem(b"")
+
+        def through() -> Array:
+            with net.create_extractor() as extractor:
+                extractor.input("in", ncnn.Mat(source[0]))
+                _, planes = extractor.extract("out")
+                return np.array(planes)[None]
+
+        return Offer(numpy=through)

@@ -1,0 +1,106 @@
+"""A selftest as one HTML page that needs no network and runs no script."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from restride_bench.selftest.parts import NOTHING, speed_rows
+from restride_conformance.report import printable
+
+
+def page(record: Mapping[str, Any]) -> str:
+    """The page of a record, which is nameless already."""
+    device, problems = record["device"], record["problems"]
+    name = "no device" if device is None else device["name"]
+    filled = {
+        "TITLE": _text(f"restride selftest: {name}"),
+        "STYLE": (files("restride_conformance.report") / "page.css").read_text(encoding="utf-8"),
+        "DEVICE": _text(name),
+        "TONE": "FAILED" if problems else "PASSED",
+        "HEADLINE": _text(f"{len(problems)} problem{'s' * (len(problems) > 1)}" if problems else "no problem"),
+        "PROBLEMS": "".join(f"<li><pre>{_text(each['message'])}</pre></li>" for each in problems),
+        "FACTS": "".join(f"<dt>{_text(key)}</dt><dd>{_text(value)}</dd>" for key, value in _facts(record)),
+        "SPEED": _speed(record),
+        "CASES": _cases(record["cases"]),
+        "KERNELS": _kernels(record["kernels"]),
+        "INSTALLED": _installed(record["installed"]),
+    }
+    words = (files(__package__) / "page.html").read_text(encoding="utf-8").split("@@")
+    # In one pass over the template's own marks: what is filled in may look like one.
+    return "".join(filled[word] if place % 2 else word for place, word in enumerate(words))
+
+
+def _text(value: Any) -> str:
+    return html.escape(printable(str(value)))
+
+
+def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    device = record["device"] or {}
+    if device:
+        yield "kind", device["kind"]
+        yield "driver", f"{device['driver']} {device['driver_version']}"
+        yield "API", f"Vulkan {device['api_version']}"
+        yield "memory", f"{device['heap_bytes'] / 2**30:.1f} GiB"
+        for name, value in device["limits"].items():
+            shown = ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, dict) else value
+            yield name.replace("_", " "), shown
+    yield "system", record["system"]
+    yield "processor", record["processor"]
+    yield "versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    yield "date", record["date"]
+    yield "took", f"{record['seconds']:.0f} s"
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    """Rows of HTML cells, the heading first, as a table."""
+    heading, *others = rows
+    head = "".join(f"<th>{cell}</th>" for cell in heading)
+    body = "".join(f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in others)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _speed(record: Mapping[str, Any]) -> str:
+    speed = record["speed"]
+    if speed is None:
+        return "<p>not measured</p>"
+    notes = [*([NOTHING] if record["small"] else []), *speed["warnings"]]
+    notes += [f"{each['name']}: {each['skipped']}" for each in speed["workloads"] if each["skipped"]]
+    heading, *rows = ([_text(cell) for cell in row] for row in speed_rows(dict(speed)))
+    bars = ([*row, f'<meter max="1.2" value="{row[-1]}"></meter>'] for row in rows)
+    return "".join(f'<p class="note">{_text(note)}</p>' for note in notes) + _table([[*heading, ""], *bars])
+
+
+def _cases(cases: Mapping[str, Any] | None) -> str:
+    if cases is None:
+        return "<p>not run</p>"
+    under = f"under the Khronos validation layer ({cases['validation']})" if cases["validation"] else "not validated"
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in cases["counts"].items())
+    bad = "".join(
+        f"<li><code>{_text(each['verdict'])} {_text(each['case'])}</code><pre>{_text(each['message'])}</pre></li>"
+        for each in cases["bad"]
+    )
+    return f"<p>{_text(cases['catalogue'])}, {_text(under)}: {_text(counts)}</p><ul>{bad}</ul>"
+
+
+def _kernels(kernels: Mapping[str, Any] | None) -> str:
+    if kernels is None:
+        return "<p>not measured</p>"
+    rows = [["choice", "candidate", "ms", ""]]
+    for choice, candidates in kernels["seconds"].items():
+        for candidate, seconds in candidates.items():
+            words = [word for word in ("used", "usual", "faster") if str(kernels[word][choice]) == str(candidate)]
+            total = f"{1e3 * sum(seconds.values()):.3g}"
+            rows.append([_text(choice), _text(candidate), total, _text(", ".join(words))])
+    clock = f"by the clock of the {kernels['clock']}, medians of {kernels['rounds']} rounds"
+    return f'<p class="note">{_text(clock)}; nothing is stored: `restride tune` keeps what it finds</p>{_table(rows)}'
+
+
+def _installed(installed: Mapping[str, Any] | None) -> str:
+    if installed is None:
+        return "<p>not looked at</p>"
+    rows = [["", "what", ""]]
+    rows += [[_text(each[key]) for key in ("status", "subject", "detail")] for each in installed["findings"]]
+    return _table(rows)

@@ -1,0 +1,222 @@
+"""The parts of a selftest, each as values of JSON: what is installed, smoke cases, which kernels are faster, speed."""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from restride.cli.doctor import look
+from restride.cli.process import Exit
+from restride.drawing.explain import columns
+from restride.errors import DeviceNotFound
+from restride.kernel import CANDIDATES
+from restride.ops.progress import Progress
+from restride.runtime import RUNTIMES
+from restride.tensor.device import Device
+from restride_bench import tuning
+from restride_bench.offer import Measure
+from restride_bench.own import COPY, OURS, has_clock
+from restride_bench.run import Result, run
+from restride_bench.surroundings import warnings
+from restride_bench.workloads import catalogue as workloads
+from restride_conformance.commands import add_aftermath
+from restride_conformance.record import Outcome, Target, Verdict
+from restride_conformance.report import first_line
+from restride_conformance.run.runner import Runner
+from restride_conformance.sweep import catalogue
+
+MEASURED = (
+    "copy f32 4096x4096",
+    "transpose f32 4096x4096",
+    "transpose u8 8192x8192",
+    "NCHW->NHWC f32 1x3x1080x1920",
+    "NHWC->NCHW u8 1x1080x1920x3",
+    "f32 -> f16 1x3x1080x1920",
+    "u8 NHWC -> f32 NCHW, normalized",
+    "bilinear f32 1080p -> 224",
+    "bilinear f32 224 -> 1080p",
+    "bilinear u8 1080p -> 224, like pillow",
+    "NCHW->NHWC f32 1x3x8x8",
+)
+"""Workloads of the benchmark."""
+
+ROUNDS = 9
+SMALL_EDGE, SMALL_CASES = 64, 24
+"""Of small selftests: rows and columns that kernels are chosen by, and cases."""
+
+NOTHING = "small sizes: the times mean nothing"
+
+_SHOWN = 20
+"""Cases that are not right, of which a file has the message."""
+
+_MESSAGE = 2000
+"""Characters of a message."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is not as it should be, and the exit code that says so."""
+
+    exit_code: Exit
+    message: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """record: values of JSON. text: lines for the terminal."""
+
+    record: dict[str, Any]
+    text: str
+    problems: tuple[Problem, ...] = ()
+
+
+def installed(selector: str | None, progress: Callable[[int | None], Progress]) -> Part:
+    """What ``restride doctor`` finds."""
+    default = os.environ.get("RESTRIDE_RUNTIME") or RUNTIMES[0]
+    found, bar = [], progress(None)
+    for finding in look(default, selector):
+        found.append(finding)
+        bar.step(finding.subject)
+    bar.clear()
+    broken = [finding for finding in found if finding.status == "BROKEN"]
+    counts = Counter(finding.status for finding in found)
+    text = ", ".join(f"{count} {status}" for status, count in counts.items())
+    record = {"findings": [{key: asdict(each)[key] for key in ("status", "subject", "detail")} for each in found]}
+    problems = (Problem(Exit.NO_DEVICE, f"{each.subject}: {each.detail}") for each in broken)
+    return Part(record, f"installed: {text}", tuple(problems))
+
+
+def cases(selector: str | None, timeout: float, is_small: bool, progress: Callable[[int | None], Progress]) -> Part:
+    """The smoke cases under synchronization validation; without the layer where that is missing, which is a problem."""
+    chosen = catalogue("smoke")
+    chosen = chosen[:: len(chosen) // SMALL_CASES] if is_small else chosen
+    target, problems = Target(device=selector, timeout=timeout, validate="sync"), []
+    runner = Runner(target)
+    try:
+        _ = runner.host
+    except DeviceNotFound as error:
+        # Of the device, if it is that which is missing, the next attempt says it again.
+        runner = Runner(replace(target, validate=None))
+        _ = runner.host
+        problems.append(Problem(Exit.NO_DEVICE, f"{error}; the cases ran without it"))
+    outcomes: list[Outcome] = []
+    bar = progress(len(chosen))
+    with runner:
+        for case in chosen:
+            outcomes.append(runner.run(case))
+            bar.step(str(case.op))
+    bar.clear()
+    add_aftermath(outcomes, runner.aftermath)
+    counts = {
+        str(verdict): count for verdict in Verdict if (count := sum(each.verdict is verdict for each in outcomes))
+    }
+    bad = [outcome for outcome in outcomes if not outcome.verdict.is_good]
+    for outcome in bad:
+        crashed = outcome.verdict in (Verdict.TIMEOUT, Verdict.CRASHED)
+        code = Exit.DEVICE_FAILED if crashed else Exit.CHECK_FAILED
+        problems.append(Problem(code, f"{outcome.verdict} {outcome.case}: {first_line(outcome.message)}"))
+    record = {
+        "catalogue": "smoke",
+        "validation": runner.target.validate,
+        "counts": counts,
+        "bad": [
+            {"case": str(each.case), "verdict": str(each.verdict), "message": each.message[:_MESSAGE]}
+            for each in bad[:_SHOWN]
+        ],
+    }
+    under = f"under the validation layer ({runner.target.validate})" if runner.target.validate else "without validation"
+    text = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    return Part(record, f"cases {under}: {text}", tuple(problems))
+
+
+def kernels(device: Device, is_small: bool, progress: Callable[[int | None], Progress]) -> Part:
+    """Which kernels are faster, as ``restride tune`` measures it. Nothing is stored: what is used stays."""
+    bar = progress(sum(map(len, tuning.WORK.values())))
+    edge, rounds = (SMALL_EDGE, 1) if is_small else (tuning.EDGE, tuning.ROUNDS)
+    found = tuning.tune(device, edge, rounds, bar.step)
+    bar.clear()
+    used, faster = device.limits.choices, found.choices
+    record = {
+        "clock": "device" if found.by_device else "host",
+        "rounds": rounds,
+        "seconds": {
+            choice: {
+                candidate: dict(zip(each, map(_figure, each.values()), strict=True)) for candidate, each in of.items()
+            }
+            for choice, of in found.seconds.items()
+        },
+        "used": asdict(used),
+        "usual": asdict(found.usual),
+        "faster": asdict(faster),
+    }
+    differ = [name for name in CANDIDATES if getattr(used, name) != getattr(faster, name)]
+    changes = (f"{name} {getattr(faster, name)} (in use: {getattr(used, name)})" for name in differ)
+    said = f"faster: {', '.join(changes)}; `restride tune` measures again and keeps that" if differ else "as in use"
+    return Part(record, f"kernels: {NOTHING if is_small else said}")
+
+
+def speed(device: Device, is_small: bool, progress: Callable[[int | None], Progress]) -> Part:
+    """A short benchmark: restride beside the device's own copy of as many bytes."""
+    chosen = [replace(each, goals=(), rivals=()) for each in workloads(is_small) if each.name in MEASURED]
+    measures: tuple[Measure, ...] = ("resident", "kernel") if has_clock(device) else ("resident",)
+    rounds = 1 if is_small else ROUNDS
+    warned, bar, results = warnings(), progress(len(chosen)), []
+    for result in run(chosen, device, (), measures, rounds):
+        results.append(result)
+        bar.step(result.workload.name)
+    bar.clear()
+    gc.collect()
+    record = {
+        "measures": list(measures),
+        "rounds": rounds,
+        "warnings": warned,
+        "workloads": [_measured(result) for result in results],
+    }
+    skipped = [f"{each.workload.name} is not measured: {each.skipped}" for each in results if each.skipped]
+    lines = [*(f"warning: {line}" for line in warned), *([NOTHING] if is_small else []), *skipped]
+    return Part(record, "\n".join([*lines, *columns(list(speed_rows(record)), right=(1, 2, 3))]))
+
+
+def _measured(result: Result) -> dict[str, Any]:
+    seconds = {
+        measure: {column: _figure(result.median(measure, column) or 0.0) for column in (OURS, COPY)}
+        for measure in result.seconds
+    }
+    return {
+        "name": result.workload.name,
+        "bytes": result.workload.nbytes,
+        "seconds": seconds,
+        "skipped": result.skipped,
+    }
+
+
+def _figure(seconds: float) -> float:
+    """Four digits: more are chance."""
+    return float(f"{seconds:.4g}")
+
+
+def speed_rows(record: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Rows of the table of speeds, its heading first: by the device's clock where it has one."""
+    measure = record["measures"][-1]
+    yield (f"{measure}, medians of {record['rounds']} rounds", "ms", "GB/s", "of copy")
+    for each in record["workloads"]:
+        share = share_of_copy(each, measure)
+        if share is not None:
+            ours = each["seconds"][measure][OURS]
+            yield each["name"], f"{1e3 * ours:.3f}", f"{each['bytes'] / ours / 1e9:.2f}", f"{share:.2g}"
+
+
+def share_of_copy(workload: dict[str, Any], measure: str) -> float | None:
+    """The speed of restride beside that of the device's own copy; None: not measured."""
+    seconds = workload["seconds"].get(measure)
+    return seconds[COPY] / seconds[OURS] if seconds and seconds[OURS] else None
+
+
+def system() -> str:
+    """The operating system and the architecture, without the name that the machine has in a network."""
+    return f"{platform.system()} {platform.machine()}"
