@@ -1,4 +1,4 @@
-"""A conformance case, one problem on one line of text, and the parameters that each operation takes.
+"""A conformance case, one problem on one line of text, and what an operation must declare to have cases.
 
     slice f32[1,1,4,4]{3,2,1,0} -> f32[1,1,2,2]{3,2,1,0} offsets=(0,0,0,1) sizes=(1,1,4,3) strides=(1,1,-2,2)
     reorder u8[1,3,5,7]{3,2,1,0} -> u8[1,5,7,3]{3,2,1,0} permute=NCHW->NHWC
@@ -23,140 +23,34 @@ and ``out=``, where the answer goes instead of to a destination of its own (``re
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+import restride as rs
+from restride import reference
 from restride.arguments import integer
-from restride.arithmetic import ROUNDINGS
+from restride.dtypes import DTYPES, DType
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
-from restride.ops.crop_resize import UNITS
-from restride.ops.letterbox import PLACES
-from restride.plan.yuv import FORMATS, MATRICES
-from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES
+from restride.layout.argument import Layout
+from restride.tensor.tensor import Tensor
+from restride.weights import MODES
 from restride.weights.like import LIBRARIES
-from restride_conformance.spelling import (
-    Parameter,
-    Value,
-    View,
-    Window,
-    changed_axes,
-    from_0,
-    in_order,
-    one_of,
-    read_boxes,
-    read_group_sizes,
-    read_integers,
-    read_number,
-    read_numbers,
-    read_out,
-    read_permutation,
-    read_post_ops,
-    read_scale,
-    write,
-)
+from restride_conformance.spelling import OneOf, Parameter, Sizes, Value, View, read_out, write
 
 LONGEST_LINE = 4096
 """Characters of a case."""
 
+Array = np.ndarray[Any, Any]
+
 _EVERYWHERE = (
-    Parameter("view", View.read, optional=True),
-    Parameter("data", one_of("data", "index", "image", "edges", "bits"), optional=True),
-    Parameter("out", read_out, optional=True),
+    Parameter("view", View.read),
+    Parameter("data", OneOf("data", "index", "image", "edges", "bits"), moves=False),
+    Parameter("out", read_out, moves=False),
 )
-
-SCALES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
-"""Parameters that are a number, or the axes along which an array varies."""
-
-
-def _word(name: str, default: str, *others: str) -> Parameter:
-    return Parameter(name, one_of(name, default, *others), lambda _src, _dst: default)
-
-
-_EVERY_SCALE = tuple(Parameter(name, read_scale, optional=True, canonical=in_order) for name in SCALES)
-_AFTER_SUM = (
-    Parameter("post_ops", read_post_ops, optional=True),
-    _word("rounding", *ROUNDINGS),
-    _word("saturate", "yes", "no"),
-)
-_AFTER_SCALE = (Parameter("sum_scale", read_number, optional=True), *_AFTER_SUM)
-
-ARITHMETIC = (
-    *_EVERY_SCALE,
-    Parameter("group_sizes", read_group_sizes, optional=True),
-    *_AFTER_SCALE,
-    _word("rounds_first", "no", "yes"),
-)
-"""Parameters that change values, not places. A resample has neither ``group_sizes`` nor ``rounds_first``."""
-
-_RULES = (
-    _word("coordinates", *COORDINATES),
-    _word("nearest", *NEAREST_RULES),
-    Parameter("cubic_a", read_number, lambda _src, _dst: -0.75),
-    _word("antialias", "no", "yes"),
-    _word("exclude_outside", "no", "yes"),
-)
-
-_SAMPLING = (
-    Parameter("scales", read_numbers, optional=True),
-    *_RULES,
-    Parameter("roi", read_numbers, optional=True),
-    Parameter("input_offsets", read_numbers, optional=True),
-    Parameter("output_offsets", read_numbers, optional=True),
-    _word("recompute_scale_factor", "no", "yes"),
-)
-"""What a resampling and its transpose share: the arguments of ``rs.resample`` of these names."""
-
-_AXES = Parameter("axes", read_integers, changed_axes, canonical=from_0)
-_LIKE = Parameter("like", one_of("like", *LIBRARIES), optional=True)
-
-
-PARAMETERS: dict[str, tuple[Parameter, ...]] = {
-    "slice": (
-        Parameter("offsets", read_integers),
-        Parameter("sizes", read_integers),
-        Parameter("strides", read_integers),
-        *_EVERYWHERE,
-    ),
-    "reorder": (Parameter("permute", read_permutation, optional=True), *ARITHMETIC, *_EVERYWHERE),
-    "resample": (
-        Parameter("mode", str),
-        _AXES,
-        _LIKE,
-        Parameter("sizes", read_integers, optional=True),
-        *_SAMPLING,
-        Parameter("extrapolation_value", read_number, lambda _src, _dst: 0.0),
-        _word("keep_aspect_ratio_policy", *POLICIES),
-        Parameter("window", Window.read, optional=True),
-        *_EVERY_SCALE,
-        *_AFTER_SCALE,
-        *_EVERYWHERE,
-    ),
-    "resample_backward": (Parameter("mode", str), _AXES, _LIKE, *_SAMPLING, *_EVERYWHERE),
-    "yuv_to_rgb": (
-        _word("format", *FORMATS),
-        _word("matrix", *MATRICES),
-        _word("full_range", "no", "yes"),
-        Parameter("like", one_of("like", "opencv"), optional=True),
-        *_EVERYWHERE,
-    ),
-    "crop_resize": (
-        Parameter("boxes", read_boxes),
-        Parameter("axes", read_integers, canonical=from_0),
-        Parameter("images", read_integers, optional=True),
-        Parameter("mode", str),
-        _LIKE,
-        _word("units", *UNITS),
-        Parameter("letterbox", one_of("letterbox", *PLACES), optional=True),
-        Parameter("flip", str, lambda _src, _dst: "none"),
-        Parameter("fill", read_numbers, lambda _src, _dst: (0,)),
-        *_RULES,
-        *_EVERY_SCALE,
-        *_AFTER_SUM,
-        *_EVERYWHERE,
-    ),
-}
-"""The parameters of every operation, in the order in which they are written."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +58,7 @@ class Case:
     """One problem. ``==`` compares the canonical layouts; ``str`` gives what was written, defaults left out.
 
     Args:
-        op: one of ``PARAMETERS``: ``"slice"``, ``"reorder"``, ``"resample"``, ...
+        op: one of ``OPERATIONS``: ``"slice"``, ``"reorder"``, ``"resample"``, ...
         src: where the source's elements lie.
         dst: where the destination's elements lie; bytes between them must stay as they are.
         parameters: pairs of name and value, as in ``restride_conformance.spelling``, in any order; a value may be its
@@ -185,11 +79,11 @@ class Case:
 
     def __post_init__(self) -> None:
         """Read the parameters, bring them into their written order and drop those that say the default."""
-        if self.op not in PARAMETERS:
-            raise DescriptorError(f"operation {self.op!r} is unknown; known: {', '.join(PARAMETERS)}")
-        if self.src.dtype != self.dst.dtype and self.op == "slice":
+        if self.op not in OPERATIONS:
+            raise DescriptorError(f"operation {self.op!r} is unknown; known: {', '.join(OPERATIONS)}")
+        if self.operation.keeps_type and self.src.dtype != self.dst.dtype:
             raise DescriptorError(
-                f"source {self.src} and destination {self.dst} of a slice must have the same element type"
+                f"source {self.src} and destination {self.dst} of a {self.op} must have the same element type"
             )
         if not 0 <= integer("seed", self.seed) < 1 << 64:
             raise DescriptorError(f"seed {self.seed} is outside [0, 2^64)")
@@ -199,31 +93,40 @@ class Case:
         view = View.read(write(unread["view"])) if "view" in unread else None
         object.__setattr__(self, "viewed", self.src.sizes if view is None else view.sizes(self.src.sizes))
         written: list[tuple[str, Value]] = []
-        for parameter in PARAMETERS[self.op]:
-            default = parameter.default(self.viewed, self.dst.sizes)
-            if parameter.name in unread:
-                value = parameter.canonical(parameter.read(write(unread.pop(parameter.name))), len(self.viewed))
+        for name, parameter in self.operation.named.items():
+            default = parameter.default_of(self.viewed, self.dst.sizes)
+            if name in unread:
+                value = parameter.canonical(parameter.read(write(unread.pop(name))), len(self.viewed))
                 if value != default:
-                    written.append((parameter.name, value))
-            elif default is None and not parameter.optional:
-                raise DescriptorError(f"{self.op} needs {parameter.name}=...")
+                    written.append((name, value))
+            elif default is None and parameter.required:
+                raise DescriptorError(f"{self.op} needs {name}=...")
         if unread:
-            known = ", ".join([*(parameter.name for parameter in PARAMETERS[self.op]), "seed"])
+            known = ", ".join([*self.operation.named, "seed"])
             raise DescriptorError(f"{self.op} has no parameter {', '.join(unread)}; it has {known}")
         object.__setattr__(self, "parameters", tuple(written))
-        if self.op in ("resample", "resample_backward", "crop_resize"):
-            one_of("mode", *(MODES if self["like"] is None else LIBRARIES[self.word("like")].modes))(self.word("mode"))
+        if self.takes("mode"):
+            OneOf("mode", *(MODES if self["like"] is None else LIBRARIES[self.word("like")].modes))(self.word("mode"))
+
+    @property
+    def operation(self) -> Operation:
+        """What its operation declares."""
+        return OPERATIONS[self.op]
+
+    def takes(self, name: str) -> bool:
+        """Whether its operation has this parameter."""
+        return name in self.operation.named
 
     def __getitem__(self, name: str) -> Value | None:
         """The value of a parameter, written or by default; None where it is absent."""
-        for parameter in PARAMETERS[self.op]:
-            if parameter.name == name:
-                return dict(self.parameters).get(name, parameter.default(self.viewed, self.dst.sizes))
-        raise DescriptorError(f"{self.op} has no parameter {name}")
+        if not self.takes(name):
+            raise DescriptorError(f"{self.op} has no parameter {name}")
+        default = self.operation.named[name].default_of(self.viewed, self.dst.sizes)
+        return dict(self.parameters).get(name, default)
 
     def get(self, name: str) -> Value | None:
         """The same; None where the operation has no such parameter too."""
-        return self[name] if any(parameter.name == name for parameter in PARAMETERS[self.op]) else None
+        return self[name] if self.takes(name) else None
 
     def integers(self, name: str) -> tuple[int, ...]:
         """The value of a parameter that is a list of integers."""
@@ -252,6 +155,12 @@ class Case:
         """What is done to the source before the operation."""
         value = self["view"]
         return value if isinstance(value, View) else None
+
+    @property
+    def layout(self) -> Layout:
+        """The layout argument where the operation makes its destination."""
+        out = self["out"]
+        return self.dst if out == "new" else None if out == "default" else self.word("out")
 
     @classmethod
     def parse(cls, line: str) -> Case:
@@ -295,3 +204,103 @@ def _read_seed(values: list[str]) -> int:
     if values and not re.fullmatch("[0-9]{1,20}", values[0]):
         raise DescriptorError(f"seed {values[0]!r} is not a number in [0, 2^64)")
     return int(values[0]) if values else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the elements of a destination may be: ``lowest`` to ``highest``, both inclusive.
+
+    Where both have the same bits, or the operation is exact, those bits must come; but where they are NaN and it is not
+    exact, any NaN is right. Where ``highest`` alone is NaN, NaN and everything from ``lowest`` on are right.
+    ``flushed``: the elements on a device that takes denormals of f32 for zeros; None: they are the same.
+    """
+
+    lowest: Array
+    highest: Array
+    flushed: Array | None = None
+
+
+class Operation:
+    """One operation: a subclass in ``restride_conformance.operations`` declares all that its cases need.
+
+    ``function``, ``parameters`` and ``sizes`` are each one's own. The rest is here as it is for an operation that moves
+    elements and takes ``layout``, ``dtype`` and ``out``. Sources are viewed already.
+
+    function: its name in ``restride`` and in ``restride.reference``, whose functions take the same arguments.
+    parameters: in the order in which they are written, before ``view=``, ``data=`` and ``out=``.
+    keeps_type: source and destination have one element type.
+    """
+
+    function: str
+    parameters: tuple[Parameter, ...]
+    keeps_type = False
+
+    @cached_property
+    def named(self) -> dict[str, Parameter]:
+        """Its parameters, and those of every operation, by name."""
+        return {parameter.name: parameter for parameter in (*self.parameters, *_EVERYWHERE)}
+
+    def sizes(self, case: Case) -> Sizes:
+        """The sizes of the answer, without its elements.
+
+        Raises:
+            DescriptorError: the operation does no such thing.
+        """
+        raise NotImplementedError
+
+    def arguments(self, case: Case) -> dict[str, Any]:
+        """The arguments of both functions beside the source: the parameters that differ from their defaults.
+
+        Those of an arithmetic are not among them, nor what ``destination`` gives.
+        """
+        return case.written(*(parameter.name for parameter in self.parameters))
+
+    def answer(self, case: Case, source: Array, _old: Array | None) -> Answer:
+        """The right elements, by the reference; ``_old``: those of the destination before, where they are read."""
+        right = getattr(reference, self.function)(source, **self.arguments(case))
+        return Answer(right, right)
+
+    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
+        """Run it on the device: the destination, a new one where ``out`` is None."""
+        result: Tensor = getattr(rs, self.function)(source, **self.destination(case, out) | self.arguments(case))
+        return result
+
+    def destination(self, case: Case, out: Tensor | None) -> dict[str, Any]:
+        """The arguments that say where the answer goes: a tensor, or the layout and the element type of a new one."""
+        return {"layout": case.layout, "dtype": case.dst.dtype} if out is None else {"out": out}
+
+    def moves(self, _case: Case) -> bool:
+        """Whether the elements of the answer are elements of the source, converted or not, rather than sums."""
+        return True
+
+    def is_exact(self, _case: Case) -> bool:
+        """Whether the bits of the answer must come, rather than a number within its limits."""
+        return True
+
+    def tolerance(self, _case: Case) -> str:
+        """Where it is not exact: what the limits are, and where they come from, in a line."""
+        return ""
+
+    def origins(self, case: Case, places: Array) -> Array:
+        """The place that each element of the answer comes from, where ``places`` are those of the viewed source.
+
+        Of a sum the nearest element counts.
+        """
+        parameters = [(name, value) for name, value in case.parameters if self.named[name].moves]
+        parameters += [("mode", "nearest")] if "mode" in self.named else []
+        src, dst = (unplaced(DTYPES["s64"], desc.sizes) for desc in (case.src, case.dst))
+        moving = replace(case, parameters=tuple(parameters), src=src, dst=dst)
+        return self.answer(moving, places.astype(np.int64), None).lowest
+
+    def elements_read(self, case: Case) -> int:
+        """Elements of the source that it must read: one for each that it writes, also where zero strides repeat it."""
+        return case.dst.numel
+
+
+def unplaced(dtype: DType, sizes: Sizes) -> TensorDesc:
+    """A descriptor whose strides are all 0, since a view may have more elements than a packed tensor."""
+    return TensorDesc(dtype, sizes, (0,) * len(sizes))
+
+
+OPERATIONS: dict[str, Operation] = {}
+"""Every operation by the name that begins its cases: ``restride_conformance.operations`` fills it."""

@@ -21,7 +21,7 @@ from restride.errors import DeviceLost, DeviceTimeout, RestrideError, Unsupporte
 from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor
 from restride_conformance.case import Case
-from restride_conformance.operations import OPERATIONS, is_arithmetic, makes_destination
+from restride_conformance.operations import is_arithmetic, makes_destination
 from restride_conformance.record import FLUSHED, Outcome, Verdict
 from restride_conformance.report import pictures
 from restride_conformance.setting import (
@@ -88,11 +88,11 @@ def _run(
         setting = prepare(case)
         started()
         source = rs.from_buffer(setting.source, setting.src, device=device)
-        out = _destination(case, setting, source)
+        out = destination_tensor(case, setting, source)
         before = device.counters().dispatches
         viewed = source if case.view is None else case.view.of_tensor(source)
         dispatched = device.counters().dispatches - before
-        result = OPERATIONS[case.op].call(case, viewed, out)
+        result = case.operation.call(case, viewed, out)
         source_after, after = source.buffer(), (result if out is None else out).buffer()
     except (DeviceLost, DeviceTimeout):
         raise
@@ -104,7 +104,7 @@ def _run(
     if out is None:
         if result.desc != case.dst:
             return Outcome(case, Verdict.FAILED, f"the operation made {result.desc}, expected {case.dst}")
-        after = _without_holes(setting, after)
+        after = without_holes(setting, after)
     elif case["out"] == "same":
         source_after = setting.source  # judged as the destination
     if keep is not None:
@@ -114,7 +114,7 @@ def _run(
     return judge(case, setting, source_after, after)
 
 
-def _destination(case: Case, setting: Setting, source: Tensor) -> Tensor | None:
+def destination_tensor(case: Case, setting: Setting, source: Tensor) -> Tensor | None:
     """The tensor that an operation is told to write to; None where it makes one."""
     import restride as rs
 
@@ -132,7 +132,7 @@ def _destination(case: Case, setting: Setting, source: Tensor) -> Tensor | None:
     return out
 
 
-def _without_holes(setting: Setting, result: Array) -> Array:
+def without_holes(setting: Setting, result: Array) -> Array:
     """What an operation must write of a buffer that it made, in poison: what lies between is nobody's."""
     if result.size != setting.destination.size:
         return result
@@ -213,7 +213,7 @@ def host_bytes(case: Case) -> int:
         nbytes += case.dst.numel * _CONVERSION_BYTES
     if case.op.startswith("resample") and len(case.viewed) == case.dst.rank:
         # Axes change one after the other: the largest array on the way has the larger size of each.
-        nbytes += prod(map(max, case.viewed, case.dst.sizes)) * (itemsize if OPERATIONS[case.op].is_exact(case) else 8)
+        nbytes += prod(map(max, case.viewed, case.dst.sizes)) * (itemsize if case.operation.is_exact(case) else 8)
         resampled = sum(max(old, new) for old, new in zip(case.viewed, case.dst.sizes, strict=True) if old != new)
         return nbytes * _HOST_BYTES + resampled * _COORDINATE_BYTES
     return nbytes * _HOST_BYTES
@@ -246,8 +246,8 @@ def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, high
         place = tuple(row)
         expected = _expected(actual[place], lowest[place], highest[place])
         findings.append(f"element {place} is {_shown(actual, place)}, expected {expected}")
-    if findings and not OPERATIONS[case.op].is_exact(case):
-        findings.append(f"the limits are {OPERATIONS[case.op].tolerance(case)}")
+    if findings and not case.operation.is_exact(case):
+        findings.append(f"the limits are {case.operation.tolerance(case)}")
     never = ""
     if untouched * 4 >= len(places) > 0:
         never = ", none of them written" if untouched == len(places) else f", {untouched} of them not written"

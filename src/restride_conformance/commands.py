@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
+import re
 import shlex
 import sys
 import tempfile
@@ -18,20 +18,23 @@ from functools import partial
 from pathlib import Path
 
 from restride.cli.drivers import driver_file
-from restride.cli.parser import Commands, add_device_options
-from restride.cli.process import EXPLAINED, Exit, UsageError, as_interrupts, line_for
-from restride.errors import DescriptorError, DeviceNotFound, RestrideError, UnsupportedError
+from restride.cli.files import require_places
+from restride.cli.parser import Commands, add_device_options, missing_runtimes
+from restride.cli.process import EXPLAINED, Exit, UsageError, why_ended
+from restride.errors import DescriptorError, RestrideError
 from restride.kernel import Limits
 from restride.ops.progress import Progress
 from restride.runtime import choose_runtime
-from restride_conformance.case import PARAMETERS, Case
+from restride.runtime.cache_file import cache_folder, read_cached, write_cached
+from restride_conformance.case import OPERATIONS, Case
 from restride_conformance.operations import require_valid
-from restride_conformance.record import Aftermath, Host, Outcome, Target, Verdict, worst
-from restride_conformance.report import INTERRUPTED, Report, first_line, printable, speed_text, summary
+from restride_conformance.record import Aftermath, Outcome, Target, Verdict, worst
+from restride_conformance.report import Report, first_line, printable, speed_text, summary
 from restride_conformance.report.compare import compare
-from restride_conformance.report.file import read_json, require_writable, write_json, write_whole
+from restride_conformance.report.file import read_json, write_json
 from restride_conformance.report.junit import write_junit
 from restride_conformance.report.page import write_page
+from restride_conformance.run.limits import BOUNDS
 from restride_conformance.run.runner import Runner
 from restride_conformance.run.validation import PROFILES
 from restride_conformance.selection import select
@@ -94,7 +97,7 @@ def _add_test(commands: Commands) -> None:
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("selection")
     group.add_argument("-k", dest="keywords", metavar="EXPRESSION", help="as in pytest: 'nearest and not f16'")
-    group.add_argument("--op", action="append", metavar="OP", help=f"{', '.join(PARAMETERS)}; several are allowed")
+    group.add_argument("--op", action="append", metavar="OP", help=f"{', '.join(OPERATIONS)}; several are allowed")
     group.add_argument("--dtype", action="append", metavar="TYPE", help="element type; several are allowed")
     group.add_argument("--seed", type=int, metavar="N", help="add N to the seed of each case: other values")
     group.add_argument("--shard", metavar="I/N", help="the I-th of N parts, I from 1")
@@ -117,6 +120,9 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
         help="lavapipe, swiftshader, an ICD manifest, or part of an installed one's name",
     )
     group.add_argument("--validate", choices=PROFILES, help="run under this profile of the Khronos validation layer")
+    group.add_argument(
+        "--limits", choices=BOUNDS, help="use no more of the device than a small one has (runtime vulkan)"
+    )
     group.add_argument("--shader", metavar="FILE", help="a kernel of yours: GLSL, or SPIR-V")
     group.add_argument("--as", dest="module", metavar="MODULE", help="the module it stands in for: strided_copy, ...")
 
@@ -131,12 +137,13 @@ def run_test(arguments: argparse.Namespace) -> int:
             return _nothing("no case is selected")
         print("\n".join(map(str, cases)))
         return Exit.OK
-    with as_interrupts(), tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
+    with tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
         target = _target(arguments, Path(folder))
         outcomes: list[Outcome] = []
         broken_off: BaseException | None = None
         with Runner(target) as runner:
-            host = _opened(runner)
+            with missing_runtimes():
+                host = runner.host
             print(f"restride: {host}", file=sys.stderr)
             if host.limits != Limits():  # case files may name the device's own
                 cases = choice.cases(host.limits)
@@ -148,7 +155,7 @@ def run_test(arguments: argparse.Namespace) -> int:
                     _run_all(runner, cases, arguments, outcomes)
             except BaseException as error:  # noqa: BLE001 - raised below, once the reports are written
                 broken_off = error
-        _add_aftermath(outcomes, runner.aftermath)
+        add_aftermath(outcomes, runner.aftermath)
         report = Report(
             started=started,
             seconds=time.monotonic() - clock,
@@ -161,28 +168,13 @@ def run_test(arguments: argparse.Namespace) -> int:
             versions=host.versions,
             platform=platform.platform(),
             outcomes=tuple(outcomes),
-            broken_off=_reason(broken_off),
+            broken_off=why_ended(broken_off),
         )
         unpublished = _publish(report, summary(report), files)
     for failure in (broken_off, unpublished):
         if failure is not None:
             raise failure
     return _exit(report)
-
-
-def _opened(runner: Runner) -> Host:
-    """What the cases run on; a runtime that is not installed is a device that is not there, as in other commands."""
-    try:
-        return runner.host
-    except UnsupportedError as error:
-        raise DeviceNotFound(str(error)) from error
-
-
-def _reason(broken_off: BaseException | None) -> str:
-    """What broke a run off, in the words that the report keeps."""
-    if isinstance(broken_off, KeyboardInterrupt):
-        return INTERRUPTED
-    return "" if broken_off is None else line_for(broken_off)
 
 
 def _target(arguments: argparse.Namespace, folder: Path) -> Target:
@@ -196,6 +188,7 @@ def _target(arguments: argparse.Namespace, folder: Path) -> Target:
         timeout=arguments.timeout,
         driver=None if arguments.driver is None else str(driver_file(arguments.driver)),
         validate=arguments.validate,
+        limits=arguments.limits,
         shader=shader,
     )
 
@@ -224,7 +217,7 @@ def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namesp
         progress.clear()
 
 
-def _add_aftermath(outcomes: list[Outcome], aftermath: Sequence[Aftermath]) -> None:
+def add_aftermath(outcomes: list[Outcome], aftermath: Sequence[Aftermath]) -> None:
     """What went wrong behind a case that had its verdict, as the device was closed say, counts against that case."""
     for late in aftermath:
         ran = [number for number, outcome in enumerate(outcomes) if outcome.case == late.case]
@@ -255,7 +248,7 @@ def _exit(report: Report) -> int:
     return Exit.CHECK_FAILED if report.bad else Exit.OK
 
 
-# The cases to run: those that the arguments name, those kept from the last run, or both.
+# The cases to run: those that the arguments name, those that failed last, or both.
 
 _LARGEST_FILE = 64 << 20
 
@@ -270,39 +263,39 @@ class Choice:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments
         self._shard = _shard(arguments.shard)
-        self._kept = _read_last_failed() if arguments.lf else ()
-        if arguments.lf and not self._kept:
+        self._failed = _read_last_failed() if arguments.lf else ()
+        if arguments.lf and not self._failed:
             print("restride: nothing failed last time: all cases run", file=sys.stderr)
         self._repro = tuple(map(Case.parse, arguments.repro or ()))
         self._is_named = bool(arguments.cases or arguments.repro)
         usual = "perf" if arguments.mode == "perf" else "ci"
-        names = arguments.cases or ([] if self._repro or self._kept else [usual])
+        names = arguments.cases or ([] if self._repro or self._failed else [usual])
         self._texts = {name: None if name in CATALOGUES else _text(name) for name in names}
 
     @property
     def names(self) -> tuple[str, ...]:
         """Where the cases are from, for the report: catalogues, case files, and ``--lf``."""
-        return (*self._texts, *(["--lf"] if self._kept else []))
+        return (*self._texts, *(["--lf"] if self._failed else []))
 
     def cases(self, limits: Limits) -> tuple[Case, ...]:
-        """The chosen cases for a device of these limits; of those that are named, with ``--lf``, the kept ones.
+        """The chosen cases for a device of these limits; with ``--lf``, of those that are named, the last failed.
 
         Raises:
             RestrideError: a line is no case, or an option names what there is not.
         """
         arguments = self._arguments
-        takes_kept = bool(self._kept) and not self._is_named
+        takes_failed = bool(self._failed) and not self._is_named
         chosen = select(
-            self._kept if takes_kept else dict.fromkeys(self._named(limits)),
+            self._failed if takes_failed else dict.fromkeys(self._named(limits)),
             keywords=arguments.keywords,
             ops=arguments.op,
             dtypes=arguments.dtype,
-            # What was kept has the seed of the run that it was kept from.
-            seed=None if takes_kept else arguments.seed,
+            # What failed has the seed of the run that it failed in.
+            seed=None if takes_failed else arguments.seed,
         )
-        if self._kept:
-            kept = set(self._kept)
-            chosen = tuple(case for case in chosen if case in kept)
+        if self._failed:
+            failed = set(self._failed)
+            chosen = tuple(case for case in chosen if case in failed)
         elif self._repro or any(text is not None for text in self._texts.values()):
             for case in chosen:
                 _require_valid(case)
@@ -331,7 +324,7 @@ def _text(name: str) -> str:
             raise UsageError(f"case file {name} is larger than {_LARGEST_FILE >> 20} MiB")
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        if name.partition(" ")[0] in PARAMETERS:  # a long one is no name that a file may have
+        if name.partition(" ")[0] in OPERATIONS:  # a long one is no name that a file may have
             raise UsageError(f"{name!r} is no case file; a case itself goes with --repro") from None
         if isinstance(error, FileNotFoundError):
             known = ", ".join(CATALOGUES)
@@ -342,19 +335,19 @@ def _text(name: str) -> str:
 def _shard(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
-    position, slash, count = text.partition("/")
-    if not (slash and position.isdecimal() and count.isdecimal() and 1 <= int(position) <= int(count)):
-        raise UsageError(f"--shard {text!r} is not I/N with 1 <= I <= N")
-    return int(position), int(count)
+    match = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise UsageError(f"--shard {text[:80]!r} is not I/N with 1 <= I <= N")
+    return int(match[1]), int(match[2])
 
 
 # The cases that did not pass when they last ran: a case file in the user's cache folder.
 
 
-def last_failed_file() -> Path:
-    """Where they are kept; the file may be given to ``restride test`` like any other."""
-    usual = os.path.expanduser("~/.cache")  # noqa: PTH111 - Path's own raises where a user has no home
-    return Path(os.environ.get("XDG_CACHE_HOME") or usual) / "restride" / "last_failed.txt"
+def last_failed_file() -> Path | None:
+    """Where they are kept; the file may be given to ``restride test`` like any other. None: the user has no home."""
+    folder = cache_folder()
+    return None if folder is None else folder / "last_failed.txt"
 
 
 def _write_last_failed(outcomes: Iterable[Outcome]) -> None:
@@ -365,13 +358,14 @@ def _write_last_failed(outcomes: Iterable[Outcome]) -> None:
             cases.pop(outcome.case, None)
         else:
             cases[outcome.case] = None
-    with suppress(OSError, RestrideError):
-        last_failed_file().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(last_failed_file(), "".join(f"{case}\n" for case in cases))
+    path = last_failed_file()
+    if path is not None:
+        with suppress(OSError):
+            write_cached(path, "".join(f"{case}\n" for case in cases).encode("utf-8", "replace"))
 
 
 def _read_last_failed() -> tuple[Case, ...]:
-    """Those that were kept; nothing if there are none. Says on stderr how many lines are no cases any more."""
+    """Those that failed last; nothing if there are none. Says on stderr how many lines are no cases any more."""
     lines = _last_failed_lines()
     cases = tuple(case for case in lines.values() if case is not None)
     if dropped := len(lines) - len(cases):
@@ -383,11 +377,14 @@ def _read_last_failed() -> tuple[Case, ...]:
 
 def _last_failed_lines() -> Mapping[str, Case | None]:
     """Each line, and its case; None where another version, or anybody else, wrote what is no case here."""
+    path = last_failed_file()
     try:
-        text = last_failed_file().read_text(encoding="utf-8", errors="replace")
-    except OSError:
+        content = None if path is None else read_cached(path, _LARGEST_FILE)
+    except DescriptorError as error:
+        raise UsageError(f"{path}: {error}") from error
+    if content is None:
         return {}
-    return {line: _case(line) for line in text.splitlines() if line.strip()}
+    return {line: _case(line) for line in content.decode("utf-8", "replace").splitlines() if line.strip()}
 
 
 def _case(line: str) -> Case | None:
@@ -411,10 +408,7 @@ def _report_files(arguments: argparse.Namespace) -> list[ReportFile]:
     """
     options = ((write_json, arguments.json), (write_junit, arguments.junitxml), (write_page, arguments.html))
     files: list[ReportFile] = [(write, Path(name)) for write, name in options if name is not None]
-    for _, path in files:
-        require_writable(path)
-    if len({os.path.realpath(path) for _, path in files}) < len(files):
-        raise UsageError(f"each report needs a file of its own, not {', '.join(str(path) for _, path in files)}")
+    require_places(*(path for _, path in files))
     return files
 
 

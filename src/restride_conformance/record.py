@@ -20,8 +20,9 @@ from restride_conformance.case import Case
 FLUSHED = "as on a device that takes denormals of f32 for zeros"
 """How the message of a case that passed says what some of its elements are; both answers are right."""
 
-Profile = Literal["core", "sync", "gpu"]
+Profile = Literal["core", "sync", "practices", "gpu"]
 Mode = Literal["correctness", "bitwise", "perf"]
+SmallDevice = Literal["mobile"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Target:
     timeout: seconds that a case may take on the device.
     driver: absolute path of the ICD manifest that the Vulkan loader is to use; None: what it finds.
     validate: a profile of the Khronos validation layer; its messages fail their case.
+    limits: those of a small device, which the device is narrowed to; None: its own.
     """
 
     device: str | None = None
@@ -53,6 +55,7 @@ class Target:
     timeout: float = DEFAULT_TIMEOUT
     driver: str | None = None
     validate: Profile | None = None
+    limits: SmallDevice | None = None
     shader: ShaderUnderTest | None = None
 
     @classmethod
@@ -70,6 +73,7 @@ class Target:
             ("--timeout", f"{self.timeout:g}", f"{default.timeout:g}"),
             ("--driver", self.driver, default.driver),
             ("--validate", self.validate, default.validate),
+            ("--limits", self.limits, default.limits),
             ("--mode", mode, "correctness"),
         ):
             if value != usual and value is not None:

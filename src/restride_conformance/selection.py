@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from restride.dtypes import as_dtype
 from restride.errors import DescriptorError
-from restride_conformance.case import PARAMETERS, Case
+from restride_conformance.case import OPERATIONS, Case
 
 Matches = Callable[[str], bool]
 
@@ -48,8 +48,8 @@ def select(
         matches = expression(keywords)
         chosen = [case for case in chosen if matches(str(case))]
     if ops:
-        if unknown := [op for op in ops if op not in PARAMETERS]:
-            raise DescriptorError(f"operation {unknown[0]!r} is unknown; known: {', '.join(PARAMETERS)}")
+        if unknown := [op for op in ops if op not in OPERATIONS]:
+            raise DescriptorError(f"operation {unknown[0]!r} is unknown; known: {', '.join(OPERATIONS)}")
         chosen = [case for case in chosen if case.op in ops]
     if dtypes:
         names = {as_dtype(dtype).name for dtype in dtypes}

@@ -22,13 +22,11 @@ from restride.reference.memory import element_bytes
 from restride_conformance import fill
 from restride_conformance.case import Case
 from restride_conformance.operations import (
-    OPERATIONS,
     answer,
     is_arithmetic,
     is_in_place,
     keeps_padding,
     makes_destination,
-    moves,
     origins,
 )
 
@@ -99,11 +97,11 @@ def source_values(case: Case) -> Array:
     if case["data"] == "index":
         return fill.indices(src, count).reshape(sizes)
     if case["data"] is None and (src != dst or is_arithmetic(case)):
-        if case.op == "reorder" or moves(case):
+        if case.operation.moves(case):
             return fill.aimed(src, dst, count, case.seed).reshape(sizes)
         if src.itemsize > 1:
             return fill.plain(src, dst, count, case.seed).reshape(sizes)
-    values = fill.bits if case["data"] == "bits" or OPERATIONS[case.op].is_exact(case) else fill.numbers
+    values = fill.bits if case["data"] == "bits" or case.operation.is_exact(case) else fill.numbers
     return values(src, count, case.seed).reshape(sizes)
 
 
@@ -178,7 +176,7 @@ def elements_of(setting: Setting, destination: Array) -> Array:
 def is_right(case: Case, setting: Setting, elements: Array) -> Array:
     """Which ``elements`` of the destination are right, one truth value each."""
     lowest, highest = setting.lowest, setting.highest
-    if OPERATIONS[case.op].is_exact(case):
+    if case.operation.is_exact(case):
         equal: Array = bits_of(elements) == bits_of(lowest)
         return equal
     with np.errstate(invalid="ignore"):  # poison may hold a signalling NaN

@@ -230,26 +230,33 @@ Value = str | float | tuple[Number, ...] | View | Window
 Sizes = tuple[int, ...]
 
 
-def _no_default(_src: Sizes, _dst: Sizes) -> Value | None:
-    return None
-
-
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of an operation.
 
     read: its value from a text; raises DescriptorError.
-    default: its value where it is not written, from the sizes of the source, as the view leaves them, and of the
-        destination; None: there is none.
-    optional: it may be absent, so that its value is None.
+    default: its value where it is not written, or what gives it from the sizes of the source, as the view leaves them,
+        and of the destination; None: there is none.
+    required: a case must have a value.
     canonical: the one spelling of a value, for a source of a rank.
+    moves: it says which element of the source goes where, not only what becomes of its value.
     """
 
     name: str
     read: Callable[[str], Value]
-    default: Callable[[Sizes, Sizes], Value | None] = _no_default
-    optional: bool = False
+    default: Value | Callable[[Sizes, Sizes], Value | None] | None = None
+    required: bool = False
     canonical: Callable[[Value, int], Value] = lambda value, _rank: value
+    moves: bool = True
+
+    def default_of(self, src: Sizes, dst: Sizes) -> Value | None:
+        """The value where none is written."""
+        return self.default(src, dst) if callable(self.default) else self.default
+
+
+def word(name: str, default: str, *others: str, moves: bool = True) -> Parameter:
+    """A parameter that is one of these words."""
+    return Parameter(name, OneOf(name, default, *others), default, moves=moves)
 
 
 def write(value: Value | Fraction) -> str:
@@ -339,15 +346,17 @@ def read_permutation(text: str) -> str:
     return text
 
 
-def one_of(what: str, *known: str) -> Callable[[str], str]:
-    """A reader of words: the known ones."""
+class OneOf:
+    """A reader of words: the known ones. ``what`` they are is how messages call them."""
 
-    def read(text: str) -> str:
-        if text not in known:
-            raise DescriptorError(f"{what} {text!r} is unknown; known: {', '.join(known)}")
+    def __init__(self, what: str, *known: str) -> None:
+        self.known = known
+        self._what = what
+
+    def __call__(self, text: str) -> str:
+        if text not in self.known:
+            raise DescriptorError(f"{self._what} {text!r} is unknown; known: {', '.join(self.known)}")
         return text
-
-    return read
 
 
 def changed_axes(src: Sizes, dst: Sizes) -> tuple[int, ...] | None:

@@ -10,16 +10,15 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Self
 
+from restride.cli.process import INTERRUPTED
 from restride_conformance.record import FLUSHED, Mode, Outcome, Target, Verdict, worst
 
 FORMAT = "restride-test-report"
 VERSION = 1
-INTERRUPTED = "interrupted"
-"""``broken_off`` of a run that the user ended."""
 
 MESSAGE_CHARACTERS = 8192
 """Most characters of a message; the rest is cut off, and counted in its place."""
@@ -82,8 +81,8 @@ class Report:
     @property
     def bad(self) -> tuple[Outcome, ...]:
         """The outcomes where something is to be mended, the worst verdict first, otherwise in the order they ran."""
-        found = (outcome for outcome in self.outcomes if not outcome.verdict.is_good)
-        return tuple(sorted(found, key=lambda outcome: -outcome.verdict.severity))
+        bad = (outcome for outcome in self.outcomes if not outcome.verdict.is_good)
+        return tuple(sorted(bad, key=lambda outcome: -outcome.verdict.severity))
 
     @property
     def skip_reasons(self) -> dict[str, int]:
@@ -101,37 +100,20 @@ class Report:
         return {
             "format": FORMAT,
             "version": VERSION,
+            **vars(self),
             "started": self.started.isoformat(),
-            "seconds": self.seconds,
-            "command": self.command,
             "catalogues": list(self.catalogues),
-            "mode": self.mode,
-            "selected": self.selected,
-            "broken_off": self.broken_off,
             "target": asdict(self.target),
-            "device": dict(self.device),
-            "versions": dict(self.versions),
-            "platform": self.platform,
             "outcomes": [outcome.record() for outcome in self.outcomes],
         }
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], outcomes: Iterable[Outcome]) -> Self:
         """The report that ``record`` made, of the outcomes in it; trusts the record: ``read_json`` checks it first."""
-        return cls(
-            datetime.fromisoformat(record["started"]),
-            record["seconds"],
-            record["command"],
-            tuple(record["catalogues"]),
-            record["mode"],
-            record["selected"],
-            Target.from_record(record["target"]),
-            record["device"],
-            record["versions"],
-            record["platform"],
-            tuple(outcomes),
-            record["broken_off"],
-        )
+        values = {field.name: record[field.name] for field in fields(cls)}
+        values["started"] = datetime.fromisoformat(record["started"])
+        values["catalogues"], values["outcomes"] = tuple(record["catalogues"]), tuple(outcomes)
+        return cls(**{**values, "target": Target.from_record(record["target"])})
 
 
 def first_line(message: str) -> str:
@@ -215,6 +197,7 @@ def facts(report: Report) -> dict[str, str]:
         "API": f"Vulkan {device['api_version']}",  # among the versions, vulkan is the package
         "runtime": target.runtime,
         "validation": target.validate or "",
+        "limits": target.limits or "",
         "ICD manifest": target.driver or "",
         "shader under test": "" if target.shader is None else f"{target.shader.source} as {target.shader.module}",
         "cases": " ".join(report.catalogues),

@@ -104,10 +104,7 @@ class Comparison:
                 for change in self.changed
             ],
             "median_ratio": self.median_ratio,
-            "ratios": [
-                {"case": ratio.case, "before": ratio.before, "after": ratio.after, "ratio": ratio.ratio}
-                for ratio in self.ratios
-            ],
+            "ratios": [{**vars(ratio), "ratio": ratio.ratio} for ratio in self.ratios],
         }
 
     def __str__(self) -> str:
@@ -185,11 +182,7 @@ def _by_line(report: Report) -> dict[str, Outcome]:
 
 
 def _short(outcome: Outcome) -> dict[str, str]:
-    return {
-        "case": str(outcome.case),
-        "verdict": str(outcome.verdict),
-        "message": first_line(outcome.message),
-    }
+    return {"case": str(outcome.case), "verdict": str(outcome.verdict), "message": first_line(outcome.message)}
 
 
 def _change_line(change: Change) -> str:

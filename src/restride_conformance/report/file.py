@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import reprlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,8 +16,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
+from restride.cli.files import read_bounded, write_whole
 from restride.errors import DescriptorError, UnsupportedError
-from restride.runtime.file_store import write_file
 from restride_conformance.record import Outcome
 from restride_conformance.report import FORMAT, VERSION, Report
 
@@ -28,50 +27,32 @@ be, which take about a minute."""
 
 
 def write_json(report: Report, path: Path) -> None:
-    """Write the report; what was in ``path`` stays whole until the new file is.
-
-    Raises:
-        DescriptorError: the file system refused.
-    """
-    write_whole(path, json.dumps(report.record(), ensure_ascii=False, allow_nan=False, indent=1))
+    """Write the report, as ``write_text`` does."""
+    write_text(path, json.dumps(report.record(), ensure_ascii=False, allow_nan=False, indent=1))
 
 
 def read_json(path: Path) -> Report:
     """The report in a file that ``write_json`` wrote.
 
     Raises:
-        DescriptorError: no such file, or not such a report; the message says what is wrong and at which place.
+        UsageError: no such file.
+        DescriptorError: not such a report; the message says what is wrong and at which place.
         UnsupportedError: jsonschema is not installed.
     """
-    try:
-        if path.exists() and not path.is_file():
-            raise DescriptorError(f"cannot read {path}: not a file")
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise DescriptorError(f"cannot read {path}: {error.strerror or error}") from error
+    data = read_bounded(path, MOST_BYTES)
     try:
         return _report(data)
     except DescriptorError as error:
         raise DescriptorError(f"{path} is no test report: {error}") from error
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Put ``text`` into ``path`` in one step, as ``write_file`` does.
+def write_text(path: Path, text: str) -> None:
+    """Put ``text`` into ``path`` in one step: what was there stays whole until the new file is.
 
     Raises:
-        DescriptorError: the file system refused.
+        UsageError: the file system refused.
     """
-    try:
-        write_file(path, text.encode("utf-8", "replace"))  # names of files may hold bytes that are no text
-    except OSError as error:
-        raise DescriptorError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def require_writable(path: Path) -> None:
-    """Raise ``DescriptorError`` before any work if a report cannot be written to ``path``."""
-    if path.is_dir() or not Path(os.path.realpath(path)).parent.is_dir():
-        raise DescriptorError(f"cannot write {path}: {'it is a folder' if path.is_dir() else 'no such folder'}")
+    write_whole(path, text.encode("utf-8", "replace"))  # names of files may hold bytes that are no text
 
 
 @cache

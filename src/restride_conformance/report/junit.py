@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 
 from restride_conformance.record import Outcome, Verdict
 from restride_conformance.report import Report, ended_early, facts, first_line
-from restride_conformance.report.file import write_whole
+from restride_conformance.report.file import write_text
 
 ELEMENTS = {
     Verdict.SKIPPED: "skipped",
@@ -31,11 +31,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def write_junit(report: Report, path: Path) -> None:
-    """Write the report; what was in ``path`` stays whole until the new file is.
-
-    Raises:
-        DescriptorError: the file system refused.
-    """
+    """Write the report, as ``write_text`` does."""
     numbers = Counter(ELEMENTS.get(outcome.verdict) for outcome in report.outcomes)
     counts = {
         "tests": str(len(report.outcomes) + bool(report.broken_off)),
@@ -58,7 +54,7 @@ def write_junit(report: Report, path: Path) -> None:
     if report.broken_off:
         _add_end(suite, report)
     ET.indent(root, " ")
-    write_whole(path, f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n')
+    write_text(path, f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n')
 
 
 def _suite_name(report: Report) -> str:

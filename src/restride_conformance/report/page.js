@@ -30,6 +30,11 @@ function words(text) {
   return text.split(" ").flatMap((word) => [make("span", { className: "word" }, word), " "]).slice(0, -1);
 }
 
+// The name of an operation, which may go on in the next line after each "_".
+function parts(name) {
+  return name.split(/(?<=_)/).flatMap((part) => [part, make("wbr")]).slice(0, -1);
+}
+
 function time(seconds) {
   if (seconds >= 1) return `${seconds.toFixed(2)} s`;
   if (seconds >= 1e-3) return `${(seconds * 1e3).toFixed(1)} ms`;
@@ -94,15 +99,14 @@ function drawMatrix(place, key, caption, names) {
     cells.get(name).push(one);
   }
   const head = make("tr", {}, make("th", { scope: "col" }, caption));
-  head.append(...report.ops.map((op) => make("th", { scope: "col" }, op)));
+  head.append(...report.ops.map((op) => make("th", { scope: "col" }, ...parts(op))));
   const body = names.map((name) => {
     const row = make("tr", {}, make("th", { scope: "row" }, ...words(name.replace(" →", "\u00a0→"))));
     row.append(...report.ops.map((op) => cell(cells.get(`${op}\n${name}`), { op, [key]: name })));
     return row;
   });
-  const table = make("table", {}, make("thead", {}, head), make("tbody", {}, ...body));
-  table.style.setProperty("--columns", report.ops.length);
-  place.append(table);
+  document.documentElement.style.setProperty("--columns", report.ops.length);
+  place.append(make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
 }
 
 function cell(cases, wanted) {

@@ -16,21 +16,17 @@ from typing import Any
 from restride.dtypes import DTYPES
 from restride.layout import TensorDesc
 from restride.layout.equation import nested
-from restride_conformance.case import PARAMETERS, Case
+from restride_conformance.case import OPERATIONS, Case
 from restride_conformance.record import Outcome, Verdict
 from restride_conformance.report import Report, ended_early, facts, headline, printable, summary
-from restride_conformance.report.file import write_whole
+from restride_conformance.report.file import write_text
 
 _CONVERTED = {name: f"{name} to others" for name in DTYPES}
 """Rows of the matrix by element type for cases whose types differ: all pairs would be 210."""
 
 
 def write_page(report: Report, path: Path) -> None:
-    """Write the page; what was in ``path`` stays whole until the new file is.
-
-    Raises:
-        DescriptorError: the file system refused.
-    """
+    """Write the page, as ``write_text`` does."""
     filled = {
         "TITLE": html.escape(f"restride test: {report.device['name']}"),
         "STYLE": _part("page.css"),
@@ -40,7 +36,7 @@ def write_page(report: Report, path: Path) -> None:
     }
     # In one pass over the template's own marks: what is filled in may look like one.
     words = _part("page.html").split("@@")
-    write_whole(path, "".join(filled[word] if place % 2 else word for place, word in enumerate(words)))
+    write_text(path, "".join(filled[word] if place % 2 else word for place, word in enumerate(words)))
 
 
 def _part(name: str) -> str:
@@ -64,7 +60,7 @@ def _record(report: Report) -> dict[str, Any]:
         "verdicts": [{"name": verdict, "good": verdict.is_good} for verdict in Verdict],
         "skipped": [[printable(reason), count] for reason, count in report.skip_reasons.items()],
         "repro": _repro(report),
-        "ops": _ordered((case["op"] for case in cases), PARAMETERS),
+        "ops": _ordered((case["op"] for case in cases), OPERATIONS),
         "types": _ordered((case["type"] for case in cases), (*DTYPES, *_CONVERTED.values())),
         "layouts": sorted({case["layouts"] for case in cases}),
         "cases": cases,

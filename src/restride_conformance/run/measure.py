@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from statistics import median
 from time import perf_counter
@@ -12,7 +11,6 @@ import numpy as np
 from restride.tensor.device import Device
 from restride_conformance.case import Case
 from restride_conformance.fill import poison
-from restride_conformance.operations import OPERATIONS, resized
 from restride_conformance.record import Speed
 from restride_conformance.setting import prepare
 
@@ -22,7 +20,6 @@ BATCH_SECONDS = 0.01
 
 MOST_CALLS = 1024
 _LEAST_COPIED, _MOST_COPIED = 16 << 20, 256 << 20
-_NEIGHBOURS = {"nearest": 1, "linear": 2, "cubic": 4}
 
 
 class Batch:
@@ -77,7 +74,7 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     src, dst = runtime.allocate(copied), runtime.allocate(copied)
     # Not zeros, which a driver may know to be.
     runtime.write(src, 0, np.resize(poison(1 << 20), copied).data)
-    operation = Batch(lambda: OPERATIONS[case.op].call(case, viewed, out), device.wait, started)
+    operation = Batch(lambda: case.operation.call(case, viewed, out), device.wait, started)
     copy = Batch(lambda: runtime.copy(src, dst, copied), device.wait, started)
     rounds = [(operation.seconds(), copy.seconds()) for _ in range(BATCHES)]
     seconds, copy_seconds = (median(column) for column in zip(*rounds, strict=True))
@@ -95,19 +92,6 @@ def useful_bytes(case: Case) -> int:
     20 bytes, ``u8[100] -> u8[400]`` 100 and 400. Mode area, ``antialias`` and ``like`` need all that they reach over.
     resample_backward: the whole gradient; yuv_to_rgb: whole frames.
     """
-    read = case.dst.numel
-    if case.op == "resample":
-        read = _read_by(case)
-    elif case.op in ("resample_backward", "yuv_to_rgb"):
-        read = math.prod(case.viewed)
     passes = 2 if case.get("sum_scale") is not None else 1
+    read = case.operation.elements_read(case)
     return read * case.src.dtype.itemsize + passes * case.dst.numel * case.dst.dtype.itemsize
-
-
-def _read_by(case: Case) -> int:
-    resampling, sizes = resized(case), list(case.viewed)
-    skips = case["antialias"] == "no" and case["mode"] != "area" and case.get("like") is None
-    for axis, part in zip(resampling.axes, resampling.read, strict=True):
-        neighbours = _NEIGHBOURS[case.word("mode")] if skips else sizes[axis]
-        sizes[axis] = min(len(part), neighbours * case.dst.sizes[axis])
-    return math.prod(sizes)

@@ -298,10 +298,10 @@ class WorkerProcess:
     def _closed(self) -> tuple[Aftermath, ...]:
         self._hang_up()
         self._wait(_CLOSING)
-        found = self._late_messages()
+        late = self._late_messages()
         if self._process.returncode != 0:
-            found.append(Aftermath(self._case_before, Verdict.CRASHED, self._death()))
-        return tuple(found)
+            late.append(Aftermath(self._case_before, Verdict.CRASHED, self._death()))
+        return tuple(late)
 
     def _run(self, case: Case, command: dict[str, Any]) -> Outcome:
         begin = time.monotonic()
@@ -325,10 +325,10 @@ class WorkerProcess:
 
     def _with_messages(self, outcome: Outcome) -> Outcome:
         """The outcome, at best FAILED where the validation layer said something; the first case has the opening's."""
-        found = self._messages()
-        if not found:
+        messages = self._messages()
+        if not messages:
             return outcome
-        lines = [f"{VALIDATION_LAYER} has {len(found)} message{'s' * (len(found) > 1)}", *found]
+        lines = [f"{VALIDATION_LAYER} has {len(messages)} message{'s' * (len(messages) > 1)}", *messages]
         lines = [outcome.message, *lines] if outcome.message else lines
         return replace(outcome, verdict=worst([outcome.verdict, Verdict.FAILED]), message="\n".join(lines))
 

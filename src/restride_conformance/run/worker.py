@@ -24,17 +24,18 @@ from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import restride
 from restride.errors import DeviceLost, DeviceTimeout, RestrideError
 from restride.kernel import Limits
-from restride.runtime import open_runtime
+from restride.runtime import Runtime, open_runtime
 from restride.runtime.modules import load_module
 from restride.tensor.device import Device
 from restride_conformance.case import Case
 from restride_conformance.check import host_bytes, run_case
 from restride_conformance.record import Outcome, Target, Verdict
+from restride_conformance.run.limits import open_within
 from restride_conformance.run.measure import measure_case
 from restride_conformance.shader import module_source
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart, put_to_test
@@ -97,8 +98,11 @@ def open_device(target: Target) -> Device:
         RestrideError: it does not open.
     """
     source = load_module if target.shader is None else module_source(target.shader)
-    runtime = open_runtime(target.device, target.runtime, target.timeout, source)
-    return Device.over(runtime if target.shader is None else put_to_test(runtime, target.shader))
+    if target.limits is None:
+        runtime = open_runtime(target.device, target.runtime, target.timeout, source)
+    else:
+        runtime = open_within(target.limits, target.device, target.runtime, target.timeout, source)
+    return Device.over(runtime if target.shader is None else cast(Runtime, put_to_test(runtime, target.shader)))
 
 
 def run(case: Case, device: Device, target: Target, command: dict[str, Any], answer: Answer) -> Outcome:

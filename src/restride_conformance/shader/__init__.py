@@ -164,8 +164,8 @@ def _find(name: str) -> tuple[Path, Path | None] | None:
         prefix = Path(entry) / "cmeel.prefix"
         if (prefix / "bin" / name).is_file():
             return prefix / "bin" / name, prefix / "lib"
-    found = shutil.which(name)
-    return None if found is None else (Path(found), None)
+    path = shutil.which(name)
+    return None if path is None else (Path(path), None)
 
 
 def _run(tool: tuple[Path, Path | None], *arguments: str) -> tuple[int, str]:

@@ -25,7 +25,7 @@ SHARED_BYTES = 16384
 """Of all ``shared`` variables together: what every Vulkan device has (``maxComputeSharedMemorySize``)."""
 
 NUMBER_OF_AXES = 15
-"""The specialization constant behind those of the kernels."""
+"""The specialization constant that is no kernel's own."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Interface:
     local_size: invocations of a work group.
     bindings: storage buffers, numbers 0, 1, ... of descriptor set 0.
     push_words: 32-bit words of push constants.
-    kernel_constants: specialization constants 0, 1, ... that the kernel has.
+    kernel_constants: how many of the specialization constants 0 to 14, 16, ... the kernel has.
     walks_axes: it has one more, the number of axes.
     """
 
@@ -48,7 +48,8 @@ class Interface:
     @property
     def constants(self) -> frozenset[int]:
         """Ids of all specialization constants."""
-        return frozenset({*range(self.kernel_constants), *([NUMBER_OF_AXES] if self.walks_axes else ())})
+        own = (number + (number >= NUMBER_OF_AXES) for number in range(self.kernel_constants))
+        return frozenset({*own, *([NUMBER_OF_AXES] if self.walks_axes else ())})
 
 
 _LINE = (128, 1, 1)
@@ -59,10 +60,11 @@ _MODULES = (
     ("strided_copy_32 strided_copy_64 strided_copy_128", Interface(_LINE, 3, 5, 2)),
     ("strided_gather_128", Interface(_LINE, 3, 5, 3)),
     ("strided_scatter_128 strided_fill_32 strided_fill_128", Interface(_LINE, 3, 5, 2)),
-    ("transpose_8 transpose_16 transpose_32 transpose_64", Interface(_BLOCKS, 3, 14, 2)),
+    ("transpose_8 transpose_16 transpose_32 transpose_64", Interface(_BLOCKS, 3, 14, 3)),
     ("transpose_8_aligned transpose_16_aligned", Interface(_BLOCKS, 3, 14, 2)),
     ("transpose_32_aligned transpose_64_aligned", Interface(_BLOCKS, 3, 14, 2)),
-    ("transpose_shared_8 transpose_shared_16 transpose_shared_32 transpose_shared_64", Interface(_LINE, 3, 7, 0)),
+    ("transpose_shared_8 transpose_shared_16", Interface(_LINE, 3, 7, 2)),
+    ("transpose_shared_32 transpose_shared_64", Interface(_LINE, 3, 7, 1)),
     ("pixels_to_planes planes_to_pixels", Interface(_LINE, 3, 5, 4)),
     ("element_copy", Interface(_LINE, 3, 5, 2)),
     ("element_rows", Interface(_LINE, 3, 5, 3)),
@@ -74,11 +76,11 @@ _MODULES = (
     ("digit_convert", Interface(_LINE, 3, 19, 7, walks_axes=False)),
     ("resample_nearest", Interface(_LINE, 3, 5, 2)),
     ("resample", Interface(_LINE, 3, 19, 7)),
-    ("resample_rows resample_runs", Interface(_LINE, 3, 19, 15)),
-    ("resample_along", Interface(_LINE, 3, 19, 12)),
+    ("resample_rows resample_runs", Interface(_LINE, 3, 19, 16)),
+    ("resample_along", Interface(_LINE, 3, 19, 13)),
     ("resample_across", Interface(_LINE, 3, 19, 9)),
     ("resample_fixed", Interface(_LINE, 3, 19, 7)),
-    ("resample_along_fixed", Interface(_LINE, 3, 19, 12)),
+    ("resample_along_fixed", Interface(_LINE, 3, 19, 13)),
     ("resample_across_fixed", Interface(_LINE, 3, 19, 9)),
     ("crop_resize crop_pixels", Interface(_LINE, 3, 19, 12)),
     ("crop_resize_fixed", Interface(_LINE, 3, 19, 13)),

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 from zlib import crc32
 
-import numpy as np
-import numpy.typing as npt
-
-from restride.kernel import Elements, KernelSpec, Limits, Transpose
-from restride.runtime import Counters, DeviceInfo, Memory, Runtime
+from restride.kernel import Choices, Elements, KernelSpec, Limits, Rows, Transpose
+from restride.runtime import Memory, Runtime
 from restride_conformance.record import ShaderUnderTest
 
 
@@ -51,7 +48,7 @@ def put_to_test(runtime: Runtime, shader: ShaderUnderTest) -> RuntimeUnderTest:
 
 
 class RuntimeUnderTest:
-    """A ``Runtime`` in front of another. ``begin`` comes before each problem.
+    """A ``Runtime`` in front of another, which does all that is not here. ``begin`` comes before each problem.
 
     Submissions are held back until one has the module among its kernels: an operation may copy its source first.
     Reading the result of a problem that never had it raises ``TakesNoPart``, and nothing was dispatched.
@@ -63,44 +60,32 @@ class RuntimeUnderTest:
         widest_element, shortcuts = _STEERED.get(module, (16, True))
         limits = SteeredLimits(**vars(runtime.limits), widest_element=widest_element, shortcuts=shortcuts)
         transpose: Transpose = "shared" if module.startswith("transpose_shared") else "registers"
-        self._limits = replace(limits, choices=replace(limits.choices, transpose=transpose))
+        self.limits = replace(limits, choices=replace(limits.choices, transpose=transpose))
         self._takes_part = False
         self._held: list[tuple[Sequence[KernelSpec], Sequence[Memory]]] = []
 
     def begin(self, line: str) -> None:
-        """Forget the problem before. Half of all lines, always the same, meet the form of kernels that CPUs get."""
+        """Forget the problem before. Half of all lines, always the same, meet the form of kernels that CPUs get.
+
+        The others meet those of GPUs: a third of them each number of rows.
+        """
         self._held.clear()
         self._takes_part = False
-        elements: Elements = "apart" if crc32(line.encode()) % 2 else "neighbours"
-        self._limits = replace(self._limits, choices=replace(self._limits.choices, elements=elements))
+        number = crc32(line.encode())
+        transpose = self.limits.choices.transpose
+        choices = Choices(transpose=transpose)
+        if number % 2:
+            # Elements of 32 bits are not for crop_pixels where they are apart.
+            elements: Elements = "neighbours" if self._module == "crop_pixels" else "apart"
+            rows: tuple[Rows, ...] = ("4", "2", "1")
+            choices = Choices(elements, transpose, rows[number // 2 % len(rows)], "many")
+        self.limits = replace(self.limits, choices=choices)
 
-    @property
-    def info(self) -> DeviceInfo:
-        return self._runtime.info
-
-    @property
-    def limits(self) -> Limits:
-        return self._limits
-
-    def allocate(self, nbytes: int) -> Memory:
-        return self._runtime.allocate(nbytes)
-
-    def write(self, memory: Memory, offset: int, data: memoryview) -> None:
+    def __getattr__(self, name: str) -> Any:
         # A tensor is written once, when it is made: what is held back reads nothing that this changes.
-        self._runtime.write(memory, offset, data)
-
-    def read(self, memory: Memory, offset: int, out: memoryview) -> None:
-        if not self._takes_part:
+        if name in ("read", "mapped_bytes") and not self._takes_part:
             raise TakesNoPart(f"{self._module} takes no part in it")
-        self._runtime.read(memory, offset, out)
-
-    def import_bytes(self, data: memoryview) -> tuple[Memory, int]:
-        return self._runtime.import_bytes(data)
-
-    def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
-        if not self._takes_part:
-            raise TakesNoPart(f"{self._module} takes no part in it")
-        return self._runtime.mapped_bytes(memory)
+        return getattr(self._runtime, name)
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
         self._takes_part |= any(kernel.shader == self._module for kernel in kernels)
@@ -112,7 +97,7 @@ class RuntimeUnderTest:
 
     def _open_ended(self, kernel: KernelSpec, memories: Sequence[Memory]) -> KernelSpec:
         """The kernel with what it writes bound to the end of the memory: a driver may drop stores past a binding."""
-        most = self._limits.max_buffer_range
+        most = self.limits.max_buffer_range
         bindings = tuple(
             replace(binding, nbytes=max(binding.nbytes, min((memory.nbytes - binding.offset) // 4 * 4, most)))
             if binding.writes
@@ -120,18 +105,6 @@ class RuntimeUnderTest:
             for binding, memory in zip(kernel.bindings, memories, strict=False)
         )
         return replace(kernel, bindings=bindings)
-
-    def copy(self, src: Memory, dst: Memory, nbytes: int, src_offset: int = 0, dst_offset: int = 0) -> None:
-        self._runtime.copy(src, dst, nbytes, src_offset, dst_offset)
-
-    def batch(self) -> AbstractContextManager[None]:
-        return self._runtime.batch()
-
-    def wait(self) -> None:
-        self._runtime.wait()
-
-    def counters(self) -> Counters:
-        return self._runtime.counters()
 
     def close(self) -> None:
         self._held.clear()

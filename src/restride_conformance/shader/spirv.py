@@ -28,9 +28,8 @@ _LARGEST = 1 << 32
 _MOST_IDS = 0x3FFFFF  # universal limit, section 2.17
 
 # Decorations (section 3.20).
-_SPEC_ID, _BLOCK, _BUFFER_BLOCK, _ARRAY_STRIDE, _BUILT_IN, _BINDING, _SET, _OFFSET = 1, 2, 3, 6, 11, 33, 34, 35
+_SPEC_ID, _BLOCK, _BUFFER_BLOCK, _ARRAY_STRIDE, _BUILT_IN, _BINDING, _SET = 1, 2, 3, 6, 11, 33, 34
 _WORKGROUP_SIZE = 25  # built-in
-_LOCAL_SIZE = 17  # execution mode
 
 
 STORAGE_CLASSES = {
@@ -153,7 +152,7 @@ class _Reader:
         self.extensions: list[str] = []
         self.entry_points: list[tuple[int, str, str]] = []
         self.local_sizes: dict[int, tuple[int, int, int]] = {}
-        self.workgroup_size: tuple[int | None, ...] = ()  # None: not fixed
+        self.workgroup_size: list[int | None] | None = None  # of a side: not fixed
         self.decorations: dict[int, dict[int, int]] = {}
         self.offsets: dict[int, dict[int, int]] = {}
         self.types: dict[int, _Type] = {}
@@ -161,13 +160,55 @@ class _Reader:
         self.variables: list[Variable] = []
         self.constants: list[Constant] = []
 
-    def take(self, opcode: int, operands: list[int], position: int) -> None:
+    def take(self, opcode: int, operands: list[int], position: int) -> None:  # noqa: PLR0912 - one for each instruction
         """One instruction."""
-        least, method = _INSTRUCTIONS.get(opcode, (0, None))
-        if len(operands) < least:
+        if opcode not in _LEAST_OPERANDS:
+            return
+        if len(operands) < _LEAST_OPERANDS[opcode]:
             raise DescriptorError(f"SPIR-V instruction {opcode} at word {position} lacks operands: it has {operands}")
-        if method is not None:
-            method(self, opcode, operands)
+        match opcode, operands:
+            case 10, _:  # OpExtension
+                self.extensions.append(_text(operands))
+            case 15, [model, function, *words]:  # OpEntryPoint
+                stage = EXECUTION_MODELS.get(model, f"number {model}")
+                self.entry_points.append((self._new(function), stage, _text(words)))
+            case 16, [function, 17, x, y, z]:  # OpExecutionMode LocalSize
+                self.local_sizes[function] = (x, y, z)
+            case 17, [capability, *_]:  # OpCapability
+                self.capabilities.append(CAPABILITIES.get(capability, f"number {capability}"))
+            case ((20 | 21 | 22), [result, *width]):  # OpTypeBool, OpTypeInt, OpTypeFloat
+                bits = width[0] if width and opcode != 20 else 0
+                kind = f"{_SCALARS[opcode]}{bits or ''}"
+                self.types[self._new(result)] = _Type(kind, bits // 8 or None, bits // 8 or 4)
+            case 23, [result, element, count, *_]:  # OpTypeVector
+                of = self.types.get(element, _UNKNOWN)
+                self.types[self._new(result)] = _Type("vector", _times(of.nbytes, count), _times(of.content, count))
+            case 28, [result, element, length, *_]:  # OpTypeArray
+                of, stride = self.types.get(element, _UNKNOWN), self._decoration(result, _ARRAY_STRIDE)
+                nbytes, number = of.nbytes if stride is None else stride, self.values.get(length)
+                self.types[self._new(result)] = _Type("array", _times(nbytes, number), _times(of.content, number))
+            case 30, [result, *members]:
+                self.types[self._new(result)] = self._structure(members, self.offsets.get(result, {}))
+            case 32, [result, _, pointee, *_]:  # OpTypePointer
+                self.types[self._new(result)] = _Type("pointer", pointee=pointee)
+            case 43, [_, result, value]:  # OpConstant of one word
+                self.values[self._new(result)] = value
+            case ((48 | 49 | 50), [kind, result, *_]):  # OpSpecConstantTrue, OpSpecConstantFalse, OpSpecConstant
+                spec_id = self._decoration(self._new(result), _SPEC_ID)
+                if spec_id is not None:
+                    self.constants.append(Constant(spec_id, self.types.get(kind, _UNKNOWN).kind))
+            case ((44 | 51), [_, result, *parts]):  # OpConstantComposite, OpSpecConstantComposite
+                if self._decoration(self._new(result), _BUILT_IN) == _WORKGROUP_SIZE:
+                    self.workgroup_size = [self.values.get(part) if opcode == 44 else None for part in parts]
+            case 59, [kind, result, storage, *_]:
+                self._variable(kind, result, STORAGE_CLASSES.get(storage, f"number {storage}"))
+            case 71, [target, decoration, *literals]:  # OpDecorate
+                self.decorations.setdefault(self._new(target), {})[decoration] = literals[0] if literals else 0
+            case 72, [target, member, 35, offset, *_]:  # OpMemberDecorate Offset
+                self.offsets.setdefault(self._new(target), {})[member] = offset
+            case ((73 | 74 | 75), _):
+                name = _GROUPS[opcode]
+                raise DescriptorError(f"SPIR-V instruction {name}: the contract has no decorations in groups")
 
     def interface(self, version: tuple[int, int]) -> Declared:
         """What the whole module says."""
@@ -184,7 +225,7 @@ class _Reader:
         )
 
     def _local_size(self, function: int) -> tuple[int, int, int] | None:
-        if not self.workgroup_size:
+        if self.workgroup_size is None:
             return self.local_sizes.get(function)
         # The built-in outdoes the execution mode.
         fixed = [size for size in self.workgroup_size if size is not None]
@@ -198,99 +239,25 @@ class _Reader:
     def _decoration(self, target: int, decoration: int) -> int | None:
         return self.decorations.get(target, {}).get(decoration)
 
-    def capability(self, _opcode: int, operands: list[int]) -> None:
-        self.capabilities.append(CAPABILITIES.get(operands[0], f"number {operands[0]}"))
-
-    def extension(self, _opcode: int, operands: list[int]) -> None:
-        self.extensions.append(_text(operands))
-
-    def entry_point(self, _opcode: int, operands: list[int]) -> None:
-        model = EXECUTION_MODELS.get(operands[0], f"number {operands[0]}")
-        self.entry_points.append((self._new(operands[1]), model, _text(operands[2:])))
-
-    def execution_mode(self, _opcode: int, operands: list[int]) -> None:
-        if operands[1] == _LOCAL_SIZE and len(operands) == 5:
-            self.local_sizes[operands[0]] = (operands[2], operands[3], operands[4])
-
-    def decorate(self, _opcode: int, operands: list[int]) -> None:
-        target, decoration, *literals = operands
-        self.decorations.setdefault(self._new(target), {})[decoration] = literals[0] if literals else 0
-
-    def refuse(self, opcode: int, _operands: list[int]) -> None:
-        raise DescriptorError(f"SPIR-V instruction {_GROUPS[opcode]}: the contract has no decorations in groups")
-
-    def decorate_member(self, _opcode: int, operands: list[int]) -> None:
-        target, member, decoration, *literals = operands
-        if decoration == _OFFSET and literals:
-            self.offsets.setdefault(self._new(target), {})[member] = literals[0]
-
-    def scalar(self, opcode: int, operands: list[int]) -> None:
-        kind = _SCALARS[opcode]
-        width = operands[1] if kind != "bool" and len(operands) > 1 else 0
-        nbytes = width // 8 or None
-        self.types[self._new(operands[0])] = _Type(f"{kind}{width or ''}", nbytes, nbytes or 4)
-
-    def vector(self, _opcode: int, operands: list[int]) -> None:
-        result, element, count = operands[:3]
-        of = self.types.get(element, _UNKNOWN)
-        self.types[self._new(result)] = _Type("vector", _times(of.nbytes, count), _times(of.content, count))
-
-    def array(self, _opcode: int, operands: list[int]) -> None:
-        result, element, length = operands[:3]
-        stride = self._decoration(result, _ARRAY_STRIDE)
-        of, count = self.types.get(element, _UNKNOWN), self.values.get(length)
-        nbytes = of.nbytes if stride is None else stride
-        self.types[self._new(result)] = _Type("array", _times(nbytes, count), _times(of.content, count))
-
-    def structure(self, _opcode: int, operands: list[int]) -> None:
-        result, *members = operands
-        offsets = self.offsets.get(result, {})
+    def _structure(self, members: list[int], offsets: dict[int, int]) -> _Type:
         types = [self.types.get(member, _UNKNOWN) for member in members]
-        ends = [_plus(its.nbytes, offsets.get(number)) for number, its in enumerate(types)]
+        ends = [_plus(each.nbytes, offsets.get(number)) for number, each in enumerate(types)]
         nbytes = None if None in ends else max((end for end in ends if end is not None), default=0)
         content: int | None = 0
-        for its in types:
-            content = _plus(content, its.content)
-        self.types[self._new(result)] = _Type("struct", nbytes, content)
+        for each in types:
+            content = _plus(content, each.content)
+        return _Type("struct", nbytes, content)
 
-    def pointer(self, _opcode: int, operands: list[int]) -> None:
-        result, _storage, pointee = operands[:3]
-        self.types[self._new(result)] = _Type("pointer", pointee=pointee)
-
-    def constant(self, opcode: int, operands: list[int]) -> None:
-        type_id, result = operands[:2]
-        number = self._decoration(self._new(result), _SPEC_ID)
-        if opcode == _OP_CONSTANT:
-            if len(operands) == 3:
-                self.values[result] = operands[2]
-        elif number is not None:
-            self.constants.append(Constant(number, self.types.get(type_id, _UNKNOWN).kind))
-
-    def composite(self, opcode: int, operands: list[int]) -> None:
-        _its_type, result, *parts = operands
-        if self._decoration(self._new(result), _BUILT_IN) == _WORKGROUP_SIZE:
-            fixed = opcode == _OP_CONSTANT_COMPOSITE
-            self.workgroup_size = tuple(self.values.get(part) if fixed else None for part in parts) or (None,)
-
-    def variable(self, _opcode: int, operands: list[int]) -> None:
-        type_id, result, storage = operands[:3]
-        name = STORAGE_CLASSES.get(storage, f"number {storage}")
-        if name == "Function":
+    def _variable(self, kind: int, result: int, storage: str) -> None:
+        if storage == "Function":
             return
-        pointee = self.types.get(type_id, _UNKNOWN).pointee
-        block = self.types.get(pointee, _UNKNOWN)
-        decorated = self.decorations.get(pointee, {})
-        spelled = (name, _BLOCK in decorated, _BUFFER_BLOCK in decorated)
+        pointee = self.types.get(kind, _UNKNOWN).pointee
+        block, decorated = self.types.get(pointee, _UNKNOWN), self.decorations.get(pointee, {})
+        spelled = (storage, _BLOCK in decorated, _BUFFER_BLOCK in decorated)
         is_buffer = spelled in (("StorageBuffer", True, False), ("Uniform", False, True)) and block.kind == "struct"
-        self.variables.append(
-            Variable(
-                name,
-                self._decoration(self._new(result), _SET),
-                self._decoration(result, _BINDING),
-                is_buffer,
-                block.content if name == "Workgroup" else block.nbytes,
-            )
-        )
+        nbytes = block.content if storage == "Workgroup" else block.nbytes
+        places = self._decoration(self._new(result), _SET), self._decoration(result, _BINDING)
+        self.variables.append(Variable(storage, *places, is_buffer, nbytes))
 
 
 def _times(nbytes: int | None, count: int | None) -> int | None:
@@ -306,29 +273,10 @@ def _text(words: list[int]) -> str:
     return np.array(words, "<u4").tobytes().split(b"\0", 1)[0].decode(errors="replace")
 
 
-_OP_CONSTANT, _OP_CONSTANT_COMPOSITE = 43, 44
 _SCALARS = {20: "bool", 21: "int", 22: "float"}
 _GROUPS = {73: "OpDecorationGroup", 74: "OpGroupDecorate", 75: "OpGroupMemberDecorate"}
-
-_INSTRUCTIONS = {
-    opcode: (least, method)
-    for method, opcodes in (
-        (_Reader.extension, {10: 1}),
-        (_Reader.entry_point, {15: 3}),
-        (_Reader.execution_mode, {16: 2}),
-        (_Reader.capability, {17: 1}),
-        (_Reader.scalar, {20: 1, 21: 3, 22: 2}),
-        (_Reader.vector, {23: 3}),
-        (_Reader.array, {28: 3}),
-        (_Reader.structure, {30: 1}),
-        (_Reader.pointer, {32: 3}),
-        (_Reader.constant, {_OP_CONSTANT: 3, 48: 2, 49: 2, 50: 3}),
-        (_Reader.composite, {_OP_CONSTANT_COMPOSITE: 2, 51: 2}),
-        (_Reader.variable, {59: 3}),
-        (_Reader.decorate, {71: 2}),
-        (_Reader.decorate_member, {72: 3}),
-        (_Reader.refuse, dict.fromkeys(_GROUPS, 0)),
-    )
-    for opcode, least in opcodes.items()
-}
-"""Number of an instruction: its least operands, and what reads it."""
+_LEAST_OPERANDS = {
+    10: 1, 15: 3, 16: 2, 17: 1, 20: 1, 21: 3, 22: 2, 23: 3, 28: 3, 30: 1, 32: 3,
+    43: 3, 44: 2, 48: 2, 49: 2, 50: 3, 51: 2, 59: 3, 71: 2, 72: 3, **dict.fromkeys(_GROUPS, 0),
+}  # fmt: skip
+"""By the number of an instruction that is of the interface."""
