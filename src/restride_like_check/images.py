@@ -1,7 +1,8 @@
 """The images: photographs that scikit-image ships and drawn ones, each a crop, and the size that it is brought to.
 
-An image follows from its number, the direction and the way alone: 10 images are the first 10 of 100. Their sizes come
-again after ``SIZES`` of them, so that of many images those of the same sizes are one call of ours.
+An image follows from its number, the direction and the key alone, which is the way and a seed: 10 images are the first
+10 of 100. Their sizes come again after ``SIZES`` of them, so that of many images those of the same sizes are one call
+of ours; another seed has other sizes.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from restride_like_check.judges import Array
 DIRECTIONS = ("down", "up", "both")
 """How sizes change: both axes shrink, both grow, or one each."""
 
-SIZES = 24
+SIZES = 56
 """Images of a row, one after the other, that have sizes of their own."""
 
 PHOTOGRAPHS = ("astronaut.png", "coffee.png", "chelsea.png")
 
-DRAWN = ("edges", "checker", "noise", "ramps")
+DRAWN = ("edges", "checker", "noise", "ramps", "extremes", "flat")
 
 _PLAIN = {"down": ((2, 2), (3, 3), (4, 2)), "up": ((2, 2), (3, 3), (2, 4)), "both": ((2, 2), (2, 3), (4, 2))}
 """Whole factors of the first images, which libraries have ways of their own for."""
@@ -93,7 +94,8 @@ def image(number: int, direction: str, channels: int, largest: int, key: str) ->
     if channels > 3:
         pixels = np.concatenate([pixels, pixels[:, ::-1, :1]], axis=2)
     pixels = np.ascontiguousarray(pixels[:, :, 0] if channels == 1 else pixels[:, :, :channels])
-    return Image(name, pixels, random.integers(0, 256, pixels.shape, np.uint8), new)
+    low = pixels if name in ("extremes", "flat") else random.integers(0, 256, pixels.shape, np.uint8)
+    return Image(name, pixels, low, new)
 
 
 def _random(key: str, direction: str, *numbers: int) -> np.random.Generator:
@@ -120,10 +122,18 @@ def _cropped(name: str, sizes: tuple[int, int], random: np.random.Generator) -> 
 
 
 def _drawn(name: str, sizes: tuple[int, int], random: np.random.Generator) -> Array:
-    """Black and white edges at any angle, boxes of a few pixels, all values by chance, or ramps in three directions."""
+    """Edges at any angle, boxes of a few pixels, all values or black and white by chance, ramps, or one value.
+
+    Black and white by chance change most from pixel to pixel, so that a rounded coordinate shows most. The sums of one
+    value are rounded the same way at every step.
+    """
     rows, columns = np.meshgrid(np.arange(sizes[0]), np.arange(sizes[1]), indexing="ij")
     if name == "noise":
         return random.integers(0, 256, (*sizes, 3), np.uint8)
+    if name == "extremes":
+        return 255 * random.integers(0, 2, (*sizes, 3), np.uint8)
+    if name == "flat":
+        return np.broadcast_to(random.integers(0, 256, 3, np.uint8), (*sizes, 3))
     if name == "checker":
         width = int(random.integers(1, 6))
         return np.stack([255 * ((rows // width + columns // (width + band)) % 2) for band in range(3)], 2).astype(

@@ -35,8 +35,9 @@ def add_commands(commands: Commands) -> None:
         "--images",
         type=_count,
         metavar="N",
-        help=f"images for each row of the table (default: {_IMAGES}; with 168 there are 504 of each mode and type)",
+        help=f"images for each row of the table (default: {_IMAGES}; with 112 there are 336 of each mode and type)",
     )
+    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="of other images and sizes (default: 0)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows, too")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write docs/profiles.md, too")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw a photograph by three libraries, as a PNG")
@@ -87,7 +88,7 @@ def _check(arguments: argparse.Namespace) -> int:
     progress = Progress(steps_of(judges, images), sys.stderr)
     with open_device(arguments) as device:
         print(_line(("library", "version", "mode", "type", "sizes", "images", "pixels", "differ", "largest", "stated")))
-        for row in compare(judges, images, device, progress.step):
+        for row in compare(judges, images, device, progress.step, arguments.seed):
             rows.append(row)
             progress.clear()
             print(_line((row.like, row.version, *cells(row))) + ("" if row.holds else "  FAILED"), flush=True)
@@ -109,6 +110,13 @@ def _write(path: Path, text: str) -> None:
 
 def _line(row: tuple[str, ...]) -> str:
     return " ".join(cell.ljust(width) for cell, width in zip(row, _WIDTHS, strict=True)).rstrip()
+
+
+def _seed(text: str) -> int:
+    """The value of ``--seed``."""
+    if not text.isdecimal() or not int(text) < 1 << 32:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number from 0 to {(1 << 32) - 1}")
+    return int(text)
 
 
 def _count(text: str) -> int:
