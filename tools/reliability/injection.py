@@ -1,0 +1,375 @@
+"""Faults at every driver call: call N of each scenario fails, N from 1 to its last, with each code it may return.
+
+    python tools/reliability/injection.py [--small] [--seed N] [--only TEXT]
+
+After each: a typed error or the right result, every destination untouched or complete, the same device working again
+unless it was lost, as many objects destroyed as created, and a fresh device that works. Each runs in a worker process,
+so that a crash, or ten seconds of silence (twice: the machine may be busy), is counted where it happened.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import select
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import kp_double
+import numpy as np
+import vulkan_double
+from figures import Figure, run_part
+from scenarios import SCENARIOS, SENTINEL, TIMEOUT, Results, Scenario, Work
+
+import restride as rs
+from restride.runtime import instance
+from restride.runtime.vulkan.program import FOLDER_VARIABLE
+
+HANG_SECONDS = 10.0
+_CRASH, _HANG = "crash", "hang"
+_SHORT_TIMEOUT = 0.3
+_CACHE_BYTES = 1000
+_FEW_SCENARIOS = 5
+_MOST_OF_A_WORKER = 300
+"""Injections, after which llvmpipe has taken some hundred MB and a new process begins."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one injection. fired: what the call did; empty: it was not called, or the lie does not fit it.
+
+    calls: the names of the armed calls. error: the type of a typed error. violations: what should not have been.
+    """
+
+    fired: str
+    calls: list[str]
+    error: str
+    violations: list[str]
+    leaks_by_design: bool = False
+
+
+@dataclass(frozen=True)
+class Injection:
+    """Call number ``position`` of a scenario, ``name``, does ``fault``."""
+
+    scenario: str
+    position: int
+    name: str
+    fault: str
+
+    def __str__(self) -> str:
+        return f"{self.scenario}: call {self.position}, {self.name}: {self.fault}"
+
+
+class Bench:
+    """Runs scenarios with the doubles in place. One for a process, with the results of each scenario as they are."""
+
+    def __init__(self, vulkan: vulkan_double.VulkanDouble, kp: kp_double.KpDouble | None) -> None:
+        self._vulkan, self._kp = vulkan, kp
+        self._expected: dict[str, Results] = {}
+        self._unraisable: list[str] = []
+        sys.unraisablehook = lambda entry: self._unraisable.append(f"{type(entry.exc_value).__name__} in a finalizer")
+        gc.collect()
+        gc.freeze()
+
+    def expected(self, scenario: Scenario) -> Results:
+        """The results of a run without faults."""
+        if scenario.name not in self._expected:
+            with scenario.open(TIMEOUT) as device:
+                self._expected[scenario.name] = scenario.work(device).run()
+        return self._expected[scenario.name]
+
+    def inject(self, scenario: Scenario, position: int, fault: str) -> Outcome:
+        """One run; position 0: without a fault."""
+        expected = self.expected(scenario)
+        with tempfile.TemporaryDirectory() as folder:
+            self._vulkan.cache_bytes = _CACHE_BYTES if scenario.cache else 0
+            os.environ[FOLDER_VARIABLE] = folder if scenario.cache else ""
+            self._vulkan.lazy = scenario.lazy
+            if scenario.cache == "full":
+                with scenario.open(TIMEOUT) as device:
+                    SCENARIOS["reorder"].work(device).run()
+            if "open" in scenario.armed:
+                instance._destroy_instance()  # noqa: SLF001 - its creation is among the calls
+            self._unraisable.clear()
+            self._vulkan.misuses.clear()
+            run = _Run(self._kp if scenario.sees_kp and self._kp else self._vulkan, scenario, expected)
+            run.go(position, fault)
+            outcome = run.outcome()
+        violations = outcome.violations + self._vulkan.misuses + self._unraisable
+        del run
+        gc.collect()
+        by_design = fault == "VK_TIMEOUT" and "close" in scenario.armed
+        for double in (self._vulkan, self._kp):
+            leaked = {} if double is None or by_design else double.leaked()
+            if leaked:
+                violations.append(f"alive after the device was closed: {leaked}")
+        try:
+            self._check_fresh()
+        except Exception as error:  # noqa: BLE001 - whatever it is, a fresh device does not work
+            violations.append(f"a fresh device does not work: {type(error).__name__}: {error}")
+        return Outcome(outcome.fired, outcome.calls, outcome.error, violations, by_design)
+
+    @staticmethod
+    def _check_fresh() -> None:
+        x = np.arange(6, dtype=np.uint8)
+        with rs.Device(runtime="vulkan") as device:
+            if rs.reorder(rs.asarray(x, device=device)[::-1], "A->A").numpy().tolist() != x[::-1].tolist():
+                raise AssertionError("its result is wrong")
+
+
+class _Run:
+    """One scenario with one fault."""
+
+    def __init__(self, double: Any, scenario: Scenario, expected: Results) -> None:
+        self._double, self._scenario, self._expected = double, scenario, expected
+        self._violations: list[str] = []
+        self._calls: list[str] = []
+        self._error = ""
+
+    def outcome(self) -> Outcome:
+        return Outcome(self._double.fired, self._calls, self._error, self._violations)
+
+    def go(self, position: int, fault: str) -> None:
+        double, armed = self._double, self._scenario.armed
+        device: rs.Device | None = None
+        work: Work | None = None
+        was_armed = False
+        double.arm()
+        try:
+            for part in ("open", "work", "close"):
+                if part in armed and not was_armed:
+                    double.arm(position, fault)
+                    was_armed = True
+                if part == "open":
+                    device = self._scenario.open(_SHORT_TIMEOUT if fault == "VK_TIMEOUT" else TIMEOUT)
+                    work = None if was_armed else self._scenario.work(device)
+                elif device is not None and part == "work":
+                    work = work or self._scenario.work(device)
+                    self._compare(work.run(), "the result")
+                elif device is not None and part in armed:
+                    device.close()
+                if part == armed[-1]:
+                    break
+        except rs.RestrideError as error:
+            self._error = type(error).__name__
+        except Exception as error:  # noqa: BLE001 - a violation, of whatever type
+            self._violations.append(f"untyped: {type(error).__name__}: {error}")
+        self._calls = list(double.calls)
+        double.disarm()
+        if position == 0 and self._error:
+            self._violations.append(f"{self._error} without a fault")
+        if device is not None:
+            self._after(device, work)
+
+    def _after(self, device: rs.Device, work: Work | None) -> None:
+        """The destinations, the same device once more, and its end."""
+        if fault_timeout := getattr(device.runtime, "timeout", None):
+            device.runtime.timeout = max(fault_timeout, TIMEOUT)  # type: ignore[attr-defined] # vulkan's has it
+        if not (self._double.is_lost or device.is_closed or self._error == "DeviceLost") and work is not None:
+            try:
+                for place, out in enumerate(work.destinations):
+                    whole = out.buffer()
+                    complete = place < len(self._expected) and np.array_equal(whole, self._expected[place])
+                    if not complete and (whole != SENTINEL).any():
+                        self._violations.append(f"destination {place} is neither untouched nor complete: {whole[:40]}")
+                self._compare(work.run(), "the next result on the same device")
+            except Exception as error:  # noqa: BLE001 - a violation, of whatever type
+                self._violations.append(f"the same device does not work again: {type(error).__name__}: {error}")
+        try:
+            device.close()
+        except Exception as error:  # noqa: BLE001 - a violation, of whatever type
+            self._violations.append(f"close: {type(error).__name__}: {error}")
+
+    def _compare(self, results: Results, what: str) -> None:
+        for place, (result, expected) in enumerate(zip(results, self._expected, strict=True)):
+            if not np.array_equal(result, expected):
+                self._violations.append(f"{what}, {place}, is wrong: {result.ravel()[:40]}")
+
+
+def work_off() -> None:
+    """A worker: a line for each injection comes on standard input, and its outcome goes to standard output."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a driver prints is no answer
+    warnings.simplefilter("ignore")
+    with ExitStack() as doubles:
+        vulkan = doubles.enter_context(vulkan_double.VulkanDouble())
+        kp = None
+        with suppress(rs.UnsupportedError):
+            kp = doubles.enter_context(kp_double.KpDouble())
+        bench = Bench(vulkan, kp)
+        print(json.dumps(kp is not None), file=answers, flush=True)
+        for line in sys.stdin:
+            order = json.loads(line)
+            outcome = bench.inject(SCENARIOS[order["scenario"]], order["position"], order["fault"])
+            print(json.dumps(asdict(outcome)), file=answers, flush=True)
+
+
+class Worker:
+    """The process that injections run in, started again after a crash, a hang, a violation, and now and then."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._count = 0
+        self.has_kp = False
+
+    def start(self) -> None:
+        """Start the process, if there is none."""
+        if self._process is None:
+            environment = {**os.environ, "VK_LOADER_LAYERS_DISABLE": "~all~", "RESTRIDE_CHOICES": ""}
+            command = [sys.executable, str(Path(__file__).resolve()), "--worker"]
+            self._process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+            self._count = 0
+            self.has_kp = json.loads(self._line(60.0) or "false")
+
+    def run(self, injection: Injection) -> Outcome:
+        """What became of an injection; a hang and a crash are violations."""
+        outcome = self._once(injection)
+        return self._once(injection) if outcome.violations == [_HANG] else outcome
+
+    def _once(self, injection: Injection) -> Outcome:
+        self.start()
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(asdict(injection)).encode() + b"\n")
+        process.stdin.flush()
+        line = self._line(HANG_SECONDS)
+        if line:
+            outcome = Outcome(**json.loads(line))
+            self._count += 1
+            if outcome.violations or outcome.leaks_by_design or self._count >= _MOST_OF_A_WORKER:
+                self.stop()
+            return outcome
+        hung = process.poll() is None and line is None
+        said = self.stop()
+        what = _HANG if hung else f"{_CRASH}: exit code {process.returncode}: {said[-300:]}"
+        return Outcome(injection.fault, [], "", [what])
+
+    def stop(self) -> str:
+        """End the process; what it printed to standard error."""
+        process, self._process = self._process, None
+        if process is None:
+            return ""
+        if process.poll() is None:
+            process.kill()
+        return process.communicate()[1].decode(errors="replace")
+
+    def _line(self, seconds: float) -> str | None:
+        """The next answer; None: there was none in time; empty: the process ended."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
+        return self._process.stdout.readline().decode() if ready else None
+
+
+def injections_of(scenario: Scenario, calls: list[str]) -> Iterator[Injection]:
+    """Every position of a scenario whose calls are these, with every fault.
+
+    Functions that the driver does not have are tried where a device opens and works, and not in each scenario.
+    """
+    faults_of = kp_double.faults_of if scenario.sees_kp else vulkan_double.faults_of
+    for position, name in enumerate(calls, 1):
+        if name not in vulkan_double.RESOLVERS or "open" in scenario.armed:
+            for fault in faults_of(name):
+                yield Injection(scenario.name, position, name, fault)
+
+
+class Tally:
+    """What came of all injections."""
+
+    def __init__(self) -> None:
+        self.injections = 0
+        self.scenarios: Counter[str] = Counter()
+        self.errors: Counter[str] = Counter()
+        self.violations: list[str] = []
+
+    def add(self, injection: Injection, outcome: Outcome) -> None:
+        """One more."""
+        if outcome.fired:
+            self.injections += 1
+            self.scenarios[injection.scenario] += 1
+            self.errors[outcome.error or "success"] += 1
+        for violation in outcome.violations:
+            self.violations.append(f"{injection}: {violation}")
+            print(f"VIOLATION {self.violations[-1]}", file=sys.stderr, flush=True)
+
+    def count(self, word: str) -> int:
+        """Violations with this word in them."""
+        return sum(word in violation for violation in self.violations)
+
+
+def inject_all(only: str = "", sample: int = 0, seed: int = 1) -> Tally:
+    """Inject everywhere, or at ``sample`` places of a few scenarios; ``only``: in those with this in their names."""
+    tally, worker = Tally(), Worker()
+    rng = random.Random(seed)
+    scenarios = [scenario for scenario in SCENARIOS.values() if only in scenario.name]
+    if sample:
+        scenarios = rng.sample(scenarios, _FEW_SCENARIOS)
+    try:
+        worker.start()
+        planned: list[Injection] = []
+        for scenario in scenarios:
+            if scenario.sees_kp and not worker.has_kp:
+                continue
+            untouched = Injection(scenario.name, 0, "none", "")
+            outcome = worker.run(untouched)
+            tally.add(untouched, outcome)
+            planned += injections_of(scenario, outcome.calls)
+        if sample:
+            planned = rng.sample(planned, min(sample, len(planned)))
+        for number, injection in enumerate(planned, 1):
+            tally.add(injection, worker.run(injection))
+            if number % 500 == 0:
+                print(f"{number:,} of {len(planned):,} injections", file=sys.stderr, flush=True)
+    finally:
+        worker.stop()
+    return tally
+
+
+def figures(tally: Tally) -> Iterable[Figure]:
+    """The figures of the page."""
+    crashes = tally.count(f": {_CRASH}: ")
+    hangs = sum(violation.endswith(f": {_HANG}") for violation in tally.violations)
+    leaks = tally.count("alive after")
+    yield Figure("faults injected at driver calls", ">= 2,000", f"{tally.injections:,}", tally.injections >= 2000)
+    yield Figure("processes that crashed after an injected fault", "0", f"{crashes:,}", crashes == 0)
+    yield Figure("injected faults after which nothing happened for 10 s", "0", f"{hangs:,}", hangs == 0)
+    yield Figure("injected faults after which something created was never destroyed", "0", f"{leaks:,}", leaks == 0)
+    others = len(tally.violations) - crashes - hangs - leaks
+    yield Figure(
+        "injected faults after which an error, a result or a device was wrong", "0", f"{others:,}", others == 0
+    )
+
+
+def measure(small: bool, seed: int) -> Iterable[Figure]:
+    """See ``figures.run_part``; small: forty by chance."""
+    tally = inject_all(sample=40 if small else 0, seed=seed)
+    print(f"{dict(tally.errors)} in {len(tally.scenarios)} scenarios", file=sys.stderr)
+    for figure in figures(tally):
+        if not small or ">=" not in figure.goal:
+            yield figure
+
+
+if __name__ == "__main__":
+    if "--worker" in sys.argv:
+        work_off()
+    elif "--only" in sys.argv:
+        found = inject_all(sys.argv[sys.argv.index("--only") + 1])
+        print(f"{found.injections} injections, {len(found.violations)} violations: {dict(found.errors)}")
+        sys.exit(bool(found.violations))
+    else:
+        run_part(measure)

@@ -1,0 +1,32 @@
+"""Fresh images against what docs/profiles.md states: every mode and type of every library that is installed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from figures import Figure, run_part
+
+import restride as rs
+from restride_like_check import compare, judges_of
+
+IMAGES = 56
+"""Images of each mode, type and direction, one of each size; and one where there is little time."""
+
+
+def measure(small: bool, seed: int) -> Iterator[Figure]:
+    """A figure for each library; a small part of it is linear floats."""
+    with rs.Device() as device:
+        for judge in judges_of(None)[0]:
+            asked = judge.of_rows("linear f32") if small else judge
+            rows = list(compare([asked], 1 if small else IMAGES, device, lambda _: None, seed))
+            beyond = [f"; {row.mode} {row.type} {row.direction}: {row.largest:g}" for row in rows if not row.holds]
+            name = f"rows of fresh images further from {judge.like} {judge.version} than docs/profiles.md states"
+            if rows:
+                yield Figure(name, "0", f"{len(beyond)} of {len(rows)}{''.join(beyond)}", not beyond)
+
+
+if __name__ == "__main__":
+    run_part(measure)

@@ -1,0 +1,620 @@
+"""Every function that reads what somebody else wrote, a text or a file, with inputs that it takes, to be mutated."""
+
+from __future__ import annotations
+
+import ast
+import binascii
+import hashlib
+import io
+import json
+import os
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from restride.cli import crop, drivers, files, operate, options, parser
+from restride.drawing.explain import explain
+from restride.drawing.picture import show
+from restride.errors import RestrideError
+from restride.layout import TensorDesc
+from restride.layout.argument import axis_order, laid_out
+from restride.layout.tags import parse_tag
+from restride.runtime import choices_file, choose, modules, specialization
+from restride.runtime.interface import DeviceInfo
+from restride.runtime.vulkan import program
+from restride.weights.rows import MOST_OF_GRADIENT
+from restride_bench.audit.table import changes, read_record
+from restride_bench.commands import audit
+from restride_bench.selftest import table as selftest
+from restride_bench.selftest.table import table
+from restride_conformance import commands, selection, sweep
+from restride_conformance.case import Case
+from restride_conformance.operations import require_valid
+from restride_conformance.record import Outcome, Target, Verdict
+from restride_conformance.report import Report, summary
+from restride_conformance.report.compare import compare
+from restride_conformance.report.file import read_json
+from restride_conformance.report.junit import write_junit
+from restride_conformance.report.page import write_page
+from restride_conformance.shader import contract
+
+CORPUS = Path(__file__).resolve().parents[2] / "tests" / "corpus"
+"""Inputs that once failed, a file for each reader and a Python literal of bytes a line."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One reader.
+
+    read: reads an input, and raises AssertionError if what it read makes no sense.
+    inputs: what it reads, to mutate.
+    tokens: what its inputs are made of; none: bytes, and numbers of 1, 2, 4 and 8 of them.
+    is_json: values inside are exchanged, too.
+    repair: brings lengths and checksums into order, so that what lies behind them is read; it may raise anything.
+    refusals: what it may raise.
+    longest: bytes of an input, unless half of one of ``inputs`` is longer.
+    small: inputs in the time that `make test` has.
+    """
+
+    name: str
+    read: Callable[[bytes], object]
+    inputs: tuple[bytes, ...]
+    tokens: tuple[bytes, ...] = ()
+    is_json: bool = False
+    repair: Callable[[bytes], bytes] | None = None
+    refusals: tuple[type[Exception], ...] = (RestrideError,)
+    longest: int = 4096
+    small: int = 1000
+
+
+def text_of(data: bytes) -> str:
+    """The text as a command gets it from the shell: bytes that are no UTF-8 become halves of surrogate pairs."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def corpus(name: str) -> tuple[bytes, ...]:
+    """The inputs of ``tests/corpus`` for a reader."""
+    path = CORPUS / f"{name.replace(' ', '_')}.txt"
+    if not path.exists():
+        return ()
+    return tuple(ast.literal_eval(line) for line in path.read_text("ascii").splitlines() if not line.startswith("#"))
+
+
+@contextmanager
+def _variable(name: str, folder: Path) -> Iterator[None]:
+    """An environment variable that names ``folder``, for as long as one input is read."""
+    before = os.environ.get(name)
+    os.environ[name] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def _encoded(texts: Iterable[str]) -> tuple[bytes, ...]:
+    return tuple(text.encode() for text in texts)
+
+
+# Texts.
+
+_LONG = 1 << 14
+"""Elements of an axis."""
+
+_RANK_4 = TensorDesc("f32", (2, 3, 4, 5))
+
+
+def _read_descriptor(data: bytes) -> None:
+    desc = TensorDesc.parse(text_of(data))
+    assert TensorDesc.parse(str(desc)) == desc, f"{desc} does not read back"
+    assert desc.nbytes >= 0, f"{desc} has {desc.nbytes} bytes"
+
+
+def _draw(data: bytes) -> None:
+    layout, _, to = text_of(data).partition("|")
+    picture = show(layout, to or None)
+    str(picture).encode()
+    picture.file(Path("picture.svg"))
+    for desc in picture.layouts:
+        explain(desc, None).encode()
+
+
+def _read_tag(data: bytes) -> None:
+    tag = parse_tag(text_of(data))
+    assert sorted(tag.order) == list(range(tag.rank)), f"order {tag.order} names no axis once"
+    assert all(0 <= axis < tag.rank and size > 0 for axis, size in tag.blocks), f"blocks {tag.blocks}"
+
+
+def _read_layout(data: bytes) -> None:
+    text = text_of(data)
+    desc, order = laid_out(_RANK_4, text), axis_order(_RANK_4, text)
+    assert desc.nbytes >= 0, f"{desc} has {desc.nbytes} bytes"
+    assert sorted(order) == [0, 1, 2, 3], f"order {order} names no axis once"
+
+
+def _read_case(data: bytes) -> None:
+    case = Case.parse(text_of(data))
+    assert Case.parse(str(case)) == case, f"{case} does not read back"
+    # A library's weights and a gradient's are made of whole axes, those of the longest in seconds.
+    is_whole = case.op == "resample_backward" or case.get("like") is not None
+    if not is_whole or not _LONG <= max((*case.src.sizes, *case.dst.sizes), default=0) <= MOST_OF_GRADIENT:
+        require_valid(case)
+
+
+def _read_case_file(data: bytes) -> None:
+    # Loops make 200,000 cases of a few lines, which take 20 s and 300 MiB: that is what they are for.
+    most = sweep.MOST_CASES, sweep.MOST_WORK
+    sweep.MOST_CASES, sweep.MOST_WORK = 2000, 2_000_000
+    try:
+        sweep.read_cases(data.decode("utf-8", "replace"))
+    finally:
+        sweep.MOST_CASES, sweep.MOST_WORK = most
+
+
+def _read_expression(data: bytes) -> None:
+    selection.expression(text_of(data))("resample u8[2,3]{1,0} -> u8[4,6]{1,0} mode=linear")
+
+
+_DEVICE = DeviceInfo(0, "a device", "cpu", 65541, 0, "llvmpipe", "Mesa 22.3.6", "1.3.230", "0" * 32, 1 << 34)
+
+_OPTIONS: dict[str, Callable[[str], object]] = {
+    "number": options.number,
+    "type": options.element_type,
+    "seconds": parser._seconds,  # noqa: SLF001 - options have no public readers
+    "index": parser.parse_index,
+    "box": crop._box,  # noqa: SLF001
+    "window": operate._part,  # noqa: SLF001
+    "shard": commands._shard,  # noqa: SLF001
+    "device": lambda text: choose([_DEVICE], text),
+}
+
+
+def _read_option(data: bytes) -> None:
+    name, _, text = text_of(data).partition("=")
+    _OPTIONS.get(name, options.number)(text)
+
+
+_DESCRIPTORS = (
+    *("f32[]", "u32[]{:T(128)}", "f32[2,3]{0,1}", "bf16[0]{0}", "f32[2,3]{strides=(-1,2),offset=4}"),
+    *("f32[3,5]{1,0:T(2,2)}", "bf16[2048]{0:T(1024)(128)(2,1)}", "f32[2,7,8,11,10]{4,3,2,1,0:T(*,*,2,*,3)}"),
+    *("f32[2,3]{1,0:T(2,2)pad(3,5)=-1.5}", "f64[2]{0:pad(3)=1e+30}", "f32[2,16,4,4]:nChw16c"),
+    *("f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}", "s8[3,4]{at=(7-b,a,4a+b),in=[8,3,20]:aBc4b}"),
+    "f32[8,128]{1,0:T(8,128)S(1)}",
+)
+_DESCRIPTOR_TOKENS = (
+    *("f32", "s8", "[", "]", "{", "}", "(", ")", ",", ":", "T", "pad", "=", "strides", "offset", "at", "in"),
+    *("*", "-", "+", "-1", "0", "1", "2", "16", "a", "b", "c", "nan", "inf", "1.5", "e9", "S(", "D(", " "),
+    *("4611686018427387904", "9" * 155, "1" + "0" * 400, "1e400", "1e-400"),
+)
+_TAGS = ("x", "acdb", "abcdefgh", "nhwc", "nChw16c", "OIhw4i16o4i", "BA16a16b2a", "hwigo", "ldgOI32o4i", "ntc", "NHWC")
+_CASES = (
+    "slice f32[1,1,4,4]{3,2,1,0} -> f32[1,1,2,2]{3,2,1,0} offsets=(0,0,0,1) sizes=(1,1,4,3) strides=(1,1,-2,2)",
+    "reorder u8[1,3,5,7]{3,2,1,0} -> u8[1,5,7,3]{3,2,1,0} permute=NCHW->NHWC",
+    "resample u8[2,19,30]{2,1,0} -> u8[2,45,60]{2,1,0} mode=linear seed=3",
+    "reorder f32[8,6]{1,0} -> f32[6,2]{0,1} view=[::-4].permute(1,0) data=index",
+    "reorder u8[1,3,5,7]{1,3,2,0} -> f16[1,3,5,7]{3,2,1,0} src_scale=(1) src_zero_point=(1)",
+    "reorder f32[4,8]{1,0} -> s8[4,8]{0,1} dst_scale=(0,1) group_sizes=(2,4) rounding=even saturate=no sum_scale=0.5",
+    "reorder f32[4]{0} -> f32[4]{0} post_ops=relu(0.1),clip(0,6),linear(2,-1) out=any rounds_first=yes",
+    "resample u8[9,30]{1,0} -> f32[9,11]{1,0} mode=cubic sizes=(20) antialias=yes window=(5:16) src_scale=0.5",
+    "resample f32[3,5]{1,0} -> f32[6,10]{1,0} mode=nearest axes=(0,-1) scales=(2,1/3) coordinates=asymmetric",
+    "resample f32[9]{0} -> f32[4]{0} mode=linear coordinates=tf_crop_and_resize roi=(0.1,0.9) extrapolation_value=-1",
+    "resample_backward f32[8,8]{1,0} -> f32[4,3]{1,0} mode=area",
+    "yuv_to_rgb u8[9,8]{1,0} -> u8[6,8,3]{2,1,0} format=i420 matrix=bt709 full_range=yes",
+    "crop_resize u8[2,9,9,3]{3,2,1,0} -> f32[2,4,4,3]{3,2,1,0} boxes=(2,3,10,12,-5,0.5,9,9) axes=(1,2) mode=linear",
+    "crop_resize u8[9,9]{1,0} -> u8[1,4,4]{2,1,0} boxes=(2,3,9,9) axes=(0,1) mode=nearest fill=(1) flip=horizontal",
+    "crop_resize u8[9,9]{1,0} -> u8[1,4,4]{2,1,0} boxes=(0,0,1,1) axes=(0,1) mode=linear letterbox=center like=opencv",
+)
+_CASE_TOKENS = (
+    *(*_DESCRIPTOR_TOKENS, "->", "view=", "data=bits", "out=same", "out=new", "seed=18446744073709551616", "1/3", "::"),
+    *("mode=linear", "mode=area", "like=pillow", "antialias=yes", "window=(0:1)", "sizes=(1)", "scales=(0.5)", "None"),
+    *(".reshape(-1)", ".broadcast_to(4,4)", ".permute(1,0)", "[...]", "boxes=(0,0,1,1)", "yes", "no", "1e99", "99" * 9),
+)
+_CASE_FILES = (
+    """# cases
+let WIDE = f32 s32 u32
+for T in $WIDE u8
+for N,M in 4,2 65,33
+reorder $T[$N,$M]{1,0} -> $T[$N,$M]{0,1}
+slice $T[$N]{0} -> $T[$((N-1)/3+1)]{0} offsets=(0) sizes=($N) strides=(3)
+
+""",
+    "for SIZES;ORDER in 2,3;1,0 4,5;0,1\nfor S in 1..4\nreorder u8[$SIZES]{$ORDER} -> u8[$SIZES]{0,1} seed=$S\n",
+    "let N = $(MAX_BINDING/4)\nreorder f32[$N]{0} -> f32[$N]{0}\nfor T in $TYPES\nreorder $T[2]{0} -> $T[2]{0}\n",
+)
+
+
+def _texts() -> tuple[Reader, ...]:
+    from argparse import ArgumentTypeError
+
+    layouts = ("NCHW->NHWC", "NHWC -> NCHW", "abcd->dcba", "NCHW", "any", "nChw16c", "{0,1,2,3}", *_DESCRIPTORS)
+    expressions = ("linear and not (u8 or s8)", "'u8[2,3]' or \"f32 \"", "not not not a", "((((a))))")
+    values = (
+        *("number=1_0", "number=1e400", "number=-0x1", "type=f8e4m3fn", "seconds=1e3", "seconds=nan", "window=5:9"),
+        *("index=[..., ::2, ::-1]", "index=-1, None", "box=1,2,3.5,4", "shard=1/2", "shard=\u0663/\u0664"),
+    )
+    return (
+        Reader("descriptors", _read_descriptor, _encoded(_DESCRIPTORS), _encoded(_DESCRIPTOR_TOKENS)),
+        Reader(
+            "drawings",
+            _draw,
+            _encoded((*_DESCRIPTORS, "f32[2,3]{1,0}|{0,1}", "f32[1,3,5,7]|NHWC", "f32[2,16,4,4]|nChw16c")),
+            _encoded((*_DESCRIPTOR_TOKENS, "|")),
+            small=300,
+        ),
+        Reader(
+            "tags",
+            _read_tag,
+            _encoded(_TAGS),
+            _encoded((*"abcdefghijklnotwxABCIO", "16", "8", "2", "0", "4611686018427387904")),
+        ),
+        Reader(
+            "layouts", _read_layout, _encoded(layouts), _encoded(("N", "C", "H", "W", "D", "a", "->", "-", ">", " "))
+        ),
+        Reader("cases", _read_case, _encoded(_CASES), _encoded(_CASE_TOKENS)),
+        Reader(
+            "case files of 2,000 cases",
+            _read_case_file,
+            _encoded(_CASE_FILES),
+            _encoded(
+                ("\n", "\n\n", "let ", "for ", " in ", "$", "$(", "..", "1..4096", "$T", "$TYPES", "A,B", ";", *_CASES)
+            ),
+            small=300,
+        ),
+        Reader(
+            "expressions",
+            _read_expression,
+            _encoded(expressions),
+            _encoded(("and", "or", "not", "(", ")", "'", '"', "u8", " ")),
+        ),
+        Reader(
+            "options",
+            _read_option,
+            _encoded(values),
+            _encoded(
+                (
+                    *(f"{name}=" for name in _OPTIONS),
+                    ":",
+                    "-",
+                    "+",
+                    ",",
+                    "/",
+                    ".",
+                    "e",
+                    "1",
+                    "9" * 5000,
+                    "_",
+                    "inf",
+                    "nan",
+                )
+            ),
+            refusals=(RestrideError, ArgumentTypeError),
+        ),
+    )
+
+
+# Files of arrays.
+
+
+def _npy(array: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def _npy_header(text: str, version: int = 1) -> bytes:
+    length = struct.pack("<H" if version == 1 else "<I", len(text))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + text.encode()
+
+
+def _npy_repair(data: bytes) -> bytes:
+    """The header's length, up to its first newline."""
+    end = data.index(b"\n") + 1
+    return data[:8] + struct.pack("<H", end - 10) + data[10:]
+
+
+def _image(mode: str, kind: str, **saved: Any) -> bytes:
+    from PIL import Image
+
+    picture = Image.effect_noise((9, 7), 60).convert("RGB")
+    picture = picture.quantize(4) if mode == "P" else picture.convert("L").convert(mode)
+    file = io.BytesIO()
+    picture.save(file, kind, **saved)
+    return file.getvalue()
+
+
+def _exif() -> Any:
+    from PIL import Image
+
+    tags = Image.Exif()
+    tags[0x0112], tags[0x010E] = 6, "held upright"
+    return tags
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", binascii.crc32(kind + content))
+
+
+def _png_repair(data: bytes) -> bytes:
+    """The checksums of the chunks, whose lengths are taken as they are."""
+    fixed, position = [data[:8]], 8
+    while position + 12 <= len(data):
+        length = struct.unpack(">I", data[position : position + 4])[0]
+        end = min(position + 8 + length, len(data))
+        checksum = struct.pack(">I", binascii.crc32(data[position + 4 : end]))
+        fixed += [data[position:end], checksum]
+        position = end + 4
+    return b"".join(fixed) + data[position:]
+
+
+def _png_of(width: int, height: int, bits: int, color: int, content: bytes) -> bytes:
+    head = struct.pack(">IIBBBBB", width, height, bits, color, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", head) + _chunk(b"IDAT", content) + _chunk(b"IEND", b"")
+
+
+def _pngs() -> tuple[bytes, ...]:
+    import zlib
+
+    plain = _image("RGB", "PNG")
+    text = b"Comment\0\0" + zlib.compress(bytes(1 << 15))
+    return (
+        *(_image(mode, "PNG") for mode in ("1", "L", "LA", "RGB", "RGBA", "P", "I;16")),
+        _image("P", "PNG", transparency=1),
+        _image("RGB", "PNG", exif=_exif()),
+        _png_of(13_000, 13_000, 8, 2, zlib.compress(bytes(1 << 17))),
+        _png_of(0, 1 << 31, 16, 6, b""),
+        plain[:33] + _chunk(b"zTXt", text) + _chunk(b"iCCP", text) + _chunk(b"gAMA", bytes(4)) + plain[33:],
+        plain[:33] + _chunk(b"acTL", struct.pack(">II", 2, 0)) + _chunk(b"fcTL", bytes(26)) + plain[33:],
+    )
+
+
+def _jpegs() -> tuple[bytes, ...]:
+    progressive = _image("RGB", "JPEG", progressive=True)
+    at = progressive.index(b"\xff\xc2") + 5
+    return (
+        *(_image(mode, "JPEG") for mode in ("L", "RGB", "CMYK")),
+        progressive,
+        _image("RGB", "JPEG", exif=_exif(), icc_profile=bytes(200), comment=b"a comment", dpi=(72, 72)),
+        progressive[:at] + struct.pack(">HH", 13_000, 13_000) + progressive[at + 4 :],
+    )
+
+
+def _arrays(folder: Path) -> tuple[Reader, ...]:
+    def file_reader(name: str) -> Callable[[bytes], object]:
+        path = folder / name
+
+        def read(data: bytes) -> None:
+            path.write_bytes(data)
+            array = files.read_array(path)
+            most = 4 * 8 * 1032 if name == "a.png" else 4 * 512
+            assert array.array.nbytes <= most * len(data), f"{array} of {len(data)} bytes"
+
+        return read
+
+    def read_buffer(data: bytes) -> None:
+        desc, _, content = data.partition(b"\n")
+        (folder / "a.bin").write_bytes(content)
+        buffer = files.read_buffer(folder / "a.bin", text_of(desc))
+        assert buffer.data.size == buffer.desc.nbytes
+
+    npys = (
+        *(_npy(np.arange(6).reshape(2, 3).astype(dtype)) for dtype in ("<f4", ">i2", "u1", "?", "<f8", "<c8")),
+        _npy(np.asfortranarray(np.arange(6).reshape(2, 3))),
+        _npy(np.zeros((), "<f2")),
+        _npy(np.zeros(2, [("a", "<f4"), ("b", "u1")])),
+        _npy(np.array([{}, None], object)),
+        _npy(np.zeros(3, "<M8[s]")),
+        _npy_header("{'descr': '|V1', 'fortran_order': False, 'shape': (4294967296, 4294967296, 0)}\n", 2),
+        _npy_header("{'descr': '<f4', 'fortran_order': True, 'shape': (1000000000,)}\n", 3) + bytes(40),
+    )
+    tokens = (
+        *("{", "}", "'descr'", "'fortran_order'", "'shape'", "True", "False", "(", ")", ",", "'<f4'", "'|O'", "'|V1'"),
+        *("'<f1'", "'>c16'", "-1", "0", "4294967296", "9" * 400, "1e400", "L", "None", "[", "]", ":", "\n", "((" * 200),
+    )
+    return (
+        Reader("npy files", file_reader("a.npy"), npys, _encoded(tokens), repair=_npy_repair),
+        Reader(
+            "bin files",
+            read_buffer,
+            (b"f32[2,3]{1,0}\n" + bytes(24), b"u8[3]:a\nabc", b"f32[0]{0}\n", b"s8[2]{strides=(0)}\n7"),
+            _encoded((*_DESCRIPTOR_TOKENS, "\n")),
+        ),
+        # As many pixels as such short files can have take little memory.
+        Reader("PNG files", file_reader("a.png"), _pngs(), repair=_png_repair, longest=256),
+        Reader("JPEG files", file_reader("a.jpg"), _jpegs(), longest=1024),
+    )
+
+
+# JSON.
+
+_REPORT_CASE = "reorder u8[2,3]{1,0} -> u8[2,3]{0,1}"
+
+
+def _report() -> bytes:
+    outcomes = (
+        Outcome(Case.parse(_REPORT_CASE), Verdict.PASSED, "", 0.5),
+        Outcome(Case.parse(f"{_REPORT_CASE} seed=1"), Verdict.FAILED, "1 of 6 elements is wrong\nelement (0, 1)", 0.25),
+    )
+    report = Report(
+        datetime(2026, 1, 2, tzinfo=UTC),
+        1.5,
+        "restride test",
+        ("ci",),
+        "correctness",
+        2,
+        Target(),
+        asdict(_DEVICE),
+        {"restride": "0.1", "python": "3.11"},
+        "Linux",
+        outcomes,
+    )
+    return json.dumps(report.record()).encode()
+
+
+def _audit() -> bytes:
+    names = ("vgprs", "spills", "instructions", "branches", "latency", "inverse_throughput", "divisions", "waves")
+    row = {
+        "group": "copies",
+        "workload": "copy f32",
+        "kernel": "run_copy_32",
+        "count": 1,
+        "compiled": {"navi21": dict.fromkeys(names, 7)},
+        "traffic": {"load": {"efficiency": 0.5}},
+    }
+    share = {
+        "group": "copies",
+        "workload": "copy f32",
+        "device": "H200",
+        "seconds": 0.5,
+        "share": 1.0,
+        "limit": "memory",
+    }
+    return json.dumps(
+        {
+            "format": "restride-audit",
+            "version": 2,
+            "settings": {"subgroup": 32, "small": False},
+            "rows": [row, row],
+            "model": [share],
+        }
+    ).encode()
+
+
+def _selftest() -> bytes:
+    return (CORPUS.parents[1] / "docs" / "devices" / "llvmpipe.json").read_bytes()
+
+
+def _json_files(folder: Path) -> tuple[Reader, ...]:
+    report_file, driver, shaders = folder / "report.json", folder / "driver.json", folder / "spirv"
+    shaders.mkdir()
+    code = modules.load_module("run_copy_32")
+    (shaders / "copy.spv").write_bytes(code)
+    listed = {
+        "format": 1,
+        "modules": {"copy": {"sha256": hashlib.sha256(code).hexdigest(), "bytes": len(code), "defines": []}},
+    }
+    choices = {"device": "a device", "choices": {"elements": "apart", "transpose": "shared"}}
+
+    @cache
+    def known_report() -> Report:
+        report_file.write_bytes(_report())
+        return read_json(report_file)
+
+    def read_report(data: bytes) -> None:
+        known = known_report()
+        report_file.write_bytes(data)
+        report = read_json(report_file)
+        for text in (summary(report), str(compare(known, report)), str(compare(report, known))):
+            text.encode()
+        write_junit(report, folder / "report.xml")
+        write_page(report, folder / "report.html")
+
+    def read_audit(data: bytes) -> None:
+        (folder / "audit.json").write_bytes(data)
+        before = audit._read(folder / "audit.json", read_record)  # noqa: SLF001 - the command compares before it prints
+        for lines, _ in (changes(before, json.loads(_audit())), changes(json.loads(_audit()), before)):
+            "".join(lines).encode()
+
+    def read_benchmark(data: bytes) -> None:
+        (folder / "bench.json").write_bytes(data)
+        read = partial(audit._measured, is_small=False)  # noqa: SLF001 - the command prints beside it
+        name, times = audit._read(folder / "bench.json", read)  # noqa: SLF001
+        assert name == "H200"
+        assert np.isfinite(list(times.values())).all()
+
+    def read_selftest(data: bytes) -> None:
+        (folder / "selftest.json").write_bytes(data)
+        shown = table([selftest.read(folder / "selftest.json")])
+        assert shown.encode().count(b"\n") == 2
+
+    def read_choices(data: bytes) -> None:
+        (folder / "device.json").write_bytes(data)
+        with _variable(choices_file.FOLDER_VARIABLE, folder):
+            choices_file.read_choices("device")
+
+    def read_list(data: bytes) -> None:
+        (shaders / "manifest.json").write_bytes(data)
+        folder_before, modules.spirv_folder = modules.spirv_folder, lambda: shaders
+        try:
+            modules.manifest.cache_clear()
+            # A plan names the module, never the list.
+            assert modules.load_module.__wrapped__("copy") == code
+        finally:
+            modules.spirv_folder = folder_before
+            modules.manifest.cache_clear()
+
+    def read_driver(data: bytes) -> None:
+        driver.write_bytes(data)
+        drivers.driver_file(str(driver))
+
+    kernel = {"restride": {"median": 2e-4}, "copy": {"median": 1e-4}}
+    result = {"name": "a copy", "group": "copies", "measures": {"kernel": kernel}}
+    run = {"format": "restride-benchmark", "small": False, "device": {"name": "NVIDIA H200"}, "results": [result]}
+    icd = {"file_format_version": "1.0.0", "ICD": {"library_path": "libvulkan_lvp.so", "api_version": "1.3.230"}}
+    return (
+        Reader("reports", read_report, (_report(),), is_json=True, small=300),
+        Reader("choices", read_choices, (json.dumps(choices).encode(),), is_json=True),
+        Reader("module manifests", read_list, (json.dumps(listed).encode(),), is_json=True),
+        Reader("audits", read_audit, (_audit(),), is_json=True),
+        Reader("benchmarks", read_benchmark, (json.dumps(run).encode(),), is_json=True),
+        Reader("selftests", read_selftest, (_selftest(),), is_json=True),
+        Reader("driver manifests", read_driver, (json.dumps(icd).encode(),), is_json=True),
+    )
+
+
+# Files of words and of lines.
+
+
+def _digest_repair(data: bytes) -> bytes:
+    return hashlib.sha256(data[32:]).digest() + data[32:]
+
+
+def _other_files(folder: Path) -> tuple[Reader, ...]:
+    kept = folder / "restride" / "last_failed.txt"
+    kept.parent.mkdir()
+
+    def read_cache(data: bytes) -> None:
+        (folder / "pipelines.bin").write_bytes(data)
+        content = program.read(folder / "pipelines.bin")
+        assert content in (b"", data[32:])
+
+    def read_kept(data: bytes) -> None:
+        kept.write_bytes(data)
+        with _variable("XDG_CACHE_HOME", folder):
+            lines = commands._last_failed_lines()  # noqa: SLF001 - the command prints beside it
+        assert lines or not data.strip(), "nothing was read"
+
+    code = tuple(modules.load_module(name) for name in ("run_copy_32", "digit_copy"))
+
+    def read_interface(data: bytes) -> None:
+        contract.require_interface(data, "run_copy_32")
+
+    def specialize(data: bytes) -> None:
+        specialization._read.cache_clear()  # noqa: SLF001 - what it keeps is no leak
+        specialization.specialized(data, (1, 2))
+
+    return (
+        Reader("pipeline caches", read_cache, (_digest_repair(bytes(96)), b""), repair=_digest_repair),
+        Reader(
+            "kept cases",
+            read_kept,
+            _encoded(("\n".join(_CASES), _CASES[0])),
+            _encoded(("\n", "\r", *_CASE_TOKENS)),
+            small=300,
+        ),
+        Reader("SPIR-V interfaces", read_interface, code),
+        Reader("SPIR-V constants", specialize, code),
+    )
+
+
+def readers(folder: Path) -> tuple[Reader, ...]:
+    """Every reader; ``folder`` is an empty one for their files."""
+    return (*_texts(), *_arrays(folder), *_json_files(folder), *_other_files(folder))

@@ -1,0 +1,218 @@
+"""Soak: random cases for minutes, each judged against the numpy reference, while the process's memory is watched.
+
+    python tools/soak.py [--minutes 30] [--seed N] [--runtime vulkan|kompute] [--write FILE.json]
+
+The minutes are shared by the runtimes. Half of the cases are those of the catalogue ci with other values, the others
+are drawn as tools/make_layout_cases.py, make_arithmetic_cases.py and make_resampling_cases.py draw theirs; one in eight
+runs inside ``device.batch()``. Copies and conversions must be right bit for bit, sums within the bound that is derived
+for each case. A difference is shown with the command that repeats it, the case that runs is in .cache/soak.txt, where
+it is found after a crash. The exit code is 1 where a case was wrong or memory grew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import random
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "reliability"))
+import make_arithmetic_cases
+import make_layout_cases
+import make_resampling_cases
+from figures import Figure, conclude
+
+import restride as rs
+from restride.dtypes import DTYPES
+from restride.runtime import RUNTIMES, RuntimeName
+from restride_conformance import Case, Outcome, Verdict, catalogue, run_case
+from restride_conformance.case import OPERATIONS
+
+RUNNING = Path(__file__).resolve().parent.parent / ".cache" / "soak.txt"
+"""The case that runs."""
+
+_SHOWN_SECONDS = 15.0
+_SAMPLED_SECONDS = 1.0
+_NEIGHBOURS = 25
+"""Cases that a stretch draws from at each of two places of the catalogue."""
+
+_STRETCH = 500
+"""Cases of a stretch."""
+
+_LEAST_DISPATCHES = 50_000
+"""In thirty minutes; no goal of a shorter run."""
+
+_WARM_OPERATIONS = 8000
+"""From so many on memory is judged: after half of them pipelines, plans and tables fill their caches."""
+
+_MOST_GROWTH = 1024
+"""KiB in 1,000 operations: 1 KiB each."""
+
+
+def drawn_cases(seed: int, part: str = "ci") -> Iterator[Case]:
+    """Random cases for ever, the same for a seed; ``part``: the catalogue that half of them are from.
+
+    They come in stretches, of neighbours in the catalogue, half of one operation, and of a few choices of types and
+    steps: a driver compiles kernels for each choice, which takes as long as 20 cases.
+    """
+    rng = random.Random(seed)
+    written, types = catalogue(part), list(DTYPES)
+    of_operation = [[case for case in written if case.op == op] for op in OPERATIONS]
+    arithmetic = make_arithmetic_cases.random_kinds(rng)
+    resampling = make_resampling_cases.random_kinds(rng)
+    while True:
+        neighbours: list[Case] = []
+        for cases in (written, rng.choice(of_operation)):
+            start = rng.randrange(len(cases))
+            neighbours += cases[start : start + _NEIGHBOURS]
+        conversion, resizing = next(arithmetic), next(resampling)
+        for _ in range(_STRETCH):
+            source = rng.randrange(6)
+            if source < 3:
+                case = rng.choice(neighbours)
+            elif source == 3:
+                case = make_layout_cases.random_case(rng, rng.choice(types))
+            elif source == 4:
+                case = make_arithmetic_cases.random_case(rng, conversion)
+            else:
+                case = make_resampling_cases.random_case(rng, resizing)
+            yield replace(case, seed=rng.randrange(1 << 32))
+
+
+@dataclass
+class Soaked:
+    """What a run on one runtime came to.
+
+    samples: operations so far, bytes of the process, bytes that the driver was asked for, bytes in use.
+    """
+
+    runtime: RuntimeName
+    seconds: float = 0.0
+    operations: int = 0
+    dispatches: int = 0
+    pipelines: int = 0
+    skipped: int = 0
+    wrong: list[Outcome] = field(default_factory=list)
+    samples: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+    def growth(self, column: int) -> float:
+        """KiB in 1,000 operations: the slope of a line through the samples of the run's second half."""
+        late = np.array([sample for sample in self.samples if sample[0] * 2 >= self.operations], np.float64)
+        if len(late) < 2:
+            return 0.0
+        return float(np.polyfit(late[:, 0], late[:, column], 1)[0]) * 1000 / 1024
+
+    def __str__(self) -> str:
+        _, resident, allocated, in_use = self.samples[-1]
+        return (
+            f"{self.runtime}: {self.operations:,} operations, {self.dispatches:,} dispatches, {self.pipelines:,} "
+            f"pipelines, {len(self.wrong)} wrong in {self.seconds / 60:.1f} minutes; process {resident >> 20} MiB, "
+            f"device {allocated >> 20} MiB, in use {in_use >> 10} KiB"
+        )
+
+
+def soak(runtime: RuntimeName, seconds: float, seed: int, part: str = "ci") -> Soaked:
+    """Run random cases on one device for so many seconds."""
+    soaked = Soaked(runtime)
+    rng = random.Random(~seed)
+    RUNNING.parent.mkdir(exist_ok=True)
+    with RUNNING.open("w", encoding="utf-8") as running, rs.Device(runtime=runtime) as device:
+        started = time.perf_counter()
+        sampled = shown = 0.0
+        for case in drawn_cases(seed, part):
+            running.seek(0)
+            running.write(f"{case}\n")
+            running.truncate()
+            running.flush()
+            with device.batch() if rng.random() < 1 / 8 else nullcontext():
+                outcome = run_case(case, device)
+            soaked.operations += 1
+            soaked.skipped += outcome.verdict is Verdict.SKIPPED
+            if outcome.verdict in (Verdict.FAILED, Verdict.UNIMPLEMENTED):
+                soaked.wrong.append(outcome)
+                print(_repeated(outcome, device, soaked.operations, seed), file=sys.stderr, flush=True)
+            soaked.seconds = time.perf_counter() - started
+            over = soaked.seconds >= seconds
+            if over or soaked.seconds >= sampled:
+                sampled = soaked.seconds + _SAMPLED_SECONDS
+                counters = device.counters()
+                soaked.dispatches, soaked.pipelines = counters.dispatches, counters.pipelines
+                sizes = _resident_bytes(), counters.bytes_allocated, counters.bytes_in_use
+                soaked.samples.append((soaked.operations, *sizes))
+            if over or soaked.seconds >= shown:
+                shown = soaked.seconds + _SHOWN_SECONDS
+                print(f"soak: {soaked}", file=sys.stderr, flush=True)
+            if over:
+                break
+    return soaked
+
+
+def _repeated(outcome: Outcome, device: rs.Device, number: int, seed: int) -> str:
+    runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
+    return (
+        f"WRONG, operation {number:,} of seed {seed}: {outcome.message}\n"
+        f"again: restride test --runtime {runtime} '{outcome.case}'"
+    )
+
+
+def _resident_bytes() -> int:
+    """Of this process, as the kernel counts its pages."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:")) << 10
+
+
+def figures(minutes: float, seed: int, runtimes: tuple[RuntimeName, ...], part: str = "ci") -> Iterator[Figure]:
+    """The figures of a run on some runtimes, which share the minutes."""
+    dispatches = 0
+    for runtime in runtimes:
+        soaked = soak(runtime, minutes * 60 / len(runtimes), seed, part)
+        dispatches += soaked.dispatches
+        checked = soaked.operations - soaked.skipped
+        yield Figure(
+            f"soak, {runtime}: operations that differ from the reference",
+            "0",
+            f"{len(soaked.wrong)} of {checked:,} in {soaked.seconds / 60:.1f} minutes",
+            not soaked.wrong and checked > 0,
+        )
+        if soaked.operations < _WARM_OPERATIONS:
+            continue
+        for column, what in ((1, "memory of the process"), (2, "memory asked of the driver"), (3, "memory in use")):
+            growth = soaked.growth(column)
+            yield Figure(
+                f"soak, {runtime}: growth of the {what}, KiB in 1,000 operations",
+                f"{_MOST_GROWTH} at most",
+                f"{growth:.0f}, at the end {soaked.samples[-1][column] >> 10:,}",
+                growth <= _MOST_GROWTH,
+            )
+    if minutes >= 30:
+        yield Figure(
+            f"soak: dispatches in {minutes:g} minutes",
+            f"{_LEAST_DISPATCHES:,} at least",
+            f"{dispatches:,}",
+            dispatches >= _LEAST_DISPATCHES,
+        )
+
+
+def main() -> None:
+    """Soak as the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30.0, help="of all runtimes together (default: 30)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--runtime", choices=RUNTIMES, help="this one alone (default: both)")
+    parser.add_argument("--write", type=Path, metavar="FILE.json", help="write the figures there, too")
+    options = parser.parse_args()
+    if not options.minutes > 0:
+        parser.error(f"--minutes must be more than 0, not {options.minutes:g}")
+    faulthandler.enable()
+    conclude(figures(options.minutes, options.seed, (options.runtime,) if options.runtime else RUNTIMES), options.write)
+
+
+if __name__ == "__main__":
+    main()
