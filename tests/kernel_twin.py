@@ -118,7 +118,9 @@ def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarr
     )
     _, bits, *aligned = kernel.shader.split("_")
     itemsize = int(bits) // 8
-    blocks = (16 if aligned or itemsize >= 4 else 8) // itemsize, 16 // itemsize
+    words_along_b = 4 if aligned else kernel.constants[2]
+    assert words_along_b in (4, max(itemsize // 4, 1))
+    blocks = (16 if aligned or itemsize >= 4 else 8) // itemsize, 4 * words_along_b // itemsize
     _blocks_once(kernel, (a_size, b_size, indices), (*blocks, 1), tuple(group), (per_across, per_along))
     outer_src, outer_dst, _ = walk(np.arange(indices, dtype=np.int64), outer)
     a, b = np.meshgrid(np.arange(a_size), np.arange(b_size))
@@ -158,24 +160,33 @@ def _blocks_once(
 
 
 def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarray]) -> None:
-    """transpose_shared.comp: tile by tile, by rows of whole words on both sides."""
+    """transpose_shared.comp: tile by tile, by rows of whole words on both sides, or the whole words of rows."""
     src_base, dst_base, a_size, b_size, a_src, b_src, b_dst = kernel.push
     bits = int(kernel.shader.rsplit("_", 1)[1])
     edge, lanes = (64, 32 // bits) if bits < 32 else (32, 1)
+    edge_b = kernel.constants[0]
+    assert edge_b in (edge, edge // 2, edge // 4, edge // 8)
+    assert edge_b * bits // 8 >= 32
     assert signed(b_src) == 1 or (lanes == 1 and signed(b_src) == -1)
     outer_src, outer_dst, _ = walk(np.arange(kernel.groups[2], dtype=np.int64), outer)
+    begins_anywhere = lanes > 1 and kernel.constants[1]
     steps = [a_size, b_size, a_src, b_dst, src_base, dst_base, *outer_src, *outer_dst]
-    assert not any(int(step) % lanes for step in steps)
+    assert begins_anywhere or not any(int(step) % lanes for step in steps)
     source, target = (window[: len(window) // (bits // 8) * (bits // 8)].view(f"u{bits // 8}") for window in windows)
     for first_a, first_b in product(range(kernel.groups[0]), range(kernel.groups[1])):
         a, b = (
-            np.arange(first * edge, min(first * edge + edge, size))
-            for first, size in ((first_a, a_size), (first_b, b_size))
+            np.arange(first * along, min(first * along + along, size))
+            for first, size, along in ((first_a, a_size, edge), (first_b, b_size, edge_b))
         )
         assert min(len(a), len(b)) > 0
         a, b = np.meshgrid(a, b)
         src = (src_base + outer_src[:, None, None] + a * a_src + b * signed(b_src)) % (1 << 32)
         dst = dst_base + outer_dst[:, None, None] + a + b * b_dst
+        if begins_anywhere:
+            row = dst - a
+            taken = (dst - dst % lanes >= row) & (dst - dst % lanes + lanes <= row + a_size)
+            # A tile begins at its first whole word, and ends in the one that begins before the next tile.
+            a, dst, src = (np.broadcast_to(each, dst.shape)[taken] for each in (a, dst, src))
         put(target, dst.ravel(), at(source, src.ravel()))
 
 

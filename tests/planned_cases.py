@@ -12,7 +12,7 @@ from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.runtime import Counters, Memory, Runtime
 from restride_conformance import Case
-from restride_conformance.operations import OPERATIONS, makes_destination
+from restride_conformance.operations import makes_destination
 from restride_conformance.setting import buffer_bytes, guards
 
 
@@ -71,7 +71,7 @@ def plan(case: Case, runtime: Runtime) -> None:
     memory = source.memory if case["out"] == "same" else runtime.allocate(dst_bytes)
     out = None if makes_destination(case) else rs.Tensor(memory, dst, device)
     viewed = source if case.view is None else case.view.of_tensor(source)
-    OPERATIONS[case.op].call(case, viewed, out)
+    case.operation.call(case, viewed, out)
 
 
 def kernels_of(case: Case, limits: Limits | None = None) -> Iterator[KernelSpec]:

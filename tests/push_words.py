@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 from restride.kernel import KernelSpec
 from restride.plan.convert import Channels, Last, Planes, Scales
+from restride.plan.equal import EqualPush
 from restride.plan.problem import BlockPush, ChunkPush, FillPush, Push
 from restride.plan.transpose import SharedPush, TransposePush
 from restride.plan.yuv import YuvPush
@@ -20,6 +21,7 @@ _WORDS = {
     "digit_copy": ("src_base_or_low", "dst_base", "pieces", "first_word", "high"),  # a constant says: copy or fill
     "element_fill": FillPush._fields,
     "strided_fill": FillPush._fields,
+    "equal": EqualPush._fields,
     "pixels_to_planes": ChunkPush._fields,
     "planes_to_pixels": ChunkPush._fields,
     "element_rows": ChunkPush._fields,

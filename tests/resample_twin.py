@@ -21,11 +21,13 @@ from twin_axes import (
 
 from restride.kernel import KernelSpec
 
-ROWS = 8
+NUMBERS_OF_ROWS = (8, 4, 2, 1)
 MOST_TAPS = 4
 MOST_CHANNELS = 4
 MOST_IN_RUN = 8
 GRADIENT = 4
+LONG = 8
+SHORT_SUM = 32
 
 
 def run_resample(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
@@ -125,22 +127,30 @@ def _nested_sums(
         if slot < 0:
             return _numbers(kernel, at(source, offset % (1 << 32)))
         stride, weights = taps[slot]
-        return _sum(kernel, weights, [value(slot - 1, offset + tap * stride) for tap in range(weights.shape[1])])
+        return _sum(kernel, weights, [value(slot - 1, offset + tap * stride) for tap in range(weights.shape[1])], slot)
 
     return _result(kernel, value(len(taps) - 1, offset))
 
 
-def _sum(kernel: KernelSpec, weights: np.ndarray, values: Sequence[np.ndarray]) -> np.ndarray:
-    """In f32, one after the other; a tap without weight adds nothing. Of integers each product is shifted."""
+def _sum(kernel: KernelSpec, weights: np.ndarray, values: Sequence[np.ndarray], slot: int = 0) -> np.ndarray:
+    """In f32, one after the other; a tap without weight adds nothing. Of integers each product is shifted.
+
+    What the additions of a long sum lose is summed beside it.
+    """
     if _is_fixed(kernel):
         products = [weights[..., tap].astype(np.int64) * value for tap, value in enumerate(values)]
         assert all((np.abs(product) < 1 << 31).all() for product in products)
         return np.sum([product >> _shift(kernel, 1) for product in products], axis=0)
-    total = np.full(values[0].shape, np.float32(-0.0))
+    total, lost = np.full(values[0].shape, np.float32(-0.0)), np.zeros(values[0].shape, np.float32)
     for tap, value in enumerate(values):
         weight = weights[..., tap]
-        total = total + np.where(weight == 0, np.float32(-0.0), value * weight)
-    return total
+        before, addend = total, np.where(weight == 0, np.float32(-0.0), value * weight)
+        total = before + addend
+        with np.errstate(invalid="ignore"):  # an infinite sum
+            added = total - before
+            lost = lost + ((before - (total - added)) + (addend - added))
+    is_long = (np.count_nonzero(weights, axis=-1) > SHORT_SUM) & (kernel.constants[6] & LONG << slot != 0)
+    return np.where(is_long & np.isfinite(lost) & (lost != 0), total + lost, total)
 
 
 def _result(kernel: KernelSpec, total: np.ndarray) -> np.ndarray:
@@ -162,11 +172,13 @@ def _place(kernel: KernelSpec, words: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """resample_rows.comp, in both its forms: pieces of a row, blocks of eight rows, and the axes outside the rows."""
+    """resample_rows.comp, in both its forms: pieces of a row, blocks of rows, and the axes outside the rows."""
     bits, elements = kernel.constants[:2]
     position, tabled, *_, along_axis_0, group = kernel.constants[7:15]
+    rows = kernel.constants[16]
     row = axes[position]
-    assert kernel.push[4] == -(-row.size // ROWS)
+    assert rows in NUMBERS_OF_ROWS
+    assert kernel.push[4] == -(-row.size // rows)
     assert elements * bits >= 32
     _check_taps(kernel, axes, parameters)
     assert tabled == sum(1 << k for k, axis in enumerate(axes) if axis.table)
@@ -188,8 +200,8 @@ def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], p
         index = rest
     dst = dst + lane if along_axis_0 else dst
     assert (dst == dst[:, :1] + lane).all()
-    of_row = block[:, None, None] * ROWS + np.arange(ROWS)
-    is_row = np.broadcast_to(of_row < row.size, (*dst.shape, ROWS))
+    of_row = block[:, None, None] * rows + np.arange(rows)
+    is_row = np.broadcast_to(of_row < row.size, (*dst.shape, rows))
     dst = dst[..., None] + of_row * row.dst
     assert not (dst[:, 0] % elements).any()
     coordinates = [np.broadcast_to(each[..., None], is_row.shape) for each in coordinates]
@@ -213,14 +225,29 @@ def _check_taps(kernel: KernelSpec, axes: list[TwinAxis], words: np.ndarray) -> 
     if not slots:
         row, times = axes[position], taps_0
         moved = np.arange(row.size) // times * row.src % (1 << 32)
-        assert taps == taps_1 == 1
+        assert taps == 1
         assert times == 1 or (words[4 * row.table + np.arange(row.size)] == moved).all()
+        rows = kernel.constants[16]
+        assert axis_1 == int(times > 1 and rows % times == 0 and row.size % rows == 0)
+        _check_pattern(kernel, axes[0], words)
         return
     assert 1 <= min(taps, taps_0, taps_1) <= max(taps, taps_0, taps_1) <= MOST_TAPS
     assert (axes[position].taps, axes[position].slot) == (taps, slots - 1)
     assert sorted(inside) == list(range(slots - 1))
     assert slots < 2 or axes[inside[0]].taps == taps_0
     assert slots < 3 or (axes[inside[1]].taps, inside[1]) == (taps_1, axis_1)
+
+
+def _check_pattern(kernel: KernelSpec, axis: TwinAxis, words: np.ndarray) -> None:
+    """Without weights, constant 11 says the same as the table of axis 0, or nothing."""
+    pattern, group = kernel.constants[11], kernel.constants[14]
+    if pattern == 1:
+        return
+    assert pattern >> 16 == 1
+    assert group
+    lanes = [pattern >> 4 * lane & 15 for lane in range(4)]
+    index = np.arange(axis.size)
+    assert (words[4 * axis.table + index] == index // 4 * group + np.take(lanes, index % 4)).all()
 
 
 def _check_runs(kernel: KernelSpec, axis: TwinAxis, words: np.ndarray) -> None:
@@ -257,8 +284,8 @@ def _four_at(kernel: KernelSpec, source: np.ndarray, offset: np.ndarray, aligned
 
 
 def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """resample_fours.comp with ALONG: pieces are pixels along the axis of the taps, in blocks of eight rows."""
-    position, aligned, row, channels, channel_axis = kernel.constants[7:12]
+    """resample_fours.comp with ALONG: pieces are pixels along the axis of the taps, in blocks of rows."""
+    position, aligned, row, channels, channel_axis, rows = kernel.constants[7:13]
     taps, table = axes[position].taps, axes[position]
     assert kernel.constants[:2] == (32, 0)
     assert kernel.constants[6] & 3 == 1
@@ -266,7 +293,8 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
     assert channels <= MOST_CHANNELS
     assert channels == 1 or (axes[channel_axis].size, axes[channel_axis].src) == (channels, 1)
     assert taps % 4 == 0
-    assert kernel.push[4] == -(-axes[row].size // ROWS)
+    assert rows in NUMBERS_OF_ROWS
+    assert kernel.push[4] == -(-axes[row].size // rows)
     piece, block, outer = _place(kernel, parameters)
     weights, first = _row(kernel, parameters, table, piece)
     src, dst = first + kernel.push[0], kernel.push[1] + piece * table.dst
@@ -280,7 +308,7 @@ def _along(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], 
         outer = rest
     assert not outer.any()
     # Of every invocation its rows, and of these the channels; past the last row that is summed again, and not written.
-    of_row, channel = block[:, None] * ROWS + np.arange(ROWS), np.arange(channels)
+    of_row, channel = block[:, None] * rows + np.arange(rows), np.arange(channels)
     offset = (src[:, None] + np.minimum(of_row, axes[row].size - 1) * axes[row].src) % (1 << 32)
     source = by_elements(windows[0], kernel_types(kernel)[0])
     starts = offset[..., None] + 4 * np.arange(taps // 4 * channels)

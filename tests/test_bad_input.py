@@ -545,6 +545,26 @@ ROWS = [
         ("desc must be a TensorDesc", "None")),
     Row("Tensor: view past its buffer", lambda t: rs.Tensor(t.x.memory, TensorDesc("f32", (17,)), t.device),
         ("64 bytes", "f32[17]{0}", "68")),
+    # rearrange, assignment, comparison
+    Row("rearrange: other axes", lambda t: rs.rearrange(t.x, "a b c -> c b a", out=t.out),
+        ("pattern 'a b c -> c b a' has 3 axes, not the 2 of (2, 8)", HERE)),
+    Row("rearrange: length missing", lambda t: rs.rearrange(t.x, "a (b c) -> (c a) b", out=t.out),
+        ("the lengths of b, c do not follow from size 8 of axis 1", HERE)),
+    Row("rearrange: does not divide", lambda t: rs.rearrange(t.x, "a (b c) -> (c a) b", c=3, out=t.out),
+        ("size 8 of axis 1 is not made of b=?, c=3", HERE)),
+    Row("rearrange: other sizes", lambda t: rs.rearrange(t.x, "a b -> b a", out=t.out),
+        ("must have the sizes of f32[8,2]{1,0}", OUT)),
+    Row("rearrange: layout and pattern permute", lambda t: rs.rearrange(t.x, "a b -> a b", layout="AB->BA", out=t.out),
+        ("layout 'AB->BA' permutes axes, which the pattern 'a b -> a b' says", HERE)),
+    Row("assign: list", lambda t: t.out.__setitem__([0], 1),
+        ("x[key] = value writes to a view", "arrays, lists and booleans would copy", "[0]", OUT)),
+    Row("assign: does not broadcast", lambda t: t.out.__setitem__(0, t.x),
+        ("value f32[2,8]{1,0} does not broadcast to the view f32[8]", HERE)),
+    Row("assign: repeated elements", lambda t: t.out[:, :1].broadcast_to(2, 8).__setitem__(..., t.x),
+        ("out must not overlap itself",)),
+    Row("compare: other sizes", lambda t: t.x == t.x[:, :3],
+        ("sizes (2, 8) and (2, 3) do not broadcast", HERE)),
+    Row("item: many", lambda t: t.x.item(), ("item() is for a tensor of one element, not of 16", HERE)),
     # views
     Row("view: index past the end", lambda t: t.x[2], ("index 2 is out of range", "axis 0 of size 2", HERE)),
     Row("view: too many indices", lambda t: t.x[0, 0, 0], ("3 indices are too many", "2 axes", HERE)),
@@ -572,6 +592,9 @@ ROWS = [
     Row("desc: too few strides", lambda _: TensorDesc("f32", (2, 3), (1,)), ("strides", "(1,)", "axes, for f32[2,3]")),
     Row("desc: below the buffer", lambda _: TensorDesc("f32", (2, 3), (-3, 1)),
         ("lowest element", "offset 0 puts it at -3", "f32[2,3]{strides=(-3,1)}", "offset is 3")),
+    Row("desc: numpy's text of fields", lambda _: TensorDesc(",U1", (2, 3)), ("unknown element type ',U1'", "f8e5m2")),
+    Row("desc: numpy's dict of fields", lambda _: TensorDesc("{'names': ['a'], 'formats': ['f4']}", (2, 3)),
+        ("unknown element type", "f8e5m2")),
     Row("desc: unknown type", lambda _: TensorDesc("f33", (2, 3)), ("unknown element type 'f33'", "f8e5m2")),
     Row("desc: size of 2^600", lambda _: TensorDesc("f32", (1 << 600,)), ("sizes[0]", "2^512", "601 bits")),
     Row("desc: minor_to_major twice", lambda _: TensorDesc.xla("f32", (2, 3), (0, 0)),
@@ -606,6 +629,7 @@ def test_refused(row, bench_devices):
         row.call(bench)
     for text in row.texts:
         assert text in str(caught.value)
+    assert str(caught.value)[-1] not in ",;:"
     assert isinstance(caught.value, rs.RestrideError)
     bench.require_untouched()
 

@@ -194,7 +194,7 @@ def test_a_batch_that_the_driver_refuses_leaves_the_device_usable(monkeypatch: p
 
         tensors: list[rs.Tensor] = []
         with monkeypatch.context() as patched:
-            patched.setattr(queue._vk, "vkQueueSubmit", refuse)
+            patched.setattr(queue, "_hand_over", refuse)
             with pytest.raises(rs.OutOfDeviceMemory):
                 refused()
         assert len(set(map(id, queue._free))) == len(queue._free)

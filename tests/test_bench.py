@@ -13,6 +13,7 @@ import pytest
 from conftest import open_device
 
 from restride.cli import main
+from restride.cli.devices import cpu_model
 from restride.errors import UnsupportedError
 from restride.runtime import RUNTIMES
 from restride_bench import peers, surroundings
@@ -20,7 +21,7 @@ from restride_bench.charts import chart_file, draw_bars, require_matplotlib
 from restride_bench.offer import Absent, Offer
 from restride_bench.report import FORMAT, Report, table
 from restride_bench.run import WARM_UP, Columns, Disagreement, Result, timed_rounds
-from restride_bench.workloads import Goal, Move, Rival, Workload
+from restride_bench.workloads import TTC57, Goal, Move, Rival, Workload
 
 COPY = Workload("copy f32 1000", "copies", "f32[1000]", Move((0,)), (Goal("numpy", 2.0),))
 TURN = Workload(
@@ -100,6 +101,26 @@ def test_the_summary_names_what_is_missed_wrong_and_absent():
         "device memory of a resample to 3x1200x2000 f32, beside its destination: 2 KiB",
         "broken off: interrupted",
     ]
+
+
+def test_a_group_has_a_goal_for_the_geometric_mean():
+    rows = [replace(COPY, name=name, group=TTC57, goals=()) for name in ("a", "b", "c")]
+    times = ({"restride": (2.0,), "numpy": (1.0,)}, {"restride": (1.0,), "numpy": (8.0,)}, {"restride": (1.0,)})
+    results = tuple(Result(row, {"resident": columns}) for row, columns in zip(rows, times, strict=True))
+    line = "ttc57: 2 of 3 bit for bit as numpy, geometric mean 0.50x numpy, goal at most 1x numpy: met"
+    assert line in table(report(results=results)).splitlines()
+    assert report(results=results).record()["means"] == [
+        {
+            "group": TTC57,
+            "equal": 2,
+            "workloads": 3,
+            "ratio": pytest.approx(0.5),
+            "goal": "at most 1x numpy",
+            "met": True,
+        }
+    ]
+    assert "geometric" not in table(report(results=results, is_small=True)) + table(report())
+    assert "2.00x numpy, goal at most 1x numpy: MISSED" in table(report(results=results[:1]))
 
 
 def test_goals_are_met_or_missed():
@@ -185,17 +206,7 @@ def test_a_busy_machine_is_named(monkeypatch, average, warns):
 def test_layers_are_named(monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0), raising=False)
     (line,) = surroundings.warnings({"VK_INSTANCE_LAYERS": "VK_LAYER_KHRONOS_validation"})
-    assert line.startswith("VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation: ")
-
-
-def test_the_processor_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: A Processor @ 3 GHz\nmodel name\t: A Processor\n")
-    monkeypatch.setattr(surroundings, "_CPU_INFO", tmp_path / "cpuinfo")
-    assert surroundings.cpu_model() == "A Processor @ 3 GHz, 2 cores"
-    monkeypatch.setattr(surroundings, "_CPU_INFO", tmp_path / "none")
-    monkeypatch.setattr(surroundings.platform, "processor", lambda: "arm")
-    assert surroundings.cpu_model() == "arm, 2 cores"
+    assert line.startswith("VK_INSTANCE_LAYERS is set: ")
 
 
 @pytest.fixture
@@ -228,7 +239,7 @@ def test_a_small_run_and_its_files(runtime, tmp_path, capsys):
     assert all(len(column["seconds"]) == 1 for column in result["measures"]["resident"].values())
     assert result["useful_bytes"] == 2 * 4 * 192
     assert made["device"]["name"] == name
-    assert made["cpu"] == surroundings.cpu_model()
+    assert made["cpu"] == cpu_model()
     assert f"processor: {made['cpu']}" in out
     assert list(made["peers"]) == ["by-hand", "numpy"]
     assert ET.parse(chart).getroot().tag.endswith("svg")
@@ -297,10 +308,10 @@ def test_the_list_needs_no_device(capsys, monkeypatch):
         (("--repeat", "0"), 2, "'0' is no number of rounds"),
         (("--chart", "here.pdf"), 2, "a chart is .svg or .png"),
         (("--growth", "here"), 2, "a chart is .svg or .png"),
-        (("--growth", "a.svg", "--chart", "a.svg"), 2, "a file each"),
+        (("--growth", "a.svg", "--chart", "a.svg"), 2, "a file of its own"),
         (("--growth", "a.svg", "-k", "no such"), 5, "no workload has 'no such'"),
         (("--json", "/nowhere/at/all.json"), 2, "no such folder"),
-        (("--json", "a.svg", "--chart", "a.svg"), 2, "a file each"),
+        (("--json", "a.svg", "--chart", "a.svg"), 2, "a file of its own"),
         (("--device", "no such device", "-k", "copy f32 16"), 4, "no such device"),
     ],
 )

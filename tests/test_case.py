@@ -11,18 +11,32 @@ from math import prod
 import pytest
 from random_layouts import random_layout
 
-from restride.arithmetic import ROUNDINGS
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError, RestrideError
 from restride.layout import TensorDesc
 from restride.layout.views import index
-from restride.plan.yuv import FORMATS, MATRICES
-from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES
+from restride.weights import MODES
 from restride_conformance import Case, catalogue
-from restride_conformance.case import PARAMETERS, SCALES
+from restride_conformance.case import OPERATIONS
 from restride_conformance.operations import require_valid
 from restride_conformance.setting import prepare
-from restride_conformance.spelling import Call, Index, Span, View
+from restride_conformance.spelling import (
+    Call,
+    Index,
+    OneOf,
+    Parameter,
+    Span,
+    View,
+    Window,
+    read_boxes,
+    read_group_sizes,
+    read_integers,
+    read_number,
+    read_numbers,
+    read_permutation,
+    read_post_ops,
+    read_scale,
+)
 
 CANONICAL = [
     "reorder f32[2,3]{1,0} -> f32[2,3]{0,1} seed=1",
@@ -177,84 +191,61 @@ def random_items(choose: random.Random, sizes: tuple[int, ...]) -> tuple[object,
     return tuple(items)
 
 
-def random_case(choose: random.Random) -> Case:
-    rank = choose.randint(1, 8)
-    op = choose.choice(list(PARAMETERS))
-    dtype = choose.choice(list(DTYPES))
-    other = dtype if op == "slice" else choose.choice(list(DTYPES))
-    src, dst = random_desc(choose, dtype, rank), random_desc(choose, other, rank)
-    seed = choose.choice((0, 1, 2**64 - 1, choose.getrandbits(64)))
+NUMBERS = (2, 0.3, Fraction(1, 3), -7, 1e-20, 1e20, Fraction(3, 2), 10**18)
 
-    def several(low: int, high: int) -> tuple[int, ...]:
+
+def random_value(choose: random.Random, parameter: Parameter, rank: int) -> object:
+    """A value that is well formed, by what reads it; whether it fits the operation is another question."""
+
+    def integers(low: int, high: int) -> tuple[int, ...]:
         return tuple(choose.randint(low, high) for _ in range(rank))
 
-    def arithmetic() -> tuple[tuple[str, object], ...]:
-        """Some of its parameters, in any order."""
-        along = tuple(choose.sample(range(rank), choose.randint(1, rank)))
-        numbers = (along, choose.choice((0.1, -3.0, 1e-30, 128.0)), choose.uniform(-9, 9))
-        given = [(name, choose.choice(numbers)) for name in SCALES]
-        given += [("sum_scale", choose.choice(numbers[1:])), ("group_sizes", several(1, 40))]
-        given += [("rounding", choose.choice(ROUNDINGS)), ("saturate", choose.choice(("yes", "no")))]
-        return tuple(choose.sample(given, choose.randint(0, len(given))))
+    def number() -> float:
+        return choose.choice((0.1, -3.0, 1e-30, 128.0, choose.uniform(-9, 9)))
 
-    def sampling() -> tuple[tuple[str, object], ...]:
-        """What a resampling and its transpose share: some of it, in any order."""
-        numbers = (2, 0.3, Fraction(1, 3), -7, 1e-20, 1e20, Fraction(3, 2), 10**18)
-        names = ("scales", "roi", "input_offsets", "output_offsets")
-        given: list[tuple[str, object]] = [
-            (name, tuple(choose.choice(numbers) for _ in range(choose.randint(1, 9)))) for name in names
-        ]
-        given += [("coordinates", choose.choice(COORDINATES)), ("nearest", choose.choice(NEAREST_RULES))]
-        given += [(name, choose.choice(("no", "yes"))) for name in ("antialias", "exclude_outside")]
-        given += [("cubic_a", choose.uniform(-2, 2)), ("recompute_scale_factor", choose.choice(("no", "yes")))]
-        axes = tuple(choose.sample(range(rank), choose.randint(1, rank)))
-        shown = choose.sample(given, choose.randint(0, len(given)))
-        return (("axes", axes), ("mode", choose.choice(MODES)), *shown)
+    def axes() -> tuple[int, ...]:
+        return tuple(choose.sample(range(rank), choose.randint(1, rank)))
 
+    if isinstance(parameter.read, OneOf):
+        return choose.choice(parameter.read.known)
     letters = "".join(choose.sample("NCDHWabcde", rank))
-    parameters: dict[str, Callable[[], tuple[tuple[str, object], ...]]] = {
-        "slice": lambda: (("sizes", several(1, 99)), ("offsets", several(0, 10**18)), ("strides", several(-9, 9))),
-        "reorder": lambda: (
-            *choose.choice(((), (("permute", f"{letters}->{''.join(choose.sample(letters, rank))}"),))),
-            *arithmetic(),
-        ),
-        "resample": lambda: (
-            *sampling(),
-            *choose.choice(((), (("sizes", several(1, 99)),))),
-            *choose.choice(
-                ((), (("window", f"({','.join(choose.choice((':', '3:', ':7', '2:9')) for _ in range(rank))})"),))
-            ),
-            ("extrapolation_value", choose.uniform(-9, 9)),
-            ("keep_aspect_ratio_policy", choose.choice(POLICIES)),
-            *((name, value) for name, value in arithmetic() if name != "group_sizes"),
-        ),
-        "resample_backward": sampling,
-        "yuv_to_rgb": lambda: (
-            ("format", choose.choice(tuple(FORMATS))),
-            ("matrix", choose.choice(MATRICES)),
-            ("full_range", choose.choice(("no", "yes"))),
-            *choose.choice(((), (("like", "opencv"),))),
-        ),
-        "crop_resize": lambda: (
-            (
-                "boxes",
-                tuple(choose.choice((2, 0.5, Fraction(1, 3), -7)) for _ in range(4 * choose.randint(1, 8))),
-            ),
-            *((name, value) for name, value in sampling() if name in ("axes", "mode", "coordinates", "antialias")),
-            ("flip", choose.choice(("none", "both", "none,vertical"))),
-            ("fill", tuple(choose.choice((0, 7, 0.5)) for _ in range(choose.randint(1, 4)))),
-            *choose.choice(((), (("letterbox", "center"),), (("images", several(0, 9)), ("units", "normalized")))),
-            *((name, value) for name, value in arithmetic() if name not in ("group_sizes", "sum_scale")),
-        ),
+    words = {"mode": MODES, "flip": ("none", "both", "none,vertical")}
+    drawn: dict[object, Callable[[], object]] = {
+        str: lambda: choose.choice(words[parameter.name]),
+        read_integers: lambda: axes() if parameter.name == "axes" else integers(-9, choose.choice((9, 10**18))),
+        read_group_sizes: lambda: integers(1, 40),
+        read_number: number,
+        read_scale: choose.choice((number, axes)),
+        read_numbers: lambda: tuple(choose.choice(NUMBERS) for _ in range(choose.randint(1, 9))),
+        read_boxes: lambda: tuple(choose.choice(NUMBERS[:4]) for _ in range(4 * choose.randint(1, 8))),
+        read_post_ops: lambda: choose.choice(("relu", "relu(0.1),clip(0,6)", "linear(2,-1.5)")),
+        read_permutation: lambda: f"{letters}->{''.join(choose.sample(letters, rank))}",
+        Window.read: lambda: f"({','.join(choose.choice((':', '3:', ':7', '2:9')) for _ in range(rank))})",
     }
-    source: list[tuple[str, object]] = []
+    return drawn[parameter.read]()
+
+
+def random_case(choose: random.Random) -> Case:
+    """What an operation needs and some of what it takes, in any order; a mode of ours, so no library's."""
+    rank = choose.randint(1, 8)
+    op, operation = choose.choice(list(OPERATIONS.items()))
+    dtype = choose.choice(list(DTYPES))
+    other = dtype if operation.keeps_type else choose.choice(list(DTYPES))
+    src, dst = random_desc(choose, dtype, rank), random_desc(choose, other, rank)
+    drawn = [each for each in operation.parameters if each.required or choose.random() < 0.5]
+    parameters = [
+        (each.name, random_value(choose, each, rank))
+        for each in drawn
+        if each.name != "like" or "mode" not in operation.named
+    ]
     if src.numel < 1 << 40 and choose.random() < 0.5:
-        source.append(("view", random_view(choose, src.sizes)))
+        parameters.append(("view", random_view(choose, src.sizes)))
     if choose.random() < 0.3:
-        source.insert(0, ("data", choose.choice(("index", "image"))))
+        parameters.append(("data", choose.choice(("index", "image"))))
     if choose.random() < 0.3:
-        source.append(("out", choose.choice(("new", "same", "NCHW", "any", "nChw16c"))))
-    return Case(op, src, dst, (*source, *parameters[op]()), seed)
+        parameters.append(("out", choose.choice(("new", "same", "NCHW", "any", "nChw16c"))))
+    choose.shuffle(parameters)
+    return Case(op, src, dst, tuple(parameters), choose.choice((0, 1, 2**64 - 1, choose.getrandbits(64))))
 
 
 def test_random_cases_round_trip() -> None:

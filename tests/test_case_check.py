@@ -10,13 +10,15 @@ import pytest
 
 import restride as rs
 from restride.dtypes import DTYPES, as_dtype
+from restride.errors import DescriptorError
 from restride.kernel import Limits
 from restride.reference import from_buffer, to_buffer
 from restride.reference.memory import element_bytes
 from restride_conformance import Case, Outcome, Verdict, run_case
+from restride_conformance.case import OPERATIONS, Operation
 from restride_conformance.check import host_bytes, judge, why_not
 from restride_conformance.fill import aimed, bits, image, indices, numbers, poison
-from restride_conformance.operations import OPERATIONS, arguments, is_arithmetic
+from restride_conformance.operations import arguments, is_arithmetic, require_valid
 from restride_conformance.setting import (
     GUARD_BYTES,
     Setting,
@@ -28,6 +30,7 @@ from restride_conformance.setting import (
     prepare,
     source_values,
 )
+from restride_conformance.spelling import Parameter
 
 PADDED = "reorder u16[3,4]{1,0} -> u16[3,4]{strides=(-1,7),offset=5}"
 LINEAR = "resample f16[3,9]{1,0} -> f16[3,4]{strides=(5,1)} mode=linear"
@@ -529,8 +532,26 @@ class TestRun:
         assert outcome.verdict is verdict
         assert pytest.raises(Exception, match=message).matches(Exception(outcome.message))
 
+    def test_an_operation_is_one_class(self, device: rs.Device, monkeypatch) -> None:
+        class Turned(Operation):
+            function = "reorder"
+            parameters = (Parameter("layout", str, required=True),)
+
+            def sizes(self, case: Case) -> tuple[int, ...]:
+                return case.viewed[::-1]
+
+        monkeypatch.setitem(OPERATIONS, "turned", Turned())
+        case = Case.parse("turned u16[5,7] -> u16[7,5]{0,1} view=[::-1] layout=HW->WH")
+        require_valid(case)
+        outcome = run_case(case, device)
+        assert (outcome.verdict, outcome.message) == (Verdict.PASSED, "")
+        with pytest.raises(DescriptorError, match=r"turned gives sizes \[7, 5\]"):
+            require_valid(replace(case, dst=case.src))
+        with pytest.raises(DescriptorError, match="turned has no parameter mode"):
+            _ = case["mode"]
+
     def with_call(self, monkeypatch: pytest.MonkeyPatch, call) -> None:
-        monkeypatch.setitem(OPERATIONS, "reorder", replace(OPERATIONS["reorder"], call=call))
+        monkeypatch.setattr(OPERATIONS["reorder"], "call", call)
 
     @pytest.mark.parametrize(
         ("error", "verdict"),

@@ -28,8 +28,8 @@ from restride.reference.gradient import GRADIENT_TYPES
 from restride.reference.resample import INTERPOLATED_TYPES
 from restride.weights import COORDINATES, MODES, NEAREST_RULES, POLICIES
 from restride_conformance import CATALOGUES, Case, catalogue, read_cases
-from restride_conformance.case import PARAMETERS, SCALES
-from restride_conformance.operations import is_arithmetic, is_in_place
+from restride_conformance.case import OPERATIONS
+from restride_conformance.operations import SCALES, is_arithmetic, is_in_place
 from restride_conformance.report.page import FAMILIES, STRIDED, WHOLE, family
 from restride_conformance.setting import mistrusted, prepare
 from restride_conformance.spelling import Call, Index, Span
@@ -113,6 +113,18 @@ def layout_of(desc: TensorDesc) -> str:
     return str(desc).replace(desc.dtype.name, "")
 
 
+@pytest.mark.parametrize("name", ["smoke", "ci"])
+def test_simple_operations_come_first(name: str) -> None:
+    """Of a copy that is wrong, -x shows a slice or a reorder before a crop that uses it."""
+    below = NESTED[: NESTED.index(name)]
+    added = catalogue(name)[len(catalogue(below[-1])) if below else 0 :]
+    assert list(dict.fromkeys(case.op for case in added)) == [
+        op for op in OPERATIONS if any(case.op == op for case in added)
+    ]
+    ops = [list(OPERATIONS).index(case.op) for case in added]
+    assert ops == sorted(ops)
+
+
 def test_no_case_is_there_twice() -> None:
     full = CASES["full"]
     assert len(set(full)) == len({str(case) for case in full}) == len(full)
@@ -120,7 +132,7 @@ def test_no_case_is_there_twice() -> None:
 
 def test_tensors_to_measure_are_large() -> None:
     assert all(case.dst.nbytes >= 150_000 for case in CASES["perf"])
-    assert {case.op for case in CASES["perf"]} == set(PARAMETERS)
+    assert {case.op for case in CASES["perf"]} == set(OPERATIONS)
 
 
 def test_an_unknown_catalogue_is_named() -> None:
@@ -165,7 +177,7 @@ def test_other_seeds_prove_as_much(seed: int) -> None:
         assert not mistrusted(other, prepare(other)), other
 
 
-LAYOUT_OPS = tuple(op for op in PARAMETERS if op not in ("crop_resize", "yuv_to_rgb"))
+LAYOUT_OPS = tuple(op for op in OPERATIONS if op not in ("crop_resize", "yuv_to_rgb"))
 """Operations whose kernels have every layout; what the others cannot read or write goes through a reorder."""
 
 
@@ -460,10 +472,14 @@ def widths_of(shader: str) -> set[int]:
     return {kernel.constants[0] for each in kernels for kernel in each if kernel.shader == shader}
 
 
+NO_CASES = ("#", "bare_", "equal_")
+"""Comments, modules of the benchmark, and the comparison of two sources, which tests/test_equal.py judges."""
+
+
 @pytest.mark.parametrize("name", ["smoke", "ci"])
 def test_every_shader_module_is_reached(name: str) -> None:
     lines = VARIANTS.read_text(encoding="utf-8").splitlines()
-    known = {line.split(":")[0] for line in lines if line.strip() and not line.startswith(("#", "bare_"))}
+    known = {line.split(":")[0] for line in lines if line.strip() and not line.startswith(NO_CASES)}
     missing = set(known)
     every = [KernelsAlone(choices=Choices.usual(kind)) for kind in ("cpu", "discrete")]
     for case in CASES[name]:

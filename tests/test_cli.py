@@ -12,10 +12,11 @@ from conftest import open_device
 import restride as rs
 from restride.cli import main
 from restride.cli.comparison import compare_bits, compare_limits
+from restride.cli.devices import cpu_model
 from restride.cli.doctor import Attempt
 from restride.cli.parser import parse_index
 from restride.cli.process import UsageError
-from restride.runtime import RUNTIMES
+from restride.runtime import RUNTIMES, DeviceInfo
 from restride.runtime.kompute.device import INSTALL_KP
 
 WINDOW_4_TO_9 = ("--offsets", "0", "0", "4", "0", "--sizes", "1", "1", "5", "1")
@@ -331,6 +332,53 @@ def test_doctor_where_all_is_well(vulkan_device):
     assert "vulkan, works" in error
 
 
+@pytest.mark.parametrize(
+    ("driver", "version", "system", "said", "fix"),
+    [
+        (
+            "llvmpipe",
+            "Mesa 22.3.6 (LLVM 15.0.6)",
+            {"ID": "debian", "VERSION_ID": "12"},
+            "Mesa 22.3.6: ",
+            "bookworm-backp",
+        ),
+        (
+            "llvmpipe",
+            "Mesa 23.2.1-1ubuntu3.1 (LLVM 15.0.7)",
+            {"ID": "ubuntu", "VERSION_ID": "22.04"},
+            "23.2.1: ",
+            "24.04",
+        ),
+        ("llvmpipe", "Mesa 24.0.5", {"ID": "fedora", "VERSION_ID": "39"}, "Mesa 24.0.5: ", "dnf upgrade"),
+        ("llvmpipe", "Mesa 24.3.4-arch1.1 (LLVM 18.1.8)", {"ID": "arch"}, "Mesa 24.3.4: ", "pacman -Syu"),
+        ("llvmpipe", "Mesa 22.3.6", {"ID": "debian", "VERSION_ID": "11"}, "Mesa 22.3.6: ", "install Mesa 25 or newer"),
+        ("llvmpipe", "Mesa 22.3.6", OSError("no os-release"), "Mesa 22.3.6: ", "install Mesa 25 or newer"),
+        ("llvmpipe", "Mesa 25.0.7-2~bpo12+1 (LLVM 15.0.6)", {"ID": "debian", "VERSION_ID": "12"}, "", ""),
+        ("llvmpipe", "0.0.1", {"ID": "debian", "VERSION_ID": "12"}, "", ""),
+        ("radv", "Mesa 22.3.6", {"ID": "debian", "VERSION_ID": "12"}, "", ""),
+    ],
+)
+def test_doctor_says_where_lavapipe_is_old_and_how_this_system_gets_a_newer(
+    capsys, monkeypatch, driver, version, system, said, fix
+):
+    from restride.cli import doctor
+
+    def os_release():
+        if isinstance(system, OSError):
+            raise system
+        return system
+
+    name = "llvmpipe (LLVM 15.0.6, 256 bits)"
+    info = DeviceInfo(0, name, "cpu", 65541, 0, driver, version, "1.3.230", "0" * 32, 1 << 31)
+    monkeypatch.setattr(doctor, "list_devices", lambda: [info])
+    monkeypatch.setattr(doctor, "try_runtime", lambda *_: Attempt(True, "right"))
+    monkeypatch.setattr(doctor.platform, "freedesktop_os_release", os_release)
+    assert main(["doctor", "--json"]) == 0
+    old = [each for each in json.loads(capsys.readouterr().out) if each["status"] == "old"]
+    assert [each["subject"] for each in old] == (["driver of 0"] if said else [])
+    assert all(said in each["detail"] and fix in each["fix"] for each in old)
+
+
 def test_doctor_survives_a_driver_that_crashes(monkeypatch):
     from restride.cli import doctor as probe
 
@@ -348,6 +396,32 @@ def test_devices_table_and_json(capsys, vulkan_device):
     listed = json.loads(capsys.readouterr().out)
     assert vulkan_device.info.uuid in [info["uuid"] for info in listed]
     assert sum(info["default"] for info in listed) == 1
+    assert table.splitlines()[-1] == f"processor: {cpu_model()}"
+    assert {info["processor"] for info in listed} == {cpu_model()}
+    assert vulkan_device.info.driver_version in table
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (
+            "processor\t: 0\nmodel name\t: Zen 3 @ 3 GHz\nflags\t: fpu avx avx2\n\nprocessor\t: 1\n",
+            "Zen 3 @ 3 GHz, AVX2, ",
+        ),
+        ("model name\t: Zen 5\nflags\t\t: fpu avx2 avx512vl\nmodel name\t: Zen 5\n", "Zen 5, AVX-512, "),
+        ("processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n", "arm, "),
+        (None, "arm, "),
+    ],
+)
+def test_the_processor_is_named(monkeypatch, tmp_path, text, named):
+    from restride.cli import devices
+
+    if text is not None:
+        (tmp_path / "cpuinfo").write_text(text)
+    monkeypatch.setattr(devices, "_CPU_INFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(devices.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(devices.platform, "processor", lambda: "arm")
+    assert cpu_model() == f"{named}2 cores"
 
 
 def test_no_command_prints_the_help(capsys):

@@ -1,11 +1,13 @@
 """Files of the command line: what .npy, images and raw buffers hold, and hostile ones."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import restride as rs
 from restride.cli import main
-from restride.cli.files import read_array, write_array, write_whole
+from restride.cli.files import read_array, read_bounded, write_array, write_whole
 from restride.cli.process import UsageError
 from restride.dtypes import DTYPES
 from restride.runtime.vulkan.runtime import VulkanRuntime
@@ -416,3 +418,16 @@ def test_a_bin_file_is_no_array(tmp_path):
             UsageError, match=r"x\.bin is a \.bin file of raw bytes, where an array or an image is needed"
         ):
             refused(tmp_path / "x.bin")
+
+
+def test_a_bounded_read_asks_for_no_memory_that_the_file_does_not_fill(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_bytes(b"12345678")
+    tracemalloc.start()
+    try:
+        assert read_bounded(path, 1 << 24) == b"12345678"
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1 << 20
+    assert [len(read_bounded(path, most)) for most in (8, 7, 0)] == [8, 8, 1]

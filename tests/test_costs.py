@@ -73,13 +73,18 @@ ROWS = (
     Row("copy of odd bytes", "u8[1000003]", lambda x, out: rs.reorder(x, out=out), **COPIED),
     Row("slice", PHOTO, lambda x, out: rs.reorder(x[..., ::2, ::-2], out=out)),
     Row("transpose", "f32[512,512]", lambda x, out: rs.reorder(x, "AB->BA", out=out)),
+    Row(
+        "rearrange",
+        PHOTO,
+        lambda x, out: rs.rearrange(x, "n c (h p) (w q) -> n (h w) (p q c)", p=2, q=2, dtype="u8", out=out),
+    ),
     # The ends of rows share words with those of others.
     Row(
         "transpose of odd bytes",
         "u8[511,513]",
         lambda x, out: rs.reorder(x, "AB->BA", out=out),
         pipelines=2,
-        cost=Cost(dispatches=3, barriers=3),
+        cost=Cost(dispatches=2, barriers=2),
     ),
     Row("planes to pixels", PHOTO, lambda x, out: rs.reorder(x, "NCHW->NHWC", out=out)),
     Row("to tiles", "f32[256,512]", lambda x, out: rs.reorder(x, "{1,0:T(8,128)}", out=out)),

@@ -151,7 +151,7 @@ def test_equal_layouts_are_equal_and_share_a_hash(one, other):
         TensorDesc("f32", (2, 3), offset=1),
         TensorDesc("f32", (1, 2, 3)),
         TensorDesc("f32", (0, 3)),
-        "f32[2,3]{1,0}",
+        "f32[3,2]{1,0}",
     ],
 )
 def test_different_layouts_are_different(other):

@@ -203,7 +203,7 @@ def test_copies_texts_and_pickles_are_equal(desc):
         assert str(again) == str(desc)
         assert (again.is_whole, again.nbytes, again.strides) == (desc.is_whole, desc.nbytes, desc.strides)
     assert repr(desc) == f"TensorDesc.parse({str(desc)!r})"
-    assert desc != str(desc)
+    assert desc == str(desc)
 
 
 @pytest.mark.parametrize("desc", FORMS, ids=str)

@@ -45,6 +45,29 @@ def test_of_two_lavapipes_it_is_that_of_this_machine(place, monkeypatch):
         assert driver_file("lavapipe") == file
 
 
+def test_a_manifest_that_names_no_machine_is_for_this_one(place, monkeypatch):
+    """Mesa 25 has lvp_icd.json, and lvp_icd.i686.json for the other machine."""
+    monkeypatch.setattr(drivers.platform, "machine", lambda: "x86_64")
+    write(place / "lvp_icd.i686.json")
+    write(place / "radeon_icd.i686.json")
+    assert write(place / "lvp_icd.json") == driver_file("lavapipe")
+    assert write(place / "radeon_icd.json") == driver_file("radeon")
+
+
+@pytest.mark.parametrize("name", ["lavapipe", "lvp_icd"])
+@pytest.mark.parametrize("file", ["lvp_icd.json", "lvp_icd.x86_64.json"])
+def test_of_two_folders_the_first_one_counts(tmp_path, monkeypatch, name, file):
+    """As for the loader: XDG_DATA_DIRS names drivers that lie beside the installed ones."""
+    monkeypatch.setattr(drivers.platform, "machine", lambda: "x86_64")
+    beside, installed = (tmp_path / each / "vulkan" / "icd.d" for each in ("z beside", "installed"))
+    for folder in (beside, installed):
+        folder.mkdir(parents=True)
+    write(installed / "lvp_icd.x86_64.json")
+    found = write(beside / file)
+    environment = {"XDG_DATA_DIRS": os.pathsep.join([str(tmp_path / "z beside"), str(tmp_path / "installed")])}
+    assert driver_file(name, environment) == found
+
+
 def test_a_manifest_without_its_library_is_not_found(place):
     write(place / "lvp_icd.json", "/nowhere/libvulkan_lvp.so")
     with pytest.raises(DeviceNotFound):

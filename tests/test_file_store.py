@@ -1,15 +1,19 @@
-"""Files are written whole or not at all, and keep what they were: links, permissions, pipes."""
+"""Files are written whole or not at all, and keep what they were; a cached one is read if no one else wrote it."""
 
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import threading
 from pathlib import Path
 
 import pytest
 
-from restride.runtime.file_store import write_file
+from restride.errors import DescriptorError
+from restride.runtime import file_store
+from restride.runtime.cache_file import cache_path, read_cached, write_cached
+from restride.runtime.file_store import require_writable, write_file
 
 
 def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path: Path) -> None:
@@ -35,21 +39,104 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert path.read_bytes() == b"after"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no permissions and no pipes in folders")
+POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no permissions and no pipes in folders")
+
+
+@POSIX
 def test_permissions_are_those_that_a_file_had_or_gets(tmp_path: Path) -> None:
-    path, new, private = tmp_path / "x", tmp_path / "new", tmp_path / "folder" / "private"
-    path.write_bytes(b"before")
-    path.chmod(0o640)
-    for target in (path, new):
+    path, new, secret, private = (tmp_path / name for name in ("x", "new", "secret", "folder/private"))
+    for old, mode in ((path, 0o640), (secret, 0o600)):
+        old.write_bytes(b"before")
+        old.chmod(mode)
+    for target in (path, new, secret):
         write_file(target, b"after")
-    write_file(private, b"after", private=True)
+    write_cached(private, b"after")
     umask = os.umask(0)
     os.umask(umask)
-    modes = [stat.S_IMODE(each.stat().st_mode) for each in (path, new, private, private.parent)]
-    assert modes == [0o640, 0o666 & ~umask, 0o600, 0o700]
+    modes = [stat.S_IMODE(each.stat().st_mode) for each in (path, new, secret, private, private.parent)]
+    assert modes == [0o640, 0o666 & ~umask, 0o600, 0o600, 0o700]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no permissions and no pipes in folders")
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root gives files away")
+def test_a_file_keeps_its_owner_and_group(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"before")
+    os.chown(path, 1234, 4321)
+    path.chmod(0o6754)
+    write_file(path, b"after")
+    status = path.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 4321, 0o6754)
+
+
+@POSIX
+def test_a_group_that_cannot_be_kept_passes_no_right_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"before")
+    path.chmod(0o6764)
+    old = path.stat()
+    others = os.stat_result([*old[:4], old.st_uid + 1, old.st_gid + 1, *old[6:]])
+
+    def refuse(*_):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "fchown", refuse)
+    monkeypatch.setattr(file_store, "_status", lambda _: others)
+    write_file(path, b"after")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o744
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="Linux has extended attributes")
+def test_a_file_keeps_its_attributes(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"before")
+    try:
+        os.setxattr(path, "user.origin", b"a camera")
+    except OSError:
+        pytest.skip("this file system has no attributes")
+    write_file(path, b"after")
+    assert os.getxattr(path, "user.origin") == b"a camera"
+
+
+def test_another_writer_s_part_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_store.secrets, "token_hex", lambda _: "0")
+    theirs = tmp_path / ".restride-0.part"
+    theirs.write_bytes(b"theirs")
+    with pytest.raises(FileExistsError):
+        write_file(tmp_path / "x", b"ours")
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [(theirs.name, b"theirs")]
+
+
+@POSIX
+def test_a_loop_of_links_and_a_folder_are_errors_and_stay(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for target in (loop, tmp_path):
+        with pytest.raises(OSError):
+            require_writable(target)
+        with pytest.raises(OSError):
+            write_file(target, b"content")
+    assert loop.is_symlink()
+
+
+@POSIX
+def test_a_link_to_nothing_becomes_one_to_the_file(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "new")
+    write_file(link, b"content")
+    assert link.is_symlink()
+    assert (tmp_path / "new").read_bytes() == b"content"
+
+
+@POSIX
+def test_a_socket_is_refused_and_stays(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s"))
+        with pytest.raises(OSError):
+            write_file(tmp_path / "s", b"content")
+    assert stat.S_ISSOCK((tmp_path / "s").stat().st_mode)
+
+
+@POSIX
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     pipe, read = tmp_path / "pipe", []
     os.mkfifo(pipe)
@@ -61,6 +148,104 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_a_long_name_can_be_written(tmp_path: Path) -> None:
-    write_file(tmp_path / ("x" * 250), b"content")
-    assert (tmp_path / ("x" * 250)).read_bytes() == b"content"
+@POSIX
+def test_a_link_to_a_device_writes_to_it(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(os.devnull)
+    write_file(tmp_path / "link", b"content")
+    assert (tmp_path / "link").is_symlink()
+    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["x" * 249, "x" * 255, "\N{SNOWMAN}" * 85])
+def test_the_longest_names_can_be_written(tmp_path: Path, name: str) -> None:
+    for content in (b"before", b"after"):
+        write_file(tmp_path / name, content)
+        assert (tmp_path / name).read_bytes() == content
+
+
+# What is cached for the next process: only what this user alone can have written.
+
+
+def spoil_folder(path: Path) -> None:
+    path.parent.chmod(0o777)
+
+
+def link_folder(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("elsewhere"))
+    path.parent.symlink_to(path.parent.with_name("elsewhere"))
+
+
+def spoil_file(path: Path) -> None:
+    path.chmod(0o602)
+
+
+def link_file(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+def link_to_itself(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path)
+
+
+def make_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (spoil_folder, "the folder .* can be written by everyone"),
+        (link_folder, "the folder .* is a link"),
+        (spoil_file, "it can be written by everyone"),
+        (link_file, "it is a link"),
+        (link_to_itself, "it is a link"),
+        (make_pipe, "it is no plain file"),
+    ],
+)
+def test_what_others_may_have_written_is_left_alone(tmp_path: Path, spoil, why: str) -> None:
+    path = tmp_path / "folder" / "file"
+    write_cached(path, b"content")
+    assert read_cached(path, 7) == b"content"
+    spoil(path)
+    before = path.lstat()
+    with pytest.warns(RuntimeWarning, match=f"file is left alone: {why}"):
+        assert read_cached(path, 7) is None
+    with pytest.raises(OSError, match=why):
+        write_cached(path, b"other")
+    assert path.lstat() == before
+
+
+@POSIX
+def test_restride_s_own_folder_around_is_looked_at_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("RESTRIDE_CHOICES", raising=False)
+    path = cache_path("RESTRIDE_CHOICES", "choices", "x.json")
+    write_cached(path, b"content")
+    assert stat.S_IMODE((tmp_path / "restride").stat().st_mode) == 0o700
+    (tmp_path / "restride").chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="the folder .*restride can be written by everyone"):
+        assert read_cached(path, 7) is None
+
+
+@POSIX
+def test_a_file_of_another_user_in_a_folder_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "folder" / "file"
+    write_cached(path, b"content")
+    uid = path.stat().st_uid
+    asked = iter([uid, uid + 1])
+    monkeypatch.setattr(os, "getuid", lambda: next(asked))
+    with pytest.warns(RuntimeWarning, match="file is left alone: it belongs to another user"):
+        assert read_cached(path, 7) is None
+
+
+def test_a_file_that_is_too_long_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "file"
+    write_cached(path, b"")
+    with path.open("r+b") as file:
+        file.truncate(20 << 30)
+    with pytest.raises(DescriptorError, match="it has 21474836480 bytes, more than 1000"):
+        read_cached(path, 1000)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from conftest import open_device
 
 import restride as rs
-from restride.kernel import Choices
+from restride.kernel import CANDIDATES, Choices
 from restride_conformance import Case, Verdict, catalogue, run_case
 
 
@@ -18,6 +19,37 @@ def gpu_like() -> Iterator[rs.Device]:
     with open_device("vulkan") as device:
         device.runtime.limits = replace(device.runtime.limits, choices=Choices.usual("discrete"))
         yield device
+
+
+RESIZED = [case for case in catalogue("smoke") if case.op.startswith(("resample", "crop_resize"))]
+FORMS = [Choices(rows=rows) for rows in CANDIDATES["rows"]] + [
+    Choices(elements, "shared", rows, invocations)
+    for elements, rows, invocations in (("apart", "4", "few"), ("apart", "8", "many"), ("neighbours", "1", "many"))
+]
+
+
+def test_no_choice_changes_a_bit_of_what_is_resized(gpu_like: rs.Device, tmp_path: Path) -> None:
+    usual = gpu_like.runtime.limits
+    kept = tmp_path / "result"
+
+    def result(case: Case, choices: Choices) -> bytes:
+        gpu_like.runtime.limits = replace(usual, choices=choices)
+        kept.unlink(missing_ok=True)
+        outcome = run_case(case, gpu_like, keep=kept)
+        assert outcome.verdict is Verdict.PASSED, f"{choices}: {case}: {outcome.message}"
+        return kept.read_bytes()
+
+    try:
+        differing = [
+            f"{choices}: {case}"
+            for case in RESIZED
+            for right in [result(case, Choices())]
+            for choices in FORMS
+            if result(case, choices) != right
+        ]
+    finally:
+        gpu_like.runtime.limits = usual
+    assert differing == []
 
 
 def test_smoke_passes_with_the_kernels_of_gpus(gpu_like: rs.Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,8 @@ LAYERS = (
     ("runtime",),
     ("tensor",),
     ("ops",),
-    ("compat", "drawing"),
+    ("compat", "drawing", "xp", "stream"),
+    ("interop",),
     ("cli",),
 )
 

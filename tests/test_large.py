@@ -21,7 +21,7 @@ NARROW = 4096
 def narrow_device(monkeypatch):
     """A device of the direct runtime whose bindings cover 4096 bytes at most."""
 
-    def open_narrow(selector, _runtime, timeout):
+    def open_narrow(selector, _runtime, timeout, **_others):
         return VulkanRuntime(choose(list_devices(), selector), timeout=timeout, max_buffer_range=NARROW)
 
     monkeypatch.setattr("restride.tensor.device.open_runtime", open_narrow)
@@ -34,7 +34,7 @@ def narrow_device(monkeypatch):
 def narrow_kompute(monkeypatch):
     """The same on kompute."""
 
-    def open_narrow(selector, _runtime, timeout):
+    def open_narrow(selector, _runtime, timeout, **_others):
         info = choose(list_devices(), selector)
         return KomputeRuntime(info, timeout, limits=replace(info.limits, max_buffer_range=NARROW))
 

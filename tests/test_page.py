@@ -8,7 +8,7 @@ from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pytest
-from report_examples import DEVICE, HOSTILE, PERF, example, many, outcome, wrong_picture
+from report_examples import DEVICE, HOSTILE, PERF, example, many, outcome, passed, wrong_picture
 
 from restride_conformance.record import Verdict
 from restride_conformance.report import headline, printable
@@ -309,3 +309,20 @@ def test_the_file_needs_nothing_else(tmp_path):
     for part in (markup, script):
         assert not re.search(r"https?://(?!example\.org)|url\(|@import|fetch\(|XMLHttpRequest|innerHTML", part)
     assert json.loads(data.partition("</script>")[0])["cases"][-1]["message"] == "http://example.org"
+
+
+ALL_OPERATIONS = (
+    "resample_backward f32[4,12]{1,0} -> f32[9,5]{1,0} mode=cubic axes=(0,1)",
+    "crop_resize u8[20,30,3]{2,1,0} -> f32[1,7,9,3]{3,2,1,0} boxes=(2,3,10,12) axes=(0,1) mode=linear",
+    "yuv_to_rgb u8[6,8]{1,0} -> u8[4,8,3]{2,1,0} format=nv12",
+)
+
+
+@pytest.mark.parametrize("width", [1024, 1200, 1600])
+def test_the_heads_of_all_operations_are_whole(visit, width):
+    page = visit(example(outcomes=(*example().outcomes, *passed(*ALL_OPERATIONS))), width)
+    heads = page.locator("thead th")
+    assert heads.count() == 2 * 7
+    cut = "(head) => head.scrollWidth > head.clientWidth"
+    assert [head.text_content() for head in heads.all() if head.evaluate(cut)] == []
+    assert page.evaluate("[...document.querySelectorAll('.scroll')].every((one) => one.scrollWidth <= one.clientWidth)")

@@ -50,7 +50,25 @@ def test_a_file_of_another_user_is_not_read(tmp_path: Path, monkeypatch: pytest.
     path = tmp_path / "device.bin"
     write(path, b"pipelines")
     monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1, raising=False)
-    assert read(path) == b""
+    with pytest.warns(RuntimeWarning, match="belongs to another user"):
+        assert read(path) == b""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes in folders")
+def test_a_pipe_and_a_huge_file_stop_no_device(folder: Path) -> None:
+    run_once()
+    (file,) = folder.iterdir()
+    file.unlink()
+    os.mkfifo(file)
+    with pytest.warns(RuntimeWarning, match="is left alone: it is no plain file"):
+        run_once()
+    assert stat.S_ISFIFO(file.stat().st_mode)
+    file.unlink()
+    with file.open("wb") as sparse:
+        sparse.truncate(20 << 30)
+    with pytest.warns(RuntimeWarning, match="is damaged and left out"):
+        run_once()
+    assert read(file) != b""
 
 
 def run_once() -> None:

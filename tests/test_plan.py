@@ -18,8 +18,7 @@ from restride.kernel import CANDIDATES, Choices, Limits
 from restride.layout import TensorDesc
 from restride.layout.equation import shared_offset
 from restride.plan import Tables, copy_kernels, resample_kernels, taps_fit
-from restride.plan.problem import Axis, multiply_shift, simplify, widen
-from restride.plan.tables import table_words
+from restride.plan.problem import Axis, multiply_shift, simplify, table_words, widen
 from restride.reference import resample_limits
 from restride.weights import Request, Rows, resizing
 from restride_conformance.shader.part import SteeredLimits
@@ -181,6 +180,7 @@ def test_narrow_elements_go_in_whole_words_where_they_can(src, dst, shader):
         ("u8[64,128]{1,0}", "u8[64,128]{0,1}", "transpose_shared_8"),
         ("u8[3,68,36]{strides=(2448,-36,1),offset=2412}", "u8[3,68,36]{1,2,0}", "transpose_shared_8"),
         ("bf16[3,66,130]{2,1,0}", "bf16[3,66,130]{1,2,0}", "transpose_shared_16"),  # pairs are enough for 16 bits
+        ("u8[64,127]{1,0}", "u8[64,127]{0,1}", "transpose_shared_8"),  # words cut from two, into whole ones
         ("u8[64,128]{strides=(128,-1),offset=127}", "u8[64,128]{0,1}", "transpose_8_aligned"),
         ("f32[7,4096]{1,0}", "f32[7,4096]{0,1}", "transpose_32"),  # a tile would be filled to 7 / 32
         ("f32[8,4096]{1,0}", "f32[8,4096]{0,1}", "transpose_shared_32"),
@@ -208,16 +208,20 @@ def test_transposes_through_shared_memory_where_that_is_the_choice(src, dst, sha
         ("f32[5,40,36]{strides=(1440,-36,-1),offset=1439}", "f32[5,40,36]{1,2,0}"),
         ("u8[128,68]{strides=(-72,1),offset=9148}", "u8[128,68]{strides=(1,132),offset=4}"),
         ("u16[2,66,70]{2,1,0}", "u16[2,66,70]{1,2,0}"),
+        ("u8[131,133]{1,0}", "u8[131,133]{0,1}"),
+        ("s8[130,67]{strides=(-71,1),offset=9160}", "s8[130,67]{strides=(1,137),offset=3}"),
+        ("bf16[3,129,65]{2,1,0}", "bf16[3,129,65]{1,2,0}"),
+        ("u8[2,128,68]{strides=(9000,69,1),offset=1}", "u8[2,128,68]{strides=(9001,1,132),offset=2}"),
     ],
 )
 def test_no_choice_changes_a_byte(src, dst, limits):
     src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
     source = np.random.default_rng(7).integers(0, 256, src.nbytes, np.uint8)
     results = []
-    for elements, transpose in product(*CANDIDATES.values()):
-        chosen = replace(limits, choices=Choices(elements, transpose))
+    for each in product(*CANDIDATES.values()):
+        chosen = replace(limits, choices=Choices(*each))
         kernels = copy_kernels(src, dst, chosen)
-        assert any("shared" in kernel.shader for kernel in kernels) <= (transpose == "shared")
+        assert any("shared" in kernel.shader for kernel in kernels) <= (chosen.choices.transpose == "shared")
         if all(kernels != others for others, _ in results):  # where nothing fits, every choice is of the same kernels
             results.append((kernels, np.full(dst.nbytes, 171, np.uint8)))
             run(kernels, source, results[-1][1])
@@ -240,16 +244,17 @@ def test_tiles_are_no_more_than_groups_may_be(most):
 @pytest.mark.parametrize(
     ("src", "dst", "ends"),
     [
-        ("u8[255,257]", "u8[255,257]{0,1}", [3, 3]),  # rows of 255 bytes begin anywhere
+        ("u8[255,257]", "u8[255,257]{0,1}", [6]),  # rows of 255 bytes begin anywhere: 3 at either end, together
         ("u8[255,257]", "u8[255,257]{strides=(1,256),offset=2}", [2, 1]),  # bytes 2 and 3, words, byte 256
         ("u8[256,257]", "u8[256,257]{0,1}", []),
-        ("f16[255,257]", "f16[255,257]{0,1}", [1, 1]),
+        ("f16[255,257]", "f16[255,257]{0,1}", [2]),
         ("f32[255,257]", "f32[255,257]{0,1}", []),
     ],
 )
-def test_what_rows_of_a_transpose_have_outside_whole_words_goes_by_elements(src, dst, ends):
-    transposed, *others = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), ROOMY)
-    assert transposed.shader.startswith("transpose")
+@pytest.mark.parametrize("limits", [ROOMY, replace(ROOMY, choices=Choices("apart", "shared"))])
+def test_what_rows_of_a_transpose_have_outside_whole_words_goes_by_elements(src, dst, ends, limits):
+    transposed, *others = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)
+    assert transposed.shader.startswith("transpose_shared" if limits.choices.transpose == "shared" else "transpose")
     assert [kernel.shader for kernel in others] == ["element_copy"] * len(ends)
     assert [kernel.push[2] for kernel in others] == [257 * end for end in ends]
 

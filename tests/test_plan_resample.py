@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 from kernel_twin import run
 
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
-from restride.kernel import KernelSpec, Limits
+from restride.kernel import CANDIDATES, Choices, KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan import Tables, taps_fit
 from restride.plan.convert import Conversion
 from restride.plan.dispatches import bind
-from restride.plan.problem import Axis, Problem, simplify
+from restride.plan.problem import Axis, Problem, simplify, table_bytes, table_words
 from restride.plan.resample import Invocations, by_elements, by_neighbours, by_rows, by_taps, invocations, plan_resample
-from restride.plan.tables import in_fours, table_bytes, table_words
 from restride.reference import from_buffer
-from restride.weights import Request, Rows, library_rows, resizing
+from restride.weights import Request, Rows, in_fours, library_rows, resizing
 from restride.weights.like.pillow import filtered
 
 ROOMY = Limits()
@@ -197,6 +196,42 @@ def test_neighbours_that_are_not_whole_fours_are_put_together(src, dst, pieces):
     assert (made.shader, made.first, made.axes[1]) == ("resample_across", pieces, 0)
 
 
+@pytest.mark.parametrize(
+    ("src", "dst", "elements", "rows"),
+    [
+        ("f32[3,224,224]", "f32[3,1080,1920]", 4, 8),  # 194,400 invocations
+        ("u8[3,224,224]", "u8[3,1080,1920]", 4, 8),
+        ("f32[3,224,224]", "f32[3,480,640]", 4, 2),  # 115,200, and by four rows 57,600 of 80,000
+        ("f32[3,1080,1920]", "f32[3,224,224]", 2, 2),  # 37,632, one for every four elements
+        ("u8[3,1080,1920]", "u8[3,224,224]", 4, 1),  # 37,632
+    ],
+)
+def test_a_gpu_has_fewer_rows_where_invocations_would_be_too_few(src, dst, elements, rows):
+    asked = problem(src, dst, LINEAR)
+    made = by_rows(asked, replace(ROOMY, choices=Choices.usual("discrete")))
+    assert (made.owned, made.rows) == (elements, rows)
+    assert made.total == asked.count // (elements * rows) >= min(asked.count // 4, 80_000)
+    assert by_rows(asked, replace(ROOMY, choices=Choices("apart", "shared", "8", "few"))).rows == 8
+    assert by_rows(asked, ROOMY).rows == 8
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "few", "many"),
+    [
+        ("f32[3,1080,1920]", "f32[3,1080,224]", 4, 4),  # 17.5 KB of four rows; 181,440 invocations
+        ("u8[3,1080,1920]", "f32[3,1080,224]", 8, 8),  # 8.8 KB; 90,720
+        ("u8[1080,1920,3]", "f32[1080,224,3]", 4, 2),  # 13.2 KB; 60,480 and 120,960
+        ("f32[30,60000]", "f32[30,300]", 1, 1),  # 102 KB of one row
+        ("f32[300,24]", "f32[300,60]", 8, 4),  # 4,500 invocations of 18,000 elements
+    ],
+)
+def test_a_gpu_has_as_many_rows_of_pixels_as_a_cache_keeps_and_invocations_allow(src, dst, few, many):
+    asked = problem(src, dst, Request(mode="cubic", antialias=True), axes=(1,) if src.endswith(",3]") else None)
+    for choices, rows in ((Choices("apart"), few), (Choices("apart", invocations="many"), many), (Choices(), 8)):
+        made = by_taps(asked, replace(ROOMY, choices=choices))
+        assert (made.rows, made.lane_stride) == (rows, -(-asked.axes[made.axes[2]].size // rows))
+
+
 BY_ROWS = ("u8[8,8]", "u8[12,12]", LINEAR)
 
 
@@ -294,6 +329,23 @@ def test_neighbours_that_are_no_group(src, dst):
 def test_rows_that_are_repeated(src, dst, choice, times):
     assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
     assert chosen(src, dst, choice).axes[3] == times
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "pattern", "whole"),
+    [
+        ("f32[8,16]", "f32[16,32]", 0x11100, 1),
+        ("f32[8,16]", "f32[16,64]", 0x10000, 1),
+        ("u8[8,16]", "u8[32,32]", 1, 1),  # the table of u8 has groups of four: elements 0 0 1 1, then 2 2 3 3
+        ("f16[8,16]", "f16[24,32]", 0x11100, 0),  # blocks of eight rows, each row thrice
+        ("f32[9,16]", "f32[18,32]", 0x11100, 0),  # the last block has two rows
+        ("f32[8,16]", "f32[16,24]", 1, 1),  # 0 1 1 2, which is no group
+        ("f32[8,16]", "f32[20,32]", 0x11100, 0),
+    ],
+)
+def test_patterns_and_whole_blocks_of_rows_that_are_moved(src, dst, pattern, whole):
+    assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), NEAREST)
+    assert chosen(src, dst, NEAREST).axes[4:6] == (pattern, whole)
 
 
 @pytest.mark.parametrize(
@@ -488,7 +540,8 @@ def test_whoever_makes_it_the_bits_are_equal(data):
     types = data.draw(st.sampled_from([("u8", "f32"), ("f32", "f32"), ("f16", "f32"), ("u8", "u8"), ("f32", "u8")]))
     src = data.draw(layouts(types[0], sizes))
     dst = data.draw(layouts(types[1], targets))
-    limits = data.draw(st.sampled_from([ROOMY, ROOMY, CRAMPED]))
+    choices = Choices(*(data.draw(st.sampled_from(candidates)) for candidates in CANDIDATES.values()))
+    limits = replace(data.draw(st.sampled_from([ROOMY, ROOMY, CRAMPED])), choices=choices)
     if mode == "nearest":
         src = TensorDesc(types[1], src.sizes, src.strides, src.offset)
         gradient = False
@@ -503,9 +556,11 @@ def test_whoever_makes_it_the_bits_are_equal(data):
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 def test_pixels_in_blocks_of_rows_are_what_elements_are(types, rows, channels):
     src, dst = (TensorDesc(dtype, (2, rows, size, channels)) for dtype, size in zip(types, (48, 7), strict=True))
-    (kernel,) = assert_same_bits(src, dst, WIDENED)
-    assert kernel.shader == "resample_along"
-    assert kernel.constants[10] == channels
+    for most in CANDIDATES["rows"]:
+        (kernel,) = assert_same_bits(src, dst, WIDENED, replace(ROOMY, choices=Choices(rows=most)))
+        assert kernel.shader == "resample_along"
+        assert kernel.constants[10] == channels
+        assert kernel.constants[12] == int(most)
 
 
 @pytest.mark.parametrize("types", [("u8", "u8"), ("f16", "f16"), ("f32", "f32"), ("f32", "u8"), ("u8", "f32")])
@@ -529,11 +584,14 @@ def test_four_neighbours_are_what_elements_are(types):
 )
 def test_blocks_of_rows_are_what_elements_are(types, src, dst, choice):
     src_type, dst_type = types[1:] * 2 if choice is NEAREST else types
-    (kernel,) = assert_same_bits(TensorDesc(src_type, src), TensorDesc(dst_type, dst), choice)
-    if dst[-1] % 4 == 0:
-        assert kernel.shader == ("resample_rows" if choice is NEAREST else "resample_runs")
-    else:
-        assert kernel.shader == ("resample_rows" if dst_type == "f32" else "resample")
+    for most in CANDIDATES["rows"]:
+        limits = replace(ROOMY, choices=Choices(rows=most))
+        (kernel,) = assert_same_bits(TensorDesc(src_type, src), TensorDesc(dst_type, dst), choice, limits)
+        if dst[-1] % 4 == 0:
+            assert kernel.shader == ("resample_rows" if choice is NEAREST else "resample_runs")
+        else:
+            assert kernel.shader == ("resample_rows" if dst_type == "f32" else "resample")
+        assert kernel.shader == "resample" or kernel.constants[16] == int(most)
 
 
 @pytest.mark.parametrize("shape", ["along", "across", "rows"])

@@ -1,6 +1,6 @@
 """``like=`` beside the libraries it names: bytes bit for bit, but where they are known to differ; floats in bounds.
 
-A sample of random images; RESTRIDE_TEST_FULL=1: 500 of bytes and 100 of other types for every profile and mode, and 504
+A sample of random images; RESTRIDE_TEST_FULL=1: 500 of bytes and 100 of other types for every profile and mode, and 336
 of every profile, mode and type in tests/test_profiles_page.py.
 """
 
@@ -565,7 +565,9 @@ def test_what_rows_keep_of_memory_has_a_bound() -> None:
     firsts = [axis.part(axis.size - 1, 1).first().item() for axis in axes]
     assert firsts == [998] * len(axes)
     cached = {**rows_module._cache._old, **rows_module._cache._young}
-    assert sum(taps.weight for taps in cached.values()) <= (1 << 26) + 12_000_000, "one more, at most"
+    assert sum(taps.weight for taps in cached.values()) <= rows_module._MOST_CACHED_BYTES + 12_000_000, (
+        "one more, at most"
+    )
     before = len(calls)
     assert axes[-1].first().size == axes[-1].size
     assert len(calls) == before, "it stayed"

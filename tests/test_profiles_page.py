@@ -1,5 +1,6 @@
 """docs/profiles.md: its head, its examples, its rows against what they state, and a sample of them made again."""
 
+import importlib
 import json
 import re
 from dataclasses import replace
@@ -14,14 +15,14 @@ from restride.cli import main
 from restride.weights.like import LIBRARIES
 from restride_like_check import JUDGES, is_measured, judges_of, measured, stated
 from restride_like_check.comparison import row_of
-from restride_like_check.images import DIRECTIONS, image
+from restride_like_check.images import DIRECTIONS, SIZES, image, sizes_of
 from restride_like_check.page import cells, head, limit_text, page
 
 PAGE = (Path(__file__).resolve().parent.parent / "docs" / "profiles.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 SECTIONS = dict(re.findall(r"^### ([\w-]+): .*?$\n(.*?)(?=^### |\Z)", PAGE, re.DOTALL | re.MULTILINE))
-SAMPLE = 168 if FULL else 2
-"""Images of a row that are made again: 504 of every mode and type, or the first two of one direction."""
+SAMPLE = 112 if FULL else 2
+"""Images of a row that are made again: 336 of every mode and type, or the first two of one direction."""
 
 
 def rows(like):
@@ -167,6 +168,7 @@ def test_arguments_that_make_no_sense(capsys, tmp_path):
         (["-k", "u8"], "-k needs --check"),
         (["--check", "-k", "u8", "--markdown", str(tmp_path / "x.md")], "leave out --like and -k"),
         (["--check", "--images", "0"], "is no number of images"),
+        (["--check", "--seed", "-1"], "is no number from 0"),
         (["--like", "gimp"], "invalid choice"),
         (["--check", "--like", "torch", "--markdown", str(tmp_path / "x.md")], "leave out --like"),
     ):
@@ -174,6 +176,35 @@ def test_arguments_that_make_no_sense(capsys, tmp_path):
         assert message in capsys.readouterr().err
     assert main(["profiles", "--check", "--like", "directml"]) == 5
     assert "its formulas" in capsys.readouterr().err
+
+
+def test_a_seed_draws_other_images_and_sizes():
+    assert sizes_of(30, "down", 600, "pillow box f32") != sizes_of(30, "down", 600, "pillow box f32 7")
+    drawn = {image(number, "down", 1, 600, "a row").name for number in range(2 * SIZES)}
+    assert drawn >= {"extremes", "flat"}
+    for number in range(2 * SIZES):
+        one = image(number, "down", 1, 600, "a row")
+        if one.name == "flat":
+            assert len(np.unique(one.of("f32"))) == 1
+        elif one.name == "extremes":
+            assert set(np.unique(one.of("f32"))) <= {0.0, 1.0}
+
+
+def test_large_cells_of_opencv_s_area_are_left_out():
+    found, _ = installed("opencv")
+    (way,) = [way for way in found.ways if (way.mode, way.dtype) == ("area", "u16")]
+    assert not way.takes((600, 600), (1, 1))
+    assert way.takes((600, 601), (1, 2))
+    assert way.takes((32, 32), (2, 2))
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_fresh_images_are_within_what_is_stated(monkeypatch):
+    installed("opencv")
+    monkeypatch.syspath_prepend(Path(__file__).resolve().parent.parent / "tools" / "reliability")
+    figures = list(importlib.import_module("profiles").measure(small=True, seed=3))
+    assert len(figures) >= 1
+    assert all(figure.met for figure in figures), figures
 
 
 def test_a_page_of_no_rows_is_still_a_page():

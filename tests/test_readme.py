@@ -13,18 +13,25 @@ import restride as rs
 from restride.dtypes import DTYPES
 from restride.plan import problem as parameters
 from restride.plan.convert import ELEMENT_TYPES
-from restride.plan.problem import Axis
-from restride.plan.tables import table_words
+from restride.plan.problem import Axis, table_words
 from restride.weights import MOST_TAPS, Request, resizing
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SHADERS = (ROOT / "shaders" / "README.md").read_text(encoding="utf-8")
 API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+ARRAYS = (ROOT / "docs" / "arrays.md").read_text(encoding="utf-8")
 REORDER = (ROOT / "docs" / "reorder.md").read_text(encoding="utf-8")
+SCALE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 EXAMPLES = {
     f"{page} example {number}": text
-    for page, content in (("README.md", README), ("docs/api.md", API), ("docs/reorder.md", REORDER))
+    for page, content in (
+        ("README.md", README),
+        ("docs/api.md", API),
+        ("docs/reorder.md", REORDER),
+        ("docs/arrays.md", ARRAYS),
+        ("docs/scale.md", SCALE),
+    )
     for number, text in enumerate(re.findall(r"```python\n(.*?)```", content, re.DOTALL))
 }
 
@@ -71,7 +78,9 @@ def test_signatures_are_the_real_ones(signature):
         "CONTRIBUTING.md",
         "shaders/README.md",
         "docs/api.md",
+        "docs/arrays.md",
         "docs/benchmarks/README.md",
+        "docs/benchmarks/audit.md",
         "docs/conformance.md",
         "docs/crop_resize.md",
         "docs/layouts.md",
@@ -81,6 +90,7 @@ def test_signatures_are_the_real_ones(signature):
         "docs/reorder.md",
         "docs/replace_preprocessing.md",
         "docs/resample.md",
+        "docs/scale.md",
     ],
 )
 def test_links_lead_somewhere(page):

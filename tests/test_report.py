@@ -13,6 +13,8 @@ import pytest
 from conftest import open_device
 from report_examples import PERF, PICTURE, example, many, outcome, wrong_picture
 
+from restride.cli.files import require_places
+from restride.cli.process import UsageError
 from restride.errors import DescriptorError, UnsupportedError
 from restride.runtime import DeviceInfo
 from restride_conformance import Case, run_case
@@ -37,7 +39,7 @@ from restride_conformance.report import (
     speed_text,
     summary,
 )
-from restride_conformance.report.file import read_json, report_schema, require_writable, write_json
+from restride_conformance.report.file import read_json, report_schema, write_json
 from restride_conformance.report.page import write_page
 
 
@@ -261,10 +263,10 @@ def test_a_file_that_cannot_be_replaced_stays_whole(path):
 
 @pytest.mark.parametrize("place", ["", "none/report.json"])
 def test_a_place_that_takes_no_file_is_named(tmp_path, place):
-    for action in (lambda target: write_json(example(), target), require_writable):
-        with pytest.raises(DescriptorError, match=r"cannot write .*: "):
+    for action in (lambda target: write_json(example(), target), require_places):
+        with pytest.raises(UsageError, match=r"cannot write .*: "):
             action(tmp_path / place)
-    require_writable(tmp_path / "report.json")
+    require_places(tmp_path / "report.json")
 
 
 def test_a_link_is_followed(tmp_path, path):
@@ -284,7 +286,7 @@ def test_a_name_that_is_no_text_is_written_as_text(path):
 
 def test_what_is_no_file_is_named(tmp_path):
     for place in (tmp_path, tmp_path / "none.json"):
-        with pytest.raises(DescriptorError, match=r"cannot read .*: (not a file|No such file)"):
+        with pytest.raises(UsageError, match=r"cannot read .*: (not a file|no such file)"):
             read_json(place)
 
 

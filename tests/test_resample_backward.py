@@ -17,6 +17,9 @@ import pytest
 
 import restride as rs
 
+# Axes of few elements are resized on purpose, and by place.
+pytestmark = pytest.mark.filterwarnings("ignore:no axes are named:UserWarning")
+
 Array = np.ndarray[Any, Any]
 
 COORDINATES = (

@@ -15,6 +15,9 @@ from sampled import sample
 
 import restride as rs
 
+# Axes of few elements are resized on purpose, and by place.
+pytestmark = pytest.mark.filterwarnings("ignore:no axes are named:UserWarning")
+
 Array = np.ndarray[Any, Any]
 
 COORDINATES = (

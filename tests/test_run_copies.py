@@ -29,7 +29,7 @@ def test_a_run_is_copied_without_a_kernel(vulkan_device: rs.Device, src: str, ds
     rs.reorder(x, out=out)
     after = vulkan_device.counters()
     pads = target.is_whole and target.is_padded
-    assert after.submissions - before.submissions == 1 + pads
+    assert after.submissions - before.submissions == 1
     assert after.dispatches - before.dispatches == pads
     np.testing.assert_array_equal(out.numpy(), x.numpy())
     if not target.is_whole:

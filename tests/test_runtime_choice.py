@@ -1,6 +1,8 @@
 """Which device is opened, what devices say of themselves, and which of their memory is used."""
 
+import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -9,7 +11,8 @@ from restride.kernel import Choices
 from restride.runtime import choose, instance, list_devices, open_runtime
 from restride.runtime.instance import MemoryType, physical_devices
 from restride.runtime.interface import DeviceInfo
-from restride.runtime.vulkan.memory import place
+from restride.runtime.vulkan import memory
+from restride.runtime.vulkan.memory import place, place_import
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
 
@@ -52,6 +55,13 @@ def test_an_absent_device_lists_those_present(selector, monkeypatch):
     monkeypatch.setenv("RESTRIDE_DEVICE", "Radeon")
     with pytest.raises(DeviceNotFound, match="no device matches RESTRIDE_DEVICE 'Radeon'"):
         open_runtime()
+
+
+def test_a_selector_of_thousands_of_digits_is_no_device():
+    with pytest.raises(DeviceNotFound, match="no device matches the device selector '999"):
+        choose(MANY, "9" * 5000)
+    with pytest.raises(DescriptorError, match=r"a device selector must be below 2\^512 in magnitude"):
+        choose(MANY, 10**5000)
 
 
 @pytest.mark.parametrize("selector", [1.5, True, b"0", ["0"]])
@@ -101,6 +111,7 @@ def physical(kind, types, heaps):
 
 
 GIB = 1 << 30
+ALL = (1 << 32) - 1
 
 
 @pytest.mark.parametrize(
@@ -117,13 +128,78 @@ GIB = 1 << 30
     ],
 )
 def test_memory_types(kind, types, heaps, expected):
-    placement = place(physical(kind, types, heaps), staging=None)
+    placement = place(physical(kind, types, heaps), ALL, staging=None)
     assert (placement.device, placement.host, placement.staging) == expected
+
+
+@pytest.mark.parametrize(
+    ("allowed", "expected"), [(ALL, (0, 2)), (0b11110, (1, 2)), (0b11011, (0, 3)), (0b11000, (4, 3))]
+)
+def test_only_types_that_the_driver_allows_for_buffers_are_chosen(allowed, expected):
+    # Two types of local memory alike, one of which is for images: the driver says so in VkMemoryRequirements.
+    types = [(1, 0), (1, 0), (14, 1), (6, 1), (7, 0)]
+    placement = place(physical("discrete", types, (8 * GIB, 16 * GIB)), allowed, staging=None)
+    assert (placement.device, placement.host) == expected
+
+
+def test_the_driver_is_asked_which_types_it_allows(monkeypatch):
+    base = physical_devices()[0]
+    twice = replace(base, memory_types=(base.memory_types[0],) * 2)
+    real = memory.buffer_types
+    asked = []
+
+    def second_only(device):
+        asked.append(real(device))
+        return 0b10
+
+    monkeypatch.setattr("restride.runtime.vulkan.runtime.buffer_types", second_only)
+    with pytest.raises(DeviceError, match=r"refuses a storage buffer .* in memory type 1; it allows the set 0x1"):
+        VulkanRuntime(twice).allocate(16)
+    assert asked == [0b1]
+
+
+@pytest.mark.parametrize("kind", ["discrete", "integrated", "virtual", "cpu", "other"])
+def test_the_host_only_sees_coherent_memory(kind):
+    """Then no range is flushed or invalidated, none is rounded to nonCoherentAtomSize."""
+    rng = random.Random(kind)
+    found = 0
+    for _ in range(500):
+        types = [(rng.choice((0, 1, 2, 3, 6, 7, 10, 11, 14, 15)), rng.randrange(2)) for _ in range(rng.randrange(1, 9))]
+        described = physical(kind, types, (GIB, 2 * GIB))
+        try:
+            placement = place(described, ALL, staging=None)
+        except UnsupportedError:
+            assert not [flags for flags, _ in types if flags & 6 == 6] or not [flags for flags, _ in types if flags & 1]
+            continue
+        found += 1
+        assert types[placement.host][0] & 6 == 6
+        assert placement.staging or placement.device == placement.host
+        if any(flags & 6 == 6 for flags, _ in types):
+            assert types[place_import(described, ALL)][0] & 6 == 6
+    assert found > 100
+
+
+COMPUTE, GRAPHICS, TRANSFER = 2, 1, 4
+
+
+@pytest.mark.parametrize(
+    ("families", "expected"),
+    [
+        ([COMPUTE | GRAPHICS | TRANSFER], 0),
+        ([GRAPHICS | COMPUTE | TRANSFER, TRANSFER, COMPUTE | TRANSFER, COMPUTE], 2),
+        ([TRANSFER, GRAPHICS, GRAPHICS | COMPUTE], 2),
+        ([TRANSFER, GRAPHICS], -1),
+        ([], -1),
+    ],
+)
+def test_one_queue_family_computes_and_copies(families, expected):
+    """Each family that computes also copies, whether it says so or not: nothing is handed from queue to queue."""
+    assert instance._compute_family([SimpleNamespace(queueFlags=flags) for flags in families]) == expected
 
 
 def test_a_device_without_usable_memory():
     with pytest.raises(UnsupportedError, match="no memory with properties"):
-        place(physical("discrete", [(1, 0), (2, 0)], (GIB,)), staging=None)
+        place(physical("discrete", [(1, 0), (2, 0)], (GIB,)), ALL, staging=None)
 
 
 def test_the_portability_subset_is_enabled_where_it_exists(monkeypatch):

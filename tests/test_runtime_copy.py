@@ -72,6 +72,19 @@ def test_copies_and_kernels_run_in_order(runtime):
     assert np.array_equal(download(runtime, a, words), x)
 
 
+def test_a_copy_of_no_bytes_records_none_after_its_kernels(in_place, monkeypatch):
+    functions, sizes = in_place._session.device.vk, []
+    copy_buffer = functions.vkCmdCopyBuffer
+    monkeypatch.setattr(
+        functions, "vkCmdCopyBuffer", lambda *arguments: (sizes.append(arguments[-1].size), copy_buffer(*arguments))
+    )
+    a, b = upload(in_place, np.arange(64, dtype=np.uint32)), upload(in_place, np.zeros(64, np.uint32))
+    for nbytes in (0, 4):
+        in_place.copy(a, b, nbytes, kernels=[bump(64)])
+    assert sizes == [4], "Vulkan allows no region of 0 bytes"
+    assert (download(in_place, a, 64) == np.arange(64) + 2).all()
+
+
 def test_the_host_writes_and_reads_between_copies(runtime):
     source = noise(4096)
     src, dst = upload(runtime, source), runtime.allocate(4096)

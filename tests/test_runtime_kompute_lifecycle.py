@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from dataclasses import replace
 
 import kompute_kernels
@@ -38,6 +39,29 @@ def test_closed(make, device):
             call()
     memory.free()
     assert runtime.info == device
+
+
+def test_closed_by_two_threads_at_once(make):
+    runtime = make()
+    closed, wrong = [], []
+
+    def close():
+        closed.append(1)
+        try:
+            runtime.close()
+        except Exception as error:  # noqa: BLE001 - whatever a thread raises
+            wrong.append(error)
+
+    threads = [threading.Thread(target=close) for _ in range(2)]
+    with runtime._lock:  # both find it open, and wait for the lock
+        for thread in threads:
+            thread.start()
+        while len(closed) < 2:
+            time.sleep(0.001)
+        time.sleep(0.05)
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 class NeverRuns:
@@ -100,9 +124,9 @@ def test_freed_in_the_middle_of_a_submit(make, monkeypatch):
     a, b = upload(runtime, np.arange(4)), upload(runtime, np.zeros(4))
     original = runtime._dispatch
 
-    def dispatch_and_free(spec, buffers):
+    def dispatch_and_free(*arguments):
         # As another thread may, between two kernels; the second one then wants a buffer of this size for parameters.
-        original(spec, buffers)
+        original(*arguments)
         a.free()
 
     monkeypatch.setattr(runtime, "_dispatch", dispatch_and_free)
@@ -262,3 +286,10 @@ def test_a_copy_that_fails_half_way_is_quiet(make):
         copy.deepcopy(memory)
     gc.collect()
     memory.free()
+
+
+def test_without_a_source_tree_the_error_names_no_script_of_it(tmp_path):
+    said = kompute_device.how_to_install(tmp_path)
+    assert said.startswith("`pip install 'restride[kompute]'` builds it")
+    assert "tools/" not in said
+    assert "tools/build_kp.py" in kompute_device.INSTALL_KP

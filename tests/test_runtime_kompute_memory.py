@@ -154,7 +154,7 @@ def test_memories_that_kp_cannot_make_are_refused_with_the_numbers(make):
 
 
 def test_budget(make):
-    runtime = make(budget=10_000)
+    runtime = make(memory_limit=10_000)
     a, b = runtime.allocate(4000), runtime.allocate(4001)
     with pytest.raises(OutOfDeviceMemory, match=r"no room for 2,000 bytes: 8,016 of 10,000 bytes .* in 2 of at most"):
         runtime.allocate(2000)

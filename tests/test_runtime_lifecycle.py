@@ -129,6 +129,34 @@ def test_an_interrupt_ends_a_wait_and_harms_nothing(kernels):
     assert out == "True\n"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a timer signal")
+def test_an_interrupted_close_is_heard_soon_and_the_next_one_closes(kernels):
+    out = passes(
+        """
+        import signal
+        from restride.runtime.instance import open_devices
+        device = open_device()
+        memory = device.allocate(4 * 8192)
+        device.submit([slow()] * 8, [memory])
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        try:
+            device.close()
+        except KeyboardInterrupt:
+            print(device._session.queue.poll() < device._session.queue.submitted)
+        try:
+            device.wait()
+        except DeviceLost as error:
+            print("was closed" in str(error))
+        print(len(open_devices))
+        device.close()
+        print(len(open_devices))
+        """,
+        kernels,
+    )
+    assert out.split() == ["True", "True", "1", "0"]
+
+
 def test_no_driver_says_what_to_install():
     out = passes(
         """

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 
 import pytest
 import runtime_process
@@ -57,7 +58,13 @@ def test_what_is_missing_is_named(shipped):
         modules.load_module("absent")
     with pytest.raises(DeviceError, match=r"shader module 'lost' is missing: no file .*lost\.spv"):
         modules.load_module("lost")
-    for text, message in [("{", "is damaged"), ("[]", "not of format 1"), ('{"format": 2}', "not of format 1")]:
+    for text, message in [
+        ("{", "is damaged"),
+        ("[" * 100_000, "is damaged"),
+        ("[]", "not of format 1"),
+        ('{"format": 2}', "not of format 1"),
+        ('{"format": 1, "modules": {"other": []}}', "is damaged"),
+    ]:
         (shipped / "manifest.json").write_text(text)
         modules.manifest.cache_clear()
         with pytest.raises(DeviceError, match=message):
@@ -66,3 +73,18 @@ def test_what_is_missing_is_named(shipped):
     modules.manifest.cache_clear()
     with pytest.raises(DeviceError, match="no shader modules"):
         modules.load_module("other")
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "bump.spv"])
+def test_a_folder_and_a_loop_of_links_are_no_files(shipped, name):
+    path = shipped / name
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(DeviceError, match=name.replace(".", r"\.")):
+        modules.load_module("bump")
+    path.rmdir()
+    if os.name == "posix":
+        path.symlink_to(path)
+        modules.manifest.cache_clear()
+        with pytest.raises(DeviceError, match=name.replace(".", r"\.")):
+            modules.load_module("bump")

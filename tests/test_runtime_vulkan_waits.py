@@ -9,10 +9,10 @@ import pytest
 import vulkan_kernels
 from vulkan_kernels import SEPARATE, affine, barriers, bump, download, slow, table, upload
 
-from restride.errors import DeviceError, DeviceLost, DeviceTimeout, OutOfDeviceMemory
+from restride.errors import DescriptorError, DeviceError, DeviceLost, DeviceTimeout, OutOfDeviceMemory
 from restride.runtime.loader import failure
 from restride.runtime.vulkan.queue import MOST_PENDING
-from restride.runtime.vulkan.runtime import VulkanRuntime
+from restride.runtime.vulkan.runtime import PIECE_BYTES, Hold, VulkanMemory, VulkanRuntime
 
 modules, runtime, in_place = vulkan_kernels.FIXTURES
 
@@ -133,11 +133,91 @@ def test_other_threads_run_while_one_waits(in_place):
     assert turns > 3, "the GIL is released"
 
 
+def test_waiting_for_a_submission_that_the_driver_refused_ends(in_place, monkeypatch):
+    """Another thread read the ticket while the driver was asked; the submission was undone, and none followed."""
+    session = in_place._session
+    memory, seen = upload(in_place, np.zeros(64, np.uint32)), []
+
+    def refuse(*_):
+        seen.append(memory.block.written)
+        return -3
+
+    monkeypatch.setattr(session.queue, "_hand_over", refuse)
+    with pytest.raises(DeviceError, match="VK_ERROR_INITIALIZATION_FAILED"):
+        in_place.submit([bump(64)], [memory])
+    assert seen == [session.queue.submitted + 1]
+    thread = threading.Thread(target=session.wait_for, args=seen, daemon=True)
+    thread.start()
+    thread.join(10)
+    still_waits = thread.is_alive()
+    monkeypatch.undo()
+    in_place.submit([bump(64)], [memory])  # ends a wait that does not end by itself
+    assert not still_waits
+
+
+def test_waiting_while_another_thread_hands_over_waits_for_that(in_place, monkeypatch):
+    queue, memory = in_place._session.queue, upload(in_place, np.zeros(64, np.uint32))
+    waited, completed = threading.Event(), []
+
+    def wait():
+        in_place.wait()
+        completed.append(queue.completed)
+        waited.set()
+
+    thread = threading.Thread(target=wait)
+    end = queue.end
+
+    def slowly(slot):
+        monkeypatch.undo()
+        thread.start()
+        waited.wait(0.2)  # it must not: what is recorded is not submitted yet
+        end(slot)
+
+    with in_place.batch():
+        in_place.submit([bump(64)], [memory])
+        ticket = queue.last
+        monkeypatch.setattr(queue, "end", slowly)
+    thread.join()
+    assert completed[0] >= ticket
+
+
+def freed_when_called(monkeypatch, session, name, memory):
+    """The next call of a method of the session frees the memory first, and takes one of the same size."""
+    method, taken, size = getattr(session, name), [], memory.hold.size
+
+    def call(*arguments, **named):
+        monkeypatch.undo()
+        memory.free()
+        taken.append(VulkanMemory(Hold(session, session.allocate(size), size), memory.nbytes))
+        return method(*arguments, **named)
+
+    monkeypatch.setattr(session, name, call)
+    return taken
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("make_room", lambda runtime, memory: runtime.submit([bump(64)], [memory])),
+        ("copy", lambda runtime, memory: runtime.copy(upload(runtime, np.ones(64, np.uint32)), memory, 256)),
+        ("pinned", lambda runtime, memory: runtime.write(memory, 0, memoryview(bytes([1] * 256)))),
+        ("pinned", lambda runtime, memory: runtime.read(memory, 0, memoryview(bytearray(256)))),
+    ],
+)
+def test_memory_that_another_thread_frees_meanwhile_is_nobody_elses_before_the_end(in_place, monkeypatch, name, use):
+    memory = upload(in_place, np.zeros(64, np.uint32))
+    block = memory.block
+    taken = freed_when_called(monkeypatch, in_place._session, name, memory)
+    use(in_place, memory)
+    assert taken[0].block is not block
+    with pytest.raises(DescriptorError, match="was freed"):
+        memory.block  # noqa: B018
+
+
 def test_a_lost_device_says_so_from_then_on(modules, monkeypatch):
     runtime = VulkanRuntime(0, module_source=modules)
     memory = runtime.allocate(256)
-    functions = runtime._session.device.vk
-    monkeypatch.setattr(functions, "vkQueueSubmit", functions._checked("vkQueueSubmit", lambda *_: -4))
+    monkeypatch.setattr(runtime._session.queue, "_hand_over", lambda *_: -4)
     with pytest.raises(DeviceLost, match=r"vkQueueSubmit failed with VK_ERROR_DEVICE_LOST.*make a new Device"):
         runtime.submit([bump(64)], [memory])
     calls = [
@@ -159,13 +239,13 @@ def test_a_lost_device_says_so_from_then_on(modules, monkeypatch):
 
 def test_a_failed_submission_is_undone(in_place, monkeypatch):
     memory = upload(in_place, np.zeros(64, np.uint32))
-    functions = in_place._session.device.vk
-    submit = functions.vkQueueSubmit
-    monkeypatch.setattr(functions, "vkQueueSubmit", functions._checked("vkQueueSubmit", lambda *_: -3))
+    queue = in_place._session.queue
+    submit = queue._hand_over
+    monkeypatch.setattr(queue, "_hand_over", lambda *_: -3)
     for _ in range(3):
         with pytest.raises(DeviceError, match="vkQueueSubmit failed with VK_ERROR_INITIALIZATION_FAILED"):
             in_place.submit([bump(64), table(64, [1, 2, 3, 4])], [memory])
-    monkeypatch.setattr(functions, "vkQueueSubmit", submit)
+    monkeypatch.setattr(queue, "_hand_over", submit)
     assert barriers(in_place, [bump(64)], [memory]) == 1, "the abandoned recordings may have held one"
     assert (download(in_place, memory, 64) == 1).all()
 
@@ -176,17 +256,17 @@ class Interrupted(BaseException):
 
 def test_an_interrupt_after_the_submission_leaves_it_made(in_place, monkeypatch):
     memory = upload(in_place, np.zeros(8192, np.uint32))
-    functions, queue = in_place._session.device.vk, in_place._session.queue
-    submit = functions.vkQueueSubmit
+    queue = in_place._session.queue
+    submit = queue._hand_over
 
     def submit_and_interrupt(*arguments):
         submit(*arguments)
         raise Interrupted
 
-    monkeypatch.setattr(functions, "vkQueueSubmit", submit_and_interrupt)
+    monkeypatch.setattr(queue, "_hand_over", submit_and_interrupt)
     with pytest.raises(Interrupted):
         in_place.submit([slow(8192)], [memory])
-    monkeypatch.setattr(functions, "vkQueueSubmit", submit)
+    monkeypatch.setattr(queue, "_hand_over", submit)
     assert queue._pending[-1] not in queue._free
     assert memory.block.written == queue.submitted == 1
     for _ in range(3):
@@ -212,7 +292,7 @@ def test_an_interrupt_before_the_submission_undoes_it(in_place, monkeypatch, fun
     with pytest.raises(Interrupted):
         in_place.submit([bump(64)], [memory])
     monkeypatch.setattr(functions, function, original)
-    assert (queue.submitted, len(queue._pending), len(queue._free)) == (0, 0, 1)
+    assert (queue.submitted, len(queue._pending), len(queue._slots) - len(queue._free)) == (0, 0, 0)
     in_place.submit([bump(64)], [memory])
     assert (download(in_place, memory, 64) == 1).all()
 
@@ -253,6 +333,66 @@ def test_an_interrupt_at_the_lock_leaves_no_pin(in_place, monkeypatch):
         in_place.wait()
     memory.free()
     assert in_place.allocate(4 * 8192).block is block, "what was freed is used again"
+
+
+def interrupted_after(method):
+    def call(*arguments):
+        method(*arguments)
+        raise Interrupted
+
+    return call
+
+
+def test_an_interrupt_while_a_submission_is_settled_releases_nothing_twice(in_place, monkeypatch):
+    memory = upload(in_place, np.zeros(64, np.uint32))
+    session = in_place._session
+    preparations = session.preparations
+    monkeypatch.setattr(preparations, "release", interrupted_after(preparations.release))
+    with pytest.raises(Interrupted):
+        in_place.submit([table(64, [1, 2, 3, 4])], [memory])
+    monkeypatch.undo()
+    in_place.submit([bump(64)], [memory])
+    leaving, sets = (
+        session.blocks.host_pool._leaving,
+        [each for idle in preparations.sets._idle.values() for each in idle],
+    )
+    assert len(leaving) == len(set(map(id, leaving)))
+    assert len(sets) == len(set(map(id, sets)))
+
+
+def test_an_interrupt_while_staging_is_handed_back_leaves_none_in_use(modules, monkeypatch):
+    runtime = VulkanRuntime(0, staging=True, module_source=modules)
+    upload(runtime, np.zeros(PIECE_BYTES // 2, np.uint32))
+    staging, pool = runtime._staging, runtime._session.blocks.host_pool
+    assert len(staging._blocks) == 2
+    monkeypatch.setattr(pool, "free", interrupted_after(pool.free))
+    for left in (1, 0):
+        with pytest.raises(Interrupted):
+            staging.hand_back()
+        assert len(staging._blocks) == left
+        assert not {*map(id, pool._leaving)} & {*map(id, staging._blocks)}
+    runtime.close()
+
+
+def test_a_finalizer_in_the_middle_of_a_transfer_is_told_so(modules, monkeypatch):
+    runtime = VulkanRuntime(0, staging=True, timeout=1, module_source=modules)
+    source = np.arange(PIECE_BYTES // 2, dtype=np.uint32)
+    memory, other = upload(runtime, source), runtime.allocate(256)
+    session, blocks, copied = runtime._session, [*runtime._staging._blocks], []
+    copy_on_device = session.copy
+
+    def copy_and_finalize(*arguments):
+        copied.append(arguments)
+        with pytest.raises(DeviceError, match="in the middle of another call of this thread"):
+            runtime.read(other, 0, memoryview(bytearray(16)))
+        runtime.trim()  # leaves the buffers, which are in use
+        assert runtime._staging._blocks == blocks
+        return copy_on_device(*arguments)
+
+    monkeypatch.setattr(session, "copy", copy_and_finalize)
+    assert np.array_equal(download(runtime, memory, source.size), source)
+    assert len(copied) == 2
+    runtime.close()
 
 
 def test_a_copy_that_fails_half_way_is_quiet(in_place):

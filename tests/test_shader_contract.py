@@ -13,6 +13,7 @@ from push_words import words_of
 from restride.arithmetic import ROUNDINGS, Arithmetic, Scaling
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
+from restride.kernel import CANDIDATES
 from restride.plan import copy_kernels, crops, resample
 from restride.plan import resample as invocations
 from restride.plan.convert import ELEMENT_TYPES, FOURS_PER_INVOCATION, PAIRS_ALONG_FOUR, Conversion
@@ -81,7 +82,9 @@ def test_words_of_an_axis():
 
 def test_the_number_of_axes_follows_the_constants_of_the_kernel():
     assert number(r"constant_id = (\d+)\) const uint RANK", "include/axes.glsl") == KERNEL_CONSTANTS == NUMBER_OF_AXES
-    assert constants_for([Axis(2, 1, 1), Axis(3, 2, 2)], (7, 8)) == (7, 8, *[0] * 13, 2)
+    axes = [Axis(2, 1, 1), Axis(3, 2, 2)]
+    assert constants_for(axes, (7, 8)) == (7, 8, *[0] * 13, 2)
+    assert constants_for(axes, (*range(15), 30)) == (*range(15), 2, 30)
 
 
 @pytest.mark.parametrize("path", sorted(SHADERS.rglob("*.comp")), ids=lambda path: path.name)
@@ -93,10 +96,10 @@ def test_axes_are_loaded_before_any_invocation_leaves(path):
         assert set(mains) == {"load_axes();"}
 
 
-def test_constants_of_a_kernel_do_not_reach_that_of_the_axes():
-    for file in SHADERS.rglob("*.*"):
+def test_no_constant_of_a_kernel_is_that_of_the_axes():
+    for file in {*SHADERS.rglob("*.*")} - {*(SHADERS / "bare").iterdir()}:
         ids = re.findall(r"constant_id = (\d+)\) const (?!uint RANK)", file.read_text(encoding="utf-8"))
-        assert all(int(number) < KERNEL_CONSTANTS for number in ids), file
+        assert all(int(number) != KERNEL_CONSTANTS for number in ids), file
 
 
 def test_element_types_have_the_same_numbers():
@@ -201,17 +204,20 @@ def test_tiles_of_a_transpose_through_shared_memory():
 
 
 def test_work_of_an_invocation_that_resamples():
-    for file in ("resample/resample_rows.comp", "resample/resample_fours.comp"):
-        assert number(r"const uint ROWS = (\d+);", file) == invocations.ROWS
+    most_rows = max(map(int, CANDIDATES["rows"]))
+    assert number(r"const uint MOST_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
+    assert number(r"const uint MOST_ROWS = (\d+);", "crop/crop_resize_fixed.comp") == crops.ROWS
     assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS
     assert number(r"const uint MOST_IN_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
     assert number(r"const uint MOST_CHANNELS = (\d+);", "resample/resample_fours.comp") == MOST_CHANNELS
     assert number(r"const uint MOST_CHANNELS = (\d+);", "copy/pixels.comp") == MOST_CHANNELS
     assert number(r"const uint GRADIENT = (\d+)u;", "include/taps.glsl") == resample._GRADIENT
+    assert number(r"const uint LONG = (\d+)u;", "include/taps.glsl") == resample.LONG
+    assert number(r"const uint SHORT_SUM = (\d+)u;", "include/taps.glsl") == resample.SHORT_SUM
 
 
 def test_the_contract_has_every_module_that_ships_but_those_written_by_hand():
-    assert set(INTERFACES) == {name for name in manifest() if not name.startswith("bare_")}
+    assert set(INTERFACES) == {name for name in manifest() if not name.startswith(("bare_", "equal_"))}
 
 
 @pytest.mark.parametrize("name", INTERFACES)

@@ -6,6 +6,7 @@ import random
 import re
 import subprocess
 import sys
+import tracemalloc
 import unicodedata
 from itertools import product
 from pathlib import Path
@@ -17,7 +18,7 @@ from random_layouts import random_layout, random_pair
 from restride.cli import main
 from restride.drawing.explain import explain
 from restride.drawing.map import HUES, Kind, LayoutMap, block_sizes, memory_line, rgb, shown
-from restride.drawing.moves import MOST_COUNTED, Move, _counted_runs, _offsets, _planned_runs
+from restride.drawing.moves import MOST_COUNTED, Move, Runs, _counted_runs, _offsets, _planned_runs
 from restride.drawing.picture import show, takes_colour
 from restride.drawing.terminal import CROSSINGS
 from restride.errors import DescriptorError, UnsupportedError
@@ -328,6 +329,20 @@ def test_runs_of_large_arrays_come_from_the_plan():
     assert list(Move(src, dst).lines())[1] == "contiguous runs: at most 400000000, the longest of 16 elements or more"
 
 
+@pytest.mark.parametrize("last", ["{1,0}", f"{{strides=({1 << 63},1)}}"])
+def test_counting_runs_takes_little_memory(last):
+    half = MOST_COUNTED // 2
+    for most in (half, half + 1):
+        src, dst = TensorDesc.parse(f"f32[2,{most}]"), TensorDesc.parse(f"f32[2,{most}]{last}")
+        tracemalloc.start()
+        try:
+            assert Move(src, dst).runs is not None
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 32 << 20
+
+
 def test_numbers_beyond_64_bits_and_memories_are_still_drawn():
     text = show("f32[2,3]{strides=(1000000000000000000000000,1)}", "f32[2,3]").text(100)
     assert "1000000000000000000000002" in text
@@ -342,6 +357,8 @@ def test_an_empty_reorder_moves_nothing():
         "moves 0 elements: reads 0 bytes, writes 0 bytes",
         "planned without a device, whose limits may cut a large one further",
     ]
+    huge = TensorDesc.parse("f32[0,1000000000000]")
+    assert Move(huge, huge).runs == Runs(0, 0)
 
 
 @pytest.mark.parametrize(

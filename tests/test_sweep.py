@@ -118,6 +118,7 @@ def test_arithmetic(text: str, value: int) -> None:
         ("9999999999999999999*9999999999999999999", "its value reaches 2\\^64"),
         ("-" * 200 + "1", "it has more than 200 characters"),
         ("__import__", "it has more than numbers, names and "),
+        ("N" * 150 + "{", "it has more than numbers, names and "),
     ],
 )
 def test_arithmetic_that_is_wrong(text: str, message: str) -> None:

@@ -1,6 +1,9 @@
-"""The tools: mypy needs no optional package, build_kp.py brings what it builds with, pipelines.py measures its page."""
+"""The tools: mypy needs no optional package, build_kp.py brings what it builds with, pipelines.py measures its page,
+mesa25.sh runs a command beside its own drivers."""
 
 import importlib.util
+import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -82,3 +85,43 @@ def test_a_pipeline_is_measured_and_a_stream_flows(pipelines, vulkan_device):
     assert flow.most >= flow.in_use >= recipe(np.zeros((9, 9, 3), np.uint8)).desc.nbytes
     assert flow.seconds > 0
     assert flow.slow > 0
+
+
+@pytest.fixture
+def mesa25(tmp_path):
+    """mesa25.sh in a folder of its own, where what it fetches would be; ``apt-get`` fails."""
+    for name in ("tools", "bin"):
+        (tmp_path / name).mkdir()
+    script = shutil.copy(TOOLS / "mesa25.sh", tmp_path / "tools")
+    apt_get = tmp_path / "bin" / "apt-get"
+    apt_get.write_text("#!/bin/sh\necho E: no network >&2\nexit 100\n")
+    apt_get.chmod(0o755)
+    environment = os.environ | {"PATH": f"{apt_get.parent}:{os.environ['PATH']}"}
+    environment |= {"XDG_DATA_DIRS": "/own/share", "LD_LIBRARY_PATH": "/own/lib"}
+
+    def run(*command):
+        return subprocess.run(["bash", script, *command], env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+def test_mesa25_that_cannot_be_fetched_fails_and_runs_nothing(mesa25):
+    for _ in range(2):  # what the first one left does not count as fetched
+        result = mesa25("echo", "run")
+        assert (result.returncode, result.stdout) == (1, "")
+        assert "E: no network" in result.stderr
+        assert result.stderr.splitlines()[-1].startswith("restride: Mesa 25 cannot be fetched")
+    assert mesa25().returncode == 1
+
+
+def test_mesa25_that_is_there_is_the_command_s_drivers(mesa25, tmp_path):
+    folder = tmp_path / ".cache" / "mesa25" / "usr"
+    libraries = folder / "lib" / "riscv64-linux-gnu"
+    libraries.mkdir(parents=True)
+    (libraries / "libvulkan_lvp.so").touch()
+    result = mesa25("sh", "-c", "env; exit 7")
+    assert result.returncode == 7
+    variables = dict(line.split("=", 1) for line in result.stdout.splitlines() if "=" in line)
+    assert variables["VK_DRIVER_FILES"] == variables["VK_ICD_FILENAMES"] == f"{folder}/share/vulkan/icd.d/lvp_icd.json"
+    assert variables["XDG_DATA_DIRS"] == f"{folder}/share:/own/share"
+    assert variables["LD_LIBRARY_PATH"] == f"{libraries}:/own/lib"

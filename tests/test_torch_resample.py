@@ -15,6 +15,9 @@ from judges import judge
 
 import restride as rs
 
+# torch resizes the last axes, whatever their sizes.
+pytestmark = pytest.mark.filterwarnings("ignore:no axes are named:UserWarning")
+
 torch: Any = judge("torch")
 torch.set_num_threads(1)  # waking a second thread takes longer than any of these problems
 

@@ -23,7 +23,7 @@ from restride.runtime.instance import physical_devices
 from restride_bench import tuning
 from restride_bench.tuning import Tuning, tune
 
-OTHER = Choices("apart", "shared")
+OTHER = Choices("apart", "shared", "8", "many")
 
 
 @pytest.fixture
@@ -34,20 +34,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_cpu_has_other_choices_than_the_rest() -> None:
-    assert Choices.usual("cpu") == Choices("neighbours", "registers") == Choices()
+    assert Choices.usual("cpu") == Choices("neighbours", "registers", "8", "few") == Choices()
     assert {Choices.usual(kind) for kind in ("discrete", "integrated", "virtual", "other")} == {OTHER}
-    assert str(OTHER) == "elements apart, transpose shared"
+    assert str(OTHER) == "elements apart, transpose shared, rows 8, invocations many"
     assert all(getattr(OTHER, name) in candidates for name, candidates in CANDIDATES.items())
 
 
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({}, "the choices are elements, transpose, not "),
+        ({}, "the choices are elements, transpose, rows, invocations, not "),
         ({"elements": "apart"}, "not 'elements'"),
-        (asdict(OTHER) | {"group": 1}, "not 'elements', 'transpose', 'group'"),
+        (asdict(OTHER) | {"group": 1}, "not 'elements', 'transpose', 'rows', 'invocations', 'group'"),
         (asdict(OTHER) | {"elements": "far"}, "elements is one of neighbours, apart, not 'far'"),
         (asdict(OTHER) | {"transpose": ["shared"]}, r"transpose is one of registers, shared, not \['shared'\]"),
+        (asdict(OTHER) | {"rows": 4}, "rows is one of 8, 4, 2, 1, not 4"),
     ],
 )
 def test_what_are_no_choices_is_refused(record: dict[str, object], message: str) -> None:
@@ -79,11 +80,11 @@ def test_what_was_kept_is_read_and_is_this_user_s_alone(folder: Path) -> None:
         b"\xff\xfe",
         b"null",
         b'{"choices": []}',
-        b'{"choices": {"elements": "far", "transpose": "shared"}}',
-        b'{"choices": {"elements": "apart"}}',
+        b'{"choices": {"elements": "far", "transpose": "shared", "rows": "4", "invocations": "many"}}',
+        b'{"choices": {"elements": "apart", "transpose": "shared"}}',
         b"[" * 50_000,
         b'{"a": ' + b"1" * 5000 + b"}",
-        b" " * (2 * MOST_BYTES) + b'{"choices": {"elements": "apart", "transpose": "shared"}}',
+        b" " * (2 * MOST_BYTES) + json.dumps({"choices": asdict(OTHER)}).encode(),
     ],
 )
 def test_a_damaged_file_is_left_out_with_a_warning(folder: Path, content: bytes) -> None:
@@ -136,9 +137,9 @@ def test_a_device_has_the_choices_that_were_kept_and_the_same_results(runtime: s
 
 
 def made_up(**milliseconds: float) -> Tuning:
-    """Times by candidate."""
+    """Times by candidate; 10 where none is given."""
     seconds = {
-        choice: {candidate: {"work": milliseconds[candidate] / 1e3} for candidate in candidates}
+        choice: {candidate: {"work": milliseconds.get(candidate, 10) / 1e3} for candidate in candidates}
         for choice, candidates in CANDIDATES.items()
     }
     return Tuning(seconds, Choices(), by_device=True)
@@ -147,8 +148,10 @@ def made_up(**milliseconds: float) -> Tuning:
 def test_the_faster_is_chosen_and_the_usual_one_where_it_may_be_chance() -> None:
     assert made_up(neighbours=10, apart=9, registers=10, shared=11).choices == Choices("apart", "registers")
     assert made_up(neighbours=10, apart=9.6, registers=10, shared=9).choices == Choices("neighbours", "shared")
+    by_rows = made_up(few=10, many=9, **{"8": 10, "4": 9, "2": 8, "1": 11})
+    assert by_rows.choices == Choices(rows="2", invocations="many")
     usual = replace(made_up(neighbours=9.6, apart=10, registers=9, shared=10), usual=OTHER)
-    assert usual.choices == Choices("apart", "registers")
+    assert usual.choices == replace(OTHER, transpose="registers")
 
 
 def test_every_candidate_is_measured_and_the_device_is_as_before(
@@ -158,7 +161,7 @@ def test_every_candidate_is_measured_and_the_device_is_as_before(
     submit = vulkan_device.runtime.submit
 
     def submit_and_note(kernels, memories) -> None:
-        met.update((kernel.shader, kernel.constants[:2]) for kernel in kernels)
+        met.update((kernel.shader, kernel.constants) for kernel in kernels)
         submit(kernels, memories)
 
     monkeypatch.setattr(vulkan_device.runtime, "submit", submit_and_note)
@@ -175,6 +178,10 @@ def test_every_candidate_is_measured_and_the_device_is_as_before(
     }
     assert {constants[0] for name, constants in met if name == "strided_gather_128"} == {0, 1}
     assert {constants[1] for name, constants in met if name == "convert_fours"} == {0, 1}
+    for shader, number in (("resample_runs", 16), ("resample_along", 12)):
+        assert {constants[number] for name, constants in met if name == shader} == {8, 4, 2, 1}
+    assert len({constants[16] for name, constants in met if name == "resample_rows"}) > 1
+    assert {constants[11] for name, constants in met if name == "crop_pixels"} == {4, 2, 1}
 
 
 def test_without_a_clock_of_the_device_the_host_s_is_read(
@@ -255,7 +262,7 @@ def test_the_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> Non
     assert main(["tune"]) == 0
     assert {total for total, _ in seen} == {len(seen) - 1}
     assert seen[-1][1] == "cleared"
-    assert "transpose: u8" in seen[-2][1]
+    assert "invocations: u16 transposed" in seen[-2][1]
 
 
 @pytest.mark.usefixtures("vulkan_device")
@@ -263,7 +270,8 @@ def test_the_table_says_what_was_chosen(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "restride_bench.commands.tune.tune", lambda _, **__: made_up(neighbours=12.345, apart=1, registers=2, shared=3)
+        "restride_bench.commands.tune.tune",
+        lambda _, **__: made_up(neighbours=12.345, apart=1, registers=2, shared=3, few=4, many=5),
     )
     assert main(["tune"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
@@ -273,6 +281,10 @@ def test_the_table_says_what_was_chosen(
         ["elements", "apart", "1", "chosen", "work", "1"],
         ["transpose", "registers", "2", "chosen,", "usual", "work", "2"],
         ["transpose", "shared", "3", "work", "3"],
+        ["rows", "8", "10", "chosen,", "usual", "work", "10"],
+        *(["rows", number, "10", "work", "10"] for number in "421"),
+        ["invocations", "few", "4", "chosen,", "usual", "work", "4"],
+        ["invocations", "many", "5", "work", "5"],
     ]
     (file,) = folder.iterdir()
     assert read_choices(file.stem) == Choices("apart", "registers")

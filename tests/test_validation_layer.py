@@ -32,6 +32,11 @@ ADJUSTED = (
     "Validation Warning: [ WARNING-Setting-Limit-Adjusted ] | MessageID = 0x86fe6721\nvkCreateDevice(): Warning that "
     "validation is adjusting settings:\n\tForcing shaderInt64 to VK_TRUE\n"
 )
+RESET = (
+    "UNASSIGNED-BestPractices-vkCreateCommandPool-command-buffer-reset(WARN / PERF): msgNum: -2 - Validation "
+    "Performance Warning: [ UNASSIGNED-BestPractices-vkCreateCommandPool-command-buffer-reset ] no\n    Objects: 1\n"
+)
+SMALL = RESET.replace("vkCreateCommandPool-command-buffer-reset", "vkAllocateMemory-small-allocation")
 LATER = "Validation Error: [ VUID-x ] | MessageID = 0x1\nvkQueueSubmit(): no.\n\nObjects: 0\n"
 
 
@@ -61,6 +66,7 @@ def test_a_log_is_split_into_its_messages():
 
 def test_what_the_layer_says_of_itself_is_left_out_and_nothing_else():
     assert split(SETUP + FIRST + SETUP) == lines(FIRST)
+    assert split(RESET + FIRST + SMALL) == lines(FIRST, SMALL), "one practice is answered in docs/vulkan_review.md"
     assert split(SETTINGS + LATER + ADJUSTED) == lines(LATER)
 
 
@@ -100,10 +106,11 @@ def test_the_environment_turns_the_layer_on(profile):
     assert ("RESTRIDE_SEPARATE_BUFFERS" in variables) == (profile == "gpu")
     assert f"khronos_validation.log_filename = {log_of(layer)}\n" in settings
     for profiles, said in {
-        "sync": ("SYNCHRONIZATION_VALIDATION_EXT", "khronos_validation.validate_sync = true\n"),
-        "gpu": ("GPU_ASSISTED_EXT", "khronos_validation.gpuav_enable = true\n"),
+        ("sync", "practices"): ("SYNCHRONIZATION_VALIDATION_EXT", "khronos_validation.validate_sync = true\n"),
+        ("practices",): ("BEST_PRACTICES_EXT", "khronos_validation.validate_best_practices = true\n"),
+        ("gpu",): ("GPU_ASSISTED_EXT", "khronos_validation.gpuav_enable = true\n"),
     }.items():
-        assert {text in settings for text in said} == {profile == profiles}
+        assert {text in settings for text in said} == {profile in profiles}
     assert not Path(variables["VK_LAYER_SETTINGS_PATH"]).exists()
 
 

@@ -1,4 +1,4 @@
-"""What conformance cases do not reach, under the Vulkan validation layer: core, synchronization and GPU-assisted.
+"""What conformance cases do not reach, under the validation layer: core, synchronization, practices, GPU-assisted.
 
     python tests/test_validation_suite.py "vulkan, staging"
 
@@ -109,14 +109,22 @@ def work(mode: str, *, barriers: bool = True) -> None:
             measured(device)
 
 
+def modes_of(profile: str) -> list[str]:
+    """GPU-assisted validation compiles every module for a second or two, and modes have their modules in common."""
+    if profile == "gpu":
+        return sample(MODES, 1)
+    # Practices are those of sync and more, and ours: kp allocates 16 bytes at a time.
+    return [mode for mode in MODES if profile == "core" or (profile == "practices") != ("kompute" in mode)]
+
+
 @pytest.mark.parametrize(
     ("profile", "mode"),
-    # GPU-assisted validation compiles every module for a second or two, and modes have their modules in common.
-    [(profile, mode) for profile in PROFILES for mode in (sample(MODES, 1) if profile == "gpu" else MODES)],
+    [(profile, mode) for profile in PROFILES for mode in modes_of(profile)],
 )
 def test_no_message(profile, mode):
     open_device(mode.split(",")[0]).close()
-    assert messages([__file__, mode], profile) == []
+    # Mesa 25's lavapipe compiles the modules of GPU-assisted validation for minutes, 22.3's in a quarter of that.
+    assert messages([__file__, mode], profile, timeout=1200) == []
 
 
 @pytest.mark.usefixtures("vulkan_device")
@@ -129,7 +137,7 @@ def test_a_missing_barrier_between_two_operations_is_caught():
 if FULL:
 
     @pytest.mark.parametrize("runtime", ["vulkan", "kompute"])
-    @pytest.mark.parametrize("profile", PROFILES)
+    @pytest.mark.parametrize("profile", ["core", "sync", "gpu"])
     def test_no_message_from_any_device_test(profile, runtime):
         open_device(runtime).close()
         files = [str(ROOT / "tests" / f"test_{name}.py") for name in DEVICE_TESTS]

@@ -46,7 +46,7 @@ def signed(word: int) -> int:
 
 def axes_of(kernel: KernelSpec, words: np.ndarray) -> list[TwinAxis]:
     """The axes as load_axes of axes.glsl has them: as many as are compiled in, which are those of the header."""
-    assert len(kernel.constants) == RANK + 1
+    assert len(kernel.constants) > RANK
     rank = kernel.constants[RANK]
     assert rank == words[0] <= MAX_AXES
     axes = []

@@ -1,0 +1,264 @@
+"""Dask: the bits of one call on threads and on a cluster of two processes, whatever dies; one task for a chunk."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import time
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from judges import judge
+from stream_cases import Case, cases
+
+import restride as rs
+from restride.stream.files import by_name
+
+dask = judge("dask")
+da = judge("dask.array")
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:no axes are named", "ignore::DeprecationWarning", "ignore::ResourceWarning"
+)
+
+PHOTO = np.random.default_rng(5).integers(0, 256, (96, 80, 3)).astype(np.uint8)
+AREA = rs.Chain().resample((40, 33), axes=(0, 1), mode="area").reorder("YXC->CYX", "f16")
+
+
+def whole():
+    return rs.reorder(rs.resample(PHOTO, (40, 33), axes=(0, 1), mode="area"), "YXC->CYX", "f16").numpy()
+
+
+def chunks_of(case: Case) -> tuple[int, ...]:
+    return tuple(max(chunk, 1) for chunk in case.chunks)
+
+
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_threads_give_one_call(case: Case):
+    expected = case.whole()
+    source = da.from_array(case.source, chunks=case.source_chunks)
+    for x in (source, case.source):
+        lazy = rs.dask.apply(x, case.chain, chunks=chunks_of(case))
+        assert (lazy.shape, lazy.dtype) == (expected.shape, expected.dtype)
+        result = lazy.compute(scheduler="threads")
+        assert result.tobytes() == expected.tobytes()
+
+
+def test_the_operations_have_functions():
+    x = da.from_array(PHOTO, chunks=(30, 30, 3))
+    assert np.array_equal(rs.dask.reorder(x, "YXC->CYX").compute(), PHOTO.transpose(2, 0, 1))
+    assert np.array_equal(rs.dask.crop(x, np.s_[10:50, ::-2, 0]).compute(), PHOTO[10:50, ::-2, 0])
+    resampled = rs.dask.resample(x, (40, 33), axes=(0, 1), like="pillow", mode="lanczos", chunks=(7, 9, 3))
+    expected = rs.resample(PHOTO, (40, 33), axes=(0, 1), like="pillow", mode="lanczos").numpy()
+    assert np.array_equal(resampled.compute(), expected)
+    assert resampled.chunks == ((7, 7, 7, 7, 7, 5), (9, 9, 9, 6), (3,))
+
+
+def test_a_pyramid_is_made_from_levels_or_from_the_source():
+    levels = rs.dask.pyramid(da.from_array(PHOTO, chunks=(30, 30, 3)), 3, axes=(0, 1))
+    assert [level.shape for level in levels] == [(48, 40, 3), (24, 20, 3), (12, 10, 3)]
+    made = PHOTO
+    for level in levels:
+        made = rs.resample(made, (made.shape[0] // 2, made.shape[1] // 2), axes=(0, 1), mode="area").numpy()
+        assert np.array_equal(level.compute(), made)
+    last = rs.dask.pyramid(PHOTO, 3, axes=(0, 1), from_source=True)[-1].compute()
+    assert np.array_equal(last, rs.resample(PHOTO, (12, 10), axes=(0, 1), mode="area").numpy())
+    assert not np.array_equal(last, made)
+    with pytest.raises(rs.DescriptorError, match="level 7 of 9 has no elements"):
+        rs.dask.pyramid(PHOTO, 9, axes=(0, 1))
+
+
+def test_levels_of_a_pyramid_have_the_sizes_of_scales():
+    for factor in (0.29, Fraction(29, 100)):
+        level = rs.dask.pyramid(np.zeros((100, 100), np.uint8), 1, factor=factor)[0]
+        assert level.shape == rs.resample(np.zeros((100, 100), np.uint8), scales=(factor, factor)).sizes
+    for refused in (1, 1.5, 0, -0.5, float("nan"), "half"):
+        with pytest.raises(rs.DescriptorError, match="factor must be"):
+            rs.dask.pyramid(PHOTO, 1, axes=(0, 1), factor=refused)
+
+
+def test_a_chain_is_a_chain():
+    with pytest.raises(rs.DescriptorError, match=r"chain must be a restride.Chain, got str"):
+        rs.dask.apply(PHOTO, "abc")
+
+
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_device_of_a_plugin_replaces_the_default_one(is_taken):
+    from restride.interop.dask import _Pool
+
+    pool = _Pool()
+    task = pool.one()
+    default = task.__enter__()
+    if not is_taken:
+        task.__exit__(None, None, None)
+    with rs.Device() as own:
+        pool.add(own)
+        if is_taken:
+            task.__exit__(None, None, None)
+        for _ in range(2):
+            with pool.one() as device:
+                assert device is own
+                assert pool._free.empty()
+        pool.remove(own)
+    with pool.one() as device:
+        assert device is default
+
+
+class Huge:
+    """100 GB that nobody reads."""
+
+    shape, dtype, chunks = (316_000, 316_000), np.dtype(np.uint8), (4096, 4096)
+
+    def __getitem__(self, key):
+        raise AssertionError(f"read {key}")
+
+
+def test_a_graph_has_one_task_for_each_chunk():
+    lazy = rs.dask.resample(Huge(), scales=(0.5, 0.5), axes=(0, 1), mode="area", chunks=(2873, 2873))
+    assert lazy.npartitions == 55 * 55
+    assert len(dict(lazy.dask)) <= lazy.npartitions + 10
+    assert len(pickle.dumps(dict(lazy.dask))) < 4 << 20
+    x = da.zeros((316_000, 316_000), chunks=4096, dtype="u1")
+    of_dask = rs.dask.resample(x, scales=(0.5, 0.5), axes=(0, 1), mode="area", chunks=(2873, 2873))
+    assert len(dict(of_dask.dask)) <= of_dask.npartitions + len(dict(x.dask)) + 10
+
+
+def test_default_chunks_are_those_of_the_source_where_a_task_fits():
+    lazy = rs.dask.resample(da.zeros((900, 1000), chunks=(100, 200), dtype="u1"), (450, 500))
+    assert lazy.chunksize == (100, 200)
+    small = rs.dask.apply(Huge(), rs.Chain().resample(scales=(0.5, 0.5), axes=(0, 1), mode="area"), memory="64MiB")
+    work = rs.Chain().resample(scales=(0.5, 0.5), axes=(0, 1), mode="area").of(Huge.shape, "u8")
+    assert work.nbytes(tuple(range(size) for size in small.chunksize)) <= 16 << 20
+
+
+def test_unknown_chunks_are_refused():
+    x = da.from_array(np.arange(9.0), chunks=3)
+    with pytest.raises(rs.DescriptorError, match="chunks of x must have known sizes"):
+        rs.dask.reorder(x[x > 3], dtype="f32")
+
+
+OTHER_BLOCKS = {"shorter": lambda block: block[:2], "longer": lambda block: np.r_[block, block], "f4": np.float32}
+
+
+@pytest.mark.parametrize("change", OTHER_BLOCKS)
+def test_blocks_that_differ_from_their_metadata_are_refused(change: str):
+    x = da.from_array(np.arange(64, dtype=np.uint8).reshape(8, 8), chunks=(4, 4))
+    other = x.map_blocks(OTHER_BLOCKS[change], dtype="u1", meta=np.empty((0, 0), "u1"))
+    with pytest.raises(rs.DescriptorError, match=r"block at \[0:4, 0:4\].* metadata say uint8\[4, 4\]"):
+        rs.dask.reorder(other, dtype="f32", chunks=(8, 8)).compute(scheduler="sync")
+
+
+def test_changes_in_memory_of_a_mapping_are_read(tmp_path):
+    np.save(tmp_path / "photo.npy", PHOTO)
+    mapped = np.load(tmp_path / "photo.npy", mmap_mode="c")
+    mapped[:] = 7
+    assert (rs.dask.crop(mapped, np.s_[:5]).compute() == 7).all()
+
+
+def test_a_file_that_was_rewritten_has_another_name(tmp_path):
+    names = set()
+    for number in range(2):
+        np.save(tmp_path / "photo.npy", PHOTO + np.uint8(number))
+        os.utime(tmp_path / "photo.npy", ns=(0, number))
+        for _ in range(2):
+            names.add(rs.dask.crop(np.load(tmp_path / "photo.npy", mmap_mode="r"), 0).name)
+    assert len(names) == 2
+
+
+def test_a_dataset_is_opened_by_its_absolute_name(tmp_path, monkeypatch):
+    class Dataset:
+        shape, dtype, chunks, name, file = PHOTO.shape, PHOTO.dtype, None, "/image", SimpleNamespace(filename="x.h5")
+
+    monkeypatch.setitem(sys.modules, "h5py", SimpleNamespace(Dataset=Dataset))
+    monkeypatch.chdir(tmp_path)
+    assert by_name(Dataset()).filename == str(tmp_path / "x.h5")
+
+
+def test_a_lazy_array_is_one_chain():
+    half = rs.LazyArray(da.from_array(PHOTO, chunks=(30, 30, 3)), rs.Chain(AREA.operations[:1]))
+    of_half = rs.dask.apply(half, rs.Chain(AREA.operations[1:]), chunks=(3, 10, 11))
+    assert of_half.name == rs.dask.apply(half.source, AREA, chunks=(3, 10, 11)).name
+    assert np.array_equal(of_half.compute(), whole())
+
+
+def test_files_are_read_inside_the_tasks(tmp_path):
+    """Nothing of the source is in the graph."""
+    h5py, zarr = judge("h5py"), judge("zarr")
+    np.save(tmp_path / "photo.npy", PHOTO)
+    with h5py.File(tmp_path / "photo.h5", "w") as file:
+        file.create_dataset("image", data=PHOTO, chunks=(20, 20, 3))
+    with h5py.File(tmp_path / "photo.h5", "r") as file:
+        stored = zarr.create_array(tmp_path / "photo.zarr", shape=PHOTO.shape, chunks=(20, 20, 3), dtype="uint8")
+        stored[:] = PHOTO
+        for source in (np.load(tmp_path / "photo.npy", mmap_mode="r"), file["image"], stored):
+            lazy = rs.dask.apply(source, AREA, chunks=(3, 10, 11))
+            assert len(dict(lazy.dask)) == lazy.npartitions + 2
+            assert len(pickle.dumps(dict(lazy.dask))) < PHOTO.nbytes / 2
+            again = pickle.loads(pickle.dumps(dict(lazy.dask)))
+            assert np.array_equal(lazy.compute(), whole())
+            assert np.array_equal(da.Array(again, lazy.name, lazy.chunks, lazy.dtype).compute(), whole())
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = judge("distributed")
+    with dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}):
+        cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None, silence_logs=50)
+    with cluster, distributed.Client(cluster) as client:
+        client.register_plugin(rs.dask.DevicePlugin([None, 0]))
+        yield client
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize("case", cases(max(len(cases()) // 3, 8), "cluster"), ids=str)
+def test_a_cluster_of_two_processes_gives_one_call(case: Case):
+    expected = case.whole()
+    source = da.from_array(case.source, chunks=case.source_chunks)
+    result = rs.dask.apply(source, case.chain, chunks=chunks_of(case)).compute()
+    assert result.tobytes() == expected.tobytes()
+
+
+def opened() -> int:
+    from restride.interop import dask as rs_dask
+
+    return len(rs_dask._pool._devices)
+
+
+def test_each_worker_opens_one_device(client):
+    assert list(client.run(opened).values()) == [1, 1]
+    rs.dask.apply(PHOTO, AREA, chunks=(1, 5, 5)).compute()
+    assert list(client.run(opened).values()) == [1, 1]
+
+
+@pytest.mark.usefixtures("client")
+def test_results_are_kept_and_stored(tmp_path):
+    zarr = judge("zarr")
+    lazy = rs.dask.apply(da.from_array(PHOTO, chunks=(30, 30, 3)), AREA, chunks=(3, 10, 11))
+    assert np.array_equal(lazy.persist().compute(), whole())
+    lazy.to_zarr(str(tmp_path / "out.zarr"))
+    assert np.array_equal(zarr.open_array(tmp_path / "out.zarr")[:], whole())
+
+
+class Slow:
+    """A source whose reads take time, so that a worker dies among them."""
+
+    shape, dtype, chunks = PHOTO.shape, PHOTO.dtype, (20, 20, 3)
+
+    def __getitem__(self, key):
+        time.sleep(0.2)
+        return PHOTO[key]
+
+
+def test_a_worker_that_is_killed_changes_no_bit(client):
+    workers = client.run(os.getpid)
+    future = client.compute(rs.dask.apply(Slow(), AREA, chunks=(3, 5, 5)))
+    time.sleep(1)
+    os.kill(next(iter(workers.values())), signal.SIGKILL)
+    assert np.array_equal(future.result(timeout=120), whole())
+    client.wait_for_workers(2, timeout=60)
+    assert set(client.run(os.getpid).values()) != set(workers.values())
+    assert list(client.run(opened).values()) == [1, 1]

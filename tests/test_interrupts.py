@@ -1,0 +1,153 @@
+"""Commands and operations that are interrupted, and folders that refuse: the small form of what is measured."""
+
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import restride as rs
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools" / "reliability"))
+import interrupts  # noqa: E402  tools/ is no package
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells when a command handles signals")
+
+
+def test_what_is_interrupted_loses_nothing_and_says_so():
+    figures = [*interrupts.measure(True, 1)]
+    assert len(figures) >= 8
+    assert [str(figure) for figure in figures if not figure.met] == []
+
+
+def test_commands_that_are_measured_ignore_no_signal_that_the_measurement_ignores(tmp_path):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = interrupts._start("devices", tmp_path)
+        ignored = int(Path(f"/proc/{process.pid}/status").read_text().split("SigIgn:")[1].split()[0], 16)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        process.kill()
+        process.communicate()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not ignored >> (signal.SIGINT - 1) & 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_during_the_imports_ends_the_command_in_silence(tmp_path, number):
+    (tmp_path / "numpy.py").write_text("import time\ntime.sleep(60)\n")
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {_AS_A_SCRIPT}"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    interrupts.wait_for_handlers(process.pid)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=20)
+    assert (process.returncode, said) == (130, "")
+
+
+_AS_A_SCRIPT = "sys.argv[0] = 'bin/restride'; from restride.cli import main; sys.exit(main())"
+
+
+def test_who_imports_the_library_keeps_the_signals_as_they_were():
+    program = "import signal, restride; print([signal.getsignal(each) for each in (2, 15, 1)])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.count("default_int_handler") == 1
+    assert done.stdout.count("SIG_DFL") == 2
+
+
+def test_an_interrupt_while_a_dataclass_is_made_is_an_exit_code(tmp_path):
+    (tmp_path / "interrupted.py").write_text(_INTERRUPTED_IN_A_STRING)
+    command = [sys.executable, "-m", "interrupted", "devices"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "restride: interrupted\n")
+
+
+_INTERRUPTED_IN_A_STRING = """
+import os, signal, sys
+from restride import cli
+
+def run(arguments):
+    # What a dataclass is made with: code of a string, and a signal that came while it was compiled.
+    exec("os.kill(os.getpid(), signal.SIGTERM); pass", globals())
+
+cli._run = run
+sys.exit(cli.main())
+"""
+
+
+def test_an_interrupt_that_a_finalizer_swallows_comes_again():
+    program = """
+import os, signal, time
+from restride.cli.process import as_interrupts
+
+class Resource:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0)
+
+try:
+    with as_interrupts():
+        Resource()
+        time.sleep(20)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+    assert time.monotonic() - start < 20
+
+
+def batched(x, device):
+    with device.batch():
+        turned = rs.reorder(rs.asarray(x, device=device), "AB->BA")
+        result = rs.reorder(turned, "AB->BA")
+    return result.numpy()
+
+
+OPERATIONS = {
+    "reorder": lambda x, device: rs.reorder(rs.asarray(x, device=device), "AB->BA").numpy().T,
+    "resample": lambda x, device: rs.resample(rs.asarray(x, device=device), x.shape, mode="nearest").numpy(),
+    "batch": batched,
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_interrupt_at_any_call_leaves_the_device_usable(operation, device):
+    """Python hears signals where functions begin and where C returns: there, one place after the other, it gets one."""
+    runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
+    x = np.arange(12 * 16, dtype=np.float32).reshape(12, 16)
+    passed = 0
+
+    def interrupt(frame, event, _):
+        nonlocal passed
+        if event in ("call", "c_return"):
+            passed += 1
+            if passed == place:
+                places.append(f"{event} in {frame.f_code.co_qualname}, line {frame.f_lineno}")
+                raise KeyboardInterrupt
+
+    with rs.Device(runtime=runtime, timeout=2) as ours:
+        work = partial(OPERATIONS[operation], x, ours)
+        work()
+        places = []
+        for place in range(1, 5000):
+            passed = 0
+            try:
+                sys.setprofile(interrupt)
+                work()
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.setprofile(None)
+            if len(places) < place:
+                break
+            assert np.array_equal(work(), x), places[-1]
+        assert len(places) > 100
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 1, "closing waits for somebody who has gone"

@@ -1,0 +1,491 @@
+"""rs.stream: the bits of one call, whatever the chunks, devices and failures; memory within its bound; resumed work."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from stream_cases import Case, cases
+
+import restride as rs
+from restride.ops.progress import Progress
+from restride.stream.reads import Grid, pieces, plan_reads
+from restride.stream.run import as_bytes
+
+
+class Chunked:
+    """An array in memory that is stored in chunks, as one in a file is, and counts what is read of it."""
+
+    def __init__(self, array, chunks=None):
+        self.array, self.chunks = array, chunks
+        self.shape, self.dtype = array.shape, array.dtype
+        self.read = np.zeros(array.shape, np.int64)
+
+    def __getitem__(self, key):
+        self.read[key] += 1
+        return self.array[key]
+
+    def __setitem__(self, key, value):
+        self.array[key] = value
+
+
+class Failing(Chunked):
+    """One whose element at ``place`` cannot be read or written."""
+
+    def __init__(self, array, place, error):
+        super().__init__(array)
+        self.place, self.error = place, error
+
+    def check(self, key):
+        if all(part.start <= at < part.stop for part, at in zip(key, self.place, strict=True)):
+            raise self.error
+
+    def __getitem__(self, key):
+        self.check(key)
+        return self.array[key]
+
+    def __setitem__(self, key, value):
+        self.check(key)
+        self.array[key] = value
+
+
+@pytest.fixture(scope="module")
+def two_devices():
+    with rs.Device(runtime="vulkan") as first, rs.Device(runtime="vulkan") as second:
+        yield [first, second]
+
+
+@pytest.mark.filterwarnings("ignore:no axes are named")
+@pytest.mark.parametrize("case", cases(), ids=str)
+def test_a_stream_is_one_call_on_one_device_and_on_two(two_devices, case: Case):
+    whole = case.whole(two_devices[0])
+    source = Chunked(case.source, case.source_chunks)
+    for devices in (two_devices[:1], two_devices):
+        result = np.zeros_like(whole)
+        done = rs.stream(source, Chunked(result, case.chunks), case.chain, devices=devices)
+        assert result.tobytes() == whole.tobytes()
+        assert done.bytes_written == whole.nbytes
+        assert done.chunks == len(Grid(whole.shape, case.chunks))
+
+
+@pytest.mark.filterwarnings("ignore:no axes are named")
+@pytest.mark.parametrize("case", cases(8, "memory"), ids=str)
+def test_a_stream_in_little_memory_is_one_call(two_devices, case: Case):
+    """Chunks of the destination that do not fit are computed in pieces."""
+    whole = case.whole(two_devices[0])
+    work = case.chain.of(case.sizes, case.dtype)
+    one = tuple(range(min(size, 1)) for size in work.sizes)
+    memory = whole.nbytes + 2 * work.nbytes(one) + 64
+    result = np.zeros_like(whole)
+    done = rs.stream(case.source, result, case.chain, chunks=[max(size, 1) for size in whole.shape], memory=memory)
+    assert result.tobytes() == whole.tobytes()
+    assert done.peak_bytes <= memory
+
+
+HALF = rs.Chain().resample((12, 16), axes=(1, 2), mode="area")
+VOLUME = np.random.default_rng(3).integers(0, 256, (6, 24, 32)).astype(np.uint8)
+
+
+def half():
+    return rs.resample(VOLUME, (12, 16), axes=(1, 2), mode="area").numpy()
+
+
+def test_default_chunks_serve_a_destination_without_chunks(tmp_path: Path):
+    result = np.lib.format.open_memmap(tmp_path / "half.npy", "w+", np.uint8, (6, 12, 16))
+    source = np.lib.format.open_memmap(tmp_path / "volume.npy", "w+", np.uint8, VOLUME.shape)
+    source[:] = VOLUME
+    rs.stream(source, result, HALF, memory="16 KiB")
+    del result
+    assert np.array_equal(np.load(tmp_path / "half.npy"), half())
+
+
+def test_a_copy_needs_no_chain():
+    result = np.zeros_like(VOLUME)
+    assert rs.stream(VOLUME, result, chunks=(4, 5, 6)).chunks == 2 * 5 * 6
+    assert np.array_equal(result, VOLUME)
+
+
+@pytest.mark.parametrize(("dtype", "stored"), [("bf16", np.uint16), ("f8e5m2", np.uint8), ("f8e4m3fn", np.uint8)])
+def test_bits_of_a_type_that_a_file_does_not_know(dtype: str, stored: type):
+    values = np.linspace(-3, 3, 24, dtype=np.float32).reshape(4, 6)
+    bits = np.zeros((6, 4), stored)
+    rs.stream(values, bits, rs.Chain().reorder("AB->BA", dtype))
+    assert bits.tobytes() == rs.reorder(values, "AB->BA", dtype).numpy().tobytes()
+    back = np.zeros((6, 4), np.float32)
+    rs.stream(bits, back, rs.Chain().reorder(dtype="f32"), source_dtype=dtype)
+    assert np.array_equal(back, rs.reorder(values, "AB->BA", dtype).numpy().astype(np.float32))
+
+
+def test_a_lazy_array_is_a_source():
+    lazy = rs.LazyArray(VOLUME, HALF)
+    result = np.zeros((16, 12, 6), np.uint8)
+    rs.stream(lazy, result, rs.Chain().reorder("ZYX->XYZ"), chunks=(5, 5, 5))
+    assert np.array_equal(result, half().transpose(2, 1, 0))
+    assert np.array_equal(lazy[2, ::-3, 4:], half()[2, ::-3, 4:])
+    assert np.array_equal(np.asarray(lazy), half())
+
+
+def test_a_stream_of_lazy_arrays_is_one_chain_within_the_memory():
+    source = Watched(np.random.default_rng(2).integers(0, 256, (8, 64, 64)).astype(np.uint8))
+    frames = rs.LazyArray(rs.LazyArray(source, rs.Chain()[::2]), rs.Chain().resample(scales=(0.5, 0.5), axes=(1, 2)))
+    assert (frames.source, frames.shape) == (source, (4, 32, 32))
+    result = np.zeros((32, 32, 4), np.uint8)
+    done = rs.stream(frames, result, rs.Chain().reorder("ZYX->YXZ"), chunks=(32, 32, 1), memory=40_000)
+    assert np.array_equal(result.transpose(2, 0, 1), rs.resample(source.array[::2], (32, 32), axes=(1, 2)).numpy())
+    assert source.largest <= done.peak_bytes <= 40_000
+    assert done.bytes_read == 4 * 64 * 64
+    with pytest.raises(rs.DescriptorError, match="source_dtype 'bf16' is for stored bits"):
+        rs.stream(rs.LazyArray(result.astype(np.uint16), rs.Chain()), result, source_dtype="bf16")
+
+
+# Reading: each chunk of the source as few times as memory allows.
+
+
+def test_neighbouring_chunks_share_their_reads():
+    """Columns of a destination lie across rows of the source: together they read each row once."""
+    source = Chunked(np.arange(64 * 64, dtype=np.float32).reshape(64, 64), (1, 64))
+    result = Chunked(np.zeros((64, 64), np.float32), (4, 64))
+    transposed = rs.Chain().reorder("AB->BA")
+    work = transposed.of(source.shape, "f32")
+    grid = Grid(work.sizes, result.chunks)
+    enough = plan_reads(work, grid, source.chunks, 1 << 20)
+    assert (enough.amplification, enough.multiples) == (1.0, (16, 1))
+    chunk_bytes = work.nbytes(grid.window((0, 0), (1, 1)))
+    assert plan_reads(work, grid, source.chunks, 2 * chunk_bytes).amplification == 8.0
+    assert plan_reads(work, grid, source.chunks, chunk_bytes).amplification == 16.0
+    assert "read 1.00 times" in str(rs.stream(source, result, transposed))
+    assert (source.read == 1).all()
+    assert np.array_equal(result.array, source.array.T)
+
+
+def test_what_a_plan_counts_is_what_a_stream_reads():
+    """Overlapping windows of cubic chunks, from a source without chunks: elements are counted."""
+    source = Chunked(np.random.default_rng(1).normal(size=(40, 30)).astype(np.float32))
+    chain = rs.Chain().resample((60, 45), mode="cubic")
+    done = rs.stream(source, np.zeros((60, 45), np.float32), chain, chunks=(16, 16), memory=30_000)
+    assert done.plan.reads == source.read.sum() == done.bytes_read // 4
+    assert done.plan.amplification == pytest.approx(source.read.sum() / (40 * 30))
+    assert done.plan.amplification > 1
+
+
+def test_a_chunk_in_pieces_covers_it_once():
+    work = rs.Chain().resample((8, 8), mode="area").of((800, 800), "f32")
+    window = tuple(range(8) for _ in range(2))
+    parts = pieces(work, window, work.nbytes(window) // 5)
+    covered = np.zeros((8, 8), int)
+    for part in parts:
+        covered[tuple(slice(each.start, each.stop) for each in part)] += 1
+    assert (covered == 1).all()
+    assert len(parts) > 5
+    with pytest.raises(rs.DescriptorError, match=r"memory of 1000 bytes is too little for the chunk \['0:8', '0:8'\]"):
+        pieces(work, window, 1000)
+
+
+def test_memory_is_bytes_or_a_text():
+    assert [as_bytes("memory", value) for value in (7, "7", "2 KB", "1.5KiB", "1MiB")] == [7, 7, 2000, 1536, 1 << 20]
+    for refused in ("much", "-1", "1 XB", 0, -3):
+        with pytest.raises(rs.DescriptorError, match="memory must be"):
+            as_bytes("memory", refused)
+
+
+# Errors: typed, naming the chunk, and nothing half written.
+
+
+def test_a_source_that_fails_names_the_chunk_and_the_rest_can_be_resumed(tmp_path: Path):
+    journal = tmp_path / "journal"
+    result = np.full((6, 12, 16), 255, np.uint8)
+    broken = Failing(VOLUME, (3, 10, 20), OSError(5, "the disk is broken"))
+    with pytest.raises(rs.StreamError, match=r"reading \[.*\] of the source failed for chunk \[3, 0, 1\],") as caught:
+        rs.stream(broken, result, HALF, chunks=(1, 12, 8), journal=journal, memory=3000)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert caught.value.chunk == (3, 0, 1)
+    assert "OSError" in str(caught.value)
+    assert (result[3, :, 8:] == 255).all()
+    done = rs.stream(VOLUME, result, HALF, chunks=(1, 12, 8), journal=journal, memory=3000)
+    assert 0 < done.skipped < done.chunks
+    assert np.array_equal(result, half())
+    again = rs.stream(Failing(VOLUME, (0, 0, 0), ValueError()), result, HALF, chunks=(1, 12, 8), journal=journal)
+    assert (again.skipped, again.bytes_read) == (again.chunks, 0)
+
+
+def test_a_disk_that_is_full_names_the_chunk(tmp_path: Path):
+    journal = tmp_path / "journal"
+    result = np.zeros((6, 12, 16), np.uint8)
+    full = Failing(result, (4, 1, 1), OSError(28, "No space left on device"))
+    with pytest.raises(
+        rs.StreamError, match=r"writing failed for chunk \[4, 0, 0\], \[4:5, 0:12, 0:16\] of the result"
+    ):
+        rs.stream(VOLUME, full, HALF, chunks=(1, 12, 16), journal=journal)
+    assert not result[4].any()
+    assert rs.stream(VOLUME, result, HALF, chunks=(1, 12, 16), journal=journal).skipped > 0
+    assert np.array_equal(result, half())
+
+
+class Short(Chunked):
+    def __getitem__(self, key):
+        return self.array[key][:-1]
+
+
+class Retyped(Chunked):
+    def __getitem__(self, key):
+        return self.array[key].astype(np.uint16)
+
+
+@pytest.mark.parametrize("source", [Short, Retyped])
+def test_a_short_read_is_an_error(source):
+    with pytest.raises(
+        rs.StreamError, match=r"chunk \[0, 0, 0\].*DescriptorError: (a short|another) .* the source gave"
+    ):
+        rs.stream(source(VOLUME), np.zeros((6, 12, 16), np.uint8), HALF)
+
+
+def test_a_device_that_fails_names_the_chunk():
+    device = rs.Device(runtime="vulkan")
+
+    class Closing(Chunked):
+        def __getitem__(self, key):
+            device.close()
+            return self.array[key]
+
+    source, result = Closing(VOLUME), np.full((6, 12, 16), 7, np.uint8)
+    with pytest.raises(rs.StreamError, match=r"computing failed for chunk \[0, 0, 0\].*DeviceLost"):
+        rs.stream(source, result, HALF, devices=[device])
+    with pytest.raises(rs.DeviceLost, match="was closed"):
+        rs.stream(source, result, HALF, devices=[device])
+    assert (result == 7).all()
+
+
+REFUSED = {
+    r"destination is uint8\[6, 12, 15\], and the result of the chain is u8\[6,12,16\]": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 15), np.uint8), HALF
+    ),
+    r"destination is float32\[6, 12, 16\], and the result": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.float32), HALF
+    ),
+    r"destination must have __setitem__, and tuple has none": lambda: rs.stream(VOLUME, (), HALF),
+    r"source must have shape, and list has none": lambda: rs.stream([1], np.zeros(1), HALF),
+    r"source has elements of type uint8, which are not the bits of bf16": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16)), HALF, source_dtype="bf16"
+    ),
+    r"scales\[0\] must be finite, got nan": lambda: rs.stream(
+        VOLUME, VOLUME.copy(), rs.Chain().resample(scales=(float("nan"),))
+    ),
+    r"chunks \(1, 2\) must be 1 or more for each of the 3 axes": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, chunks=(1, 2)
+    ),
+    r"devices must be a list of one or more, such as .*, got \[\]": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, devices=[]
+    ),
+    r"chain must be a restride.Chain, got str": lambda: rs.stream(VOLUME, VOLUME.copy(), "area"),
+    r"layout 'NHWC' of a chain only permutes axes": lambda: rs.Chain().reorder("NHWC"),
+    r"window has no place in a chain": lambda: rs.Chain().resample((3,), window=(slice(1),)),
+    r"a chain takes integers, slices, ... and None as an index, got \[1\]": lambda: rs.Chain()[[1]],
+    r"index 6 is outside axis 0 of size 6, for u8\[6,24,32\]": lambda: rs.Chain()[6].of(VOLUME.shape, "u8"),
+    r"window\[2\] \[0, 17\) exceeds size 16": lambda: HALF.of(VOLUME.shape, "u8").source_window(
+        (slice(0, 1), slice(0, 1), slice(0, 17))
+    ),
+    r"part is u8\[1,24,31\].*, and the window \[0:1, 0:12, 0:16\] reads u8\[1,24,32\]": lambda: HALF.of(
+        VOLUME.shape, "u8"
+    ).compute(VOLUME[:1, :, :31], (slice(0, 1), slice(0, 12), slice(0, 16))),
+    r"memory of 10 bytes is too little": lambda: rs.stream(VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, memory=10),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_does_not_fit_is_refused(message: str):
+    with pytest.raises(rs.DescriptorError, match=message):
+        REFUSED[message]()
+
+
+def test_too_little_memory_is_refused_before_anything_is_written(tmp_path: Path):
+    """The first chunks lie outside the source, read nothing of it, and would fit."""
+    result = np.full(64, 7, np.float32)
+    chain = rs.Chain().resample((64,), axes=(0,), coordinates="tf_crop_and_resize", roi=(-1, 2))
+    memory = chain.of((64,), "f32").nbytes((range(32, 33),)) - 1
+    with pytest.raises(rs.DescriptorError, match=rf"memory of {memory} bytes is too little for the chunk \['\d\d:"):
+        rs.stream(np.ones(64, np.float32), result, chain, chunks=(1,), memory=memory, journal=tmp_path / "journal")
+    assert (result == 7).all()
+    assert not (tmp_path / "journal").exists()
+
+
+def test_a_destination_that_shares_memory_with_the_source_is_refused(tmp_path: Path):
+    x = np.arange(24, dtype=np.uint8).reshape(4, 6)
+    stored = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.uint8, (4, 6))
+    again = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    aliased = [
+        (x, x[:, ::-1]),
+        (x, x),
+        (stored, again),
+        (stored[::-1], again),
+        (stored, np.asarray(again)),
+        (stored,) * 2,
+    ]
+    for source, destination in (*aliased, (rs.LazyArray(x, rs.Chain()), x), (Chunked(x),) * 2):
+        with pytest.raises(rs.DescriptorError, match="destination shares memory with the source"):
+            rs.stream(source, destination)
+    rs.stream(x[:2], x[2:])
+    assert np.array_equal(x[:2], x[2:])
+    first, second = (np.memmap(tmp_path / "raw", np.uint8, "w+" if not at else "r+", 12 * at, (12,)) for at in range(2))
+    rs.stream(first, second)
+    rs.stream(again, np.load(tmp_path / "x.npy", mmap_mode="c"))
+
+
+# The journal.
+
+
+def test_a_journal_is_of_one_work(tmp_path: Path):
+    journal = tmp_path / "journal"
+    rs.stream(VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, journal=journal)
+    other = rs.Chain().resample((12, 16), axes=(1, 2), mode="linear")
+    with pytest.raises(rs.DescriptorError, match=r"is of other work, or no journal.*mode='linear'"):
+        rs.stream(VOLUME, np.zeros((6, 12, 16), np.uint8), other, journal=journal)
+    photo = tmp_path / "photo"
+    photo.write_bytes(b"\x89PNG\n\x00")
+    with pytest.raises(rs.DescriptorError, match="is of other work, or no journal"):
+        rs.stream(VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, journal=photo)
+    assert photo.read_bytes() == b"\x89PNG\n\x00"
+
+
+def test_a_line_that_was_cut_off_does_not_count(tmp_path: Path):
+    journal = tmp_path / "journal"
+    result = np.zeros((6, 12, 16), np.uint8)
+    rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 1 + 48
+    for cut in (b"".join(lines)[:-1], b"".join(lines[:3]) + b"4", lines[0][:20], b""):
+        journal.write_bytes(cut)
+        done = rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal)
+        assert done.skipped == max(cut.count(b"\n") - 1, 0)
+        assert sorted(map(int, journal.read_bytes().split(b"\n")[1:-1])) == list(range(48))
+
+
+KILLED = cases(max(len(cases()) // 10, 3), "killed")
+
+
+@pytest.mark.parametrize("line", ["abc", "-1", "48", "", "1 2", "9" * 5000])
+def test_a_line_that_is_no_chunk_is_refused(tmp_path: Path, line: str):
+    journal = tmp_path / "journal"
+    result = np.zeros((6, 12, 16), np.uint8)
+    rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal)
+    lines = journal.read_text().splitlines()
+    journal.write_text("\n".join([*lines[:3], line, "4", ""]))
+    with pytest.raises(rs.DescriptorError, match=r"line 4 of journal '.*' must be a number of the 48 chunks, from 0"):
+        rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal)
+
+
+def test_a_flush_that_fails_does_not_hide_the_error_of_the_chunk(tmp_path: Path):
+    class Full(Failing):
+        def flush(self):
+            raise RuntimeError("the file is closed")
+
+    full = Full(np.zeros((6, 12, 16), np.uint8), (4, 1, 1), OSError(28, "No space left on device"))
+    with pytest.raises(rs.StreamError, match="No space left"):
+        rs.stream(VOLUME, full, HALF, chunks=(1, 12, 16), journal=tmp_path / "journal")
+
+
+def test_progress_counts_the_chunks_that_are_left(tmp_path: Path, monkeypatch):
+    journal = tmp_path / "journal"
+    result = np.zeros((6, 12, 16), np.uint8)
+    rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal)
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:-8]))
+    totals = []
+
+    class Counted(Progress):
+        def __init__(self, total, stream):
+            totals.append(total)
+            super().__init__(total, stream)
+
+    monkeypatch.setattr(sys.modules[rs.stream.__module__], "Progress", Counted)
+    rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal, progress=True)
+    assert totals == [8]
+
+
+def test_dask_says_what_to_install(monkeypatch):
+    monkeypatch.delitem(sys.modules, "restride.interop.dask", raising=False)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "dask"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "dask", None)
+    with pytest.raises(ImportError, match=r"pip install 'restride\[dask\]'"):
+        _ = rs.dask
+
+
+RESUMED = """
+import json, sys, time
+import numpy as np
+import restride as rs
+from stream_cases import cases
+
+case = cases(int(sys.argv[1]), "killed")[-1]
+chain, folder = case.chain, sys.argv[2]
+result = np.load(folder + "/result.npy", mmap_mode="r+")
+
+class Slow:
+    shape, dtype, chunks = result.shape, result.dtype, case.chunks
+    def __getitem__(self, key):
+        raise NotImplementedError
+    def __setitem__(self, key, value):
+        result[key] = value
+        print("written", flush=True)
+        time.sleep(float(sys.argv[3]))
+
+done = rs.stream(case.source, Slow(), chain, chunks=case.chunks, journal=folder + "/journal")
+print(json.dumps([done.chunks, done.skipped]))
+"""
+
+
+@pytest.mark.filterwarnings("ignore:no axes are named")
+@pytest.mark.parametrize("number", [at for at, case in enumerate(KILLED, 1) if 0 not in case.sizes])
+def test_a_stream_that_was_killed_goes_on(tmp_path: Path, number: int):
+    case = cases(number, "killed")[-1]
+    whole = case.whole()
+    bits = whole if whole.dtype.type.__module__ == "numpy" else whole.view(f"u{whole.itemsize}")
+    np.save(tmp_path / "result.npy", np.zeros_like(bits))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    command = [sys.executable, "-W", "ignore", "-c", RESUMED, str(number), str(tmp_path)]
+    with subprocess.Popen([*command, "0.6"], stdout=subprocess.PIPE, text=True, env=environment) as process:
+        for _ in range(3):
+            if "written" not in process.stdout.readline():
+                break
+        process.send_signal(signal.SIGKILL)
+    second = subprocess.run([*command, "0"], capture_output=True, text=True, env=environment, check=True)
+    chunks, skipped = json.loads(second.stdout.splitlines()[-1])
+    if chunks > 3:
+        assert skipped >= 1
+    assert second.stdout.count("written") == chunks - skipped
+    assert np.load(tmp_path / "result.npy").tobytes() == whole.tobytes()
+
+
+class Watched(Chunked):
+    """One that is read slowly, and says how many bytes a reader asked for at most."""
+
+    largest = 0
+
+    def __getitem__(self, key):
+        time.sleep(0.002)
+        self.largest = max(self.largest, self.array[key].nbytes)
+        return self.array[key]
+
+
+def test_memory_is_never_taken_beyond_the_bound():
+    source = Watched(np.ones((64, 64, 64), np.float32))
+    chain = rs.Chain().resample((32, 32), axes=(1, 2))
+    work = chain.of(source.shape, "f32")
+    one = work.nbytes((range(1), range(32), range(32)))
+    for memory in (one, 3 * one, 10 * one):
+        done = rs.stream(source, np.zeros((64, 32, 32), np.float32), chain, chunks=(1, 32, 32), memory=memory)
+        assert done.peak_bytes <= memory
+
+
+def test_an_interrupt_and_progress(capsys):
+    """What a thread of the stream raises ends it in the thread that called, whatever it is."""
+    with pytest.raises(KeyboardInterrupt):
+        rs.stream(Failing(VOLUME, (2, 2, 2), KeyboardInterrupt()), np.zeros((6, 12, 16), np.uint8), HALF, progress=True)
+    rs.stream(VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, progress=True)
+    assert capsys.readouterr().out == ""

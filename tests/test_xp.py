@@ -1,0 +1,441 @@
+"""restride.xp against numpy: every function, chains of random manipulations, what each costs, and what it refuses."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sampled import FULL
+from test_tensor import Costs, FromDLPack, assert_equal
+
+import restride as rs
+from restride import xp
+from restride.dtypes import DTYPES
+
+A = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
+B = np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)[::-1]
+
+VIEWS = {
+    "reshape": (lambda t: xp.reshape(t, (4, -1)), lambda a: a.reshape(4, -1)),
+    "permute_dims": (lambda t: xp.permute_dims(t, (2, 0, 1)), lambda a: a.transpose(2, 0, 1)),
+    "matrix_transpose": (xp.matrix_transpose, lambda a: a.swapaxes(1, 2)),
+    "moveaxis": (lambda t: xp.moveaxis(t, 0, -1), lambda a: np.moveaxis(a, 0, -1)),
+    "moveaxis of two": (lambda t: xp.moveaxis(t, (0, 2), (1, 0)), lambda a: np.moveaxis(a, (0, 2), (1, 0))),
+    "flip": (xp.flip, np.flip),
+    "flip of two": (lambda t: xp.flip(t, axis=(0, -1)), lambda a: np.flip(a, (0, -1))),
+    "expand_dims": (lambda t: xp.expand_dims(t, axis=-2), lambda a: np.expand_dims(a, -2)),
+    "squeeze": (lambda t: xp.squeeze(t[:1, :, :1], (0, 2)), lambda a: a[:1, :, :1].squeeze((0, 2))),
+    "broadcast_to": (
+        lambda t: xp.broadcast_to(t[:, :1], (5, 2, 6, 4)),
+        lambda a: np.broadcast_to(a[:, :1], (5, 2, 6, 4)),
+    ),
+    "unstack": (lambda t: xp.unstack(t, axis=1)[2], lambda a: a[:, 2]),
+    "broadcast_arrays": (lambda t: xp.broadcast_arrays(t, t[:1])[1], lambda a: np.broadcast_arrays(a, a[:1])[1]),
+    "meshgrid": (lambda t: xp.meshgrid(t[0, 0], t[1, :, 0])[1], lambda a: np.meshgrid(a[0, 0], a[1, :, 0])[1]),
+}
+
+# With the dispatches that each may take.
+COPIES = {
+    "reshape": (lambda t: xp.reshape(xp.flip(t), (24,)), lambda a: np.flip(a).reshape(24), 0),
+    "reshape of permuted": (lambda t: xp.reshape(t.T, (-1,)), lambda a: a.T.reshape(-1), 1),
+    "concat": (lambda t: xp.concat([t, t[:, ::-1]], axis=1), lambda a: np.concatenate([a, a[:, ::-1]], axis=1), 2),
+    "concat flat": (lambda t: xp.concat((t, t[0]), axis=None), lambda a: np.concatenate((a, a[0]), axis=None), 2),
+    "stack": (lambda t: xp.stack([t, t, t], axis=-1), lambda a: np.stack([a, a, a], axis=-1), 3),
+    "roll": (lambda t: xp.roll(t, -5), lambda a: np.roll(a, -5), 2),
+    "roll of two": (lambda t: xp.roll(t, (1, 7), axis=(1, 2)), lambda a: np.roll(a, (1, 7), axis=(1, 2)), 4),
+    "roll of one axis twice": (
+        lambda t: xp.roll(t, (1, 1), axis=(1, -2)),
+        lambda a: np.roll(a, (1, 1), axis=(1, 1)),
+        2,
+    ),
+    "roll by all": (lambda t: xp.roll(t, 3, axis=1), lambda a: np.roll(a, 3, axis=1), 1),
+    "repeat": (lambda t: xp.repeat(t, 3, axis=1), lambda a: a.repeat(3, axis=1), 1),
+    "repeat flat": (lambda t: xp.repeat(t, 2), lambda a: a.repeat(2), 1),
+    "repeat each": (lambda t: xp.repeat(t, [2, 0, 3], axis=-2), lambda a: a.repeat([2, 0, 3], axis=-2), 1),
+    "tile": (lambda t: xp.tile(t, (2, 1, 3)), lambda a: np.tile(a, (2, 1, 3)), 1),
+    "tile of more axes": (lambda t: xp.tile(t, (2, 1, 1, 2)), lambda a: np.tile(a, (2, 1, 1, 2)), 1),
+    "tile of fewer axes": (lambda t: xp.tile(t, (2,)), lambda a: np.tile(a, 2), 1),
+    "tile of eight": (
+        lambda t: xp.tile(t[None, None, None, None, None], (2, 1, 2, 1, 2, 2, 2, 2)),
+        lambda a: np.tile(a[None, None, None, None, None], (2, 1, 2, 1, 2, 2, 2, 2)),
+        2,
+    ),
+    "take": (lambda t: xp.take(t, [2, 0, 0, -1], axis=1), lambda a: a.take([2, 0, 0, -1], axis=1), 1),
+    "take of a view": (lambda t: xp.take(t.T[::-1], [3, 0], axis=0), lambda a: a.T[::-1].take([3, 0], axis=0), 1),
+    "take none": (lambda t: xp.take(t, [], axis=0), lambda a: a.take([], axis=0), 0),
+    "pad constant": (
+        lambda t: xp.pad(t[:, ::-1], ((1, 0), (0, 2), (3, 1)), constant_values=-7),
+        lambda a: np.pad(a[:, ::-1], ((1, 0), (0, 2), (3, 1)), constant_values=-7),
+        2,
+    ),
+    **{
+        f"pad {mode}": (
+            lambda t, mode=mode: xp.pad(t[:, ::-1], ((1, 0), (0, 5), (9, 1)), mode),
+            lambda a, mode=mode: np.pad(a[:, ::-1], ((1, 0), (0, 5), (9, 1)), mode),
+            1,
+        )
+        for mode in ("edge", "reflect", "wrap")
+    },
+    "pad nothing": (lambda t: xp.pad(t, 0, "edge"), lambda a: a, 1),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_are_views(name, device):
+    ours, theirs = VIEWS[name]
+    tensor = rs.asarray(A, device=device)
+    costs = Costs(device)
+    result = ours(tensor)
+    assert costs().dispatches == 0
+    assert result.memory is tensor.memory
+    assert_equal(result.numpy(), theirs(A))
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_cost_a_dispatch_a_piece(name, device):
+    ours, theirs, most = COPIES[name]
+    tensor = rs.asarray(A, device=device)
+    costs = Costs(device)
+    result = ours(tensor)
+    assert costs().dispatches <= most
+    assert_equal(result.numpy(), theirs(A))
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_elements_of_every_type_are_moved_bit_for_bit(name, device):
+    itemsize = DTYPES[name].itemsize
+    bits = np.random.default_rng(0).integers(0, 2 if name == "pred" else 256, (5, 7 * itemsize), np.uint8)
+    array = bits.view(DTYPES[name].dtype)
+    tensor = rs.asarray(array, device=device)
+    index = [6, 1, 1, 4, 0, 5, 6, 2, 3]
+    for ours, theirs in (
+        (xp.take(tensor, index, axis=1), array.take(index, axis=1)),
+        (xp.pad(tensor, 3, "reflect"), np.pad(array.view(f"u{itemsize}"), 3, "reflect")),
+        (xp.roll(tensor, 3, axis=1), np.roll(array, 3, axis=1)),
+        (xp.concat([tensor[::-1], tensor]), np.concatenate([array[::-1], array])),
+    ):
+        assert ours.numpy().tobytes() == theirs.tobytes()
+
+
+def test_long_lists_of_indices(device):
+    """More than are computed at once, in no order."""
+    array = np.arange(40_000, dtype=np.uint16).reshape(20_000, 2)
+    index = np.random.default_rng(0).integers(-20_000, 20_000, 30_001)
+    costs = Costs(device)
+    result = xp.take(rs.asarray(array, device=device), index, axis=0)
+    assert costs().dispatches == 1
+    assert_equal(result.numpy(), array[index])
+
+
+CREATED = {
+    "zeros": (lambda d: xp.zeros((2, 3), device=d), np.zeros((2, 3))),
+    "zeros of a type": (lambda d: xp.zeros(4, dtype=xp.int8, device=d), np.zeros(4, np.int8)),
+    "ones": (lambda d: xp.ones((2, 0), device=d), np.ones((2, 0))),
+    "full": (lambda d: xp.full((2, 3), 2.5, dtype=xp.float32, device=d), np.full((2, 3), 2.5, np.float32)),
+    "full of integers": (lambda d: xp.full((), 2**62 + 1, device=d), np.full((), 2**62 + 1)),
+    "full of booleans": (lambda d: xp.full(3, True, device=d), np.full(3, True)),
+    "zeros_like": (lambda d: xp.zeros_like(rs.asarray(A, device=d)), np.zeros_like(A)),
+    "ones_like": (lambda d: xp.ones_like(rs.asarray(A, device=d), dtype=xp.bool), np.ones_like(A, bool)),
+    "full_like": (lambda d: xp.full_like(rs.asarray(B, device=d), -1), np.full_like(B, -1)),
+    "arange": (lambda d: xp.arange(5, device=d), np.arange(5)),
+    "arange of floats": (lambda d: xp.arange(1, 2.5, 0.25, device=d), np.arange(1, 2.5, 0.25)),
+    "arange backwards": (lambda d: xp.arange(5, -5, -3, dtype=xp.float32, device=d), np.arange(5, -5, -3, np.float32)),
+    "arange of nothing": (lambda d: xp.arange(5, 1, device=d), np.arange(5, 1)),
+    "linspace": (lambda d: xp.linspace(0, 1, 7, endpoint=False, device=d), np.linspace(0, 1, 7, endpoint=False)),
+    "eye": (lambda d: xp.eye(3, 5, k=1, device=d), np.eye(3, 5, k=1)),
+    "eye below": (lambda d: xp.eye(5, 3, k=-3, dtype=xp.uint8, device=d), np.eye(5, 3, k=-3, dtype=np.uint8)),
+    "eye beside": (lambda d: xp.eye(3, k=5, device=d), np.eye(3, k=5)),
+    "asarray": (lambda d: xp.asarray([[1, 2], [3, 4]], dtype=xp.float32, device=d), np.float32([[1, 2], [3, 4]])),
+    "asarray of a number": (lambda d: xp.asarray(3, device=d), np.asarray(3)),
+    "asarray of an array": (lambda d: xp.asarray(B, dtype=xp.int32, device=d), B.astype(np.int32)),
+    "from_dlpack": (lambda d: xp.from_dlpack(FromDLPack(A), device=d), A),
+}
+
+
+@pytest.mark.parametrize("name", CREATED)
+def test_creation(name, device):
+    create, expected = CREATED[name]
+    result = create(device)
+    assert result.device is device
+    assert_equal(result.numpy(), expected)
+
+
+def test_asarray_copies_where_it_must(device):
+    tensor = rs.asarray(A, device=device)
+    assert xp.asarray(tensor) is tensor
+    assert xp.asarray(tensor, copy=True).memory is not tensor.memory
+    assert xp.asarray(tensor, dtype=xp.int16, copy=False) is tensor
+    assert xp.asarray(tensor, dtype=xp.float32).dtype == xp.float32
+    with pytest.raises(ValueError, match="copy=False: another type or device is a copy"):
+        xp.asarray(tensor, dtype=xp.int32, copy=False)
+    with pytest.raises(ValueError, match="copy=False"):
+        xp.asarray([1, 2], copy=False, device=device)
+    assert xp.empty((2, 3), dtype=xp.uint8, device=device).desc == xp.empty_like(xp.zeros((2, 3), dtype=xp.uint8)).desc
+
+
+def test_types_promote_as_numpys():
+    names = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64"]
+    for one in names:
+        for other in names:
+            pair = getattr(xp, one), getattr(xp, other)
+            assert xp.result_type(*pair) == np.result_type(one, other)
+            assert xp.can_cast(*pair) == np.can_cast(one, other)
+    assert xp.result_type(xp.float32, 1) == xp.float32
+    assert xp.result_type(rs.asarray(A), 1.5) == np.result_type(A, 1.5)
+    assert xp.isdtype(xp.int8, "signed integer")
+    assert xp.isdtype(xp.uint8, ("real floating", "integral"))
+    assert not xp.isdtype(xp.bool, "numeric")
+    assert xp.isdtype(xp.float32, xp.float32)
+    assert not xp.isdtype(xp.float32, "complex floating")
+    info = xp.finfo(xp.bfloat16)
+    assert (info.bits, info.eps, info.dtype) == (16, 2.0**-7, xp.bfloat16)
+    assert (xp.iinfo(xp.uint64).max, xp.iinfo(A.dtype).min) == (2**64 - 1, -(2**15))
+
+
+def test_astype_and_comparison(device):
+    tensor = rs.asarray(B, device=device)
+    assert_equal(xp.astype(tensor, xp.int32).numpy(), B.astype(np.int32))
+    assert xp.astype(tensor, xp.float32, copy=False) is tensor
+    assert_equal(xp.equal(tensor, tensor[:1]).numpy(), B[:1] == B)
+    assert_equal(xp.not_equal(0, tensor).numpy(), B != 0)
+
+
+def test_the_namespace_is_known_to_tensors(device):
+    tensor = rs.asarray(A, device=device)
+    assert tensor.__array_namespace__() is tensor.__array_namespace__(api_version="2023.12") is xp
+    assert xp.__array_api_version__ == "2024.12"
+    assert tensor.to_device(device) is tensor
+    with pytest.raises(rs.DescriptorError, match="api_version must be one of 2021"):
+        tensor.__array_namespace__(api_version="2031.12")
+    with pytest.raises(rs.DescriptorError, match="stream must be None, got 3"):
+        tensor.to_device(device, stream=3)
+    info = xp.__array_namespace_info__()
+    assert info.capabilities() == {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 8}
+    assert info.default_device() is rs.default_device() is info.devices()[0]
+    assert info.default_dtypes() == {"real floating": xp.float64, "integral": xp.int64, "indexing": xp.int64}
+    assert info.dtypes(kind=("bool", "unsigned integer")) == {
+        name: getattr(xp, name) for name in ("bool", "uint8", "uint16", "uint32", "uint64")
+    }
+    assert len(info.dtypes()) == 11
+
+
+def test_signatures_and_documentation():
+    for name in xp.__all__:
+        value = getattr(xp, name)
+        if inspect.isfunction(value) and not name.startswith("__"):
+            assert value.__doc__, name
+    assert str(inspect.signature(xp.concat)).startswith("(arrays: ")
+    assert sorted(xp.__all__) == sorted({*xp.__all__})
+
+
+def test_the_page_has_every_function():
+    page = (Path(__file__).resolve().parent.parent / "docs" / "arrays.md").read_text(encoding="utf-8")
+    functions = {name for name in xp.__all__ if inspect.isfunction(getattr(xp, name))}
+    likes = {name for name in functions if name.endswith("_like")}
+    assert [name for name in sorted(functions - likes) if f"`{name}`" not in page and f"`{name}(" not in page] == []
+    assert {name.removesuffix("_like") for name in likes} <= functions
+
+
+def test_xp_is_imported_on_use():
+    program = "import sys, restride\nraise SystemExit('restride.xp' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+# ruff: noqa: ARG005, PLW0108 - each row is a function of the tensor
+REFUSED = [
+    (lambda t: xp.sin(t), AttributeError, r"restride\.xp has no sin: .* x\.numpy\(\) is an array of numpy"),
+    (
+        lambda t: xp.reshape(t, (5, 5)),
+        rs.DescriptorError,
+        r"sizes \(5, 5\) hold 25 elements, but there are 24, for s16",
+    ),
+    (lambda t: xp.reshape(t.T, (24,), copy=False), rs.DescriptorError, r"need a copy: the layout does not allow"),
+    (lambda t: xp.reshape([1, 2], (2,)), rs.DescriptorError, "x must be a restride.Tensor, got list"),
+    (lambda t: xp.permute_dims(t, (0, 1)), rs.DescriptorError, r"axes \(0, 1\) must name each of the 3 axes once, for"),
+    (lambda t: xp.permute_dims(t, 1), rs.DescriptorError, "axes must be a sequence of integers, got 1"),
+    (lambda t: xp.matrix_transpose(t[0, 0]), rs.DescriptorError, "mT exchanges the last two axes, and there are 1"),
+    (lambda t: xp.moveaxis(t, 3, 0), rs.DescriptorError, r"source 3 is outside \[-3, 3\), for s16\[2,3,4\]"),
+    (lambda t: xp.moveaxis(t, 0, -4), rs.DescriptorError, r"destination -4 is outside \[-3, 3\), for s16"),
+    (
+        lambda t: xp.moveaxis(t, (0, 1), 0),
+        rs.DescriptorError,
+        r"source \(0, 1\) and destination \(0,\) must be as many",
+    ),
+    (lambda t: xp.moveaxis(t, (0, 0), (0, 1)), rs.DescriptorError, r"source \(0, 0\) names an axis twice, for s16"),
+    (lambda t: xp.flip(t, axis=3), rs.DescriptorError, r"axis 3 is outside \[-3, 3\), for s16"),
+    (lambda t: xp.flip(t, axis=0.5), rs.DescriptorError, r"axis must be a sequence of integers, got 0\.5"),
+    (lambda t: xp.expand_dims(t, axis=5), rs.DescriptorError, r"axis 5 is outside \[-4, 4\), for s16"),
+    (
+        lambda t: xp.squeeze(t, 0),
+        rs.DescriptorError,
+        "axis 0 of size 2 cannot be squeezed, only one of size 1, for s16",
+    ),
+    (lambda t: xp.squeeze(t, 7), rs.DescriptorError, r"axis 7 is outside \[-3, 3\)"),
+    (lambda t: xp.broadcast_to(t, (2, 3)), rs.DescriptorError, r"sizes \(2, 3\) have fewer axes than 3, for s16"),
+    (lambda t: xp.broadcast_to(t, (2, 5, 4)), rs.DescriptorError, "size 3 of axis 1 cannot broadcast to 5, for s16"),
+    (
+        lambda t: xp.broadcast_arrays(t, t[:, :2]),
+        rs.DescriptorError,
+        r"sizes \(2, 3, 4\), \(2, 2, 4\) do not broadcast",
+    ),
+    (lambda t: xp.concat([]), rs.DescriptorError, "concat needs one tensor or more, got none"),
+    (lambda t: xp.concat([t, A]), rs.DescriptorError, "x must be a restride.Tensor, got ndarray"),
+    (
+        lambda t: xp.concat([t, t[0]]),
+        rs.DescriptorError,
+        r"tensors\[1\] s16\[3,4\].* must have the sizes of s16\[2,3,4\]",
+    ),
+    (lambda t: xp.concat([t, t], axis=3), rs.DescriptorError, r"axis 3 is outside \[-3, 3\), for s16"),
+    (lambda t: xp.stack([]), rs.DescriptorError, "stack needs one tensor or more, got none"),
+    (
+        lambda t: xp.stack([t, t[:1]]),
+        rs.DescriptorError,
+        r"tensors\[1\] .* must have the sizes of .*, but along axis 0",
+    ),
+    (lambda t: xp.stack([t, t], axis=-5), rs.DescriptorError, r"axis -5 is outside \[-4, 4\)"),
+    (lambda t: xp.unstack(t, axis=3), rs.DescriptorError, r"axis 3 is outside \[-3, 3\)"),
+    (lambda t: xp.roll(t, 1.5), rs.DescriptorError, r"shift must be a sequence of integers, got 1\.5"),
+    (
+        lambda t: xp.roll(t, (1, 2), axis=0),
+        rs.DescriptorError,
+        r"shift \(1, 2\) must be one number, or one for each axis",
+    ),
+    (lambda t: xp.roll(t, 1, axis=4), rs.DescriptorError, r"axis 4 is outside \[-3, 3\)"),
+    (lambda t: xp.repeat(t, -1, axis=0), rs.DescriptorError, r"repeats \(-1,\) must each be 0 or more"),
+    (
+        lambda t: xp.repeat(t, [1, 2, 3], axis=0),
+        rs.DescriptorError,
+        "repeats must be 2 numbers of 0 or more, one for each",
+    ),
+    (lambda t: xp.repeat(t, [1.5, 2.0], axis=0), rs.DescriptorError, "repeats must be integers, got float64"),
+    (lambda t: xp.tile(t, 2), rs.DescriptorError, "repetitions must be a sequence of integers, got 2"),
+    (lambda t: xp.tile(t, (-1,)), rs.DescriptorError, r"repetitions \(-1,\) must each be 0 or more"),
+    (lambda t: xp.pad(t, -1), rs.DescriptorError, "pad_width -1 must be integers of 0 or more, for s16"),
+    (lambda t: xp.pad(t, ((1, 2), (3, 4))), rs.DescriptorError, r"is not a pair for each of 3 axes, for s16"),
+    (lambda t: xp.pad(t, 1.5), rs.DescriptorError, r"pad_width 1\.5 must be integers"),
+    (
+        lambda t: xp.pad(t, 1, "median"),
+        rs.DescriptorError,
+        "mode must be one of 'constant', 'edge', 'reflect', 'wrap', not",
+    ),
+    (
+        lambda t: xp.pad(t[:0], 1, "edge"),
+        rs.DescriptorError,
+        "mode 'edge' repeats elements, and axis 0 has none, for s16",
+    ),
+    (lambda t: xp.take(t, [0]), rs.DescriptorError, "axis must be named, for s16"),
+    (lambda t: xp.take(t, [2], axis=0), rs.DescriptorError, "index 2 is out of range for axis 0 of size 2, for s16"),
+    (lambda t: xp.take(t, [0, -3], axis=0), rs.DescriptorError, "index -3 is out of range for axis 0 of size 2"),
+    (lambda t: xp.take(t, [0.0], axis=0), rs.DescriptorError, "indices must be integers, got float64"),
+    (lambda t: xp.take(t, t == 0, axis=0), rs.DescriptorError, r"indices must be integers, got pred\[2,3,4\]"),
+    (lambda t: xp.take(t, [[0]], axis=0), rs.DescriptorError, r"indices must have one axis, got sizes \(1, 1\)"),
+    (lambda t: xp.take(t, [0], axis=9), rs.DescriptorError, r"axis 9 is outside \[-3, 3\)"),
+    (lambda t: xp.zeros(-1), rs.DescriptorError, r"shape \(-1,\) must each be 0 or more"),
+    (lambda t: xp.zeros((1,) * 9), rs.DescriptorError, r"rank 9 exceeds 8: sizes \(1, 1"),
+    (lambda t: xp.zeros(2.5), rs.DescriptorError, r"shape must be a sequence of integers, got 2\.5"),
+    (lambda t: xp.zeros(2, dtype="complex64"), rs.DescriptorError, "unknown element type 'complex64'"),
+    (lambda t: xp.zeros(2, device="cpu"), rs.DescriptorError, r"device must be a restride\.Device, got 'cpu'"),
+    (lambda t: xp.full(2, "a"), rs.DescriptorError, "fill_value must be a number, got 'a'"),
+    (
+        lambda t: xp.zeros_like(A),
+        rs.DescriptorError,
+        r"x must be a restride\.Tensor, got ndarray; rs\.asarray makes one",
+    ),
+    (lambda t: xp.arange(1, 2, 0), rs.DescriptorError, r"step of arange\(1, 2, 0\) must not be 0"),
+    (lambda t: xp.linspace(0, 1, -1), rs.DescriptorError, "num -1 must be 0 or more"),
+    (lambda t: xp.eye(2.0), rs.DescriptorError, r"n_rows must be an integer, got 2\.0"),
+    (
+        lambda t: xp.meshgrid(t),
+        rs.DescriptorError,
+        r"arrays\[0\] must have one axis and the type s16, not be s16\[2,3,4\]",
+    ),
+    (lambda t: xp.meshgrid(t[0, 0], indexing="yx"), rs.DescriptorError, "indexing must be 'xy' or 'ij', got 'yx'"),
+    (lambda t: xp.from_dlpack([1]), rs.DescriptorError, "from_dlpack takes an object with __dlpack__, not list"),
+    (lambda t: xp.asarray(t, device=5), rs.DescriptorError, r"device must be a restride\.Device, got 5"),
+    (lambda t: xp.astype(t, "i8"), rs.DescriptorError, "element type 'i8' counts bytes in numpy"),
+    (lambda t: xp.isdtype(xp.int8, "whole"), rs.DescriptorError, "unknown element type 'whole'"),
+    (lambda t: xp.finfo(xp.int8), rs.DescriptorError, "finfo is for floating types, not s8; iinfo is for integers"),
+    (lambda t: xp.iinfo(xp.float32), rs.DescriptorError, "iinfo is for integer types, not f32; finfo is for floats"),
+    (lambda t: xp.result_type(1, 2.0), rs.DescriptorError, "result_type needs a tensor or a type"),
+    (lambda t: xp.equal(t, t[:, :2]), rs.DescriptorError, r"sizes \(2, 3, 4\) and \(2, 2, 4\) do not broadcast"),
+    (lambda t: xp.__array_namespace_info__().dtypes(kind="whole"), rs.DescriptorError, "kind must be a type or one of"),
+]
+
+
+@pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.parametrize("place", range(len(REFUSED)))
+def test_what_is_wrong_says_why(place):
+    call, kind, message = REFUSED[place]
+    with pytest.raises(kind, match=message):
+        call(rs.asarray(A))
+
+
+def test_there_are_messages():
+    assert len(REFUSED) >= 60
+
+
+def test_tensors_of_two_devices_do_not_mix(vulkan_device):
+    here = rs.asarray(A, device=vulkan_device)
+    with rs.Device(runtime="vulkan") as other:
+        there = rs.asarray(A, device=other)
+        with pytest.raises(rs.DescriptorError, match="lies on another device than"):
+            xp.concat([here, there])
+        assert_equal(xp.concat([here, there.to(vulkan_device)]).numpy(), np.concatenate([A, A]))
+
+
+# Chains of random manipulations
+
+
+class Numpy:
+    """numpy with the array API's names, which numpy 1 lacks."""
+
+    concat = staticmethod(np.concatenate)
+
+    @staticmethod
+    def astype(x, dtype):
+        return x.astype(dtype)
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+
+STEPS = {
+    "flip": (lambda n, k, x: n.flip(x, axis=k % x.ndim if x.ndim else None)),
+    "move": (lambda n, k, x: n.moveaxis(x, 0, k % x.ndim) if x.ndim else x),
+    "flat": (lambda n, _k, x: n.reshape(x, (-1,))),
+    "split": (lambda n, _k, x: n.reshape(x, (2, -1)) if x.size and x.size % 2 == 0 else x),
+    "slice": (lambda _n, k, x: x[k % 2 :: 1 + k % 3] if x.ndim else x),
+    "expand": (lambda n, k, x: n.expand_dims(x, axis=k % (x.ndim + 1)) if x.ndim < 5 else x),
+    "last": (lambda _n, _k, x: x[..., -1] if x.ndim and x.shape[-1] else x),
+    "roll": (lambda n, k, x: n.roll(x, k - 3, axis=k % x.ndim) if x.ndim else x),
+    "roll flat": (lambda n, k, x: n.roll(x, k)),
+    "repeat": (lambda n, k, x: n.repeat(x, 1 + k % 3, axis=k % x.ndim) if x.ndim and x.size < 300 else x),
+    "tile": (lambda n, k, x: n.tile(x, (1 + k % 3,)) if x.size < 300 else x),
+    "take": (lambda n, k, x: n.take(x, np.array([0, -1, k % x.shape[0]]), axis=0) if x.ndim and x.shape[0] else x),
+    "pad": (lambda n, k, x: n.pad(x, 1 + k % 2, ("edge", "reflect", "wrap")[k % 3]) if x.size and x.size < 300 else x),
+    "pad zeros": (lambda n, k, x: n.pad(x, k % 3) if x.size < 300 else x),
+    "join": (lambda n, k, x: n.concat([x, x[::-1]], axis=k % x.ndim) if x.ndim and x.size < 300 else x),
+    "stack": (lambda n, k, x: n.stack([x, x], axis=k % (x.ndim + 1)) if x.ndim < 5 and x.size < 300 else x),
+    "narrow": (lambda n, k, x: n.astype(x, (n.uint8, n.int16, n.float32)[k % 3])),
+}
+
+CHAINS = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 7)), min_size=1, max_size=7)
+SIZES = st.lists(st.integers(0, 5), max_size=4)
+
+
+@settings(max_examples=1000 if FULL else 100, deadline=None)
+@given(CHAINS, SIZES)
+def test_chains_are_numpys(device, chain, sizes):
+    array = (np.arange(np.prod(sizes, dtype=int), dtype=np.int16) % 251).reshape(sizes)
+    tensor = rs.asarray(array, device=device)
+    for name, number in chain:
+        array = STEPS[name](Numpy(), number, array)
+        tensor = STEPS[name](xp, number, tensor)
+        assert tensor.sizes == array.shape, (name, number)
+    assert_equal(tensor.numpy(), array)
