@@ -2,7 +2,7 @@
 PYTHON_BIN := .venv/bin/python
 SETUP := bash tools/setup.sh
 
-.PHONY: help demo test test-judges test-full bench lint shaders wheel clean
+.PHONY: help demo test test-judges test-full reliability bench audit lint shaders wheel clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -17,16 +17,25 @@ test: ## install what is missing, then lint, mypy, pytest and the conformance ca
 	@$(MAKE) --no-print-directory lint
 	@bash tools/tests.sh $(PYTEST)
 
-test-judges: ## install torch and onnxruntime, then run mypy and the tests that `make test` skipped for want of them
+test-judges: ## install torch, onnxruntime, dask, zarr and h5py, then run mypy and the tests that `make test` skipped for want of them
 	@bash tools/judges.sh
 
 test-full: ## like test, with every test in full and under every validation profile, and all cases on every runtime and driver (hours)
 	@RESTRIDE_TEST_FULL=1 $(MAKE) --no-print-directory test
 	@bash tools/conformance.sh full
 
+reliability: ## faults injected at every Vulkan call, leaks, threads, soak, hostile files: all of docs/reliability.md (up to 3 hours)
+	@$(SETUP) test
+	$(PYTHON_BIN) tools/reliability/run.py $(RELIABILITY)
+
 bench: ## measure speed beside every other library that is installed (BENCH='-k transpose' for its options)
 	@$(SETUP) demo
 	$(PYTHON_BIN) -m restride bench $(BENCH)
+
+audit: ## make the stored audit of the kernels again, docs/benchmarks/audit.txt and audit.json
+	@$(SETUP) demo
+	@mkdir -p .cache
+	$(PYTHON_BIN) -m restride audit --json docs/benchmarks/audit.json >.cache/audit.txt && mv .cache/audit.txt docs/benchmarks/audit.txt
 
 lint: ## ruff and mypy --strict
 	@$(SETUP) test

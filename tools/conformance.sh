@@ -49,8 +49,9 @@ test)
             cases "${copies[@]}" --driver swiftshader $(one_of 32)
             cases "${conversions[@]}" --driver swiftshader $(one_of 64)
         fi
+        cases smoke --limits mobile
         cases ci --validate sync $(one_of 24)
-        cases smoke --validate sync
+        cases smoke --validate practices # which is sync and more
         cases smoke --validate gpu --timeout 120 $(one_of 8) # it makes modules larger, and their first compile slow
     }
     ;;

@@ -13,17 +13,19 @@ cases of ci share few choices, each of those of full has its own.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
-from make_layout_cases import ROOT, layout_or_view, proves_something, random_sizes
+from make_layout_cases import ROOT, layout_or_view, proves_something
+from random_layouts import random_sizes
 
 from restride.arithmetic import ROUNDINGS
 from restride.dtypes import DTYPES, DType
-from restride_conformance.case import SCALES, Case
-from restride_conformance.operations import arguments, require_valid
+from restride_conformance.case import Case
+from restride_conformance.operations import SCALES, arguments, require_valid
 from restride_conformance.spelling import Value
 
 CATALOGUE = ROOT / "src" / "restride_conformance" / "catalogue"
@@ -33,6 +35,8 @@ FILES = {
     CATALOGUE / "full" / "arithmetic_random.txt": (800, 800),
 }
 """Cases of each file, and how many choices of types and steps they have."""
+
+K = TypeVar("K")
 
 _SEED = 5
 _MOST_ELEMENTS = (60, 600, 600, 2000)
@@ -45,12 +49,12 @@ _FRACTIONS = (0.5, -2.25, 103.939, 0.1)
 class Kind:
     """What a kernel is compiled for.
 
-    given: the scales and zero points that there are. varying: the sides of which at least one is an array.
+    scales: the scales and zero points that there are. varying: the sides of which at least one is an array.
     """
 
     src: DType
     dst: DType
-    given: tuple[str, ...]
+    scales: tuple[str, ...]
     varying: tuple[str, ...]
     is_sum: bool
     words: tuple[tuple[str, str], ...]
@@ -58,68 +62,87 @@ class Kind:
 
 def texts(is_taken: Callable[[Case], bool] = proves_something) -> dict[Path, str]:
     """The files: cases of which no two are equal; of those that are drawn, the ones that are taken."""
-    rng = random.Random(_SEED)
-    kinds = _kinds(rng)
-    made: dict[Case, None] = {}
-    files = {}
-    for file, (count, choices) in FILES.items():
-        its_kinds = [next(kinds) for _ in range(choices)]
+    head = f"# Written by tools/{Path(__file__).name}: random reorders with scales, zero points and sums."
+    return case_files(FILES, random.Random(_SEED), random_kinds, _of_kind, head, is_taken)
+
+
+def case_files(
+    files: Mapping[Path, tuple[int, int]],
+    rng: random.Random,
+    kinds: Callable[[random.Random], Iterator[K]],
+    draw: Callable[[random.Random, K], Case | None],
+    head: str,
+    is_taken: Callable[[Case], bool],
+) -> dict[Path, str]:
+    """Case files by path, each with as many different cases of as many kinds, in turn, as ``files`` says.
+
+    draw: a case of a kind, or None where chance gave it another kind.
+    """
+    every = kinds(rng)
+    taken: set[Case] = set()
+    texts = {}
+    for file, (count, choices) in files.items():
+        chosen = [next(every) for _ in range(choices)]
         cases: list[Case] = []
         while len(cases) < count:
-            kind = its_kinds[len(cases) % choices]
-            case = _case(rng, kind)
-            if case not in made and _varying(case) == kind.varying and is_taken(case):
+            case = draw(rng, chosen[len(cases) % choices])
+            if case is not None and case not in taken and is_taken(case):
                 require_valid(case)
-                made[case] = None
+                taken.add(case)
                 cases.append(case)
-        head = f"# Written by tools/{Path(__file__).name}: random reorders with scales, zero points and sums."
-        files[file] = "\n".join([head, *map(str, cases), ""])
-    return files
+        texts[file] = "\n".join([head, *map(str, cases), ""])
+    return texts
 
 
-def _kinds(rng: random.Random) -> Iterator[Kind]:
+def random_kinds(rng: random.Random) -> Iterator[Kind]:
     """Each element type is as often a source and a destination as any other."""
     while True:
         for src, dst in zip(*(rng.sample(list(DTYPES.values()), len(DTYPES)) for _ in range(2)), strict=True):
             drawn = tuple(name for name in SCALES if rng.random() < 0.6)
-            given = drawn if drawn and dst != "pred" else ("src_scale",)  # a zero point leaves no truth value false
-            sides = {name.partition("_")[0] for name in given}
+            scales = drawn if drawn and dst != "pred" else ("src_scale",)  # a zero point leaves no truth value false
+            sides = {name.partition("_")[0] for name in scales}
             words = [("rounding", rng.choice(ROUNDINGS)), ("saturate", rng.choice(("yes", "yes", "no")))]
             if dst.name[0] in "su" and rng.random() < 1 / 4:
                 words.append(("rounds_first", "yes"))
             varying = tuple(side for side in sorted(sides) if rng.random() < 0.7)
-            yield Kind(src, dst, given, varying, rng.random() < 1 / 4 and dst != "pred", tuple(words))
+            yield Kind(src, dst, scales, varying, rng.random() < 1 / 4 and dst != "pred", tuple(words))
 
 
-def _case(rng: random.Random, kind: Kind) -> Case:
+def random_case(rng: random.Random, kind: Kind) -> Case:
+    """A reorder with the arithmetic of a kind, between random layouts."""
     most = rng.choice(_MOST_ELEMENTS)
     sizes = random_sizes(rng, max_elements=most)
     rank, new_sizes = len(sizes), sizes
-    given: list[tuple[str, Value]] = []
+    parameters: list[tuple[str, Value]] = []
     if rank > 1 and rng.random() < 1 / 6:
         letters = "ABCDEFGH"[:rank]
         order = rng.sample(range(rank), rank)
-        given.append(("permute", f"{letters}->{''.join(letters[axis] for axis in order)}"))
+        parameters.append(("permute", f"{letters}->{''.join(letters[axis] for axis in order)}"))
         new_sizes = tuple(sizes[axis] for axis in order)
-    for name in kind.given:
+    for name in kind.scales:
         side = name.partition("_")[0]
         varies = side in kind.varying and rng.random() < 3 / 4
         along = rng.sample(range(rank), min(rank, rng.choice((1, 1, 1, 2, 3)))) if varies else []
         number = drawn_number(rng, name, kind.src if side == "src" else kind.dst)
-        given.append((name, tuple(sorted(along)) or number))
-    if any(isinstance(value, tuple) for _, value in given) and rng.random() < 1 / 3:
-        given.append(("group_sizes", tuple(rng.choice((1, 1, 2, 3, 4, 7)) for _ in sizes)))
+        parameters.append((name, tuple(sorted(along)) or number))
+    if any(isinstance(value, tuple) for _, value in parameters) and rng.random() < 1 / 3:
+        parameters.append(("group_sizes", tuple(rng.choice((1, 1, 2, 3, 4, 7)) for _ in sizes)))
     if kind.is_sum:
-        given.append(("sum_scale", float(rng.choice((0.5, -1, 2, 0.3)))))
-    elif not any(name == "permute" for name, _ in given) and rng.random() < 1 / 8:
-        given.append(("out", "new"))
+        parameters.append(("sum_scale", float(rng.choice((0.5, -1, 2, 0.3)))))
+    elif not any(name == "permute" for name, _ in parameters) and rng.random() < 1 / 8:
+        parameters.append(("out", "new"))
     return Case(
         "reorder",
         layout_or_view(rng, kind.src.name, sizes, most, repeats=True),
         layout_or_view(rng, kind.dst.name, new_sizes, most, repeats=False),
-        (*given, *kind.words),
+        (*parameters, *kind.words),
         rng.randrange(1000, 10_000),  # other files have smaller seeds
     )
+
+
+def _of_kind(rng: random.Random, kind: Kind) -> Case | None:
+    case = random_case(rng, kind)
+    return case if _varying(case) == kind.varying else None
 
 
 def _varying(case: Case) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ def text(count: int = CASES, is_taken: Callable[[Case], bool] = proves_something
     rng = random.Random(_SEED)
     cases: dict[Case, None] = {}
     while len(cases) < count:
-        case = _case(rng, list(DTYPES)[len(cases) % len(DTYPES)])
+        case = random_case(rng, list(DTYPES)[len(cases) % len(DTYPES)])
         if is_taken(case):
             cases.setdefault(case)
     return "\n".join(
@@ -59,7 +59,8 @@ def text(count: int = CASES, is_taken: Callable[[Case], bool] = proves_something
     )
 
 
-def _case(rng: random.Random, dtype: str) -> Case:
+def random_case(rng: random.Random, dtype: str) -> Case:
+    """A reorder between two random layouts, of an element type."""
     most = rng.choice(_MOST_ELEMENTS)
     sizes = random_sizes(rng, max_elements=most)
     src, dst = (layout_or_view(rng, dtype, sizes, most, repeats) for repeats in (True, False))
@@ -96,8 +97,8 @@ def _view(rng: random.Random, dtype: str, sizes: Sequence[int], most: int, repea
         starts.append(rng.randrange(inner_sizes[-1]))
         moves.append((len(sizes), 0))
     order = rng.sample(range(len(moves)), len(moves)) if rng.random() < 0.5 else range(len(moves))
-    its_sizes = [inner_sizes[place] for place in order]
-    inner = TensorDesc.parse(random_layout(rng, dtype, sizes=its_sizes, max_elements=most))
+    placed = [inner_sizes[place] for place in order]
+    inner = TensorDesc.parse(random_layout(rng, dtype, sizes=placed, max_elements=most))
     if inner.blocking is None or inner.nbytes > _MOST_BYTES:
         return None
     steps = [[moves[place][1] if moves[place][0] == axis else 0 for place in order] for axis in range(len(sizes))]

@@ -13,21 +13,22 @@ cases: the cases of ci share few choices.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from make_arithmetic_cases import CATALOGUE, drawn_number
-from make_layout_cases import layout_or_view, proves_something, random_sizes
+from make_arithmetic_cases import CATALOGUE, case_files, drawn_number
+from make_layout_cases import layout_or_view, proves_something
+from random_layouts import random_sizes
 
 from restride.arithmetic import ROUNDINGS
 from restride.dtypes import DTYPES, DType, as_dtype
 from restride.reference.gradient import GRADIENT_TYPES
 from restride.reference.resample import INTERPOLATED_TYPES
 from restride.weights import COORDINATES, NEAREST_RULES
-from restride_conformance.case import SCALES, Case
-from restride_conformance.operations import require_valid
+from restride_conformance.case import Case
+from restride_conformance.operations import SCALES
 from restride_conformance.spelling import Number, Value
 
 FILES = {
@@ -47,7 +48,7 @@ _EDGES = (0, 1, 0.2, 0.75, -0.3, 1.4, 0.5, Fraction(1, 3))
 class Kind:
     """What a kernel is compiled for, more or less.
 
-    given: the scales and zero points that there are. varying: those of them that are arrays. axes: resampled ones.
+    scales: the scales and zero points that there are. varying: those of them that are arrays. axes: resampled ones.
     """
 
     op: str
@@ -55,7 +56,7 @@ class Kind:
     src: DType
     dst: DType
     axes: int
-    given: tuple[str, ...] = ()
+    scales: tuple[str, ...] = ()
     varying: tuple[str, ...] = ()
     is_sum: bool = False
     words: tuple[tuple[str, str], ...] = ()
@@ -63,25 +64,11 @@ class Kind:
 
 def texts(is_taken: Callable[[Case], bool] = proves_something) -> dict[Path, str]:
     """The files: cases of which no two are equal; of those that are drawn, the ones that are taken."""
-    rng = random.Random(_SEED)
-    kinds = _kinds(rng)
-    made: dict[Case, None] = {}
-    files = {}
-    for file, (count, choices) in FILES.items():
-        its_kinds = [next(kinds) for _ in range(choices)]
-        cases: list[Case] = []
-        while len(cases) < count:
-            case = _case(rng, its_kinds[len(cases) % choices])
-            if case not in made and is_taken(case):
-                require_valid(case)
-                made[case] = None
-                cases.append(case)
-        head = f"# Written by tools/{Path(__file__).name}: random resamplings and gradients."
-        files[file] = "\n".join([head, *map(str, cases), ""])
-    return files
+    head = f"# Written by tools/{Path(__file__).name}: random resamplings and gradients."
+    return case_files(FILES, random.Random(_SEED), random_kinds, random_case, head, is_taken)
 
 
-def _kinds(rng: random.Random) -> Iterator[Kind]:
+def random_kinds(rng: random.Random) -> Iterator[Kind]:
     """In turn gradients, elements that are moved, and sums of them."""
     while True:
         axes = rng.choice((1, 2, 2, 3))
@@ -91,7 +78,10 @@ def _kinds(rng: random.Random) -> Iterator[Kind]:
             src, dst = _types(rng, DTYPES if moves else INTERPOLATED_TYPES, others)
             drawn = tuple(name for name in SCALES if rng.random() < 0.3)
             varying = tuple(name for name in drawn if rng.random() < 0.6)
-            words = (("rounding", rng.choice(ROUNDINGS)), ("saturate", rng.choice(("yes", "yes", "no"))))
+            words: tuple[tuple[str, str], ...] = (
+                ("rounding", rng.choice(ROUNDINGS)),
+                ("saturate", rng.choice(("yes", "yes", "no"))),
+            )
             is_integer = dst.name[0] in "su"
             words = words[: 1 if is_integer and not moves else 2]  # sums that wrap are an interval of nearly everything
             yield Kind(
@@ -99,36 +89,37 @@ def _kinds(rng: random.Random) -> Iterator[Kind]:
             )
 
 
-def _types(rng: random.Random, sources: Sequence[str], destinations: Sequence[str]) -> tuple[DType, DType]:
+def _types(rng: random.Random, sources: Collection[str], destinations: Collection[str]) -> tuple[DType, DType]:
     """One of each; half of the time the same, if there is one."""
     src = rng.choice(list(sources))
     dst = src if src in destinations and rng.random() < 1 / 2 else rng.choice(list(destinations))
     return as_dtype(src), as_dtype(dst)
 
 
-def _case(rng: random.Random, kind: Kind) -> Case:
+def random_case(rng: random.Random, kind: Kind) -> Case:
+    """A resampling or a gradient of a kind, between random layouts."""
     most = rng.choice(_MOST_ELEMENTS)
     sizes: tuple[int, ...] = ()
     while len(sizes) < kind.axes or 0 in sizes:
         sizes = random_sizes(rng, max_elements=most)
     axes = tuple(sorted(rng.sample(range(len(sizes)), kind.axes)))
     mode = "nearest" if kind.moves else rng.choice(("linear", "cubic", "area"))
-    given: list[tuple[str, Value]] = [("mode", mode), ("axes", axes), *_filter(rng, mode)]
-    places, made = _places(rng, mode, [sizes[axis] for axis in axes], kind.op == "resample")
-    given += places
-    new_sizes = list(sizes)
-    for axis, size in zip(axes, made, strict=True):
-        new_sizes[axis] = size
+    parameters: list[tuple[str, Value]] = [("mode", mode), ("axes", axes), *_filter(rng, mode)]
+    places, new_sizes = _places(rng, mode, [sizes[axis] for axis in axes], kind.op == "resample")
+    parameters += places
+    shape = list(sizes)
+    for axis, size in zip(axes, new_sizes, strict=True):
+        shape[axis] = size
     if kind.op == "resample":
-        given += _arithmetic(rng, kind, len(sizes))
+        parameters += _arithmetic(rng, kind, len(sizes))
     if not kind.is_sum and rng.random() < 1 / 8:
-        given.append(("out", "new"))
-    src, dst = (sizes, new_sizes) if kind.op == "resample" else (new_sizes, sizes)
+        parameters.append(("out", "new"))
+    src, dst = (sizes, shape) if kind.op == "resample" else (shape, sizes)
     return Case(
         kind.op,
         layout_or_view(rng, kind.src.name, src, most, repeats=True),
         layout_or_view(rng, kind.dst.name, dst, most, repeats=False),
-        tuple(given),
+        tuple(parameters),
         rng.randrange(1000, 10_000),  # other files have smaller seeds
     )
 
@@ -146,35 +137,37 @@ def _filter(rng: random.Random, mode: str) -> Iterator[tuple[str, Value]]:
 def _places(
     rng: random.Random, mode: str, sizes: Sequence[int], is_forward: bool
 ) -> tuple[list[tuple[str, Value]], list[int]]:
-    """Where output indices read, and the sizes that are made."""
-    made = [rng.choice((2 * size, size, -(-size // 2), rng.randint(1, 2 * size + 2))) for size in sizes]
-    given: list[tuple[str, Value]] = [("sizes", tuple(made))] if is_forward else []
+    """Where output indices read, and the sizes of the result."""
+    new_sizes = [rng.choice((2 * size, size, -(-size // 2), rng.randint(1, 2 * size + 2))) for size in sizes]
+    parameters: list[tuple[str, Value]] = [("sizes", tuple(new_sizes))] if is_forward else []
     way = rng.choice(("sizes", "scales", "policy", "offsets", "crop") if mode != "area" else ("sizes", "policy"))
     if way == "policy" and is_forward:
         policy = rng.choice(("not_larger", "not_smaller"))
-        made = _with_one_scale(sizes, made, policy)
-        given.append(("keep_aspect_ratio_policy", policy))
+        new_sizes = _with_one_scale(sizes, new_sizes, policy)
+        parameters.append(("keep_aspect_ratio_policy", policy))
     elif way == "scales":
         factors = [rng.choice([factor for factor in _FACTORS if int(size * factor)]) for size in sizes]
-        made = [int(size * factor) for size, factor in zip(sizes, factors, strict=True)]
-        given = [("scales", tuple(factors)), ("recompute_scale_factor", rng.choice(("no", "no", "no", "yes")))]
+        new_sizes = [int(size * factor) for size, factor in zip(sizes, factors, strict=True)]
+        parameters = [("scales", tuple(factors)), ("recompute_scale_factor", rng.choice(("no", "no", "no", "yes")))]
     elif way == "offsets":
         for name in ("input_offsets", "output_offsets"):
-            given.append((name, _drawn(rng, _OFFSETS, len(sizes))))
+            parameters.append((name, _drawn(rng, _OFFSETS, len(sizes))))
         if rng.random() < 1 / 2:
-            given.append(("scales", _drawn(rng, _FACTORS, len(sizes))))
+            parameters.append(("scales", _drawn(rng, _FACTORS, len(sizes))))
     elif way == "crop":
-        given += [("coordinates", "tf_crop_and_resize"), ("roi", _drawn(rng, _EDGES, 2 * len(sizes)))]
+        parameters += [("coordinates", "tf_crop_and_resize"), ("roi", _drawn(rng, _EDGES, 2 * len(sizes)))]
         if is_forward:
-            given.append(("extrapolation_value", rng.choice((0.0, 7.0, 42.0))))
+            parameters.append(("extrapolation_value", rng.choice((0.0, 7.0, 42.0))))
     if way in ("sizes", "scales", "policy") and mode != "area":
-        given.append(("coordinates", rng.choice([rule for rule in COORDINATES if rule != "tf_crop_and_resize"])))
+        parameters.append(("coordinates", rng.choice([rule for rule in COORDINATES if rule != "tf_crop_and_resize"])))
     if is_forward and rng.random() < 1 / 4:
-        starts = [rng.randrange(max(size, 1)) for size in made]
-        parts = [(start, rng.randint(min(start + 1, size), size)) for start, size in zip(starts, made, strict=True)]
-        given.append(("window", f"({','.join(f'{start}:{stop}' for start, stop in parts)})"))
-        made = [stop - start for start, stop in parts]
-    return given, made
+        starts = [rng.randrange(max(size, 1)) for size in new_sizes]
+        parts = [
+            (start, rng.randint(min(start + 1, size), size)) for start, size in zip(starts, new_sizes, strict=True)
+        ]
+        parameters.append(("window", f"({','.join(f'{start}:{stop}' for start, stop in parts)})"))
+        new_sizes = [stop - start for start, stop in parts]
+    return parameters, new_sizes
 
 
 def _with_one_scale(sizes: Sequence[int], box: Sequence[int], policy: str) -> list[int]:
@@ -188,7 +181,7 @@ def _drawn(rng: random.Random, values: Sequence[Number], count: int) -> tuple[Nu
 
 
 def _arithmetic(rng: random.Random, kind: Kind, rank: int) -> Iterator[tuple[str, Value]]:
-    for name in kind.given:
+    for name in kind.scales:
         along = tuple(sorted(rng.sample(range(rank), min(rank, rng.choice((1, 1, 2))))))
         dtype = kind.dst if name.startswith("dst") else kind.src if kind.moves else as_dtype("f32")
         yield name, along if name in kind.varying else drawn_number(rng, name, dtype)
