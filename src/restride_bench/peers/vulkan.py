@@ -29,6 +29,7 @@ from restride_bench.workloads import (
     NewPhotos,
     NewShapes,
     Normalize,
+    Page,
     Relayout,
     Resize,
     Workload,
@@ -203,7 +204,7 @@ class Raw:
         if ours.resident is None:
             return None
         ours.resident()
-        if noting.has_copied:
+        if noting.has_copied or isinstance(workload.task, Page):
             return None
         return Offer(resident=_Prerecorded(self._runtime, noting.submitted), result=ours.result)
 
