@@ -314,7 +314,7 @@ def useful_bytes(task: Task, src: TensorDesc) -> int:
 
 @dataclass(frozen=True)
 class Goal:
-    """At most ``factor`` times as long as the column ``against`` and ``seconds`` more; without one under ``seconds``."""
+    """At most ``factor`` times as long as the column ``against``, and ``seconds`` more; or under ``seconds``."""
 
     against: str = ""
     factor: float = 1.0

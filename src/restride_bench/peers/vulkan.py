@@ -196,7 +196,7 @@ class Raw:
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """See ``Peer.offer``. The device's own copy has a column already."""
-        if workload.nbytes > _MOST_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos):
+        if workload.nbytes > _MOST_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page):
             return None
         noting = _Noting(self._runtime)
         ours = own.offer(workload, source, Device.over(cast(Runtime, noting)), clock=False)
@@ -204,7 +204,7 @@ class Raw:
         if ours.resident is None:
             return None
         ours.resident()
-        if noting.has_copied or isinstance(workload.task, Page):
+        if noting.has_copied:
             return None
         return Offer(resident=_Prerecorded(self._runtime, noting.submitted), result=ours.result)
 
