@@ -112,6 +112,16 @@ def test_a_copy_needs_no_chain():
     assert np.array_equal(result, VOLUME)
 
 
+def test_scales_go_on_in_the_next_chunk():
+    """Groups of 4 rows share a scale, and chunks of 5 rows begin inside of groups."""
+    values = np.arange(12 * 6, dtype=np.float32).reshape(12, 6)
+    scales = {"src_scale": np.float32([[1.0], [0.5], [3.0]]), "group_sizes": (4, 1)}
+    result = np.empty((12, 6), np.float16)
+    done = rs.stream(values, result, rs.Chain().reorder(dtype="f16", **scales), chunks=(5, 3), memory=600)
+    assert done.plan.multiples == (1, 1), "each chunk is computed by itself"
+    assert np.array_equal(result, (values * np.repeat([[1.0], [0.5], [3.0]], 4, axis=0)).astype(np.float16))
+
+
 @pytest.mark.parametrize(("dtype", "stored"), [("bf16", np.uint16), ("f8e5m2", np.uint8), ("f8e4m3fn", np.uint8)])
 def test_bits_of_a_type_that_a_file_does_not_know(dtype: str, stored: type):
     values = np.linspace(-3, 3, 24, dtype=np.float32).reshape(4, 6)
