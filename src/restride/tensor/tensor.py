@@ -13,7 +13,7 @@ from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc, as_desc, views
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
-from restride.runtime import Memory
+from restride.runtime import Memory, export_kp_tensor
 from restride.tensor.device import Device, default_device
 
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -59,6 +59,18 @@ class Tensor:
     def memory(self) -> Memory:
         """The buffer, which views share."""
         return self._memory
+
+    @property
+    def kp(self) -> Any:
+        """The ``kp.Tensor`` that the buffer lies in, on a ``Device(manager=...)``; docs/kompute.md.
+
+        It is the whole buffer, as words of uint32 unless it was the caller's own; ``desc`` says how the elements lie in
+        it. It stays after the tensor is dropped, and destroying it is the caller's as with any of kp's.
+
+        Raises:
+            UnsupportedError: the device is not over a ``kp.Manager``.
+        """
+        return export_kp_tensor(self.device.runtime, self.memory)
 
     @property
     def sizes(self) -> tuple[int, ...]:
