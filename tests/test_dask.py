@@ -137,6 +137,15 @@ def test_default_chunks_are_those_of_the_source_where_a_task_fits():
 
 def test_unknown_chunks_are_refused():
     x = da.from_array(np.arange(9.0), chunks=3)
+    for chunks in ((4,), 0, 2.5, "3 parts"):
+        with pytest.raises(
+            rs.DescriptorError, match=r"chunks must be as dask has them, such as 4, .*'auto', for sizes"
+        ):
+            rs.dask.apply(da.zeros((8, 8), chunks=4), rs.Chain(), chunks=chunks)
+    assert rs.dask.apply(da.zeros((8, 8), chunks=8), rs.Chain(), chunks=4).chunks == ((4, 4), (4, 4))
+    assert rs.dask.apply(da.zeros((8, 8), chunks=4), rs.Chain(), chunks="auto").chunks == ((8,), (8,))
+    with pytest.warns(UserWarning, match=r"memory of 100 bytes leaves \d{4} chunks of"):
+        rs.dask.apply(da.zeros((128, 128), chunks=128, dtype="u1"), rs.Chain(), memory="100")
     with pytest.raises(rs.DescriptorError, match="chunks of x must have known sizes"):
         rs.dask.reorder(x[x > 3], dtype="f32")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -304,6 +305,18 @@ REFUSED = {
     r"part is u8\[1,24,31\].*, and the window \[0:1, 0:12, 0:16\] reads u8\[1,24,32\]": lambda: HALF.of(
         VOLUME.shape, "u8"
     ).compute(VOLUME[:1, :, :31], (slice(0, 1), slice(0, 12), slice(0, 16))),
+    r"chunks must be elements along each of the 3 axes of the result, such as \(4, 4, 4\), got 4": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, chunks=4
+    ),
+    r"chunks must be elements along each of the 3 axes .* got 'auto'; None lets restride choose": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, chunks="auto"
+    ),
+    r"memory must be an integer, got 16\.5": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, memory=16.5
+    ),
+    r"memory must be an integer, got inf": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, memory=float("inf")
+    ),
     r"memory of 10 bytes is too little": lambda: rs.stream(VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, memory=10),
 }
 
@@ -312,6 +325,39 @@ REFUSED = {
 def test_what_does_not_fit_is_refused(message: str):
     with pytest.raises(rs.DescriptorError, match=message):
         REFUSED[message]()
+
+
+def test_whole_floats_are_bytes():
+    result = np.zeros((6, 12, 16), np.uint8)
+    assert rs.stream(VOLUME, result, HALF, memory=16e6).peak_bytes <= 16_000_000
+    np.testing.assert_array_equal(result, rs.resample(VOLUME, (12, 16), axes=(1, 2), mode="area").numpy())
+
+
+def test_memory_that_leaves_thousands_of_tiny_chunks_is_a_warning():
+    """Said before anything is read, with what is enough, which then says nothing."""
+
+    class Never(Exception):
+        pass
+
+    class Unread:
+        shape, dtype = (256, 256), np.dtype(np.uint8)
+
+        def __getitem__(self, key):
+            raise Never
+
+    result = np.zeros((256, 256), np.uint8)
+    with (
+        pytest.warns(
+            UserWarning, match=r"memory of 800 bytes leaves \d{4,} chunks of \[.*\] .* memory=\d+ leaves"
+        ) as seen,
+        pytest.raises(rs.StreamError),
+    ):
+        rs.stream(Unread(), result, rs.Chain(), memory=800)
+    (enough,) = (int(re.search(r"memory=(\d+) leaves", str(each.message))[1]) for each in seen)
+    with pytest.raises(rs.StreamError):
+        rs.stream(Unread(), result, rs.Chain(), memory=enough)
+    with pytest.raises(rs.StreamError):  # chunks of the caller's are the caller's
+        rs.stream(Unread(), result, rs.Chain(), memory=800, chunks=(1, 16))
 
 
 def test_too_little_memory_is_refused_before_anything_is_written(tmp_path: Path):

@@ -13,7 +13,7 @@ from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc, as_desc, views
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
-from restride.runtime import Memory
+from restride.runtime import Memory, export_kp_tensor
 from restride.tensor.device import Device, default_device
 
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -59,6 +59,18 @@ class Tensor:
     def memory(self) -> Memory:
         """The buffer, which views share."""
         return self._memory
+
+    @property
+    def kp(self) -> Any:
+        """The ``kp.Tensor`` that the buffer lies in, on a ``Device(manager=...)``; docs/kompute.md.
+
+        It is the whole buffer, as words of uint32 unless it was the caller's own; ``desc`` says how the elements lie in
+        it. It stays after the tensor is dropped, and destroying it is the caller's as with any of kp's.
+
+        Raises:
+            UnsupportedError: the device is not over a ``kp.Manager``.
+        """
+        return export_kp_tensor(self.device.runtime, self.memory)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -405,6 +417,43 @@ class Tensor:
         return Tensor(self.memory, desc, self.device)
 
 
+def _without_arithmetic(sign: str) -> Callable[..., Any]:
+    """A method that says why there is none; an array or another library's object is left to do it itself."""
+
+    def refuse(self: Tensor, *other: object) -> Any:
+        if other and not isinstance(other[0], int | float | complex | list | tuple | Tensor):
+            return NotImplemented
+        raise TypeError(
+            f"{self!r} has no {sign}: its elements are moved and converted, not computed with; .numpy() brings them "
+            "here, and rs.reorder has scales, sum_scale and post_ops on the device"
+        )
+
+    return refuse
+
+
+for _names, _sign in (
+    ("add radd", "+"),
+    ("sub rsub neg", "-"),
+    ("mul rmul", "*"),
+    ("truediv rtruediv", "/"),
+    ("floordiv rfloordiv", "//"),
+    ("mod rmod", "%"),
+    ("pow rpow", "**"),
+    ("matmul rmatmul", "@"),
+    ("and rand", "&"),
+    ("or ror", "|"),
+    ("xor rxor", "^"),
+    ("invert", "~"),
+    ("abs", "abs()"),
+    ("lt", "<"),
+    ("le", "<="),
+    ("gt", ">"),
+    ("ge", ">="),
+):
+    for _name in _names.split():
+        setattr(Tensor, f"__{_name}__", _without_arithmetic(_sign))
+
+
 def _unpacked(values: tuple[Any, ...]) -> Iterable[SupportsIndex]:
     """``f(1, 2)`` and ``f((1, 2))`` mean the same."""
     if len(values) > 1:
@@ -435,6 +484,28 @@ def as_device(device: Device | None) -> Device:
     if not isinstance(device, Device):
         raise DescriptorError(f"device must be a restride.Device, got {device!r}; restride.Device opens one by name")
     return device
+
+
+def require_tensor(value: Any, argument: str = "x") -> Tensor:
+    """``value``, if it is a tensor.
+
+    Raises:
+        DescriptorError: it is not.
+    """
+    if not isinstance(value, Tensor):
+        raise DescriptorError(f"{argument} must be a restride.Tensor, got {type(value).__name__}; rs.asarray makes one")
+    return value
+
+
+def require_tensors(values: Iterable[Any], argument: str) -> list[Tensor]:
+    """``values``, if they are tensors; an error names the place of the one that is not.
+
+    Raises:
+        DescriptorError: one is not, or they are no sequence.
+    """
+    if not isinstance(values, Iterable):
+        raise DescriptorError(f"{argument} must be a sequence of tensors, got {type(values).__name__}")
+    return [require_tensor(value, f"{argument}[{place}]") for place, value in enumerate(values)]
 
 
 def copy_elements(src: Tensor, dst: Tensor) -> None:
