@@ -123,6 +123,16 @@ def test_bits_of_a_type_that_a_file_does_not_know(dtype: str, stored: type):
     assert np.array_equal(back, rs.reorder(values, "AB->BA", dtype).numpy().astype(np.float32))
 
 
+def test_a_source_may_have_either_byte_order():
+    for dtype in (">i4", "<i4"):
+        result = np.zeros((6, 12, 16), np.int32)
+        rs.stream(VOLUME.astype(dtype), result, HALF)
+        assert np.array_equal(result, rs.resample(VOLUME.astype(np.int32), (12, 16), axes=(1, 2), mode="area").numpy())
+    bits = np.zeros(3, np.float32)
+    rs.stream(np.array([0, 0x3F80, 0xC000], ">u2"), bits, rs.Chain().reorder(dtype="f32"), source_dtype="bf16")
+    assert bits.tolist() == [0, 1, -2]
+
+
 def test_a_lazy_array_is_a_source():
     lazy = rs.LazyArray(VOLUME, HALF)
     result = np.zeros((16, 12, 6), np.uint8)
