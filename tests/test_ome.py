@@ -302,6 +302,8 @@ REFUSED = {
     r"factor must be above 0 and below 1, got 1$": {"factor": 1},
     r"z_factor must be above 0 and at most 1, got 2": {"z_factor": 2},
     r"pixel_sizes must be one number for each of the axes 'czyx', got \(1, 1\)": {"pixel_sizes": (1, 1)},
+    r"pixel_sizes must be a sequence of numbers, got 2": {"pixel_sizes": 2},
+    r"labels must be arrays by their names, got list": {"labels": [CELLS]},
     r"pixel_sizes must be above 0": {"pixel_sizes": (1, 1, 0, 1)},
     r"unit must be one of meter, .*, got 'um'": {"unit": "um"},
     r"time_unit must be one of second, .*, got 'meter'": {"time_unit": "meter"},

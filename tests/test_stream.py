@@ -9,12 +9,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from stream_cases import Case, cases
 
 import restride as rs
+from restride.cli import main
+from restride.cli.process import Exit, exit_for
 from restride.ops.progress import Progress
 from restride.stream.reads import Grid, pieces, plan_reads
 from restride.stream.run import as_bytes
@@ -270,6 +273,11 @@ def test_a_device_that_fails_names_the_chunk():
     with pytest.raises(rs.DeviceLost, match="was closed"):
         rs.stream(source, result, HALF, devices=[device])
     assert (result == 7).all()
+    failed = rs.StreamError("computing failed")
+    failed.__cause__ = rs.DeviceLost("lost")
+    assert exit_for(failed) == Exit.DEVICE_FAILED
+    failed.__cause__ = OSError(5, "the disk is broken")
+    assert exit_for(failed) == Exit.USAGE
 
 
 REFUSED = {
@@ -417,13 +425,32 @@ def test_progress_counts_the_chunks_that_are_left(tmp_path: Path, monkeypatch):
     assert totals == [8]
 
 
-def test_dask_says_what_to_install(monkeypatch):
-    monkeypatch.delitem(sys.modules, "restride.interop.dask", raising=False)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "dask"]:
+def without(monkeypatch, module: str, *users: str) -> None:
+    """As if ``module`` were not installed."""
+    for user in users:
+        monkeypatch.delitem(sys.modules, user, raising=False)
+    for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "dask", None)
-    with pytest.raises(ImportError, match=r"pip install 'restride\[dask\]'"):
-        _ = rs.dask
+    monkeypatch.setitem(sys.modules, module, None)
+
+
+@pytest.mark.parametrize(("name", "module"), [("dask", "dask"), ("ome", "zarr")])
+def test_a_library_that_is_missing_is_named(monkeypatch, name: str, module: str):
+    without(monkeypatch, module, f"restride.interop.{name}")
+    with pytest.raises(ImportError, match=rf"needs {module}: pip install 'restride\[{name}\]'"):
+        getattr(rs, name)
+
+
+def test_the_command_names_a_library_that_is_missing(monkeypatch, capsys, tmp_path: Path):
+    (tmp_path / "in.tif").write_bytes(b"II*\0")
+    words = ["pyramid", str(tmp_path / "in.tif"), str(tmp_path / "out.zarr")]
+    without(monkeypatch, "zarr", "restride.interop.ome")
+    assert main(words) == 2
+    assert capsys.readouterr().err == "restride: OME-Zarr needs zarr: pip install 'restride[ome]'\n"
+    monkeypatch.setitem(sys.modules, "restride.interop.ome", ModuleType("ome"))
+    without(monkeypatch, "tifffile")
+    assert main(words) == 2
+    assert capsys.readouterr().err.endswith("in.tif: TIFF needs tifffile: pip install 'restride[ome]'\n")
 
 
 RESUMED = """

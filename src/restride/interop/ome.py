@@ -33,7 +33,7 @@ from restride.stream.run import Streamed, stream
 from restride.tensor.device import Device
 from restride.weights import Request
 from restride.weights.coordinates import Ends, line
-from restride.weights.request import fraction, scaled_sizes
+from restride.weights.request import fraction, members, scaled_sizes
 
 AXES = "tczyx"
 """Names of axes, in the order in which OME-Zarr has them."""
@@ -138,12 +138,14 @@ def pyramid(
         axes = _axes(axes, described.rank)
         units = {"space": _unit("unit", "space", unit), "time": _unit("time_unit", "time", time_unit)}
         grid = _Grid.of(axes, chunks, shards, volume=z_factor != 1 and "z" in axes)
-        steps = _by_axis("pixel_sizes", axes, (1,) * len(axes) if pixel_sizes is None else tuple(pixel_sizes))
+        steps = _by_axis("pixel_sizes", axes, members("pixel_sizes", pixel_sizes or (1,) * len(axes)))
         steps = {letter: fraction("pixel_sizes", step) for letter, step in steps.items()}
         if min(steps.values()) <= 0:
             raise DescriptorError(f"pixel_sizes must be above 0, got {pixel_sizes}")
     image = _Image.of("", source, axes, levels, factors, rules, from_source=from_source)
     images = [image]
+    if not isinstance(labels, Mapping | None):
+        raise DescriptorError(f"labels must be arrays by their names, got {type(labels).__name__}")
     for name, array in (labels or {}).items():
         images.append(_labels_of(image, name, array, factors))
     name = re.sub(r"(\.ome)?\.zarr$", "", Path(path).name)
