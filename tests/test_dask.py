@@ -48,6 +48,11 @@ def test_threads_give_one_call(case: Case):
         assert result.tobytes() == expected.tobytes()
 
 
+def test_blocks_may_have_either_byte_order():
+    x = da.from_array(PHOTO.astype(">u2"), chunks=(30, 30, 3))
+    assert np.array_equal(rs.dask.reorder(x, "YXC->CYX").compute(), PHOTO.transpose(2, 0, 1))
+
+
 def test_the_operations_have_functions():
     x = da.from_array(PHOTO, chunks=(30, 30, 3))
     assert np.array_equal(rs.dask.reorder(x, "YXC->CYX").compute(), PHOTO.transpose(2, 0, 1))

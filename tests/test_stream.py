@@ -10,12 +10,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from stream_cases import Case, cases
 
 import restride as rs
+from restride.cli import main
+from restride.cli.process import Exit, exit_for
 from restride.ops.progress import Progress
 from restride.stream.reads import Grid, pieces, plan_reads
 from restride.stream.run import as_bytes
@@ -132,6 +135,16 @@ def test_bits_of_a_type_that_a_file_does_not_know(dtype: str, stored: type):
     back = np.zeros((6, 4), np.float32)
     rs.stream(bits, back, rs.Chain().reorder(dtype="f32"), source_dtype=dtype)
     assert np.array_equal(back, rs.reorder(values, "AB->BA", dtype).numpy().astype(np.float32))
+
+
+def test_a_source_may_have_either_byte_order():
+    for dtype in (">i4", "<i4"):
+        result = np.zeros((6, 12, 16), np.int32)
+        rs.stream(VOLUME.astype(dtype), result, HALF)
+        assert np.array_equal(result, rs.resample(VOLUME.astype(np.int32), (12, 16), axes=(1, 2), mode="area").numpy())
+    bits = np.zeros(3, np.float32)
+    rs.stream(np.array([0, 0x3F80, 0xC000], ">u2"), bits, rs.Chain().reorder(dtype="f32"), source_dtype="bf16")
+    assert bits.tolist() == [0, 1, -2]
 
 
 def test_a_lazy_array_is_a_source():
@@ -271,6 +284,11 @@ def test_a_device_that_fails_names_the_chunk():
     with pytest.raises(rs.DeviceLost, match="was closed"):
         rs.stream(source, result, HALF, devices=[device])
     assert (result == 7).all()
+    failed = rs.StreamError("computing failed")
+    failed.__cause__ = rs.DeviceLost("lost")
+    assert exit_for(failed) == Exit.DEVICE_FAILED
+    failed.__cause__ = OSError(5, "the disk is broken")
+    assert exit_for(failed) == Exit.USAGE
 
 
 REFUSED = {
@@ -463,13 +481,32 @@ def test_progress_counts_the_chunks_that_are_left(tmp_path: Path, monkeypatch):
     assert totals == [8]
 
 
-def test_dask_says_what_to_install(monkeypatch):
-    monkeypatch.delitem(sys.modules, "restride.interop.dask", raising=False)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "dask"]:
+def without(monkeypatch, module: str, *users: str) -> None:
+    """As if ``module`` were not installed."""
+    for user in users:
+        monkeypatch.delitem(sys.modules, user, raising=False)
+    for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "dask", None)
-    with pytest.raises(ImportError, match=r"pip install 'restride\[dask\]'"):
-        _ = rs.dask
+    monkeypatch.setitem(sys.modules, module, None)
+
+
+@pytest.mark.parametrize(("name", "module"), [("dask", "dask"), ("ome", "zarr")])
+def test_a_library_that_is_missing_is_named(monkeypatch, name: str, module: str):
+    without(monkeypatch, module, f"restride.interop.{name}")
+    with pytest.raises(ImportError, match=rf"needs {module}: pip install 'restride\[{name}\]'"):
+        getattr(rs, name)
+
+
+def test_the_command_names_a_library_that_is_missing(monkeypatch, capsys, tmp_path: Path):
+    (tmp_path / "in.tif").write_bytes(b"II*\0")
+    words = ["pyramid", str(tmp_path / "in.tif"), str(tmp_path / "out.zarr")]
+    without(monkeypatch, "zarr", "restride.interop.ome")
+    assert main(words) == 2
+    assert capsys.readouterr().err == "restride: OME-Zarr needs zarr: pip install 'restride[ome]'\n"
+    monkeypatch.setitem(sys.modules, "restride.interop.ome", ModuleType("ome"))
+    without(monkeypatch, "tifffile")
+    assert main(words) == 2
+    assert capsys.readouterr().err.endswith("in.tif: TIFF needs tifffile: pip install 'restride[ome]'\n")
 
 
 RESUMED = """

@@ -117,14 +117,15 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> ModuleType:
-    """``rs.xp`` and ``rs.dask``, which are imported on use."""
+    """``rs.xp``, ``rs.dask`` and ``rs.ome``, which are imported on use."""
     if name == "xp":
         return import_module("restride.xp")
-    if name == "dask":
+    library = {"dask": "dask", "ome": "zarr"}.get(name)
+    if library is not None:
         try:
-            return import_module("restride.interop.dask")
+            return import_module(f"restride.interop.{name}")
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != "dask":
+            if (error.name or "").partition(".")[0] != library:
                 raise
-            raise ImportError("rs.dask needs Dask: pip install 'restride[dask]'", name="dask") from error
+            raise ImportError(f"rs.{name} needs {library}: pip install 'restride[{name}]'", name=library) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,6 +25,7 @@ COMMANDS = (
     "restride.cli.crop",
     "restride.cli.yuv",
     "restride.cli.preprocess",
+    "restride.cli.pyramid",
     "restride.cli.demo",
 )
 """Modules with the commands, in the order of ``restride --help``. By name: the library never imports the packages that

@@ -280,7 +280,7 @@ def _join_and_compute(
         DescriptorError: a block has other sizes or another element type than the dask array says.
     """
     whole = _window(needed)
-    part = np.empty(lengths(whole), stored)
+    part = np.empty(lengths(whole), stored.newbyteorder("="))
     for place, block in zip(map(_window, places), blocks, strict=True):
         elements = np.asarray(block)
         if elements.shape != lengths(place) or elements.dtype != stored:
