@@ -161,7 +161,8 @@ class Device:
             OutOfDeviceMemory, UnsupportedError: there is no room for it; the message says what it was for.
         """
         try:
-            return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes, shareable)
+            size = desc.nbytes if nbytes is None else nbytes
+            return self.runtime.allocate(size, shareable=True) if shareable else self.runtime.allocate(size)
         except (OutOfDeviceMemory, UnsupportedError) as error:
             raise type(error)(f"{error}; asked for {desc}") from error
 
