@@ -58,7 +58,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     from restride.stream.run import stream
     from restride.tensor.arrays import asarray, from_buffer
     from restride.tensor.device import Device, default_device, devices
-    from restride.tensor.tensor import Tensor, empty
+    from restride.tensor.tensor import Tensor, TensorHandle, empty, from_fd
 
     if sys.modules.get("einops") is not None:
         with suppress(ImportError):  # one without backends: importing restride.interop.einops says what is wrong
@@ -83,6 +83,7 @@ __all__ = [
     "StreamError",
     "Tensor",
     "TensorDesc",
+    "TensorHandle",
     "UnsupportedError",
     "WindowedChain",
     "asarray",
@@ -94,6 +95,7 @@ __all__ = [
     "dml_buffer_tensor_size",
     "empty",
     "from_buffer",
+    "from_fd",
     "normalize",
     "plan_reorder",
     "plan_resample",

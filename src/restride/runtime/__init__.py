@@ -9,7 +9,15 @@ from typing import Any, get_args
 from restride.arguments import integer
 from restride.errors import DescriptorError, DeviceNotFound, UnsupportedError
 from restride.runtime.instance import list_devices
-from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime, RuntimeName
+from restride.runtime.interface import (
+    DEFAULT_TIMEOUT,
+    Counters,
+    DeviceInfo,
+    ExternalMemory,
+    Memory,
+    Runtime,
+    RuntimeName,
+)
 from restride.runtime.modules import load_module
 
 __all__ = [
@@ -17,6 +25,7 @@ __all__ = [
     "RUNTIMES",
     "Counters",
     "DeviceInfo",
+    "ExternalMemory",
     "Memory",
     "Runtime",
     "RuntimeName",

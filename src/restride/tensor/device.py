@@ -42,7 +42,8 @@ class Device:
         runtime: ``"vulkan"`` or ``"kompute"``; default: ``RESTRIDE_RUNTIME``, else ``"vulkan"``.
         timeout: seconds that one operation may take, once those before it are finished.
         memory_limit: bytes of memory that the device may take, those that it keeps to use again too; default: what its
-            heap has. Not counted are pages of the host that ``asarray(copy=False)`` imports, and pipelines.
+            heap has. Not counted are pages of the host that ``asarray(copy=False)`` imports, memory of other processes
+            (``rs.from_fd``), and pipelines.
         manager: a ``kp.Manager`` to run on, with the runtime ``"kompute"``: tensors share memory with kp's both ways.
             The manager stays the caller's, and open when the device is closed; the environment chooses nothing.
 
@@ -160,14 +161,15 @@ class Device:
         self._closed = True
         self.runtime.close()
 
-    def allocate(self, desc: TensorDesc, nbytes: int | None = None) -> Memory:
-        """A buffer for ``desc``, by default of the bytes that it needs.
+    def allocate(self, desc: TensorDesc, nbytes: int | None = None, shareable: bool = False) -> Memory:
+        """A buffer for ``desc``, by default of the bytes that it needs; shareable: with other processes.
 
         Raises:
             OutOfDeviceMemory, UnsupportedError: there is no room for it; the message says what it was for.
         """
         try:
-            return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes)
+            size = desc.nbytes if nbytes is None else nbytes
+            return self.runtime.allocate(size, shareable=True) if shareable else self.runtime.allocate(size)
         except (OutOfDeviceMemory, UnsupportedError) as error:
             raise type(error)(f"{error}; asked for {desc}") from error
 

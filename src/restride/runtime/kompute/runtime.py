@@ -22,6 +22,7 @@ from restride.runtime.interface import (
     MEMORY_ROUNDING,
     Counters,
     DeviceInfo,
+    ExternalMemory,
     Memory,
     as_bytes,
     asks_whether_held,
@@ -119,13 +120,15 @@ class KomputeRuntime:
             heap.join(self)
         _open_runtimes.add(self)
 
-    def allocate(self, nbytes: int) -> KomputeMemory:
+    def allocate(self, nbytes: int, shareable: bool = False) -> KomputeMemory:
         """Memory of ``nbytes`` >= 0 bytes, its contents undefined.
 
         Raises:
-            UnsupportedError: kp cannot make a memory so large.
+            UnsupportedError: kp cannot make a memory so large, or it is to be shared between processes.
             OutOfDeviceMemory: the budget has no room for it.
         """
+        if shareable:
+            raise UnsupportedError("KomputeRuntime shares no memory between processes")
         if nbytes < 0:
             raise DescriptorError(f"a memory has 0 bytes or more, nbytes is {nbytes}")
         with self._opened():
@@ -184,6 +187,14 @@ class KomputeRuntime:
     def import_bytes(self, data: memoryview) -> NoReturn:
         """See ``Runtime.import_bytes``: kp has no such thing."""
         raise UnsupportedError(f"KomputeRuntime imports no memory of the host, nor these {data.nbytes} bytes")
+
+    def export_fd(self, memory: Memory) -> NoReturn:
+        """See ``Runtime.export_fd``: kp has no such thing."""
+        raise UnsupportedError(f"KomputeRuntime exports no memory, nor this one of {memory.nbytes} bytes")
+
+    def import_fd(self, fd: int, external: ExternalMemory) -> NoReturn:
+        """See ``Runtime.import_fd``: kp has no such thing."""
+        raise UnsupportedError(f"KomputeRuntime imports no memory, nor fd {fd} of {external.nbytes} bytes")
 
     def mapped_bytes(self, memory: Memory) -> NoReturn:
         """See ``Runtime.mapped_bytes``: a view of kp's mapped memory dangles once the tensor is destroyed."""
