@@ -112,9 +112,9 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> ModuleType:
-    """``rs.xp`` and ``rs.dask``, which are imported on use."""
-    if name == "xp":
-        return import_module("restride.xp")
+    """``rs.xp``, ``rs.interop`` and ``rs.dask``, which are imported on use."""
+    if name in ("interop", "xp"):
+        return import_module(f"restride.{name}")
     if name == "dask":
         try:
             return import_module("restride.interop.dask")
