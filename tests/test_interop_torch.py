@@ -24,7 +24,7 @@ torch.set_num_threads(1)
 # torch resizes the last axes, whatever their sizes; and torch checks gradients of f32 with a warning.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:no axes are named:UserWarning"),
-    pytest.mark.filterwarnings("ignore:Input #0 requires gradient and is not a double:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Input #. requires gradient and is not a double:UserWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # torch's own compiler uses what torch deprecates
 ]
 
