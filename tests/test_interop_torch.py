@@ -207,6 +207,7 @@ def test_transforms(device):
 
 
 @pytest.mark.usefixtures("vulkan_device")
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # which torch's compiler reads
 def test_a_compiled_function_calls_it():
     @torch.compile(backend="eager")
     def function(x):
