@@ -56,5 +56,5 @@ def test_the_tensor_is_kept(name, device):
 
 @pytest.mark.usefixtures("vulkan_device")
 def test_the_example_of_the_page_runs():
-    (example,) = re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL)
+    (example,) = (text for text in re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL) if "import xarray" in text)
     exec(compile(example, "docs/arrays.md, xarray", "exec"), {})

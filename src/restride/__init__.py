@@ -119,9 +119,9 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> ModuleType:
-    """``rs.xp``, ``rs.dask`` and ``rs.ome``, which are imported on use."""
-    if name == "xp":
-        return import_module("restride.xp")
+    """``rs.xp``, ``rs.interop``, ``rs.dask`` and ``rs.ome``, which are imported on use."""
+    if name in ("interop", "xp"):
+        return import_module(f"restride.{name}")
     library = {"dask": "dask", "ome": "zarr"}.get(name)
     if library is not None:
         try:
