@@ -111,15 +111,20 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
+_LIBRARIES = {"dask": "Dask", "xarray": "xarray"}
+
+
 def __getattr__(name: str) -> ModuleType:
-    """``rs.xp`` and ``rs.dask``, which are imported on use."""
+    """``rs.xp``, ``rs.dask`` and ``rs.xarray``, which are imported on use."""
     if name == "xp":
         return import_module("restride.xp")
-    if name == "dask":
+    if name in _LIBRARIES:
         try:
-            return import_module("restride.interop.dask")
+            return import_module(f"restride.interop.{name}")
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != "dask":
+            if (error.name or "").partition(".")[0] != name:
                 raise
-            raise ImportError("rs.dask needs Dask: pip install 'restride[dask]'", name="dask") from error
+            raise ImportError(
+                f"rs.{name} needs {_LIBRARIES[name]}: pip install 'restride[{name}]'", name=name
+            ) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
