@@ -33,7 +33,8 @@ def resample(
     Dimensions, name, attributes and everything along other dimensions stay; encodings of what is resampled do not. A
     1-D coordinate of numbers or times becomes that of the new pixels' centres: the old one, interpolated linearly where
     output o reads by ``coordinates`` (for half_pixel ``(o + 1/2) / f - 1/2``), and continued linearly beyond its ends.
-    "tf_half_pixel_for_nn" counts as half_pixel, whose reads it rounds, and so does OpenCV's nearest. Integers become f64, floats keep their type, times are rounded to their unit. Other coordinates along these
+    "tf_half_pixel_for_nn" counts as half_pixel, whose reads it rounds, and so does OpenCV's nearest. Integers
+    become f64, floats keep their type, times are rounded to their unit. Other coordinates along these
     dimensions (of several dimensions, of words, of a MultiIndex, of one element that moves) are dropped, and a
     UserWarning names them.
 
@@ -113,8 +114,8 @@ def _lines(
 ) -> dict[Hashable, tuple[Line, int]]:
     """Where outputs read along each dimension that changes, and how many there are."""
     request = Request(**{argument: tuple(asked.values())}, **{k: v for k, v in named.items() if k in Request._fields})
-    found = measured([data.sizes[dim] for dim in asked], request)
-    each = zip(asked, found.centres(), found.old, found.new, strict=True)
+    change = measured([data.sizes[dim] for dim in asked], request)
+    each = zip(asked, change.centres(), change.old, change.new, strict=True)
     return {dim: (line, new) for dim, line, old, new in each if old != new or not line.is_identity}
 
 
@@ -158,5 +159,5 @@ def _interpolated(values: npt.NDArray[Any], line: Line, size: int) -> npt.NDArra
         whole = (high - low) // line.denominator
         rest = ((high - low) - whole * line.denominator) * part
         between = low + whole * part + (rest + line.denominator // 2) // line.denominator
-    exact = np.select([part == 0, part == line.denominator], [low, high], between)
-    return exact.astype(values.dtype if values.dtype.kind in "fmM" else exact.dtype)
+    exact: npt.NDArray[Any] = np.select([part == 0, part == line.denominator], [low, high], between)
+    return exact if values.dtype.kind in "iu" else exact.astype(values.dtype)
