@@ -118,12 +118,16 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
+_LIBRARIES = {"dask": "dask", "ome": "zarr", "xarray": "xarray"}
+"""Packages that parts of the library need, by the name of the part."""
+
+
 def __getattr__(name: str) -> ModuleType:
-    """``rs.xp``, ``rs.interop``, ``rs.dask`` and ``rs.ome``, which are imported on use."""
+    """``rs.xp``, ``rs.interop``, ``rs.dask``, ``rs.ome`` and ``rs.xarray``, which are imported on use."""
     if name in ("interop", "xp"):
         return import_module(f"restride.{name}")
-    library = {"dask": "dask", "ome": "zarr"}.get(name)
-    if library is not None:
+    if name in _LIBRARIES:
+        library = _LIBRARIES[name]
         try:
             return import_module(f"restride.interop.{name}")
         except ModuleNotFoundError as error:
