@@ -108,12 +108,15 @@ def predictions(rows: Sequence[Row], devices: Sequence[Device]) -> dict[Subject,
     return {
         subject: {
             device.name: predicted(
-                device, [row.work(device) for row in its_rows for _ in range(row.count)], subject.useful, subject.copied
+                device,
+                [row.work(device) for row in dispatches for _ in range(row.count)],
+                subject.useful,
+                subject.copied,
             )
             for device in devices
         }
-        for subject, its_rows in of_subjects.items()
-        if all(device.name in row.moved for row in its_rows for device in devices)
+        for subject, dispatches in of_subjects.items()
+        if all(device.name in row.moved for row in dispatches for device in devices)
     }
 
 
