@@ -17,7 +17,7 @@ test: ## install what is missing, then lint, mypy, pytest and the conformance ca
 	@$(MAKE) --no-print-directory lint
 	@bash tools/tests.sh $(PYTEST)
 
-test-judges: ## install torch, onnxruntime, dask, zarr and h5py, then run mypy and the tests that `make test` skipped for want of them
+test-judges: ## install torch, jax, onnxruntime, openvino, dask and others, then run mypy and the tests that `make test` skipped for want of them
 	@bash tools/judges.sh
 
 test-full: ## like test, with every test in full and under every validation profile, and all cases on every runtime and driver (hours)

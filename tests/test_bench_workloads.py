@@ -22,12 +22,14 @@ from restride_bench.workloads import (
     BY_AXES,
     Boxes,
     Calls,
+    Goal,
     Gradient,
     Move,
     NewImages,
     NewPhotos,
     NewShapes,
     Normalize,
+    Rearrange,
     Resize,
     bytes_text,
     catalogue,
@@ -126,6 +128,24 @@ def test_a_peer_that_is_a_judge_agrees(name, vulkan_device):
     columns = [columns_of(workload, vulkan_device, peers, clock=False) for workload in SMALL]
     assert [str(each) for column in columns for each in column.disagreements] == []
     assert sum(name in column.offers for column in columns) >= 5
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_einops_does_every_pattern(backend, vulkan_device):
+    judge(backend)
+    peers, _ = open_peers((f"einops-{backend}",), vulkan_device)
+    for workload in SMALL:
+        columns = columns_of(workload, vulkan_device, peers, clock=False)
+        assert list(map(str, columns.disagreements)) == []
+        assert (f"einops-{backend}" in columns.offers) == isinstance(workload.task, Rearrange)
+
+
+def test_a_goal_over_another_column_is_a_difference():
+    goal = Goal("own methods", seconds=1e-3)
+    assert str(goal) == "at most 1000 us over own methods"
+    assert goal.is_met(2.9e-3, 2e-3)
+    assert not goal.is_met(3.1e-3, 2e-3)
+    assert {str(each) for workload in FULL if workload.name.endswith("by xp") for each in workload.goals} == {str(goal)}
 
 
 @pytest.mark.parametrize("name", [each.name for each in FULL if isinstance(each.task, Resize | Gradient)])

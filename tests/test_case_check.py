@@ -18,7 +18,7 @@ from restride_conformance import Case, Outcome, Verdict, run_case
 from restride_conformance.case import OPERATIONS, Operation
 from restride_conformance.check import host_bytes, judge, why_not
 from restride_conformance.fill import aimed, bits, image, indices, numbers, poison
-from restride_conformance.operations import arguments, is_arithmetic, require_valid
+from restride_conformance.operations import arguments, is_arithmetic, require_valid, source_values
 from restride_conformance.setting import (
     GUARD_BYTES,
     Setting,
@@ -28,7 +28,6 @@ from restride_conformance.setting import (
     mistrusted,
     old_values,
     prepare,
-    source_values,
 )
 from restride_conformance.spelling import Parameter
 

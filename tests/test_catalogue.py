@@ -22,6 +22,7 @@ from restride.layout import TensorDesc
 from restride.layout.views import broadcast_to, index, permute, reshape
 from restride.ops.crop_resize import CROPPED_TYPES, FLIPS, UNITS
 from restride.ops.letterbox import PLACES
+from restride.ops.take import PAD_MODES
 from restride.plan import copy_kernels, copy_problems, is_resampled_by_walks
 from restride.plan.convert import ELEMENT_TYPES
 from restride.reference.gradient import GRADIENT_TYPES
@@ -50,7 +51,7 @@ def test_each_catalogue_contains_the_one_before_and_has_its_size() -> None:
     smoke, ci, full = (CASES[name] for name in NESTED)
     assert ci[: len(smoke)] == smoke
     assert full[: len(ci)] == ci
-    assert 200 <= len(smoke) <= 600
+    assert 200 <= len(smoke) <= 700
     assert 4000 <= len(ci) <= 17_000
     assert 15_000 <= len(full) <= 50_000
 
@@ -132,7 +133,7 @@ def test_no_case_is_there_twice() -> None:
 
 def test_tensors_to_measure_are_large() -> None:
     assert all(case.dst.nbytes >= 150_000 for case in CASES["perf"])
-    assert {case.op for case in CASES["perf"]} == set(OPERATIONS)
+    assert {case.op for case in CASES["perf"]} == {*OPERATIONS} - {"equal"}, "a comparison uploads its second operand"
 
 
 def test_an_unknown_catalogue_is_named() -> None:
@@ -177,8 +178,8 @@ def test_other_seeds_prove_as_much(seed: int) -> None:
         assert not mistrusted(other, prepare(other)), other
 
 
-LAYOUT_OPS = tuple(op for op in OPERATIONS if op not in ("crop_resize", "yuv_to_rgb"))
-"""Operations whose kernels have every layout; what the others cannot read or write goes through a reorder."""
+LAYOUT_OPS = ("slice", "reorder", "resample", "resample_backward")
+"""Operations whose kernels have every layout; others move elements by those of these, or through a reorder."""
 
 
 class TestCrops:
@@ -216,6 +217,31 @@ class TestCrops:
             }
         assert {case["out"] for case in self.CASES} == {None, "new", "default", "any", "NHWC"}
         assert any(case.view is not None for case in self.CASES)
+
+
+class TestPieces:
+    @pytest.mark.parametrize("name", ["smoke", "ci"])
+    def test_every_operation_and_every_way_to_pad(self, name: str) -> None:
+        added = set(OPERATIONS) - {*LAYOUT_OPS, "crop_resize", "yuv_to_rgb"}
+        assert added == {"pad", "roll", "concat", "stack", "tile", "rearrange", "equal"}
+        cases = [case for case in CASES[name] if case.op in added]
+        assert {case.op for case in cases} == added
+        assert {case["mode"] for case in cases if case.op == "pad"} == set(PAD_MODES)
+        assert {case["negated"] for case in cases if case.op == "equal"} == {"no", "yes"}
+        for op in added:
+            assert {case["out"] for case in cases if case.op == op} >= {None}
+            assert {family(case.src) for case in cases if case.op == op} != {"row-major"} or name == "smoke"
+
+    def test_every_element_type(self) -> None:
+        for op in ("pad", "equal"):
+            assert {case.src.dtype.name for case in CI if case.op == op} == set(DTYPES)
+
+    def test_both_answers_of_a_comparison(self) -> None:
+        for case in CI:
+            if case.op == "equal" and case.dst.numel and case.src.dtype != "pred":
+                right = prepare(case).lowest
+                assert right.any(), case
+                assert not right.all(), case
 
 
 class TestCoverage:
@@ -472,8 +498,8 @@ def widths_of(shader: str) -> set[int]:
     return {kernel.constants[0] for each in kernels for kernel in each if kernel.shader == shader}
 
 
-NO_CASES = ("#", "bare_", "equal_")
-"""Comments, modules of the benchmark, and the comparison of two sources, which tests/test_equal.py judges."""
+NO_CASES = ("#", "bare_")
+"""Comments, and modules of the benchmark."""
 
 
 @pytest.mark.parametrize("name", ["smoke", "ci"])

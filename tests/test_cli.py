@@ -4,17 +4,18 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
 from conftest import open_device
 
 import restride as rs
-from restride.cli import main
+from restride.cli import COMMANDS, main
 from restride.cli.comparison import compare_bits, compare_limits
 from restride.cli.devices import cpu_model
 from restride.cli.doctor import Attempt
-from restride.cli.parser import parse_index
+from restride.cli.parser import parse, parse_index
 from restride.cli.process import UsageError
 from restride.runtime import RUNTIMES, DeviceInfo
 from restride.runtime.kompute.device import INSTALL_KP
@@ -315,6 +316,26 @@ def doctor_attempt(runtime):
     return Attempt(runtime == "vulkan", f"the runtime {runtime!r} needs the Python package `kp`; {INSTALL_KP}", True)
 
 
+def test_doctor_lists_every_optional_package(monkeypatch, capsys):
+    from importlib import metadata
+
+    from restride.cli import doctor
+
+    def version(name):
+        if name in {"dask", "h5py"}:
+            raise metadata.PackageNotFoundError(name)
+        return "1.2.3"
+
+    monkeypatch.setattr(doctor.metadata, "version", version)
+    monkeypatch.setattr(doctor, "try_runtime", lambda runtime, _: doctor_attempt(runtime))
+    main(["doctor", "--json"])
+    found = {finding["subject"]: finding for finding in json.loads(capsys.readouterr().out)}
+    for name in ("einops", "zarr", "xarray", "matplotlib"):
+        assert (found[name]["status"], found[name]["detail"]) == ("ok", "1.2.3")
+    assert (found["dask"]["status"], found["dask"]["fix"]) == ("missing", "pip install 'restride[dask]'")
+    assert (found["h5py"]["status"], found["h5py"]["fix"]) == ("missing", "pip install h5py")
+
+
 def test_doctor_without_a_loader(tmp_path):
     (tmp_path / "vulkan.py").write_text("raise OSError('Cannot find Vulkan SDK version')")
     code, out, _ = restride("doctor", PYTHONPATH=str(tmp_path))
@@ -430,6 +451,22 @@ def test_no_command_prints_the_help(capsys):
     assert printed.out == ""
     assert printed.err.startswith("usage: restride")
     assert "restride doctor" in printed.err
+
+
+@pytest.mark.parametrize("word", ["--help", "-h", "--version"])
+def test_an_overview_imports_nothing_of_the_library(word, capsys):
+    command = [sys.executable, "-X", "importtime", "-m", "restride", word]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    names = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    ours = {name for name in names if name.split(".")[0].startswith(("restride", "numpy", "vulkan"))}
+    assert ours == {"restride", "restride.errors", *(f"restride.cli{part}" for part in ("", ".parser", ".process"))}
+    # What all modules of commands together print is the same.
+    with pytest.raises(SystemExit) as ended:
+        parse(map(import_module, COMMANDS), [word])
+    assert (ended.value.code, capsys.readouterr().out) == (0, done.stdout)
+    assert main([word]) == 0
+    assert capsys.readouterr().out == done.stdout
 
 
 def test_version_and_help(capsys):

@@ -48,6 +48,11 @@ def test_threads_give_one_call(case: Case):
         assert result.tobytes() == expected.tobytes()
 
 
+def test_blocks_may_have_either_byte_order():
+    x = da.from_array(PHOTO.astype(">u2"), chunks=(30, 30, 3))
+    assert np.array_equal(rs.dask.reorder(x, "YXC->CYX").compute(), PHOTO.transpose(2, 0, 1))
+
+
 def test_the_operations_have_functions():
     x = da.from_array(PHOTO, chunks=(30, 30, 3))
     assert np.array_equal(rs.dask.reorder(x, "YXC->CYX").compute(), PHOTO.transpose(2, 0, 1))
@@ -137,6 +142,15 @@ def test_default_chunks_are_those_of_the_source_where_a_task_fits():
 
 def test_unknown_chunks_are_refused():
     x = da.from_array(np.arange(9.0), chunks=3)
+    for chunks in ((4,), 0, 2.5, "3 parts"):
+        with pytest.raises(
+            rs.DescriptorError, match=r"chunks must be as dask has them, such as 4, .*'auto', for sizes"
+        ):
+            rs.dask.apply(da.zeros((8, 8), chunks=4), rs.Chain(), chunks=chunks)
+    assert rs.dask.apply(da.zeros((8, 8), chunks=8), rs.Chain(), chunks=4).chunks == ((4, 4), (4, 4))
+    assert rs.dask.apply(da.zeros((8, 8), chunks=4), rs.Chain(), chunks="auto").chunks == ((8,), (8,))
+    with pytest.warns(UserWarning, match=r"memory of 100 bytes leaves \d{4} chunks of"):
+        rs.dask.apply(da.zeros((128, 128), chunks=128, dtype="u1"), rs.Chain(), memory="100")
     with pytest.raises(rs.DescriptorError, match="chunks of x must have known sizes"):
         rs.dask.reorder(x[x > 3], dtype="f32")
 

@@ -197,6 +197,16 @@ def test_everything_but_devices_works_without_a_loader():
     assert first == second
 
 
+@pytest.mark.parametrize("library", ["jax", "torch"])
+def test_what_a_library_needs_is_said_on_use(library):
+    program = (
+        f"import sys\nsys.modules[{library!r}] = None\nimport restride as rs\n"
+        f"try:\n    rs.interop.{library}\nexcept ImportError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == (f"restride.interop.{library} needs {library}: pip install 'restride[{library}]'\n")
+
+
 def test_layers_are_where_the_design_puts_them():
     order = [
         layer_of(f"restride.{part}") for part in ("errors", "layout", "weights", "plan", "runtime", "tensor", "ops")

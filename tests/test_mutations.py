@@ -24,7 +24,7 @@ def test_a_fault_changes_one_file_and_what_python_changes_compiles(fault):
     assert text != (ROOT / path).read_text(encoding="utf-8")
     if fault.symbol:
         compile(text, path, "exec")
-    assert fault.run.split()[0] in ("smoke", "ci")
+    assert fault.run.split()[0] in ("smoke", "ci") or (ROOT / fault.run.split()[0]).is_file()
 
 
 def test_the_table_has_a_row_of_every_fault_and_no_other():
@@ -195,6 +195,21 @@ def test_the_first_case_that_does_not_pass_is_reported(monkeypatch, root):
     assert mutate.try_fault(PLANTED, "one", root).case == "two", "the case that is known no longer fails"
     assert mutate.try_fault(PLANTED, "two", root).cases == 1
     assert tried == ["ci", "one", "ci", "two"]
+
+
+def test_what_no_case_runs_is_shown_by_a_test(monkeypatch, root):
+    commands = []
+
+    def run(command, **options):
+        commands.append(command[2:])
+        assert "faultless" in (Path(options["env"]["PYTHONPATH"]) / "restride" / "kernel.py").read_text()
+        said = "FAILED tests/test_stream.py::test_it[a b-1] - assert 1 == 2\n1 failed"
+        return subprocess.CompletedProcess(command, 1, said, "")
+
+    monkeypatch.setattr(mutate.subprocess, "run", run)
+    trial = mutate.try_fault(replace(PLANTED, run="tests/test_stream.py -k it"), root=root)
+    assert (trial.result, trial.case, trial.reason) == ("caught", "tests/test_stream.py::test_it", "assert 1 == 2")
+    assert (commands[0][0], commands[0][-3:]) == ("pytest", ["tests/test_stream.py", "-k", "it"])
 
 
 def test_a_mutant_that_cannot_run_has_no_result(monkeypatch, root):

@@ -15,6 +15,7 @@ from restride.plan import problem as parameters
 from restride.plan.convert import ELEMENT_TYPES
 from restride.plan.problem import Axis, table_words
 from restride.weights import MOST_TAPS, Request, resizing
+from restride_bench.workloads import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -83,6 +84,7 @@ def test_signatures_are_the_real_ones(signature):
         "docs/benchmarks/audit.md",
         "docs/conformance.md",
         "docs/crop_resize.md",
+        "docs/kompute.md",
         "docs/layouts.md",
         "docs/own_shader.md",
         "docs/preprocess.md",
@@ -119,7 +121,8 @@ def test_speed_table_is_the_recorded_run():
     assert record["command"].startswith(re.findall(r"`(restride bench --device .*?)`", README)[0])
     assert record["device"]["driver_version"].split()[1] in README
     assert f"medians of {record['repeat']} rounds" in README
-    assert f"measures all {len(record['results'])} workloads" in README
+    assert f"measures all {len(catalogue())} workloads" in README
+    assert {*workloads} <= {workload.name for workload in catalogue()}
 
 
 def headings(text):

@@ -119,8 +119,8 @@ MESSAGES = [
     ),
     ("b h w -> b w h", {}, r"pattern 'b h w -> b w h' has 3 axes, not the 4 of \(2, 4, 6, 3\)"),
     ("a b c d ... e -> a b c d ... e", {}, r"has 6 axes, not the 4"),
-    ("b h w c -> b h w", {}, r"has c on one side only; einops\.repeat adds axes"),
-    ("b h w c -> b h w c n", {"n": 2}, r"has n on one side only"),
+    ("b h w c -> b h w", {}, r"has c before '->' only: an axis cannot vanish; index it, or reduce \.numpy\(\), first"),
+    ("b h w c -> b h w c n", {"n": 2}, r"has n behind '->' only; einops\.repeat adds axes"),
     ("b b w c -> b w c", {}, r"has b more than once on one side"),
     ("b (h p) w c -> b h w p c", {}, r"the lengths of h, p do not follow from size 4 of axis 1: .* needs all but one"),
     ("b (h p) w c -> b h w p c", {"p": 3}, r"size 4 of axis 1 is not made of h=\?, p=3, in the pattern"),
@@ -137,7 +137,7 @@ MESSAGES = [
     ("b h w, c -> b h w c", {}, r"has ',', which is no name of an axis, number, parenthesis or '\.\.\.'"),
     ("b h w _c -> b h w _c", {}, r"has '_c', which is no name"),
     ("b (...) -> b ...", {}, r"has '\.\.\.' in parentheses before '->'"),
-    ("b h w c -> ... b h w c", {}, r"has \.\.\. on one side only"),
+    ("b h w c -> ... b h w c", {}, r"has \.\.\. behind '->' only"),
     (None, {}, "pattern must be a text with one '->'"),
 ]
 

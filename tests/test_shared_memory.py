@@ -12,6 +12,7 @@ import pytest
 import runtime_process
 import vulkan_kernels
 from conftest import open_device
+from judges import judge
 from numpy.testing import assert_array_equal as assert_equal
 from runtime_process import passes
 from validated_process import messages
@@ -350,6 +351,35 @@ def test_numpy_and_dlpack_ask_for_no_copy(device):
         tensor.__array__(np.float64, copy=False)
     with pytest.raises(BufferError, match=r"f32\[50,40,30\]"):
         tensor.__dlpack__(copy=False)  # an old consumer, which could not know that it is read-only
+
+
+@pytest.mark.skipif(not NUMPY_2, reason="numpy 1 has no copy argument")
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
+def test_torch_has_the_same_memory_both_ways(dtype, device):
+    """No byte is copied, by the counters and the addresses, and each sees what the other writes."""
+    torch = judge("torch")
+    theirs = (torch.arange(60 * 41).reshape(60, 41) % 5).to(getattr(torch, dtype))[:, ::2].T
+    result = rs.empty(f"{rs.asarray(theirs, device=device).dtype}[21,60]", device)
+    device.wait()
+    before = device.counters()
+    tensor = rs.asarray(theirs, device=device, copy=False)
+    rs.reorder(tensor, out=result)
+    ours = torch.from_dlpack(result, copy=False)
+    after = device.counters()
+    assert address(tensor.numpy(copy=False)) == theirs.data_ptr()
+    assert address(result.numpy(copy=False)) == ours.data_ptr()
+    moved = ("uploaded", "downloaded", "allocations", "bytes_allocated", "bytes_in_use")
+    assert [getattr(after, each) - getattr(before, each) for each in moved] == [0] * len(moved)
+    assert (ours.dtype, ours.shape, ours.stride()) == (theirs.dtype, theirs.shape, (60, 1))
+    assert torch.equal(ours.to(torch.float64), theirs.to(torch.float64))
+    theirs[...] = torch.ones(1).to(theirs.dtype)
+    rs.reorder(tensor, out=result)
+    device.wait()
+    assert (ours.to(torch.float64) == 1).all()
+    del result
+    gc.collect()
+    rs.asarray(np.zeros_like(X), device=device)
+    assert (ours.to(torch.float64) == 1).all(), "the torch tensor keeps the memory"
 
 
 @pytest.mark.skipif(not NUMPY_2, reason="numpy 1 has no copy argument")

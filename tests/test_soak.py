@@ -22,7 +22,7 @@ def test_cases_are_the_same_for_a_seed_and_can_be_repeated_from_their_lines(monk
     assert drawn == [Case.parse(str(case)) for case in drawn]
     assert drawn != list(islice(soak.drawn_cases(4, "smoke"), 40))
     monkeypatch.setattr(soak, "_STRETCH", 10)
-    assert {case.op for case in islice(soak.drawn_cases(4, "smoke"), 200)} == {*OPERATIONS}
+    assert {case.op for case in islice(soak.drawn_cases(4, "smoke"), 600)} == {*OPERATIONS}
 
 
 def test_a_few_seconds(device: rs.Device) -> None:

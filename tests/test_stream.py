@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from stream_cases import Case, cases
 
 import restride as rs
+from restride.cli import main
+from restride.cli.process import Exit, exit_for
 from restride.ops.progress import Progress
 from restride.stream.reads import Grid, pieces, plan_reads
 from restride.stream.run import as_bytes
@@ -112,6 +116,16 @@ def test_a_copy_needs_no_chain():
     assert np.array_equal(result, VOLUME)
 
 
+def test_scales_go_on_in_the_next_chunk():
+    """Groups of 4 rows share a scale, and chunks of 5 rows begin inside of groups."""
+    values = np.arange(12 * 6, dtype=np.float32).reshape(12, 6)
+    scales = {"src_scale": np.float32([[1.0], [0.5], [3.0]]), "group_sizes": (4, 1)}
+    result = np.empty((12, 6), np.float16)
+    done = rs.stream(values, result, rs.Chain().reorder(dtype="f16", **scales), chunks=(5, 3), memory=600)
+    assert done.plan.multiples == (1, 1), "each chunk is computed by itself"
+    assert np.array_equal(result, (values * np.repeat([[1.0], [0.5], [3.0]], 4, axis=0)).astype(np.float16))
+
+
 @pytest.mark.parametrize(("dtype", "stored"), [("bf16", np.uint16), ("f8e5m2", np.uint8), ("f8e4m3fn", np.uint8)])
 def test_bits_of_a_type_that_a_file_does_not_know(dtype: str, stored: type):
     values = np.linspace(-3, 3, 24, dtype=np.float32).reshape(4, 6)
@@ -121,6 +135,16 @@ def test_bits_of_a_type_that_a_file_does_not_know(dtype: str, stored: type):
     back = np.zeros((6, 4), np.float32)
     rs.stream(bits, back, rs.Chain().reorder(dtype="f32"), source_dtype=dtype)
     assert np.array_equal(back, rs.reorder(values, "AB->BA", dtype).numpy().astype(np.float32))
+
+
+def test_a_source_may_have_either_byte_order():
+    for dtype in (">i4", "<i4"):
+        result = np.zeros((6, 12, 16), np.int32)
+        rs.stream(VOLUME.astype(dtype), result, HALF)
+        assert np.array_equal(result, rs.resample(VOLUME.astype(np.int32), (12, 16), axes=(1, 2), mode="area").numpy())
+    bits = np.zeros(3, np.float32)
+    rs.stream(np.array([0, 0x3F80, 0xC000], ">u2"), bits, rs.Chain().reorder(dtype="f32"), source_dtype="bf16")
+    assert bits.tolist() == [0, 1, -2]
 
 
 def test_a_lazy_array_is_a_source():
@@ -260,6 +284,11 @@ def test_a_device_that_fails_names_the_chunk():
     with pytest.raises(rs.DeviceLost, match="was closed"):
         rs.stream(source, result, HALF, devices=[device])
     assert (result == 7).all()
+    failed = rs.StreamError("computing failed")
+    failed.__cause__ = rs.DeviceLost("lost")
+    assert exit_for(failed) == Exit.DEVICE_FAILED
+    failed.__cause__ = OSError(5, "the disk is broken")
+    assert exit_for(failed) == Exit.USAGE
 
 
 REFUSED = {
@@ -294,6 +323,18 @@ REFUSED = {
     r"part is u8\[1,24,31\].*, and the window \[0:1, 0:12, 0:16\] reads u8\[1,24,32\]": lambda: HALF.of(
         VOLUME.shape, "u8"
     ).compute(VOLUME[:1, :, :31], (slice(0, 1), slice(0, 12), slice(0, 16))),
+    r"chunks must be elements along each of the 3 axes of the result, such as \(4, 4, 4\), got 4": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, chunks=4
+    ),
+    r"chunks must be elements along each of the 3 axes .* got 'auto'; None lets restride choose": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, chunks="auto"
+    ),
+    r"memory must be an integer, got 16\.5": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, memory=16.5
+    ),
+    r"memory must be an integer, got inf": lambda: rs.stream(
+        VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, memory=float("inf")
+    ),
     r"memory of 10 bytes is too little": lambda: rs.stream(VOLUME, np.zeros((6, 12, 16), np.uint8), HALF, memory=10),
 }
 
@@ -302,6 +343,39 @@ REFUSED = {
 def test_what_does_not_fit_is_refused(message: str):
     with pytest.raises(rs.DescriptorError, match=message):
         REFUSED[message]()
+
+
+def test_whole_floats_are_bytes():
+    result = np.zeros((6, 12, 16), np.uint8)
+    assert rs.stream(VOLUME, result, HALF, memory=16e6).peak_bytes <= 16_000_000
+    np.testing.assert_array_equal(result, rs.resample(VOLUME, (12, 16), axes=(1, 2), mode="area").numpy())
+
+
+def test_memory_that_leaves_thousands_of_tiny_chunks_is_a_warning():
+    """Said before anything is read, with what is enough, which then says nothing."""
+
+    class Never(Exception):
+        pass
+
+    class Unread:
+        shape, dtype = (256, 256), np.dtype(np.uint8)
+
+        def __getitem__(self, key):
+            raise Never
+
+    result = np.zeros((256, 256), np.uint8)
+    with (
+        pytest.warns(
+            UserWarning, match=r"memory of 800 bytes leaves \d{4,} chunks of \[.*\] .* memory=\d+ leaves"
+        ) as seen,
+        pytest.raises(rs.StreamError),
+    ):
+        rs.stream(Unread(), result, rs.Chain(), memory=800)
+    (enough,) = (int(re.search(r"memory=(\d+) leaves", str(each.message))[1]) for each in seen)
+    with pytest.raises(rs.StreamError):
+        rs.stream(Unread(), result, rs.Chain(), memory=enough)
+    with pytest.raises(rs.StreamError):  # chunks of the caller's are the caller's
+        rs.stream(Unread(), result, rs.Chain(), memory=800, chunks=(1, 16))
 
 
 def test_too_little_memory_is_refused_before_anything_is_written(tmp_path: Path):
@@ -407,13 +481,32 @@ def test_progress_counts_the_chunks_that_are_left(tmp_path: Path, monkeypatch):
     assert totals == [8]
 
 
-def test_dask_says_what_to_install(monkeypatch):
-    monkeypatch.delitem(sys.modules, "restride.interop.dask", raising=False)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "dask"]:
+def without(monkeypatch, module: str, *users: str) -> None:
+    """As if ``module`` were not installed."""
+    for user in users:
+        monkeypatch.delitem(sys.modules, user, raising=False)
+    for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "dask", None)
-    with pytest.raises(ImportError, match=r"pip install 'restride\[dask\]'"):
-        _ = rs.dask
+    monkeypatch.setitem(sys.modules, module, None)
+
+
+@pytest.mark.parametrize(("name", "module"), [("dask", "dask"), ("ome", "zarr")])
+def test_a_library_that_is_missing_is_named(monkeypatch, name: str, module: str):
+    without(monkeypatch, module, f"restride.interop.{name}")
+    with pytest.raises(ImportError, match=rf"needs {module}: pip install 'restride\[{name}\]'"):
+        getattr(rs, name)
+
+
+def test_the_command_names_a_library_that_is_missing(monkeypatch, capsys, tmp_path: Path):
+    (tmp_path / "in.tif").write_bytes(b"II*\0")
+    words = ["pyramid", str(tmp_path / "in.tif"), str(tmp_path / "out.zarr")]
+    without(monkeypatch, "zarr", "restride.interop.ome")
+    assert main(words) == 2
+    assert capsys.readouterr().err == "restride: OME-Zarr needs zarr: pip install 'restride[ome]'\n"
+    monkeypatch.setitem(sys.modules, "restride.interop.ome", ModuleType("ome"))
+    without(monkeypatch, "tifffile")
+    assert main(words) == 2
+    assert capsys.readouterr().err.endswith("in.tif: TIFF needs tifffile: pip install 'restride[ome]'\n")
 
 
 RESUMED = """

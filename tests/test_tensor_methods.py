@@ -257,6 +257,46 @@ def test_a_notebook_shows_layout_picture_and_elements(desc, shows, device):
     assert costs().dispatches <= 4
 
 
+@pytest.mark.parametrize(
+    ("desc", "said"),
+    [
+        ("u8[3,5]", "15 bytes of elements</code>"),
+        (
+            "u8[3,5]{strides=(8,1)}",
+            "15 bytes of elements, 21 from the start of the buffer, with padding and gaps</code>",
+        ),
+        (
+            "f32[2,3]{1,0:T(8,128)}",
+            "24 bytes of elements, 4096 from the start of the buffer, with padding and gaps</code>",
+        ),
+        ("u8[3,5]{strides=(0,1)}", "15 bytes of elements, 5 in the buffer, where repeated ones lie once</code>"),
+    ],
+)
+def test_a_notebook_says_bytes_without_and_with_padding(desc, said, device):
+    assert said in rs.empty(desc, device)._repr_html_()
+
+
+def test_arithmetic_is_refused_with_a_way_out(device):
+    x = rs.asarray(np.ones((2, 3), np.float32), device=device)
+    with pytest.raises(TypeError, match=r"f32\[3\]\{0\} on .*> has no \+: .* \.numpy\(\) .* post_ops on the device"):
+        x[0] += 1
+    for sign, call in {
+        "-": lambda: 1 - x,
+        r"\*": lambda: x * x,
+        "/": lambda: x / 2,
+        "abs": lambda: abs(x),
+        "~": lambda: ~x,
+        "<": lambda: x < 3,
+        ">": lambda: x > 3,
+        "@": lambda: x @ x,
+    }.items():
+        with pytest.raises(TypeError, match=f"has no {sign}"):
+            call()
+    # numpy's arrays and numbers do it themselves, on the host.
+    for result in (x + np.ones(3, np.float32), np.ones(3, np.float32) + x, np.float32(1) + x, x + np.float32(1)):
+        assert_equal(result, np.full((2, 3), 2, np.float32))
+
+
 def test_a_notebook_shows_both_ends(device):
     array = np.arange(90, dtype=np.int32).reshape(9, 10)
     page = rs.asarray(array, device=device)._repr_html_()

@@ -1,16 +1,20 @@
-"""xarray keeps tensors: what moves elements stays on the device, ``.values`` brings them home."""
+"""xarray keeps tensors, ``.values`` brings them home; rs.xarray.resample keeps names, and resamples coordinates."""
 
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from judges import judge
+from scipy.interpolate import interp1d
+from test_sampling import position
 from test_tensor import Costs, assert_equal
 
 import restride as rs
+from restride.weights import COORDINATES
 
 xr = judge("xarray")
 
@@ -55,6 +59,212 @@ def test_the_tensor_is_kept(name, device):
 
 
 @pytest.mark.usefixtures("vulkan_device")
-def test_the_example_of_the_page_runs():
-    (example,) = re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL)
-    exec(compile(example, "docs/arrays.md, xarray", "exec"), {})
+def test_the_examples_of_the_page_run():
+    examples = [text for text in re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL) if "import xarray" in text]
+    assert len(examples) == 2
+    for example in examples:
+        exec(compile(example, "docs/arrays.md, xarray", "exec"), {})
+
+
+# rs.xarray.resample
+
+RULES = [*COORDINATES, "input_offsets"]
+IMAGE = np.random.default_rng(3).integers(0, 256, (3, 12, 9)).astype(np.uint8)
+TIMES = np.datetime64("2024-02-28", "ns") + np.arange(12) * np.timedelta64(1, "D")
+
+
+def photo(data=IMAGE):
+    """Every kind of coordinate: even, uneven, times, of another dimension, of two dimensions, words, a scalar."""
+    coords = {
+        "band": ("band", ["r", "g", "b"], {"long_name": "colour"}),
+        "y": ("y", np.arange(100, 220, 10), {"units": "m"}),
+        "time": ("y", TIMES),
+        "x": ("x", np.linspace(-1, 1, 9, dtype=np.float32) ** 3),
+        "gain": ("band", [1.0, 2.0, 3.0]),
+        "place": (("y", "x"), np.zeros((12, 9))),
+        "name": ("x", list("abcdefghi")),
+        "run": 7,
+    }
+    array = xr.DataArray(data, coords, ("band", "y", "x"), "photo", {"sensor": "A"})
+    array.gain.encoding["dtype"] = "float32"
+    return array
+
+
+def resampled(array, *arguments, **named):
+    """Without the coordinates that cannot be."""
+    return rs.xarray.resample(array.drop_vars(("place", "name")), *arguments, **named)
+
+
+def choice_of(rule):
+    if rule == "input_offsets":
+        return {"input_offsets": (0.25,), "output_offsets": (-0.25,)}
+    return {"coordinates": rule, **({"roi": (0.25, 0.75)} if rule == "tf_crop_and_resize" else {})}
+
+
+def source_position(rule, o, i, n):
+    """Of the centre of output o; see the docstring for tf_half_pixel_for_nn."""
+    if rule == "input_offsets":
+        return float((o + 0.25) * i / n - 0.25)
+    return float(position("half_pixel" if rule == "tf_half_pixel_for_nn" else rule, o, i, n))
+
+
+@pytest.mark.parametrize("mode", [{"mode": "area"}, {"mode": "cubic", "antialias": True}, {"like": "pillow"}])
+def test_numpy_tensors_and_dask_have_the_bits_of_one_call(mode, device):
+    sizes, dims = {"x": 5, "y": 7}, ("band", "y", "x")
+    image = IMAGE[0] if "like" in mode else IMAGE
+    expected = rs.resample(rs.asarray(image, device=device), (5, 7), axes=(-1, -2), **mode).numpy()
+    of_tensor = rs.xarray.resample(
+        xr.DataArray(rs.asarray(image, device=device), dims=dims[-image.ndim :]), sizes, **mode
+    )
+    of_numpy = rs.xarray.resample(xr.DataArray(image, dims=dims[-image.ndim :]), sizes, **mode)
+    assert isinstance(of_tensor.data, rs.Tensor)
+    assert of_tensor.data.device is device
+    assert isinstance(of_numpy.data, np.ndarray)
+    assert of_numpy.dims == of_tensor.dims == dims[-image.ndim :]
+    assert_equal(of_tensor.values, expected)
+    assert_equal(of_numpy.values, expected)
+    da = judge("dask.array")
+    lazy = rs.xarray.resample(xr.DataArray(da.from_array(image, chunks=4), dims=dims[-image.ndim :]), sizes, **mode)
+    assert isinstance(lazy.data, da.Array)
+    assert_equal(lazy.values, expected)
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_what_is_not_resampled_stays():
+    source = photo()
+    result = resampled(source, scales={"y": 0.5, "x": 2}, dtype="f32")
+    assert (result.dims, result.shape, result.dtype, result.name) == (source.dims, (3, 6, 18), np.float32, "photo")
+    assert result.attrs == source.attrs
+    assert result.y.attrs == source.y.attrs
+    for name in ("band", "gain", "run"):
+        assert result[name].identical(source[name].drop_vars("place", errors="ignore"))
+        assert result[name].encoding == source[name].encoding
+    assert_equal(source.values, IMAGE)
+    same = rs.xarray.resample(source, {"y": 12, "x": 9})
+    assert same.identical(source)
+    assert set(resampled(source, {"y": 0}).coords) == {"band", "gain", "run", "time", "x", "y"}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("size", [1, 4, 12, 23])
+@pytest.mark.usefixtures("vulkan_device")
+def test_coordinates_are_interpolated_where_the_rule_reads(rule, size):
+    source = photo()
+    result = resampled(source, {"y": size}, mode="nearest", **choice_of(rule))
+    positions = [source_position(rule, o, 12, size) for o in range(size)]
+    judge_ = interp1d(np.arange(12), source.y.values, fill_value="extrapolate")
+    np.testing.assert_allclose(result.y, judge_(positions), rtol=1e-14)
+    days = (result.time.values - TIMES[0]).astype(np.int64)
+    expected = np.array([round(Fraction(each).limit_denominator(1000) * 86_400 * 10**9) for each in positions])
+    assert abs(days - expected).max(initial=0) <= 1  # halves of a nanosecond go either way
+    assert result.y.dtype == (np.float64 if size != 12 or not np.array_equal(positions, np.arange(12)) else np.int64)
+    assert result.x.identical(source.drop_vars(("place", "name")).x)
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_coordinates_are_those_of_xarray():
+    source = photo(IMAGE.astype(np.float32)).drop_vars(("place", "name", "time")).isel(x=slice(8))
+    means = source.coarsen(y=3, x=2).mean()
+    result = rs.xarray.resample(source, {"y": 4, "x": 4}, mode="area")
+    xr.testing.assert_allclose(result, means, rtol=1e-6)
+    doubled = rs.xarray.resample(source, scales={"x": 2})
+    places = source.assign_coords(x=np.arange(8)).interp(
+        x=np.arange(16) / 2 - 0.25, kwargs={"fill_value": "extrapolate"}
+    )
+    assert_equal(doubled.values[..., 1:-1], places.values[..., 1:-1].astype(np.float32))
+    assert doubled.x.dtype == np.float32
+    judge_ = interp1d(np.arange(8), source.x.values.astype(np.float64), fill_value="extrapolate")
+    np.testing.assert_allclose(doubled.x, judge_(np.arange(16) / 2 - 0.25), rtol=1e-6)
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_one_element_and_gaps_among_coordinates():
+    source = xr.DataArray(IMAGE[0, :, 0], {"y": [1.0, np.nan, *range(2, 12)]}, ("y",))
+    assert_equal(rs.xarray.resample(source, {"y": 4}).y.values, np.array([np.nan, 4, 7, 10]))
+    source["y"] = np.where(np.arange(12) == 1, np.datetime64("NaT"), TIMES)
+    assert_equal(
+        rs.xarray.resample(source, {"y": 4}).y.values, np.array([np.datetime64("NaT", "ns"), *TIMES[[4, 7, 10]]])
+    )
+    with pytest.warns(UserWarning, match=r"coordinates 'y' cannot be resampled along 'y' and are dropped"):
+        assert not rs.xarray.resample(source.isel(y=[0]), {"y": 2}).coords
+    assert (
+        rs.xarray.resample(source.isel(y=[0]), {"y": 2}, coordinates="align_corners").y.values.tolist()
+        == [TIMES[0].astype(int)] * 2
+    )
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_coordinates_that_cannot_be_resampled_are_named():
+    with pytest.warns(UserWarning, match="coordinates 'place', 'name' cannot be resampled along 'x'") as warned:
+        result = rs.xarray.resample(photo(), {"x": 4})
+    assert [Path(each.filename).name for each in warned] == ["test_xarray.py"]
+    assert set(result.coords) == {"band", "y", "time", "x", "gain", "run"}
+    levels = photo().stack(z=("y", "x"))
+    with pytest.warns(UserWarning, match="'z', 'y', 'x'|'name', 'z'"):
+        assert set(rs.xarray.resample(levels, {"z": 8}).coords) == {"band", "gain", "run", "time", "place"}
+    with pytest.warns(UserWarning, match="'band'"):
+        assert rs.xarray.resample(levels, {"band": 2}).indexes["z"].equals(levels.indexes["z"])
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_a_dataset_is_resampled_along_what_each_variable_has():
+    plain = photo().drop_vars(("place", "name"))
+    source = xr.Dataset(
+        {"photo": plain, "row": plain.isel(band=0, y=0, drop=True), "gain2": plain.gain}, attrs={"title": "T"}
+    )
+    result = rs.xarray.resample(source, {"y": 6, "x": 3}, mode="area")
+    for name, sizes in (("photo", {"y": 6, "x": 3}), ("row", {"x": 3})):
+        assert result[name].variable.identical(rs.xarray.resample(source[name], sizes, mode="area").variable)
+    assert result.gain2.variable.identical(source.gain2.variable)
+    assert result.attrs == source.attrs
+    assert list(result.data_vars) == ["photo", "row", "gain2"]
+    with pytest.raises(rs.UnsupportedError, match="of type f64 are not interpolated") as refused:
+        rs.xarray.resample(source.assign(heights=("x", np.zeros(9))), {"x": 3})
+    assert refused.value.__notes__ == ["in variable 'heights' of the Dataset"]
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ({}, "needs sizes or scales, and not both: None and None"),
+        ({"sizes": {"y": 6}, "scales": {"y": 0.5}}, "needs sizes or scales, and not both"),
+        ({"sizes": (6, 5)}, r"sizes must map dimensions to numbers, e.g. {'y': 2}, got \(6, 5\)"),
+        ({"sizes": {"z": 6}}, "sizes names dimension 'z', and the data have {'band': 3, 'y': 12, 'x': 9}"),
+        ({"scales": {"y": 0}}, r"scales\[0\] must be above 0, got 0"),
+        ({"sizes": {"y": 6}, "axes": (1,)}, r"axes has no place where dimensions are named, got \(1,\)"),
+        ({"sizes": {"y": 6}, "layout": "CHW->HWC"}, "layout 'CHW->HWC' permutes dimensions, which stay"),
+        ({"sizes": {"y": 6}, "coordinates": "middle"}, "coordinates 'middle' is not one of"),
+    ],
+)
+def test_errors_say_what_is_wrong(named, message):
+    with pytest.raises((rs.DescriptorError, rs.UnsupportedError), match=message):
+        rs.xarray.resample(photo(), **named)
+
+
+def test_other_arrays_are_refused():
+    class Other(np.lib.mixins.NDArrayOperatorsMixin):
+        shape, dtype, ndim = (4,), np.dtype("f4"), 1
+
+        def __array_function__(self, *_): ...
+
+        def __array_ufunc__(self, *_): ...
+
+    with pytest.raises(
+        rs.UnsupportedError, match=r"data must be numpy, dask or restride.Tensor, got test_xarray.Other"
+    ):
+        rs.xarray.resample(xr.DataArray(Other(), dims=("y",)), {"y": 2})
+
+
+def test_apply_ufunc_takes_resample(device):
+    da = judge("dask.array")
+    source = photo().drop_vars(("place", "name", "time"))
+    core = {"input_core_dims": [["y", "x"]], "output_core_dims": [["y", "x"]], "exclude_dims": {"y", "x"}}
+    kwargs = {"sizes": (6, 5), "axes": (-2, -1), "mode": "area"}
+    expected = rs.xarray.resample(source, {"y": 6, "x": 5}, mode="area")
+    tensors = source.copy(data=rs.asarray(IMAGE, device=device))
+    chunks = source.copy(data=da.from_array(IMAGE, chunks=5))
+    for array, function in ((source, rs.resample), (tensors, rs.resample), (chunks, rs.dask.resample)):
+        result = xr.apply_ufunc(function, array, **core, kwargs=kwargs, keep_attrs=True, dask="allowed")
+        assert_equal(result.values, expected.values)
+        assert (result.dims, result.name, result.attrs) == (expected.dims, expected.name, expected.attrs)
+        assert result.gain.identical(expected.gain)

@@ -285,18 +285,23 @@ REFUSED = [
         r"sizes \(2, 3, 4\), \(2, 2, 4\) do not broadcast",
     ),
     (lambda t: xp.concat([]), rs.DescriptorError, "concat needs one tensor or more, got none"),
-    (lambda t: xp.concat([t, A]), rs.DescriptorError, "x must be a restride.Tensor, got ndarray"),
+    (
+        lambda t: xp.concat([t, A]),
+        rs.DescriptorError,
+        r"arrays\[1\] must be a restride\.Tensor, got ndarray; rs\.asarray",
+    ),
+    (lambda t: xp.concat(5), rs.DescriptorError, "arrays must be a sequence of tensors, got int"),
     (
         lambda t: xp.concat([t, t[0]]),
         rs.DescriptorError,
-        r"tensors\[1\] s16\[3,4\].* must have the sizes of s16\[2,3,4\]",
+        r"arrays\[1\] s16\[3,4\].* must have the sizes of s16\[2,3,4\]",
     ),
     (lambda t: xp.concat([t, t], axis=3), rs.DescriptorError, r"axis 3 is outside \[-3, 3\), for s16"),
     (lambda t: xp.stack([]), rs.DescriptorError, "stack needs one tensor or more, got none"),
     (
         lambda t: xp.stack([t, t[:1]]),
         rs.DescriptorError,
-        r"tensors\[1\] .* must have the sizes of .*, but along axis 0",
+        r"arrays\[1\] s16\[1,3,4\]\S* must have the sizes of arrays\[0\], s16\[2,3,4\]",
     ),
     (lambda t: xp.stack([t, t], axis=-5), rs.DescriptorError, r"axis -5 is outside \[-4, 4\)"),
     (lambda t: xp.unstack(t, axis=3), rs.DescriptorError, r"axis 3 is outside \[-3, 3\)"),
@@ -318,6 +323,17 @@ REFUSED = [
     (lambda t: xp.tile(t, (-1,)), rs.DescriptorError, r"repetitions \(-1,\) must each be 0 or more"),
     (lambda t: xp.pad(t, -1), rs.DescriptorError, "pad_width -1 must be integers of 0 or more, for s16"),
     (lambda t: xp.pad(t, ((1, 2), (3, 4))), rs.DescriptorError, r"is not a pair for each of 3 axes, for s16"),
+    (lambda t: xp.pad(t, ((1, 2), 3, 4)), rs.DescriptorError, r"is not a pair for each of 3 axes, for s16"),
+    (
+        lambda t: xp.pad(t, 1, constant_values=(1, 2)),
+        rs.DescriptorError,
+        r"constant_values must be one number, got \(1, 2",
+    ),
+    (
+        lambda t: xp.pad(t, 1, constant_values="a"),
+        rs.DescriptorError,
+        "constant_values must be one number, got 'a', for",
+    ),
     (lambda t: xp.pad(t, 1.5), rs.DescriptorError, r"pad_width 1\.5 must be integers"),
     (
         lambda t: xp.pad(t, 1, "median"),
@@ -348,6 +364,18 @@ REFUSED = [
         r"x must be a restride\.Tensor, got ndarray; rs\.asarray makes one",
     ),
     (lambda t: xp.arange(1, 2, 0), rs.DescriptorError, r"step of arange\(1, 2, 0\) must not be 0"),
+    (lambda t: xp.arange("a"), rs.DescriptorError, "stop must be a number, got 'a'"),
+    (lambda t: xp.arange(0, 1, t), rs.DescriptorError, "step must be a number, got <restride.Tensor"),
+    (lambda t: xp.arange(10**30), rs.DescriptorError, r"arange\(0, 10+, 1\) has too many or too large numbers"),
+    (lambda t: xp.arange(float("inf")), rs.DescriptorError, r"arange\(0, inf, 1\) has too many"),
+    (lambda t: xp.full(2, 10**30), rs.DescriptorError, r"value 10+ has more bits than a number of the host, for s64"),
+    (lambda t: xp.linspace("a", 1, 3), rs.DescriptorError, "start must be a number, got 'a'"),
+    (lambda t: xp.linspace(0, 1, 10**30), rs.DescriptorError, "must be 0 or more, and below 2"),
+    (lambda t: xp.eye(2, k=0.5), rs.DescriptorError, r"k must be an integer, got 0\.5"),
+    (lambda t: xp.equal(t, "a"), rs.DescriptorError, "is compared with a tensor, an array or a number, got 'a'"),
+    (lambda t: xp.ones(2, dtype="complex64"), rs.DescriptorError, "unknown element type 'complex64'"),
+    (lambda t: xp.empty(2, device=3), rs.DescriptorError, r"device must be a restride\.Device, got 3"),
+    (lambda t: xp.can_cast("text", "f32"), rs.DescriptorError, "unknown element type 'text'"),
     (lambda t: xp.linspace(0, 1, -1), rs.DescriptorError, "num -1 must be 0 or more"),
     (lambda t: xp.eye(2.0), rs.DescriptorError, r"n_rows must be an integer, got 2\.0"),
     (
@@ -380,12 +408,65 @@ def test_there_are_messages():
     assert len(REFUSED) >= 60
 
 
+# Each with what is no tensor of the device in place of one.
+FOREIGN = {
+    "astype": lambda x, _t: xp.astype(x, "f32"),
+    "broadcast_arrays": lambda x, t: xp.broadcast_arrays(t, x),
+    "broadcast_to": lambda x, _t: xp.broadcast_to(x, (2, 3, 4)),
+    "concat": lambda x, t: xp.concat([t, x]),
+    "empty_like": lambda x, _t: xp.empty_like(x),
+    "expand_dims": lambda x, _t: xp.expand_dims(x),
+    "finfo": lambda x, _t: xp.finfo(x),
+    "flip": lambda x, _t: xp.flip(x, axis=0),
+    "full_like": lambda x, _t: xp.full_like(x, 1),
+    "iinfo": lambda x, _t: xp.iinfo(x),
+    "matrix_transpose": lambda x, _t: xp.matrix_transpose(x),
+    "meshgrid": lambda x, t: xp.meshgrid(t[0, 0], x),
+    "moveaxis": lambda x, _t: xp.moveaxis(x, 0, 1),
+    "not_equal": lambda x, t: xp.not_equal(x, t),
+    "ones_like": lambda x, _t: xp.ones_like(x),
+    "pad": lambda x, _t: xp.pad(x, 1),
+    "permute_dims": lambda x, _t: xp.permute_dims(x, (2, 1, 0)),
+    "repeat": lambda x, _t: xp.repeat(x, 2),
+    "reshape": lambda x, _t: xp.reshape(x, (24,)),
+    "result_type": lambda x, t: xp.result_type(t, x),
+    "roll": lambda x, _t: xp.roll(x, 1, axis=0),
+    "squeeze": lambda x, _t: xp.squeeze(x, 0),
+    "stack": lambda x, t: xp.stack([t, x]),
+    "take": lambda x, _t: xp.take(x, [0], axis=0),
+    "tile": lambda x, _t: xp.tile(x, (2,)),
+    "unstack": lambda x, _t: xp.unstack(x),
+    "zeros_like": lambda x, _t: xp.zeros_like(x),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_is_no_tensor_is_a_typed_error(name, vulkan_device):
+    tensor = rs.asarray(A, device=vulkan_device)
+    for foreign in (A, [1, 2], None, "text", Path()):
+        if name == "not_equal" and isinstance(foreign, np.ndarray | list):
+            continue  # an array is compared, as == does
+        with pytest.raises(rs.DescriptorError):
+            FOREIGN[name](foreign, tensor)
+
+
+def test_every_function_has_a_message():
+    rows = inspect.getsource(sys.modules[__name__]).partition("\nREFUSED = [")[2].partition("\n]")[0]
+    functions = {name for name in xp.__all__ if inspect.isfunction(getattr(xp, name)) and not name.startswith("__")}
+    assert sorted(name for name in functions - set(FOREIGN) if f"xp.{name}(" not in rows) == []
+
+
 def test_tensors_of_two_devices_do_not_mix(vulkan_device):
     here = rs.asarray(A, device=vulkan_device)
     with rs.Device(runtime="vulkan") as other:
         there = rs.asarray(A, device=other)
         with pytest.raises(rs.DescriptorError, match="lies on another device than"):
             xp.concat([here, there])
+        for call in (xp.stack, xp.concat):
+            with pytest.raises(rs.DescriptorError, match=r"arrays\[1\] .* lies on another device than"):
+                call([here, there])
+        with pytest.raises(rs.DescriptorError, match="another device"):
+            xp.equal(here, there)
         assert_equal(xp.concat([here, there.to(vulkan_device)]).numpy(), np.concatenate([A, A]))
 
 

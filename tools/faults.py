@@ -47,7 +47,7 @@ class Fault:
         the pattern stands for any expression, and twice for the same one. Of a shader both are text, in which only
         words count, not the white space between them.
     shader: the name of the file, where several have that text.
-    run: the catalogue of ``restride test`` and the selection from it.
+    run: the catalogue of ``restride test`` and the selection from it; or tests of this repository, as pytest has them.
     options: its other arguments.
     """
 

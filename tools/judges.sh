@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `make test-judges` runs: the judges that are too large to be asked of everybody (torch, dask), then mypy and every test
+# What `make test-judges` runs: the judges that are too large to be asked of everybody (torch, jax, dask), then mypy and every test
 # that the last `make test` skipped for want of a judge. No such skip is allowed here, and no test at all is a failure.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

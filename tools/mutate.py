@@ -3,9 +3,10 @@
     python tools/mutate.py [--only TEXT] [--new] [--sample 40 [--seed N]] [--jobs 2] [--write]
 
 The faults are those of tools/faults.toml. Each is planted in a temporary copy, the shaders there are compiled, and
-``restride test ... -x`` runs there until the first case that does not pass: first the case that docs/conformance.md has
-for the fault, then, if that one passes, the whole selection. A fault that no case catches is a missing case. Afterwards
-the cases that caught something run without a fault: one that fails then too proves nothing.
+``restride test ... -x`` runs there until the first case that does not pass, or pytest, for what no case runs: first the
+case that docs/conformance.md has for the fault, then, if that one passes, the whole selection. A fault that no case
+catches is a missing case. Afterwards the cases that caught something run without a fault: one that fails then too
+proves nothing.
 
 Exit code: 0 every fault is caught, 1 one survived, 2 one could not be judged.
 """
@@ -36,6 +37,9 @@ LONGEST_SECONDS = 3600
 _CAUGHT = (1, 6)
 """Exit codes of ``restride test``: a case failed; the device was lost, or hung."""
 
+TESTS = "tests/"
+"""Begins what a fault says to run where no case can show it: pytest's files and options, a blank between them."""
+
 _HEADING = "## What the cases catch"
 _SECTION = f"""\
 {_HEADING}
@@ -43,7 +47,8 @@ _SECTION = f"""\
 `python tools/mutate.py` plants the faults of `tools/faults.toml` in copies of the shaders and of the package, one at a
 time, and runs `restride test` with the arguments shown until the first case that does not pass. This table keeps that
 case, and it is tried first the next time; `--sample 40 --seed N` tries 40 of them. Faults of Python name a function or
-constant, wherever it is, and what is wrong with it; those of shaders quote their text.
+constant, wherever it is, and what is wrong with it; those of shaders quote their text. What no case runs, such as
+`rs.stream`, a test of `tests/` shows.
 
 """
 """The last section of the page that ``--write`` brings up to date."""
@@ -142,7 +147,9 @@ class Run:
 
 
 def run_cases(fault: Fault, cases: Sequence[str], root: Path, folder: Path) -> Run:
-    """Run these cases, or those that ``fault`` names, until one fails, with the sources of ``root``."""
+    """Run these cases or tests, or those that ``fault`` names, until one fails, with the sources of ``root``."""
+    if (cases or fault.run.split())[0].startswith(TESTS):
+        return _run_tests(cases or fault.run.split(), root)
     report, file = folder / "report.json", folder / "cases.txt"
     report.unlink(missing_ok=True)
     file.write_text("\n".join(cases), encoding="utf-8")
@@ -163,6 +170,23 @@ def run_cases(fault: Fault, cases: Sequence[str], root: Path, folder: Path) -> R
     return Run(done.returncode, outcomes, f"exit code {done.returncode}: {' '.join(tail)}" if done.returncode else "")
 
 
+def _run_tests(selection: Sequence[str], root: Path) -> Run:
+    """Run tests of this repository until one fails; of tests with parameters the name without them is the case."""
+    options = ["-x", "-q", "-rf", "--tb=no", "-p", "no:cacheprovider"]
+    environment = os.environ | {"PYTHONPATH": str(root / "src")}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *selection],
+            cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Run(-1, [], f"still running after {LONGEST_SECONDS} s")
+    failed = re.search(r"^FAILED ([^\s\[]+)(?:.* - (.*))?", done.stdout, re.MULTILINE)
+    outcomes = [] if failed is None else [{"case": failed[1], "verdict": "FAILED", "message": failed[2] or ""}]
+    tail = (done.stdout or done.stderr).strip().splitlines()[-1:]
+    return Run(done.returncode, outcomes, f"exit code {done.returncode}: {' '.join(tail)}" if done.returncode else "")
+
+
 def try_all(faults: Sequence[Fault], cases: Mapping[str, str], jobs: int) -> list[Trial]:
     """Try each fault, first with the case of its name, ``jobs`` at a time, and print what became of it."""
     trials = []
@@ -176,12 +200,12 @@ def try_all(faults: Sequence[Fault], cases: Mapping[str, str], jobs: int) -> lis
 
 def failing_without(trials: Iterable[Trial], root: Path = ROOT) -> list[str]:
     """Of the cases that caught something, those that fail without a fault too, with the same options."""
-    cases: dict[str, dict[str, None]] = {}
+    cases: dict[tuple[str, bool], dict[str, None]] = {}
     for trial in trials:
         if trial.result == "caught":
-            cases.setdefault(trial.fault.options, {})[trial.case] = None
+            cases.setdefault((trial.fault.options, trial.case.startswith(TESTS)), {})[trial.case] = None
     failing = []
-    for options, those in cases.items():
+    for (options, _), those in cases.items():
         with tempfile.TemporaryDirectory(prefix="restride-mutate-") as name:
             ran = run_cases(Fault("no fault", options=options), list(those), root, Path(name))
         if ran.code not in (0, 5):  # 5: all are skipped, as where only the fault lets a shader of the user's take part

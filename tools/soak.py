@@ -68,15 +68,15 @@ def drawn_cases(seed: int, part: str = "ci") -> Iterator[Case]:
     arithmetic = make_arithmetic_cases.random_kinds(rng)
     resampling = make_resampling_cases.random_kinds(rng)
     while True:
-        neighbours: list[Case] = []
+        neighbours: list[list[Case] | tuple[Case, ...]] = []
         for cases in (written, rng.choice(of_operation)):
             start = rng.randrange(len(cases))
-            neighbours += cases[start : start + _NEIGHBOURS]
+            neighbours.append(cases[start : start + _NEIGHBOURS])
         conversion, resizing = next(arithmetic), next(resampling)
         for _ in range(_STRETCH):
             source = rng.randrange(6)
             if source < 3:
-                case = rng.choice(neighbours)
+                case = rng.choice(rng.choice(neighbours))
             elif source == 3:
                 case = make_layout_cases.random_case(rng, rng.choice(types))
             elif source == 4:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -20,44 +21,48 @@ if _is_command and threading.current_thread() is threading.main_thread():
         if hasattr(signal, _name) and signal.getsignal(getattr(signal, _name)) is not signal.SIG_IGN:
             signal.signal(getattr(signal, _name), lambda *_: os._exit(130))
 
-from restride import compat, reference
-from restride.drawing import notebook as _notebook  # noqa: F401 - enters Tensor._repr_html_
-from restride.drawing.picture import show
-from restride.dtypes import DType
-from restride.errors import (
-    DescriptorError,
-    DeviceError,
-    DeviceLost,
-    DeviceNotFound,
-    DeviceTimeout,
-    OutOfDeviceMemory,
-    RestrideError,
-    StreamError,
-    UnsupportedError,
-)
-from restride.layout import TensorDesc
-from restride.layout.dml import dml_buffer_tensor_size
-from restride.ops import equal as _equal  # noqa: F401 - enters Tensor.__eq__
-from restride.ops.crop_resize import crop_resize
-from restride.ops.letterbox import Letterboxed
-from restride.ops.plan import Plan
-from restride.ops.preprocess import Preprocess
-from restride.ops.quantize import dequantize, normalize, quantize
-from restride.ops.rearrange import rearrange
-from restride.ops.reorder import plan_reorder, reorder, strided_slice
-from restride.ops.resample import plan_resample, plan_resample_backward, resample, resample_backward, source_window
-from restride.ops.yuv import yuv_to_rgb
-from restride.stream.chain import Chain, WindowedChain
-from restride.stream.laid_out import LaidOut
-from restride.stream.lazy import LazyArray
-from restride.stream.run import stream
-from restride.tensor.arrays import asarray, from_buffer
-from restride.tensor.device import Device, default_device, devices
-from restride.tensor.tensor import Tensor, empty
+OVERVIEW = frozenset({"-h", "--help", "--version"})
+"""Words of the command ``restride`` that need nothing of the library when they stand alone."""
 
-if sys.modules.get("einops") is not None:
-    with suppress(ImportError):  # one without backends: importing restride.interop.einops says what is wrong
-        from restride.interop import einops as _einops  # noqa: F401 - its functions then take tensors
+if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in OVERVIEW):
+    from restride import compat, reference
+    from restride.drawing import notebook as _notebook  # noqa: F401 - enters Tensor._repr_html_
+    from restride.drawing.picture import show
+    from restride.dtypes import DType
+    from restride.errors import (
+        DescriptorError,
+        DeviceError,
+        DeviceLost,
+        DeviceNotFound,
+        DeviceTimeout,
+        OutOfDeviceMemory,
+        RestrideError,
+        StreamError,
+        UnsupportedError,
+    )
+    from restride.layout import TensorDesc
+    from restride.layout.dml import dml_buffer_tensor_size
+    from restride.ops import equal as _equal  # noqa: F401 - enters Tensor.__eq__
+    from restride.ops.crop_resize import crop_resize
+    from restride.ops.letterbox import Letterboxed
+    from restride.ops.plan import Plan
+    from restride.ops.preprocess import Preprocess
+    from restride.ops.quantize import dequantize, normalize, quantize
+    from restride.ops.rearrange import rearrange
+    from restride.ops.reorder import plan_reorder, reorder, strided_slice
+    from restride.ops.resample import plan_resample, plan_resample_backward, resample, resample_backward, source_window
+    from restride.ops.yuv import yuv_to_rgb
+    from restride.stream.chain import Chain, WindowedChain
+    from restride.stream.laid_out import LaidOut
+    from restride.stream.lazy import LazyArray
+    from restride.stream.run import stream
+    from restride.tensor.arrays import asarray, from_buffer
+    from restride.tensor.device import Device, default_device, devices
+    from restride.tensor.tensor import Tensor, TensorHandle, empty, from_fd
+
+    if sys.modules.get("einops") is not None:
+        with suppress(ImportError):  # one without backends: importing restride.interop.einops says what is wrong
+            from restride.interop import einops as _einops  # noqa: F401 - its functions then take tensors
 
 __all__ = [
     "Chain",
@@ -78,6 +83,7 @@ __all__ = [
     "StreamError",
     "Tensor",
     "TensorDesc",
+    "TensorHandle",
     "UnsupportedError",
     "WindowedChain",
     "asarray",
@@ -89,6 +95,7 @@ __all__ = [
     "dml_buffer_tensor_size",
     "empty",
     "from_buffer",
+    "from_fd",
     "normalize",
     "plan_reorder",
     "plan_resample",
@@ -111,15 +118,20 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
+_LIBRARIES = {"dask": "dask", "ome": "zarr", "xarray": "xarray"}
+"""Packages that parts of the library need, by the name of the part."""
+
+
 def __getattr__(name: str) -> ModuleType:
-    """``rs.xp`` and ``rs.dask``, which are imported on use."""
-    if name == "xp":
-        return import_module("restride.xp")
-    if name == "dask":
+    """``rs.xp``, ``rs.interop``, ``rs.dask``, ``rs.ome`` and ``rs.xarray``, which are imported on use."""
+    if name in ("interop", "xp"):
+        return import_module(f"restride.{name}")
+    if name in _LIBRARIES:
+        library = _LIBRARIES[name]
         try:
-            return import_module("restride.interop.dask")
+            return import_module(f"restride.interop.{name}")
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != "dask":
+            if (error.name or "").partition(".")[0] != library:
                 raise
-            raise ImportError("rs.dask needs Dask: pip install 'restride[dask]'", name="dask") from error
+            raise ImportError(f"rs.{name} needs {library}: pip install 'restride[{name}]'", name=library) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

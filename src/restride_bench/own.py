@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import restride as rs
+from restride import xp
 from restride.errors import UnsupportedError
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor.device import Device
@@ -22,11 +23,14 @@ from restride_bench.workloads import (
     Calls,
     Convert,
     Gradient,
+    Methods,
     Move,
     NewImages,
     NewPhotos,
     NewShapes,
     Normalize,
+    Page,
+    Rearrange,
     Relayout,
     Resize,
     Rival,
@@ -137,7 +141,7 @@ def viewed(task: Task, x: rs.Tensor) -> rs.Tensor:
     return x
 
 
-def operation_of(task: Task, sizes: Sizes) -> Operation:  # noqa: PLR0911 - one for each kind of task
+def operation_of(task: Task, sizes: Sizes) -> Operation:  # noqa: PLR0911, PLR0912 - one for each kind of task
     """The call that is measured, of a tensor or view of ``sizes``; a new one counts its calls from 0."""
     match task:
         case Move():
@@ -166,6 +170,14 @@ def operation_of(task: Task, sizes: Sizes) -> Operation:  # noqa: PLR0911 - one 
             return partial(_next_photos, task, task.crops(sizes))
         case Calls():
             return _calls(task, sizes)
+        case Rearrange(pattern, lengths):
+            # With a type, or it is a view where there is one.
+            named: dict[str, Any] = dict(lengths)
+            return lambda x, out: rs.rearrange(x, pattern, dtype=x.dtype, out=out, **named)
+        case Methods():
+            return partial(_methods, task)
+        case Page():
+            return _page
 
 
 _MEAN, _STD = np.array(MEAN) / 255, np.array(STD) / 255
@@ -202,6 +214,21 @@ def _next_photos(task: NewPhotos, crops: Iterator[Sizes], x: rs.Tensor, out: rs.
         result = results[place : place + 1].permute((0, 2, 3, 1))
         rs.crop_resize(photo, [box], task.sizes, axes=(0, 1), out=result, mean=_MEAN, std=_STD)
     return results
+
+
+def _methods(task: Methods, x: rs.Tensor, _out: rs.Tensor | None) -> rs.Tensor:
+    result, order = x, (0, 2, 3, 1)
+    for _ in range(task.count):
+        if task.converts:
+            result = xp.astype(x, xp.float16) if task.by_xp else x.astype("f16")
+        else:
+            result = xp.permute_dims(x, order) if task.by_xp else x.permute(order)
+    return result
+
+
+def _page(x: rs.Tensor, _out: rs.Tensor | None) -> rs.Tensor:
+    x._repr_html_()
+    return x
 
 
 def _calls(task: Calls, sizes: Sizes) -> Operation:

@@ -8,6 +8,9 @@
     resample u8[9,30]{1,0} -> f32[9,11]{1,0} mode=cubic sizes=(20) antialias=yes window=(5:16) src_scale=0.5
     resample_backward f32[8,8]{1,0} -> f32[4,3]{1,0} mode=area
     yuv_to_rgb u8[9,8]{1,0} -> u8[6,8,3]{2,1,0} format=i420 matrix=bt709
+    pad f32[4,5]{1,0} -> f32[7,6]{1,0} before=(1,0) behind=(2,1) mode=reflect
+    rearrange u8[6,4]{1,0} -> u8[3,8]{1,0} pattern=(h,s),w->h,(s,w) lengths=s=2
+    equal s64[3,5]{1,0} -> pred[3,5]{1,0} other=f64[5]{0} out=new
 
 An operation, a source descriptor, a destination descriptor, the parameters that differ from their defaults, and the
 seed of the source's values unless it is 0. The destination says a slice's ``output_sizes``, a resample's ``sizes``,
@@ -105,7 +108,7 @@ class Case:
             known = ", ".join([*self.operation.named, "seed"])
             raise DescriptorError(f"{self.op} has no parameter {', '.join(unread)}; it has {known}")
         object.__setattr__(self, "parameters", tuple(written))
-        if self.takes("mode"):
+        if self.takes("mode") and self.takes("like"):
             OneOf("mode", *(MODES if self["like"] is None else LIBRARIES[self.word("like")].modes))(self.word("mode"))
 
     @property
@@ -229,11 +232,13 @@ class Operation:
     function: its name in ``restride`` and in ``restride.reference``, whose functions take the same arguments.
     parameters: in the order in which they are written, before ``view=``, ``data=`` and ``out=``.
     keeps_type: source and destination have one element type.
+    converts: where their types differ, elements of the source become those of the destination.
     """
 
     function: str
     parameters: tuple[Parameter, ...]
     keeps_type = False
+    converts = True
 
     @cached_property
     def named(self) -> dict[str, Parameter]:
@@ -287,7 +292,7 @@ class Operation:
         Of a sum the nearest element counts.
         """
         parameters = [(name, value) for name, value in case.parameters if self.named[name].moves]
-        parameters += [("mode", "nearest")] if "mode" in self.named else []
+        parameters += [("mode", "nearest")] if {"mode", "like"} <= self.named.keys() else []
         src, dst = (unplaced(DTYPES["s64"], desc.sizes) for desc in (case.src, case.dst))
         moving = replace(case, parameters=tuple(parameters), src=src, dst=dst)
         return self.answer(moving, places.astype(np.int64), None).lowest

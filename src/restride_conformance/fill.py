@@ -1,7 +1,7 @@
 """What tensors hold before a case runs: deterministic functions of position, element type and seed.
 
-``bits`` for copies, ``numbers`` for arithmetic, ``aimed`` for conversions, ``edges``, ``indices`` and ``image`` on
-request, ``poison`` for every other byte of a buffer.
+``bits`` for copies, ``numbers`` for arithmetic, ``aimed`` for conversions, ``comparable`` for comparisons, ``edges``,
+``indices`` and ``image`` on request, ``poison`` for every other byte of a buffer.
 """
 
 from __future__ import annotations
@@ -105,6 +105,13 @@ def bits(dtype: DType, count: int, seed: int = 0) -> Array:
         chosen = edges[(hashed >> np.uint64(40)) % np.uint64(len(edges))]
         hashed = np.where(hashed >> np.uint64(61) == 0, chosen, hashed)
     return hashed.astype(_unsigned(dtype)).view(element)
+
+
+def comparable(dtype: DType, count: int, seed: int = 0) -> Array:
+    """Elements of which half have any bits, and half are 0 or 1, which every type has: 1-D, ``count`` of ``dtype``."""
+    hashed = hashed_words(np.arange(count, dtype=np.uint64), seed)
+    ones = (hashed & np.uint64(1)).astype(dtype.dtype)
+    return np.where(hashed >> np.uint64(63) == 0, ones, bits(dtype, count, seed))
 
 
 _NUMBERS = {"f32": (24, 2.0**-14), "f16": (11, 2.0**-8), "bf16": (8, 2.0**-5)}

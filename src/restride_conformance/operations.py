@@ -6,15 +6,17 @@ seed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
 import restride as rs
-from restride import reference
+from restride import reference, xp
 from restride.arithmetic import ROUNDINGS, arithmetic
 from restride.dtypes import DType, as_dtype
 from restride.errors import DescriptorError, ErrorContext
@@ -24,10 +26,12 @@ from restride.layout.overlap import may_overlap, written_by
 from restride.ops.crop_resize import FLIPS, UNITS
 from restride.ops.letterbox import PLACES
 from restride.ops.reorder import reorder_with
+from restride.ops.take import PAD_MODES
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.tensor import Tensor
 from restride.weights import COORDINATES, NEAREST_RULES, POLICIES, Request, Resizing, resizing
 from restride.weights.like import LIBRARIES
+from restride_conformance import fill
 from restride_conformance.case import OPERATIONS, Answer, Array, Case, Operation, unplaced
 from restride_conformance.fill import hashed_words
 from restride_conformance.spelling import (
@@ -40,10 +44,13 @@ from restride_conformance.spelling import (
     in_order,
     post_ops_of,
     read_boxes,
+    read_desc,
     read_group_sizes,
     read_integers,
+    read_lengths,
     read_number,
     read_numbers,
+    read_pattern,
     read_permutation,
     read_post_ops,
     read_scale,
@@ -93,6 +100,30 @@ def answer(case: Case, source: Array, old: Array | None = None) -> Answer:
 def origins(case: Case, places: Array) -> Array:
     """The place that each element of the destination comes from, where ``places`` are those of the source."""
     return case.operation.origins(case, _viewed(case, places))
+
+
+def source_values(case: Case) -> Array:
+    """The source's elements in logical order, as ``data`` says.
+
+    Without it any bits where they are copied, what is aimed at a conversion where there is one, what two types have
+    where they are compared, else numbers: those that are interpolated are no larger than the destination's.
+    """
+    src, dst, sizes, count = case.src.dtype, case.dst.dtype, case.src.sizes, case.src.numel
+    if case["data"] == "image":
+        return fill.image(src, sizes, case.seed)
+    if case["data"] == "edges":
+        return fill.edges(src, count, case.seed).reshape(sizes)
+    if case["data"] == "index":
+        return fill.indices(src, count).reshape(sizes)
+    compares = case["data"] is None and not case.operation.converts
+    if case["data"] is None and not compares and (src != dst or is_arithmetic(case)):
+        if case.operation.moves(case):
+            return fill.aimed(src, dst, count, case.seed).reshape(sizes)
+        if src.itemsize > 1:
+            return fill.plain(src, dst, count, case.seed).reshape(sizes)
+    copies = case["data"] == "bits" or case.operation.is_exact(case)
+    values = fill.comparable if compares else fill.bits if copies else fill.numbers
+    return values(src, count, case.seed).reshape(sizes)
 
 
 def _viewed(case: Case, source: Array) -> Array:
@@ -558,6 +589,270 @@ class CropResize(_Sampling):
         return f"those of a resample of each box (restride.reference.resample_limits){steps}"
 
 
+# What is made of pieces: functions of the array API, which numpy has too.
+
+
+class _ArrayFunction(Operation):
+    """A function that numpy and ``restride.xp`` both have, which makes a row-major tensor of its own."""
+
+    keeps_type = True
+
+    def answer(self, case: Case, source: Array, _old: Array | None) -> Answer:
+        right = self.applied(case, np, source)
+        return Answer(right, right)
+
+    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
+        return _placed(case, self.applied(case, xp, source), out)
+
+    def applied(self, case: Case, module: Any, x: Any) -> Any:
+        """The function of ``module``, numpy or ``restride.xp``, applied to ``x``."""
+        raise NotImplementedError
+
+
+def _placed(case: Case, result: Tensor, out: Tensor | None) -> Tensor:
+    """What an operation made by itself: as it is with ``out=default``, else copied to where the case wants it."""
+    if out is None and case["out"] == "default":
+        return result
+    return rs.reorder(result, None if out is not None else case.layout, out=out)
+
+
+def _axes_of(case: Case, count: int | None = None) -> tuple[int, ...]:
+    """The value of ``axes``: axes of the source, as many as ``count``."""
+    axes = case.integers("axes")
+    if len(axes) != (count or len(axes)) or any(not 0 <= axis < len(case.viewed) for axis in axes):
+        many = "axes" if count is None else "one axis"
+        raise DescriptorError(f"axes {list(axes)} must be {many} in [0, {len(case.viewed)}): {case}")
+    return axes
+
+
+class Pad(_ArrayFunction):
+    """``restride.xp.pad``."""
+
+    parameters = (
+        Parameter("before", read_integers, lambda src, _: (0,) * len(src)),
+        Parameter("behind", read_integers, lambda src, _: (0,) * len(src)),
+        word("mode", *PAD_MODES),
+        Parameter("value", read_number, 0.0, moves=False),
+    )
+
+    def sizes(self, case: Case) -> Sizes:
+        before, behind = case.integers("before"), case.integers("behind")
+        if not len(before) == len(behind) == len(case.viewed) or min((*before, *behind), default=0) < 0:
+            raise DescriptorError(f"before and behind must be 0 or more for each of {len(case.viewed)} axes: {case}")
+        if case["mode"] != "constant" and 0 in case.viewed:
+            raise DescriptorError(f"mode {case['mode']} repeats elements, and there are none: {case}")
+        return tuple(low + size + high for low, size, high in zip(before, case.viewed, behind, strict=True))
+
+    def applied(self, case: Case, module: Any, x: Any) -> Any:
+        widths = list(zip(case.integers("before"), case.integers("behind"), strict=True))
+        value = {"constant_values": case["value"]} if case["mode"] == "constant" else {}
+        return module.pad(x, widths, case.word("mode"), **value)
+
+
+class Roll(_ArrayFunction):
+    """``restride.xp.roll``; without ``axes`` as if flat."""
+
+    parameters = (
+        Parameter("shift", read_integers, required=True),
+        Parameter("axes", read_integers, canonical=from_0),
+    )
+
+    def sizes(self, case: Case) -> Sizes:
+        count = 1 if case["axes"] is None else len(_axes_of(case))
+        if len(case.integers("shift")) != count:
+            raise DescriptorError(f"shift must be {count} numbers: {case}")
+        return case.viewed
+
+    def applied(self, case: Case, module: Any, x: Any) -> Any:
+        shift = case.integers("shift")
+        return module.roll(x, shift[0]) if case["axes"] is None else module.roll(x, shift, axis=case.integers("axes"))
+
+
+class Concat(_ArrayFunction):
+    """``restride.xp.concat`` of parts of the source along an axis."""
+
+    parameters = (
+        Parameter("axes", read_integers, required=True, canonical=from_0),
+        Parameter("parts", Window.read, required=True),
+    )
+
+    def sizes(self, case: Case) -> Sizes:
+        (axis,) = _axes_of(case, 1)
+        size = case.viewed[axis]
+        total = sum(len(range(*part.indices(size))) for part in self._parts(case))
+        return (*case.viewed[:axis], total, *case.viewed[axis + 1 :])
+
+    def applied(self, case: Case, module: Any, x: Any) -> Any:
+        (axis,) = case.integers("axes")
+        pieces = [x[(slice(None),) * axis + (part,)] for part in self._parts(case)]
+        return np.concatenate(pieces, axis) if module is np else module.concat(pieces, axis=axis)
+
+    def _parts(self, case: Case) -> tuple[slice, ...]:
+        parts = case["parts"]
+        return parts.slices if isinstance(parts, Window) else ()
+
+
+class Stack(_ArrayFunction):
+    """``restride.xp.stack`` of what the source has at each index of axis 0."""
+
+    parameters = (Parameter("axes", read_integers, required=True, canonical=from_0),)
+
+    def sizes(self, case: Case) -> Sizes:
+        (axis,) = _axes_of(case, 1)
+        if case.viewed[0] == 0:
+            raise DescriptorError(f"stack needs one index of axis 0 or more: {case}")
+        return (*case.viewed[1 : axis + 1], case.viewed[0], *case.viewed[axis + 1 :])
+
+    def applied(self, case: Case, module: Any, x: Any) -> Any:
+        return module.stack([x[index] for index in range(case.viewed[0])], axis=case.integers("axes")[0])
+
+
+class Tile(_ArrayFunction):
+    """``restride.xp.tile``."""
+
+    parameters = (Parameter("repetitions", read_integers, required=True),)
+
+    def sizes(self, case: Case) -> Sizes:
+        times = case.integers("repetitions")
+        if min(times) < 0:
+            raise DescriptorError(f"repetitions {list(times)} must be 0 or more: {case}")
+        rank = max(len(times), len(case.viewed))
+        sides = ((1,) * (rank - len(each)) + each for each in (case.viewed, times))
+        return tuple(size * count for size, count in zip(*sides, strict=True))
+
+    def applied(self, case: Case, module: Any, x: Any) -> Any:
+        return module.tile(x, case.integers("repetitions"))
+
+
+# Patterns.
+
+
+class Rearrange(_Converting):
+    """``rs.rearrange``."""
+
+    parameters = (
+        Parameter("pattern", read_pattern, required=True),
+        Parameter("lengths", read_lengths),
+        *(Parameter(name, read_number, moves=False) for name in ("src_scale", "dst_scale")),
+    )
+
+    def sizes(self, case: Case) -> Sizes:
+        everywhere = np.lib.stride_tricks.as_strided(np.zeros((), np.int8), case.viewed, (0,) * len(case.viewed))
+        try:
+            sizes: Sizes = _rearranged(everywhere, case.word("pattern"), self._lengths(case)).shape
+        except (ValueError, KeyError, IndexError, OverflowError, ZeroDivisionError) as error:
+            raise DescriptorError(f"pattern {case['pattern']} does not fit {list(case.viewed)}: {case}") from error
+        return sizes
+
+    def answer(self, case: Case, source: Array, old: Array | None) -> Answer:
+        return _converted(case, _rearranged(source, case.word("pattern"), self._lengths(case)), old)
+
+    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
+        pattern = case.word("pattern").replace(",", " ")
+        return rs.rearrange(source, pattern, **self.destination(case, out), **self._lengths(case))
+
+    def _lengths(self, case: Case) -> dict[str, Any]:
+        pairs = [] if case["lengths"] is None else case.word("lengths").split(",")
+        return {name: int(length) for name, _, length in (pair.partition("=") for pair in pairs)}
+
+
+def _rearranged(x: Array, pattern: str, lengths: dict[str, int]) -> Array:
+    """``x`` reshaped into the axes that a pattern names, transposed, and reshaped again.
+
+    ``(h,2),w->h,(w,2)`` of sizes 6 and 5: the axes h, 2, w of sizes 3, 2, 5; in the order h, w, 2; sizes 3 and 10.
+    """
+    left, right = (re.findall(r"\([^()]*\)|[^,()]+", side) for side in pattern.split("->"))
+    others = [f"...{place}" for place in range(x.ndim - len(left) + 1)]
+    sides = []
+    for side in (left, right):
+        flat = [axis for written in side for axis in (others if written == "..." else [written])]
+        spelled = [axis.strip("()").replace("...", ",".join(others)) if "(" in axis else axis for axis in flat]
+        sides.append([[name for name in axis.split(",") if name not in ("", "1")] for axis in spelled])
+    sizes = {name: int(name) for axis in sides[0] for name in axis if name.isdecimal()} | lengths
+    for axis, size in zip(sides[0], x.shape, strict=True):
+        known = prod(sizes[name] for name in axis if name in sizes)
+        sizes |= {name: size // known for name in axis if name not in sizes}
+    before, after = ([name for axis in side for name in axis] for side in sides)
+    apart = x.reshape([sizes[name] for name in before]).transpose([before.index(name) for name in after])
+    return apart.reshape([prod(sizes[name] for name in axis) for axis in sides[1]])
+
+
+# Comparison.
+
+
+class Equal(Operation):
+    """``x == y`` of tensors: y has the elements of the source in another type and layout, a third of them changed."""
+
+    parameters = (Parameter("other", read_desc, required=True, moves=False), word("negated", "no", "yes", moves=False))
+    converts = False
+
+    def sizes(self, case: Case) -> Sizes:
+        if case.dst.dtype != "pred":
+            raise DescriptorError(f"a comparison makes pred, not {case.dst}: {case}")
+        try:
+            return np.broadcast_shapes(case.viewed, _other(case).sizes)
+        except ValueError as error:
+            raise DescriptorError(f"sizes {case.viewed} and {_other(case)} do not broadcast: {case}") from error
+
+    def answer(self, case: Case, source: Array, _old: Array | None) -> Answer:
+        first, second = np.broadcast_arrays(source, _other_values(case))
+        pairs = zip(_numbers(first), _numbers(second), strict=True)
+        is_equal = np.array([one == other for one, other in pairs], np.bool_).reshape(first.shape)
+        right = ~is_equal if case["negated"] == "yes" else is_equal
+        return Answer(right, right)
+
+    def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
+        desc = _other(case)
+        held = reference.to_buffer(_other_values(case), desc, fill.poison(desc.nbytes))
+        other = rs.from_buffer(held, desc, device=source.device)
+        return _placed(case, source != other if case["negated"] == "yes" else source == other, out)
+
+    def moves(self, _case: Case) -> bool:
+        return False
+
+    def origins(self, case: Case, places: Array) -> Array:
+        return np.broadcast_to(places, case.dst.sizes)
+
+
+def _other(case: Case) -> TensorDesc:
+    """The descriptor of the second operand."""
+    desc = case["other"]
+    if not isinstance(desc, TensorDesc):
+        raise DescriptorError(f"other must be a descriptor: {case}")
+    return desc
+
+
+@lru_cache(maxsize=4)
+def _other_values(case: Case) -> Array:
+    """The elements of the second operand: those of the source, rounded to its type, a third with their last bit turned.
+
+    Along axes of size 1 those at index 0.
+    """
+    desc = _other(case)
+    if not case.dst.numel:
+        return np.zeros(desc.sizes, desc.dtype.dtype)
+    wide = np.broadcast_to(_viewed(case, source_values(case)), case.dst.sizes)
+    behind = len(wide.shape) - desc.rank
+    index = [
+        slice(None) if own == size else slice(0, 1) for own, size in zip(desc.sizes, wide.shape[behind:], strict=True)
+    ]
+    with np.errstate(all="ignore"):
+        values = np.ascontiguousarray(wide[(0,) * behind + (*index, ...)]).astype(desc.dtype.dtype)
+    chosen = (
+        hashed_words(np.arange(values.size, dtype=np.uint64), case.seed + 1).reshape(desc.sizes) % np.uint64(3) == 0
+    )
+    bits = values.view(f"u{desc.dtype.itemsize}")
+    return np.where(chosen, bits ^ bits.dtype.type(1), bits).view(desc.dtype.dtype)
+
+
+def _numbers(array: Array) -> list[Any]:
+    """The elements as numbers of Python, which has each of them exactly and compares them so."""
+    is_narrow_float = array.dtype.kind not in "biu" and array.dtype.itemsize < np.dtype(np.float64).itemsize
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        numbers: list[Any] = (array.astype(np.float64) if is_narrow_float else array).reshape(-1).tolist()
+    return numbers
+
+
 OPERATIONS |= {
     "slice": Slice(),
     "reorder": Reorder(),
@@ -565,4 +860,11 @@ OPERATIONS |= {
     "resample_backward": ResampleBackward(),
     "yuv_to_rgb": YuvToRgb(),
     "crop_resize": CropResize(),
+    "pad": Pad(),
+    "roll": Roll(),
+    "concat": Concat(),
+    "stack": Stack(),
+    "tile": Tile(),
+    "rearrange": Rearrange(),
+    "equal": Equal(),
 }

@@ -23,11 +23,11 @@ from restride_conformance import fill
 from restride_conformance.case import Case
 from restride_conformance.operations import (
     answer,
-    is_arithmetic,
     is_in_place,
     keeps_padding,
     makes_destination,
     origins,
+    source_values,
 )
 
 GUARD_BYTES = 4096
@@ -81,28 +81,6 @@ def prepare(case: Case) -> Setting:
             break
         setting = _filled(case, source_values(replace(case, seed=(case.seed + (attempt << 32)) % (1 << 64))))
     return setting
-
-
-def source_values(case: Case) -> Array:
-    """The source's elements in logical order, as ``data`` says.
-
-    Without it any bits where they are copied, what is aimed at a conversion where there is one, else numbers: those
-    that are interpolated are no larger than the destination's.
-    """
-    src, dst, sizes, count = case.src.dtype, case.dst.dtype, case.src.sizes, case.src.numel
-    if case["data"] == "image":
-        return fill.image(src, sizes, case.seed)
-    if case["data"] == "edges":
-        return fill.edges(src, count, case.seed).reshape(sizes)
-    if case["data"] == "index":
-        return fill.indices(src, count).reshape(sizes)
-    if case["data"] is None and (src != dst or is_arithmetic(case)):
-        if case.operation.moves(case):
-            return fill.aimed(src, dst, count, case.seed).reshape(sizes)
-        if src.itemsize > 1:
-            return fill.plain(src, dst, count, case.seed).reshape(sizes)
-    values = fill.bits if case["data"] == "bits" or case.operation.is_exact(case) else fill.numbers
-    return values(src, count, case.seed).reshape(sizes)
 
 
 def old_values(case: Case) -> Array | None:

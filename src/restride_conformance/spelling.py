@@ -9,6 +9,9 @@
     post-ops      post_ops=relu(0.1),clip(0,6),linear(2,-1): one to four, in this order
     window        window=(5:25,:): part of the result along each resampled axis
     boxes         boxes=(2,3,10,12,-5,0,9,9), y0, x0, y1, x1 of each
+    pattern       pattern=b,(h,s),w->b,h,(s,w), of rs.rearrange, with commas for blanks
+    lengths       lengths=h=2,s=3
+    descriptor    other=f64[5]{0:T(2)}
     view          view=[1:,::-1].permute(2,0,1).broadcast_to(4,2,3).reshape(4,6)
 
 The steps of a view go from left to right, without blanks: ``[...]`` is numpy's basic indexing (integers, slices,
@@ -29,7 +32,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from restride.errors import DescriptorError
+from restride.layout import TensorDesc
 from restride.layout.argument import AXIS_NAMES
+from restride.layout.pattern import Pattern
 from restride.layout.tags import parse_tag
 
 MOST_STEPS = 16
@@ -224,7 +229,7 @@ class Window:
 
 Number = int | float | Fraction
 
-Value = str | float | tuple[Number, ...] | View | Window
+Value = str | float | tuple[Number, ...] | View | Window | TensorDesc
 """What a parameter can be."""
 
 Sizes = tuple[int, ...]
@@ -344,6 +349,26 @@ def read_permutation(text: str) -> str:
     if len(source) != len(destination):
         raise DescriptorError(f"permutation {text!r} must have each letter once on both sides")
     return text
+
+
+def read_pattern(text: str) -> str:
+    """``b,(h,s),w->b,h,(s,w)``: a pattern of ``rs.rearrange`` with a comma for each blank."""
+    sides = text.replace(",", " ").split("->")
+    Pattern.parse("->".join(sides))
+    return "->".join(",".join(side.split()).replace("(,", "(").replace(",)", ")") for side in sides)
+
+
+def read_lengths(text: str) -> str:
+    """``h=2,s=3``, sorted by name."""
+    pairs = text.split(",")
+    if not all(re.fullmatch(r"[^\W\d_]\w{0,30}=[0-9]{1,9}", pair) for pair in pairs):
+        raise DescriptorError(f"lengths {_cut(text)} must be written as h=2,s=3")
+    return ",".join(sorted(pairs))
+
+
+def read_desc(text: str) -> TensorDesc:
+    """``f64[5]{0:T(2)}``."""
+    return TensorDesc.parse(text)
 
 
 class OneOf:

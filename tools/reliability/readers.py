@@ -212,6 +212,13 @@ _CASES = (
     "crop_resize u8[2,9,9,3]{3,2,1,0} -> f32[2,4,4,3]{3,2,1,0} boxes=(2,3,10,12,-5,0.5,9,9) axes=(1,2) mode=linear",
     "crop_resize u8[9,9]{1,0} -> u8[1,4,4]{2,1,0} boxes=(2,3,9,9) axes=(0,1) mode=nearest fill=(1) flip=horizontal",
     "crop_resize u8[9,9]{1,0} -> u8[1,4,4]{2,1,0} boxes=(0,0,1,1) axes=(0,1) mode=linear letterbox=center like=opencv",
+    "pad f32[4,5]{1,0} -> f32[7,6]{1,0} before=(1,0) behind=(2,1) mode=reflect value=-7",
+    "roll u8[5,7]{1,0} -> u8[5,7]{0,1} shift=(4,-9) axes=(1,0)",
+    "concat f16[6,5]{1,0} -> f16[9,5]{1,0} axes=(0) parts=(2:,1:3,:3)",
+    "stack u8[3,5,4]{2,1,0} -> u8[5,3,4]{2,1,0} axes=(1)",
+    "tile f32[3,5]{1,0} -> f32[2,3,15]{2,1,0} repetitions=(2,1,3)",
+    "rearrange u8[6,4,3]{2,1,0} -> f32[3,2,12]{2,1,0} pattern=(h,s),...,c->h,s,(...,c) lengths=s=2 dst_scale=255",
+    "equal s64[3,5]{1,0} -> pred[3,5]{1,0} other=f64[3,1]{1,0:T(2,2)} negated=yes",
 )
 _CASE_TOKENS = (
     *(*_DESCRIPTOR_TOKENS, "->", "view=", "data=bits", "out=same", "out=new", "seed=18446744073709551616", "1/3", "::"),

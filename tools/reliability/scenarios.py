@@ -6,6 +6,7 @@ compiler takes most of the time.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -142,6 +143,23 @@ def _imported(device: rs.Device) -> Work:
     return Work(run)
 
 
+def _shared(device: rs.Device) -> Work:
+    """Memory that is exported and imported again, by one process here."""
+    x = _floats(6, 5)
+
+    def run() -> Results:
+        out = rs.empty("f32[5,6]", device, shareable=True)
+        rs.reorder(rs.asarray(x, device=device).permute(1, 0), out=out)
+        fd, handle = out.export_fd()
+        try:
+            there = rs.from_fd(fd, handle, device)
+        finally:
+            os.close(fd)
+        return [rs.reorder(there[::-1], "AB->AB").numpy(), out.numpy()]
+
+    return Work(run)
+
+
 def _in_flight(device: rs.Device) -> Work:
     x = rs.asarray(_floats(6, 5), device=device)
     out = out_of("f32[5,6]{1,0}", device)
@@ -229,6 +247,8 @@ def _all() -> list[Scenario]:
         Scenario("open, reorder and close, staging", _REORDER, ("open", "work", "close"), _open_staging),
         Scenario("zero-copy", _imported),
         Scenario("zero-copy, lazy", _imported, lazy=True),
+        Scenario("shared", _shared),
+        Scenario("shared, lazy", _shared, lazy=True),
         Scenario("room", _room),
         Scenario("timed", _timed, lazy=True),
         Scenario("timed and closed", _timed, ("work", "close")),

@@ -54,6 +54,7 @@ RESULTS: dict[str, tuple[str, ...]] = {
     "vkMapMemory": (*_MEMORY, "VK_ERROR_MEMORY_MAP_FAILED"),
     "vkBindBufferMemory": _MEMORY,
     "vkGetMemoryHostPointerPropertiesEXT": (_MEMORY[0], "VK_ERROR_INVALID_EXTERNAL_HANDLE"),
+    "vkGetMemoryFdKHR": (_MEMORY[0], "VK_ERROR_TOO_MANY_OBJECTS"),
     "vkCreateBuffer": _MEMORY,
     "vkCreateShaderModule": (*_MEMORY, "VK_ERROR_INVALID_SHADER_NV"),
     "vkCreatePipelineCache": _MEMORY,
@@ -79,7 +80,7 @@ _ENUMERATIONS = (
     "vkGetPhysicalDeviceQueueFamilyProperties",
 )
 RESOLVERS = ("vkGetInstanceProcAddr", "vkGetDeviceProcAddr")
-_NULL = (*RESOLVERS, "vkGetDeviceQueue", "vkMapMemory", "vkAllocateMemory")
+_NULL = (*RESOLVERS, "vkGetDeviceQueue", "vkMapMemory", "vkAllocateMemory", "vkGetMemoryFdKHR")
 
 LIES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_ENUMERATIONS, ("none", "fewer", "more", "endless", "VK_INCOMPLETE for ever")),
@@ -88,6 +89,7 @@ LIES: dict[str, tuple[str, ...]] = {
     "vkGetPhysicalDeviceMemoryProperties": ("none",),
     "vkGetBufferMemoryRequirements": ("none", "endless"),
     "vkGetMemoryHostPointerPropertiesEXT": ("none",),
+    "vkGetPhysicalDeviceExternalBufferProperties": ("none",),
     "vkQueueSubmit": ("lost, but submitted",),
 }
 _STICKY = ("VK_TIMEOUT", "VK_NOT_READY", "VK_INCOMPLETE for ever")
@@ -99,9 +101,9 @@ _CHILDREN = ("CommandBuffers", "DescriptorSets")
 def faults_of(name: str) -> tuple[str, ...]:
     """What a call of ``name`` can be told to do: the codes of the specification, and lies that drivers tell.
 
-    null: success, and no handle, or no function. none: 0 items, heaps or types of memory. fewer: success, and fewer
-    items than said. more: it says that it wrote more than there was room for. endless: 2^32 - 1 items, or 2^60 bytes.
-    Functions that only record or set have none, and ``vkDestroy*`` always exists.
+    null: success, and no handle, or no function. none: 0 items, heaps, types of memory or features. fewer: success,
+    and fewer items than said. more: it says that it wrote more than there was room for. endless: 2^32 - 1 items, or
+    2^60 bytes. Functions that only record or set have none, and ``vkDestroy*`` always exists.
     """
     codes = (*RESULTS[name], "VK_ERROR_UNKNOWN") if name in RESULTS else ()
     null = ("null",) if name in _NULL or name.startswith(("vkCreate", "vkAllocate")) else ()
@@ -433,6 +435,13 @@ class VulkanDouble:
         arguments[-1].memoryTypeBits = 0
         self._fire("vkGetMemoryHostPointerPropertiesEXT", fault)
         return result
+
+    def _lie_vkGetPhysicalDeviceExternalBufferProperties(  # noqa: N802
+        self, fault: str, function: Callable[..., None], *arguments: Any
+    ) -> None:
+        function(*arguments)
+        arguments[-1].externalMemoryProperties.externalMemoryFeatures = 0
+        self._fire("vkGetPhysicalDeviceExternalBufferProperties", fault)
 
     def _lie_vkQueueSubmit(self, fault: str, function: Callable[..., int], *arguments: Any) -> int:  # noqa: N802
         self._act("vkQueueSubmit", function, arguments)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
 from restride.cli import process
-from restride.cli.parser import parse
+from restride.cli.parser import OVERVIEW, parse, print_overview
 from restride.cli.process import Exit, exit_for, line_for
 
 COMMANDS = (
@@ -24,11 +25,33 @@ COMMANDS = (
     "restride.cli.crop",
     "restride.cli.yuv",
     "restride.cli.preprocess",
+    "restride.cli.pyramid",
     "restride.cli.demo",
 )
 """Modules with the commands, in the order of ``restride --help``. By name: the library never imports the packages that
 test, measure and compare it, which the same wheel installs.
 """
+
+SUMMARIES = {
+    "devices": "list the Vulkan devices",
+    "doctor": "what is missing, and the fix",
+    "tune": "choose the faster kernels for a device",
+    "show": "a picture of a layout",
+    "test": "run conformance cases on a device",
+    "report": "compare and convert test reports",
+    "bench": "measure speed, beside other libraries",
+    "audit": "what a GPU would make of the kernels, without one",
+    "selftest": "check and measure your device, and write that to be shared",
+    "profiles": "libraries whose results it gives, and how close",
+    "slice": "a window, with strides and flips, of a file",
+    "reorder": "another layout or element type for a file",
+    "resample": "another size for a file",
+    "crop": "boxes of a file, each resized to the same sizes",
+    "yuv": "frames of a camera or a decoder to RGB",
+    "preprocess": "a batch for a network of photographs",
+    "demo": "a photograph through every operation, checked",
+}
+"""What the modules say of their commands, for ``restride --help`` to print without them and the library."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -54,6 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
+        if OVERVIEW.issuperset(words := sys.argv[1:] if argv is None else argv) and len(words) == 1:
+            print_overview(SUMMARIES, words)
         arguments = parse(map(import_module, COMMANDS), argv)
         code: int = arguments.run(arguments)
     except SystemExit as finished:  # --help, --version, and no command at all

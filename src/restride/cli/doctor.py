@@ -44,6 +44,12 @@ _PACKAGES = (
     ("kp", "the runtime kompute", INSTALL_KP),
     ("pillow", "images", "pip install 'restride[images]'"),
     ("scikit-image", "the demo without a photograph of yours", "pip install 'restride[demo]'"),
+    ("matplotlib", "charts of restride bench", "pip install 'restride[charts]'"),
+    ("einops", "einops' functions on tensors", "pip install 'restride[einops]'"),
+    ("dask", "rs.dask", "pip install 'restride[dask]'"),
+    ("zarr", "rs.stream of zarr arrays", "pip install 'restride[zarr]'"),
+    ("h5py", "rs.stream of HDF5 files", "pip install h5py"),
+    ("xarray", "xarray.DataArray of tensors", "pip install xarray"),
 )
 """Name, what alone needs it (empty: everything), and the fix."""
 

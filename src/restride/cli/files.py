@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -227,6 +227,20 @@ def read_array(path: Path, dtype: str | None = None) -> FileArray:
         return FileArray(_read_image(path) if is_image else _read_npy(path, dtype), is_image)
 
 
+def mapped_array(path: Path) -> Array:
+    """The array in a .npy file as a mapping of it, in its byte order: nothing but the header is read yet.
+
+    Raises:
+        UsageError: no such file, damaged, or not an array of numbers.
+    """
+    require_file(path)
+    with named_errors("read", path), path.open("rb") as file:
+        sizes, is_fortran, stored, start = _npy_elements(file, path)
+    _element_type(stored, None, path)
+    order: Literal["C", "F"] = "F" if is_fortran else "C"
+    return np.memmap(path, stored, "r", start, sizes, order) if math.prod(sizes) else np.empty(sizes, stored)
+
+
 def read_buffer(path: Path, desc: str | None) -> FileBuffer:
     """The bytes in ``path``, in the layout that the descriptor text ``desc`` states.
 
@@ -252,17 +266,10 @@ def read_buffer(path: Path, desc: str | None) -> FileBuffer:
 def _read_npy(path: Path, dtype: str | None) -> Array:
     """The array in a .npy file, in this machine's byte order; no byte is allocated that the file does not have."""
     with path.open("rb") as file:
-        sizes, is_fortran, stored = _npy_header(file, path)
+        sizes, is_fortran, stored, start = _npy_elements(file, path)
         element = _element_type(stored, dtype, path)
-        needed = math.prod(sizes) * stored.itemsize
-        start = file.tell()
-        present = file.seek(0, 2) - start
-        if present < needed:
-            raise UsageError(
-                f"{path} is truncated: its header says {stored.str}{list(sizes)}, {needed} bytes, and {present} follow"
-            )
         file.seek(start)
-        data = np.fromfile(file, np.uint8, needed)
+        data = np.fromfile(file, np.uint8, math.prod(sizes) * stored.itemsize)
     if not stored.isnative:
         data.view(f"u{stored.itemsize}").byteswap(inplace=True)
     try:
@@ -270,6 +277,19 @@ def _read_npy(path: Path, dtype: str | None) -> Array:
     except ValueError as error:  # a size beyond what numpy can index, beside a size of 0
         raise UsageError(f"{path} has sizes {list(sizes)}: {error}") from error
     return array
+
+
+def _npy_elements(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """What the header says, as ``_npy_header``, and the offset of the elements, all of which the file has."""
+    sizes, is_fortran, stored = _npy_header(file, path)
+    needed = math.prod(sizes) * stored.itemsize
+    start = file.tell()
+    present = file.seek(0, 2) - start
+    if present < needed:
+        raise UsageError(
+            f"{path} is truncated: its header says {stored.str}{list(sizes)}, {needed} bytes, and {present} follow"
+        )
+    return sizes, is_fortran, stored, start
 
 
 def _npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import EllipsisType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import restride
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.errors import DeviceNotFound, UnsupportedError
-from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
-from restride.tensor.device import Device
+
+if TYPE_CHECKING:
+    from restride.tensor.device import Device
 
 _DESCRIPTION = """\
 Any tensor layout to any other, any size to any other, on any Vulkan device, mostly in one dispatch: wide filters and
@@ -60,9 +61,7 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
         UsageError: they make no sense.
         SystemExit: after ``--help`` and ``--version``, and without any command.
     """
-    parser = Parser(prog="restride", description=_DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument("--version", action="version", version=f"restride {restride.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    parser, commands = _parser()
     for module in modules:
         module.add_commands(commands)
     arguments, rest = parser.parse_known_args(argv)
@@ -79,6 +78,29 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
     return arguments
 
 
+OVERVIEW = restride.OVERVIEW
+"""Each alone asks for what ``print_overview`` prints."""
+
+
+def print_overview(summaries: Mapping[str, str], argv: Sequence[str]) -> NoReturn:
+    """What ``--help`` or ``--version`` prints, from what commands say of themselves alone.
+
+    Raises:
+        SystemExit: after that.
+    """
+    parser, commands = _parser()
+    for command, summary in summaries.items():
+        commands.add_parser(command, help=summary)
+    parser.parse_args(argv)
+    raise AssertionError(f"{argv} asks for no overview")
+
+
+def _parser() -> tuple[Parser, Commands]:
+    parser = Parser(prog="restride", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_argument("--version", action="version", version=f"restride {restride.__version__}")
+    return parser, parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+
+
 _LONGEST_TIMEOUT = 86400.0
 """Seconds: a day. Clocks and locks of the system have a largest number."""
 
@@ -87,6 +109,8 @@ _LONGEST_WAIT = "longest wait for the device (default: %(default)g); with komput
 
 def add_device_options(parser: argparse.ArgumentParser, timeout_help: str = _LONGEST_WAIT) -> None:
     """``--device``, ``--runtime`` and ``--timeout``."""
+    from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
+
     group = parser.add_argument_group("device")
     group.add_argument(
         "--device", metavar="DEVICE", help="index or part of the name (default: RESTRIDE_DEVICE, then the best)"
@@ -118,6 +142,8 @@ def open_device(arguments: argparse.Namespace) -> Device:
     Raises:
         DeviceNotFound: it is not there, or its runtime is not installed.
     """
+    from restride.tensor.device import Device
+
     with missing_runtimes():
         return Device(arguments.device, arguments.runtime, arguments.timeout)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TypeGuard
 
-from restride.errors import DescriptorError, DeviceError, DeviceNotFound, RestrideError, UnsupportedError
+from restride.errors import DescriptorError, DeviceError, DeviceNotFound, RestrideError, StreamError, UnsupportedError
 
 
 class Exit(IntEnum):
@@ -72,6 +72,8 @@ def exit_for(error: Exception) -> Exit | None:
         return Exit.NO_DEVICE
     if isinstance(error, DeviceError | MemoryError):
         return Exit.DEVICE_FAILED
+    if isinstance(error, StreamError):  # of a device, or of a file that cannot be read or written
+        return (exit_for(error.__cause__) if isinstance(error.__cause__, Exception) else None) or Exit.USAGE
     return None
 
 

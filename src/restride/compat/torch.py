@@ -51,7 +51,7 @@ def interpolate(
 
     Raises:
         ValueError, NotImplementedError, TypeError, RuntimeError: where torch raises them, of the same arguments; and
-            ValueError for a ``torch.Tensor`` that asks for a gradient, for which docs/resample.md has a function.
+            ValueError for a ``torch.Tensor`` that asks for a gradient, which ``restride.interop.torch.resample`` has.
         UnsupportedError: an element type that cannot be interpolated here: f64, but for the nearest modes.
 
     Example:
@@ -107,7 +107,7 @@ def _as_tensor(x: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
     if x.requires_grad and torch.is_grad_enabled():
         raise ValueError(
             f"input of sizes {tuple(x.shape)} requires a gradient, which would be lost: pass input.detach(), or "
-            "take the function of docs/resample.md, which has one"
+            "take restride.interop.torch.resample, which has one"
         )
     detached = x.detach()
     order = _memory_format(detached, mode)

@@ -31,7 +31,12 @@ def html(tensor: Tensor) -> str:
     except DeviceError as error:
         preview = f"<pre>{escape(str(error))}</pre>"
     svg = write_svg(draw_figure([LayoutMap(tensor.desc)], (), _PICTURE))
-    facts = f"{tensor.desc} on {tensor.device.info.name}, {tensor.nbytes} bytes"
+    gaps = tensor.desc.nbytes - tensor.nbytes
+    facts = f"{tensor.desc} on {tensor.device.info.name}, {tensor.nbytes} bytes of elements"
+    if gaps > 0:
+        facts += f", {tensor.desc.nbytes} from the start of the buffer, with padding and gaps"
+    elif gaps < 0:
+        facts += f", {tensor.desc.nbytes} in the buffer, where repeated ones lie once"
     return f"<div><code>{escape(facts)}</code>{preview}<details><summary>memory</summary>{svg}</details></div>"
 
 

@@ -27,7 +27,7 @@ from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
 from restride.stream.lazy import unwrapped
-from restride.stream.reads import default_chunks
+from restride.stream.reads import default_chunks, warn_of_small_chunks
 from restride.stream.run import as_bytes
 from restride.tensor.device import Device, default_device
 from restride.weights.request import fraction, scaled_sizes
@@ -43,7 +43,7 @@ def apply(
     chain: Chain,
     *,
     chunks: Any = None,
-    memory: str | int = "512MiB",
+    memory: str | float = "512MiB",
     source_dtype: DTypeLike | None = None,
 ) -> da.Array:
     """The result of a chain on ``x``, as a dask array: nothing is read or computed yet.
@@ -55,7 +55,7 @@ def apply(
             ``rs.stream`` reads, of which each task reads its part itself: no chunk of the source is on the wire.
         chain: the operations.
         chunks: of the result, as dask has them; default: those of ``x``, halved until a task fits ``memory``.
-        memory: bytes of host and device together for one task, of default chunks.
+        memory: bytes of host and device together for one task, of default chunks, as in ``rs.stream``.
         source_dtype: as in ``rs.stream``.
 
     Raises:
@@ -75,7 +75,13 @@ def apply(
     x = source.array
     if chunks is None:
         chunks = _chunks_like(work, source.chunks, as_bytes("memory", memory))
-    each = da.core.normalize_chunks(chunks, work.sizes, dtype=work.dtype.dtype)
+    try:
+        each = da.core.normalize_chunks(chunks, work.sizes, dtype=work.dtype.dtype)
+    except (ValueError, TypeError, ZeroDivisionError) as error:
+        raise DescriptorError(
+            f"chunks must be as dask has them, such as 4, (4, 8) or 'auto', for sizes {work.sizes}, got {chunks!r}: "
+            f"{error}"
+        ) from None
     is_dask = isinstance(x, da.Array)
     opened = x if is_dask else by_name(x)
     token = tokenize(work.text, x.name if is_dask else opened, version(opened), each)
@@ -274,7 +280,7 @@ def _join_and_compute(
         DescriptorError: a block has other sizes or another element type than the dask array says.
     """
     whole = _window(needed)
-    part = np.empty(lengths(whole), stored)
+    part = np.empty(lengths(whole), stored.newbyteorder("="))
     for place, block in zip(map(_window, places), blocks, strict=True):
         elements = np.asarray(block)
         if elements.shape != lengths(place) or elements.dtype != stored:
@@ -300,12 +306,16 @@ def _window(ends: tuple[tuple[int, int], ...]) -> Window:
 def _chunks_like(work: WindowedChain, source_chunks: tuple[int, ...] | None, memory: int) -> tuple[int, ...]:
     """The chunks of the source, along the axes that the result has, as far as a task then fits ``memory``."""
     if source_chunks is None:
-        return default_chunks(work, memory)
-    chunks = []
+        chunks = default_chunks(work, memory)
+        warn_of_small_chunks(work, chunks, memory)
+        return chunks
+    first = []
     for axis, size in enumerate(work.sizes):
         source = work.along(axis, range(min(size, 1)))[0]
-        chunks.append(min(size, size if source is None else source_chunks[source[0]]) or 1)
-    return default_chunks(work, memory, chunks)
+        first.append(min(size, size if source is None else source_chunks[source[0]]) or 1)
+    chunks = default_chunks(work, memory, first)
+    warn_of_small_chunks(work, chunks, memory, first)
+    return chunks
 
 
 class _Reads:

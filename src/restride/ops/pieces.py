@@ -26,13 +26,14 @@ def reshaped(x: Tensor, sizes: Sequence[int]) -> Tensor:
         return Tensor(packed.memory, desc, packed.device)
 
 
-def concatenated(tensors: Sequence[Tensor], axis: int, dtype: DType | None = None) -> Tensor:
+def concatenated(tensors: Sequence[Tensor], axis: int, dtype: DType | None = None, argument: str = "tensors") -> Tensor:
     """The tensors one behind the other along an axis, in a dispatch each.
 
     Args:
         tensors: one or more, of the same sizes but along the axis, on one device.
         axis: from 0 on.
         dtype: of the result; default: theirs, which must be one.
+        argument: the name the caller knows them by.
 
     Raises:
         DescriptorError: they do not fit together.
@@ -41,14 +42,14 @@ def concatenated(tensors: Sequence[Tensor], axis: int, dtype: DType | None = Non
     element = first.dtype if dtype is None else dtype
     for place, x in enumerate(tensors):
         if x.device is not first.device:
-            raise DescriptorError(f"tensors[{place}] {x!r} lies on another device than {first!r}")
+            raise DescriptorError(f"{argument}[{place}] {x!r} lies on another device than {first!r}")
         if dtype is None and x.dtype != element:
-            raise DescriptorError(f"tensors[{place}] {x.desc} must have the element type of {first.desc}")
+            raise DescriptorError(f"{argument}[{place}] {x.desc} must have the element type of {first.desc}")
         if x.ndim != first.ndim or any(
             size != other for k, (size, other) in enumerate(zip(x.sizes, first.sizes, strict=True)) if k != axis
         ):
             raise DescriptorError(
-                f"tensors[{place}] {x.desc} must have the sizes of {first.desc}, but along axis {axis}"
+                f"{argument}[{place}] {x.desc} must have the sizes of {first.desc}, but along axis {axis}"
             )
     sizes = list(first.sizes)
     sizes[axis] = sum(x.sizes[axis] for x in tensors)

@@ -80,7 +80,11 @@ def padded(x: Tensor, widths: tuple[tuple[int, int], ...], mode: str, value: Any
 
 def filled(desc: TensorDesc, value: Any, device: Any) -> Tensor:
     """A tensor of one value, written in one dispatch."""
+    try:
+        element = np.asarray(value).astype(desc.dtype.dtype)
+    except OverflowError:
+        raise DescriptorError(f"value {value} has more bits than a number of the host, for {desc}") from None
     result = empty(desc, device)
     if desc.numel:
-        result[...] = np.asarray(value).astype(desc.dtype.dtype)
+        result[...] = element
     return result

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 from restride.arguments import integer
-from restride.errors import DescriptorError, DeviceNotFound
+from restride.errors import DescriptorError, DeviceNotFound, UnsupportedError
 from restride.runtime.instance import list_devices
-from restride.runtime.interface import DEFAULT_TIMEOUT, Counters, DeviceInfo, Memory, Runtime, RuntimeName
+from restride.runtime.interface import (
+    DEFAULT_TIMEOUT,
+    Counters,
+    DeviceInfo,
+    ExternalMemory,
+    Memory,
+    Runtime,
+    RuntimeName,
+)
 from restride.runtime.modules import load_module
 
 __all__ = [
@@ -17,11 +25,15 @@ __all__ = [
     "RUNTIMES",
     "Counters",
     "DeviceInfo",
+    "ExternalMemory",
     "Memory",
     "Runtime",
     "RuntimeName",
     "choose",
     "choose_runtime",
+    "export_kp_tensor",
+    "import_kp_tensor",
+    "is_kp_tensor",
     "list_devices",
     "open_runtime",
 ]
@@ -41,6 +53,7 @@ def open_runtime(
     timeout: float = DEFAULT_TIMEOUT,
     module_source: Callable[[str], bytes] = load_module,
     memory_limit: int | None = None,
+    manager: Any = None,
 ) -> Runtime:
     """Open a device.
 
@@ -49,25 +62,74 @@ def open_runtime(
     timeout: seconds that one operation may take, once those before it are finished.
     module_source: where SPIR-V comes from, by name; default: the modules that the wheel ships, hashes checked.
     memory_limit: bytes that the device may take; None: what its heap has.
+    manager: the user's ``kp.Manager`` to run on, which chooses device and runtime.
 
     Raises:
-        DescriptorError: an unknown runtime, or a limit that is not positive.
+        DescriptorError: an unknown runtime, a limit that is not positive, or a manager on another device or runtime.
         DeviceNotFound: no loader, no driver, or no such device.
     """
-    name = choose_runtime(runtime)
+    name = choose_runtime("kompute" if manager is not None and runtime is None else runtime)
+    if manager is not None and name != "kompute":
+        raise DescriptorError(f"manager is kp's, and runtime {name!r} is not on kp: leave it out, or say 'kompute'")
     if not timeout > 0:
         raise DescriptorError(f"timeout must be positive, got {timeout!r}")
     if memory_limit is not None and memory_limit < 1:
         raise DescriptorError(f"memory_limit must be 1 byte or more, or None; got {memory_limit!r}")
-    device = choose(list_devices(), selector)
     # Imported here: each needs a package or a loader that the rest of restride works without.
+    if manager is not None:
+        from restride.runtime.kompute.device import device_of
+
+        devices = list_devices()
+        device = device_of(manager, devices, None if selector is None else choose(devices, selector))
+    else:
+        device = choose(list_devices(), selector)
     if name == "kompute":
         from restride.runtime.kompute.runtime import KomputeRuntime
 
-        return KomputeRuntime(device, timeout=timeout, module_source=module_source, memory_limit=memory_limit)
+        return KomputeRuntime(
+            device, timeout=timeout, module_source=module_source, memory_limit=memory_limit, manager=manager
+        )
     from restride.runtime.vulkan.runtime import VulkanRuntime
 
     return VulkanRuntime(device, timeout=timeout, module_source=module_source, memory_limit=memory_limit)
+
+
+def is_kp_tensor(value: object) -> bool:
+    """Whether ``value`` is a ``kp.Tensor``, without importing kp."""
+    return type(value).__module__ == "kp" and type(value).__name__ == "Tensor"
+
+
+def import_kp_tensor(runtime: Runtime, tensor: Any) -> Memory:
+    """The memory of a device over the user's ``kp.Manager`` that lies in a ``kp.Tensor`` of that manager.
+
+    Raises:
+        UnsupportedError: the device is not on that manager, or kp does not let the tensor's memory be shared.
+        DescriptorError: the tensor was destroyed.
+    """
+    from restride.runtime.kompute.runtime import KomputeRuntime
+
+    if not isinstance(runtime, KomputeRuntime):
+        raise UnsupportedError(
+            f"a kp tensor lies on its Manager, and the device on {runtime.info.name} is not over one: "
+            "device=rs.Device(manager=...)"
+        )
+    return runtime.import_tensor(tensor)
+
+
+def export_kp_tensor(runtime: Runtime, memory: Memory) -> Any:
+    """The ``kp.Tensor`` that ``memory`` lies in.
+
+    Raises:
+        UnsupportedError: the device is not over a manager.
+    """
+    from restride.runtime.kompute.runtime import KomputeRuntime
+
+    if not isinstance(runtime, KomputeRuntime):
+        raise UnsupportedError(
+            f"a memory of {memory.nbytes:,} bytes on {runtime.info.name} lies in no kp tensor: only those of "
+            "rs.Device(manager=...) do"
+        )
+    return runtime.export_tensor(memory)
 
 
 def choose_runtime(runtime: str | None = None) -> RuntimeName:

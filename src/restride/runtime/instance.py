@@ -32,6 +32,9 @@ _PORTABILITY = "VK_KHR_portability_enumeration"
 HOST_IMPORT = "VK_EXT_external_memory_host"
 """The device extension that turns pages of the host into device memory."""
 
+FD_SHARING = "VK_KHR_external_memory_fd"
+"""The device extension that shares device memory between processes, by file descriptors."""
+
 _LARGEST_RANGE = (1 << 32) - 4
 
 _MOST_LISTED = 1 << 14
@@ -58,6 +61,7 @@ class PhysicalDevice:
     max_allocations: driver allocations alive at one time.
     max_allocation_bytes: the largest single allocation and buffer.
     import_alignment: what an import of host memory begins and ends at a multiple of; 0: there is none.
+    driver_uuid: 32 hexadecimal digits, equal for builds of the driver that understand each other's exported memory.
     pipeline_cache_id: equal where compiled pipelines are: vendor, device, driver and the driver's own 16 bytes.
     """
 
@@ -73,6 +77,7 @@ class PhysicalDevice:
     max_allocations: int
     max_allocation_bytes: int
     import_alignment: int
+    driver_uuid: str
     pipeline_cache_id: str
 
 
@@ -260,6 +265,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         max_allocations=base.limits.maxMemoryAllocationCount,
         max_allocation_bytes=min(largest, default=1 << 62),
         import_alignment=imports.minImportedHostPointerAlignment,
+        driver_uuid=bytes(identity.driverUUID).hex(),
         pipeline_cache_id=pipeline_cache_id,
     )
 

@@ -85,6 +85,21 @@ class Counters:
     downloaded: int = 0
 
 
+@dataclass(frozen=True)
+class ExternalMemory:
+    """Device memory as another process imports it, beside the file descriptor. What a driver must be told exactly.
+
+    nbytes: of the memory. allocation_bytes, memory_type: as the driver allocated it.
+    device_uuid, driver_uuid: 32 hexadecimal digits each; only the same driver on the same device imports it.
+    """
+
+    nbytes: int
+    allocation_bytes: int
+    memory_type: int
+    device_uuid: str
+    driver_uuid: str
+
+
 class Memory(Protocol):
     """Bytes on a device. Freed by ``free`` or when it is garbage collected."""
 
@@ -115,10 +130,13 @@ class Runtime(Protocol):
     def limits(self) -> Limits:
         """What a plan must respect; ``info.limits`` unless a test narrowed them."""
 
-    def allocate(self, nbytes: int) -> Memory:
+    def allocate(self, nbytes: int, shareable: bool = False) -> Memory:
         """Memory of ``nbytes`` >= 0 bytes, its contents undefined.
 
+        shareable: it can be exported: an allocation of its own, given back to the driver as soon as it is freed.
+
         Raises:
+            UnsupportedError: the device shares no memory between processes.
             OutOfDeviceMemory: it does not fit the heap or the limit, also after what is idle was given back, or the
                 driver refused; names asked, in use, and heap or limit.
         """
@@ -131,6 +149,24 @@ class Runtime(Protocol):
 
         Raises:
             UnsupportedError: the device has memory of its own, or imports none of the host's, or not this.
+        """
+
+    def export_fd(self, memory: Memory) -> tuple[int, ExternalMemory]:
+        """A new file descriptor of shareable memory, after pending work that writes it. The caller closes it.
+
+        Raises:
+            UnsupportedError: the memory was not allocated to be shared, or was imported itself.
+            DeviceTimeout: pending work outlasted the time limit.
+        """
+
+    def import_fd(self, fd: int, external: ExternalMemory) -> Memory:
+        """Memory of another process, or of this one. ``fd`` stays the caller's, who may close it at once.
+
+        Its bytes count as no memory of the device: they count where they were allocated.
+
+        Raises:
+            DescriptorError: ``fd`` is not open, or not such memory.
+            UnsupportedError: it is of another device or driver, or the device shares no memory between processes.
         """
 
     def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:

@@ -23,7 +23,7 @@ class Source:
     """What a stream reads: anything with ``shape``, ``dtype`` and ``__getitem__`` of a tuple of slices.
 
     Args:
-        array: numpy, ``np.memmap``, zarr, h5py, tensorstore, dask, ``rs.LazyArray``, ...
+        array: numpy, ``np.memmap``, zarr, h5py, tensorstore, dask, ``rs.LazyArray``, ... of either byte order.
         dtype: element type, where the array has only its bits: "bf16" in uint16, "f8e4m3fn" in uint8.
 
     Raises:
@@ -57,7 +57,8 @@ class Source:
         if _is_mapped(self.array):
             part = np.array(part)
             _release(self.array)
-        return part.view(self.dtype.dtype) if self._stored != self.dtype.dtype else part
+        part = part.astype(self._stored.newbyteorder("="), copy=False)
+        return part.view(self.dtype.dtype) if part.dtype != self.dtype.dtype else part
 
 
 class Destination:
@@ -150,6 +151,7 @@ def _described(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtype[Any
 
 
 def _type_of_elements(argument: str, stored: np.dtype[Any], dtype: DTypeLike | None) -> DType:
+    stored = stored.newbyteorder("=")
     if dtype is None:
         try:
             return as_dtype(stored)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from restride.errors import DescriptorError
+from restride.errors import DescriptorError, warn_caller
 from restride.stream.chain import Window, WindowedChain, lengths
 
 _COMFORT = 64 << 20
@@ -31,6 +31,15 @@ _MOST_WAYS = 20_000
 
 _DEFAULT_CHUNK = 16 << 20
 """Bytes of a chunk of a destination that has none."""
+
+_PAGE = 4096
+"""Bytes of a chunk below which its time does not depend on its bytes."""
+
+_MANY_CHUNKS = 1000
+"""Chunks that take so long, a few ms each, that it matters how small they are."""
+
+_ENOUGH = 1 << 40
+"""Bytes of memory with which nothing more is to be gained."""
 
 _FINE = 20
 """Reads are compared in twentieths of the fewest."""
@@ -151,6 +160,31 @@ def default_chunks(work: WindowedChain, memory: int, first: Sequence[int] | None
         )
         chunks[axis] = -(-chunks[axis] // 2)
     return tuple(chunks)
+
+
+def warn_of_small_chunks(
+    work: WindowedChain, chunks: Sequence[int], memory: int, first: Sequence[int] | None = None
+) -> None:
+    """Warn if ``memory`` is why default chunks are thousands of less than a page, and say the least that is enough."""
+    if _is_page(work, chunks) or _chunk_count(work, chunks) <= _MANY_CHUNKS:
+        return
+    largest, least, larger = default_chunks(work, _ENOUGH, first), memory, chunks
+    while larger != largest and not _is_page(work, larger):
+        least *= 2
+        larger = default_chunks(work, least, first)
+    if least > memory:
+        warn_caller(
+            f"memory of {memory} bytes leaves {_chunk_count(work, chunks)} chunks of {list(chunks)} elements, which "
+            f"take as much time each as large ones; memory={least} leaves {_chunk_count(work, larger)}"
+        )
+
+
+def _is_page(work: WindowedChain, chunks: Sequence[int]) -> bool:
+    return math.prod(chunks) * work.dtype.itemsize >= _PAGE
+
+
+def _chunk_count(work: WindowedChain, chunks: Sequence[int]) -> int:
+    return math.prod(-(-size // chunk) for size, chunk in zip(work.sizes, chunks, strict=True))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
 from restride.stream.ends import Destination, Source, require_apart
 from restride.stream.journal import Journal
 from restride.stream.lazy import LazyArray, unwrapped
-from restride.stream.reads import Grid, Group, ReadPlan, default_chunks, pieces, plan_reads
+from restride.stream.reads import Grid, Group, ReadPlan, default_chunks, pieces, plan_reads, warn_of_small_chunks
 from restride.tensor.device import Device, default_device
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
@@ -69,7 +69,7 @@ def stream(
     chain: Chain | None = None,
     *,
     chunks: Sequence[int] | None = None,
-    memory: str | int = "512MiB",
+    memory: str | float = "512MiB",
     devices: Sequence[Device] | None = None,
     journal: str | os.PathLike[str] | None = None,
     progress: bool = False,
@@ -86,7 +86,8 @@ def stream(
         chain: the operations; None: a copy, as for other chunks.
         chunks: elements along each axis that are written at once; default: the shards or chunks of the destination,
             else about 16 MiB.
-        memory: most bytes of host and device together that the stream takes: an integer, or a text as "2GiB", "500 MB".
+        memory: most bytes of host and device together that the stream takes: a number, or a text as "2GiB", "500 MB".
+            So little that it leaves thousands of tiny chunks is a ``UserWarning``.
         devices: that compute; default: ``rs.default_device()``. Whichever is free takes the next chunks.
         journal: a file in which chunks are recorded once they are written whole. Called again with it, a stream that
             was interrupted goes on; 1 s of work may be done again.
@@ -119,6 +120,8 @@ def stream(
     grid = Grid(work.sizes, _chunks(chunks, work, writer, most))
     plan = plan_reads(work, grid, reader.chunks, most // (len(several) + 2), len(several) + 2)
     _require_memory(work, plan, most)
+    if chunks is None and not writer.chunks:
+        warn_of_small_chunks(work, grid.chunks, most)
     name = f"{work.text} in chunks of {list(grid.chunks)}"
     with Journal(journal, name, writer.flush, len(grid)) as record:
         shown = Progress(len(grid) - len(record.written), sys.stderr) if progress else None
@@ -126,8 +129,8 @@ def stream(
         return run()
 
 
-def as_bytes(argument: str, value: str | int) -> int:
-    """``"512MiB"`` as a number of bytes.
+def as_bytes(argument: str, value: str | float) -> int:
+    """``"512MiB"``, or 16e6, as a number of bytes.
 
     Raises:
         DescriptorError: no such text, or not above 0.
@@ -137,7 +140,7 @@ def as_bytes(argument: str, value: str | int) -> int:
         if match is None or match[2].upper() not in _UNITS:
             raise DescriptorError(f"{argument} must be bytes such as 1000000, '512MiB' or '2 GB', got {value!r}")
         value = int(float(match[1]) * _UNITS[match[2].upper()])
-    number = integer(argument, value)
+    number = integer(argument, int(value) if isinstance(value, float) and value.is_integer() else value)
     if number <= 0:
         raise DescriptorError(f"{argument} must be above 0 bytes, got {number}")
     return number
@@ -158,6 +161,12 @@ def _devices(devices: Sequence[Device] | None) -> list[Device]:
 def _chunks(chunks: Sequence[int] | None, work: WindowedChain, writer: Destination, memory: int) -> tuple[int, ...]:
     if chunks is None:
         return writer.chunks or default_chunks(work, memory)
+    if isinstance(chunks, str | SupportsIndex):
+        rank = len(work.sizes)
+        raise DescriptorError(
+            f"chunks must be elements along each of the {rank} axes of the result, such as {(4,) * rank}, got "
+            f"{chunks!r}; None lets restride choose"
+        )
     each = counts("chunks", chunks)
     if len(each) != len(work.sizes) or 0 in each:
         raise DescriptorError(f"chunks {each} must be 1 or more for each of the {len(work.sizes)} axes of the result")

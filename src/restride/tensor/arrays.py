@@ -21,7 +21,8 @@ from restride.layout.overlap import require_injective, require_like
 from restride.layout.tensor_desc import packed_strides
 from restride.plan import Axis, byte_copy_kernels
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
-from restride.tensor.device import Device
+from restride.runtime import import_kp_tensor, is_kp_tensor
+from restride.tensor.device import Device, device_over_manager
 from restride.tensor.dlpack import array_from_dlpack
 from restride.tensor.tensor import Tensor, as_device, copy_elements, empty
 
@@ -64,9 +65,11 @@ def asarray(
 
     Args:
         array: a numpy array of any strides, whatever ``np.asarray`` takes, an object with ``__dlpack__`` on the CPU, or
-            a Tensor, which is returned as it is.
+            what is on a device already: a Tensor, which is returned as it is, or a ``kp.Tensor`` of a ``Device`` over
+            its manager, whose memory the tensor shares, whatever ``copy`` says.
         desc: layout on the device, of the array's sizes and element type; default: the array's own strides, or packed.
-        device: where to; default: ``rs.default_device()``.
+            For a ``kp.Tensor``: what its bytes mean, as for ``from_buffer``; default: one axis.
+        device: where to; default: ``rs.default_device()``, for a ``kp.Tensor`` the one open device over a manager.
         copy: True: copy to memory of the device; the array may change at once. False: never copy; the device reads the
             array's own memory and keeps it alive. Nobody may write there until the operations that read it are
             finished, and the tensor cannot be an ``out``. None: copy only where False would raise. The device does not
@@ -86,7 +89,8 @@ def asarray(
             ``desc`` that does not fit or overlaps itself.
         UnsupportedError: ``desc`` has another element type; or ``copy`` is False and the device has memory of its own
             or cannot import the host's (the runtime kompute never does), elements do not lie at multiples of their
-            size, ``array`` is neither a numpy array nor of DLPack, or ``desc`` is not the layout that it has.
+            size, ``array`` is neither a numpy array nor of DLPack, or ``desc`` is not the layout that it has; or a
+            ``kp.Tensor`` is of type storage, its bytes are no multiple of 16, or ``device`` is not over a manager.
     """
     if isinstance(array, Tensor):
         if device is not None and as_device(device) is not array.device:
@@ -94,6 +98,8 @@ def asarray(
                 f"{array!r} lies on another device than {device!r}; pass tensor.numpy() to copy it there"
             )
         return array if desc is None else _laid_out(array, as_desc(desc), copy)
+    if is_kp_tensor(array):
+        return _shared(array, desc, device_over_manager() if device is None else as_device(device))
     host = host_array(array)
     packed = _packed(host)
     if desc is not None:
@@ -126,6 +132,14 @@ def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
     laid_out = empty(desc, tensor.device)
     copy_elements(tensor, laid_out)
     return laid_out
+
+
+def _shared(kp_tensor: Any, desc: TensorDesc | str | None, device: Device) -> Tensor:
+    memory = import_kp_tensor(device.runtime, kp_tensor)
+    if desc is None:
+        elements = kp_tensor.data()
+        desc = TensorDesc(elements.dtype, elements.shape)
+    return Tensor(memory, as_desc(desc), device)
 
 
 def _packed(array: npt.NDArray[Any]) -> TensorDesc:

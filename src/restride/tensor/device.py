@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 from restride.arguments import integer
 from restride.errors import DescriptorError, OutOfDeviceMemory, UnsupportedError
@@ -24,6 +24,7 @@ from restride.runtime import (
     list_devices,
     open_runtime,
 )
+from restride.runtime.live_objects import LiveObjects
 
 MOST_PARAMETER_BYTES = 1 << 20
 """Bytes of parameters in flight for one operation; past it (an axis of millions) it waits for its own first part."""
@@ -41,7 +42,10 @@ class Device:
         runtime: ``"vulkan"`` or ``"kompute"``; default: ``RESTRIDE_RUNTIME``, else ``"vulkan"``.
         timeout: seconds that one operation may take, once those before it are finished.
         memory_limit: bytes of memory that the device may take, those that it keeps to use again too; default: what its
-            heap has. Not counted are pages of the host that ``asarray(copy=False)`` imports, and pipelines.
+            heap has. Not counted are pages of the host that ``asarray(copy=False)`` imports, memory of other processes
+            (``rs.from_fd``), and pipelines.
+        manager: a ``kp.Manager`` to run on, with the runtime ``"kompute"``: tensors share memory with kp's both ways.
+            The manager stays the caller's, and open when the device is closed; the environment chooses nothing.
 
     Example:
     >>> with rs.Device(timeout=10) as device:
@@ -57,7 +61,8 @@ class Device:
 
     Raises:
         DeviceNotFound: no Vulkan loader, no driver, or no such device.
-        DescriptorError: an unknown runtime or a limit that is not positive.
+        DescriptorError: an unknown runtime, a limit that is not positive, or what is no manager of such a device.
+        UnsupportedError: the runtime ``"kompute"`` without the package ``kp``.
     """
 
     def __init__(
@@ -66,6 +71,7 @@ class Device:
         runtime: RuntimeName | None = None,
         timeout: float = DEFAULT_TIMEOUT,
         memory_limit: int | None = None,
+        manager: Any = None,
     ) -> None:
         if isinstance(timeout, bool) or not isinstance(timeout, int | float):
             raise DescriptorError(f"timeout must be a number of seconds, got {timeout!r}")
@@ -73,7 +79,9 @@ class Device:
             raise DescriptorError("a device selector is an index or part of a name, got an empty text")
         if memory_limit is not None:
             memory_limit = integer("memory_limit", memory_limit)
-        self._take(open_runtime(selector, runtime, timeout, memory_limit=memory_limit))
+        self._take(open_runtime(selector, runtime, timeout, memory_limit=memory_limit, manager=manager))
+        if manager is not None:
+            _over_managers.add(self)
 
     @classmethod
     def over(cls, runtime: Runtime) -> Self:
@@ -153,14 +161,15 @@ class Device:
         self._closed = True
         self.runtime.close()
 
-    def allocate(self, desc: TensorDesc, nbytes: int | None = None) -> Memory:
-        """A buffer for ``desc``, by default of the bytes that it needs.
+    def allocate(self, desc: TensorDesc, nbytes: int | None = None, shareable: bool = False) -> Memory:
+        """A buffer for ``desc``, by default of the bytes that it needs; shareable: with other processes.
 
         Raises:
             OutOfDeviceMemory, UnsupportedError: there is no room for it; the message says what it was for.
         """
         try:
-            return self.runtime.allocate(desc.nbytes if nbytes is None else nbytes)
+            size = desc.nbytes if nbytes is None else nbytes
+            return self.runtime.allocate(size, shareable=True) if shareable else self.runtime.allocate(size)
         except (OutOfDeviceMemory, UnsupportedError) as error:
             raise type(error)(f"{error}; asked for {desc}") from error
 
@@ -249,6 +258,24 @@ def devices() -> list[DeviceInfo]:
         DeviceNotFound: no Vulkan loader or no driver; the message says what to install.
     """
     return list_devices()
+
+
+_over_managers: LiveObjects[Device] = LiveObjects()
+
+
+def device_over_manager() -> Device:
+    """The one open device over a ``kp.Manager``.
+
+    Raises:
+        DescriptorError: there is none, or there are several.
+    """
+    opened = [device for device in _over_managers if not device.is_closed]
+    if len(opened) != 1:
+        raise DescriptorError(
+            f"a kp tensor lies on its Manager, and {len(opened)} devices over one are open: "
+            "device=rs.Device(manager=...) says which"
+        )
+    return opened[0]
 
 
 _default: Device | None = None

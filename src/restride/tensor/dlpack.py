@@ -1,7 +1,8 @@
-"""Host tensors of other libraries as numpy arrays over the same memory, through DLPack's C structures.
+"""Host tensors of other libraries as numpy arrays over the same memory, and back, through DLPack's C structures.
 
-``numpy.from_dlpack`` knows neither bfloat16 nor the 8-bit floats, and refuses some strides and read-only producers, so
-the capsule is read here with ctypes, for every element type alike. Structures and codes: dlpack.h, version 1.1.
+numpy's DLPack knows neither bfloat16 nor the 8-bit floats, and refuses some strides and read-only producers, so
+capsules are read here with ctypes, for every element type alike, and those that numpy makes of unsigned integers get
+the type that is meant. Structures and codes: dlpack.h, version 1.1.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ _ELEMENT_TYPES: dict[tuple[int, int], Any] = {
     (10, 8): ml_dtypes.float8_e4m3fn,
     (12, 8): ml_dtypes.float8_e5m2,
 }
+_NARROW = {np.dtype(kind): key for key, kind in _ELEMENT_TYPES.items() if np.dtype(kind).isbuiltin != 1}
+"""The codes of ml_dtypes' types, which numpy's own DLPack does not know."""
 _CODE_NAMES = (
     "int", "uint", "float", "opaque handle", "bfloat", "complex", "bool", "float8_e3m4", "float8_e4m3",
     "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
@@ -143,6 +146,22 @@ def array_from_dlpack(producer: Any) -> np.ndarray[Any, Any]:
             f"only host memory can be read: copy it to the CPU first"
         )
     return _array_of(_capsule_of(producer))
+
+
+def capsule_over(array: np.ndarray[Any, Any], **options: Any) -> Any:
+    """A DLPack capsule over the memory of ``array``, which numpy makes with these options; nothing is copied.
+
+    Raises:
+        BufferError, TypeError: numpy refuses.
+    """
+    if array.dtype not in _NARROW:
+        return array.__dlpack__(**options)
+    capsule: Any = array.view(f"u{array.itemsize}").__dlpack__(**options)
+    for name, _, structure in _NAMES:
+        if _capsule_is(capsule, name):
+            tensor = structure.from_address(_capsule_pointer(capsule, name)).tensor
+            tensor.code, tensor.bits = _NARROW[array.dtype]
+    return capsule
 
 
 def _capsule_of(producer: Any) -> Any:

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
+from restride.arguments import integer
 from restride.dtypes import DType, DTypeLike, as_dtype
-from restride.errors import DescriptorError, UnsupportedError
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc, as_desc, views
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
-from restride.runtime import Memory
+from restride.runtime import ExternalMemory, Memory, export_kp_tensor
 from restride.tensor.device import Device, default_device
+from restride.tensor.dlpack import capsule_over
 
 METHODS: dict[str, Callable[..., Any]] = {}
 """What methods of Tensor call that stands above this module, which enters it here: reorder, assign, equal, html."""
 
 _API_VERSIONS: Sequence[Any] = (None, "2021.12", "2022.12", "2023.12", "2024.12")
+
+
+@dataclass(frozen=True)
+class TensorHandle:
+    """What ``rs.from_fd`` needs beside a file descriptor. It pickles, and names sizes and identities alone.
+
+    desc: what the memory means. memory: how large it is, and on which device, through which driver.
+    """
+
+    desc: TensorDesc
+    memory: ExternalMemory
 
 
 class Tensor:
@@ -59,6 +73,18 @@ class Tensor:
     def memory(self) -> Memory:
         """The buffer, which views share."""
         return self._memory
+
+    @property
+    def kp(self) -> Any:
+        """The ``kp.Tensor`` that the buffer lies in, on a ``Device(manager=...)``; docs/kompute.md.
+
+        It is the whole buffer, as words of uint32 unless it was the caller's own; ``desc`` says how the elements lie in
+        it. It stays after the tensor is dropped, and destroying it is the caller's as with any of kp's.
+
+        Raises:
+            UnsupportedError: the device is not over a ``kp.Manager``.
+        """
+        return export_kp_tensor(self.device.runtime, self.memory)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -317,6 +343,25 @@ class Tensor:
         self.device.runtime.read(self.memory, 0, data.data)
         return data
 
+    def export_fd(self) -> tuple[int, TensorHandle]:
+        """The tensor's memory for another process: a new file descriptor, and the handle that ``rs.from_fd`` needs.
+
+        For a tensor from ``rs.empty(desc, shareable=True)``, or a view of one. What writes it is finished when this
+        returns; after later work the device's ``wait()`` comes before the other process reads. The caller closes the
+        descriptor; the memory stays until all processes have dropped their tensors and closed their descriptors.
+
+        Example: see ``rs.from_fd``.
+
+        Raises:
+            UnsupportedError: the memory is not shareable, or came from ``rs.from_fd``, whose descriptor is to be used.
+            DeviceTimeout: pending work outlasted the time limit.
+
+        Source: Vulkan, ``VK_KHR_external_memory_fd``.
+        """
+        with ErrorContext(self.desc):
+            fd, memory = self.device.runtime.export_fd(self.memory)
+        return fd, TensorHandle(self.desc, memory)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is not False:
             array = self.numpy()
@@ -341,18 +386,20 @@ class Tensor:
         >>> np.from_dlpack(rs.asarray(np.arange(3, dtype=np.int32)))
         array([0, 1, 2], dtype=int32)
 
+        ``torch.from_dlpack(tensor, copy=False)`` is a CPU tensor over the device's memory. torch does not know that it
+        is only to be read.
+
         Raises:
-            BufferError: another device is asked for, the element type is bf16 or an 8-bit float, which numpy does not
-                hand out, or ``copy`` is False and a copy is needed or the consumer does not say that it knows DLPack
-                1.0, the first version that can mark memory as read-only.
+            BufferError: another device is asked for, or ``copy`` is False and a copy is needed or the consumer does not
+                say that it knows DLPack 1.0, the first version that can mark memory as read-only.
         """
         if dl_device not in (None, self.__dlpack_device__()) or stream is not None:
             raise BufferError(f"{self!r} hands out memory of the host only, without a stream")
         try:
             # A copy's capsule is of the unversioned kind that every consumer takes, whatever max_version allows.
             if copy is not False:
-                return self.numpy().__dlpack__()
-            return self.numpy(copy=False).__dlpack__(max_version=max_version)
+                return capsule_over(self.numpy())
+            return capsule_over(self.numpy(copy=False), max_version=max_version)
         except (BufferError, UnsupportedError, TypeError) as error:  # TypeError: numpy before 2.1 knows no max_version
             raise BufferError(f"numpy cannot hand {self.desc} to DLPack: {error}") from error
 
@@ -405,6 +452,43 @@ class Tensor:
         return Tensor(self.memory, desc, self.device)
 
 
+def _without_arithmetic(sign: str) -> Callable[..., Any]:
+    """A method that says why there is none; an array or another library's object is left to do it itself."""
+
+    def refuse(self: Tensor, *other: object) -> Any:
+        if other and not isinstance(other[0], int | float | complex | list | tuple | Tensor):
+            return NotImplemented
+        raise TypeError(
+            f"{self!r} has no {sign}: its elements are moved and converted, not computed with; .numpy() brings them "
+            "here, and rs.reorder has scales, sum_scale and post_ops on the device"
+        )
+
+    return refuse
+
+
+for _names, _sign in (
+    ("add radd", "+"),
+    ("sub rsub neg", "-"),
+    ("mul rmul", "*"),
+    ("truediv rtruediv", "/"),
+    ("floordiv rfloordiv", "//"),
+    ("mod rmod", "%"),
+    ("pow rpow", "**"),
+    ("matmul rmatmul", "@"),
+    ("and rand", "&"),
+    ("or ror", "|"),
+    ("xor rxor", "^"),
+    ("invert", "~"),
+    ("abs", "abs()"),
+    ("lt", "<"),
+    ("le", "<="),
+    ("gt", ">"),
+    ("ge", ">="),
+):
+    for _name in _names.split():
+        setattr(Tensor, f"__{_name}__", _without_arithmetic(_sign))
+
+
 def _unpacked(values: tuple[Any, ...]) -> Iterable[SupportsIndex]:
     """``f(1, 2)`` and ``f((1, 2))`` mean the same."""
     if len(values) > 1:
@@ -415,17 +499,64 @@ def _unpacked(values: tuple[Any, ...]) -> Iterable[SupportsIndex]:
     return values
 
 
-def empty(desc: TensorDesc | str, device: Device | None = None) -> Tensor:
+def empty(desc: TensorDesc | str, device: Device | None = None, *, shareable: bool = False) -> Tensor:
     """A tensor over a new buffer of ``desc.nbytes`` bytes whose contents are undefined. ``desc`` may be its text.
+
+    Args:
+        desc: element type, sizes and layout.
+        device: where; default: ``rs.default_device()``.
+        shareable: the memory can be given to other processes, by ``export_fd``.
 
     >>> rs.empty("f32[2,20,4,4]:nChw16c").memory.nbytes
     4096
 
     Raises:
         OutOfDeviceMemory: the device has no room for it.
+        UnsupportedError: it is to be shareable, and the driver (or the runtime kompute) shares no memory.
     """
     desc, device = as_desc(desc), as_device(device)
-    return Tensor(device.allocate(desc), desc, device)
+    return Tensor(device.allocate(desc, shareable=shareable), desc, device)
+
+
+def from_fd(fd: int, handle: TensorHandle, device: Device | None = None) -> Tensor:
+    """The tensor over memory of another process, from ``Tensor.export_fd`` there: nothing is copied.
+
+    Both processes read and write it. Neither knows of the other's work: call ``device.wait()`` before telling
+    the other to go on. The memory counts where it was allocated, not here.
+
+    Args:
+        fd: an open file descriptor, as this process received it. It stays the caller's, who may close it at once.
+        handle: what ``export_fd`` gave with it.
+        device: the same device and driver as in the other process; default: ``rs.default_device()``.
+
+    Example: in one process, for brevity; ``socket.send_fds`` and ``subprocess.Popen(pass_fds=...)`` bring a descriptor
+    to another, and the handle pickles.
+
+    >>> import os
+    >>> x = rs.empty("s32[2,3]", shareable=True)
+    >>> fd, handle = x.export_fd()
+    >>> y = rs.from_fd(fd, handle)
+    >>> os.close(fd)
+    >>> x[...] = np.arange(6).reshape(2, 3)
+    >>> x.device.wait()
+    >>> y.numpy()
+    array([[0, 1, 2],
+           [3, 4, 5]], dtype=int32)
+
+    Raises:
+        DescriptorError: ``fd`` is not open or not such memory, or the handle contradicts itself.
+        UnsupportedError: the memory is of another device or driver, or this one imports none.
+
+    Source: Vulkan, ``VK_KHR_external_memory_fd``.
+    """
+    fd = integer("fd", fd)
+    if not isinstance(handle, TensorHandle):
+        raise DescriptorError(f"handle must be what export_fd gave with the fd, got {handle!r}")
+    desc, memory, device = handle.desc, handle.memory, as_device(device)
+    if desc.nbytes > memory.nbytes:
+        raise DescriptorError(f"the handle's memory has {memory.nbytes} bytes, {desc} needs {desc.nbytes}")
+    with ErrorContext(desc):
+        return Tensor(device.runtime.import_fd(fd, memory), desc, device)
 
 
 def as_device(device: Device | None) -> Device:
@@ -435,6 +566,28 @@ def as_device(device: Device | None) -> Device:
     if not isinstance(device, Device):
         raise DescriptorError(f"device must be a restride.Device, got {device!r}; restride.Device opens one by name")
     return device
+
+
+def require_tensor(value: Any, argument: str = "x") -> Tensor:
+    """``value``, if it is a tensor.
+
+    Raises:
+        DescriptorError: it is not.
+    """
+    if not isinstance(value, Tensor):
+        raise DescriptorError(f"{argument} must be a restride.Tensor, got {type(value).__name__}; rs.asarray makes one")
+    return value
+
+
+def require_tensors(values: Iterable[Any], argument: str) -> list[Tensor]:
+    """``values``, if they are tensors; an error names the place of the one that is not.
+
+    Raises:
+        DescriptorError: one is not, or they are no sequence.
+    """
+    if not isinstance(values, Iterable):
+        raise DescriptorError(f"{argument} must be a sequence of tensors, got {type(values).__name__}")
+    return [require_tensor(value, f"{argument}[{place}]") for place, value in enumerate(values)]
 
 
 def copy_elements(src: Tensor, dst: Tensor) -> None:

@@ -245,13 +245,8 @@ class Measured:
         for axis, size, before in zip(self.axes, self.new, self.old, strict=True):
             if max(size, before) >= _MOST_OF_AXIS:
                 raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
-        choice, rules, scales, factors = self.choice, self.rules, self.scales, self.factors
-        if factors is None or choice.recompute_scale_factor:
-            factors = tuple(
-                Fraction(size, before) if before else Fraction(1)
-                for size, before in zip(self.new, self.old, strict=True)
-            )
-            scales = None
+        choice, rules = self.choice, self.rules
+        scales, factors = self._followed
         library = None if rules is None else rules.rows(self.source_sizes, self.axes, self.old, self.new, scales)
         if library is None:
             lines = _lines(choice, self.old, self.new, factors)
@@ -259,6 +254,23 @@ class Measured:
             library = LibraryRows(tuple(_rows(choice, *of_axis) for of_axis in each))
         keeps_type = rules is not None and rules.keeps_type
         return Resizing(self.axes, library.rows, self.window, self.source_sizes, *library[1:], keeps_type, self.outside)
+
+    def centres(self) -> tuple[Line, ...]:
+        """Where the centres of outputs lie on each of ``axes``: where they read, before any rounding to an index.
+
+        tf_half_pixel_for_nn reads half an element further, for its ``floor``: what it rounds is half_pixel.
+        """
+        is_ahead = self.choice.coordinates == "tf_half_pixel_for_nn"
+        choice = self.choice._replace(coordinates="half_pixel") if is_ahead else self.choice
+        return _lines(choice, self.old, self.new, self._followed[1])
+
+    @property
+    def _followed(self) -> tuple[tuple[Any, ...] | None, tuple[Fraction, ...]]:
+        """What coordinates follow: scales as they are said, if any, and factors."""
+        if self.factors is not None and not self.choice.recompute_scale_factor:
+            return self.scales, self.factors
+        each = zip(self.new, self.old, strict=True)
+        return None, tuple(Fraction(size, before) if before else Fraction(1) for size, before in each)
 
 
 def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Measured:

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from restride.arguments import MAX_RANK
 from restride.dtypes import DTYPES, DType
+from restride.errors import DescriptorError
 from restride.ops.equal import equal as _equal
 from restride.tensor.device import Device, default_device
 from restride.tensor.tensor import Tensor
@@ -73,7 +74,9 @@ def not_equal(x1: Any, x2: Any, /) -> Tensor:
 
 def _compared(x1: Any, x2: Any, *, negated: Any) -> Tensor:
     first, second = (x1, x2) if isinstance(x1, Tensor) else (x2, x1)
-    result: Tensor = _equal(first if isinstance(first, Tensor) else asarray(first), second, negated)
+    result = _equal(first if isinstance(first, Tensor) else asarray(first), second, negated)
+    if not isinstance(result, Tensor):
+        raise DescriptorError(f"a tensor is compared with a tensor, an array or a number, got {second!r}")
     return result
 
 

@@ -16,11 +16,14 @@ from restride.ops.take import filled
 from restride.tensor import arrays
 from restride.tensor import tensor as tensors
 from restride.tensor.device import Device
-from restride.tensor.tensor import Tensor, as_device
+from restride.tensor.tensor import Tensor, as_device, require_tensor, require_tensors
 from restride.xp.data_types import BOOL
 
 FLOAT, INTEGER = DTYPES["f64"], DTYPES["s64"]
 """The default types, as numpy's."""
+
+_MOST_NUMBERS = 1 << 48
+"""Numbers that no host has room for."""
 
 Shape = SupportsIndex | Iterable[SupportsIndex]
 
@@ -124,13 +127,18 @@ def arange(
     """Numbers from ``start`` to before ``stop``, or from 0 to before ``start``; computed by numpy and uploaded."""
     if stop is None:
         start, stop = 0, start
+    _require_numbers(start=start, stop=stop, step=step)
     if not step:
         raise DescriptorError(f"step of arange({start}, {stop}, {step}) must not be 0")
     is_whole = all(isinstance(number, int) for number in (start, stop, step))
     element = (INTEGER if is_whole else FLOAT) if dtype is None else as_dtype(dtype)
-    count = max(math.ceil((stop - start) / step), 0)
-    numbers = range(start, stop, step) if is_whole else start + np.arange(count) * float(step)
-    return arrays.asarray(np.asarray(numbers).astype(element.dtype), device=device)
+    try:
+        count = max(math.ceil((stop - start) / step), 0)
+        numbers = np.asarray(range(start, stop, step) if is_whole else start + np.arange(count) * float(step))
+        array = numbers.astype(element.dtype)
+    except (OverflowError, TypeError, ValueError, MemoryError) as error:  # beyond 64 bits, inf, nan
+        raise DescriptorError(f"arange({start}, {stop}, {step}) has too many or too large numbers: {error}") from None
+    return arrays.asarray(array, device=device)
 
 
 def linspace(
@@ -144,11 +152,14 @@ def linspace(
     endpoint: bool = True,
 ) -> Tensor:
     """``num`` numbers from ``start`` to ``stop``, evenly spaced; computed by numpy and uploaded."""
+    _require_numbers(start=start, stop=stop)
     count = integer("num", num)
-    if count < 0:
-        raise DescriptorError(f"num {count} must be 0 or more")
+    if not 0 <= count < _MOST_NUMBERS:
+        raise DescriptorError(f"num {count} must be 0 or more, and below 2^48")
     element = FLOAT if dtype is None else as_dtype(dtype)
-    return arrays.asarray(np.linspace(start, stop, count, endpoint=endpoint).astype(element.dtype), device=device)
+    return arrays.asarray(
+        np.linspace(float(start), float(stop), count, endpoint=endpoint).astype(element.dtype), device=device
+    )
 
 
 def eye(
@@ -157,6 +168,7 @@ def eye(
     """Ones on diagonal ``k``, zeros elsewhere; zeros are written, and a strided view of them gets the ones."""
     rows = integer("n_rows", n_rows)
     columns = rows if n_cols is None else integer("n_cols", n_cols)
+    k = integer("k", k)
     result = zeros((rows, columns), dtype=dtype, device=device)
     first_row, first_column = max(-k, 0), max(k, 0)
     count = min(rows - first_row, columns - first_column)
@@ -170,7 +182,7 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     """One-dimensional tensors broadcast against each other: views."""
     if indexing not in {"xy", "ij"}:
         raise DescriptorError(f"indexing must be 'xy' or 'ij', got {indexing!r}")
-    for place, x in enumerate(arrays):
+    for place, x in enumerate(require_tensors(arrays, "arrays")):
         if x.ndim != 1 or x.dtype != arrays[0].dtype:
             raise DescriptorError(f"arrays[{place}] must have one axis and the type {arrays[0].dtype}, not be {x.desc}")
     order = list(range(len(arrays)))
@@ -181,13 +193,17 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     return [x[key].broadcast_to(sizes) for x, key in zip(arrays, keys, strict=True)]
 
 
+def _require_numbers(**numbers: Any) -> None:
+    for name, number in numbers.items():
+        if not isinstance(number, bool | int | float | np.integer | np.floating):
+            raise DescriptorError(f"{name} must be a number, got {number!r}")
+
+
 def _desc(shape: Shape, dtype: Any) -> TensorDesc:
     sizes = counts("shape", (shape,) if isinstance(shape, SupportsIndex) else shape)
     return TensorDesc(FLOAT if dtype is None else dtype, sizes)
 
 
 def _like(x: Tensor, dtype: Any, device: Device | None) -> tuple[TensorDesc, Device]:
-    if not isinstance(x, Tensor):
-        raise DescriptorError(f"x must be a restride.Tensor, got {type(x).__name__}; rs.asarray makes one")
-    element: DType = x.dtype if dtype is None else as_dtype(dtype)
+    element: DType = require_tensor(x).dtype if dtype is None else as_dtype(dtype)
     return TensorDesc(element, x.sizes), x.device if device is None else as_device(device)

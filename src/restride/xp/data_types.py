@@ -10,7 +10,7 @@ import numpy as np
 from restride.dtypes import BY_NUMPY, DTYPES, DType, as_dtype
 from restride.errors import DescriptorError
 from restride.tensor.device import Device
-from restride.tensor.tensor import Tensor
+from restride.tensor.tensor import Tensor, require_tensor
 
 BOOL = DTYPES["pred"]
 
@@ -66,7 +66,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Device | None = None) -> Tensor:
     """``x.astype(dtype)``; copy False: ``x`` itself where it has that type. device: where the result is to be."""
-    result = x.astype(dtype, copy=copy)
+    result = require_tensor(x).astype(dtype, copy=copy)
     return result if device is None else result.to(device)
 
 

@@ -13,7 +13,7 @@ from restride.errors import DescriptorError
 from restride.layout import TensorDesc
 from restride.ops.pieces import concatenated, reshaped, tiled
 from restride.ops.take import PAD_MODES, Indices, padded, taken
-from restride.tensor.tensor import Tensor, empty
+from restride.tensor.tensor import Tensor, empty, require_tensor, require_tensors
 from restride.xp.data_types import of_kind, result_type
 
 Axes = SupportsIndex | Iterable[SupportsIndex]
@@ -33,19 +33,19 @@ def reshape(x: Tensor, /, shape: Iterable[SupportsIndex], *, copy: bool | None =
     """
     sizes = integers("shape", shape)
     if copy is False:
-        return _tensor(x).reshape(sizes)
-    result = reshaped(_tensor(x), sizes)
+        return require_tensor(x).reshape(sizes)
+    result = reshaped(require_tensor(x), sizes)
     return result.copy() if copy and result.memory is x.memory else result
 
 
 def permute_dims(x: Tensor, /, axes: Iterable[SupportsIndex]) -> Tensor:
     """A view with the axes in another order."""
-    return _tensor(x).permute(integers("axes", axes))
+    return require_tensor(x).permute(integers("axes", axes))
 
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
     """A view with the last two axes exchanged."""
-    return _tensor(x).mT
+    return require_tensor(x).mT
 
 
 def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
@@ -60,13 +60,13 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
 
 def flip(x: Tensor, /, *, axis: Axes | None = None) -> Tensor:
     """A view with axes reversed; None: all."""
-    axes = range(_tensor(x).ndim) if axis is None else _axes("axis", axis, x)
+    axes = range(require_tensor(x).ndim) if axis is None else _axes("axis", axis, x)
     return x[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(x.ndim))]
 
 
 def expand_dims(x: Tensor, /, *, axis: SupportsIndex = 0) -> Tensor:
     """A view with one more axis, of size 1."""
-    place = _axis("axis", axis, _tensor(x).ndim + 1, x)
+    place = _axis("axis", axis, require_tensor(x).ndim + 1, x)
     return x[(slice(None),) * place + (None,)]
 
 
@@ -81,7 +81,7 @@ def squeeze(x: Tensor, /, axis: Axes) -> Tensor:
 
 def broadcast_to(x: Tensor, /, shape: Iterable[SupportsIndex]) -> Tensor:
     """A view that repeats axes of size 1, and new leading ones."""
-    return _tensor(x).broadcast_to(counts("shape", shape))
+    return require_tensor(x).broadcast_to(counts("shape", shape))
 
 
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
@@ -90,8 +90,9 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
     Raises:
         DescriptorError: they do not broadcast.
     """
+    require_tensors(arrays, "arrays")
     try:
-        sizes = np.broadcast_shapes(*(_tensor(x).sizes for x in arrays))
+        sizes = np.broadcast_shapes(*(x.sizes for x in arrays))
     except ValueError:
         raise DescriptorError(f"sizes {', '.join(str(x.sizes) for x in arrays)} do not broadcast") from None
     return [x.broadcast_to(sizes) for x in arrays]
@@ -99,33 +100,36 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
 
 def concat(arrays: Sequence[Tensor], /, *, axis: SupportsIndex | None = 0) -> Tensor:
     """Tensors one behind the other, in a dispatch each; their types are promoted. None: each flat."""
-    pieces = [_tensor(x) for x in arrays]
+    pieces = require_tensors(arrays, "arrays")
     if not pieces:
         raise DescriptorError("concat needs one tensor or more, got none")
     if axis is None:
         pieces, axis = [reshaped(x, (-1,)) for x in pieces], 0
-    return concatenated(pieces, _axis("axis", axis, pieces[0].ndim, pieces[0]), result_type(*pieces))
+    return concatenated(pieces, _axis("axis", axis, pieces[0].ndim, pieces[0]), result_type(*pieces), "arrays")
 
 
 def stack(arrays: Sequence[Tensor], /, *, axis: SupportsIndex = 0) -> Tensor:
     """Tensors of equal sizes along a new axis, in a dispatch each; their types are promoted."""
-    pieces = [_tensor(x) for x in arrays]
+    pieces = require_tensors(arrays, "arrays")
     if not pieces:
         raise DescriptorError("stack needs one tensor or more, got none")
+    for place, x in enumerate(pieces):
+        if x.sizes != pieces[0].sizes:
+            raise DescriptorError(f"arrays[{place}] {x.desc} must have the sizes of arrays[0], {pieces[0].desc}")
     place = _axis("axis", axis, pieces[0].ndim + 1, pieces[0])
-    return concat([expand_dims(x, axis=min(place, x.ndim)) for x in pieces], axis=place)
+    return concatenated([expand_dims(x, axis=place) for x in pieces], place, result_type(*pieces), "arrays")
 
 
 def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
     """Views of the elements of an axis."""
-    place = _axis("axis", axis, _tensor(x).ndim, x)
+    place = _axis("axis", axis, require_tensor(x).ndim, x)
     return tuple(x[(slice(None),) * place + (k,)] for k in range(x.sizes[place]))
 
 
 def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
     """Elements moved along axes, those that leave an end in front: two pieces along each axis. None: as if flat."""
     if axis is None:
-        return roll(reshaped(_tensor(x), (-1,)), shift, axis=0).reshape(x.sizes)
+        return roll(reshaped(require_tensor(x), (-1,)), shift, axis=0).reshape(x.sizes)
     axes = _many(axis, "axis", x)
     shifts = integers("shift", _listed(shift))
     if len(shifts) not in {1, len(axes)}:
@@ -149,8 +153,8 @@ def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
 def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> Tensor:
     """Each element of an axis ``repeats`` times, a number or one for each, in one dispatch. None: as if flat."""
     if axis is None:
-        x, axis = reshaped(_tensor(x), (-1,)), 0
-    place = _axis("axis", axis, _tensor(x).ndim, x)
+        x, axis = reshaped(require_tensor(x), (-1,)), 0
+    place = _axis("axis", axis, require_tensor(x).ndim, x)
     if isinstance(repeats, int | np.integer) or (isinstance(repeats, Tensor) and repeats.size == 1):
         (times,) = counts("repeats", (repeats if not isinstance(repeats, Tensor) else repeats.item(),))
         along = (slice(None),) * place
@@ -171,7 +175,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> 
 def tile(x: Tensor, repetitions: Iterable[SupportsIndex], /) -> Tensor:
     """``x`` beside itself along each axis, in one dispatch."""
     times = counts("repetitions", repetitions)
-    missing = max(len(times) - _tensor(x).ndim, 0)
+    missing = max(len(times) - require_tensor(x).ndim, 0)
     wide = x[(None,) * missing]
     return tiled(wide, (1,) * (wide.ndim - len(times)) + times)
 
@@ -185,10 +189,13 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: A
         mode: "constant", "edge", "reflect" (the first and the last element once) or "wrap".
         constant_values: the value of mode "constant".
     """
+    require_tensor(x)
     require_word("mode", mode, PAD_MODES)
-    widths = np.asarray(pad_width)
+    if not isinstance(constant_values, bool | int | float | np.generic):
+        raise DescriptorError(f"constant_values must be one number, got {constant_values!r}, for {x.desc}")
     try:
-        pairs = np.broadcast_to(widths, (_tensor(x).ndim, 2))
+        widths = np.asarray(pad_width)
+        pairs = np.broadcast_to(widths, (x.ndim, 2))
     except ValueError:
         raise DescriptorError(
             f"pad_width {pad_width!r} is not a pair for each of {x.ndim} axes, for {x.desc}"
@@ -204,19 +211,13 @@ def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Te
     Raises:
         DescriptorError: an index is outside the axis, or ``axis`` is left out though there are several.
     """
-    if axis is None and _tensor(x).ndim != 1:
+    if axis is None and require_tensor(x).ndim != 1:
         raise DescriptorError(f"axis must be named, for {x.desc}")
-    place = _axis("axis", 0 if axis is None else axis, _tensor(x).ndim, x)
+    place = _axis("axis", 0 if axis is None else axis, require_tensor(x).ndim, x)
     index = _indices("indices", indices)
     if index.ndim != 1:
         raise DescriptorError(f"indices must have one axis, got sizes {index.shape}, for {x.desc}")
     return taken(x, {place: index})
-
-
-def _tensor(x: Any) -> Tensor:
-    if not isinstance(x, Tensor):
-        raise DescriptorError(f"x must be a restride.Tensor, got {type(x).__name__}; restride.xp.asarray makes one")
-    return x
 
 
 def _axis(argument: str, value: Any, count: int, x: Tensor) -> int:
@@ -229,7 +230,7 @@ def _axis(argument: str, value: Any, count: int, x: Tensor) -> int:
 def _many(axes: Axes, argument: str, x: Tensor) -> tuple[int, ...]:
     """Axes from 0 on, some of them possibly more than once."""
     listed = integers(argument, _listed(axes))
-    return tuple(_axis(argument, axis, _tensor(x).ndim, x) for axis in listed)
+    return tuple(_axis(argument, axis, require_tensor(x).ndim, x) for axis in listed)
 
 
 def _listed(values: Any) -> Any:

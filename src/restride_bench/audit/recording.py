@@ -13,7 +13,7 @@ import numpy.typing as npt
 import restride as rs
 from restride.errors import OutOfDeviceMemory, UnsupportedError
 from restride.kernel import Choices, KernelSpec, Limits, Run
-from restride.runtime import Counters, DeviceInfo, Memory
+from restride.runtime import Counters, DeviceInfo, ExternalMemory, Memory
 from restride_bench.own import operation_of, viewed
 from restride_bench.workloads import Workload
 from restride_conformance import Case
@@ -55,12 +55,14 @@ class Recording:
         """A device without a name."""
         return DeviceInfo(0, "a recording", "discrete", 0, 0, "none", "", "1.1.0", "", 1 << 40, self.limits)
 
-    def allocate(self, nbytes: int) -> Memory:
+    def allocate(self, nbytes: int, shareable: bool = False) -> Memory:
         """Any number of memories, each as large as the device has.
 
         Raises:
             OutOfDeviceMemory: it is larger.
         """
+        if shareable:
+            raise UnsupportedError("a recording shares no memory between processes")
         if nbytes > self.limits.max_memory:
             raise OutOfDeviceMemory(f"a GPU of {self.limits.max_memory} bytes has no room for {nbytes}")
         return NoMemory(nbytes)
@@ -68,6 +70,14 @@ class Recording:
     def import_bytes(self, data: memoryview) -> NoReturn:
         """Refused, as by devices with memory of their own."""
         raise UnsupportedError(f"a recording has memory of its own, and imports none of {data.nbytes} bytes")
+
+    def export_fd(self, memory: Memory) -> NoReturn:
+        """Refused: there is none."""
+        raise UnsupportedError(f"a recording exports no memory, nor this one of {memory.nbytes} bytes")
+
+    def import_fd(self, fd: int, external: ExternalMemory) -> NoReturn:
+        """Refused: nothing would read it."""
+        raise UnsupportedError(f"a recording imports no memory, nor fd {fd} of {external.nbytes} bytes")
 
     def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
         """Refused: nothing was computed."""

@@ -8,6 +8,7 @@ from restride.tensor.device import Device
 from restride_bench.offer import Absent, Peer
 from restride_bench.peers.arrays import Numpy
 from restride_bench.peers.computeml import ComputeML
+from restride_bench.peers.einops import Einops
 from restride_bench.peers.ncnn import Ncnn
 from restride_bench.peers.onnx_runtime import OnnxRuntime
 from restride_bench.peers.opencv import OpenCV
@@ -23,6 +24,8 @@ PEERS: dict[str, Callable[[Device], Peer]] = {
     "torch": lambda _: Torch("cpu"),
     "torch-cuda": lambda _: Torch("cuda"),
     "torch-vulkan": lambda _: Torch("vulkan"),
+    "einops-numpy": lambda _: Einops("numpy"),
+    "einops-torch": lambda _: Einops("torch"),
     "opencv": lambda _: OpenCV(),
     "pillow": lambda _: Pillow(),
     "onnxruntime": lambda _: OnnxRuntime(),

@@ -29,6 +29,7 @@ from restride_bench.workloads import (
     NewPhotos,
     NewShapes,
     Normalize,
+    Page,
     Relayout,
     Resize,
     Workload,
@@ -195,7 +196,7 @@ class Raw:
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
         """See ``Peer.offer``. The device's own copy has a column already."""
-        if workload.nbytes > _MOST_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos):
+        if workload.nbytes > _MOST_BYTES or isinstance(workload.task, NewShapes | NewImages | NewPhotos | Page):
             return None
         noting = _Noting(self._runtime)
         ours = own.offer(workload, source, Device.over(cast(Runtime, noting)), clock=False)

@@ -16,7 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from restride.errors import DeviceError, DeviceLost, DeviceNotFound, OutOfDeviceMemory, UnsupportedError
+from restride.errors import (
+    DescriptorError,
+    DeviceError,
+    DeviceLost,
+    DeviceNotFound,
+    OutOfDeviceMemory,
+    UnsupportedError,
+)
 from restride.runtime.heap import HeapBudget, shared_budget
 from restride.runtime.instance import PhysicalDevice, physical_devices
 from restride.runtime.interface import DeviceInfo
@@ -67,6 +74,36 @@ def load_kp() -> Any:
     return kp
 
 
+def device_of(manager: Any, devices: Sequence[DeviceInfo], selected: DeviceInfo | None) -> DeviceInfo:
+    """The one of ``devices`` that a ``kp.Manager`` of the user's is open on.
+
+    kp says a device's name, and nothing else that tells two of them apart: ``selected`` chooses among equal names.
+
+    Raises:
+        DescriptorError: no ``kp.Manager``, ``selected`` is another device, or it is needed.
+        DeviceLost: the manager was destroyed.
+        DeviceNotFound: none of ``devices`` has the manager's name.
+    """
+    if not isinstance(manager, load_kp().Manager):
+        raise DescriptorError(f"manager must be a kp.Manager, got {manager!r}")
+    try:
+        manager.sequence()  # the one question that a destroyed manager answers with an error: others crash
+    except RuntimeError as error:
+        raise DeviceLost(f"manager was destroyed ({error}); make a new kp.Manager") from error
+    name = manager.get_device_properties()["device_name"]
+    named = [info for info in devices if info.name == name]
+    if selected in named:
+        return selected
+    if selected is not None:
+        raise DescriptorError(f"the selector chooses device {selected.index}: {selected.name}; manager is on {name}")
+    if not named:
+        raise DeviceNotFound(f"manager is on {name}; present are {'; '.join(info.name for info in devices) or 'none'}")
+    if len(named) > 1:
+        indices = ", ".join(str(info.index) for info in named)
+        raise DescriptorError(f"manager is on {name}, as devices {indices} are called: the selector must say which")
+    return named[0]
+
+
 def find_device(info: DeviceInfo) -> tuple[PhysicalDevice, int]:
     """What the loader says now about the device ``info``, and the index that kp knows it by.
 
@@ -101,24 +138,26 @@ class KomputeDevice:
 
     in_place: tensors are host-visible memory that kernels read and write (kp's type "host"); otherwise device memory
         with a mapped twin of the same size, copied by ``record_upload`` and ``record_download`` (kp's "device").
+    has_own_manager: it opened the manager, and destroys it; otherwise the manager is the user's.
     broken: why nothing can run any more; empty while all is well.
     runs: sequences run so far, copies between twins too.
     """
 
-    def __init__(self, physical: PhysicalDevice, index: int, *, in_place: bool) -> None:
+    def __init__(self, physical: PhysicalDevice, index: int, *, in_place: bool, manager: Any = None) -> None:
         self.in_place = in_place
+        self.has_own_manager = manager is None
         self.broken = ""
         self.runs = 0
         self.name = physical.info.name
         self._kp = kp = load_kp()
         # Names of kp 0.9.0 first, then those of its development branch.
         types = kp.TensorTypes if hasattr(kp, "TensorTypes") else kp.MemoryTypes
-        self._staged_type = types.device
+        self._staged_type, self._host_type, self._storage_type = types.device, types.host, types.storage
         self._type = types.host if in_place else types.device
         self._upload_op = kp.OpTensorSyncDevice if hasattr(kp, "OpTensorSyncDevice") else kp.OpSyncDevice
         self._download_op = kp.OpTensorSyncLocal if hasattr(kp, "OpTensorSyncLocal") else kp.OpSyncLocal
         self._copy_op = kp.OpTensorCopy if hasattr(kp, "OpTensorCopy") else kp.OpCopy
-        self._manager = self._open(index)
+        self._manager = self._open(index) if manager is None else manager
         try:
             self._canary = self._manager.tensor_t(np.full(4, _CANARY, np.uint32), self._staged_type)
             self._manager.sequence().eval(self._upload_op([self._canary]))
@@ -140,17 +179,26 @@ class KomputeDevice:
         manager.destroy()
         raise DeviceNotFound(f"kp finds {name!r} at index {index}, not {self.name!r}; kp sees {', '.join(names)}")
 
-    def tensor(self, nbytes: int) -> tuple[Any, memoryview]:
-        """A kp tensor of ``nbytes``, a multiple of 4 up to ``LARGEST_TENSOR``, and its bytes as the host sees them.
+    @property
+    def is_destroyed(self) -> bool:
+        """Its manager was destroyed, which the user of it may do at any time: the next call into kp would crash."""
+        return not self._canary.is_init()
 
-        The caller holds the budget. The bytes dangle once the tensor is destroyed.
-        """
+    def tensor(self, nbytes: int) -> Any:
+        """A kp tensor of ``nbytes``, a multiple of 4 up to ``LARGEST_TENSOR``. The caller holds the budget."""
         try:
             # calloc'ed pages that are only read: the copy that kp insists on takes time, but no memory.
-            tensor = self._manager.tensor_t(np.zeros(nbytes // 4, np.uint32), self._type)
-            return tensor, memoryview(tensor.data()).cast("B")
+            return self._manager.tensor_t(np.zeros(nbytes // 4, np.uint32), self._type)
         except (RuntimeError, MemoryError) as error:
             raise OutOfDeviceMemory(f"kp could not allocate {nbytes:,} bytes on {self.name}: {error}") from error
+
+    def is_host(self, tensor: Any) -> bool:
+        """Whether what the host sees of a kp tensor is the memory that kernels use."""
+        return bool(tensor.tensor_type() == self._host_type)
+
+    def is_storage(self, tensor: Any) -> bool:
+        """Whether the host sees nothing of a kp tensor, and no copy may touch it."""
+        return bool(tensor.tensor_type() == self._storage_type)
 
     def algorithm(
         self,
@@ -215,9 +263,13 @@ class KomputeDevice:
             raise DeviceLost(self.broken)
 
     def destroy(self) -> None:
-        """Free what is left; every tensor's mapped memory is gone."""
+        """Free what is left. With a manager of its own, every tensor's mapped memory is gone."""
         del self._canary_words
-        self._manager.destroy()
+        manager, self._manager = self._manager, None
+        if self.has_own_manager:
+            manager.destroy()
+        else:
+            self._canary.destroy()
 
 
 def heaps_of(physical: PhysicalDevice, *, in_place: bool) -> list[tuple[HeapBudget, int]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
+from weakref import WeakValueDictionary, finalize
 
 from restride.errors import OutOfDeviceMemory, UnsupportedError
 from restride.runtime.heap import HeapBudget
@@ -20,15 +22,24 @@ _PARAMETER_STEP = 1 << 16
 class Buffer:
     """One kp tensor and its bytes as the host sees them.
 
-    The host's bytes and the device's are the same memory when the device works in place. Otherwise each side may be
+    The host's bytes and the device's are the same memory when the tensor is in place. Otherwise each side may be
     newer; ``to_device`` and ``to_host`` bring the other up to date, and do nothing when it is.
+
+    is_shared: the user has the tensor too, and runs kernels on it, of which nothing is known here: the device's side is
+        always the newer one, and what the host writes goes there at once.
+    kind: where it lies and of which type kp says that its elements are; kp copies between tensors of one kind.
     """
 
-    def __init__(self, device: KomputeDevice, nbytes: int, serial: int) -> None:
+    def __init__(self, device: KomputeDevice, nbytes: int, serial: int, tensor: Any = None) -> None:
         self.nbytes = nbytes
         self.serial = serial
+        self.is_shared = tensor is not None
+        self.tensor = device.tensor(nbytes) if tensor is None else tensor
         # The bytes never leave this package uncopied: they dangle once the tensor is destroyed.
-        self.tensor, self._bytes = device.tensor(nbytes)
+        elements = self.tensor.data()
+        self._bytes = memoryview(elements).cast("B")
+        self._in_place = device.is_host(self.tensor)
+        self.kind = (self._in_place, elements.dtype)
         self._device = device
         self._upload: Any = None
         self._download: Any = None
@@ -36,7 +47,20 @@ class Buffer:
         self._copied = 0  # serial of the buffer that _copy copies from
         self._parameters: bytes | None = None  # what it holds, if it is known
         self._host_is_newer = False
-        self._device_is_newer = False
+        self._device_is_newer = self.is_shared and not self._in_place
+
+    @property
+    def is_destroyed(self) -> bool:
+        """The user destroyed the tensor."""
+        return not self.tensor.size()
+
+    def share(self) -> Any:
+        """The tensor, for the user to have: both sides are up to date now."""
+        if not self.is_shared:
+            self.to_device()
+            self.to_host()
+            self.is_shared, self._device_is_newer = True, not self._in_place
+        return self.tensor
 
     def fill(self, parameters: bytes) -> None:
         """Make it start with ``parameters``; what follows is undefined."""
@@ -52,7 +76,10 @@ class Buffer:
             self.to_host()
         copy_bytes(self._bytes[offset : offset + len(data)], data)
         self._device_is_newer = False
-        self._host_is_newer = not self._device.in_place
+        self._host_is_newer = not self._in_place
+        if self.is_shared:
+            self.to_device()
+            self._device_is_newer = not self._in_place
 
     def get(self, offset: int, out: memoryview) -> None:
         """Read bytes to the host."""
@@ -61,7 +88,7 @@ class Buffer:
 
     def prepare_upload(self, is_filled_later: bool = False) -> None:
         """Record what ``to_device`` runs, if the host wrote something, or will."""
-        if self._host_is_newer or (is_filled_later and not self._device.in_place):
+        if self._host_is_newer or (is_filled_later and not self._in_place):
             self._upload = self._upload or self._device.record_upload(self.tensor)
 
     def to_device(self) -> None:
@@ -74,7 +101,7 @@ class Buffer:
     def written_by_kernel(self) -> None:
         """After a kernel wrote it."""
         self._parameters = None
-        self._device_is_newer = not self._device.in_place
+        self._device_is_newer = not self._in_place
 
     def copy_part(self, source: Buffer, nbytes: int, src_offset: int, dst_offset: int) -> None:
         """Copy bytes of another buffer, through the host."""
@@ -83,7 +110,7 @@ class Buffer:
         self.put(dst_offset, part)
 
     def copy_whole(self, source: Buffer) -> None:
-        """Copy another buffer of the same size, on the device.
+        """Copy another buffer of the same size and kind, on the device.
 
         kp copies whole tensors only, and then once more the bytes that the host sees, which takes the host's time too.
         """
@@ -91,6 +118,8 @@ class Buffer:
         if self._copied != source.serial:
             self._copy, self._copied = self._device.record_copy(source.tensor, self.tensor), source.serial
         self._device.run(self._copy)
+        if source.is_shared:  # a recording keeps what is the user's alive
+            self._copy, self._copied = None, 0
         self._host_is_newer = False
         self.written_by_kernel()
 
@@ -99,7 +128,7 @@ class Buffer:
         if self._device_is_newer:
             self._download = self._download or self._device.record_download(self.tensor)
             self._device.run(self._download)
-            self._device_is_newer = False
+            self._device_is_newer = self.is_shared
 
     def forget_contents(self) -> None:
         """The bytes are undefined again: no copy on their account."""
@@ -119,12 +148,12 @@ class KomputeMemory:
 
     readonly = False
 
-    def __init__(self, pool: BufferPool, nbytes: int) -> None:
+    def __init__(self, pool: BufferPool, nbytes: int, shared: Buffer | None = None) -> None:
         self.pool = pool
         self._nbytes = nbytes
         # A list of one or none: list.pop() is atomic, so two threads cannot free it twice.
         self._buffers: list[Buffer] = []
-        self._buffers.append(pool.take(rounded(nbytes)))
+        self._buffers.append(shared or pool.take(rounded(nbytes)))
 
     @property
     def nbytes(self) -> int:
@@ -176,6 +205,9 @@ class BufferPool:
         self._idle: dict[int, Buffer] = {}  # by serial, the longest idle first
         self._idle_bytes = 0
         self._returned: deque[Buffer] = deque()
+        # By id of the kp tensor, which a memory keeps alive: one memory for each, so that overlaps are seen.
+        self._shared: WeakValueDictionary[int, KomputeMemory] = WeakValueDictionary()
+        self._foreign = count(-1, -1)  # serials of buffers that the pool did not allocate
         self._most_idle_bytes = min(most for _, most in self.heaps) // 4
 
     @property
@@ -224,6 +256,22 @@ class BufferPool:
         self._alive_bytes += nbytes
         return buffer
 
+    def shared(self, tensor: Any) -> KomputeMemory | None:
+        """The memory that lies in ``tensor``; None: there is none yet."""
+        memory = self._shared.get(id(tensor))
+        return memory if memory is not None and memory.buffer is not None else None
+
+    def adopt(self, tensor: Any, nbytes: int) -> KomputeMemory:
+        """A memory that lies in a tensor of the user's, which counts against no budget."""
+        buffer = Buffer(self._device, nbytes, next(self._foreign), tensor)
+        memory = self._shared[id(tensor)] = KomputeMemory(self, nbytes, buffer)
+        return memory
+
+    def share(self, memory: KomputeMemory, buffer: Buffer) -> Any:
+        """The tensor that ``memory`` lies in, for the user to have. Its buffer is never used for another memory."""
+        self._shared[id(buffer.tensor)] = memory
+        return buffer.share()
+
     def give_back(self, buffer: Buffer) -> None:
         """Take a buffer back; from any thread and from finalizers, so it only leaves a note."""
         self._returned.append(buffer)
@@ -234,7 +282,9 @@ class BufferPool:
             self._destroy_oldest()
 
     def destroy(self) -> None:
-        """Free every buffer, those in use too."""
+        """Free every buffer, those in use too, but for what the user has."""
+        for buffer in [buffer for buffer in self._alive.values() if buffer.is_shared]:
+            self._drop(buffer)
         for buffer in self._alive.values():
             buffer.destroy()
         self._release(self._alive_bytes)
@@ -277,12 +327,23 @@ class BufferPool:
             self.put_back(self._returned.popleft())
 
     def put_back(self, buffer: Buffer) -> None:
-        """A buffer that nobody uses any more is idle from now on."""
+        """A buffer that nobody uses any more is idle from now on; one that the user has is the user's alone."""
+        if buffer.is_shared:
+            self._drop(buffer)
+            return
         buffer.forget_contents()
         self._idle[buffer.serial] = buffer
         self._idle_bytes += buffer.nbytes
         while len(self._idle) > _MOST_IDLE or self._idle_bytes > self._most_idle_bytes:
             self._destroy_oldest()
+
+    def _drop(self, buffer: Buffer) -> None:
+        """Forget a buffer without destroying its tensor, whose bytes stay taken until the user has it no more."""
+        self._forget(buffer.serial)
+        if self._alive.pop(buffer.serial, None) is not None:
+            self._alive_bytes -= buffer.nbytes
+            for heap, _ in self.heaps:
+                finalize(buffer.tensor, heap.release, buffer.nbytes).atexit = False
 
     def _destroy_oldest(self) -> None:
         buffer = self._idle.pop(next(iter(self._idle)))

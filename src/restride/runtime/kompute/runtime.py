@@ -19,14 +19,17 @@ from restride.runtime.heap import limit_budgets
 from restride.runtime.instance import SPAWN
 from restride.runtime.interface import (
     DEFAULT_TIMEOUT,
+    MEMORY_ROUNDING,
     Counters,
     DeviceInfo,
+    ExternalMemory,
     Memory,
     as_bytes,
     asks_whether_held,
     in_a_finalizer,
     require_copy,
     require_inside,
+    rounded,
     take,
     writable_bytes,
 )
@@ -67,6 +70,7 @@ class KomputeRuntime:
         mapped twin on the host, copied before and after kernels as needed.
     memory_limit: bytes that all memories, those kept to be used again too, may take of what this process has left of
         the heap less an eighth: kp crashes where a driver refuses. One with a mapped twin counts twice.
+    manager: the user's ``kp.Manager`` on that device, which ``close`` leaves as it is; default: one of its own.
 
     Raises:
         UnsupportedError: ``kp`` is not installed, or it cannot use this device.
@@ -82,6 +86,7 @@ class KomputeRuntime:
         module_source: Callable[[str], bytes] = load_module,
         in_place: bool | None = None,
         memory_limit: int | None = None,
+        manager: Any = None,
     ) -> None:
         physical, index = find_device(info)
         if in_place is None:
@@ -98,7 +103,7 @@ class KomputeRuntime:
             max_buffer_range=min(limits.max_buffer_range, LARGEST_TENSOR),
             max_memory=min(self._largest_memory, *(most for _, most in heaps)),
         )
-        self._device = KomputeDevice(physical, index, in_place=in_place)
+        self._device = KomputeDevice(physical, index, in_place=in_place, manager=manager)
         self._programs = ProgramCache(self._device, module_source)
         self._pool = BufferPool(
             self._device,
@@ -115,13 +120,15 @@ class KomputeRuntime:
             heap.join(self)
         _open_runtimes.add(self)
 
-    def allocate(self, nbytes: int) -> KomputeMemory:
+    def allocate(self, nbytes: int, shareable: bool = False) -> KomputeMemory:
         """Memory of ``nbytes`` >= 0 bytes, its contents undefined.
 
         Raises:
-            UnsupportedError: kp cannot make a memory so large.
+            UnsupportedError: kp cannot make a memory so large, or it is to be shared between processes.
             OutOfDeviceMemory: the budget has no room for it.
         """
+        if shareable:
+            raise UnsupportedError("KomputeRuntime shares no memory between processes")
         if nbytes < 0:
             raise DescriptorError(f"a memory has 0 bytes or more, nbytes is {nbytes}")
         with self._opened():
@@ -129,9 +136,65 @@ class KomputeRuntime:
             self._pool.collect()
             return KomputeMemory(self._pool, nbytes)
 
+    def import_tensor(self, tensor: Any) -> KomputeMemory:
+        """A kp tensor of the device's manager as memory. Nothing is copied; the same tensor gives the same memory.
+
+        kp does not say which manager a tensor is of: for another one's the driver may crash.
+
+        Raises:
+            UnsupportedError: the device has a manager of its own, or kp does not let the tensor's memory be shared.
+            DescriptorError: the tensor was destroyed.
+        """
+        with self._opened():
+            self._pool.collect()
+            if not tensor.size():
+                raise DescriptorError("array is a kp tensor that was destroyed")
+            if (memory := self._pool.shared(tensor)) is not None:
+                return memory
+            if self._device.has_own_manager:
+                raise UnsupportedError(
+                    f"a kp tensor lies on its Manager, and {self.info.name} (kompute) was opened without one: "
+                    "rs.Device(manager=...)"
+                )
+            nbytes = tensor.data().nbytes
+            if self._device.is_storage(tensor):
+                raise UnsupportedError(
+                    f"a kp tensor of type storage, of {nbytes:,} bytes, is neither read nor copied: the types device "
+                    "and host are"
+                )
+            if nbytes % MEMORY_ROUNDING:
+                raise UnsupportedError(
+                    f"a kp tensor of {nbytes:,} bytes shares no memory: kernels read and write {MEMORY_ROUNDING} bytes "
+                    f"at a time, and kp binds its {nbytes:,} exactly; make it of {rounded(nbytes):,}"
+                )
+            return self._pool.adopt(tensor, nbytes)
+
+    def export_tensor(self, memory: Memory) -> Any:
+        """The kp tensor that a memory lies in. From now on the device's side of it is what counts.
+
+        Raises:
+            UnsupportedError: the device has a manager of its own, with which the user's kernels cannot run.
+        """
+        with self._opened():
+            if self._device.has_own_manager:
+                raise UnsupportedError(
+                    f"a kp tensor is for the Manager that it lies on, and {self.info.name} (kompute) was opened "
+                    "without one: rs.Device(manager=...)"
+                )
+            buffer = self._buffer_of(memory)
+            return self._pool.share(memory, buffer) if isinstance(memory, KomputeMemory) else None
+
     def import_bytes(self, data: memoryview) -> NoReturn:
         """See ``Runtime.import_bytes``: kp has no such thing."""
         raise UnsupportedError(f"KomputeRuntime imports no memory of the host, nor these {data.nbytes} bytes")
+
+    def export_fd(self, memory: Memory) -> NoReturn:
+        """See ``Runtime.export_fd``: kp has no such thing."""
+        raise UnsupportedError(f"KomputeRuntime exports no memory, nor this one of {memory.nbytes} bytes")
+
+    def import_fd(self, fd: int, external: ExternalMemory) -> NoReturn:
+        """See ``Runtime.import_fd``: kp has no such thing."""
+        raise UnsupportedError(f"KomputeRuntime imports no memory, nor fd {fd} of {external.nbytes} bytes")
 
     def mapped_bytes(self, memory: Memory) -> NoReturn:
         """See ``Runtime.mapped_bytes``: a view of kp's mapped memory dangles once the tensor is destroyed."""
@@ -189,10 +252,11 @@ class KomputeRuntime:
         if kernels:
             self.submit(kernels, (src, dst))
         with self._opened():
-            if nbytes == src.nbytes == dst.nbytes:
-                self._buffer_of(dst).copy_whole(self._buffer_of(src))
+            source, target = self._buffer_of(src), self._buffer_of(dst)
+            if nbytes == src.nbytes == dst.nbytes and source.kind == target.kind:
+                target.copy_whole(source)
             else:
-                self._buffer_of(dst).copy_part(self._buffer_of(src), nbytes, src_offset, dst_offset)
+                target.copy_part(source, nbytes, src_offset, dst_offset)
 
     @contextmanager
     def batch(self) -> Iterator[None]:
@@ -266,6 +330,8 @@ class KomputeRuntime:
     def _require_open(self) -> None:
         if self._closed or self._device.broken:
             raise DeviceLost(self._closed or self._device.broken)
+        if self._device.is_destroyed:
+            raise DeviceLost(f"the kp.Manager of {self.info.name} was destroyed; make a new Device on a new one")
 
     def _buffer_of(self, memory: Memory) -> Buffer:
         if not isinstance(memory, KomputeMemory) or memory.pool is not self._pool:
@@ -273,6 +339,8 @@ class KomputeRuntime:
         buffer = memory.buffer
         if buffer is None:
             raise DescriptorError(f"a memory of {memory.nbytes:,} bytes was used after it was freed")
+        if buffer.is_shared and buffer.is_destroyed:
+            raise DescriptorError(f"a memory of {memory.nbytes:,} bytes lies in a kp tensor that was destroyed")
         return buffer
 
     def _span(self, memory: Memory, offset: int, nbytes: int) -> Buffer:

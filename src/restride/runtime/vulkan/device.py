@@ -7,11 +7,11 @@ import sys
 from typing import Any
 
 from restride.errors import DeviceLost, UnsupportedError
-from restride.runtime.instance import HOST_IMPORT, SPAWN, PhysicalDevice, instance, open_devices
+from restride.runtime.instance import FD_SHARING, HOST_IMPORT, SPAWN, PhysicalDevice, instance, open_devices
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.loader import Functions, Handle, array, package, require_handle, struct
 
-_EXTENSIONS = ("VK_KHR_portability_subset", HOST_IMPORT)
+_EXTENSIONS = ("VK_KHR_portability_subset", HOST_IMPORT, FD_SHARING)
 """Enabled where they exist; Vulkan demands it for the first, which is MoltenVK's."""
 
 
@@ -19,7 +19,7 @@ class LogicalDevice:
     """A VkDevice without any optional feature, and its one compute queue.
 
     ``dead`` says why the device cannot be used any more; it is empty while it can. ``inherited``: through fork, so
-    that the driver must not be called at all.
+    that the driver must not be called at all. ``shares_memory``: other processes use some of its buffers, or may.
     """
 
     def __init__(self, physical: PhysicalDevice) -> None:
@@ -34,6 +34,7 @@ class LogicalDevice:
         if physical.family < 0:
             raise UnsupportedError(f"{info.name} has no queue family for compute")
         self.physical = physical
+        self.shares_memory = False
         self.dead = ""
         self.inherited = False
         vulkan = package()

@@ -12,14 +12,16 @@ import os
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from restride.errors import DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
 from restride.kernel import Limits
 from restride.runtime.heap import HeapBudget, Holder, limit_budgets, shared_budget
 from restride.runtime.instance import PhysicalDevice
-from restride.runtime.interface import MEMORY_ROUNDING, rounded
+from restride.runtime.interface import MEMORY_ROUNDING, ExternalMemory, rounded
 from restride.runtime.loader import Handle, package, require_handle, struct
+from restride.runtime.vulkan import sharing
 from restride.runtime.vulkan.device import LogicalDevice
 
 SEPARATE_BUFFERS_VARIABLE = "RESTRIDE_SEPARATE_BUFFERS"
@@ -128,12 +130,15 @@ def _usage() -> int:
 class Chunk:
     """One driver allocation with the one buffer that covers it; mapped for its whole life where the host sees it.
 
-    nbytes: of the buffer. allocated: of the allocation, which may be larger, and counts against each of ``budgets``.
+    nbytes: of the buffer. allocated: of the allocation, which may be larger, and counts against each of ``budgets``;
+        0 for memory that was imported from another process.
     owner: the host's bytes that it was imported from, kept alive here, which the device only reads; else None.
+    is_shared: with other processes: never pooled, and the queue takes the buffer over from them and hands it back.
     """
 
     __slots__ = (
-        "allocated", "budgets", "buffer", "generation", "live", "memory", "nbytes", "owner", "serial", "top", "view"
+        "allocated", "budgets", "buffer", "generation", "is_shared", "live", "memory", "nbytes", "owner", "serial",
+        "top", "view",
     )  # fmt: skip
 
     def __init__(
@@ -150,6 +155,7 @@ class Chunk:
         self.memory = device.null
         self.view: memoryview | None = None
         self.owner: memoryview | None = None
+        self.is_shared = False
         self.top = 0  # bytes handed out so far
         self.live = 0  # blocks in use
         self.generation = 0  # how often a slab started over
@@ -196,8 +202,8 @@ class Chunks:
         self.allocations = 0  # asked of the driver so far
         self.nbytes = 0  # alive now
 
-    def allocate(self, nbytes: int) -> Chunk:
-        """A new chunk.
+    def allocate(self, nbytes: int, shareable: bool = False) -> Chunk:
+        """A new chunk; shareable: with other processes.
 
         Raises:
             OutOfDeviceMemory: a budget or the driver refuses; names asked, in use, and heap or limit.
@@ -214,10 +220,35 @@ class Chunks:
             )
         if len(self._alive) >= physical.max_allocations:
             raise self._exhausted(nbytes, self.budget)
-        chunk = Chunk(self._device, nbytes, self._allocate, usage=_usage())
+        fields: dict[str, Any] = {}
+        if shareable:
+            sharing.require_sharing(self._device, _usage())
+            fields["pNext"] = sharing.external_buffer()
+        chunk = Chunk(self._device, nbytes, partial(self._allocate, shareable=shareable), usage=_usage(), **fields)
         self._alive[chunk.serial] = chunk
         self.allocations += 1
         self.nbytes += chunk.allocated
+        return chunk
+
+    def import_fd(self, fd: int, external: ExternalMemory) -> Chunk:
+        """A chunk over memory of another process.
+
+        Raises:
+            DescriptorError: ``fd`` is not open, or not such memory.
+            UnsupportedError: it is of another device or driver, or the device shares no memory between processes.
+        """
+        device = self._device
+        sharing.require_sharing(device, _usage())
+        sharing.require_import(device, external)
+
+        def allocate(chunk: Chunk, needs: Handle) -> None:
+            chunk.memory = sharing.import_fd(device, chunk.buffer, needs, fd, external)
+            chunk.is_shared = device.shares_memory = True
+            self._map(chunk, external.memory_type)
+
+        fields = {"usage": _usage(), "pNext": sharing.external_buffer()}
+        chunk = Chunk(device, rounded(external.nbytes), allocate, **fields)
+        self._alive[chunk.serial] = chunk
         return chunk
 
     def destroy(self, chunk: Chunk) -> None:
@@ -235,7 +266,7 @@ class Chunks:
     def __contains__(self, chunk: Chunk) -> bool:
         return chunk.serial in self._alive
 
-    def _allocate(self, chunk: Chunk, needs: Handle) -> None:
+    def _allocate(self, chunk: Chunk, needs: Handle, shareable: bool) -> None:
         device, kind, nbytes = self._device, self._memory_type, needs.size  # not the buffer's: the driver may want more
         if not needs.memoryTypeBits >> kind & 1:
             raise DeviceError(
@@ -248,12 +279,22 @@ class Chunks:
                 raise self._exhausted(nbytes, budget)
             chunk.budgets += (budget,)
         try:
-            chunk.memory = device.allocate_memory(allocationSize=nbytes, memoryTypeIndex=kind)
+            chunk.memory = device.allocate_memory(
+                pNext=sharing.exportable(chunk.buffer) if shareable else device.null,
+                allocationSize=nbytes,
+                memoryTypeIndex=kind,
+            )
         except OutOfDeviceMemory as error:
             for budget in self._budgets:
                 budget.release(nbytes)
             chunk.budgets = ()
             raise self._exhausted(nbytes, self.budget, f" ({error})") from error
+        if shareable:
+            chunk.is_shared = device.shares_memory = True
+        self._map(chunk, kind)
+
+    def _map(self, chunk: Chunk, kind: int) -> None:
+        device = self._device
         if device.physical.memory_types[kind].flags & package().VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT:
             address = device.ffi.new("void **")
             device.vk.vkMapMemory(device.handle, chunk.memory, 0, chunk.nbytes, 0, address)
@@ -312,6 +353,8 @@ class Pool:
     Small blocks (up to 256 KiB) come from slabs of 1 MiB in some 80 size classes; larger ones have a chunk of their
     own, rounded up to 64 KiB. Idle large chunks are kept up to 256 MiB or half of ``most_bytes``, of the heap or limit.
 
+    Shareable blocks have a chunk of their own, which goes back to the driver when they are freed.
+
     separate: a chunk for every block, of exactly its size: GPU-assisted validation (1.3.239) compares accesses with
     the buffer, not with the range that is bound, so only then does it see the first byte past the end.
     """
@@ -349,13 +392,15 @@ class Pool:
             return block
         return self._carve(size) if size <= self._most_small else None
 
-    def grow(self, nbytes: int) -> Block:
-        """A block in a new chunk.
+    def grow(self, nbytes: int, shareable: bool = False) -> Block:
+        """A block in a new chunk; shareable: with other processes.
 
         Raises:
             OutOfDeviceMemory: the budget or the driver refuses.
             UnsupportedError: no single allocation of the device is that large.
         """
+        if shareable:
+            return _first_block(self._new_chunk(rounded(nbytes), shareable=True), rounded(nbytes))
         size = self._block_size(nbytes)
         if size > self._most_small:
             return _first_block(self._new_chunk(size), size)
@@ -366,6 +411,11 @@ class Pool:
             chunk = self._new_chunk(size)
         self._filling = chunk
         return _first_block(chunk, size)
+
+    def import_fd(self, fd: int, external: ExternalMemory) -> Block:
+        """A block over memory of another process; see ``Chunks.import_fd``."""
+        chunk = self.chunks.import_fd(fd, external)
+        return _first_block(chunk, chunk.nbytes)
 
     def free(self, block: Block) -> None:
         """Take a block back; it is reused after ``collect`` finds the device done with it."""
@@ -379,6 +429,9 @@ class Pool:
             block = leaving.popleft()
             self.leaving_bytes -= block.nbytes
             block.chunk.live -= 1
+            if block.chunk.is_shared:
+                self.chunks.destroy(block.chunk)
+                continue
             self._idle.setdefault(block.nbytes, deque()).append(block)
             if block.nbytes > self._most_small:
                 self._idle_large[block.chunk.serial] = block
@@ -445,22 +498,22 @@ class Pool:
             self._filling = None
         self.chunks.destroy(slab)
 
-    def _new_chunk(self, nbytes: int) -> Chunk:
+    def _new_chunk(self, nbytes: int, shareable: bool = False) -> Chunk:
         chunks = self.chunks
         try:
-            return chunks.allocate(nbytes)
+            return chunks.allocate(nbytes, shareable)
         except OutOfDeviceMemory:
             if nbytes > self._most_bytes:
                 raise
             self.trim()
         try:
-            return chunks.allocate(nbytes)
+            return chunks.allocate(nbytes, shareable)
         except OutOfDeviceMemory:
             # Other devices take nothing of this one's own limit.
             if any(limit.used + nbytes > limit.heap_bytes for limit in chunks.limits):
                 raise
             chunks.budget.make_room()
-        return chunks.allocate(nbytes)
+        return chunks.allocate(nbytes, shareable)
 
 
 def _first_block(chunk: Chunk, size: int) -> Block:
@@ -624,16 +677,16 @@ class Blocks:
         for pool in self.pools:
             pool.chunks.budget.join(holder)
 
-    def allocate(self, nbytes: int) -> Block | None:
+    def allocate(self, nbytes: int, shareable: bool = False) -> Block | None:
         """A block of the pool; None: first wait for ``last_use_of_leaving``.
 
         Raises:
             OutOfDeviceMemory: it does not fit although nothing freed is in use any more.
         """
-        block = self.pool.reuse(nbytes)
+        block = None if shareable else self.pool.reuse(nbytes)
         if block is None and self.pool.leaving_bytes <= _MOST_LEAVING_BYTES:
             try:
-                block = self.pool.grow(nbytes)
+                block = self.pool.grow(nbytes, shareable)
             except OutOfDeviceMemory:
                 if not self.pool.leaving_bytes:
                     raise

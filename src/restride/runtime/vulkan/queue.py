@@ -28,6 +28,9 @@ llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 
 MOST_WINDOWS = 64
 """Byte ranges of a block that are told apart between two barriers."""
 
+_WHOLE_SIZE = (1 << 64) - 1
+"""VK_WHOLE_SIZE, which the package has as -1."""
+
 _LONGEST_SECONDS = 1e9
 """A wait at the end of a device lasts no longer, though a time limit may be infinite."""
 
@@ -42,9 +45,10 @@ class Slot:
     """A command buffer and its fence, used for one submission after another.
 
     retired: the device does not have it. recording: it was begun, and neither submitted nor thrown away.
+    shared: the buffers that the recording took over from other processes.
     """
 
-    __slots__ = ("command", "fence", "fences", "recording", "retired", "submit", "ticket", "waiters")
+    __slots__ = ("command", "fence", "fences", "recording", "retired", "shared", "submit", "ticket", "waiters")
 
     def __init__(self, command: Handle, fence: Handle) -> None:
         self.command = command
@@ -52,6 +56,7 @@ class Slot:
         self.fences = array("VkFence", [fence])
         commands = array("VkCommandBuffer", [command])
         self.submit = struct("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=commands)
+        self.shared: list[Handle] = []
         self.ticket = 0
         self.waiters = 0
         self.retired = True
@@ -160,6 +165,7 @@ class Queue:
         self._host_stage, host_read = vulkan.VK_PIPELINE_STAGE_HOST_BIT, vulkan.VK_ACCESS_HOST_READ_BIT
         self._barrier = struct("VkMemoryBarrier", srcAccessMask=written, dstAccessMask=touched | written)
         self._host_barrier = struct("VkMemoryBarrier", srcAccessMask=written, dstAccessMask=host_read)
+        self._theirs = vulkan.VK_QUEUE_FAMILY_EXTERNAL
         self.hazards = Hazards()
         self.batches = 0  # in a batch, recordings stay in one command buffer
         self.refused = 0  # batches that could not be handed over: what they had recorded is lost
@@ -177,6 +183,8 @@ class Queue:
         """Record commands that use these blocks and hand them to the device, or in a batch later; the ticket."""
         slot = self.begin(uses)
         try:
+            if self._device.shares_memory:
+                self._take_over(slot, uses)
             record(slot)
             return self.finish(slot, uses)
         except BaseException:
@@ -193,8 +201,30 @@ class Queue:
             _mark(uses, self.submitted + 1)
         return slot
 
+    def _take_over(self, slot: Slot, uses: Sequence[Use]) -> None:
+        """Before the first use of a buffer that other processes use too: it comes from their queue family to ours."""
+        for block, *_ in uses:
+            if block.chunk.is_shared and block.chunk.buffer not in slot.shared:
+                self._change_family(slot, block.chunk.buffer, self._theirs, self._device.physical.family)
+                slot.shared.append(block.chunk.buffer)
+
+    def _change_family(self, slot: Slot, buffer: Handle, before: int, after: int) -> None:
+        """Hand a buffer, with all that was written to it, from one queue family to another."""
+        null, touched = self._device.null, self._barrier.dstAccessMask
+        barrier = struct(
+            "VkBufferMemoryBarrier",
+            srcAccessMask=touched,
+            dstAccessMask=touched,
+            srcQueueFamilyIndex=before,
+            dstQueueFamilyIndex=after,
+            buffer=buffer,
+            size=_WHOLE_SIZE,
+        )
+        self._vk.vkCmdPipelineBarrier(slot.command, self._stages, self._stages, 0, 0, null, 1, barrier, 0, null)
+
     def _begun(self) -> Slot:
         slot = self._free.pop() if self._free else self.new_slot()
+        slot.shared = []
         try:
             if slot.ticket:
                 # Here and not when it retires: a call that may fail belongs to the work that needs it.
@@ -252,8 +282,10 @@ class Queue:
         return ticket
 
     def end(self, slot: Slot) -> None:
-        """End the recording, and make what it writes visible to the host."""
+        """End the recording: hand back what other processes use too, and make what it writes visible to the host."""
         command, null = slot.command, self._device.null
+        for buffer in slot.shared:
+            self._change_family(slot, buffer, self._device.physical.family, self._theirs)
         self._vk.vkCmdPipelineBarrier(
             command, self._stages, self._host_stage, 0, 1, self._host_barrier, 0, null, 0, null
         )

@@ -29,6 +29,7 @@ from restride.runtime.interface import (
     DEFAULT_TIMEOUT,
     Counters,
     DeviceInfo,
+    ExternalMemory,
     Memory,
     as_bytes,
     asks_whether_held,
@@ -44,6 +45,7 @@ from restride.runtime.interface import (
 from restride.runtime.live_objects import LiveObjects
 from restride.runtime.loader import struct
 from restride.runtime.modules import load_module
+from restride.runtime.vulkan import sharing
 from restride.runtime.vulkan.clock import Clock
 from restride.runtime.vulkan.device import LogicalDevice
 from restride.runtime.vulkan.dispatch import Preparations, Prepared, Recorder
@@ -107,17 +109,17 @@ class VulkanRuntime:
     def timeout(self, seconds: float) -> None:
         self._session.timeout = seconds
 
-    def allocate(self, nbytes: int) -> VulkanMemory:
+    def allocate(self, nbytes: int, shareable: bool = False) -> VulkanMemory:
         """See ``Runtime.allocate``."""
         if nbytes < 0:
             raise DescriptorError(f"a memory has 0 bytes or more, nbytes is {nbytes}")
         size = rounded(nbytes)
         try:
-            block = self._session.allocate(size)
+            block = self._session.allocate(size, shareable)
         except OutOfDeviceMemory:
             if size > self.limits.max_memory or not self._found_room():
                 raise
-            block = self._session.allocate(size)
+            block = self._session.allocate(size, shareable)
         return VulkanMemory(Hold(self._session, block, size), nbytes)
 
     def import_bytes(self, data: memoryview) -> tuple[VulkanMemory, int]:
@@ -130,6 +132,30 @@ class VulkanRuntime:
             self._session.enter()
             block, offset = self._session.blocks.imports.add(data)
         return VulkanMemory(Hold(self._session, block, 0), offset + len(data)), offset
+
+    def export_fd(self, memory: Memory) -> tuple[int, ExternalMemory]:
+        """See ``Runtime.export_fd``."""
+        hold, session = self._hold(memory), self._session  # the hold keeps the block, as in ``write``
+        chunk, physical = hold.block.chunk, session.device.physical
+        if not chunk.is_shared:
+            raise UnsupportedError(f"a memory of {memory.nbytes} bytes was not allocated as shareable")
+        if not chunk.allocated:
+            raise UnsupportedError(
+                f"a memory of {memory.nbytes} bytes was imported from a file descriptor: pass on a duplicate of that"
+            )
+        session.wait_for(hold.block.written)
+        kind = session.placement.device
+        external = ExternalMemory(memory.nbytes, chunk.allocated, kind, self.info.uuid, physical.driver_uuid)
+        with session.lock:
+            session.enter()
+            return sharing.export_fd(session.device, chunk.memory), external
+
+    def import_fd(self, fd: int, external: ExternalMemory) -> VulkanMemory:
+        """See ``Runtime.import_fd``."""
+        with self._session.lock:
+            self._session.enter()
+            block = self._session.blocks.pool.import_fd(fd, external)
+        return VulkanMemory(Hold(self._session, block, 0), external.nbytes)
 
     def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
         """See ``Runtime.mapped_bytes``."""
@@ -399,7 +425,7 @@ class Session:
         self.blocks.drain()
         self.blocks.collect(self.queue.poll())
 
-    def allocate(self, nbytes: int) -> Block:
+    def allocate(self, nbytes: int, shareable: bool = False) -> Block:
         """A block of the device's pool; waits for freed ones when the device's memory is short.
 
         Raises:
@@ -409,7 +435,7 @@ class Session:
         while True:
             with self.lock:
                 self.enter()
-                block = self.blocks.allocate(nbytes)
+                block = self.blocks.allocate(nbytes, shareable)
                 if block is not None:
                     return block
                 ticket = self.blocks.pool.last_use_of_leaving()

@@ -1,0 +1,195 @@
+"""``restride pyramid``: an image in a file of any size to OME-Zarr, level by level, chunk by chunk."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from restride.cli import options
+from restride.cli.files import mapped_array, named_errors, require_file
+from restride.cli.operate import print_time
+from restride.cli.parser import Commands, Parser, add_device_options, open_device
+from restride.cli.process import EXPLAINED, Exit, UsageError
+
+_PYRAMID = """\
+IN and ever smaller versions of it, as a group of OME-Zarr 0.5 (Zarr 3) that viewers open. No file need fit into memory.
+Called again after it was interrupted, with the same IN and options, it goes on. docs/scale.md says what is written.
+
+IN is .npy, .tif (its first series), .h5 or .zarr; what lies inside one of the last two is named behind it, such as
+volume.h5/raw or image.zarr/0, unless it is all that there is. --axes names the axes of IN, of t, c, z, y and x; by
+default they are those that a TIFF or a Zarr array says it has, else, by their number, yx, zyx, czyx or tczyx. OUT has
+them in the order tczyx. y and x shrink by --factor, z by --z-factor, t and c never.
+Options of several numbers have one for each of --axes, and take all that follows: name the files before them, or end
+the numbers with another option or --.
+
+examples:
+  restride pyramid volume.tif volume.ome.zarr --levels 4 --pixel-size 0.5 0.1 0.1 --unit micrometer
+  restride pyramid photo.npy photo.ome.zarr --axes yxc --like pillow --mode lanczos
+  restride pyramid scan.h5/raw scan.ome.zarr --z-factor 0.5 --chunks 64 64 64 --shards 256 256 256
+  restride pyramid cells.tif cells.ome.zarr --labels nuclei=nuclei.tif --from-source"""
+
+_KINDS = {".npy": "npy", ".tif": "tiff", ".tiff": "tiff", ".h5": "hdf5", ".hdf5": "hdf5", ".zarr": "zarr"}
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``pyramid``."""
+    parser: Parser = commands.add_parser(
+        "pyramid", help="an image as levels of OME-Zarr", description=_PYRAMID, epilog=EXPLAINED
+    )
+    parser.add_argument("input", metavar="IN", type=Path, help="file to read, or FILE/NAME in one")
+    parser.add_argument("output", metavar="OUT", type=Path, help="folder to write, such as image.ome.zarr")
+    parser.add_argument("--levels", type=int, default=5, metavar="N", help="of OUT, IN among them (default: 5)")
+    parser.add_argument("--axes", help="names of the axes of IN, such as czyx or yxc")
+    for name, default, text in (("--factor", 0.5, "along y and x"), ("--z-factor", 1, "along z")):
+        parser.add_argument(
+            name,
+            type=options.number,
+            default=default,
+            metavar="N",
+            help=f"of each level to the one before {text} (default: %(default)s)",
+        )
+    parser.add_argument("--from-source", action="store_true", help="make each level from level 0, not the one before")
+    parser.add_argument(
+        "--labels",
+        metavar="NAME=FILE",
+        action="append",
+        default=[],
+        help="a label image of IN, whose levels are made by mode nearest; may be given more than once",
+    )
+    group = parser.add_argument_group("what OUT says and how it is stored")
+    options.add_numbers(group, "--pixel-size", "distance of neighbouring elements (default: 1)", kind=options.number)
+    group.add_argument("--unit", help="of these in space, such as micrometer")
+    group.add_argument("--time-unit", help="of these in time, such as second")
+    options.add_numbers(group, "--chunks", "elements (default: 512 along y and x; 64 and along z too, if z shrinks)")
+    options.add_numbers(group, "--shards", "elements in one file: multiples of --chunks (default: each chunk is one)")
+    group.add_argument("--memory", default="512MiB", help="most that is taken (default: %(default)s)")
+    group = parser.add_argument_group("rules")
+    options.add_rules(group, [name for name in options.RULES if name != "mode"])
+    group.add_argument(
+        "--mode", help="area, linear, nearest or cubic (default: area), or a mode of --like, spelled as here or there"
+    )
+    add_device_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Open, and write level after level."""
+    path: Path = arguments.output
+    if path.suffix != ".zarr":
+        raise UsageError(f"{path}: the name must end in .zarr, best in .ome.zarr")
+    ome = _extra("restride.interop.ome", "OME-Zarr")
+    rules = options.rules(arguments)
+    with ExitStack() as stack:
+        source, axes = _opened(arguments.input, stack)
+        labels = {}
+        for text in arguments.labels:
+            name, separator, file = text.partition("=")
+            if not separator or name in labels:
+                raise UsageError(f"--labels {text!r} must be NAME=FILE, each name once")
+            labels[name] = _opened(Path(file), stack)[0]
+        device = stack.enter_context(open_device(arguments))
+        start = time.perf_counter()
+        with named_errors("write", path):
+            written = ome.pyramid(
+                source,
+                path,
+                arguments.levels,
+                axes=arguments.axes or axes,
+                factor=arguments.factor,
+                z_factor=arguments.z_factor,
+                from_source=arguments.from_source,
+                labels=labels,
+                pixel_sizes=arguments.pixel_size,
+                unit=arguments.unit,
+                time_unit=arguments.time_unit,
+                chunks=arguments.chunks,
+                shards=arguments.shards,
+                memory=arguments.memory,
+                devices=[device],
+                progress=True,
+                **rules,
+            )
+        print_time(start, device, "kernels prepared, files read and written")
+    for name, done in written.items():
+        sizes = list(done.plan.grid.sizes)
+        print(f"{path}/{name}: {sizes}, {done.chunks - done.skipped} chunks written, {done.skipped} were there")
+    return Exit.OK
+
+
+def _extra(module: str, what: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{what} needs {error.name}: pip install 'restride[ome]'") from error
+
+
+def _opened(path: Path, stack: ExitStack) -> tuple[Any, str | None]:
+    """The array in a file, or at FILE/NAME, until the stack is closed, and its axes, if the file names them.
+
+    Raises:
+        UsageError: no such file, no array in it or several, or it is damaged.
+    """
+    within = [each for each in (path, *path.parents) if each.suffix.lower() in _KINDS]
+    if not within:
+        raise UsageError(f"{path}: the name must end in {', '.join(_KINDS)}, or be FILE.h5/NAME or FILE.zarr/NAME")
+    file = next((each for each in within if each.exists()), within[0])
+    kind, name = _KINDS[file.suffix.lower()], path.relative_to(file).as_posix().removeprefix(".")
+    if kind != "zarr":
+        require_file(file)
+    if kind in ("npy", "tiff") and name:
+        raise UsageError(f"{path}: {file} is a file of one array")
+    if kind == "npy":
+        return mapped_array(file), None
+    read = {"tiff": _tiff, "hdf5": _hdf5, "zarr": _zarr}[kind]
+    try:
+        return read(file, name, stack)
+    except UsageError:
+        raise
+    except Exception as error:  # of each library its own
+        raise UsageError(f"cannot read {path}: {str(error) or type(error).__name__}") from error
+
+
+def _tiff(file: Path, _name: str, stack: ExitStack) -> tuple[Any, str | None]:
+    tifffile = _extra("tifffile", f"{file}: TIFF")
+    series = stack.enter_context(tifffile.TiffFile(file)).series[0]
+    if series.dataoffset is not None:  # one run of bytes
+        array = tifffile.memmap(file, mode="r")
+    else:
+        array = _extra("zarr", f"{file}: TIFF").open_array(series.levels[0].aszarr(), mode="r")
+    axes = series.axes.lower().replace("s", "c")  # samples are channels
+    return array, axes if set(axes) <= set("tczyx") else None
+
+
+def _hdf5(file: Path, name: str, stack: ExitStack) -> tuple[Any, str | None]:
+    h5py = _extra("h5py", f"{file}: HDF5")
+    opened = stack.enter_context(h5py.File(file, "r"))
+    found: list[str] = []
+    opened.visititems(lambda each, item: found.append(each) if isinstance(item, h5py.Dataset) else None)
+    return opened[_only(file, name, found)], None
+
+
+def _zarr(file: Path, name: str, _stack: ExitStack) -> tuple[Any, str | None]:
+    zarr = _extra("zarr", f"{file}: Zarr")
+    opened = zarr.open(str(file), mode="r")
+    if isinstance(opened, zarr.Group):
+        arrays = [each for each, item in opened.members(max_depth=None) if isinstance(item, zarr.Array)]
+        opened = opened[_only(file, name, arrays)]
+    elif name:
+        raise UsageError(f"{file}/{name}: {file} is an array")
+    names = getattr(opened.metadata, "dimension_names", None) or ()
+    axes = "".join(map(str, names))
+    return opened, axes if axes and set(axes) <= set("tczyx") else None
+
+
+def _only(file: Path, name: str, found: list[str]) -> str:
+    """The array that is named, or the only one."""
+    if name in found:
+        return name
+    if name or len(found) != 1:
+        which = f"no array {name!r}" if name else f"{len(found)} arrays"
+        raise UsageError(f"{file} has {which}: name one of {', '.join(f'{file}/{each}' for each in found[:9])}")
+    return found[0]

@@ -1,0 +1,132 @@
+"""LinearMap: a resampling, or its transpose, as the value that an autograd of another library passes around.
+
+The transpose of the transpose is the resampling again, so that gradients of gradients need nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, SupportsIndex, TypedDict
+
+from restride.dtypes import as_dtype
+from restride.errors import ErrorContext, UnsupportedError, warn_caller
+from restride.layout import TensorDesc
+from restride.ops.resample import (
+    GRADIENT_TYPES,
+    about_channels,
+    require_rows_and_columns,
+    resample,
+    resample_backward,
+)
+from restride.tensor.arrays import asarray
+from restride.tensor.device import Device
+from restride.tensor.tensor import Tensor
+from restride.weights import Request, measured
+from restride.weights.coordinates import CoordinatesRule
+from restride.weights.filters import NearestRule
+from restride.weights.like.libraries import Library, ModeName
+
+_TYPES = {dtype.dtype.name: dtype for dtype in map(as_dtype, GRADIENT_TYPES)}
+"""Element types that have gradients, by the names that numpy, torch and jax share."""
+
+
+class Rules(TypedDict, total=False):
+    """The arguments that ``rs.resample`` and ``rs.resample_backward`` share, besides sizes, scales, axes and mode."""
+
+    coordinates: CoordinatesRule | None
+    nearest: NearestRule | None
+    cubic_a: float | None
+    antialias: bool | None
+    exclude_outside: bool | None
+    roi: Iterable[Any] | None
+    input_offsets: Iterable[Any] | None
+    output_offsets: Iterable[Any] | None
+    recompute_scale_factor: bool | None
+    like: Library | None
+
+
+@dataclass(frozen=True)
+class LinearMap:
+    """``rs.resample`` with settled arguments, or its transpose; hashable.
+
+    Axes count from the end, so that any axes may be put in front, which is what a vmap does.
+
+    Attributes:
+        old: sizes along ``axes`` of what is resampled.
+        new: those of the result.
+        axes: -1 is the last.
+        arguments: the others, by name.
+        device: where to compute; None: on ``rs.default_device()``.
+        is_transposed: from the gradient of the result to that of the source.
+    """
+
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+    axes: tuple[int, ...]
+    arguments: tuple[tuple[str, Any], ...]
+    device: Device | None
+    is_transposed: bool = False
+
+    @property
+    def transposed(self) -> LinearMap:
+        """The map of gradients."""
+        return replace(self, is_transposed=not self.is_transposed)
+
+    def sizes_of(self, sizes: Sequence[int]) -> tuple[int, ...]:
+        """All sizes of the result for an argument of these sizes."""
+        result = list(sizes)
+        for axis, size in zip(self.axes, self.old if self.is_transposed else self.new, strict=True):
+            result[axis] = size
+        return tuple(result)
+
+    def __call__(self, x: Any) -> Tensor:
+        """The result for a host array, which is read where it lies if the device can do that."""
+        tensor = asarray(x, device=self.device, copy=None)
+        if self.is_transposed:
+            return resample_backward(tensor, self.old, axes=self.axes, **dict(self.arguments))
+        return resample(tensor, self.new, axes=self.axes, **dict(self.arguments))
+
+
+def linear_map(
+    x_sizes: Sequence[int],
+    x_dtype: str,
+    sizes: Iterable[SupportsIndex] | None,
+    scales: Iterable[Any] | None,
+    axes: Iterable[SupportsIndex] | None,
+    mode: ModeName | int | Enum | None,
+    rules: Rules,
+    device: Device | None,
+) -> LinearMap:
+    """The map that ``rs.resample(x, sizes, scales, axes, mode, **rules)`` is, checked, with its warning.
+
+    x_sizes, x_dtype: of x; the element type by the name that numpy and others have for it, such as "float32".
+
+    Raises:
+        TypeError: a rule that ``rs.resample_backward`` does not take.
+        DescriptorError, UnsupportedError: as ``rs.resample`` does, or an element type that has no gradient.
+    """
+    for name in rules:
+        if name not in Rules.__annotations__:
+            raise TypeError(f"a resample with a gradient takes no {name}; it takes {', '.join(Rules.__annotations__)}")
+    if x_dtype not in _TYPES:
+        raise UnsupportedError(
+            f"x must be {', '.join(_TYPES)} to have a gradient, not {x_dtype}: convert it, or call rs.resample, which "
+            f"has no gradient, for sizes {tuple(x_sizes)}"
+        )
+    src = TensorDesc(_TYPES[x_dtype], x_sizes)
+    named = {
+        name: tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+        for name, value in {"scales": scales, "mode": mode, **rules}.items()
+        if value is not None
+    }
+    with ErrorContext(src):
+        request = Request(sizes, axes=axes, **named)
+        asked = measured(src.sizes, request, src.dtype.name)
+        require_rows_and_columns(request, asked.axes, "x", src)
+    warning = about_channels(request, src.rank, asked.old, asked.new, "x")
+    if warning:
+        warn_caller(warning)
+    counted = tuple(axis - src.rank for axis in asked.axes)
+    return LinearMap(asked.old, asked.new, counted, tuple(sorted(named.items())), device)

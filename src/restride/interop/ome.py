@@ -1,0 +1,418 @@
+"""OME-Zarr 0.5: an image and its labels as pyramids of levels in one group of Zarr, each level by ``rs.stream``.
+
+Until all is written, the folder ``.restride`` of the group has what the work is and a journal for each array, and the
+group has no metadata of an image: nobody opens half of one.
+
+Source: OME-NGFF specification 0.5: axes, multiscales, labels, image-label.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import zarr
+
+from restride.arguments import counts, integer
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.layout import TensorDesc
+from restride.runtime.file_store import write_file
+from restride.stream.chain import Chain
+from restride.stream.ends import Source
+from restride.stream.files import by_name, version
+from restride.stream.run import Streamed, stream
+from restride.tensor.device import Device
+from restride.weights import Request
+from restride.weights.coordinates import Ends, line
+from restride.weights.request import fraction, members, scaled_sizes
+
+AXES = "tczyx"
+"""Names of axes, in the order in which OME-Zarr has them."""
+
+_AXES_OF_RANK = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
+_KINDS = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
+_VERSION = "0.5"
+
+_RULES = ("mode", "coordinates", "nearest", "cubic_a", "antialias", "exclude_outside", "like")
+"""Arguments of ``rs.resample`` that say how a level is made."""
+
+_TYPES = ("pred", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f32", "f64")
+"""Element types that Zarr has."""
+
+_PREFIXES = (
+    *("", "yocto", "zepto", "atto", "femto", "pico", "nano", "micro", "milli", "centi", "deci"),
+    *("hecto", "kilo", "mega", "giga", "tera", "peta", "exa", "zetta", "yotta"),
+)
+_UNITS = {
+    "space": [*(f"{prefix}meter" for prefix in _PREFIXES), "angstrom", "foot", "inch", "mile", "parsec", "yard"],
+    "time": [*(f"{prefix}second" for prefix in _PREFIXES), "day", "hour", "minute"],
+}
+"""Units that the specification names."""
+
+_PLANE, _CUBE = {"y": 512, "x": 512}, {"z": 64, "y": 64, "x": 64}
+"""Default chunks: of images whose z is kept, and of volumes that shrink along it; 1 along other axes."""
+
+
+def pyramid(
+    source: Any,
+    path: str | os.PathLike[str],
+    levels: int = 5,
+    *,
+    axes: str | None = None,
+    factor: float = 0.5,
+    z_factor: float = 1,
+    from_source: bool = False,
+    labels: Mapping[str, Any] | None = None,
+    pixel_sizes: Sequence[float] | None = None,
+    unit: str | None = None,
+    time_unit: str | None = None,
+    chunks: Sequence[int] | None = None,
+    shards: Sequence[int] | None = None,
+    memory: str | int = "512MiB",
+    devices: Sequence[Device] | None = None,
+    progress: bool = False,
+    **rules: Any,
+) -> dict[str, Streamed]:
+    """An image of any size, and its label images, as OME-Zarr 0.5: level 0 is ``source``, the others ever smaller.
+
+    Every level has the bits of one ``rs.resample`` of what it is made from. Called again after it was interrupted, it
+    goes on. docs/scale.md has the metadata and an example.
+
+    Args:
+        source: as in ``rs.stream``; 2 to 5 axes.
+        path: of the folder to write. It must not exist, or be one that an interrupted call with equal arguments left.
+        levels: of the file, level 0 among them.
+        axes: names of those of ``source``, of the letters t, c, z, y and x; the file has them in this order. Default:
+            by their number "yx", "zyx", "czyx" or "tczyx".
+        factor: of each level to the one before, along y and x: above 0 and below 1. Sizes are rounded down.
+        z_factor: the same along z, up to 1: z is kept. t and c are always.
+        from_source: each level is made from level 0, in place of the one before it. That reads more, and rounds once.
+        labels: label images by their names: integers, with the axes and sizes of ``source`` or all of these but c.
+            Their levels are made by mode "nearest".
+        pixel_sizes: distances of neighbouring elements of ``source`` along each of ``axes``; default: 1.
+        unit: of the distances in space, such as "micrometer".
+        time_unit: of those in time, such as "second".
+        chunks: elements along each of ``axes``; default: 512 along y and x, or 64 along z, y and x if z shrinks, and 1
+            along the others. Small levels have smaller ones.
+        shards: elements along each of ``axes`` in one file: multiples of ``chunks``; default: each chunk is a file.
+        memory: as in ``rs.stream``, and so are the next two.
+        devices: that compute.
+        progress: show it on stderr.
+        rules: of ``rs.resample``: mode (default: "area", or that of ``like``), like, antialias, exclude_outside,
+            coordinates, nearest, cubic_a.
+
+    Returns:
+        What each stream did, by the path of its array in the group: "0", "1", "labels/NAME/0".
+
+    Raises:
+        DescriptorError: an argument breaks a rule, or ``path`` is something else; nothing was written.
+        UnsupportedError: as ``rs.resample`` does, or Zarr has no such element type.
+        StreamError: as in ``rs.stream``; called again, it goes on.
+        OSError: the folder cannot be written.
+
+    Example:
+        >>> import tempfile, restride.interop.ome as rs_ome
+        >>> image = np.arange(64, dtype=np.uint8).reshape(8, 8)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     done = rs_ome.pyramid(image, folder + "/image.ome.zarr", 3, pixel_sizes=(0.5, 0.5))
+        ...     {level: streamed.plan.grid.sizes for level, streamed in done.items()}
+        {'0': (8, 8), '1': (4, 4), '2': (2, 2)}
+    """
+    if unknown := sorted(set(rules) - set(_RULES)):
+        raise DescriptorError(f"a pyramid takes the rules {', '.join(_RULES)} of rs.resample, got {unknown[0]}")
+    rules = {name: value for name, value in rules.items() if value is not None}
+    if "mode" not in rules and "like" not in rules:
+        rules["mode"] = "area"
+    factors = dict.fromkeys("yx", _factor("factor", factor)) | {"z": _factor("z_factor", z_factor, may_keep=True)}
+    described = TensorDesc(Source(source).dtype, Source(source).sizes)
+    with ErrorContext(described):
+        axes = _axes(axes, described.rank)
+        units = {"space": _unit("unit", "space", unit), "time": _unit("time_unit", "time", time_unit)}
+        grid = _Grid.of(axes, chunks, shards, volume=z_factor != 1 and "z" in axes)
+        steps = _by_axis("pixel_sizes", axes, members("pixel_sizes", pixel_sizes or (1,) * len(axes)))
+        steps = {letter: fraction("pixel_sizes", step) for letter, step in steps.items()}
+        if min(steps.values()) <= 0:
+            raise DescriptorError(f"pixel_sizes must be above 0, got {pixel_sizes}")
+    image = _Image.of("", source, axes, levels, factors, rules, from_source=from_source)
+    images = [image]
+    if not isinstance(labels, Mapping | None):
+        raise DescriptorError(f"labels must be arrays by their names, got {type(labels).__name__}")
+    for name, array in (labels or {}).items():
+        images.append(_labels_of(image, name, array, factors))
+    name = re.sub(r"(\.ome)?\.zarr$", "", Path(path).name)
+    attributes = {each.folder: each.attributes(each.name or name, steps, units) for each in images}
+    if labels:
+        attributes["labels"] = {"version": _VERSION, "labels": list(labels)}
+    return _write(Path(path), images, attributes, grid, {"memory": memory, "devices": devices, "progress": progress})
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Chunks and shards, by the names of axes; no shards: each chunk is a file."""
+
+    chunks: dict[str, int]
+    shards: dict[str, int] | None
+
+    @classmethod
+    def of(cls, axes: str, chunks: Sequence[int] | None, shards: Sequence[int] | None, *, volume: bool) -> _Grid:
+        each = {letter: (_CUBE if volume else _PLANE).get(letter, 1) for letter in axes}
+        if chunks is not None:
+            each = _by_axis("chunks", axes, counts("chunks", chunks))
+        larger = None if shards is None else _by_axis("shards", axes, counts("shards", shards))
+        if 0 in each.values():
+            raise DescriptorError(f"chunks must be 1 or more along each axis, got {tuple(each.values())}")
+        for letter, shard in (larger or {}).items():
+            if shard == 0 or shard % each[letter]:
+                raise DescriptorError(
+                    f"shards must be multiples of chunks, and {shard} of axis {letter} is none of {each[letter]}"
+                )
+        return cls(each, larger)
+
+    def along(self, axes: str, sizes: tuple[int, ...]) -> dict[str, tuple[int, ...] | None]:
+        """Chunks and shards of an array: no larger than it needs."""
+        chunks = tuple(min(self.chunks[letter], size) for letter, size in zip(axes, sizes, strict=True))
+        if self.shards is None:
+            return {"chunks": chunks, "shards": None}
+        each = zip(axes, sizes, chunks, strict=True)
+        shards = tuple(min(self.shards[letter], -(-size // chunk) * chunk) for letter, size, chunk in each)
+        return {"chunks": chunks, "shards": shards}
+
+
+@dataclass(frozen=True)
+class _Image:
+    """One image of the group, at ``folder``: how each of its levels is made.
+
+    desc: of the source. axes: of the source, in its order. sizes: of each level, in that of the file.
+    """
+
+    folder: str
+    source: Any
+    desc: TensorDesc
+    axes: str
+    sizes: tuple[tuple[int, ...], ...]
+    rules: dict[str, Any]
+    from_source: bool
+
+    @classmethod
+    def of(
+        cls,
+        folder: str,
+        source: Any,
+        axes: str,
+        levels: int,
+        factors: Mapping[str, float],
+        rules: dict[str, Any],
+        *,
+        from_source: bool,
+    ) -> _Image:
+        reader = Source(source)
+        desc = TensorDesc(reader.dtype, reader.sizes)
+        with ErrorContext(desc):
+            if desc.dtype.name not in _TYPES:
+                raise UnsupportedError(f"Zarr has no elements of type {desc.dtype}, but {', '.join(_TYPES)}")
+            levels = integer("levels", levels)
+            if levels < 1:
+                raise DescriptorError(f"levels must be 1 or more, got {levels}")
+            sizes = [tuple(desc.sizes[axes.index(letter)] for letter in _sorted(axes))]
+            for level in range(levels):
+                if 0 in sizes[-1]:
+                    raise DescriptorError(f"level {level} of {levels} has no elements: levels must be at most {level}")
+                sizes.append(scaled_sizes(sizes[-1], [factors.get(letter, 1) for letter in _sorted(axes)]))
+        image = cls(folder, source, desc, axes, tuple(sizes[:-1]), rules, from_source)
+        for level in range(levels):  # every rule is checked before anything is written
+            image.chain(level).of(image.sizes[image.before(level)] if level else desc.sizes, desc.dtype)
+        return image
+
+    @property
+    def name(self) -> str:
+        """That of a label image; empty of the image."""
+        return self.folder.rpartition("/")[2]
+
+    def before(self, level: int) -> int:
+        """The level that ``level`` is made from."""
+        return 0 if self.from_source else max(level - 1, 0)
+
+    def chain(self, level: int) -> Chain:
+        """From the level before; level 0 from the source."""
+        if level == 0:
+            ordered = _sorted(self.axes)
+            return Chain() if ordered == self.axes else Chain().reorder(f"{self.axes}->{ordered}".upper())
+        new = self.sizes[level]
+        shrunk = [axis for axis in range(len(new)) if self.sizes[0][axis] != self.sizes[-1][axis]]
+        return Chain().resample([new[axis] for axis in shrunk], axes=shrunk, **self.rules)
+
+    @cached_property
+    def mode(self) -> tuple[str, str]:
+        """The mode, in the words of its library if there is one, and the rule of coordinates."""
+        choice, known = Request(**self.rules).settled(self.desc.dtype.name)
+        if known is None:
+            return choice.mode, choice.coordinates
+        # OpenCV reads floor(output / factor), by rows of its own.
+        is_floor = (known.like, known.word) == ("opencv", "nearest")
+        return known.word, "asymmetric" if is_floor else choice.coordinates
+
+    def position(self, axis: int, level: int) -> tuple[Fraction, Fraction]:
+        """Element o of the level lies at ``slope * o + intercept`` of level 0: both of these.
+
+        Worked example, half_pixel, 8 -> 4 -> 2: 2 o + 1/2 and then 2 (2 o + 1/2) + 1/2 = 4 o + 3/2.
+        """
+        slope, intercept = Fraction(1), Fraction(0)
+        for before, after in pairwise(sorted({0, level}) if self.from_source else range(level + 1)):
+            old, new = self.sizes[before][axis], self.sizes[after][axis]
+            if self.sizes[0][axis] == self.sizes[-1][axis]:
+                continue  # kept
+            at = line(self.mode[1], Ends(old, new, Fraction(new, old)))
+            intercept += slope * Fraction(at.start, at.denominator)
+            slope *= Fraction(at.step, at.denominator) or Fraction(old, new)  # of one element any is right but 0
+        return slope, intercept
+
+    def attributes(self, name: str, steps: Mapping[str, Fraction], units: Mapping[str, str | None]) -> dict[str, Any]:
+        """What the group says of itself, under the key "ome"."""
+        ordered = _sorted(self.axes)
+        axes: list[dict[str, str]] = [{"name": letter, "type": _KINDS[letter]} for letter in ordered]
+        for axis in axes:
+            if unit := units.get(axis["type"]):
+                axis["unit"] = unit
+        datasets = []
+        for level in range(len(self.sizes)):
+            positions = [(steps[letter], *self.position(axis, level)) for axis, letter in enumerate(ordered)]
+            scale = [float(step * slope) for step, slope, _ in positions]
+            translation = [float(step * intercept) for step, _, intercept in positions]
+            transformations = [
+                {"type": "scale", "scale": scale},
+                {"type": "translation", "translation": translation},
+            ]
+            datasets.append({"path": str(level), "coordinateTransformations": transformations})
+        made = "level 0" if self.from_source else "the level before it"
+        rules = {
+            rule: value if isinstance(value, bool | int | float) else str(value) for rule, value in self.rules.items()
+        }
+        multiscale = {
+            "name": name,
+            "axes": axes,
+            "datasets": datasets,
+            "type": self.mode[0],
+            "metadata": {
+                "description": f"each level is made from {made}",
+                "method": "restride.resample",
+                "kwargs": {**rules, "mode": self.mode[0]},
+            },
+        }
+        of_image = {"image-label": {"source": {"image": "../../"}}} if self.folder else {}
+        return {"version": _VERSION, "multiscales": [multiscale], **of_image}
+
+
+def _labels_of(image: _Image, name: Any, array: Any, factors: Mapping[str, float]) -> _Image:
+    """The pyramid of a label image of ``image``."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w-]*", name, re.ASCII):
+        raise DescriptorError(f"labels must have names of letters, digits, '_' and '-', got {name!r}")
+    reader = Source(array)
+    axes = image.axes if len(reader.sizes) == image.desc.rank else image.axes.replace("c", "")
+    needed = tuple(image.desc.sizes[image.axes.index(letter)] for letter in axes)
+    if reader.dtype.is_float or reader.dtype == "pred" or reader.sizes != needed:
+        raise DescriptorError(
+            f"labels {name!r} must be integers of the sizes {needed} of axes {axes!r}, got "
+            f"{TensorDesc(reader.dtype, reader.sizes)}"
+        )
+    rules = {"mode": "nearest"}
+    return _Image.of(f"labels/{name}", array, axes, len(image.sizes), factors, rules, from_source=image.from_source)
+
+
+def _write(
+    path: Path, images: list[_Image], attributes: dict[str, dict[str, Any]], grid: _Grid, options: dict[str, Any]
+) -> dict[str, Streamed]:
+    arrays = {
+        f"{image.folder}/{level}".lstrip("/"): {
+            "shape": sizes,
+            "dtype": image.desc.dtype.dtype.name,
+            "dimension_names": list(_sorted(image.axes)),
+            **grid.along(_sorted(image.axes), sizes),
+        }
+        for image in images
+        for level, sizes in enumerate(image.sizes)
+    }
+    sources = [[str(image.desc), image.axes, version(by_name(image.source))] for image in images]
+    state = path / ".restride"
+    is_resumed = _begin(path, state, {"attributes": attributes, "arrays": arrays, "sources": sources})
+    group = zarr.open_group(path, mode="a", zarr_format=3)
+    done = {}
+    for image in images:
+        inner = group.require_group(image.folder) if image.folder else group
+        opened: list[Any] = []
+        for level in range(len(image.sizes)):
+            name = f"{image.folder}/{level}".lstrip("/")
+            opened.append(inner[str(level)] if str(level) in inner else group.create_array(name, **arrays[name]))
+            source = opened[image.before(level)] if level else image.source
+            journal = state / name.replace("/", ".")
+            done[name] = stream(source, opened[-1], image.chain(level), journal=journal, **options)
+    for folder in sorted(attributes, reverse=True):  # the image last: then it is one
+        (group[folder] if folder else group).attrs["ome"] = attributes[folder]
+    if is_resumed:
+        for part in path.rglob("*.partial"):  # zarr was writing when it was killed
+            part.unlink()
+    shutil.rmtree(state)
+    return done
+
+
+def _begin(path: Path, state: Path, work: dict[str, Any]) -> bool:
+    """Make the folder and say in it what the work is; True: an interrupted call did so before.
+
+    Raises:
+        DescriptorError: there is something else, or other work.
+    """
+    text = json.dumps(work, indent=1, sort_keys=True)
+    file = state / "work.json"
+    if file.is_file():
+        if file.read_text(encoding="utf-8") != text:
+            raise DescriptorError(
+                f"path {os.fspath(path)!r} is an interrupted pyramid of another source or with other arguments: give "
+                f"these, or delete it"
+            )
+        return True
+    if os.path.lexists(path) and not (path.is_dir() and {entry.name for entry in path.iterdir()} <= {state.name}):
+        raise DescriptorError(f"path {os.fspath(path)!r} exists, and is no interrupted pyramid: give another")
+    path.mkdir(exist_ok=True)
+    state.mkdir(exist_ok=True)
+    write_file(file, text.encode())
+    return False
+
+
+def _sorted(axes: str) -> str:
+    return "".join(sorted(axes, key=AXES.index))
+
+
+def _axes(named: str | None, rank: int) -> str:
+    axes = _AXES_OF_RANK.get(rank, "") if named is None else str(named)
+    if not {"y", "x"} <= set(axes) <= set(AXES) or len(set(axes)) != len(axes):
+        raise DescriptorError(f"axes must be y, x and others of {AXES!r}, each once, got {axes!r} for {rank} axes")
+    if len(axes) != rank:
+        raise DescriptorError(f"axes {axes!r} must be as many as the {rank} axes of the source")
+    return axes
+
+
+def _factor(argument: str, value: float, *, may_keep: bool = False) -> float:
+    number = fraction(argument, value)
+    if not 0 < number < 1 and not (may_keep and number == 1):
+        raise DescriptorError(f"{argument} must be above 0 and {'at most' if may_keep else 'below'} 1, got {value}")
+    return value
+
+
+def _unit(argument: str, kind: str, unit: str | None) -> str | None:
+    if unit is not None and unit not in _UNITS[kind]:
+        raise DescriptorError(f"{argument} must be one of {', '.join(_UNITS[kind])}, got {unit!r}")
+    return unit
+
+
+def _by_axis(argument: str, axes: str, values: Sequence[Any]) -> dict[str, Any]:
+    if len(values) != len(axes):
+        raise DescriptorError(f"{argument} must be one number for each of the axes {axes!r}, got {tuple(values)}")
+    return dict(zip(axes, values, strict=True))

@@ -1,0 +1,109 @@
+"""torch: ``rs.resample`` of ``torch.Tensor`` with its exact gradient, for autograd, ``torch.func`` and forward mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, SupportsIndex, Unpack
+
+import numpy as np
+
+try:
+    import torch
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise ImportError("restride.interop.torch needs torch: pip install 'restride[torch]'", name="torch") from error
+
+from restride.errors import DescriptorError, UnsupportedError
+from restride.interop.linear import LinearMap, Rules, linear_map
+from restride.tensor.device import Device
+from restride.weights.like.libraries import ModeName
+
+
+def resample(
+    x: torch.Tensor,
+    sizes: Iterable[SupportsIndex] | None = None,
+    scales: Iterable[Any] | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    mode: ModeName | int | Enum | None = None,
+    *,
+    device: Device | None = None,
+    **rules: Unpack[Rules],
+) -> torch.Tensor:
+    """``rs.resample`` of a torch tensor on the CPU, with the bits of ``rs.resample`` and a gradient for torch.
+
+    The gradient is ``rs.resample_backward``, the exact transpose; it has a gradient itself, and so on. ``torch.func``'s
+    transforms, ``vmap`` among them, and forward mode work too; ``torch.compile`` compiles what is around it. The device
+    reads the elements where they lie, if it can, and the result is copied once.
+
+    Args:
+        x: float32, float16 or bfloat16, of any strides, on the CPU.
+        sizes: this and what follows as in ``rs.resample``.
+        scales: as in ``rs.resample``.
+        axes: as in ``rs.resample``.
+        mode: as in ``rs.resample``; every mode is linear in ``x``.
+        device: where to compute; default: ``rs.default_device()``.
+        rules: ``coordinates``, ``nearest``, ``cubic_a``, ``antialias``, ``exclude_outside``, ``roi``,
+            ``input_offsets``, ``output_offsets``, ``recompute_scale_factor`` and ``like``, as in ``rs.resample``.
+
+    Returns:
+        A new contiguous tensor on the CPU, of the type of ``x``.
+
+    Raises:
+        DescriptorError: ``x`` is no torch tensor, or as ``rs.resample`` does.
+        UnsupportedError: ``x`` is of another element type, not on the CPU or not strided; or as ``rs.resample`` does.
+        TypeError: an argument that ``rs.resample_backward`` does not take.
+
+    Example:
+        >>> import torch
+        >>> from restride.interop.torch import resample
+        >>> x = torch.tensor([0.0, 8.0], requires_grad=True)
+        >>> y = resample(x, (4,))
+        >>> y.tolist()
+        [0.0, 2.0, 6.0, 8.0]
+        >>> y.sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 2.0]
+    """
+    if not isinstance(x, torch.Tensor):
+        raise DescriptorError(f"x must be a torch.Tensor, got {type(x).__name__}: rs.resample takes arrays")
+    if x.device.type != "cpu" or x.layout != torch.strided:
+        raise UnsupportedError(
+            f"x must be a strided tensor on the CPU, and is {x.layout} on {x.device}: pass "
+            f"{'x.cpu()' if x.layout == torch.strided else 'x.to_dense()'}, for sizes {tuple(x.shape)}"
+        )
+    if torch.compiler.is_compiling():
+        # torch cannot compile what follows. To say so at import would import its compiler, which takes seconds.
+        return torch.compiler.disable(resample)(x, sizes, scales, axes, mode, device=device, **rules)
+    dtype = str(x.dtype).removeprefix("torch.")
+    result: torch.Tensor = _Apply.apply(x, linear_map(x.shape, dtype, sizes, scales, axes, mode, rules, device))
+    return result
+
+
+class _Apply(torch.autograd.Function):  # type: ignore[misc] # torch may be missing, so mypy does not read it
+    """A LinearMap applied to a tensor: its derivative is the map, its gradient the transpose."""
+
+    @staticmethod
+    def forward(x: torch.Tensor, operator: LinearMap) -> torch.Tensor:
+        # DLPack would hand out the elements that a view such as z.conj().imag has yet to negate.
+        result = operator(x.detach().resolve_neg())
+        if result.dtype != "bf16":
+            return torch.from_numpy(result.numpy())
+        return torch.from_numpy(result.numpy().view(np.int16)).view(torch.bfloat16)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[torch.Tensor, LinearMap], output: torch.Tensor) -> None:  # noqa: ARG004
+        ctx.operator = inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return _Apply.apply(grad, ctx.operator.transposed), None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: torch.Tensor, _operator: None) -> torch.Tensor:
+        return _Apply.apply(tangent, ctx.operator)
+
+    @staticmethod
+    def vmap(_info: Any, in_dims: tuple[int, None], x: torch.Tensor, operator: LinearMap) -> tuple[torch.Tensor, int]:
+        return _Apply.apply(x.movedim(in_dims[0], 0), operator), 0

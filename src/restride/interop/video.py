@@ -1,0 +1,202 @@
+"""Video: frames that PyAV decodes in a thread of its own while the device works, as ``rs.Preprocess`` takes them.
+
+Frames stay YUV where ``rs.yuv_to_rgb`` has their format, so that the device makes RGB of them; other frames are RGB by
+FFmpeg's swscale. Which matrix and which range a video has is in its frames.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, suppress
+from typing import Any, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.arguments import integer
+from restride.errors import DescriptorError, StreamError, UnsupportedError
+from restride.ops.preprocess import Options
+
+try:
+    import av
+except ModuleNotFoundError as error:
+    if error.name != "av":
+        raise
+    raise ImportError("restride.interop.video needs PyAV: pip install 'restride[video]'", name="av") from error
+
+_FORMATS = {"yuv420p": "i420", "yuvj420p": "i420", "nv12": "nv12"}
+"""Formats of FFmpeg whose frames are packed by ``to_ndarray``, and their names in ``rs.yuv_to_rgb``."""
+
+_BT709, _UNSPECIFIED, _BT470BG, _BT601 = 1, 2, 5, 6
+_MATRICES = {_BT709: "bt709", _BT470BG: "bt601", _BT601: "bt601"}
+_OF_SWSCALE = (_BT709, 4, _BT470BG, _BT601, 7, 9)
+"""Matrix coefficients of H.273, table 4: those of ``rs.yuv_to_rgb``, and those of swscale, which takes others for
+BT.601 without a word."""
+
+_LIMITED, _FULL = 1, 2
+"""Ranges, as FFmpeg counts them; 0 is unspecified."""
+
+
+class Video:
+    """The frames of a video file: each iteration opens it anew and decodes from the first frame, ahead of the caller.
+
+    Frames are as stored: neither a rotation nor a pixel aspect ratio is applied, and HDR is not mapped.
+
+    Args:
+        path: a file, or what else ``av.open`` opens by name. Of several video streams the one that FFmpeg takes for
+            the best is decoded.
+        ahead: frames that may be decoded and not taken.
+
+    Attributes:
+        colors: arguments of ``rs.Preprocess`` for these frames: ``input``, and of YUV ``matrix`` and ``full_range``.
+            Frames of 8-bit 4:2:0 with even sizes stay u8[3/2 rows, columns] of "i420" or "nv12", others become
+            u8[rows, columns, 3] of "rgb". The matrix is that of the first frame; if it names none, BT.709 from 1280
+            columns or 577 rows on, as in mpv, else BT.601. The range is full if the frame says so, or where it says
+            nothing and its format has full range (yuvj, gray).
+
+    Raises:
+        DescriptorError: the file is no video that FFmpeg reads, has no frame, or ``ahead`` is below 1.
+        UnsupportedError: YUV of a matrix that neither restride nor swscale has, such as YCgCo.
+        OSError: the file cannot be opened.
+        StreamError: while iterating, once the frames before were taken: the frame of that number is damaged, or has
+            other colors than the first. Frames that a codec holds back to put them in order are lost with it. A file
+            that ends early is such an error where its index says more, as in .mp4, and else a shorter video.
+
+    Example:
+        >>> import av, tempfile
+        >>> from restride.interop.video import Video
+        >>> path = tempfile.mkdtemp() + "/grey.mkv"
+        >>> with av.open(path, "w") as file:
+        ...     stream = file.add_stream("ffv1", width=64, height=48, pix_fmt="yuv420p")
+        ...     file.mux(stream.encode(av.VideoFrame.from_ndarray(np.full((72, 64), 128, np.uint8), "yuv420p")))
+        ...     file.mux(stream.encode(None))
+        >>> video = Video(path)
+        >>> video.colors
+        {'input': 'i420', 'matrix': 'bt601', 'full_range': False}
+        >>> recipe = rs.Preprocess((24, 24), dtype="u8", **video.colors)
+        >>> [batch.numpy()[0, :, 0, 0].tolist() for batch in recipe.stream(video)]
+        [[130, 130, 130]]
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, ahead: SupportsIndex = 4) -> None:
+        self._path = os.fspath(path)
+        self._ahead = integer("ahead", ahead)
+        if self._ahead < 1:
+            raise DescriptorError(f"ahead must be 1 or more, got {ahead}")
+        with closing(_decoded(self._path)) as decoded:
+            first = next(decoded, None)
+        if first is None:
+            raise DescriptorError(f"path must be a video with frames, got {self._path!r}, which has none")
+        self.colors: Options = _colors(first)
+
+    def __iter__(self) -> Iterator[npt.NDArray[np.uint8]]:
+        """The frames. A thread decodes; it ends with the iterator, dropped or read to its end."""
+        arrays = self._arrays()
+        thread = ThreadPoolExecutor(1, thread_name_prefix="restride-video")
+        try:
+            started: deque[Future[Any]] = deque(thread.submit(next, arrays, None) for _ in range(self._ahead))
+            while (frame := started.popleft().result()) is not None:
+                started.append(thread.submit(next, arrays, None))
+                yield frame
+        finally:
+            for future in started:
+                future.cancel()
+            with suppress(RuntimeError):  # the interpreter ends, and takes no more work
+                thread.submit(arrays.close)
+            thread.shutdown(wait=False)  # garbage collection may have come here from that thread
+
+    def _arrays(self) -> Generator[Any, None, None]:
+        """Frames as arrays. It runs in the thread that decodes."""
+        with closing(_decoded(self._path)) as decoded:
+            for number, frame in enumerate(decoded):
+                if self.colors["input"] == "rgb":
+                    yield _rgb(frame)
+                elif (colors := _colors(frame)) == self.colors:
+                    yield frame.to_ndarray()
+                else:
+                    raise StreamError(
+                        f"frame {number} of {self._path!r} has colors {colors}, the first one {self.colors}", (number,)
+                    )
+
+
+def _decoded(path: str) -> Generator[Any, None, None]:
+    """Frames of the best video stream.
+
+    FFmpeg's frame threads stay off: of several frames that are ready with one that is damaged, PyAV keeps none.
+
+    Raises:
+        DescriptorError, OSError, StreamError: as ``Video`` says.
+    """
+    try:
+        container = av.open(path)
+    except OSError:
+        raise
+    except av.FFmpegError as error:
+        raise DescriptorError(f"path must be a video that FFmpeg reads, got {path!r}: {error}") from error
+    with container:
+        stream = container.streams.best("video")
+        if stream is None:
+            raise DescriptorError(f"path must be a video, got {path!r}, which has no video stream")
+        stream.codec_context.options = {"err_detect": "explode"}  # else what is damaged is patched up, and no error
+        number = 0
+        try:
+            for packet in container.demux(stream):
+                if packet.is_corrupt:
+                    raise StreamError(
+                        f"frame {number} of {path!r}, or one soon after it, is damaged in the file", (number,)
+                    )
+                for frame in packet.decode():
+                    if frame.is_corrupt:
+                        raise StreamError(f"frame {number} of {path!r} is damaged", (number,))
+                    yield frame
+                    number += 1
+        except av.FFmpegError as error:
+            raise StreamError(
+                f"frame {number} of {path!r}, or one soon after it, could not be decoded: {error}", (number,)
+            ) from error
+
+
+def _colors(frame: Any) -> Options:
+    """``Video.colors`` of a frame."""
+    form, matrix = _FORMATS.get(frame.format.name), _MATRICES.get(_matrix(frame))
+    if form is None or matrix is None or frame.width % 2 or frame.height % 2:
+        _require_matrix(frame)
+        return {"input": "rgb"}
+    return {"input": form, "matrix": matrix, "full_range": _range(frame) == _FULL}
+
+
+def _matrix(frame: Any) -> int:
+    if frame.colorspace != _UNSPECIFIED:
+        return int(frame.colorspace)
+    return _BT709 if frame.width >= 1280 or frame.height > 576 else _BT601
+
+
+def _range(frame: Any) -> int:
+    if frame.color_range in (_LIMITED, _FULL):
+        return int(frame.color_range)
+    return _FULL if frame.format.name.startswith(("yuvj", "gray")) else _LIMITED
+
+
+def _require_matrix(frame: Any) -> None:
+    if not frame.format.is_rgb and _matrix(frame) not in _OF_SWSCALE:
+        raise UnsupportedError(
+            f"frames must be RGB, or YUV of a matrix in {_OF_SWSCALE} of H.273, got {frame.format.name} of matrix "
+            f"{_matrix(frame)}"
+        )
+
+
+def _rgb(frame: Any) -> Any:
+    """u8[rows, columns, 3] by swscale, which is told the matrix and the range.
+
+    Raises:
+        UnsupportedError: swscale has no such matrix.
+    """
+    if frame.format.is_rgb:
+        return frame.to_ndarray(format="rgb24")
+    _require_matrix(frame)
+    return frame.to_ndarray(
+        format="rgb24", src_colorspace=_matrix(frame), src_color_range=_range(frame), dst_color_range=_FULL
+    )

@@ -1,0 +1,163 @@
+"""xarray: ``rs.resample`` of a DataArray or Dataset by names of dimensions, and of the coordinates along them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from restride.errors import DescriptorError, UnsupportedError, warn_caller
+from restride.layout.argument import is_permutation
+from restride.ops.resample import resample as resample_array
+from restride.tensor.tensor import Tensor
+from restride.weights import Request, measured
+from restride.weights.coordinates import Line
+
+_Labelled = TypeVar("_Labelled", xr.DataArray, xr.Dataset)
+
+_REFUSED = ("axes", "window", "source_sizes", "sum_scale", "out")
+"""Arguments of ``rs.resample`` that dimensions' names replace, or that would leave coordinates behind."""
+
+
+def resample(
+    data: _Labelled,
+    sizes: Mapping[Hashable, int] | None = None,
+    scales: Mapping[Hashable, Any] | None = None,
+    **named: Any,
+) -> _Labelled:
+    """``data`` resized along named dimensions: elements by ``rs.resample``, numeric coordinates by the same rule.
+
+    Dimensions, name, attributes and everything along other dimensions stay; encodings of what is resampled do not. A
+    1-D coordinate of numbers or times becomes that of the new pixels' centres: the old one, interpolated linearly where
+    output o reads by ``coordinates`` (for half_pixel ``(o + 1/2) / f - 1/2``), and continued linearly beyond its ends.
+    "tf_half_pixel_for_nn" counts as half_pixel, whose reads it rounds, and so does OpenCV's nearest. Integers
+    become f64, floats keep their type, times are rounded to their unit. Other coordinates along these
+    dimensions (of several dimensions, of words, of a MultiIndex, of one element that moves) are dropped, and a
+    UserWarning names them.
+
+    Args:
+        data: of numpy arrays, which give numpy arrays; of tensors, which give tensors; of dask arrays, lazily by
+            ``rs.dask.resample``. Of a Dataset, variables are resized along those of the dimensions that they have.
+        sizes: output size by dimension.
+        scales: output elements for each element of the source, by dimension; instead of ``sizes``.
+        named: of ``rs.resample``, such as ``mode``, ``like`` and ``dtype``; ``roi`` and offsets in the order of
+            ``sizes`` or ``scales``. Without axes, window, source_sizes, sum_scale, out and a ``layout`` that permutes.
+
+    Raises:
+        DescriptorError: no such dimension, not one of sizes and scales, or as ``rs.resample``; a note names
+            the variable of a Dataset.
+        UnsupportedError: data of other libraries, or as ``rs.resample``: elements of 64 bits are not interpolated.
+
+    Example:
+        >>> import xarray as xr
+        >>> image = xr.DataArray(np.ones((2, 4), np.float32), dims=("y", "x"), coords={"x": [10, 20, 30, 40]})
+        >>> rs.xarray.resample(image, {"x": 2}, mode="area").x.values.tolist()
+        [15.0, 35.0]
+    """
+    if (sizes is None) == (scales is None):
+        raise DescriptorError(f"resample needs sizes or scales, and not both: {sizes!r} and {scales!r}")
+    argument, asked = ("sizes", sizes) if sizes is not None else ("scales", scales)
+    if not isinstance(asked, Mapping):
+        raise DescriptorError(f"{argument} must map dimensions to numbers, e.g. {{'y': 2}}, got {asked!r}")
+    for dim in asked:
+        if dim not in data.sizes:
+            raise DescriptorError(f"{argument} names dimension {dim!r}, and the data have {dict(data.sizes)}")
+    for refused in _REFUSED:
+        if named.get(refused) is not None:
+            raise DescriptorError(f"{refused} has no place where dimensions are named, got {named[refused]!r}")
+    if named.get("layout") is not None and is_permutation(named["layout"]):
+        raise DescriptorError(f"layout {named['layout']!r} permutes dimensions, which stay: transpose the result")
+    lines = _lines(data, argument, asked, named)
+    coords = _coords(data, lines)
+    if isinstance(data, xr.DataArray):
+        elements = _elements(data.variable, argument, asked, named)
+        return xr.DataArray(elements, coords, data.dims, data.name, data.attrs)
+    variables = {}
+    for name, each in data.data_vars.items():
+        try:
+            variables[name] = _variable(each.variable, argument, asked, named)
+        except Exception as error:
+            error.add_note(f"in variable {name!r} of the Dataset")
+            raise
+    return xr.Dataset(variables, coords, data.attrs)
+
+
+def _variable(
+    variable: xr.Variable, argument: str, asked: Mapping[Hashable, Any], named: dict[str, Any]
+) -> xr.Variable:
+    if not set(asked) & set(variable.dims):
+        return variable
+    return xr.Variable(variable.dims, _elements(variable, argument, asked, named), variable.attrs)
+
+
+def _elements(variable: xr.Variable, argument: str, asked: Mapping[Hashable, Any], named: dict[str, Any]) -> Any:
+    """Resized along those dimensions of ``asked`` that the variable has, one or more; an array of the same library."""
+    dims = [dim for dim in asked if dim in variable.dims]
+    along = {argument: tuple(asked[dim] for dim in dims), "axes": tuple(map(variable.dims.index, dims)), **named}
+    x = variable.data
+    if isinstance(x, Tensor):
+        return resample_array(x, **along)
+    if isinstance(x, np.ndarray):
+        return resample_array(x, **along).numpy()
+    if type(x).__module__.startswith("dask."):
+        from restride.interop import dask
+
+        return dask.resample(x, **along)
+    raise UnsupportedError(f"data must be numpy, dask or restride.Tensor, got {type(x).__module__}.{type(x).__name__}")
+
+
+def _lines(
+    data: xr.DataArray | xr.Dataset, argument: str, asked: Mapping[Hashable, Any], named: dict[str, Any]
+) -> dict[Hashable, tuple[Line, int]]:
+    """Where outputs read along each dimension that changes, and how many there are."""
+    request = Request(**{argument: tuple(asked.values())}, **{k: v for k, v in named.items() if k in Request._fields})
+    change = measured([data.sizes[dim] for dim in asked], request)
+    each = zip(asked, change.centres(), change.old, change.new, strict=True)
+    return {dim: (line, new) for dim, line, old, new in each if old != new or not line.is_identity}
+
+
+def _coords(data: xr.DataArray | xr.Dataset, lines: Mapping[Hashable, tuple[Line, int]]) -> xr.Coordinates:
+    resampled, dropped = {}, []
+    along = {name: each.variable for name, each in data.coords.items() if set(lines) & set(each.dims)}
+    for name, coord in along.items():
+        line, size = lines[coord.dims[0]] if coord.ndim == 1 else (None, 0)
+        is_level = isinstance(data.xindexes.get(name), xr.indexes.PandasMultiIndex)
+        if line is None or is_level or coord.dtype.kind not in "iufmM" or not _has_spacing(coord.size, line, size):
+            dropped.append(name)
+        else:
+            resampled[name] = xr.Variable(coord.dims, _interpolated(coord.values, line, size), coord.attrs)
+    if dropped:
+        warn_caller(
+            f"coordinates {', '.join(map(repr, dropped))} cannot be resampled along {', '.join(map(repr, lines))} and "
+            f"are dropped: they are not 1-D and numeric with two elements or more"
+        )
+    return data.coords.to_dataset().drop_vars(along).assign_coords(resampled).coords
+
+
+def _has_spacing(before: int, line: Line, size: int) -> bool:
+    """False for one element of which outputs read beside it: nothing says how far that is."""
+    return before > 1 or not line.numerators(np.arange(size), size).any()
+
+
+def _interpolated(values: npt.NDArray[Any], line: Line, size: int) -> npt.NDArray[Any]:
+    """``values`` at ``size`` positions of ``line``, between the two next ones, or on the line through the last two.
+
+    Position 7/3 of 0, 10, 20, 40: first = 2, part = 1, of 3: 20 + (40 - 20) * 1/3.
+    """
+    positions = line.numerators(np.arange(size), size)
+    first = np.clip(positions // line.denominator, 0, max(len(values) - 2, 0)).astype(np.int64)
+    part = positions - first * line.denominator
+    is_number = values.dtype.kind in "iuf"
+    numbers = values.astype(np.result_type(values, np.float64)) if is_number else values
+    low, high = numbers[first], numbers[np.minimum(first + 1, len(values) - 1)]
+    if is_number:
+        between = low + (high - low) * (part / line.denominator).astype(np.float64)
+    else:  # in integers, as the step of two days is 2^47 ns; NaT stays
+        whole = (high - low) // line.denominator
+        rest = ((high - low) - whole * line.denominator) * part
+        between = low + whole * part + (rest + line.denominator // 2) // line.denominator
+    exact: npt.NDArray[Any] = np.select([part == 0, part == line.denominator], [low, high], between)
+    return exact if values.dtype.kind in "iu" else exact.astype(values.dtype)

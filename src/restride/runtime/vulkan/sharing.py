@@ -1,0 +1,128 @@
+"""Device memory that processes share by file descriptors: whether the driver can, and the calls that export and import.
+
+Each such memory is one dedicated allocation of one buffer, which every driver that shares buffers allows. An import
+names the sizes and the memory type of the export, and its buffer is created alike, as Vulkan demands.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+
+from restride.errors import DescriptorError, DeviceError, DeviceLost, OutOfDeviceMemory, UnsupportedError
+from restride.runtime.instance import FD_SHARING, instance
+from restride.runtime.interface import ExternalMemory
+from restride.runtime.loader import Handle, package, struct
+from restride.runtime.vulkan.device import LogicalDevice
+
+
+def _kind() -> int:
+    kind: int = package().VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT
+    return kind
+
+
+def require_sharing(device: LogicalDevice, usage: int) -> None:
+    """Raise UnsupportedError unless the driver exports and imports buffers of this usage."""
+    physical, vulkan = device.physical, package()
+    if FD_SHARING not in physical.extensions:
+        raise UnsupportedError(f"{physical.info.name} shares no memory between processes: it has no {FD_SHARING}")
+    wish = struct("VkPhysicalDeviceExternalBufferInfo", usage=usage, handleType=_kind())
+    able = struct("VkExternalBufferProperties")
+    instance().vk.vkGetPhysicalDeviceExternalBufferProperties(physical.handle, wish, able)
+    both = vulkan.VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | vulkan.VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT
+    features = able.externalMemoryProperties.externalMemoryFeatures
+    if features & both != both:
+        raise UnsupportedError(
+            f"{physical.info.name} shares no storage buffers between processes: their features are {features:#x}"
+        )
+
+
+def external_buffer() -> Handle:
+    """What follows a VkBufferCreateInfo."""
+    return struct("VkExternalMemoryBufferCreateInfo", handleTypes=_kind())
+
+
+def exportable(buffer: Handle) -> Handle:
+    """What follows the VkMemoryAllocateInfo of memory that is exported later."""
+    return struct("VkExportMemoryAllocateInfo", handleTypes=_kind(), pNext=_dedicated(buffer))
+
+
+def export_fd(device: LogicalDevice, memory: Handle) -> int:
+    """A new file descriptor, which the caller closes; programs that this process starts do not inherit it."""
+    fd = device.ffi.new("int *", -1)
+    device.vk.vkGetMemoryFdKHR(device.handle, struct("VkMemoryGetFdInfoKHR", memory=memory, handleType=_kind()), fd)
+    if fd[0] < 0:
+        raise DeviceError(f"vkGetMemoryFdKHR succeeded, but the driver gave the file descriptor {fd[0]}")
+    os.set_inheritable(fd[0], False)
+    return int(fd[0])
+
+
+def require_import(device: LogicalDevice, external: ExternalMemory) -> None:
+    """Refuse what this device never exported.
+
+    Raises:
+        UnsupportedError: it is of another device or driver.
+        DescriptorError: its sizes are none.
+    """
+    info = device.physical.info
+    own, other = (info.uuid, device.physical.driver_uuid), (external.device_uuid, external.driver_uuid)
+    if own != other:
+        raise UnsupportedError(
+            f"memory of device {other[0]} and driver {other[1]} cannot be imported by {info.name}, of device {own[0]} "
+            f"and driver {own[1]}: processes share memory of one device through one driver"
+        )
+    if not 0 <= external.nbytes <= external.allocation_bytes <= device.physical.max_allocation_bytes:
+        raise DescriptorError(
+            f"the handle says {external.nbytes} bytes in an allocation of {external.allocation_bytes}; the largest of "
+            f"{info.name} has {device.physical.max_allocation_bytes}"
+        )
+
+
+def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, external: ExternalMemory) -> Handle:
+    """The memory that ``fd`` stands for, allocated for ``buffer``, whose requirements are ``needs``.
+
+    Raises:
+        DescriptorError: it is not such memory.
+        OutOfDeviceMemory: the driver says so; llvmpipe does for memory that is smaller too.
+    """
+    name, nbytes, kind = device.physical.info.name, external.allocation_bytes, external.memory_type
+    if needs.size != nbytes or not (0 <= kind < len(device.physical.memory_types) and needs.memoryTypeBits >> kind & 1):
+        raise DescriptorError(
+            f"the handle says {nbytes} bytes of memory type {kind}; for a buffer of {external.nbytes} bytes {name} "
+            f"allocates {needs.size}, of the types {needs.memoryTypeBits:#x}"
+        )
+    try:
+        own = os.dup(fd)  # what the driver takes over
+    except OSError as error:
+        raise DescriptorError(f"fd {fd} is not an open file descriptor") from error
+    try:
+        _require_memory(own, nbytes)
+        source = struct("VkImportMemoryFdInfoKHR", handleType=_kind(), fd=own, pNext=_dedicated(buffer))
+        return device.allocate_memory(pNext=source, allocationSize=nbytes, memoryTypeIndex=kind)
+    except (DescriptorError, DeviceError) as error:
+        # What is not imported stays the caller's, says Vulkan. llvmpipe closes it, so that its number may be another's.
+        with suppress(OSError):
+            if os.path.sameopenfile(own, fd):
+                os.close(own)
+        if isinstance(error, DeviceLost):
+            raise
+        refusal = OutOfDeviceMemory if isinstance(error, OutOfDeviceMemory) else DescriptorError
+        raise refusal(f"{name} does not import fd {fd} as {nbytes} bytes of its memory: {error}") from error
+
+
+def _require_memory(fd: int, nbytes: int) -> None:
+    """Refuse what harms where a driver takes it for memory.
+
+    llvmpipe reads from the descriptor, which never ends on a pipe, and maps it: a shorter file ends the process.
+    """
+    status = os.fstat(fd)
+    mode = status.st_mode
+    if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stat.S_ISDIR(mode) or os.isatty(fd):
+        raise DescriptorError("it is a pipe, a socket, a folder or a terminal")
+    if stat.S_ISREG(mode) and status.st_size < nbytes:
+        raise DescriptorError(f"it has {status.st_size} bytes")
+
+
+def _dedicated(buffer: Handle) -> Handle:
+    return struct("VkMemoryDedicatedAllocateInfo", buffer=buffer)

@@ -1,0 +1,48 @@
+"""einops, on arrays of numpy and on tensors of PyTorch's CPU: patterns, each result packed."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Literal
+
+import numpy as np
+
+from restride_bench.offer import Offer, installed
+from restride_bench.workloads import Array, Rearrange, Workload
+
+
+class Einops:
+    """One backend of einops."""
+
+    def __init__(self, backend: Literal["numpy", "torch"]) -> None:
+        """Import both.
+
+        Raises:
+            Absent: one of them is not installed.
+        """
+        self._rearrange = installed("einops", "einops").rearrange
+        self._torch = installed("torch", "torch") if backend == "torch" else None
+        self.name = f"einops-{backend}"
+        self.version = f"{version('einops')}, {backend} {version(backend)}"
+        self.lingers = backend == "torch"
+
+    def offer(self, workload: Workload, source: Array) -> Offer | None:
+        """See ``Peer.offer``."""
+        task, torch = workload.task, self._torch
+        if not isinstance(task, Rearrange):
+            return None
+
+        def moved(x: Array) -> Array:
+            array: Array
+            if torch is None:
+                array = np.ascontiguousarray(self._rearrange(x, task.pattern, **dict(task.lengths)))
+            else:
+                array = self._rearrange(torch.from_numpy(x), task.pattern, **dict(task.lengths)).contiguous().numpy()
+            return array
+
+        last = [source]
+
+        def resident() -> None:
+            last[0] = moved(source)
+
+        return Offer(resident, lambda: last[0], lambda: moved(source))
