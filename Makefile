@@ -2,7 +2,7 @@
 PYTHON_BIN := .venv/bin/python
 SETUP := bash tools/setup.sh
 
-.PHONY: help demo test test-judges test-full reliability bench audit lint shaders wheel clean
+.PHONY: help demo test test-judges test-full reliability bench audit docs lint shaders wheel clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -36,6 +36,11 @@ audit: ## make the stored audit of the kernels again, docs/benchmarks/audit.txt 
 	@$(SETUP) demo
 	@mkdir -p .cache
 	$(PYTHON_BIN) -m restride audit --json docs/benchmarks/audit.json >.cache/audit.txt && mv .cache/audit.txt docs/benchmarks/audit.txt
+
+docs: ## build the site with its gallery and notebooks into build/docs, and check its links
+	@$(SETUP) demo
+	@$(PYTHON_BIN) -m pip --disable-pip-version-check install --quiet --group docs
+	$(PYTHON_BIN) tools/docs.py
 
 lint: ## ruff and mypy --strict
 	@$(SETUP) test

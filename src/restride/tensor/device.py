@@ -48,16 +48,16 @@ class Device:
             The manager stays the caller's, and open when the device is closed; the environment chooses nothing.
 
     Example:
-    >>> with rs.Device(timeout=10) as device:
-    ...     rs.asarray(np.eye(2, dtype=np.uint8), device=device).numpy()
-    array([[1, 0],
-           [0, 1]], dtype=uint8)
-    >>> with rs.Device(memory_limit=1 << 20) as device:
-    ...     try:
-    ...         rs.empty("f32[1024,1024]", device)
-    ...     except rs.OutOfDeviceMemory as error:
-    ...         "4194304 bytes: 0 of its memory_limit of 1048576 bytes are in use" in str(error)
-    True
+        >>> with rs.Device(timeout=10) as device:
+        ...     rs.asarray(np.eye(2, dtype=np.uint8), device=device).numpy()
+        array([[1, 0],
+               [0, 1]], dtype=uint8)
+        >>> with rs.Device(memory_limit=1 << 20) as device:
+        ...     try:
+        ...         rs.empty("f32[1024,1024]", device)
+        ...     except rs.OutOfDeviceMemory as error:
+        ...         "4194304 bytes: 0 of its memory_limit of 1048576 bytes are in use" in str(error)
+        True
 
     Raises:
         DeviceNotFound: no Vulkan loader, no driver, or no such device.

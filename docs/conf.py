@@ -1,0 +1,80 @@
+"""The site: Sphinx reads the Markdown pages where they lie in the repository, the gallery and the notebooks run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURES = ROOT / "build" / "pictures"
+"""Where the scripts of the gallery leave their pictures."""
+
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "docs" / "gallery")]
+os.environ["RESTRIDE_PICTURES"] = str(PICTURES)
+
+project = "restride"
+copyright = "the authors of restride, Apache-2.0"  # noqa: A001 - Sphinx's word
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+
+# The source folder is the root of the repository, so every link between pages is the one that works there too.
+root_doc = "docs/index"
+include_patterns = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "shaders/README.md",
+    "docs/*.md",
+    "docs/benchmarks/*.md",
+    "docs/notebooks/*.md",
+    "build/gallery/*.rst",
+]
+exclude_patterns = [".*", "dist", "src", "tests", "tools", "build/docs", "build/gallery/sg_execution_times.rst"]
+templates_path = ["templates"]
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
+nb_execution_show_tb = True
+
+autodoc_member_order = "bysource"
+autodoc_mock_imports = ["av", "jax", "torch", "xarray"]
+autodoc_typehints = "none"  # the signature of a function says its defaults, and "Args" what it takes
+maximum_signature_line_length = 100
+napoleon_numpy_docstring = False
+
+html_theme = "furo"
+html_title = "restride"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_additional_pages = {"index": "to_docs.html"}  # the first page is docs/index.html
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {"navigation_with_keys": True}
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": "docs/gallery",
+    "gallery_dirs": "build/gallery",
+    "ignore_pattern": r"^gallery\.py$",
+    "image_scrapers": ("gallery.scrape",),
+    "reset_modules": (),
+    "capture_repr": (),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "notebook_extensions": set(),  # a script needs gallery.py beside it
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1000,
+    "write_computation_times": False,
+    "within_subsection_order": "FileNameSortKey",
+}

@@ -1,0 +1,11 @@
+"""Blocks of channels
+==================
+
+oneDNN's nChw4c: four channels of a pixel are neighbours, and six channels fill two blocks with padding.
+"""
+
+from gallery import save
+
+import restride as rs
+
+save(rs.show("f32[1,6,2,3]:nChw4c").svg())

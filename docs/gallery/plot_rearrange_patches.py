@@ -1,0 +1,22 @@
+"""Patches
+=======
+
+A pattern splits a photograph into patches of 64 x 64 and puts them into a grid of another order, with one dispatch.
+"""
+
+from gallery import images, photo, save
+
+import restride as rs
+
+face = photo("astronaut")
+patches = rs.rearrange(face, "(h p) (w q) c -> (w h) p q c", p=64, q=64)
+turned = rs.rearrange(face, "(h p) (w q) c -> (w p) (h q) c", p=64, q=64)
+flipped = rs.rearrange(rs.asarray(patches.numpy()[::-1]), "(w h) p q c -> (h p) (w q) c", h=8)
+save(
+    images(
+        ("512 x 512 x 3", face),
+        ("(w p) (h q) c", turned.numpy()),
+        ("patches in reverse order", flipped.numpy()),
+        (f"patch 20 of {patches.sizes[0]}", patches[20].numpy()),
+    )
+)

@@ -1,0 +1,84 @@
+"""Builds the site into build/docs, and checks that every link in it leads to a file and an anchor. Fetches nothing."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def missing_packages() -> list[str]:
+    """The packages of the dependency group ``docs`` that are not installed, by name."""
+    names = []
+    for requirement in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]["docs"]:
+        name = re.split(r"[^\w.-]", requirement)[0]
+        try:
+            distribution(name)
+        except PackageNotFoundError:
+            names.append(name)
+    return names
+
+
+class Page(HTMLParser):
+    """The anchors of a page, and what it links to or shows."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id" or (tag == "a" and name == "name"):
+                self.anchors.add(value or "")
+            elif name in {"href", "src"} and value:
+                self.links.append(value)
+
+
+def broken_links(site: Path) -> Iterator[str]:
+    """Each link of a folder of pages that leads to no file of it, or to no anchor of the page, as a line."""
+    pages = {path: Page(path) for path in site.rglob("*.html")}
+    for path, page in sorted(pages.items()):
+        for link in dict.fromkeys(page.links):
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            there = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchors = pages[there].anchors if there in pages else set()
+            if not there.is_file() or (parts.fragment and there in pages and unquote(parts.fragment) not in anchors):
+                yield f"{path.relative_to(site)}: {link} leads nowhere"
+
+
+def main() -> int:
+    """The exit code: 0 where the site is built without a warning and its links are whole."""
+    if missing := missing_packages():
+        print(f"restride: the site needs {', '.join(missing)}: pip install --group docs", file=sys.stderr)
+        return 1
+    from sphinx.cmd.build import main as build
+
+    import restride as rs
+
+    try:
+        rs.Device().close()
+    except rs.DeviceError as error:
+        print(f"restride: the gallery and the notebooks need a device: {error}", file=sys.stderr)
+        return 1
+    site = ROOT / "build" / "docs"
+    if failed := build(["-q", "-W", "--keep-going", "-c", str(ROOT / "docs"), str(ROOT), str(site)]):
+        return int(failed)
+    broken = list(broken_links(site))
+    print(*broken, sep="\n", end="\n" if broken else "", file=sys.stderr)
+    print(f"restride: {site / 'index.html'}, {sum(1 for _ in site.rglob('*.html'))} pages, {len(broken)} broken links")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
