@@ -40,7 +40,7 @@ audit: ## make the stored audit of the kernels again, docs/benchmarks/audit.txt 
 docs: ## build the site with its gallery and notebooks into build/docs, and check its links
 	@$(SETUP) demo
 	@$(PYTHON_BIN) -m pip --disable-pip-version-check install --quiet --group docs
-	$(PYTHON_BIN) tools/docs.py
+	$(PYTHON_BIN) tools/build_docs.py
 
 lint: ## ruff and mypy --strict
 	@$(SETUP) test

@@ -9,7 +9,7 @@ from gallery import photo, plt, save
 
 import restride as rs
 
-eye = photo("astronaut")[102:126, 196:220]
+eye = photo("astronaut")[92:116, 194:218]
 figure, axes = plt.subplots(2, 4, figsize=(8, 4.3))
 for column, mode in enumerate(("nearest", "linear", "cubic", "area")):
     for place, size in zip(axes[:, column], (192, 9), strict=True):
