@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "build" / "pictures"
 """Where the scripts of the gallery leave their pictures."""
 
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "docs" / "gallery")]
+sys.path.insert(0, str(ROOT / "docs" / "gallery"))
 os.environ["RESTRIDE_PICTURES"] = str(PICTURES)
 
 project = "restride"
@@ -41,7 +41,6 @@ templates_path = ["templates"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 nb_execution_mode = "force"
-nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_execution_show_tb = True
 
@@ -68,7 +67,6 @@ sphinx_gallery_conf = {
     "image_scrapers": ("gallery.scrape",),
     "reset_modules": (),
     "capture_repr": (),
-    "abort_on_example_error": True,
     "download_all_examples": False,
     "remove_config_comments": True,
     "notebook_extensions": set(),  # a script needs gallery.py beside it

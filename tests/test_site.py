@@ -92,7 +92,7 @@ def test_a_build_without_packages_says_what_to_install(monkeypatch, capsys):
 
     monkeypatch.setattr(build_docs, "distribution", distribution)
     assert build_docs.main() == 1
-    assert capsys.readouterr().err == "restride: the site needs furo, sphinx: pip install --group docs\n"
+    assert capsys.readouterr().err == "restride: the site needs furo, sphinx: pip install . --group docs\n"
 
 
 def test_links_that_lead_nowhere_are_seen(tmp_path):

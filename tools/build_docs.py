@@ -60,7 +60,7 @@ def broken_links(site: Path) -> Iterator[str]:
 def main() -> int:
     """The exit code: 0 where the site is built without a warning and its links are whole."""
     if missing := missing_packages():
-        print(f"restride: the site needs {', '.join(missing)}: pip install --group docs", file=sys.stderr)
+        print(f"restride: the site needs {', '.join(missing)}: pip install . --group docs", file=sys.stderr)
         return 1
     from sphinx.cmd.build import main as build
 

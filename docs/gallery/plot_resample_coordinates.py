@@ -2,8 +2,8 @@
 =======================================
 
 Four elements with the values 0, 1, 2 and 3 become seven by a scale of 1.8: the value of an output is where it has read,
-held inside the source. "align_corners" keeps both ends; "pytorch_half_pixel" differs from "half_pixel" only for a
-single output.
+held inside the source. "pytorch_half_pixel" differs from "half_pixel" only for a single output; "align_corners" keeps
+both ends where sizes are asked for.
 """
 
 import numpy as np
