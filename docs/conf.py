@@ -69,6 +69,7 @@ sphinx_gallery_conf = {
     "capture_repr": (),
     "download_all_examples": False,
     "remove_config_comments": True,
+    "run_stale_examples": True,  # an unchanged script may run changed kernels
     "notebook_extensions": set(),  # a script needs gallery.py beside it
     "show_memory": False,
     "show_signature": False,

@@ -53,6 +53,18 @@ def test_functions_of_other_modules_that_the_api_page_names_are_there_too():
     assert named <= {name.replace("interop.xarray", "xarray") for name in shown} | shown
 
 
+def test_every_page_has_a_place_in_the_site():
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    groups = re.findall(r"^```\{toctree\}\n:caption: (.*)\n:hidden:\n\n([^`]*)```$", index, re.MULTILINE)
+    assert [caption for caption, _ in groups] == ["Tutorials", "How-to", "Reference", "Explanation"]
+    placed = [page for _, pages in groups for page in pages.split()]
+    folders = (ROOT / "docs", ROOT / "docs" / "notebooks", ROOT / "docs" / "benchmarks")
+    pages = {
+        path.relative_to(ROOT / "docs").with_suffix("").as_posix() for folder in folders for path in folder.glob("*.md")
+    }
+    assert sorted(pages - {"index"}) == sorted(page for page in placed if not page.startswith("../"))
+
+
 def run(script, folder, **environment):
     done = subprocess.run(
         [sys.executable, script],

@@ -72,7 +72,7 @@ def main() -> int:
         print(f"restride: the gallery and the notebooks need a device: {error}", file=sys.stderr)
         return 1
     site = ROOT / "build" / "docs"
-    if failed := build(["-q", "-W", "--keep-going", "-c", str(ROOT / "docs"), str(ROOT), str(site)]):
+    if failed := build(["-q", "-E", "-W", "--keep-going", "-c", str(ROOT / "docs"), str(ROOT), str(site)]):
         return int(failed)
     broken = list(broken_links(site))
     print(*broken, sep="\n", end="\n" if broken else "", file=sys.stderr)
