@@ -1,7 +1,7 @@
 """Boxes of a photograph, one call
 ===============================
 
-Boxes (y0, x0, y1, x1) of any size, some of them over the edge, become 128 x 128 each in one dispatch.
+Boxes (y0, x0, y1, x1) of any size, some of them over the edge, become 128 x 128 each.
 """
 
 import numpy as np

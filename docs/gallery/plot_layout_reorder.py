@@ -1,7 +1,7 @@
 """What a reorder moves
 ====================
 
-Column-major becomes tiles of 2 x 4. Elements keep their colours.
+Rows become tiles of two columns and four rows, each walked down its columns. Elements keep their colours.
 """
 
 from gallery import save
