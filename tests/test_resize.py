@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from judges import judge
@@ -9,6 +12,7 @@ from push_words import words_of
 from test_shader_contract import members_of_push_constants
 
 import restride as rs
+from restride.cli.demo import draw_sheet
 from restride.kernel import Limits
 from restride.plan.light import light_kernels
 from restride.runtime.modules import load_module
@@ -169,6 +173,21 @@ def test_light_is_cut_where_a_binding_ends(vulkan_device):
 
 def test_push_constants_have_the_names_of_the_plan():
     assert members_of_push_constants(load_module("light_elements")) == list(words_of("light_elements"))
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_the_picture_of_the_page_is_drawn_again(tmp_path, monkeypatch):
+    Image = judge("PIL.Image")
+    root = Path(__file__).resolve().parent.parent
+    monkeypatch.syspath_prepend(root / "tools")
+    resize_picture = importlib.import_module("resize_picture")
+    panels = resize_picture.panels()
+    assert [panel.pixels[8, 8, 0] for panel in panels[1:3]] == [128, 188]
+    draw_sheet(tmp_path / "light.png", "", "", panels)
+    with Image.open(tmp_path / "light.png") as drawn, Image.open(root / "docs" / "images" / "light.png") as shown:
+        assert drawn.size == shown.size
+        pixels = [np.asarray(each)[100:340, 24:] for each in (drawn, shown)]  # what is below has letters of a font
+    assert np.array_equal(*pixels)
 
 
 @pytest.mark.parametrize(
