@@ -47,8 +47,10 @@ def imread(path: str | os.PathLike[str]) -> Array:
         UnsupportedError: Pillow is not installed: the extra ``images``.
 
     Examples:
-        >>> rs.imwrite("/tmp/grey.png", np.full((2, 3), 7, np.uint8))
-        >>> rs.imread("/tmp/grey.png").tolist()
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     rs.imwrite(f"{folder}/grey.png", np.full((2, 3), 7, np.uint8))
+        ...     rs.imread(f"{folder}/grey.png").tolist()
         [[7, 7, 7], [7, 7, 7]]
     """
     path = Path(path)
@@ -90,7 +92,11 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
         UnsupportedError: Pillow is not installed: the extra ``images``.
 
     Example:
-        >>> rs.imwrite("/tmp/red.jpg", np.full((16, 16, 3), (255, 0, 0), np.uint8))
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     rs.imwrite(f"{folder}/red.png", np.full((16, 16, 3), (255, 0, 0), np.uint8))
+        ...     rs.imread(f"{folder}/red.png")[0, 0].tolist()
+        [255, 0, 0]
     """
     path = Path(path)
     kind = IMAGE_FORMATS.get(path.suffix.lower())
