@@ -10,7 +10,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
+from importlib.metadata import version
+from itertools import chain, groupby
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -212,6 +213,12 @@ def steps(parts: Sequence[Part], repeat: int) -> int:
     return sources + repeat * sum(len(part.ways) for part in parts)
 
 
+def versions(results: Sequence[Result]) -> dict[str, str]:
+    """Of the packages of all ways that were measured."""
+    used = (way.packages for result in results for way in result.part.ways if way.name in result.took)
+    return {package: version(package) for package in dict.fromkeys(chain.from_iterable(used))}
+
+
 def record(report: Report, results: Sequence[Result]) -> dict[str, Any]:
     """A run as JSON values. Times are seconds, memory is bytes."""
     everything = report.record()
@@ -220,6 +227,7 @@ def record(report: Report, results: Sequence[Result]) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         **{name: everything[name] for name in (*kept, "broken_off")},
+        "packages": versions(results),
         "parts": [result.record() for result in results],
     }
 
@@ -266,6 +274,8 @@ def _summary(report: Report, results: Sequence[Result]) -> Iterator[str]:
         yield f"goals: {sum(verdict.is_met for verdict in judged)} of {len(judged)} met"
     for result in results:
         yield from (f"WRONG: {name}, {result.part.name}: {why}" for name, why in result.wrong.items())
+    if used := versions(results):
+        yield "with " + "; ".join(f"{package} {version}" for package, version in used.items())
     absent = {name: why for result in results for name, why in result.absent.items()}
     yield from (f"absent: {name}: {why}" for name, why in absent.items())
     if report.broken_off:
