@@ -47,7 +47,7 @@ examples:
   restride bench --measure numpy --json here.json --chart here.svg
   restride bench --small --repeat 1                     does it all work? (times mean nothing)
   restride bench --growth here.svg --json here.json     how time grows with bytes and with axes
-  restride bench -k scale --json here.json              pyramids and streams of files; an hour on a CPU
+  restride bench -k scale --json here.json              pyramids and streams of files; half an hour on a CPU
   restride bench -k "scale: growth" --growth here.svg   how time and memory of a stream grow with bytes
 
 {EXPLAINED}"""

@@ -125,21 +125,16 @@ def run(
         step: called after each source that was made, and each process, with its name.
     """
     with TemporaryDirectory(prefix="restride-") as name:
-        folder = Path(name)
-        path: Path | None = None
-        written: Source | None = None
+        folder, written = Path(name), None
         for part in parts:
             if part.source != written:
-                written = None
-                if path is not None:
-                    _remove(path)
-                path = folder / "source"
-                skipped = _written(part.source, path)
+                _remove(folder / "source")
+                skipped = _written(part.source, folder / "source")
                 step(str(part.source))
+                written = None if skipped else part.source
                 if skipped:
                     yield Result(part, {}, {}, {}, skipped)
                     continue
-                written = part.source
             yield _measured(part, folder, environment, repeat, step)
 
 
