@@ -197,7 +197,7 @@ def _workers(job: Job, count: int) -> Work:
     from distributed import Client, LocalCluster
 
     os.environ["LP_NUM_THREADS"] = str(_CORES // count)  # llvmpipe's
-    options = {"threads_per_worker": _CORES // count, "memory_limit": None, "dashboard_address": None}
+    options = {"threads_per_worker": _CORES // count, "memory_limit": None, "dashboard_address": ":0"}
     client = Client(LocalCluster(n_workers=count, **options))
     for number, worker in enumerate(client.scheduler_info()["workers"]):
         client.run(_keep_to, cores[number::count], workers=[worker])
