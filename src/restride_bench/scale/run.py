@@ -124,7 +124,7 @@ def run(
         repeat: rounds. None warms up: each process starts anew, and its clock after its imports.
         step: called after each source that was made, and each process, with its name.
     """
-    with TemporaryDirectory(prefix="restride-") as name:
+    with TemporaryDirectory(prefix="restride-scale-") as name:
         folder, written = Path(name), None
         for part in parts:
             if part.source != written:

@@ -331,7 +331,7 @@ def main(text: str) -> None:
 
 def _rehearse(job: Job) -> None:
     """Make a small pyramid first: kernels and WebAssembly are compiled then, as in a process that makes many."""
-    with TemporaryDirectory(prefix="restride-") as name:
+    with TemporaryDirectory(prefix="restride-scale-") as name:
         source = f"{name}/source"
         _new(source, (1, 512, 512), (1, 256, 256))[:] = 1
         WAYS[job.way](Job(job.way, source, f"{name}/destination"))()
