@@ -18,6 +18,7 @@ import restride as rs
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "how_do_i.md").read_text(encoding="utf-8")
+DISPATCHES = {"a view": 0, "views": 0, "one dispatch": 1, "two dispatches": 2}
 CLAIM = re.compile(r"(?:(equal|differs)|within ([\d.^-]+)|raises (\w+))(?: (?:to|of) `([^`]+)`)?(?:;|$)")
 
 
@@ -150,7 +151,11 @@ def test_a_row_is_as_its_third_column_says(row):
     if row.section.module == "onnx":
         theirs |= {name: node(name) for name in re.findall(r"\b([A-Z]\w+)\(", row.theirs)}
     expected = value_of(row.theirs if row.section.module else formula, theirs)
-    require(row.claim, arrays(value_of(row.ours, ours)), arrays(expected))
+    before = rs.default_device().counters().dispatches
+    result = value_of(row.ours, ours)
+    counted = rs.default_device().counters().dispatches - before
+    assert counted == DISPATCHES.get(row.claim.partition("; ")[2].partition(":")[0], counted)
+    require(row.claim, arrays(result), arrays(expected))
 
 
 def test_the_page_has_the_libraries_it_names():
