@@ -95,7 +95,9 @@ def node(name: str) -> Any:
             ],
             [onnx.helper.make_tensor_value_info("o", 0, None)],
         )
-        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 25)])
+        model = onnx.helper.make_model(
+            graph, opset_imports=[onnx.helper.make_opsetid("", onnx.defs.onnx_opset_version())]
+        )
         return reference.ReferenceEvaluator(model).run(None, feeds)[0]
 
     return run
