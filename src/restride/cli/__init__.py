@@ -49,6 +49,7 @@ SUMMARIES = {
     "crop": "boxes of a file, each resized to the same sizes",
     "yuv": "frames of a camera or a decoder to RGB",
     "preprocess": "a batch for a network of photographs",
+    "pyramid": "an image as levels of OME-Zarr",
     "demo": "a photograph through every operation, checked",
 }
 """What the modules say of their commands, for ``restride --help`` to print without them and the library."""
