@@ -30,9 +30,14 @@ from restride.tensor.device import Device
 from restride.tensor.tensor import Tensor, empty
 
 _DESCRIPTION = """\
-Crops, flips, re-lays-out and resizes a photograph on the device, in u8 and f32, checks every result against the
-numpy reference, and draws a contact sheet. Without PHOTO it takes one that scikit-image ships. --no-photo takes a
-picture that it computes, draws no sheet, and needs neither Pillow nor scikit-image."""
+Crops, flips, transposes and resizes a photograph on the device, in u8 and f32, checks every result against the numpy
+reference, and draws a contact sheet. Without PHOTO it takes a photograph that scikit-image ships. --no-photo needs
+neither Pillow nor scikit-image.
+
+examples:
+  restride demo                                a photograph of scikit-image
+  restride demo photo.jpg --out sheets         your own
+  restride demo --no-photo --device radeon     a computed picture"""
 
 _MOST_RUNS = 15
 _LONGEST = 0.3
@@ -47,7 +52,7 @@ _SHORTEST_SIDE = 32
 def add_commands(commands: Commands) -> None:
     """Add ``demo``."""
     parser = commands.add_parser(
-        "demo", help="a photograph through every operation, checked", description=_DESCRIPTION, epilog=EXPLAINED
+        "demo", help="run every operation on a photograph, checked", description=_DESCRIPTION, epilog=EXPLAINED
     )
     source = parser.add_mutually_exclusive_group()
     source.add_argument("photo", metavar="PHOTO", nargs="?", type=Path, help="a .png or .jpg of yours")

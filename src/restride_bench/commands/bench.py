@@ -20,10 +20,9 @@ from restride_bench.run import Result
 from restride_bench.workloads import TTC57, Workload, growth, is_named, selected
 
 _DESCRIPTION = f"""\
-Measures everyday work on the device: medians of rounds in which restride, the device's own copy, kernels written by
-hand and every other library that is installed take turns. Each result is checked against restride's before the clock
-starts.
-Leave the machine alone meanwhile; the whole list takes some ten minutes on a CPU.
+Measures everyday work on the device. restride, the device's own copy, hand-written kernels and every other library that
+is installed take turns in rounds, whose medians are printed. Each result is checked against restride's before the clock
+starts. Leave the machine alone meanwhile; the whole list takes some ten minutes on a CPU.
 
 measures: resident  the call and the wait, on tensors that are on the device
           kernel    what the device itself says it took
@@ -52,7 +51,7 @@ def add_commands(commands: Commands) -> None:
         dest="keyword",
         metavar="TEXT",
         default="",
-        help="workloads with this in name or group, as --list has them; libraries are named by --peers. "
+        help="workloads with this in their name or group, as --list prints them; "
         f"{TTC57}: the 57 transpositions of TTC, HPTT and cuTT, 200 MiB each",
     )
     parser.add_argument("--list", action="store_true", help="print the workloads and their goals, measure nothing")
@@ -61,17 +60,21 @@ def add_commands(commands: Commands) -> None:
         type=list_of(MEASURES),
         default=MEASURES[:2],
         metavar="A,B",
-        help="of resident, kernel, numpy (default: the first two)",
+        help="resident, kernel, numpy (default: the first two)",
     )
     parser.add_argument(
-        "--peers", type=list_of(PEERS), default=tuple(PEERS), metavar="A,B", help="who else; none (default: all)"
+        "--peers",
+        type=list_of(PEERS),
+        default=tuple(PEERS),
+        metavar="A,B",
+        help="other libraries, or none (default: all)",
     )
     parser.add_argument(
-        "--repeat", type=_rounds, default=15, metavar="N", help="rounds that count (default: %(default)s)"
+        "--repeat", type=_rounds, default=15, metavar="N", help="rounds to measure (default: %(default)s)"
     )
-    parser.add_argument("--small", action="store_true", help="small sizes: see whether all works, in a moment")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="every time of every round")
-    parser.add_argument("--chart", metavar="FILE", type=Path, help="bars, as .svg or .png; needs matplotlib")
+    parser.add_argument("--small", action="store_true", help="small sizes, to see in a moment if it works")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write every time of every round")
+    parser.add_argument("--chart", metavar="FILE", type=Path, help="draw bars, as .svg or .png; needs matplotlib")
     parser.add_argument(
         "--growth",
         metavar="FILE",
