@@ -22,6 +22,7 @@ _WORDS = {
     "element_fill": FillPush._fields,
     "strided_fill": FillPush._fields,
     "equal": EqualPush._fields,
+    "light": EqualPush._fields,
     "pixels_to_planes": ChunkPush._fields,
     "planes_to_pixels": ChunkPush._fields,
     "element_rows": ChunkPush._fields,

@@ -460,6 +460,23 @@ ROWS = [
         ("extrapolation_value 1 goes with coordinates 'tf_crop_and_resize'", "source_sizes (2, 8)")),
     Row("source_window: past the end", lambda _: rs.source_window((2, 8), (4,), window=(slice(0, 9),)),
         ("window[0] [0, 9) exceeds the 4 outputs", "source_sizes (2, 8)")),
+    # resize, images
+    Row("resize: axes that are not clear", lambda t: rs.resize(t.empty("u8", 10, 48, 64), (8, 8)),
+        ("C, 1 to 4 at one of its places", "shape (10, 48, 64) is not clear", "axes=(1, 2)", "u8[10,48,64]")),
+    Row("resize: channels at both ends", lambda t: rs.resize(t.empty("u8", 3, 48, 3), (8, 8)),
+        ("shape (3, 48, 3) is not clear", "axes=", "u8[3,48,3]")),
+    Row("resize: one axis", lambda t: rs.resize(t.x[0], (8, 8)), ("rows and columns", "(8,) has 1 axes", "f32[8]")),
+    Row("resize: three axes named", lambda t: rs.resize(t.x, (8, 8), axes=(0, 1, 1)), ("two, got (0, 1, 1)", HERE)),
+    Row("resize: sizes of one axis", lambda t: rs.resize(t.x, (8,)), ("equally many", "(8,)", HERE)),
+    Row("resize: no alpha", lambda t: rs.resize(t.small, (8, 8), premultiply=True),
+        ("premultiply needs alpha, the last of 2 or 4 channels", "(3, 5)", "u8[3,5]")),
+    Row("resize: light of what moves", lambda t: rs.resize(t.small, (8, 8), "nearest", linear_light=True),
+        ("linear_light True has no effect in mode 'nearest'", "u8[3,5]")),
+    Row("resize: light of floats", lambda t: rs.resize(t.x, (8, 8), linear_light=True),
+        ("linear_light is for codes, elements of u8 or u16, not f32", HERE), rs.UnsupportedError),
+    Row("imwrite: another format", lambda t: rs.imwrite("x.gif", t.small), (".png, .jpg, .jpeg, got 'x.gif'",)),
+    Row("imwrite: floats", lambda t: rs.imwrite("x.png", t.x), ("u8 elements, or u16", "not f32 of sizes [2, 8]")),
+
     # asarray
     Row("asarray: rank 9", lambda t: rs.asarray(np.zeros((1,) * 9), device=t.device),
         ("array of shape (1, 1, 1, 1, 1, 1, 1, 1, 1)", "rank 9 exceeds 8", "f64")),

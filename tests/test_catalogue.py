@@ -498,7 +498,7 @@ def widths_of(shader: str) -> set[int]:
     return {kernel.constants[0] for each in kernels for kernel in each if kernel.shader == shader}
 
 
-NO_CASES = ("#", "bare_")
+NO_CASES = ("#", "bare_", "light_")
 """Comments, and modules of the benchmark."""
 
 

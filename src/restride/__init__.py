@@ -51,6 +51,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     from restride.ops.rearrange import rearrange
     from restride.ops.reorder import plan_reorder, reorder, strided_slice
     from restride.ops.resample import plan_resample, plan_resample_backward, resample, resample_backward, source_window
+    from restride.ops.resize import resize
     from restride.ops.yuv import yuv_to_rgb
     from restride.stream.chain import Chain, WindowedChain
     from restride.stream.laid_out import LaidOut
@@ -58,6 +59,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     from restride.stream.run import stream
     from restride.tensor.arrays import asarray, from_buffer
     from restride.tensor.device import Device, default_device, devices
+    from restride.tensor.images import imread, imwrite
     from restride.tensor.tensor import Tensor, TensorHandle, empty, from_fd
 
     if sys.modules.get("einops") is not None:
@@ -96,6 +98,8 @@ __all__ = [
     "empty",
     "from_buffer",
     "from_fd",
+    "imread",
+    "imwrite",
     "normalize",
     "plan_reorder",
     "plan_resample",
@@ -106,6 +110,7 @@ __all__ = [
     "reorder",
     "resample",
     "resample_backward",
+    "resize",
     "show",
     "source_window",
     "stream",

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import restride
 from restride import reference
 from restride.cli.comparison import Array, Comparison, compare_bits, compare_limits
-from restride.cli.files import pillow, read_array, write_whole
+from restride.cli.files import read_array, write_whole
 from restride.cli.parser import Commands, add_device_options, open_device, runtime_name
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.layout import TensorDesc
@@ -27,6 +27,7 @@ from restride.ops.reorder import reorder, strided_slice
 from restride.ops.resample import resample
 from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
+from restride.tensor.images import pillow
 from restride.tensor.tensor import Tensor, empty
 
 _DESCRIPTION = """\

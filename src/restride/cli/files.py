@@ -23,7 +23,7 @@ from numpy.lib import format as npy
 from restride import reference
 from restride.cli.process import UsageError
 from restride.dtypes import DType, as_dtype
-from restride.errors import DescriptorError, RestrideError
+from restride.errors import DescriptorError, RestrideError, UnsupportedError
 from restride.layout import TensorDesc
 from restride.ops.reorder import reorder
 from restride.reference.memory import element_positions
@@ -31,17 +31,12 @@ from restride.runtime import file_store
 from restride.runtime.file_store import Content, write_file
 from restride.tensor.arrays import asarray, from_buffer
 from restride.tensor.device import Device
+from restride.tensor.images import IMAGE_FORMATS, IMAGES, imread, imwrite, pillow, require_holds
 from restride.tensor.tensor import Tensor
 
 Array = npt.NDArray[Any]
 
-_FORMATS = {".npy": "npy", ".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".bin": "raw"}
-IMAGES = ("PNG", "JPEG")
-_JPEG_QUALITY = 95
-_LONGEST_JPEG_SIDE = 65_500
-"""Pixels; libjpeg's own limit."""
-_MODES = {"1": "L", "P": "RGB", "PA": "RGBA", "CMYK": "RGB", "YCbCr": "RGB", "LAB": "RGB", "HSV": "RGB"}
-"""The mode that a picture with another kind of pixel is converted to."""
+_FORMATS = {".npy": "npy", **IMAGE_FORMATS, ".bin": "raw"}
 _LONGEST_HEADER = 10_000
 """Bytes of a .npy header; numpy's own limit, above which parsing it can exhaust the stack."""
 _RAW_TYPES = ("bf16", "f8e4m3fn", "f8e5m2")
@@ -173,19 +168,12 @@ def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None
     kind = format_of(path)
     if kind not in IMAGES:
         return
-    another = f"give {path.stem}.npy as the output"
-    channels = sizes[2] if len(sizes) == 3 else 1
-    if not (dtype == np.uint8 or (kind == "PNG" and dtype == np.uint16 and channels == 1)):
-        holds = "u8 elements" if kind == "JPEG" else "u8 elements, or u16 of one channel"
-        raise UsageError(f"a {kind} image holds {holds}, not {as_dtype(dtype)} of sizes {list(sizes)}: {another}")
-    if len(sizes) not in {2, 3} or channels not in ((1, 3) if kind == "JPEG" else (1, 2, 3, 4)) or min(sizes) < 1:
+    try:
+        require_holds(kind, dtype, tuple(sizes))
+    except DescriptorError as error:
         raise UsageError(
-            f"a {kind} image has sizes [height, width] or [height, width, channels] with "
-            f"{'1 or 3' if kind == 'JPEG' else '1 to 4'} channels, not {list(sizes)}: {another}, or name the axes "
-            "of rows and columns"
-        )
-    if kind == "JPEG" and max(sizes) > _LONGEST_JPEG_SIDE:
-        raise UsageError(f"a JPEG image has at most {_LONGEST_JPEG_SIDE} pixels a side, not {list(sizes)}: {another}")
+            f"{error}: give {path.stem}.npy as the output, or name the axes of rows and columns"
+        ) from error
 
 
 @contextmanager
@@ -350,60 +338,11 @@ def _element_type(stored: np.dtype[Any], dtype: str | None, path: Path) -> DType
         raise UsageError(f"{path}: {error}") from error
 
 
-def pillow() -> Any:
-    """The module ``PIL.Image``.
-
-    Raises:
-        UsageError: Pillow is not installed.
-    """
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise UsageError("images need Pillow: pip install 'restride[images]'") from error
-    return Image
-
-
 def _read_image(path: Path) -> Array:
-    image_module = pillow()
-    from PIL import ImageOps
-
     try:
-        with image_module.open(path, formats=IMAGES) as opened:
-            _require_pixels(opened, path)
-            # Cameras write how they were held; the picture is taken as a viewer shows it.
-            image = ImageOps.exif_transpose(opened)
-            if image.mode.startswith("I"):  # grey of 16 bits; "I" in older Pillows, "I;16" now
-                return np.asarray(image).astype(np.uint16)
-            if image.mode == "P" and "transparency" in image.info:
-                image = image.convert("RGBA")
-            return np.asarray(image.convert(_MODES.get(image.mode, image.mode)))
-    except (UsageError, OSError):
-        raise
-    except Exception as error:  # Pillow raises ten types, by what is wrong: SyntaxError, EOFError, struct.error, ...
-        raise UsageError(f"cannot read {path}: {str(error) or type(error).__name__}") from error
-
-
-_DEFLATED = 1032
-"""Bytes that one byte of a PNG's data holds at most; no stream of deflate has more."""
-_JPEG_BITS = 1 / 64
-"""Least bits of a pixel: a block of 8 x 8 takes one of Huffman's codes."""
-_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-"""Channels of the color types."""
-
-
-def _require_pixels(opened: Any, path: Path) -> None:
-    """Raise ``UsageError`` where a file is too short for its pixels; Pillow would allocate them, and fill in grey."""
-    width, height = opened.size
-    bits, most = _JPEG_BITS, 1
-    with path.open("rb") as file:
-        head = file.read(26)
-        nbytes = file.seek(0, 2)
-    if opened.format == "PNG":
-        if head[12:16] != b"IHDR":
-            raise UsageError(f"cannot read {path}: it is damaged, a PNG image begins with its IHDR")
-        bits, most = head[24] * _PNG_CHANNELS[head[25]], _DEFLATED
-    if width * height * bits > 8 * nbytes * most:
-        raise UsageError(f"cannot read {path}: {nbytes} bytes cannot hold the {width} x {height} pixels of its header")
+        return imread(path)
+    except (DescriptorError, UnsupportedError) as error:
+        raise UsageError(str(error)) from error
 
 
 # Writing.
@@ -424,10 +363,8 @@ def write_array(path: Path, array: Array) -> None:
         # to seek to, which a pipe has not.
         write_whole(path, lambda file: npy.write_array(SimpleNamespace(write=file.write), stored, allow_pickle=False))
         return
-    pixels = array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array
-    image = pillow().fromarray(np.ascontiguousarray(pixels))
-    options = {"quality": _JPEG_QUALITY} if kind == "JPEG" else {}
-    write_whole(path, lambda file: image.save(file, kind, **options))
+    with named_errors("write", path):
+        imwrite(path, array)
 
 
 def write_whole(path: Path, content: Content) -> None:

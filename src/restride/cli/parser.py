@@ -26,7 +26,7 @@ Changes the layout, the element type and the size of tensors and images on any V
 
 GROUPS = {
     "from file to file": ("slice", "reorder", "resample", "crop", "yuv", "preprocess", "pyramid"),
-    "to look at": ("show", "demo", "profiles"),
+    "to look at": ("show", "view", "demo", "profiles"),
     "this machine": ("doctor", "devices", "tune", "selftest", "completion"),
     "tests and speed": ("test", "report", "bench", "audit"),
 }

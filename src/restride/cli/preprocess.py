@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.cli import options
-from restride.cli.files import IMAGES, format_of, read_array, require_file, require_writable, write_array
+from restride.cli.files import format_of, read_array, require_file, require_writable, write_array
 from restride.cli.operate import NUMBERS, print_time
 from restride.cli.parser import Commands, Parser, add_device_options, open_device
 from restride.cli.process import EXPLAINED, Exit, UsageError
@@ -21,6 +21,7 @@ from restride.layout import TensorDesc
 from restride.ops.preprocess import LAYOUTS, PIXELS, PRESETS, Options, Preprocess
 from restride.plan.yuv import FORMATS, MATRICES
 from restride.tensor.device import Device
+from restride.tensor.images import IMAGES
 
 Array = npt.NDArray[Any]
 

@@ -43,9 +43,9 @@ def equal_kernels(
 
 
 def _kernels(problem: Problem, src: DType, other: DType, negated: bool, limits: Limits) -> Iterator[KernelSpec]:
-    for part in parts(problem, limits, partial(_axis_to_cut, other.itemsize)):
+    for part in parts(problem, limits, partial(axis_to_cut, other.itemsize)):
         bound = bind(part, limits)
-        window = _window(part, other.itemsize, limits)
+        window = other_window(part, other.itemsize, limits)
         work = work_of(part, bound)
         other_base = part.pair_offsets[0] - window.offset // other.itemsize
         push = EqualPush(bound.src_base, bound.dst_base, work.pieces, work.first, word(other_base))
@@ -53,14 +53,14 @@ def _kernels(problem: Problem, src: DType, other: DType, negated: bool, limits: 
         yield strided_kernel("equal_elements", part.axes, constants, push, (*bound.windows, window), limits)
 
 
-def _window(problem: Problem, itemsize: int, limits: Limits) -> Binding:
+def other_window(problem: Problem, itemsize: int, limits: Limits) -> Binding:
     """What the problem reads of the second source."""
     return pair_ranges(problem)[0].window(itemsize, limits)
 
 
-def _axis_to_cut(itemsize: int, problem: Problem, limits: Limits) -> int | None:
+def axis_to_cut(itemsize: int, problem: Problem, limits: Limits) -> int | None:
     """The axis to cut where a binding does not cover the second source."""
-    nbytes = _window(problem, itemsize, limits).nbytes
+    nbytes = other_window(problem, itemsize, limits).nbytes
     if nbytes <= limits.max_buffer_range:
         return None
     require_windows(nbytes, limits)

@@ -11,6 +11,7 @@ from restride.reference.gradient import resample_backward, resample_backward_lim
 from restride.reference.layouts import reorder
 from restride.reference.memory import from_buffer, to_buffer
 from restride.reference.resample import resample, resample_bound, resample_limits, strided_slice
+from restride.reference.resize import resize, resize_limits
 from restride.reference.yuv import yuv_to_rgb
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "resample_backward_limits",
     "resample_bound",
     "resample_limits",
+    "resize",
+    "resize_limits",
     "strided_slice",
     "to_buffer",
     "yuv_to_rgb",

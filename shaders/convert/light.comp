@@ -1,0 +1,70 @@
+// Integers of 8 or 16 bits as f32 through a table, and back; colours may be times the alpha of their pixel.
+//
+// The table is f32 behind the axes. To f32: table[element], times alpha. Back: the number of thresholds in the table, ascending,
+// that are at most the element when they are times alpha: a division by alpha in exact steps; 0 where alpha is not above 0.
+// Thresholds 0.5, 1.5, ..., 254.5, element 7, alpha 2: 7 / 2 is 3.5, and 0.5, 1.5, 2.5 and 3.5 times 2 are at most 7: 4.
+// An axis steps among the alphas by the first word of PAIRS(k).
+#version 450
+#extension GL_GOOGLE_include_directive : require
+
+layout(local_size_x = 128) in;
+
+layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 1) buffer Dst { uint dst[]; };
+layout(std430, binding = 2) readonly buffer Alpha { uint alphas[]; };
+layout(std430, binding = 3) readonly buffer Parameters { uvec4 parameters[]; };
+
+#define PUSH_OTHER
+#include "dispatch.glsl"
+#include "axes.glsl"
+#include "elements.glsl"
+
+layout(constant_id = 2) const bool TIMES_ALPHA = false;
+layout(constant_id = 3) const uint SRC_BITS = 8;  // of source and alpha; 32: both are f32, and go back
+
+uint src_offset;
+uint alpha_offset;
+
+#define VISIT_AXIS(k) \
+    src_offset += coordinate * SRC(k); \
+    alpha_offset += coordinate * PAIRS(k).x;
+#include "destination.glsl"
+
+void begin_element() {
+    src_offset = dispatch.src_base;
+    alpha_offset = dispatch.other_base;
+}
+
+#define LOADED(name) \
+    uint load_##name(uint offset) { \
+        uint lanes = 32u / SRC_BITS; \
+        return name[offset / lanes] >> (offset % lanes * SRC_BITS) & 0xFFFFFFFFu >> (32u - SRC_BITS); \
+    }
+LOADED(src)
+LOADED(alphas)
+
+float table(uint place) { return uintBitsToFloat(parameters[AXIS_ROW(RANK) + place / 4u][place % 4u]); }
+
+uint integer_of(float element, float alpha) {
+    uint count = 0u;
+    for (uint step = 1u << BITS - 1u; step > 0u; step >>= 1) {
+        precise float threshold = table(count + step - 1u) * alpha;
+        count += threshold <= element ? step : 0u;
+    }
+    return alpha > 0.0 ? count : 0u;
+}
+
+uvec2 element_bits(uint dst_offset) {
+    uint bits = load_src(src_offset);
+    uint alpha = TIMES_ALPHA ? load_alphas(alpha_offset) : 0u;
+    if (SRC_BITS == 32u) {
+        return uvec2(integer_of(uintBitsToFloat(bits), TIMES_ALPHA ? uintBitsToFloat(alpha) : 1.0), 0u);
+    }
+    precise float light = table(bits) * (TIMES_ALPHA ? float(alpha) : 1.0);
+    return uvec2(floatBitsToUint(light), 0u);
+}
+
+void main() {
+    load_axes();
+    write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x);
+}

@@ -1,0 +1,183 @@
+"""resize: photographs to another size; their axes are guessed by one rule, light and alpha are minded if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any, SupportsIndex
+
+from restride.arguments import integers
+from restride.errors import DescriptorError, ErrorContext, UnsupportedError
+from restride.layout import TensorDesc
+from restride.layout.argument import family
+from restride.ops.plan import cached
+from restride.ops.reorder import reorder
+from restride.ops.resample import resample
+from restride.plan.light import CODES, light_kernels
+from restride.plan.problem import MOST_CHANNELS
+from restride.tensor.arrays import asarray
+from restride.tensor.images import image_of, is_pillow, with_channels
+from restride.tensor.tensor import Tensor, empty
+from restride.weights import Request, resized_axes
+from restride.weights.like.libraries import Library, ModeName
+
+
+def resize(
+    image: Any,
+    sizes: Iterable[SupportsIndex],
+    mode: ModeName | int | Enum | None = None,
+    *,
+    like: Library | None = None,
+    axes: Iterable[SupportsIndex] | None = None,
+    antialias: bool | None = None,
+    linear_light: bool = False,
+    premultiply: bool = False,
+) -> Any:
+    """A photograph, or a batch of them, resized to ``sizes``, rows and columns: ``rs.resample`` with fewer questions.
+
+    The rule of the axes: C is 1 to 4 channels. Two axes are H W. Three are H W C or C H W, and four are N H W C or
+    N C H W, whichever has 1 to 4 at the place of C; if both or neither has, that is an error, and ``axes`` must say it.
+    Of ``axes`` that are named, C is the axis behind them, or if there is none, the one before them. The last of 2 or 4
+    channels is alpha to ``linear_light`` and ``premultiply``; without these it is a channel like the others.
+
+    Shrinking averages what it leaves out, as Pillow and torchvision do: without ``like``, "linear" and "cubic" are
+    antialiased, with the weights of Pillow's BILINEAR and BICUBIC, in f32, rounded once. A byte of "linear" is within 1
+    of Pillow's, which rounds between rows and columns too; ``like="pillow"`` gives Pillow's own.
+
+    Args:
+        image: an array, a Tensor, what else ``rs.asarray`` takes, or an image of Pillow's, whose palette becomes RGB or
+            RGBA as in ``rs.imread``.
+        sizes: rows and columns of the result.
+        mode: as in ``resample``.
+        like: as in ``resample``; ``antialias`` is then the library's own unless it is given.
+        axes: those of rows and columns, where the rule does not say them.
+        antialias: as in ``resample``; False reads two or four neighbours an axis, however many lie between.
+        linear_light: average light, not the codes of sRGB: u8 and u16 become light, f32 of 0 to 1, are resampled, and
+            become codes again, on the device. Alpha is no light.
+        premultiply: colours count by their alpha: they are times alpha while they are resampled, so that what hides
+            behind alpha 0 does not bleed out; u8 and u16. The image and the result have colours that are not.
+
+    Returns:
+        A Tensor of the type and the axes of ``image``; of an image of Pillow's another one. ``linear_light`` and
+        ``premultiply`` take four bytes an element in between, and the same bits on every device but for denormals.
+
+    Raises:
+        DescriptorError: the axes are not clear, ``premultiply`` has no alpha, ``linear_light`` or ``premultiply`` has
+            no effect, as in a nearest mode, or what ``resample`` refuses.
+        UnsupportedError: ``linear_light`` or ``premultiply`` of other types than u8 and u16; or what ``resample`` says.
+
+    Examples:
+        >>> rs.resize(np.zeros((480, 640, 3), np.uint8), (224, 224)).sizes
+        (224, 224, 3)
+        >>> stripes = np.tile(np.uint8([0, 255]), (8, 4))  # half of their light is code 188, not 128
+        >>> rs.resize(stripes, (1, 1)).item(), rs.resize(stripes, (1, 1), linear_light=True).item()
+        (128, 188)
+
+    Source: IEC 61966-2-1 (sRGB); Porter and Duff, Compositing Digital Images, 1984 (colours times alpha).
+    """
+    options: dict[str, Any] = {"like": like, "antialias": antialias, "linear_light": linear_light}
+    if is_pillow(image):
+        if axes is not None:
+            raise DescriptorError(
+                f"axes {axes!r} are for arrays; an image of Pillow has rows and columns: leave them out"
+            )
+        pixels = with_channels(image)
+        resized = resize(asarray(pixels), sizes, mode, axes=(0, 1), premultiply=premultiply, **options)
+        result = image_of(resized.numpy())
+        result.info = image.info.copy() if result.mode == image.mode else {}
+        return result
+    x = asarray(image)
+    with ErrorContext(x.desc):
+        both = rows_and_columns(x.sizes, axes)
+    filters: dict[str, Any] = {"axes": both, "mode": mode, "like": like, "antialias": antialias}
+    if like is None and mode in (None, "linear", "cubic") and antialias in (None, True):
+        filters |= {"antialias": True, "exclude_outside": True, "cubic_a": -0.5 if mode == "cubic" else None}
+    if not linear_light and not premultiply:
+        return resample(x, sizes, **filters)
+    with ErrorContext(x.desc):
+        channels = _channels(x.ndim, both)
+        has_alpha = channels is not None and x.sizes[channels] in (2, 4)
+        _require_effect(x, Request(sizes, **filters), linear_light, premultiply, has_alpha)
+    return _in_light(x, sizes, filters, channels if has_alpha else None, linear_light, premultiply)
+
+
+def rows_and_columns(sizes: tuple[int, ...], axes: Iterable[SupportsIndex] | None) -> tuple[int, int]:
+    """The axes of rows and columns, as the rule of ``resize`` has it.
+
+    Raises:
+        DescriptorError: they are not clear, or ``axes`` does not name two.
+    """
+    rank = len(sizes)
+    if axes is not None:
+        named = integers("axes", axes)
+        if len(named) != 2:
+            raise DescriptorError(f"axes must be those of rows and columns, two, got {named}")
+        rows, columns = resized_axes(named, {"axes": named}, rank)
+        return rows, columns
+    if rank < 2:
+        raise DescriptorError(f"an image has rows and columns, and shape {sizes} has {rank} axes")
+    if rank == 2:
+        return 0, 1
+    if rank in (3, 4):
+        is_first, is_last = (1 <= sizes[place] <= MOST_CHANNELS for place in (rank - 3, rank - 1))
+        if is_first != is_last:
+            return (rank - 3, rank - 2) if is_last else (rank - 2, rank - 1)
+    raise DescriptorError(
+        "resize takes images of H W, H W C, C H W, N H W C or N C H W, and knows them by C, 1 to "
+        f"{MOST_CHANNELS} at one of its places and more at the other; shape {sizes} is not clear: say which axes are "
+        f"rows and columns, such as axes={(rank - 2, rank - 1)}"
+    )
+
+
+def _channels(rank: int, both: tuple[int, int]) -> int | None:
+    """The axis behind rows and columns, or the one before them; None: there is none."""
+    if max(both) < rank - 1:
+        return rank - 1
+    return min(both) - 1 if min(both) else None
+
+
+def _require_effect(x: Tensor, request: Request, linear_light: bool, premultiply: bool, has_alpha: bool) -> None:
+    """Raise unless what is asked for can be done and changes something."""
+    name = "linear_light" if linear_light else "premultiply"
+    if premultiply and not has_alpha:
+        raise DescriptorError(f"premultiply needs alpha, the last of 2 or 4 channels, image has shape {x.sizes}")
+    if request.settled(x.dtype.name)[0].mode == "nearest":
+        raise DescriptorError(f"{name} True has no effect in mode {request.mode!r}, which moves elements as they are")
+    if x.dtype.name not in CODES:
+        raise UnsupportedError(
+            f"{name} is for codes, elements of u8 or u16, not {x.dtype}: rs.reorder converts, or resize light itself"
+        )
+
+
+def _in_light(
+    x: Tensor,
+    sizes: Iterable[SupportsIndex],
+    filters: dict[str, Any],
+    channels: int | None,
+    is_linear: bool,
+    premultiply: bool,
+) -> Tensor:
+    """Codes to f32, resampled, and back: colours by a table, alpha, the last one along ``channels``, as it is."""
+    x = x if x.desc.strides is not None else x.copy()
+    light = empty(TensorDesc.xla("f32", x.sizes, family(x.desc, x.sizes).minor_to_major), x.device)
+    _converted(x, light, channels, is_linear, premultiply)
+    resized = resample(light, sizes, **filters)
+    codes = empty(family(x.desc, resized.sizes), x.device)
+    _converted(resized, codes, channels, is_linear, premultiply)
+    return codes
+
+
+def _converted(src: Tensor, dst: Tensor, channels: int | None, is_linear: bool, premultiply: bool) -> None:
+    """Every element of ``src`` as codes or light in ``dst``, whichever ``src`` is not."""
+    colors, alpha = src, None
+    if channels is not None:
+        before = (slice(None),) * channels
+        reorder(src[(*before, slice(-1, None))], out=dst[(*before, slice(-1, None))])
+        colors, dst = src[(*before, slice(-1))], dst[(*before, slice(-1))]
+        alpha = src[(*before, slice(-1, None))].broadcast_to(colors.sizes) if premultiply else None
+    arguments: dict[str, Any] = {"src": colors.desc, "alpha": None if alpha is None else alpha.desc, "dst": dst.desc}
+    arguments |= {"is_linear": is_linear, "limits": src.device.limits}
+    is_short = "u8" in (src.dtype.name, dst.dtype.name)  # tables of u16 are 256 KB, too many to keep
+    kernels = cached(light_kernels, arguments) if is_short else light_kernels(**arguments)
+    if kernels:
+        src.device.runtime.submit(kernels, (src.memory, dst.memory, src.memory))

@@ -1,0 +1,138 @@
+"""rs.imread and rs.imwrite: which pixels become which elements, what is refused, and files that stay whole."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from judges import judge
+
+import restride as rs
+
+Image = judge("PIL.Image")
+
+RNG = np.random.default_rng(3)
+PHOTO = RNG.integers(0, 256, (5, 7, 3), np.uint8)
+
+
+@pytest.mark.parametrize("sizes", [(5, 7), (5, 7, 1), (5, 7, 2), (5, 7, 3), (5, 7, 4)], ids=str)
+def test_png_keeps_every_pixel(sizes, tmp_path):
+    pixels = RNG.integers(0, 256, sizes, np.uint8)
+    rs.imwrite(tmp_path / "x.png", pixels)
+    again = rs.imread(str(tmp_path / "x.png"))
+    assert again.flags.writeable
+    assert np.array_equal(again, pixels.squeeze(2) if sizes[2:] == (1,) else pixels)
+
+
+def test_grey_of_16_bits_is_kept(tmp_path):
+    pixels = RNG.integers(0, 1 << 16, (5, 7)).astype(np.uint16)
+    rs.imwrite(tmp_path / "x.png", pixels)
+    assert rs.imread(tmp_path / "x.png").dtype == np.uint16
+    assert np.array_equal(rs.imread(tmp_path / "x.png"), pixels)
+
+
+def test_tensors_and_images_of_pillow_are_written(vulkan_device, tmp_path):
+    flipped = rs.asarray(PHOTO, device=vulkan_device)[:, ::-1]
+    rs.imwrite(tmp_path / "x.png", flipped)
+    assert np.array_equal(rs.imread(tmp_path / "x.png"), PHOTO[:, ::-1])
+    rs.imwrite(tmp_path / "x.png", Image.fromarray(PHOTO).convert("P"))
+    assert np.array_equal(rs.imread(tmp_path / "x.png"), np.asarray(Image.fromarray(PHOTO).convert("P").convert("RGB")))
+
+
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_pictures_are_turned_as_the_camera_was_held(turn, tmp_path):
+    """Against numpy: what each of the eight orientations of EXIF means."""
+    exif = Image.Exif()
+    exif[0x0112] = turn
+    Image.fromarray(PHOTO).save(tmp_path / "x.png", exif=exif)
+    x = PHOTO
+    held = (x, x[:, ::-1], x[::-1, ::-1], x[::-1], x.swapaxes(0, 1), np.rot90(x, -1), np.rot90(x, 2).swapaxes(0, 1))
+    assert np.array_equal(rs.imread(tmp_path / "x.png"), (*held, np.rot90(x))[turn - 1])
+
+
+def test_palettes_alpha_and_inks_become_channels(tmp_path):
+    image = Image.fromarray(PHOTO)
+    palette = image.convert("P", palette=Image.Palette.ADAPTIVE)
+    for name, saved, expected, options in (
+        ("x.png", palette, palette.convert("RGB"), {}),
+        ("x.png", palette, None, {"transparency": 0}),
+        ("x.png", image.convert("LA"), image.convert("LA"), {}),
+        ("x.png", image.convert("1"), image.convert("1").convert("L"), {}),
+    ):
+        saved.save(tmp_path / name, **options)
+        result = rs.imread(tmp_path / name)
+        if expected is None:
+            assert result.shape == (5, 7, 4)
+            assert np.array_equal(result[..., 3] == 0, np.asarray(palette) == 0)
+        else:
+            assert np.array_equal(result, np.asarray(expected))
+    image.convert("CMYK").save(tmp_path / "x.jpg")
+    assert rs.imread(tmp_path / "x.jpg").shape == (5, 7, 3)
+
+
+def png_header(width, height):
+    data = b"IHDR" + struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + data + struct.pack(">II", zlib.crc32(data), 9) + b"IDAT"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "cannot identify image file$"),
+        (b"not an image", "cannot identify image file$"),
+        (b"GIF89a" + b"\0" * 40, "cannot identify image file$"),
+        (png_header(8000, 8000), "bytes cannot hold the 8000 x 8000 pixels of its header"),
+        (png_header(60000, 60000), "decompression bomb"),
+    ],
+    ids=["empty", "text", "GIF", "too short", "bomb"],
+)
+def test_hostile_files_are_refused(content, message, tmp_path):
+    (tmp_path / "x.png").write_bytes(content)
+    with pytest.raises(rs.DescriptorError, match=rf"cannot read .*x\.png: .*{message}"):
+        rs.imread(tmp_path / "x.png")
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        rs.imread(tmp_path / "none.png")
+    with pytest.raises(rs.DescriptorError, match=r"cannot read .*: not a file"):
+        rs.imread(tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.png")
+        with pytest.raises(rs.DescriptorError, match=r"pipe\.png: not a file"):
+            rs.imread(tmp_path / "pipe.png")
+    with pytest.raises(FileNotFoundError):
+        rs.imwrite(tmp_path / "none" / "x.png", PHOTO)
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "message"),
+    [
+        ("x.gif", PHOTO, r"the name of an image must end in \.png, \.jpg, \.jpeg, got '.*x\.gif'"),
+        ("x.png", PHOTO.astype(np.float32), r"u8 elements, or u16 of one channel, not f32 of sizes \[5, 7, 3\]"),
+        ("x.png", PHOTO.astype(np.uint16), r"u8 elements, or u16 of one channel, not u16 of sizes \[5, 7, 3\]"),
+        ("x.jpg", np.zeros((4, 4, 4), np.uint8), r"with 1 or 3 channels, not \[4, 4, 4\]"),
+        ("x.png", np.zeros(4, np.uint8), r"1 to 4 channels, not \[4\]"),
+        ("x.jpg", np.zeros((1, 65501), np.uint8), "at most 65500 pixels a side"),
+    ],
+)
+def test_what_a_file_cannot_hold_is_refused_and_the_old_one_stays(name, image, message, tmp_path):
+    (tmp_path / name).write_bytes(b"before")
+    with pytest.raises(rs.DescriptorError, match=message):
+        rs.imwrite(tmp_path / name, image)
+    assert [(entry.name, entry.read_bytes()) for entry in tmp_path.iterdir()] == [(name, b"before")]
+
+
+def test_without_pillow_the_extra_is_named():
+    program = (
+        "import sys\nsys.modules['PIL'] = None\nimport numpy as np\nimport restride as rs\n"
+        "for call in (lambda: rs.imread('x.png'), lambda: rs.imwrite('x.png', np.zeros((2, 2), np.uint8))):\n"
+        "    try:\n        call()\n    except rs.UnsupportedError as error:\n        print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "images need Pillow: pip install 'restride[images]'\n" * 2
