@@ -157,6 +157,13 @@ def test_a_gradient_is_not_lost_in_silence():
     assert torch.equal(interpolate(x.detach(), 2), theirs(x.detach(), 2))
 
 
+def test_views_that_torch_negates_are_negated():
+    x = torch.view_as_complex(floats(2, 1, 3, 5, 7, 2)[0]).conj().imag
+    assert x.is_neg()
+    require_same(x, (5, 9))
+    require_same(x, (5, 9), mode="bilinear")
+
+
 def test_arrays_and_tensors_of_ours_give_their_own(vulkan_device):
     x = (floats(1, 3, 9, 7) * 255).byte()
     expected = theirs(x, (4, 15), mode="bicubic", antialias=True).numpy()

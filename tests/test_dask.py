@@ -221,7 +221,7 @@ def test_files_are_read_inside_the_tasks(tmp_path):
 def client():
     distributed = judge("distributed")
     with dask.config.set({"distributed.worker.multiprocessing-method": "spawn"}):
-        cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None, silence_logs=50)
+        cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0", silence_logs=50)
     with cluster, distributed.Client(cluster) as client:
         client.register_plugin(rs.dask.DevicePlugin([None, 0]))
         yield client
@@ -232,8 +232,20 @@ def client():
 def test_a_cluster_of_two_processes_gives_one_call(case: Case):
     expected = case.whole()
     source = da.from_array(case.source, chunks=case.source_chunks)
-    result = rs.dask.apply(source, case.chain, chunks=chunks_of(case)).compute()
-    assert result.tobytes() == expected.tobytes()
+    lazy = rs.dask.apply(source, case.chain, chunks=chunks_of(case))
+    if expected.dtype.name == "float8_e5m2":
+        with pytest.raises(rs.UnsupportedError, match="cannot send"):
+            lazy.compute()
+        return
+    assert lazy.compute().tobytes() == expected.tobytes()
+
+
+@pytest.mark.usefixtures("client")
+def test_a_cluster_refuses_what_it_would_lose():
+    lazy = rs.dask.reorder(da.from_array(PHOTO, chunks=30), dtype="f8e5m2")
+    with pytest.raises(rs.UnsupportedError, match=r"cannot send elements of type f8e5m2 from worker tcp://"):
+        lazy.compute()
+    assert lazy.compute(scheduler="threads").tobytes() == rs.reorder(PHOTO, dtype="f8e5m2").numpy().tobytes()
 
 
 def opened() -> int:

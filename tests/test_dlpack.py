@@ -192,3 +192,24 @@ def test_torch() -> None:
     assert view.dtype == ml_dtypes.bfloat16
     assert view.tolist() == tensor.tolist()
     assert view.ctypes.data == tensor.data_ptr()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_torch_does_not_hand_out() -> None:
+    """The memory of a negated view holds other numbers than the view; torch's own errors become ours."""
+    torch: Any = judge("torch")
+    z = torch.complex(torch.arange(3.0), torch.arange(3.0))
+    for negated in (z.conj().imag, torch._neg_view(torch.nn.Parameter(torch.arange(3.0)).detach())):
+        with pytest.raises(DescriptorError, match=r"negative bit set.*resolve_neg\(\), for sizes \(3,\)"):
+            array_from_dlpack(negated)
+        assert array_from_dlpack(negated.resolve_neg()).tolist() == [0, -1, -2]
+    assert array_from_dlpack(z.imag).tolist() == [0, 1, 2]
+    for refused in (
+        z.conj(),
+        torch.eye(3).to_sparse(),
+        torch.empty(3, device="meta"),
+        torch.ones(1, 1, 2, 2).to_mkldnn(),
+        torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+    ):
+        with pytest.raises(DescriptorError, match=r"Tensor (refuses to hand out its|has no) memory"):
+            array_from_dlpack(refused)

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -109,45 +109,62 @@ def batched(x, device):
     return result.numpy()
 
 
+def reordered(x, device):
+    return rs.reorder(rs.asarray(x, device=device), "AB->BA").numpy().T
+
+
 OPERATIONS = {
-    "reorder": lambda x, device: rs.reorder(rs.asarray(x, device=device), "AB->BA").numpy().T,
+    "reorder": reordered,
     "resample": lambda x, device: rs.resample(rs.asarray(x, device=device), x.shape, mode="nearest").numpy(),
     "batch": batched,
+    "large": lambda x, device: reordered(np.tile(x, (24, 16)), device)[-x.shape[0] :, -x.shape[1] :],
 }
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_interrupt_at_any_call_leaves_the_device_usable(operation, device):
-    """Python hears signals where functions begin and where C returns: there, one place after the other, it gets one."""
+    """Python hears signals where functions begin and where C returns: there, one place after the other, it gets one.
+
+    Then every operation is tried: the one that was interrupted need not be the one that meets what was left behind.
+    """
     runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
     x = np.arange(12 * 16, dtype=np.float32).reshape(12, 16)
-    passed = 0
+    places = {}  # by name and how often the operation came there: how many calls it takes depends on what was lost
 
     def interrupt(frame, event, _):
-        nonlocal passed
         if event in ("call", "c_return"):
-            passed += 1
-            if passed == place:
-                places.append(f"{event} in {frame.f_code.co_qualname}, line {frame.f_lineno}")
+            name = f"{event} in {frame.f_code.co_qualname}, line {frame.f_lineno}"
+            passed[name] += 1
+            if (name, passed[name]) not in places:
+                places[name, passed[name]] = None
                 raise KeyboardInterrupt
 
     with rs.Device(runtime=runtime, timeout=2) as ours:
-        work = partial(OPERATIONS[operation], x, ours)
-        work()
-        places = []
-        for place in range(1, 5000):
-            passed = 0
+        for function in OPERATIONS.values():
+            assert np.array_equal(function(x, ours), x)
+        for count in range(1, 5000):
+            passed = Counter()
+            ours.wait()
             try:
                 sys.setprofile(interrupt)
-                work()
+                OPERATIONS[operation](x, ours)
             except KeyboardInterrupt:
                 pass
             finally:
                 sys.setprofile(None)
-            if len(places) < place:
+            if len(places) < count:
                 break
-            assert np.array_equal(work(), x), places[-1]
+            for name, function in OPERATIONS.items():
+                x += 1  # memory that is used again has other values
+                assert np.array_equal(function(x, ours), x), f"{name} after {[*places][-1]}"
+            submitted = ours.counters().submissions
+            rs.reorder(rs.asarray(x, device=ours), "AB->BA")
+            assert ours.counters().submissions == submitted + 1, f"in a batch that never ends, after {[*places][-1]}"
         assert len(places) > 100
+        ours.wait()
+        assert ours.trim() > 0
+        if runtime == "vulkan":
+            assert not ours.runtime._session.preparations.by_key, "prepared with pipelines that are destroyed"
         begun = time.monotonic()
     assert time.monotonic() - begun < 1, "closing waits for somebody who has gone"

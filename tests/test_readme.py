@@ -85,6 +85,7 @@ def test_signatures_are_the_real_ones(signature):
         "docs/benchmarks/audit.md",
         "docs/conformance.md",
         "docs/crop_resize.md",
+        "docs/how_do_i.md",
         "docs/kompute.md",
         "docs/layouts.md",
         "docs/own_shader.md",

@@ -17,8 +17,11 @@ from restride_bench.audit.roofline import Device, Prediction
 from restride_bench.audit.table import Row, Subject
 from restride_bench.offer import Measure
 from restride_bench.own import COPY, OURS
-from restride_bench.report import TITLES, Report
+from restride_bench.report import TITLES, Report, rounds
 from restride_bench.run import Result
+from restride_bench.scale.parts import GROWS
+from restride_bench.scale.parts import Measure as Measured
+from restride_bench.scale.run import Result as Streams
 from restride_bench.workloads import BY_AXES, BY_BYTES, bytes_text, result_bytes, result_elements
 
 Figure: TypeAlias = Any
@@ -125,6 +128,30 @@ def draw_growth(report: Report, measure: Measure) -> Figure:
             axes.set(xlabel="axes of a tensor of some 16 MB, whose order is reversed", ylabel="time of an element")
         axes.yaxis.set_major_formatter(require_matplotlib().ticker.EngFormatter("s"))
         axes.minorticks_off()
+        axes.grid(visible=True, color="0.9")
+        axes.legend()
+    return figure
+
+
+def draw_streams(report: Report, result: Streams) -> Figure:
+    """Time of a line and the most memory, over the bytes of the source, of a part about growth."""
+    lines = [f"restride on {report.device_name}", report.cpu, f"{result.part.name}; {rounds(report)}"]
+    figure = _titled([*lines, *(f"warning: {warning}" for warning in report.warnings)], 1 + 2 * _PLOT)
+    ways = [way for way in result.part.ways if way.name in result.took]
+    names = [way.name for way in ways]
+    limits = [goal.most for goal in result.part.goals if goal.measure == "peak" and not goal.against]
+    plots: tuple[tuple[Measured, str, float, str], ...] = (
+        ("seconds", "time of a line", 1.0, "s"),
+        ("peak", "most memory of the process", limits[0], "B"),
+    )
+    for number, (measure, label, most, unit) in enumerate(plots, 1):
+        axes = figure.add_subplot(2, 1, number)
+        values = [result.value(name, measure) or 0.0 for name in names]
+        axes.plot(names, values, marker="s", markersize=3, label=label)
+        goal = GROWS * values[0] if measure == "seconds" else most
+        axes.axhline(goal, color="C7", linestyle="dotted", label="goal: at most")
+        axes.set(xlabel="bytes of the source", ylabel=label, ylim=(0, None))
+        axes.yaxis.set_major_formatter(require_matplotlib().ticker.EngFormatter(unit))
         axes.grid(visible=True, color="0.9")
         axes.legend()
     return figure

@@ -263,11 +263,11 @@ TITLES: dict[Measure, str] = {
 
 def table(report: Report) -> str:
     """Everything that the terminal shows of a run: heading, a table for each measure, goals and peers."""
-    blocks = [_heading(report), *("\n".join(_block(report, measure)) for measure in report.measures)]
+    blocks = [heading(report), *("\n".join(_block(report, measure)) for measure in report.measures)]
     return "\n\n".join([*blocks, "\n".join(_summary(report))])
 
 
-def _heading(report: Report) -> str:
+def heading(report: Report) -> str:
     """The device, the versions, the processor, and warnings about the figures."""
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     lines = [

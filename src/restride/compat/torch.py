@@ -109,7 +109,7 @@ def _as_tensor(x: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
             f"input of sizes {tuple(x.shape)} requires a gradient, which would be lost: pass input.detach(), or "
             "take restride.interop.torch.resample, which has one"
         )
-    detached = x.detach()
+    detached = x.detach().resolve_neg()  # DLPack knows no negative bit
     order = _memory_format(detached, mode)
     if detached.dtype != torch.bfloat16:
         return asarray(detached), lambda result: torch.from_numpy(result.numpy()).contiguous(memory_format=order)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import queue
+import sys
 import threading
 import zlib
 from collections.abc import Iterator, Sequence
@@ -21,8 +22,8 @@ import numpy.typing as npt
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
-from restride.dtypes import DTypeLike
-from restride.errors import DescriptorError
+from restride.dtypes import DType, DTypeLike
+from restride.errors import DescriptorError, UnsupportedError
 from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
@@ -257,8 +258,29 @@ _pool = _Pool()
 
 
 def _compute(work: WindowedChain, part: npt.NDArray[Any], window: Window) -> npt.NDArray[Any]:
+    _require_sendable(work.dtype)
     with _pool.one() as device:
         return work.run(part, window, device).numpy()
+
+
+def _require_sendable(dtype: DType) -> None:
+    """Refuse on a worker of a cluster what distributed loses without an error: it names f8e5m2 "<f1", as numpy does.
+
+    Raises:
+        UnsupportedError: numpy does not know the type by that name.
+    """
+    try:
+        np.dtype(dtype.dtype.str)
+    except TypeError:
+        distributed = sys.modules.get("distributed")
+        if distributed is None:
+            return
+        with suppress(ValueError):  # there is no worker: threads or processes
+            worker = distributed.get_worker().address
+            raise UnsupportedError(
+                f"distributed cannot send elements of type {dtype} from worker {worker}: make them f16, or "
+                f"compute(scheduler='threads')"
+            ) from None
 
 
 def _read_and_compute(work: WindowedChain, source: Source, ends: tuple[tuple[int, int], ...]) -> npt.NDArray[Any]:

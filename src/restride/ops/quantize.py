@@ -211,7 +211,7 @@ def normalize(
 
     ``rs.normalize(image, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), layout="NHWC->NCHW")`` makes planar f32
     of interleaved u8. Floats take torchvision's two steps, a subtraction and a division in f32, bit for bit. Integers
-    are divided by their type's largest value as by ``ToDtype(scale=True)``, here at once: ``x / (255 * std) +
+    are divided by their type's largest value as by ``ToTensor``, here at once: ``x / (255 * std) +
     (-mean / std)`` in f32, both constants rounded to f32. That is within ``2^-22 / std`` of the exact value for u8, as
     torchvision's three steps are, but not bit for bit theirs.
 
@@ -236,7 +236,7 @@ def normalize(
         >>> planes.sizes, planes.numpy()[0, :, 0, 0].tolist()
         ((1, 3, 2, 2), [1.0, 2.0, 4.0])
 
-    Source: torchvision, transforms.v2: Normalize and ToDtype.
+    Source: torchvision, transforms: Normalize and ToTensor.
     """
     src, desc = _described(x)
     with ErrorContext(desc):

@@ -19,6 +19,10 @@ from restride.errors import DescriptorError
 _MAX_RANK = 8
 _MAJOR_VERSION = 1
 
+_REFUSALS = (BufferError, RuntimeError, ValueError)
+"""How producers refuse. torch: BufferError for gradients and conjugates, ValueError for meta tensors, RuntimeError for
+nested tensors, those of mkldnn and those under vmap."""
+
 _HOST_DEVICES = {1: "CPU", 3: "CUDA pinned host", 11: "ROCm pinned host"}
 _OTHER_DEVICES = {
     2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 12: "extension", 13: "CUDA managed",
@@ -129,17 +133,25 @@ def array_from_dlpack(producer: Any) -> np.ndarray[Any, Any]:
     runs, once.
 
     Raises:
-        DescriptorError: not on the host, refused by the producer, or of an element type, rank or version that restride
-            does not know.
+        DescriptorError: not on the host, refused by the producer, a view that torch negates as it is read, or of an
+            element type, rank or version that restride does not know.
 
     Source: Python array API standard, ``__dlpack__``; dlpack.h 1.1.
     """
+    if callable(is_neg := getattr(producer, "is_neg", None)) and is_neg():
+        # torch's z.conj().imag: elements to be negated as they are read, of which DLPack does not know.
+        raise DescriptorError(
+            f"{type(producer).__name__} is a view with the negative bit set: its memory holds the negated elements, "
+            f"pass x.resolve_neg(), for sizes {tuple(producer.shape)}"
+        )
     try:
         device_type = int(producer.__dlpack_device__()[0])
     except AttributeError as error:
         raise DescriptorError(
             f"{type(producer).__name__} has no __dlpack_device__, so it is no DLPack tensor"
         ) from error
+    except _REFUSALS as error:
+        raise DescriptorError(f"{type(producer).__name__} has no memory to hand out: {error}") from error
     if device_type not in _HOST_DEVICES:
         raise DescriptorError(
             f"DLPack tensor lies on device type {device_type} ({_OTHER_DEVICES.get(device_type, 'unknown')}); "
@@ -172,7 +184,7 @@ def _capsule_of(producer: Any) -> Any:
         except TypeError:
             # Producers older than DLPack 1.0 do not know the argument; the standard says to ask again without.
             return producer.__dlpack__()
-    except BufferError as error:
+    except _REFUSALS as error:
         raise DescriptorError(f"{type(producer).__name__} refuses to hand out its memory: {error}") from error
 
 

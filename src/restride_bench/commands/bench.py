@@ -6,17 +6,23 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from restride.cli.files import require_places, write_whole
-from restride.cli.parser import Commands, add_device_options, open_device
-from restride.cli.process import EXPLAINED, Exit
+from restride.cli.parser import Commands, add_device_options, open_device, runtime_name
+from restride.cli.process import EXPLAINED, Exit, UsageError, why_ended
 from restride.ops.progress import Progress
+from restride.runtime import DEVICE_VARIABLE, RUNTIME_VARIABLE
 from restride_bench import charts
 from restride_bench.offer import MEASURES
 from restride_bench.peers import PEERS
 from restride_bench.report import JUDGED, Report, measured_report, table
 from restride_bench.run import Result
+from restride_bench.scale import run as scale
+from restride_bench.scale.parts import PEERS as SCALE_PEERS
+from restride_bench.scale.parts import SCALE, Part, is_asked_for, parts
 from restride_bench.workloads import TTC57, Workload, growth, is_named, selected
 
 _DESCRIPTION = f"""\
@@ -27,7 +33,10 @@ starts. Leave the machine alone meanwhile; the whole list takes some ten minutes
 measures: resident  the call and the wait, on tensors that are on the device
           kernel    what the device itself says it took
           numpy     numpy array in, numpy array out
-peers:    {", ".join(PEERS)}"""
+peers:    {", ".join(PEERS)}
+
+-k {SCALE} measures files instead, each run in a process of its own, by its seconds and its memory: pyramids of a large
+image, streams, Dask, and how both grow. Its peers: {", ".join(SCALE_PEERS)}."""
 
 _EPILOG = f"""\
 examples:
@@ -37,8 +46,14 @@ examples:
   restride bench --measure numpy --json here.json --chart here.svg
   restride bench --small --repeat 1                     does it all work? (times mean nothing)
   restride bench --growth here.svg --json here.json     how time grows with bytes and with axes
+  restride bench -k scale --json here.json              pyramids and streams of files; half an hour on a CPU
+  restride bench -k "scale: growth" --growth here.svg   how time and memory of a stream grow with bytes
 
 {EXPLAINED}"""
+
+
+_PEERS = (*PEERS, *SCALE_PEERS)
+_ROUNDS, _SCALE_ROUNDS = 15, 3
 
 
 def add_commands(commands: Commands) -> None:
@@ -52,7 +67,7 @@ def add_commands(commands: Commands) -> None:
         metavar="TEXT",
         default="",
         help="workloads with this in their name or group, as --list prints them; "
-        f"{TTC57}: the 57 transpositions of TTC, HPTT and cuTT, 200 MiB each",
+        f"{TTC57}: the 57 transpositions of TTC, HPTT and cuTT, 200 MiB each; {SCALE}: files of any size",
     )
     parser.add_argument("--list", action="store_true", help="print the workloads and their goals, measure nothing")
     parser.add_argument(
@@ -63,16 +78,21 @@ def add_commands(commands: Commands) -> None:
         help="resident, kernel, numpy (default: the first two)",
     )
     parser.add_argument(
-        "--peers",
-        type=list_of(PEERS),
-        default=tuple(PEERS),
-        metavar="A,B",
-        help="other libraries, or none (default: all)",
+        "--peers", type=list_of(_PEERS), default=_PEERS, metavar="A,B", help="other libraries, or none (default: all)"
     )
     parser.add_argument(
-        "--repeat", type=_rounds, default=15, metavar="N", help="rounds to measure (default: %(default)s)"
+        "--repeat",
+        type=_rounds,
+        metavar="N",
+        help=f"rounds to measure (default: {_ROUNDS}, for {SCALE} {_SCALE_ROUNDS})",
     )
-    parser.add_argument("--small", action="store_true", help="small sizes, to see in a moment if it works")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--small", action="store_true", help="small sizes, to see in a moment if it works")
+    sizes.add_argument(
+        "--whole",
+        action="store_true",
+        help=f"for {SCALE}, all 7.1 GB of the image instead of an eighth, and streams up to 8 GiB",
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="write every time of every round")
     parser.add_argument("--chart", metavar="FILE", type=Path, help="draw bars, as .svg or .png; needs matplotlib")
     parser.add_argument(
@@ -87,17 +107,16 @@ def add_commands(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure, print the table, write the files. A goal that is missed is no failure; a peer that is wrong is one."""
+    if is_asked_for(arguments.keyword):
+        return _run_scale(arguments)
+    if arguments.whole:
+        raise UsageError(f"--whole is of -k {SCALE}")
     chosen = selected(arguments.keyword, arguments.small)
     if arguments.growth is not None:
         chosen = [each for each in growth(arguments.small) if is_named(arguments.keyword, each.group, each.name)]
     _require_files(arguments)
     if not chosen:
-        print(
-            f"restride: no workload has {arguments.keyword!r} in its name or group: `restride bench --list` has them, "
-            "and --peers names libraries",
-            file=sys.stderr,
-        )
-        return Exit.NOTHING_SELECTED
+        return _nothing(arguments.keyword)
     if arguments.list:
         print("\n".join(map(_listed, chosen)))
         return Exit.OK
@@ -114,11 +133,11 @@ def run(arguments: argparse.Namespace) -> int:
             chosen,
             device,
             arguments.measure,
-            () if is_growth else arguments.peers,
-            arguments.repeat,
+            () if is_growth else [name for name in arguments.peers if name in PEERS],
+            arguments.repeat or _ROUNDS,
             is_small=arguments.small,
             is_whole=not (arguments.keyword or arguments.small or is_growth),
-            say=lambda line: print(f"restride: {line}", file=sys.stderr),
+            say=_say,
             finished=finished,
         )
         progress.clear()
@@ -129,13 +148,75 @@ def run(arguments: argparse.Namespace) -> int:
     return Exit.CHECK_FAILED if report.disagreements else Exit.OK
 
 
+def _run_scale(arguments: argparse.Namespace) -> int:
+    """The same for the group ``scale``."""
+    chosen = [
+        part
+        for part in parts(is_small=arguments.small, is_whole=arguments.whole, peers=arguments.peers)
+        if is_named(arguments.keyword, SCALE, part.name) and (part.is_growth or arguments.growth is None)
+    ]
+    _require_files(arguments)
+    if arguments.chart is not None:
+        raise UsageError(f"-k {SCALE} has no bars: --growth draws its growth")
+    if not chosen:
+        return _nothing(arguments.keyword)
+    if arguments.list:
+        print("\n".join(f"{SCALE}: {part.name}; {part.source}\n{_goals(part)}" for part in chosen))
+        return Exit.OK
+    if arguments.growth is not None:
+        charts.require_matplotlib()
+    repeat = arguments.repeat or _SCALE_ROUNDS
+    with open_device(arguments) as device:
+        report, _ = measured_report((), device, (), (), repeat, is_small=arguments.small, say=_say)
+        environment = {DEVICE_VARIABLE: str(device.info.index), RUNTIME_VARIABLE: runtime_name(device)}
+    progress = Progress(scale.steps(chosen, repeat), sys.stderr)
+    results: list[scale.Result] = []
+    broken_off: BaseException | None = None
+    try:
+        results.extend(scale.run(chosen, environment, repeat, progress.step))
+    except BaseException as error:  # noqa: BLE001 - raised once the report is written
+        broken_off = error
+    progress.clear()
+    report = replace(report, broken_off=why_ended(broken_off))
+    print(scale.table(report, results), flush=True)
+    if arguments.json is not None:
+        _write_json(arguments.json, scale.record(report, results))
+    if arguments.growth is not None and any(result.took for result in results):
+        figure = charts.draw_streams(report, results[-1])
+        _write_file(arguments.growth, charts.chart_file(figure, arguments.growth.suffix))
+    if broken_off is not None:
+        raise broken_off
+    return Exit.CHECK_FAILED if any(result.wrong for result in results) else Exit.OK
+
+
+def _goals(part: Part) -> str:
+    return "\n".join(f"  {goal.way}: {goal}" for goal in part.goals)
+
+
+def _nothing(keyword: str) -> int:
+    print(
+        f"restride: no workload has {keyword!r} in its name or group: `restride bench --list` has them, and --peers "
+        "names libraries",
+        file=sys.stderr,
+    )
+    return Exit.NOTHING_SELECTED
+
+
+def _say(line: str) -> None:
+    print(f"restride: {line}", file=sys.stderr)
+
+
 def _write(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.json is not None:
-        _write_file(arguments.json, (json.dumps(report.record(), indent=1, allow_nan=False) + "\n").encode())
+        _write_json(arguments.json, report.record())
     for path, draw in ((arguments.chart, charts.draw_bars), (arguments.growth, charts.draw_growth)):
         if path is not None and report.measures:
             figure = draw(report, JUDGED if JUDGED in report.measures else report.measures[0])
             _write_file(path, charts.chart_file(figure, path.suffix))
+
+
+def _write_json(path: Path, values: dict[str, Any]) -> None:
+    _write_file(path, (json.dumps(values, indent=1, allow_nan=False) + "\n").encode())
 
 
 def _write_file(path: Path, data: bytes) -> None:

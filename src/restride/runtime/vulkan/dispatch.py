@@ -260,9 +260,10 @@ class Preparations:
 
     def put(self, key: tuple[object, ...], prepared: Prepared) -> None:
         """Find ``prepared`` by ``key`` from now on. Past the limit, the longest unused go until half of it is left."""
+        weight = prepared.weight  # a call, where an interrupt may come: before what belongs together
         prepared.cached = True
         self.by_key[key] = prepared
-        self._weight += prepared.weight
+        self._weight += weight
         if self._weight > MOST_PREPARED:
             self._drop(MOST_PREPARED // 2)
 
@@ -294,8 +295,9 @@ class Preparations:
         for key, prepared in sorted(self.by_key.items(), key=lambda item: item[1].used):
             if self._weight <= left:
                 break
+            weight = prepared.weight  # as in ``put``
             del self.by_key[key]
-            self._weight -= prepared.weight
+            self._weight -= weight
             self.release(prepared)
 
 

@@ -350,6 +350,10 @@ class Block:
 class Pool:
     """Blocks of one memory type. The caller holds the runtime's lock.
 
+    An interrupt may come at any call. So what must agree, such as ``_idle`` and ``_idle_large``, is changed by
+    statements that call nothing, and one call after them: an interrupt may lose a block, but leaves none in half of its
+    lists.
+
     Small blocks (up to 256 KiB) come from slabs of 1 MiB in some 80 size classes; larger ones have a chunk of their
     own, rounded up to 64 KiB. Idle large chunks are kept up to 256 MiB or half of ``most_bytes``, of the heap or limit.
 
@@ -379,16 +383,19 @@ class Pool:
         size = self._block_size(nbytes)
         bin_of_size = self._idle.get(size)
         while bin_of_size:
-            block = bin_of_size.pop()
-            if not self._is_whole(block):
-                continue
-            if size > self._most_small:
-                del self._idle_large[block.chunk.serial]
-                self._pooled_bytes -= block.chunk.nbytes
-            else:
-                self._idle_slabs.pop(block.chunk.serial, None)
-            block.chunk.live += 1
+            block = bin_of_size[-1]
+            is_whole = self._is_whole(block)
             block.renew()
+            del bin_of_size[-1]
+            if not is_whole:
+                continue
+            chunk = block.chunk
+            if size > self._most_small:
+                del self._idle_large[chunk.serial]
+                self._pooled_bytes -= chunk.nbytes
+            elif chunk.serial in self._idle_slabs:
+                del self._idle_slabs[chunk.serial]
+            chunk.live += 1
             return block
         return self._carve(size) if size <= self._most_small else None
 
@@ -419,25 +426,28 @@ class Pool:
 
     def free(self, block: Block) -> None:
         """Take a block back; it is reused after ``collect`` finds the device done with it."""
-        self._leaving.append(block)
         self.leaving_bytes += block.nbytes
+        self._leaving.append(block)
 
     def collect(self, completed: int) -> None:
         """Pool the freed blocks that no submission after ``completed`` uses."""
         leaving = self._leaving
         while leaving and leaving[0].used <= completed and not leaving[0].pins:
-            block = leaving.popleft()
+            block = leaving[0]
+            chunk = block.chunk
+            idle = self._idle.setdefault(block.nbytes, deque())
+            del leaving[0]
             self.leaving_bytes -= block.nbytes
-            block.chunk.live -= 1
-            if block.chunk.is_shared:
-                self.chunks.destroy(block.chunk)
+            chunk.live -= 1
+            if chunk.is_shared:
+                self.chunks.destroy(chunk)
                 continue
-            self._idle.setdefault(block.nbytes, deque()).append(block)
             if block.nbytes > self._most_small:
-                self._idle_large[block.chunk.serial] = block
-                self._pooled_bytes += block.chunk.nbytes
-            elif not block.chunk.live:
-                self._idle_slabs[block.chunk.serial] = block.chunk
+                self._idle_large[chunk.serial] = block
+                self._pooled_bytes += chunk.nbytes
+            elif not chunk.live:
+                self._idle_slabs[chunk.serial] = chunk
+            idle.append(block)
         while self._pooled_bytes > self._most_pooled:
             self._drop_oldest_large()
 
@@ -487,9 +497,11 @@ class Pool:
 
     def _drop_oldest_large(self) -> None:
         serial = next(iter(self._idle_large))
-        block = self._idle_large.pop(serial)
+        block = self._idle_large[serial]
+        idle = self._idle[block.nbytes]
+        del self._idle_large[serial]
         self._pooled_bytes -= block.chunk.nbytes
-        self._idle[block.nbytes].remove(block)
+        idle.remove(block)
         self.chunks.destroy(block.chunk)
 
     def _destroy_slab(self, slab: Chunk) -> None:
@@ -711,7 +723,8 @@ class Blocks:
     def drain(self) -> None:
         """Take back what was handed back; the device may still use it."""
         while self._freed:
-            nbytes, block = self._freed.popleft()
+            nbytes, block = self._freed[0]
+            del self._freed[0]
             self.in_use -= nbytes
             self.lent -= block.is_lent
             block.is_lent = False

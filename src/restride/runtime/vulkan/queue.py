@@ -167,7 +167,7 @@ class Queue:
         self._host_barrier = struct("VkMemoryBarrier", srcAccessMask=written, dstAccessMask=host_read)
         self._theirs = vulkan.VK_QUEUE_FAMILY_EXTERNAL
         self.hazards = Hazards()
-        self.batches = 0  # in a batch, recordings stay in one command buffer
+        self.batches = 0  # in a batch, recordings stay in one command buffer; ``flush`` comes before the last ends
         self.refused = 0  # batches that could not be handed over: what they had recorded is lost
         self._open: Slot | None = None
         self._recorded: list[Use] = []
@@ -223,7 +223,8 @@ class Queue:
         self._vk.vkCmdPipelineBarrier(slot.command, self._stages, self._stages, 0, 0, null, 1, barrier, 0, null)
 
     def _begun(self) -> Slot:
-        slot = self._free.pop() if self._free else self.new_slot()
+        slot = self._free[-1] if self._free else self.new_slot()
+        del self._free[-1:]  # no call, after which an interrupt would lose the slot
         slot.shared = []
         try:
             if slot.ticket:
@@ -248,11 +249,6 @@ class Queue:
     def last(self) -> int:
         """The last ticket: of the last submission, or of the one that a batch records."""
         return self.submitted + (self._open is not None)
-
-    def leave_batch(self) -> None:
-        """One of ``batches`` has ended; the last hands over what is recorded."""
-        if not self.batches and not self._device.dead:
-            self.flush()
 
     def flush(self) -> None:
         """Hand what a batch has recorded to the device. An error is about all of it."""

@@ -375,7 +375,7 @@ class Session:
         self._lock = threading.RLock()
         self._is_held = asks_whether_held(self._lock)
         self._changed = threading.Condition(self._lock)
-        self._ended_batches: deque[None] = deque()  # one for each that ``enter`` is to end
+        self._ended_batches: deque[None] = deque()  # one for each that is to end, see ``_end_batches``
         self._guests = 0  # threads that wait or copy outside the lock
         self.clocks: list[Clock] = []  # with queries
         self.uploaded = self.downloaded = 0
@@ -418,10 +418,8 @@ class Session:
         """First thing under the lock: raise if the device is gone, then take back what is finished and freed."""
         if self.device.dead:
             self.device.require_alive()
-        while self._ended_batches:
-            self._ended_batches.pop()
-            self.queue.batches -= 1
-            self.queue.leave_batch()
+        if self._ended_batches:
+            self._end_batches()
         self.blocks.drain()
         self.blocks.collect(self.queue.poll())
 
@@ -639,14 +637,23 @@ class Session:
             dropped = True
             raise
         finally:
-            if entered and (dropped or self._is_held()):
-                # The collector ends an abandoned generator in the middle of any call, of another device too, where it
-                # must not wait for the lock; the next call here hands over.
-                self._ended_batches.append(None)
-            elif entered and not self.device.inherited:
-                with self._lock:
-                    self.queue.batches -= 1  # not in a call, at whose begin an interrupt may come
-                    self.queue.leave_batch()
+            if entered:
+                # Noted before any call, where an interrupt may come: then the next call here hands over. So it does if
+                # the collector ends an abandoned generator in the middle of any call, of another device too, where this
+                # must not wait for the lock.
+                self._ended_batches += (None,)
+                if not (dropped or self._is_held() or self.device.inherited):
+                    with self._lock:
+                        self._end_batches()
+
+    def _end_batches(self) -> None:
+        """End those of ``_ended_batches``; the last hands over what is recorded."""
+        while self._ended_batches:
+            if self.queue.batches == 1 and not self.device.dead:
+                self.queue.flush()
+            # After it and in no call: an interrupt, or an error, leaves both as they are, for the next call here.
+            self.queue.batches -= 1
+            del self._ended_batches[0]
 
     def close(self) -> None:
         """Wait, then destroy everything. Work that outlasts the wait keeps its memory, as Vulkan demands."""

@@ -1,0 +1,1 @@
+"""Scale: pyramids, streams and Dask on files, each run in a process of its own, with the memory that it took."""

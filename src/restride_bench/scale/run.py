@@ -1,0 +1,277 @@
+"""A run of parts: every round runs all ways of a part in turn, each in a process of its own; and its report."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from itertools import chain, groupby
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from restride.drawing.explain import columns
+from restride_bench.report import Report, heading, rounds
+from restride_bench.scale.parts import SCALE, Goal, Measure, Part, Source, Way
+from restride_bench.scale.ways import Job
+
+FORMAT, VERSION = "restride-scale", 1
+
+_PROGRAM = "import sys; from restride_bench.scale.ways import main; main(sys.argv[1])"
+"""Not ``-m``: what Dask sends to its workers is then of a module that they can import."""
+
+_ROOM = 2.5
+"""Free bytes that a part needs, beside the bytes of its source: the source, a copy of it and smaller levels."""
+
+_LONGEST = 300
+"""Characters of another library's message."""
+
+
+class Took(NamedTuple):
+    """One process. seconds: of its work. before, peak: bytes of memory when it began, and the most; 0: not known."""
+
+    seconds: float
+    before: int
+    peak: int
+
+
+@dataclass(frozen=True)
+class Result:
+    """One part: what each way took in every round.
+
+    absent: ways that are not on this machine, and why. wrong: those that failed, or that computed something else.
+    skipped: why nothing was measured; empty if something was.
+    """
+
+    part: Part
+    took: Mapping[str, Sequence[Took]]
+    absent: Mapping[str, str]
+    wrong: Mapping[str, str]
+    skipped: str = ""
+
+    def value(self, way: str, measure: Measure = "seconds") -> float | None:
+        """The median of the seconds, those of a line in a part about growth; or the most memory. None: not measured."""
+        runs = self.took.get(way)
+        if not runs:
+            return None
+        if measure == "peak":
+            return max(run.peak for run in runs) or None
+        lines = next(each.lines for each in self.part.ways if each.name == way)
+        return median(run.seconds for run in runs) / (lines or 1)
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """Whether each goal was met, where both sides were measured."""
+        for goal in self.part.goals:
+            ours = self.value(goal.way, goal.measure)
+            theirs = self.value(goal.against, goal.measure) if goal.against else 1.0
+            if ours is not None and theirs is not None:
+                yield Verdict(self.part, goal, ours / theirs)
+
+    def record(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "name": self.part.name,
+            "source": str(self.part.source),
+            "ways": {
+                way.name: {"lines": way.lines, "runs": [run._asdict() for run in self.took[way.name]]}
+                for way in self.part.ways
+                if way.name in self.took
+            },
+            "goals": [
+                {**asdict(verdict.goal), "measured": verdict.measured, "met": verdict.is_met}
+                for verdict in self.verdicts()
+            ],
+            "absent": dict(self.absent),
+            "wrong": dict(self.wrong),
+            "skipped": self.skipped,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A goal and how it was met. measured: the ratio to the other way; bytes where there is none."""
+
+    part: Part
+    goal: Goal
+    measured: float
+
+    @property
+    def is_met(self) -> bool:
+        """Whether it is at most what the goal says."""
+        return self.measured <= self.goal.most
+
+    def __str__(self) -> str:
+        against = self.goal.against
+        measured = f"{self.measured:.2f}x {against}" if against else f"{self.measured / 1e6:.0f} MB"
+        return f"{self.goal.way}: {measured}, goal {self.goal}: {'met' if self.is_met else 'MISSED'}"
+
+
+def run(
+    parts: Sequence[Part], environment: Mapping[str, str], repeat: int, step: Callable[[str], None] = lambda _: None
+) -> Iterator[Result]:
+    """Measure one part after the other.
+
+    Args:
+        parts: what to measure; one whose files find no room is skipped.
+        environment: of the processes, such as the device that restride takes.
+        repeat: rounds. None warms up: each process starts anew, and its clock after its imports.
+        step: called after each source that was made, and each process, with its name.
+    """
+    with TemporaryDirectory(prefix="restride-scale-") as name:
+        folder, written = Path(name), None
+        for part in parts:
+            if part.source != written:
+                _remove(folder / "source")
+                skipped = _written(part.source, folder / "source")
+                step(str(part.source))
+                written = None if skipped else part.source
+                if skipped:
+                    yield Result(part, {}, {}, {}, skipped)
+                    continue
+            yield _measured(part, folder, environment, repeat, step)
+
+
+def _written(source: Source, path: Path) -> str:
+    """Write the source; why that is impossible, or empty."""
+    needed, free = int(_ROOM * source.nbytes), shutil.disk_usage(path.parent).free
+    if free < needed:
+        return (
+            f"it takes {needed / 1e9:.1f} GB of files, and {path.parent} has room for {free / 1e9:.1f}: TMPDIR names "
+            "another folder"
+        )
+    try:
+        source.write(path)
+    except ImportError as error:
+        return f"{error}: pip install scikit-image 'restride[zarr]'"
+    return ""
+
+
+def _measured(
+    part: Part, folder: Path, environment: Mapping[str, str], repeat: int, step: Callable[[str], None]
+) -> Result:
+    absent = {way.name: why for way in part.ways if (why := _missing(way))}
+    wrong: dict[str, str] = {}
+    took: dict[str, list[Took]] = {}
+    for _ in range(repeat):
+        for way in part.ways:
+            if way.name not in absent and way.name not in wrong:
+                job = Job(way.way, str(folder / "source"), str(folder / "destination"), way.lines, way.memory)
+                said = _process(job, environment)
+                _remove(folder / "destination")
+                if "absent" in said:
+                    absent[way.name] = said["absent"]
+                elif said["wrong"]:
+                    wrong[way.name] = said["wrong"]
+                    took.pop(way.name, None)
+                else:
+                    took.setdefault(way.name, []).append(Took(said["seconds"], said["before"], said["peak"]))
+            step(f"{part.name}: {way.name}")
+    return Result(part, took, absent, wrong)
+
+
+def _missing(way: Way) -> str:
+    """Why a way is not on this machine; empty if its packages are."""
+    missing = [package for package in way.packages if importlib.util.find_spec(package) is None]
+    return f"not installed: pip install {way.extra}" if missing else ""
+
+
+def _process(job: Job, environment: Mapping[str, str]) -> dict[str, Any]:
+    """What a process says of the job; one that fails says why it is wrong."""
+    command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(asdict(job))]
+    process = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
+    if process.returncode:
+        lines = process.stderr.strip().splitlines() or [f"it ended with {process.returncode} and no message"]
+        return {"wrong": lines[-1][:_LONGEST]}
+    said: dict[str, Any] = json.loads(process.stdout.strip().splitlines()[-1])
+    return said
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def steps(parts: Sequence[Part], repeat: int) -> int:
+    """How often ``run`` calls ``step``, where no part is skipped."""
+    sources = sum(1 for _ in groupby(part.source for part in parts))
+    return sources + repeat * sum(len(part.ways) for part in parts)
+
+
+def versions(results: Sequence[Result]) -> dict[str, str]:
+    """Of the packages of all ways that were measured."""
+    used = (way.packages for result in results for way in result.part.ways if way.name in result.took)
+    return {package: version(package) for package in dict.fromkeys(chain.from_iterable(used))}
+
+
+def record(report: Report, results: Sequence[Result]) -> dict[str, Any]:
+    """A run as JSON values. Times are seconds, memory is bytes."""
+    everything = report.record()
+    kept = ("started", "command", "device", "runtime", "platform", "cpu", "versions", "warnings", "repeat", "small")
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        **{name: everything[name] for name in (*kept, "broken_off")},
+        "packages": versions(results),
+        "parts": [result.record() for result in results],
+    }
+
+
+def table(report: Report, results: Sequence[Result]) -> str:
+    """Everything that the terminal shows of a run.
+
+    report: of the device and the machine; it has no results of its own.
+    """
+    blocks = [heading(report), *("\n".join(_block(report, result)) for result in results)]
+    return "\n\n".join([*blocks, "\n".join(_summary(report, results))])
+
+
+def _block(report: Report, result: Result) -> Iterator[str]:
+    part = result.part
+    yield f"{SCALE}: {part.name}; {part.source}; {rounds(report)}, each in a process of its own"
+    if not result.took:
+        yield f"nothing was measured{result.skipped and ': '}{result.skipped}"
+        return
+    first = part.ways[0].name
+    yield f"MB/s of the source, the most memory of the process and what it had before; {first} / other"
+    rows = [["way", "s", *(["us a line"] if part.is_growth else []), "MB/s", "peak MB", "before", f"{first} /"]]
+    bytes_of_line = part.source.nbytes // (part.source.sizes[0] * part.source.sizes[1])
+    for way in part.ways:
+        if way.name in result.took:
+            runs, value = result.took[way.name], result.value(way.name) or 0.0
+            seconds = median(each.seconds for each in runs)
+            ours = result.value(first)
+            nbytes = way.lines * bytes_of_line or part.source.nbytes
+            numbers = [
+                f"{seconds:.2f}",
+                *([f"{1e6 * value:.1f}"] if part.is_growth else []),
+                f"{nbytes / seconds / 1e6:.0f}",
+            ]
+            memory = [f"{max(each) / 1e6:.0f}" for each in ([run.peak for run in runs], [run.before for run in runs])]
+            rows.append([f"  {way.name}", *numbers, *memory, "-" if ours is None else f"{ours / value:.2f}"])
+    yield from columns(rows, range(1, len(rows[0])))
+    yield from map(str, result.verdicts())
+
+
+def _summary(report: Report, results: Sequence[Result]) -> Iterator[str]:
+    judged = [verdict for result in results for verdict in result.verdicts()]
+    if judged:
+        yield f"goals: {sum(verdict.is_met for verdict in judged)} of {len(judged)} met"
+    for result in results:
+        yield from (f"WRONG: {name}, {result.part.name}: {why}" for name, why in result.wrong.items())
+    if used := versions(results):
+        yield "with " + "; ".join(f"{package} {version}" for package, version in used.items())
+    absent = {name: why for result in results for name, why in result.absent.items()}
+    yield from (f"absent: {name}: {why}" for name, why in absent.items())
+    if report.broken_off:
+        yield f"broken off: {report.broken_off}"
