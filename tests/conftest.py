@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 
@@ -51,6 +52,21 @@ def vulkan_device() -> Iterator[rs.Device]:
     """A device on the direct runtime."""
     with open_device("vulkan") as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    """The installed Chromium, without a window; for a module only, because playwright keeps an event loop running."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Chromium has no sandbox for root.
+        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 def pytest_report_header() -> list[str]:

@@ -86,5 +86,6 @@ def test_both_formats():
     figure = draw_growth(made_up(BY_BYTES), "resident")
     texts = set(ET.fromstring(chart_file(figure, ".svg")).itertext())
     assert set(BY_BYTES) <= texts
+    assert any("\ncopy: 1.024 µs at 1 KiB to 1.07374 s at 1 GiB\n" in text for text in texts), "in words too"
     assert [figure.axes[0].xaxis.get_major_formatter()(1 << n, None) for n in (10, 30)] == ["1 KiB", "1 GiB"]
     assert chart_file(figure, ".png")[:4] == b"\x89PNG"

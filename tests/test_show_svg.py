@@ -154,8 +154,10 @@ def test_the_file_needs_nothing_else_and_says_what_it_is():
     title = f"Memory layout {FIGURE_1} to f32[3,5]{{0,1}}"
     assert (root.get("role"), root.get("aria-label"), root[0].text) == ("img", title, title)
     assert root[0].tag == f"{SVG}title"
-    assert root[1].get("fill") == PAPER, "paper of its own, for dark pages"
-    assert root[1].attrib.items() >= {"width": root.get("width"), "height": root.get("height")}.items()
+    assert root[1].tag == f"{SVG}desc"
+    assert "offset = 12*(a div 2)+4*(b div 2)+2*(a mod 2)+(b mod 2)\ntiles of 4 elements" in root[1].text
+    assert root[2].get("fill") == PAPER, "paper of its own, for dark pages"
+    assert root[2].attrib.items() >= {"width": root.get("width"), "height": root.get("height")}.items()
     assert not re.search(r"href|url\(|<style|<script|<image", svg)
     assert "moves 15 elements: reads 60 bytes, writes 60 bytes" in svg
     assert show(FIGURE_1)._repr_svg_() == show(FIGURE_1).svg()

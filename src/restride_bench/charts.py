@@ -6,7 +6,8 @@ matplotlib is an extra, ``restride[charts]``, and is imported when a chart is dr
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -58,11 +59,36 @@ def require_format(path: Path) -> None:
 
 
 def chart_file(figure: Figure, suffix: str) -> bytes:
-    """The figure as the bytes of a file, whose name ends in ``suffix``: one of ``FORMATS``."""
-    file = io.BytesIO()
+    """The figure as the bytes of a file, whose name ends in ``suffix``: one of ``FORMATS``.
+
+    An SVG says in words what it shows: the title and the texts of the bars, and where each line begins and ends.
+    """
+    file, title = io.BytesIO(), figure.get_suptitle()
+    is_svg = suffix.lower() == ".svg"
     with require_matplotlib().rc_context(_SETTINGS):
-        figure.savefig(file, format=suffix[1:].lower(), metadata={"Date": None} if suffix.lower() == ".svg" else {})
-    return file.getvalue()
+        metadata = {"Date": None, "Title": title.partition("\n")[0]} if is_svg else {}
+        figure.savefig(file, format=suffix[1:].lower(), metadata=metadata)
+    if not is_svg:
+        return file.getvalue()
+    words = escape("\n".join([title, *_words(figure)])).encode()
+    return (
+        file.getvalue()
+        .replace(b"<svg ", b'<svg role="img" ', 1)
+        .replace(b"</title>", b"</title><desc>%b</desc>" % words, 1)
+    )
+
+
+def _words(figure: Figure) -> Iterator[str]:
+    for axes in figure.axes:
+        yield from (text.get_text() for text in axes.texts)
+        time = axes.yaxis.get_major_formatter()
+        for line in (line for line in axes.lines if line.get_marker() != "None"):
+            ends = [f"{time(y)} at {_place(axes, x)}" for x, y in line.get_xydata()[[0, -1]]]
+            yield f"{line.get_label()}: {' to '.join(ends)}"
+
+
+def _place(axes: Axes, x: float) -> str:
+    return bytes_text(int(x)) if axes.get_xscale() == "log" else f"rank {x:g}"
 
 
 def draw_bars(report: Report, measure: Measure) -> Figure:
@@ -96,9 +122,9 @@ def _bars(axes: Axes, row: int, result: Result, measure: Measure, peers: Sequenc
     for row, (column, seconds) in enumerate(medians.items(), row):  # noqa: B020, PLR1704 - rows go on from the first
         colour = "C0" if column == OURS else f"C{1 + peers.index(column) % 6}" if column in peers else "C7"
         speed = result.workload.nbytes / seconds / 1e9 if seconds else 0.0
+        axes.text(-0.01, row, column, ha="right", va="center", weight="bold" if column == OURS else "normal")
         bars = axes.barh(row, fastest / seconds if seconds else 0.0, color=colour, label=column)
         axes.bar_label(bars, [f"{1e3 * seconds:.3f} ms, {speed:.2f} GB/s"], padding=4)
-        axes.text(-0.01, row, column, ha="right", va="center", weight="bold" if column == OURS else "normal")
     return row + 1
 
 
@@ -166,8 +192,10 @@ def _line(axes: Axes, label: str, results: Sequence[Result], measure: Measure, c
         elif seconds:
             points.append((result_bytes(workload), seconds))
     if points:
-        options = {} if column == OURS else {"color": "C7"}
-        axes.plot(*zip(*points, strict=True), marker="s", markersize=3, label=label, **options)
+        options = {} if column == OURS else {"color": "C7", "linestyle": "dashed"}
+        # Lines differ in their marks too, for those who do not see colours.
+        mark = "os^vDX"[len(axes.lines) % 6]
+        axes.plot(*zip(*points, strict=True), marker=mark, markersize=4, label=label, **options)
 
 
 def draw_audit(

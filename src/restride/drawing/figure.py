@@ -68,9 +68,10 @@ Shape = Rect | Line | Label
 
 @dataclass
 class Figure:
-    """A picture, from back to front, on white paper."""
+    """A picture, from back to front, on white paper; ``description`` says it to those who do not see it."""
 
     title: str
+    description: str = ""
     width: float = 0
     height: float = 0
     shapes: list[Shape] = field(default_factory=list)
@@ -102,15 +103,17 @@ def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = (), most: Mo
     for remark in remarks:
         page.text(remark)
     title = " to ".join(str(layout.desc) for layout in maps)
-    return Figure(f"Memory layout {title}", round(page.right + _MARGIN), round(page.y + _MARGIN / 2), page.shapes)
+    width, height = round(page.right + _MARGIN), round(page.y + _MARGIN / 2)
+    return Figure(f"Memory layout {title}", "\n".join(page.words), width, height, page.shapes)
 
 
 class _Page:
-    """Shapes, and where the next ones go."""
+    """Shapes, where the next ones go, and in words what they show."""
 
     def __init__(self, most: Most) -> None:
         self.most = most
         self.shapes: list[Shape] = []
+        self.words: list[str] = []
         self.y: float = _MARGIN
         self.right: float = 0
 
@@ -118,6 +121,7 @@ class _Page:
         self.text(str(layout.desc), 16, is_bold=True)
         self.text(memory_text(layout.desc), 12, GREY)
         if layout.desc.numel:
+            self.words.append(f"offset = {layout.desc.address}")
             kinds = self._grids(layout) | self._memory(layout)
             for level, text in enumerate(outlines(layout)):
                 self._add(Line(_MARGIN, self.y + 6, _MARGIN + 16, self.y + 6, *stroke(level, len(layout.blocks))))
@@ -129,6 +133,7 @@ class _Page:
         self.y += _MARGIN / 2
 
     def text(self, text: str, size: float = 13, colour: str = INK, indent: float = 0, is_bold: bool = False) -> None:
+        self.words.append(text)
         self._add(Label(_MARGIN + indent, self.y + size / 2, text, size, colour, is_bold=is_bold))
         self.y += round(size * 1.6)
 
@@ -179,6 +184,7 @@ class _Page:
     def _memory(self, layout: LayoutMap) -> set[Kind]:
         """The line of memory, a strip for each row; returns the kinds of elements that it shows."""
         self.text(MEMORY, 12, GREY)
+        self.words.pop()  # the title of what is only seen
         cell_width = _room_for(len(index_text(tuple(size - 1 for size in layout.desc.sizes))))
         left = _MARGIN + _name_width(layout)
         columns = min(int((_WIDTH - left) // cell_width), self.most.columns)
@@ -292,6 +298,7 @@ def write_svg(figure: Figure) -> str:
     lines = [
         f'{root} role="img" aria-label="{title}" font-family="{_FONTS}">',
         f"<title>{title}</title>",
+        f"<desc>{escape(figure.description)}</desc>",
         f'<rect width="{width}" height="{height}" rx="6" fill="{PAPER}"/>',
         *map(_element, figure.shapes),
         "</svg>",

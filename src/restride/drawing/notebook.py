@@ -37,7 +37,13 @@ def html(tensor: Tensor) -> str:
         facts += f", {tensor.desc.nbytes} from the start of the buffer, with padding and gaps"
     elif gaps < 0:
         facts += f", {tensor.desc.nbytes} in the buffer, where repeated ones lie once"
-    return f"<div><code>{escape(facts)}</code>{preview}<details><summary>memory</summary>{svg}</details></div>"
+    memory = f"<details><summary>memory</summary>{_scrolling('memory', svg)}</details>"
+    return f'<div><code style="overflow-wrap:anywhere">{escape(facts)}</code>{preview}{memory}</div>'
+
+
+def _scrolling(name: str, inside: str) -> str:
+    """What may be wider than its place scrolls by itself, with the keyboard too."""
+    return f'<div role="group" aria-label="{name}" tabindex="0" style="overflow-x:auto">{inside}</div>'
 
 
 def _image(tensor: Tensor) -> str:
@@ -72,7 +78,7 @@ def _values(tensor: Tensor) -> str:
     with np.printoptions(edgeitems=half, threshold=0):
         text = str(array)
     first = f"[{', '.join('0' * outer)}]\n" if outer and tensor.size else ""
-    return f"<pre>{first}{escape(text)}</pre>"
+    return _scrolling("elements", f"<pre>{first}{escape(text)}</pre>")
 
 
 METHODS["html"] = html

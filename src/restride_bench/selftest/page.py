@@ -9,6 +9,7 @@ from typing import Any
 
 from restride_bench.selftest.parts import NOTHING, speed_rows
 from restride_conformance.report import printable
+from restride_conformance.report.page import limit_text
 
 
 def page(record: Mapping[str, Any]) -> str:
@@ -21,7 +22,7 @@ def page(record: Mapping[str, Any]) -> str:
         "DEVICE": _text(name),
         "TONE": "FAILED" if problems else "PASSED",
         "HEADLINE": _text(f"{len(problems)} problem{'s' * (len(problems) > 1)}" if problems else "no problem"),
-        "PROBLEMS": "".join(f"<li><pre>{_text(each['message'])}</pre></li>" for each in problems),
+        "PROBLEMS": _list("problems", (f"<pre>{_text(each['message'])}</pre>" for each in problems)),
         "FACTS": "".join(f"<dt>{_text(key)}</dt><dd>{_text(value)}</dd>" for key, value in _facts(record)),
         "SPEED": _speed(record),
         "CASES": _cases(record["cases"]),
@@ -45,8 +46,7 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "API", f"Vulkan {device['api_version']}"
         yield "memory", f"{device['heap_bytes'] / 2**30:.1f} GiB"
         for name, value in device["limits"].items():
-            shown = ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, dict) else value
-            yield name.replace("_", " "), shown
+            yield name.replace("_", " "), limit_text(value)
     yield "system", record["system"]
     yield "processor", record["processor"]
     yield "versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())
@@ -54,12 +54,24 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "took", f"{record['seconds']:.0f} s"
 
 
-def _table(rows: Iterable[Sequence[str]]) -> str:
-    """Rows of HTML cells, the heading first, as a table."""
+def _list(name: str, items: Iterable[str]) -> str:
+    """A list of HTML items; nothing where there are none."""
+    lines = "".join(f"<li>{item}</li>" for item in items)
+    return lines and f'<ul id="{name}">{lines}</ul>'
+
+
+def _table(name: str, caption: str, rows: Iterable[Sequence[str]]) -> str:
+    """Rows of HTML cells, the heading first, as a table that scrolls by itself, with the keyboard too."""
     heading, *others = rows
-    head = "".join(f"<th>{cell}</th>" for cell in heading)
-    body = "".join(f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>" for row in others)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    head = "".join(f'<th scope="col">{cell}</th>' for cell in heading)
+    body = "".join(
+        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>' for row in others
+    )
+    return (
+        f'<div class="scroll" id="{name}" tabindex="0" role="region" aria-labelledby="{name}-title">'
+        f"<table><caption>{_text(caption)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def _speed(record: Mapping[str, Any]) -> str:
@@ -68,9 +80,13 @@ def _speed(record: Mapping[str, Any]) -> str:
         return "<p>not measured</p>"
     notes = [*([NOTHING] if record["small"] else []), *speed["warnings"]]
     notes += [f"{each['name']}: {each['skipped']}" for each in speed["workloads"] if each["skipped"]]
-    heading, *rows = ([_text(cell) for cell in row] for row in speed_rows(dict(speed)))
-    bars = ([*row, f'<meter max="1.2" value="{row[-1]}"></meter>'] for row in rows)
-    return "".join(f'<p class="note">{_text(note)}</p>' for note in notes) + _table([[*heading, ""], *bars])
+    (caption, *units), *rows = speed_rows(dict(speed))
+    cells = [["workload", *units]]
+    for *row, share in rows:
+        # The number beside it says the same.
+        bar = f'<meter max="1.2" value="{share}" aria-hidden="true"></meter>'
+        cells.append([*map(_text, row), f"{share} {bar}"])
+    return "".join(f'<p class="note">{_text(note)}</p>' for note in notes) + _table("speed", caption, cells)
 
 
 def _cases(cases: Mapping[str, Any] | None) -> str:
@@ -78,29 +94,32 @@ def _cases(cases: Mapping[str, Any] | None) -> str:
         return "<p>not run</p>"
     under = f"under the Khronos validation layer ({cases['validation']})" if cases["validation"] else "not validated"
     counts = ", ".join(f"{count} {verdict}" for verdict, count in cases["counts"].items())
-    bad = "".join(
-        f"<li><code>{_text(each['verdict'])} {_text(each['case'])}</code><pre>{_text(each['message'])}</pre></li>"
-        for each in cases["bad"]
+    bad = _list(
+        "bad",
+        (
+            f"<code>{_text(each['verdict'])} {_text(each['case'])}</code><pre>{_text(each['message'])}</pre>"
+            for each in cases["bad"]
+        ),
     )
-    return f"<p>{_text(cases['catalogue'])}, {_text(under)}: {_text(counts)}</p><ul>{bad}</ul>"
+    return f"<p>{_text(cases['catalogue'])}, {_text(under)}: {_text(counts)}</p>{bad}"
 
 
 def _kernels(kernels: Mapping[str, Any] | None) -> str:
     if kernels is None:
         return "<p>not measured</p>"
-    rows = [["choice", "candidate", "ms", ""]]
+    rows = [["choice", "candidate", "ms", "remark"]]
     for choice, candidates in kernels["seconds"].items():
         for candidate, seconds in candidates.items():
             words = [word for word in ("used", "usual", "faster") if str(kernels[word][choice]) == str(candidate)]
             total = f"{1e3 * sum(seconds.values()):.3g}"
             rows.append([_text(choice), _text(candidate), total, _text(", ".join(words))])
     clock = f"by the clock of the {kernels['clock']}, medians of {kernels['rounds']} rounds"
-    return f'<p class="note">{_text(clock)}; nothing is stored: `restride tune` keeps what it finds</p>{_table(rows)}'
+    return _table("kernels", f"{clock}; nothing is stored: `restride tune` keeps what it finds", rows)
 
 
 def _installed(installed: Mapping[str, Any] | None) -> str:
     if installed is None:
         return "<p>not looked at</p>"
-    rows = [["", "what", ""]]
-    rows += [[_text(each[key]) for key in ("status", "subject", "detail")] for each in installed["findings"]]
-    return _table(rows)
+    keys = ("subject", "status", "detail")
+    rows = [keys, *([_text(each[key]) for key in keys] for each in installed["findings"])]
+    return _table("installed", "as `restride doctor` finds it", rows)

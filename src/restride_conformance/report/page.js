@@ -26,8 +26,8 @@ function make(tag, properties = {}, ...children) {
 }
 
 // Lines break between words only, unless a word is wider than its place: a browser would break behind every hyphen.
-function words(text) {
-  return text.split(" ").flatMap((word) => [make("span", { className: "word" }, word), " "]).slice(0, -1);
+function words(text, between = " ") {
+  return text.split(between).flatMap((word) => [make("span", { className: "word" }, word), " "]).slice(0, -1);
 }
 
 // The name of an operation, which may go on in the next line after each "_".
@@ -91,22 +91,25 @@ function line(number, text, wanted) {
 
 // A matrix: a row for each value of `key`, a column for each operation.
 
-function drawMatrix(place, key, caption, names) {
+function drawMatrix(place, key, first, names) {
   const cells = new Map();
   for (const one of report.cases) {
     const name = `${one.op}\n${one[key]}`;
     if (!cells.has(name)) cells.set(name, []);
     cells.get(name).push(one);
   }
-  const head = make("tr", {}, make("th", { scope: "col" }, caption));
-  head.append(...report.ops.map((op) => make("th", { scope: "col" }, ...parts(op))));
+  const head = make("tr", {}, make("th", { scope: "col" }, first));
+  // Columns of equal width, unless one needs more.
+  const width = `width: ${85 / report.ops.length}%`;
+  head.append(...report.ops.map((op) => make("th", { scope: "col", style: width }, ...parts(op))));
   const body = names.map((name) => {
     const row = make("tr", {}, make("th", { scope: "row" }, ...words(name.replace(" →", "\u00a0→"))));
     row.append(...report.ops.map((op) => cell(cells.get(`${op}\n${name}`), { op, [key]: name })));
     return row;
   });
   document.documentElement.style.setProperty("--columns", report.ops.length);
-  place.append(make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
+  const caption = "✓ passed, ✗ not right, of those that ran";
+  place.append(make("table", {}, make("caption", {}, caption), make("thead", {}, head), make("tbody", {}, ...body)));
 }
 
 function cell(cases, wanted) {
@@ -117,13 +120,12 @@ function cell(cases, wanted) {
   const passed = cases.filter((one) => one.verdict === "PASSED").length;
   const skipped = cases.filter((one) => one.verdict === "SKIPPED").length;
   const all = verdicts.map(([verdict, number]) => `${count(number)} ${verdict}`).join(", ");
-  const link = make("a", { href: fragment(wanted), title: all });
-  link.setAttribute("aria-label", `${Object.values(wanted).join(", ")}: ${all}`);
-  const kinds = verdicts.filter(([verdict]) => verdict !== "PASSED");
-  const below = make("small", {}, kinds.map(([verdict, number]) => `${count(number)} ${verdict.toLowerCase()}`).join(", "));
-  if (bad) link.append(`✗ ${count(bad)} of ${count(cases.length - skipped)}`, below);
-  else if (passed) link.append(`✓ ${count(passed)}`, ...(skipped ? [below] : []));
-  else link.append(`${count(skipped)} skipped`);
+  const kinds = verdicts.filter(([verdict]) => verdict !== "PASSED").map(([verdict, number]) => `${count(number)} ${verdict.toLowerCase()}`);
+  const ran = bad ? `✗ ${count(bad)} of ${count(cases.length - skipped)}` : passed ? `✓ ${count(passed)}` : "";
+  const link = make("a", { href: fragment(wanted), title: all }, ran);
+  link.setAttribute("aria-label", `${Object.values(wanted).join(", ")}: ${[ran, ...kinds].filter(Boolean).join(", ")}`);
+  if (ran && kinds.length) link.append(" ", make("small", {}, ...words(kinds.join(",\n"), "\n")));
+  else link.append(...kinds);
   return make("td", { className: !bad && passed ? "PASSED" : worst }, link);
 }
 
@@ -230,6 +232,7 @@ async function copyText(element, button) {
     getSelection().selectAllChildren(element);
     button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
   }
+  byId("copied").textContent = `${button.textContent}: ${element.textContent}`;
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 }
 
@@ -258,11 +261,13 @@ document.addEventListener("click", (event) => {
   // A link that filters also leads to the list, even where the fragment is already that one.
   const link = event.target.closest("a[href^='#']");
   if (!link || link.id === "reset") return;
+  byId("cases").focus({ preventScroll: true });
   byId("cases").scrollIntoView();
-  if (link.className === "skip") {
-    event.preventDefault();
-    byId("cases").focus();
-  }
+  if (link.className === "skip") event.preventDefault();
+});
+document.addEventListener("focusin", ({ target }) => {
+  // Chromium leaves a cell that shows an edge where it is, and with it its words out of sight.
+  if (target.closest("td")) target.scrollIntoView({ block: "nearest", inline: "nearest" });
 });
 
 const same = (values) => values.map((value) => [value, value]);

@@ -56,7 +56,7 @@ def _record(report: Report) -> dict[str, Any]:
         "headline": printable(headline(report)),
         "tone": _tone(report),
         "facts": [[printable(name), printable(value)] for name, value in _facts(report).items() if value],
-        "limits": [[name, _limit(value)] for name, value in report.device["limits"].items()],
+        "limits": [[name, limit_text(value)] for name, value in report.device["limits"].items()],
         "verdicts": [{"name": verdict, "good": verdict.is_good} for verdict in Verdict],
         "skipped": [[printable(reason), count] for reason, count in report.skip_reasons.items()],
         "repro": _repro(report),
@@ -96,11 +96,12 @@ def _facts(report: Report) -> dict[str, str]:
     }
 
 
-def _limit(value: Any) -> str:
+def limit_text(value: Any) -> str:
+    """A limit of a device, or what it is made of, as a page shows it."""
     if isinstance(value, list | tuple):
-        return " x ".join(map(_limit, value))
+        return " x ".join(map(limit_text, value))
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_limit(each)}" for name, each in value.items())
+        return ", ".join(f"{name} {limit_text(each)}" for name, each in value.items())
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return str(value)
