@@ -2,11 +2,11 @@
 PYTHON_BIN := .venv/bin/python
 SETUP := bash tools/setup.sh
 
-.PHONY: help demo test test-judges test-full reliability bench audit docs lint shaders wheel clean
+.PHONY: help demo test test-judges test-full reliability bench audit docs lint shaders wheel release-check clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## install what is missing, then crop, flip, re-lay-out and resize a photograph (PHOTO=file.jpg for your own)
 	@$(SETUP) demo
@@ -54,6 +54,10 @@ shaders: ## compile shaders/ to SPIR-V in src/restride/spirv
 wheel: ## build the wheel and the source distribution into dist/
 	@$(SETUP) test
 	$(PYTHON_BIN) -m build
+
+release-check: ## build wheel and sdist twice, compare, check, try them in clean environments, and leave them in dist/ (RELEASE='--tag v1.2.3')
+	@$(SETUP) demo
+	@$(PYTHON_BIN) tools/release_check.py $(RELEASE)
 
 clean: ## remove what was built: .venv, dist, SPIR-V and caches (.cache keeps the kp wheel)
 	rm -rf .venv dist build demo_out src/restride/spirv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -445,12 +446,17 @@ def test_the_processor_is_named(monkeypatch, tmp_path, text, named):
     assert cpu_model() == f"{named}2 cores"
 
 
-def test_no_command_prints_the_help(capsys):
+def test_no_command_prints_a_short_tour_whose_commands_exist(capsys):
     assert main([]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("usage: restride")
-    assert "restride doctor" in printed.err
+    lines = printed.err.splitlines()
+    assert len(lines) <= 12
+    assert max(map(len, lines)) <= 79
+    examples = [shlex.split(line.split("   ")[0]) for line in map(str.strip, lines) if line.startswith("restride ")]
+    assert len(examples) == 5  # the sentence at its beginning, and four commands
+    for _, *words in examples[1:]:
+        assert parse(map(import_module, COMMANDS), words).command == words[0]
 
 
 @pytest.mark.parametrize("word", ["--help", "-h", "--version"])

@@ -1,5 +1,7 @@
 """The demo: every result right on both runtimes, one dispatch where it says so, and a picture."""
 
+import sys
+
 import numpy as np
 import pytest
 from conftest import open_device
@@ -67,6 +69,21 @@ def test_demo_that_finds_a_wrong_result_exits_1(tmp_path, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "FAILED, 3 of 10 elements are wrong" in out
     assert "7 of 17 results are right" in out
+
+
+@pytest.mark.usefixtures("vulkan_device")
+def test_demo_without_a_photograph_needs_neither_pillow_nor_scikit_image(tmp_path, capsys, monkeypatch):
+    for package in ("PIL", "skimage"):
+        monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--no-photo"]) == 0
+    out = capsys.readouterr().out
+    assert "photograph: zone plates, computed, 320 x 240" in out
+    assert "17 of 17 results are right" in out
+    assert not list(tmp_path.iterdir())
+    for others in (["mine.png"], ["--out", "here"]):
+        assert main(["demo", "--no-photo", *others]) == 2
+    assert not list(tmp_path.iterdir())
 
 
 def test_photographs(tmp_path):

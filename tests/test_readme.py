@@ -77,6 +77,7 @@ def test_signatures_are_the_real_ones(signature):
         "README.md",
         "CHANGELOG.md",
         "CONTRIBUTING.md",
+        "SECURITY.md",
         "shaders/README.md",
         "docs/api.md",
         "docs/arrays.md",
@@ -98,6 +99,7 @@ def test_signatures_are_the_real_ones(signature):
         "docs/replace_preprocessing.md",
         "docs/resample.md",
         "docs/scale.md",
+        "docs/versioning.md",
     ],
 )
 def test_links_lead_somewhere(page):

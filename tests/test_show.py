@@ -540,3 +540,9 @@ def test_explain_works_out_the_element_that_is_asked_for(capsys):
 def test_braces_that_a_shell_expanded_are_recognised(capsys):
     assert main(["show", "f32[2,3]0", "f32[2,3]1"]) == 2
     assert "put the layout in quotes" in capsys.readouterr().err
+
+
+def test_a_permutation_moves_elements():
+    picture = show("u8[4,6,3]", "HWC->CHW")
+    assert picture.layouts == ["u8[3,4,6]{0,2,1}", "u8[3,4,6]"]
+    assert "contiguous runs: 72, the longest of 1 element" in str(picture)

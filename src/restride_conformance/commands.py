@@ -42,11 +42,11 @@ from restride_conformance.shader import shader_under_test
 from restride_conformance.sweep import CATALOGUES, catalogue, read_cases
 
 _DESCRIPTION = f"""\
-Runs conformance cases on a Vulkan device, each against numpy, and says of each: PASSED, FAILED, SKIPPED (with a
-reason), UNIMPLEMENTED, MISTRUSTED (right, but the data prove nothing), TIMEOUT or CRASHED. Cases run in a process
-of their own, so that a driver that crashes or hangs costs one case.
+Runs conformance cases on a Vulkan device and compares each with numpy. Verdicts are PASSED, FAILED, SKIPPED (with a
+reason), UNIMPLEMENTED, MISTRUSTED (right, but the data prove nothing), TIMEOUT and CRASHED. Cases run in a process of
+their own, so that a driver that crashes or hangs costs one case.
 
-CASES are catalogues ({", ".join(CATALOGUES)}) or files with one case a line."""
+CASES are catalogues ({", ".join(CATALOGUES)}) or files with a case on each line."""
 
 _EPILOG = f"""\
 examples:
@@ -78,53 +78,59 @@ def _add_test(commands: Commands) -> None:
     parser.add_argument(
         "cases", nargs="*", metavar="CASES", help="catalogues or case files (default: ci; perf with --mode perf)"
     )
-    parser.add_argument("--repro", action="append", metavar="CASE", help="run this one case; several are allowed")
+    parser.add_argument("--repro", action="append", metavar="CASE", help="run this case; repeat it for more")
     _add_selection(parser)
     parser.add_argument(
         "--mode",
         choices=MODES,
+        metavar="MODE",
         default="correctness",
-        help="correctness; bitwise: twice, in two processes, and the bytes must agree; perf: the speed too; list",
+        help="correctness (default); bitwise: run twice, in two processes, and compare bytes; perf: also measure; list",
     )
     parser.add_argument("-x", "--exitfirst", action="store_true", help="stop at the first case that does not pass")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for every case")
     _add_reports(parser)
-    add_device_options(parser, _TIMEOUT_HELP)
     _add_target(parser)
+    add_device_options(parser, _TIMEOUT_HELP)
     parser.set_defaults(run=run_test)
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("selection")
     group.add_argument("-k", dest="keywords", metavar="EXPRESSION", help="as in pytest: 'nearest and not f16'")
-    group.add_argument("--op", action="append", metavar="OP", help=f"{', '.join(OPERATIONS)}; several are allowed")
-    group.add_argument("--dtype", action="append", metavar="TYPE", help="element type; several are allowed")
-    group.add_argument("--seed", type=int, metavar="N", help="add N to the seed of each case: other values")
-    group.add_argument("--shard", metavar="I/N", help="the I-th of N parts, I from 1")
-    group.add_argument("--lf", action="store_true", help="of CASES, or of all, those that did not pass last time")
+    group.add_argument("--op", action="append", metavar="OP", help=f"{', '.join(OPERATIONS)}; repeat it for more")
+    group.add_argument("--dtype", action="append", metavar="TYPE", help="element type; repeat it for more")
+    group.add_argument("--seed", type=int, metavar="N", help="add N to the seed of each case, for other values")
+    group.add_argument("--shard", metavar="I/N", help="run the I-th of N parts, I from 1")
+    group.add_argument("--lf", action="store_true", help="only those of CASES that did not pass last time")
     group.add_argument("--list", action="store_true", help="print the cases, run nothing (as --mode list)")
 
 
 def _add_reports(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reports")
-    group.add_argument("--json", metavar="FILE", help="everything, for `restride report`")
-    group.add_argument("--junitxml", metavar="FILE", help="for CI systems")
-    group.add_argument("--html", metavar="FILE", help="one page to look at, with pictures of what failed")
+    group.add_argument("--json", metavar="FILE", help="write everything, for `restride report`")
+    group.add_argument("--junitxml", metavar="FILE", help="write JUnit XML, for CI systems")
+    group.add_argument("--html", metavar="FILE", help="write a page with pictures of what failed")
 
 
 def _add_target(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what is tested")
+    group = parser.add_argument_group("driver and shader")
     group.add_argument(
         "--driver",
         metavar="DRIVER",
         help="lavapipe, swiftshader, an ICD manifest, or part of an installed one's name",
     )
-    group.add_argument("--validate", choices=PROFILES, help="run under this profile of the Khronos validation layer")
     group.add_argument(
-        "--limits", choices=BOUNDS, help="use no more of the device than a small one has (runtime vulkan)"
+        "--validate",
+        choices=PROFILES,
+        metavar="PROFILE",
+        help=f"run under the Khronos validation layer: {', '.join(PROFILES)}",
     )
-    group.add_argument("--shader", metavar="FILE", help="a kernel of yours: GLSL, or SPIR-V")
-    group.add_argument("--as", dest="module", metavar="MODULE", help="the module it stands in for: strided_copy, ...")
+    group.add_argument(
+        "--limits", choices=BOUNDS, help="use no more than the limits of a small device (runtime vulkan)"
+    )
+    group.add_argument("--shader", metavar="FILE", help="your own kernel, GLSL or SPIR-V")
+    group.add_argument("--as", dest="module", metavar="MODULE", help="the module it replaces, such as strided_copy")
 
 
 def run_test(arguments: argparse.Namespace) -> int:
@@ -436,36 +442,44 @@ def _write(report: Report, write: Callable[[Report, Path], None], path: Path) ->
 
 # restride report.
 
-_REPORT_DESCRIPTION = (
-    "Reads reports that `restride test --json` wrote: of other devices, other drivers, other versions."
-)
+_REPORT_DESCRIPTION = """\
+Reads reports that `restride test --json` wrote, also on other devices, with other drivers or by other versions.
+
+examples:
+  restride report show report.json
+  restride report compare before.json after.json     exit code 1 if a case got worse
+  restride report html report.json report.html"""
 _COMPARE_DESCRIPTION = """\
-Puts two reports side by side: what they were made on and with, cases that only one has, cases whose verdict changed,
-and how the speeds of `--mode perf` moved. Ends with 1 if a case that both have got worse (its verdict, from PASSED or
-SKIPPED to anything else, or from one fault to a graver one), else with 0: speeds, and cases that only one report has,
-do not count."""
+Compares two reports: devices and versions, cases that only one of them has, cases whose verdict changed, and the speeds
+of `--mode perf`. The exit code is 1 if a case of both got worse, from PASSED or SKIPPED to anything else, or from one
+fault to a graver one. Speeds, and cases that only one report has, do not count."""
 
 
 def _add_report(commands: Commands) -> None:
-    parser = commands.add_parser("report", help="compare and convert test reports", description=_REPORT_DESCRIPTION)
+    parser = commands.add_parser(
+        "report", help="compare and convert test reports", description=_REPORT_DESCRIPTION, epilog=EXPLAINED
+    )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
     two = actions.add_parser(
-        "compare", help="what differs between two", description=_COMPARE_DESCRIPTION, epilog=EXPLAINED
+        "compare", help="say what differs between two", description=_COMPARE_DESCRIPTION, epilog=EXPLAINED
     )
-    two.add_argument("before", type=Path, metavar="A.json")
-    two.add_argument("after", type=Path, metavar="B.json")
+    two.add_argument("before", type=Path, metavar="A.json", help="the report before")
+    two.add_argument("after", type=Path, metavar="B.json", help="the report after")
     two.add_argument("--json", action="store_true", help="one JSON object instead of text")
     two.set_defaults(run=_run_compare)
 
-    show = actions.add_parser("show", help="the summary, as `restride test` prints it", epilog=EXPLAINED)
-    show.add_argument("report", type=Path, metavar="REPORT.json")
+    show = actions.add_parser("show", help="print the summary, as `restride test` does", epilog=EXPLAINED)
+    show.add_argument("report", type=Path, metavar="REPORT.json", help="the report to read")
     show.set_defaults(run=_run_show)
 
-    for name, write, what in (("html", write_page, "the page to look at"), ("junit", write_junit, "JUnit XML for CI")):
+    for name, write, what in (
+        ("html", write_page, "write a page to look at"),
+        ("junit", write_junit, "write JUnit XML"),
+    ):
         convert = actions.add_parser(name, help=what, epilog=EXPLAINED)
-        convert.add_argument("report", type=Path, metavar="REPORT.json")
-        convert.add_argument("output", type=Path, metavar="OUTPUT")
+        convert.add_argument("report", type=Path, metavar="REPORT.json", help="the report to read")
+        convert.add_argument("output", type=Path, metavar="OUTPUT", help="the file to write")
         convert.set_defaults(run=_run_convert, write=write)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from restride.cli import process
-from restride.cli.parser import OVERVIEW, parse, print_overview
+from restride.cli.parser import OVERVIEW, parse, print_overview, print_tour
 from restride.cli.process import Exit, exit_for, line_for
 
 COMMANDS = (
@@ -28,6 +28,7 @@ COMMANDS = (
     "restride.cli.preprocess",
     "restride.cli.pyramid",
     "restride.cli.demo",
+    "restride.cli.completion",
 )
 """Modules with the commands, in the order of ``restride --help``. By name: the library never imports the packages that
 test, measure and compare it, which the same wheel installs.
@@ -35,24 +36,25 @@ test, measure and compare it, which the same wheel installs.
 
 SUMMARIES = {
     "devices": "list the Vulkan devices",
-    "doctor": "what is missing, and the fix",
+    "doctor": "say what is missing, and the fix",
     "tune": "choose the faster kernels for a device",
-    "show": "a picture of a layout",
-    "view": "the picture in an image or a .npy file",
+    "show": "draw a layout",
+    "view": "show the picture in an image or a .npy file",
     "test": "run conformance cases on a device",
     "report": "compare and convert test reports",
     "bench": "measure speed, beside other libraries",
-    "audit": "what a GPU would make of the kernels, without one",
-    "selftest": "check and measure your device, and write that to be shared",
-    "profiles": "libraries whose results it gives, and how close",
-    "slice": "a window, with strides and flips, of a file",
-    "reorder": "another layout or element type for a file",
-    "resample": "another size for a file",
-    "crop": "boxes of a file, each resized to the same sizes",
-    "yuv": "frames of a camera or a decoder to RGB",
-    "preprocess": "a batch for a network of photographs",
-    "pyramid": "an image as levels of OME-Zarr",
-    "demo": "a photograph through every operation, checked",
+    "audit": "say what a GPU would make of the kernels, without one",
+    "selftest": "check and measure your device, and write a report to share",
+    "profiles": "list the libraries that --like knows, and how close it is",
+    "slice": "cut a window out of a file, with strides and flips",
+    "reorder": "change the layout or the element type of a file",
+    "resample": "resize a file",
+    "crop": "resize boxes of a file to one size",
+    "yuv": "convert frames of a camera or a decoder to RGB",
+    "preprocess": "make a batch for a network from photographs",
+    "pyramid": "write an image as levels of OME-Zarr",
+    "completion": "print a shell's completion script",
+    "demo": "run every operation on a photograph, checked",
 }
 """What the modules say of their commands, for ``restride --help`` to print without them and the library."""
 
@@ -80,7 +82,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        if OVERVIEW.issuperset(words := sys.argv[1:] if argv is None else argv) and len(words) == 1:
+        words = sys.argv[1:] if argv is None else argv
+        if not words:
+            print_tour()
+        if OVERVIEW.issuperset(words) and len(words) == 1:
             print_overview(SUMMARIES, words)
         arguments = parse(map(import_module, COMMANDS), argv)
         code: int = arguments.run(arguments)

@@ -13,7 +13,7 @@ from restride.cli import options
 from restride.cli.comparison import Comparison, compare_bits, compare_limits
 from restride.cli.files import FileArray, format_of, read_array
 from restride.cli.operate import FILES, FileContent, Operation, add_operation, layout_notes
-from restride.cli.parser import Commands
+from restride.cli.parser import Commands, add_device_options
 from restride.cli.process import UsageError
 from restride.dtypes import as_dtype
 from restride.errors import ErrorContext
@@ -26,17 +26,17 @@ from restride.tensor.tensor import Tensor
 Array = npt.NDArray[Any]
 
 _CROP = f"""\
-Boxes of IN, each resized to --sizes: a box may reach beyond IN, and is --fill there. Without a box it is all of IN. OUT
-has the boxes along its first axis, but an image, which is one box. For images rows and columns are the first two axes,
-for .npy files the last two. docs/crop_resize.md draws every rule.
+Cuts boxes out of IN and resizes each to --sizes. A box may reach outside IN and gets --fill there; without a box, all
+of IN is one. OUT has the boxes along a new first axis, unless it is an image, which holds one box. Rows and columns are
+the first two axes of an image and the last two of a .npy file. docs/crop_resize.md draws every rule.
 
-A box is Y0,X0,Y1,X1: of integers it is the slice [Y0:Y1, X0:X1]; with a point they are places between the centres of
-pixels, as in TensorFlow, and with --units normalized 0 is the first centre and 1 the last. One that begins with a minus
-needs a sign of equality: --box=-8,0,100,100. A file of --boxes has them in the same order: of the x0, y0, x1, y1 that
-a detector gives as floats save np.rint(found[:, [1, 0, 3, 2]]).astype(np.int64).
+A box is Y0,X0,Y1,X1. Integers mean the slice [Y0:Y1, X0:X1]. Numbers with a point mean places between the centres of
+pixels, as in TensorFlow; with --units normalized, 0 is the first centre and 1 the last. A box that begins with a minus
+needs an equals sign: --box=-8,0,100,100. A file of --boxes has the numbers in the same order; of a detector's float
+boxes x0, y0, x1, y1, save np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64).
 
---mean and --std, one number or one for each channel, make (v - mean) / std in f32 of floats, and of integers once they
-are in [0, 1]. What else is done to elements is as in `restride resample`.
+--mean and --std compute (v - mean) / std in f32, of integers after they are scaled to [0, 1]. Scales, types and layouts
+are those of `restride resample`.
 
 {FILES}
 examples:
@@ -48,25 +48,24 @@ examples:
 
 def add_commands(commands: Commands) -> None:
     """Add ``crop``."""
-    parser = add_operation(commands, "crop", "boxes of a file, each resized to the same sizes", _CROP, _crop)
+    parser = add_operation(commands, "crop", "resize boxes of a file to one size", _CROP, _crop)
     boxes = parser.add_mutually_exclusive_group()
-    boxes.add_argument(
-        "--box", type=_box, action="append", metavar="Y0,X0,Y1,X1", help="a box; may be given many times"
-    )
+    boxes.add_argument("--box", type=_box, action="append", metavar="Y0,X0,Y1,X1", help="a box; repeat it for more")
     boxes.add_argument("--boxes", type=Path, metavar="FILE", help="a .npy file of (boxes, 4) numbers")
     options.add_numbers(parser, "--sizes", "height and width of each box", count=2, required=True)
-    parser.add_argument("--units", choices=UNITS, default=UNITS[0], help="of boxes (default: %(default)s)")
-    options.add_numbers(parser, "--axes", "rows and columns; negative ones from the end", count=2)
+    parser.add_argument("--units", choices=UNITS, default=UNITS[0], help="units of boxes (default: %(default)s)")
+    options.add_numbers(parser, "--axes", "axes of rows and columns; negative ones count from the end", count=2)
     options.add_normalization(parser)
     parser.add_argument(
-        "--flip", choices=FLIPS, nargs="+", metavar="FLIP", help=f"{', '.join(FLIPS)}: one, or one a box"
+        "--flip", choices=FLIPS, nargs="+", metavar="FLIP", help=f"{', '.join(FLIPS)}: one word, or one for each box"
     )
     parser.add_argument(
         "--layout",
-        help="of OUT, as `restride reorder` takes it: 'NHWC->NCHW' moves axes, a name or a tag memory alone",
+        help="layout of OUT, as in `restride reorder`: 'NHWC->NCHW' permutes, a name or a tag changes memory alone",
     )
     options.add_rules(parser.add_argument_group("rules"))
-    options.add_elements(parser, "OUT, as it is before --layout permutes,")
+    options.add_elements(parser, "OUT, before --layout permutes it,")
+    add_device_options(parser)
 
 
 def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:

@@ -31,8 +31,14 @@ from restride.tensor.images import pillow
 from restride.tensor.tensor import Tensor, empty
 
 _DESCRIPTION = """\
-Crops, flips, re-lays-out and resizes a photograph on the device, in u8 and f32, checks every result against the
-numpy reference, and draws a contact sheet. Without PHOTO it takes one that scikit-image ships."""
+Crops, flips, transposes and resizes a photograph on the device, in u8 and f32, checks every result against the numpy
+reference, and draws a contact sheet. Without PHOTO it takes a photograph that scikit-image ships. --no-photo needs
+neither Pillow nor scikit-image.
+
+examples:
+  restride demo                                a photograph of scikit-image
+  restride demo photo.jpg --out sheets         your own
+  restride demo --no-photo --device radeon     a computed picture"""
 
 _MOST_RUNS = 15
 _LONGEST = 0.3
@@ -47,32 +53,33 @@ _SHORTEST_SIDE = 32
 def add_commands(commands: Commands) -> None:
     """Add ``demo``."""
     parser = commands.add_parser(
-        "demo", help="a photograph through every operation, checked", description=_DESCRIPTION, epilog=EXPLAINED
+        "demo", help="run every operation on a photograph, checked", description=_DESCRIPTION, epilog=EXPLAINED
     )
-    parser.add_argument("photo", metavar="PHOTO", nargs="?", type=Path, help="a .png or .jpg of yours")
-    parser.add_argument(
-        "--out",
-        metavar="FOLDER",
-        type=Path,
-        default=Path("demo_out"),
-        help="for the contact sheet (default: %(default)s)",
-    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("photo", metavar="PHOTO", nargs="?", type=Path, help="a .png or .jpg of yours")
+    source.add_argument("--no-photo", action="store_true", help="take a computed picture, and draw no contact sheet")
+    parser.add_argument("--out", metavar="FOLDER", type=Path, help="for the contact sheet (default: demo_out)")
     add_device_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the tour, print its table, draw the contact sheet."""
+    if arguments.no_photo and arguments.out is not None:
+        raise UsageError("--no-photo draws no contact sheet: leave out --out")
     start = time.perf_counter()
     with open_device(arguments) as device:
         info = device.info
         heading = f"{info.name}, driver {info.driver} {info.driver_version}, runtime {runtime_name(device)}"
         print(f"restride {restride.__version__} on {heading}", flush=True)
-        pillow()
-        photo = load_photograph(arguments.photo)
+        if arguments.no_photo:
+            photo = zone_plates()
+        else:
+            pillow()
+            photo = load_photograph(arguments.photo)
+            sheet = _sheet_path(arguments.out or Path("demo_out"))
         if photo.note:
             print(f"restride: {photo.title}: {photo.note}", file=sys.stderr)
-        sheet = _sheet_path(arguments.out)
         tour = make_tour(photo.pixels, device)
         _print_header(photo.title, photo.pixels, tour)
         outcomes = [_print_outcome(number, step, device) for number, step in enumerate(tour.steps, 1)]
@@ -80,8 +87,9 @@ def run(arguments: argparse.Namespace) -> int:
     passed = sum(outcome.comparison.passed for outcome in outcomes)
     print("allowed: 0 is bit for bit; sums in u8 may differ by 1, but only next to a rounding tie")
     print(f"{passed} of {len(outcomes)} results are right, in {time.perf_counter() - start:.1f} s", flush=True)
-    draw_sheet(sheet, "restride demo", heading, _panels(photo, outcomes))
-    print(f"contact sheet: {sheet}")
+    if not arguments.no_photo:
+        draw_sheet(sheet, "restride demo", heading, _panels(photo, outcomes))
+        print(f"contact sheet: {sheet}")
     return Exit.OK if passed == len(outcomes) and fusion_is_right else Exit.CHECK_FAILED
 
 
@@ -150,7 +158,7 @@ def _print_fusion(tour: Tour, fused: Outcome, device: Device) -> bool:
     return is_equal
 
 
-# The photograph: the user's own, or one that scikit-image ships.
+# The photograph: the user's own, one that scikit-image ships, or a computed picture.
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +193,15 @@ def load_photograph(path: Path | None) -> Photograph:
     return Photograph(np.asarray(image), title, note)
 
 
+def zone_plates() -> Photograph:
+    """Rings that become finer outwards, about another centre in each channel; resizing them shows a wrong filter."""
+    y, x = np.mgrid[0:240, 0:320]
+    rings = [1 + np.cos(((y - top) ** 2 + (x - left) ** 2) / 250) for top, left in ((80, 100), (120, 220), (160, 140))]
+    return Photograph(np.rint(127.5 * np.stack(rings, 2)).astype(np.uint8), "zone plates, computed")
+
+
 def _shipped() -> Path:
-    fix = "name a photograph (restride demo PHOTO.jpg), or pip install 'restride[demo]'"
+    fix = "name a photograph (restride demo PHOTO.jpg), or pip install 'restride[demo]', or take --no-photo"
     package = find_spec("skimage")
     if package is None or package.origin is None:
         raise UsageError(f"scikit-image, which ships the demo's photographs, is not installed; {fix}")

@@ -17,10 +17,15 @@ from restride.errors import DeviceNotFound
 from restride.runtime import DeviceInfo, choose, list_devices
 
 _DESCRIPTION = """\
-The Vulkan devices of this machine. The one marked * is used when none is named: RESTRIDE_DEVICE (index or part
-of a name), else the best of discrete, integrated, virtual and CPU devices. Kernels are the usual ones for the kind
-of device, or those that `restride tune` found to be faster. Devices of the kind cpu compute on the processor that the
-last line names."""
+Lists the Vulkan devices of this machine. * marks the default: what RESTRIDE_DEVICE names (an index, or part of a name),
+otherwise the best of discrete, integrated, virtual and CPU devices. The kernels of a device are the usual ones of its
+kind, or those that `restride tune` found to be faster. Devices of the kind cpu compute on the processor in the last
+line.
+
+examples:
+  restride devices
+  RESTRIDE_DEVICE=llvmpipe restride devices     is * where you expect it?
+  restride devices --json"""
 
 _CPU_INFO = Path("/proc/cpuinfo")
 

@@ -33,9 +33,14 @@ from restride.tensor.arrays import asarray
 from restride.tensor.device import Device
 
 _DESCRIPTION = """\
-Looks at everything that restride needs: packages, the Vulkan loader, drivers, devices and their limits, the
-shader modules and validation layers; then opens each runtime, in a process of its own, and checks a small
-operation. Each thing that is missing comes with its fix. Ends with 0 if the default runtime works, else with 4."""
+Checks what restride needs: packages, the Vulkan loader, drivers, devices and their limits, shader modules and
+validation layers. Then it opens each runtime in a process of its own and checks a small operation. Whatever is missing
+comes with its fix. The exit code is 4 if the default runtime does not work.
+
+examples:
+  restride doctor
+  restride doctor --device radeon     open the runtimes on this device
+  restride doctor --json"""
 
 _PACKAGES = (
     ("numpy", "", "pip install numpy"),
@@ -50,6 +55,7 @@ _PACKAGES = (
     ("zarr", "rs.stream of zarr arrays", "pip install 'restride[zarr]'"),
     ("h5py", "rs.stream of HDF5 files", "pip install h5py"),
     ("xarray", "xarray.DataArray of tensors", "pip install xarray"),
+    ("shtab", "restride completion", "pip install 'restride[completion]'"),
 )
 """Name, what alone needs it (empty: everything), and the fix."""
 
@@ -70,9 +76,9 @@ class Finding:
 def add_commands(commands: Commands) -> None:
     """Add ``doctor``."""
     parser = commands.add_parser(
-        "doctor", help="what is missing, and the fix", description=_DESCRIPTION, epilog=EXPLAINED
+        "doctor", help="say what is missing, and the fix", description=_DESCRIPTION, epilog=EXPLAINED
     )
-    parser.add_argument("--device", metavar="DEVICE", help="index or part of the name, for the runtimes to open")
+    parser.add_argument("--device", metavar="DEVICE", help="index, or part of the name, for the runtimes to open")
     parser.add_argument("--json", action="store_true", help="a JSON list instead of text")
     parser.set_defaults(run=run)
 

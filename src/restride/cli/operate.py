@@ -41,31 +41,35 @@ from restride.weights import DEFAULTS, POLICIES, Request, measured
 Array = npt.NDArray[Any]
 
 FILES = """\
-Files are .npy, .png, .jpg and .bin. An image is u8 of sizes [height, width, channels], a grey one [height, width],
-in u16 if it is a PNG of 16 bits; colours of 16 bits are read as u8, as Pillow does.
-A .npy file holds the logical order of the elements, as numpy shows it. A .bin file holds the bytes of a buffer as they
-lie on the device, padding included, and nothing else: --desc says what those of IN are, and of OUT it is printed.
+Files end in .npy, .png, .jpg or .bin. An image is u8 of sizes [height, width, channels], a gray one [height, width],
+u16 if it is a PNG of 16 bits; 16-bit colours are read as u8, as Pillow reads them. A .npy file has its elements in
+logical order. A .bin file is a raw buffer as it lies on the device, padding included: --desc describes IN, and the
+description of OUT is printed.
 """
+NUMBERS = (
+    "An option of several numbers takes every word up to the next option: name the files first, or end the numbers "
+    "with --."
+)
 _SLICE = f"""\
-A window of IN, walked along each axis with a stride: either numpy's slice syntax, or DirectML's offsets, sizes and
-strides, one number an axis, where a negative stride starts at the window's end.
+Cuts a window out of IN and walks it with a stride along each axis. INDEX is numpy's syntax. --offsets, --sizes and
+--strides are DirectML's, one number for each axis; with a negative stride the walk starts at the end of the window.
 
 {FILES}
 examples:
-  restride slice photo.png half.png '[::2, ::2, :]'          every second pixel
-  restride slice photo.png mirror.png '[:, ::-1]'            flipped
+  restride slice photo.png half.png '[::2, ::2, :]'       every second pixel
+  restride slice photo.png mirror.png '[:, ::-1]'         flipped
   restride slice x.npy y.npy --offsets 0 1 --sizes 4 3 --strides -2 2
   restride slice x.bin y.npy '[0, :20]' --desc 'f32[2,32,4,4]:nChw16c'"""
 _REORDER = f"""\
-The same elements in another memory layout, another element type, or both. 'NCHW->NHWC' (any letters) also permutes the
-logical axes. A name such as NHWC, a oneDNN tag such as nChw16c, a text such as 'f32[8,200]{{1,0:T(8,128)}}', or 'any',
-the layout of IN, change memory only: since a .npy file holds the logical order, elements in OUT then have the order of
-IN. An OUT that ends in .bin is the memory itself, with its padding; what lies between the elements of strides is zero.
+Writes the elements of IN in another memory layout, as another element type, or both.
 
---to converts every element, rounded once. With scales or zero points OUT is
+--layout 'NCHW->NHWC', in any letters, permutes the axes. A name such as NHWC, a oneDNN tag such as nChw16c, a
+descriptor such as 'f32[8,200]{{1,0:T(8,128)}}', and 'any' for the layout of IN change the memory alone; in a .npy file
+the elements then have the order of IN. A .bin file gets that memory, with its padding; gaps between elements are zero.
+
+--to converts every element and rounds once. Scales and zero points compute in f32, then round and saturate:
     (src_scale * (IN - src_zero_point)) / dst_scale + dst_zero_point
-in f32, then rounded and saturated. A negative number with an exponent needs a sign of equality: --dst-scale=-1e-3.
-Several numbers take all that follows: name the files before them, or end the numbers with another option or --.
+A negative number with an exponent needs an equals sign: --dst-scale=-1e-3. {NUMBERS}
 
 {FILES}
 examples:
@@ -76,21 +80,20 @@ examples:
   restride reorder weights.npy weights.bin --layout OIhw16i16o
   restride reorder weights.bin weights.npy --layout oihw --desc 'f32[64,32,3,3]:OIhw16i16o'"""
 _RESAMPLE = f"""\
-IN resized along some axes, to --sizes or by --scales. For images the axes are height and width, for .npy files the last
-ones, as many as there are sizes or scales. docs/resample.md draws every rule, and says which ones are those of torch,
-ONNX, oneDNN, DirectML and Pillow.
+Resizes IN along some of its axes, to --sizes or by --scales. Without --axes these are height and width of an image, and
+the last axes of a .npy file. docs/resample.md draws every rule, and says which rules torch, ONNX, oneDNN, DirectML and
+Pillow have.
 
---mode nearest takes every element type, the others f32, f16, bf16, f8 and integers of 8, 16 and 32 bits. What is
-interpolated goes through the scales and zero points of `restride reorder`, several of which lie along --axis of OUT,
-and is rounded once, to the type --to. --layout is that of `restride reorder` too; it may permute the axes of OUT, which
-the other options name as they are in IN. A number with a point is the decimal number that it shows: 0.1 is a tenth.
-Several numbers take all that follows: name the files before them, or end the numbers with another option or --.
+--mode nearest takes every element type; the others take f32, f16, bf16, f8 and integers of 8, 16 and 32 bits. The
+result goes through the scales and zero points of `restride reorder`, which may differ along --axis of OUT, and is
+rounded once, to the type of --to. --layout may permute the axes of OUT; the other options name the axes of IN. A number
+with a point is the decimal number that it shows: 0.1 is a tenth. {NUMBERS}
 
 {FILES}
 examples:
   restride resample photo.jpg small.png --sizes 224 224
   restride resample photo.jpg small.png --sizes 224 224 --antialias --exclude-outside     averages what it leaves out
-  restride resample photo.jpg same.png --sizes 224 224 --like pillow --mode lanczos       its very bytes
+  restride resample photo.jpg same.png --sizes 224 224 --like pillow --mode lanczos       Pillow's very bytes
   restride resample photo.jpg fits.png --sizes 224 224 --policy not_larger --antialias
   restride resample nchw.npy big.npy --scales 2 2 --mode nearest --check
   restride resample nchw.npy part.npy --sizes 512 512 --window 0:256 128:512 --mode cubic
@@ -117,7 +120,7 @@ class Operation:
 
 def add_commands(commands: Commands) -> None:
     """Add ``slice``, ``reorder`` and ``resample``."""
-    parser = add_operation(commands, "slice", "a window, with strides and flips, of a file", _SLICE, _slice)
+    parser = add_operation(commands, "slice", "cut a window out of a file, with strides and flips", _SLICE, _slice)
     parser.add_argument("index", metavar="INDEX", nargs="?", help="numpy's slice syntax: '[..., ::2, ::-1]'")
     for name, text in (
         ("--offsets", "first element of the window"),
@@ -125,28 +128,31 @@ def add_commands(commands: Commands) -> None:
         ("--strides", "step inside the window, not 0 (default: 1)"),
         ("--output-sizes", "elements taken (default: all that fit)"),
     ):
-        options.add_numbers(parser, name, f"{text}, per axis")
-    parser = add_operation(commands, "reorder", "another layout or element type for a file", _REORDER, _reorder)
+        options.add_numbers(parser, name, f"{text}, for each axis")
+    add_device_options(parser)
+    parser = add_operation(commands, "reorder", "change the layout or the element type of a file", _REORDER, _reorder)
     parser.add_argument(
         "--layout",
-        help="'NCHW->NHWC', a name such as NHWC, a oneDNN tag such as nChw16c, a descriptor text, or any",
+        help="'NCHW->NHWC', a name such as NHWC, a oneDNN tag such as nChw16c, a descriptor, or any",
     )
     options.add_elements(parser)
-    parser = add_operation(commands, "resample", "another size for a file", _RESAMPLE, _resample)
+    add_device_options(parser)
+    parser = add_operation(commands, "resample", "resize a file", _RESAMPLE, _resample)
     _add_sizes(parser)
-    options.add_elements(parser, "OUT, as it is before --layout permutes,")
+    options.add_elements(parser, "OUT, before --layout permutes it,")
+    add_device_options(parser)
 
 
 def _add_sizes(parser: Parser) -> None:
     """Sizes and scales, axes and window, and an option for each of ``DEFAULTS``."""
-    options.add_numbers(parser, "--sizes", "new sizes, one an axis: of an image height and width")
-    options.add_numbers(parser, "--scales", "new elements for each old one, one an axis", kind=options.number)
+    options.add_numbers(parser, "--sizes", "new size of each axis: height and width of an image")
+    options.add_numbers(parser, "--scales", "new elements for each old one, for each axis", kind=options.number)
     options.add_numbers(parser, "--axes", "which axes; negative ones count from the end")
     parser.add_argument(
-        "--window", type=_part, nargs="+", metavar="A:B", help="the part of OUT to compute, one an axis: 0:10 5:9"
+        "--window", type=_part, nargs="+", metavar="A:B", help="the part of OUT to compute, for each axis: 0:10 5:9"
     )
     parser.add_argument(
-        "--layout", help="of OUT, as `restride reorder` takes it: 'HWC->CHW', a name, a tag (default: that of IN)"
+        "--layout", help="layout of OUT, as in `restride reorder`: 'HWC->CHW', a name, a tag (default: that of IN)"
     )
     group = parser.add_argument_group("rules")
     options.add_rules(group)
@@ -154,27 +160,28 @@ def _add_sizes(parser: Parser) -> None:
         "--policy",
         dest="keep_aspect_ratio_policy",
         choices=POLICIES,
+        metavar="POLICY",
         default=DEFAULTS["keep_aspect_ratio_policy"],
-        help="one scale for all axes, not larger or not smaller than --sizes (default: %(default)s)",
+        help=f"reach --sizes, or keep one scale for all axes: {', '.join(POLICIES)} (default: %(default)s)",
     )
     group.add_argument(
         "--extrapolation-value",
         type=options.number,
         default=0.0,
         metavar="N",
-        help="of tf_crop_and_resize: the result where it reads beyond the ends",
+        help="result of tf_crop_and_resize where it reads beyond the ends (default: 0)",
     )
     for option, text in (
-        ("--roi", "of tf_crop_and_resize: the starts of all axes, then the ends"),
-        ("--input-offsets", "DirectML's, one an axis, in place of --coordinates"),
-        ("--output-offsets", "DirectML's, one an axis"),
+        ("--roi", "region of tf_crop_and_resize: the starts of all axes, then the ends"),
+        ("--input-offsets", "DirectML's input offset of each axis, instead of --coordinates"),
+        ("--output-offsets", "DirectML's output offset of each axis"),
     ):
         options.add_numbers(group, option, text, kind=options.number)
     group.add_argument(
         "--recompute-scale-factor",
         action="store_const",
         const=True,
-        help="coordinates follow the sizes that --scales give",
+        help="compute coordinates from the sizes that --scales give",
     )
 
 
@@ -196,16 +203,13 @@ def add_operation(
     description: str,
     operation: Callable[[argparse.Namespace, FileContent], Operation],
 ) -> Parser:
-    """Add a command from IN to OUT that ``run`` carries out; the caller adds its other options."""
+    """Add a command from IN to OUT that ``run`` carries out; the caller adds its other options, the device's last."""
     parser: Parser = commands.add_parser(name, help=summary, description=description, epilog=EXPLAINED)
     parser.add_argument("input", metavar="IN", type=Path, help="file to read")
-    parser.add_argument(
-        "output", metavar="OUT", type=Path, help="file to write; replaced in one step when all went well"
-    )
+    parser.add_argument("output", metavar="OUT", type=Path, help="file to write, in one step once all went well")
     parser.add_argument("--check", action="store_true", help="compare with the numpy reference before OUT is written")
-    parser.add_argument("--dtype", help="element type of IN, a .npy file that holds bf16 or f8 as raw bytes")
-    parser.add_argument("--desc", metavar="TEXT", help="what the bytes of an IN that ends in .bin are: a descriptor")
-    add_device_options(parser)
+    parser.add_argument("--dtype", help="element type of a .npy IN in which numpy saved bf16 or f8 as raw bytes")
+    parser.add_argument("--desc", metavar="TEXT", help="descriptor of a .bin IN, such as 'f32[2,32,4,4]:nChw16c'")
     parser.set_defaults(run=run, operation=operation)
     return parser
 

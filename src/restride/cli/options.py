@@ -19,10 +19,10 @@ from restride.weights import COORDINATES, DEFAULTS, MODES, NEAREST_RULES, word_e
 from restride.weights.like import LIBRARIES
 
 SCALES = {
-    "src_scale": "factor of the elements of IN",
-    "src_zero_point": "subtracted from the elements of IN, before the factor",
-    "dst_scale": "divisor of the result",
-    "dst_zero_point": "added to the result, after the division",
+    "src_scale": "multiplies the elements of IN",
+    "src_zero_point": "subtracted from the elements of IN first",
+    "dst_scale": "divides the result",
+    "dst_zero_point": "added to the result last",
 }
 """Arguments of ``reorder`` with which it computes in f32; without them it converts."""
 
@@ -52,10 +52,10 @@ def add_numbers(group: Any, name: str, text: str, *, count: int | str = "+", kin
 
 def add_normalization(group: Any) -> None:
     """``--letterbox``, ``--fill``, ``--mean`` and ``--std``: what is done to images for a network."""
-    group.add_argument("--letterbox", choices=PLACES, help="keep the aspect of each image, and fill the rest")
-    add_numbers(group, "--fill", "elements beside or outside images (default: 0, or the preset's)", kind=number)
+    group.add_argument("--letterbox", choices=PLACES, help="keep the aspect ratio, and fill the rest")
+    add_numbers(group, "--fill", "value of elements outside the image (default: 0, or the preset's)", kind=number)
     for option in ("--mean", "--std"):
-        add_numbers(group, option, "one, or one for each channel", kind=number)
+        add_numbers(group, option, f"{option[2:]} of the elements: one number, or one for each channel", kind=number)
 
 
 def one_or_many(numbers: list[Any] | None, default: Any = None) -> Any:
@@ -76,18 +76,22 @@ def add_elements(parser: argparse.ArgumentParser, side: str = "IN") -> None:
     group = parser.add_argument_group("elements")
     group.add_argument("--to", type=element_type, metavar="TYPE", help="element type of OUT (default: that of IN)")
     for name, meaning in SCALES.items():
-        add_numbers(group, _option(name), f"{meaning}: one, or one an index", kind=number)
+        add_numbers(group, _option(name), f"{meaning}: one number, or one along --axis", kind=number)
     group.add_argument(
-        "--axis", type=int, default=-1, metavar="N", help=f"the axis of {side} that several lie along (default: -1)"
+        "--axis", type=int, default=-1, metavar="N", help=f"axis of {side} along which scales differ (default: -1)"
     )
     group.add_argument(
-        "--rounding", choices=ROUNDINGS, default=ROUNDINGS[0], help="how results become integers (default: %(default)s)"
+        "--rounding",
+        choices=ROUNDINGS,
+        metavar="RULE",
+        default=ROUNDINGS[0],
+        help=f"to integers: {', '.join(ROUNDINGS)} (default: %(default)s)",
     )
     group.add_argument(
         "--no-saturate",
         dest="saturate",
         action="store_false",
-        help="outside the range of the type keep an integer's low bits, or infinity or NaN, instead of the bound",
+        help="out of range, keep an integer's low bits, infinity or NaN instead of the nearest bound",
     )
 
 
@@ -145,7 +149,8 @@ def _rule(argument: str, words: Sequence[str], text: str) -> dict[str, Any]:
     return {
         "type": word,
         "choices": words,
-        "help": f"{text} (default: {DEFAULTS[argument]}, or as --like has it)",
+        "metavar": "RULE",
+        "help": f"{text}: {', '.join(words)} (default: {DEFAULTS[argument]}, or that of --like)",
     }
 
 
@@ -154,21 +159,19 @@ _SWITCH = {"action": "store_const", "const": True}
 RULES: dict[str, dict[str, Any]] = {
     "like": {
         "choices": LIBRARIES,
-        "help": "take the modes, defaults and arithmetic of this library; options that contradict it are refused",
+        "metavar": "NAME",
+        "help": f"modes, defaults and arithmetic of {', '.join(LIBRARIES)}; refuses options that contradict it",
     },
-    "mode": {
-        "help": f"what an output is computed from: {', '.join(MODES)} (default: {DEFAULTS['mode']}), or a mode of "
-        "--like, spelled as here or there"
-    },
-    "coordinates": _rule("coordinates", COORDINATES, "where an output reads"),
-    "nearest": _rule("nearest", NEAREST_RULES, "of mode nearest: which element it is"),
+    "mode": {"help": f"{', '.join(MODES)} (default: {DEFAULTS['mode']}), or a mode of --like, in its spelling or this"},
+    "coordinates": _rule("coordinates", COORDINATES, "where an output reads its source"),
+    "nearest": _rule("nearest", NEAREST_RULES, "which element mode nearest takes"),
     "cubic_a": {
         "type": number,
         "metavar": "N",
-        "help": f"the slope at 1 of mode cubic (default: {DEFAULTS['cubic_a']})",
+        "help": f"slope of mode cubic at 1 (default: {DEFAULTS['cubic_a']})",
     },
     "antialias": _SWITCH | {"help": "widen the filters of linear and cubic where an axis shrinks"},
-    "exclude_outside": _SWITCH | {"help": "leave taps outside IN out, and divide by the sum of the others"},
+    "exclude_outside": _SWITCH | {"help": "leave out taps outside IN, and divide by the sum of the others"},
 }
 """The rules, by their name as an argument of ``resample``."""
 

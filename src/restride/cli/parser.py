@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import groupby
+from textwrap import wrap
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,27 +21,130 @@ if TYPE_CHECKING:
     from restride.tensor.device import Device
 
 _DESCRIPTION = """\
-Any tensor layout to any other, any size to any other, on any Vulkan device, mostly in one dispatch: wide filters and
-partial tiles take a few."""
+Changes the layout, the element type and the size of tensors and images on any Vulkan device, mostly in one dispatch.
+`restride COMMAND --help` explains a command, with examples."""
+
+GROUPS = {
+    "from file to file": ("slice", "reorder", "resample", "crop", "yuv", "preprocess", "pyramid"),
+    "to look at": ("show", "view", "demo", "profiles"),
+    "this machine": ("doctor", "devices", "tune", "selftest", "completion"),
+    "tests and speed": ("test", "report", "bench", "audit"),
+}
+"""Commands in the order of ``restride --help``, by what they are for."""
+
+_OTHERS = "other commands"
+_COMMAND = "COMMAND"
+
 _EPILOG = f"""\
 examples:
-  restride devices                                      what can compute here
-  restride doctor                                       what is missing, and the fix
-  restride demo photo.jpg                               a tour with your own photograph
-  restride slice photo.png left.png '[:, :200, :]'      crop
-  restride reorder nchw.npy nhwc.npy --layout 'NCHW->NHWC'
-  restride reorder oihw.npy oihw.bin --layout OIhw16i16o
-  restride reorder photo.png planes.npy --to f32 --dst-scale 255 --layout 'HWC->CHW'
+  restride doctor                                        what is missing
+  restride demo photo.jpg                                your own photograph
+  restride slice photo.png left.png '[:, :200]'          crop
+  restride reorder x.npy y.npy --layout 'NCHW->NHWC'     transpose
+  restride reorder x.npy x.bin --layout OIhw16i16o       block
   restride resample photo.jpg small.png --sizes 224 224 --check
 
 {EXPLAINED}"""
 
+TOUR = """\
+restride changes the layout, the element type and the size of tensors and
+images, on a GPU or any other Vulkan device; numpy can check each result.
+
+Four commands to try:
+  restride doctor                          what is missing here, and the fix
+  restride demo --no-photo                 crop, flip, transpose and resize
+  restride show 'f32[3,5]{1,0:T(2,2)}'     where the elements of tiles lie
+  restride resample photo.jpg small.png --sizes 224 224 --like pillow
+
+In Python: import restride as rs; y = rs.resample(x, (224, 224)).numpy()
+All commands: restride --help; one, with examples: restride COMMAND --help"""
+"""What ``restride`` alone prints."""
+
+
+_WIDEST = 120
+"""Columns of a terminal that help uses, at most."""
+
+
+class _Help(argparse.HelpFormatter):
+    """Help as wide as the terminal: prose is filled, long lines of tables and examples are broken."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        columns = min(shutil.get_terminal_size().columns, _WIDEST)
+        super().__init__(prog, **{"max_help_position": 26, "width": columns - 2, **options})
+
+    def add_usage(self, usage: Any, actions: Iterable[argparse.Action], _: Any, prefix: str | None = None) -> None:
+        """What must be given; all else is [OPTIONS], which the sections below explain."""
+        actions = list(actions)
+        needed = [action for action in actions if action.required or not action.option_strings]
+        if len(needed) < len(actions):
+            self._prog += " [OPTIONS]"
+        super().add_usage(usage, needed, (), prefix)
+
+    def start_section(self, heading: str | None) -> None:
+        """What argparse calls positional arguments are arguments here."""
+        super().start_section("arguments" if heading == "positional arguments" else heading)
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """The commands are shown in groups, by ``_list``."""
+        if action.metavar != _COMMAND:
+            super().add_argument(action)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines: list[str] = []
+        for kind, group in groupby(text.splitlines(), _kind):
+            if kind == "prose":
+                lines += wrap(" ".join(group), width, break_on_hyphens=False)
+            elif kind == "example":
+                lines += _examples(list(group), width)
+            else:
+                lines += [part for line in group for part in _row(line, width)]
+        return "\n".join(indent + line for line in lines)
+
+
+def _kind(line: str) -> str:
+    if line.startswith("  restride "):
+        return "example"
+    return "row" if not line or line[0] == " " or re.search(r"\S {2,}\S", line) else "prose"
+
+
+def _examples(lines: list[str], width: int) -> list[str]:
+    """Commands with their comments behind them, or above where a line is too long; it goes on in the next line then."""
+    if max(map(len, lines)) <= width:
+        return lines
+    shown = []
+    for line in lines:
+        command, _, comment = (part.strip() for part in re.split(r"( {3,})", line[2:] + "   ", maxsplit=1))
+        shown += [f"  # {comment}"] if comment else []
+        parts = [""]
+        for option in re.split(r" (?=--?[a-z])", command):  # an option stays with its values
+            if parts[-1] and len(parts[-1]) + len(option) > width - 8:
+                parts.append("")
+            parts[-1] += f"{' ' * bool(parts[-1])}{option}"
+        shown.append(" \\\n      ".join(["  " + parts[0], *parts[1:]]))
+    return "\n".join(shown).split("\n")
+
+
+def _row(line: str, width: int) -> list[str]:
+    """A line of a table; what is too long goes on below its last column."""
+    column = max((match.end() for match in re.finditer(r"(?:^|\S) {2,}(?=\S)", line)), default=0)
+    return wrap(line, width, subsequent_indent=" " * column, break_on_hyphens=False) or [""]
+
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, with the exit code that ``main`` returns."""
+    """A parser whose errors are one line, with the exit code that ``main`` returns.
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False, **options})
+    description: the examples at its end are shown below the options.
+    """
+
+    def __init__(self, description: str = "", epilog: str = "", **options: Any) -> None:
+        description, header, examples = description.partition("\nexamples:\n")
+        if header:
+            epilog = f"examples:\n{examples.rstrip()}\n\n{epilog}"
+        texts = {"description": description.strip(), "epilog": epilog}
+        super().__init__(**{"formatter_class": _Help, "allow_abbrev": False, **texts, **options})
 
     def error(self, message: str) -> NoReturn:
         """Raise ``UsageError`` with the message and where to read more.
@@ -55,7 +161,7 @@ Commands = Any
 
 
 def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments of the command that was asked for; ``run`` among them is the function that does it.
+    """The arguments of the command that was asked for; ``run`` among them does it, ``program`` is the whole parser.
 
     Raises:
         UsageError: they make no sense.
@@ -64,6 +170,8 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
     parser, commands = _parser()
     for module in modules:
         module.add_commands(commands)
+    _list(parser, {action.dest: action.help for action in commands._choices_actions})  # noqa: SLF001 - nowhere else
+    parser.set_defaults(program=parser)
     arguments, rest = parser.parse_known_args(argv)
     # argparse takes an optional positional only next to the others: `slice --check IN OUT [::2]` works,
     # `slice IN OUT --check [::2]` leaves the index over.
@@ -73,8 +181,7 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
         command = "restride" if arguments.command is None else f"restride {arguments.command}"
         raise UsageError(f"unrecognized arguments: {' '.join(rest)} (see `{command} --help`)")
     if arguments.command is None:
-        parser.print_help(sys.stderr)
-        raise SystemExit(Exit.USAGE)
+        print_tour()
     return arguments
 
 
@@ -91,20 +198,43 @@ def print_overview(summaries: Mapping[str, str], argv: Sequence[str]) -> NoRetur
     parser, commands = _parser()
     for command, summary in summaries.items():
         commands.add_parser(command, help=summary)
+    _list(parser, summaries)
     parser.parse_args(argv)
     raise AssertionError(f"{argv} asks for no overview")
 
 
+def print_tour() -> NoReturn:
+    """What ``restride`` alone prints, on stderr: no command is a usage error for scripts.
+
+    Raises:
+        SystemExit: after that.
+    """
+    print(TOUR, file=sys.stderr)
+    raise SystemExit(Exit.USAGE)
+
+
+def _list(parser: Parser, summaries: Mapping[str, str]) -> None:
+    """Add the commands to the description, in groups."""
+    others = [command for command in summaries if not any(command in names for names in GROUPS.values())]
+    lines = [_DESCRIPTION]
+    for heading, names in {**GROUPS, _OTHERS: others}.items():
+        rows = [f"  {name:<12}{summaries[name]}" for name in names if name in summaries]
+        lines += ["", f"{heading}:", *rows] if rows else []
+    parser.description = "\n".join(lines)
+
+
 def _parser() -> tuple[Parser, Commands]:
-    parser = Parser(prog="restride", description=_DESCRIPTION, epilog=_EPILOG)
-    parser.add_argument("--version", action="version", version=f"restride {restride.__version__}")
-    return parser, parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    parser = Parser(prog="restride", epilog=_EPILOG)
+    parser.add_argument(
+        "--version", action="version", version=f"restride {restride.__version__}", help="print the version"
+    )
+    return parser, parser.add_subparsers(dest="command", metavar=_COMMAND, parser_class=Parser)
 
 
 _LONGEST_TIMEOUT = 86400.0
 """Seconds: a day. Clocks and locks of the system have a largest number."""
 
-_LONGEST_WAIT = "longest wait for the device (default: %(default)g); with kompute a warning, afterwards"
+_LONGEST_WAIT = "longest wait for the device (default: %(default)g); kompute only warns, afterwards"
 
 
 def add_device_options(parser: argparse.ArgumentParser, timeout_help: str = _LONGEST_WAIT) -> None:
@@ -113,12 +243,13 @@ def add_device_options(parser: argparse.ArgumentParser, timeout_help: str = _LON
 
     group = parser.add_argument_group("device")
     group.add_argument(
-        "--device", metavar="DEVICE", help="index or part of the name (default: RESTRIDE_DEVICE, then the best)"
+        "--device", metavar="DEVICE", help="index, or part of the name (default: RESTRIDE_DEVICE, else the best)"
     )
     group.add_argument(
         "--runtime",
         choices=RUNTIMES,
-        help=f"what drives the device (default: RESTRIDE_RUNTIME, then {RUNTIMES[0]})",
+        metavar="NAME",
+        help=f"{' or '.join(RUNTIMES)} (default: RESTRIDE_RUNTIME, else {RUNTIMES[0]})",
     )
     group.add_argument("--timeout", type=_seconds, default=DEFAULT_TIMEOUT, metavar="SECONDS", help=timeout_help)
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from restride.cli import options
 from restride.cli.files import format_of, read_array, require_file, require_writable, write_array
-from restride.cli.operate import print_time
+from restride.cli.operate import NUMBERS, print_time
 from restride.cli.parser import Commands, Parser, add_device_options, open_device
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.errors import DescriptorError, UnsupportedError
@@ -25,15 +25,14 @@ from restride.tensor.images import IMAGES
 
 Array = npt.NDArray[Any]
 
-_PREPROCESS = """\
-Files of images to a batch for a network, in the order they are given: resized, normalized, of another type and layout,
-by a preset, some of whose arguments may be changed, or by a recipe of --sizes and what follows. docs/preprocess.md
-says what each argument does, and which pipelines the presets are.
+_PREPROCESS = f"""\
+Makes one batch for a network from image files, in the order given: resized, normalized, converted and laid out by the
+recipe of --preset, which other options may change, or by --sizes and the options below it. docs/preprocess.md explains
+each argument, and says which pipelines the presets are.
 
-Files are .png and .jpg, which are taken as RGB and turned as their EXIF says: gray ones three times, and without alpha;
-and .npy, as they are: rows, columns, channels, or a batch of such images, or frames of --input nv12, of sizes
-[3/2 rows, columns]. With --letterbox it is printed where each image lies in its result. Several numbers take all that
-follows: name the files before them, or end the numbers with --.
+.png and .jpg files are read as RGB and turned as their EXIF says; gray is repeated three times, alpha is dropped. A
+.npy file is read as it is: [rows, columns, channels], a batch of such images, or frames of --input nv12 of sizes
+[3/2 rows, columns]. With --letterbox, the place of each image in its result is printed. {NUMBERS}
 
 examples:
   restride preprocess --preset imagenet *.jpg -o batch.npy
@@ -44,22 +43,34 @@ examples:
 def add_commands(commands: Commands) -> None:
     """Add ``preprocess``."""
     parser: Parser = commands.add_parser(
-        "preprocess", help="a batch for a network of photographs", description=_PREPROCESS, epilog=EXPLAINED
+        "preprocess", help="make a batch for a network from photographs", description=_PREPROCESS, epilog=EXPLAINED
     )
     parser.add_argument("inputs", metavar="IN", type=Path, nargs="+", help="files of images")
     parser.add_argument(
-        "-o", "--output", metavar="OUT", type=Path, required=True, help="the .npy file to write, once all went well"
+        "-o",
+        "--output",
+        metavar="OUT",
+        type=Path,
+        required=True,
+        help="the .npy file to write, in one step once all went well",
     )
     parser.add_argument("--preset", choices=PRESETS, help="the recipe of a model")
     group = parser.add_argument_group("recipe")
     options.add_numbers(group, "--sizes", "height and width of every result", count=2)
-    group.add_argument("--shorter", type=int, metavar="N", help="the shorter side becomes N first, then the middle")
+    group.add_argument(
+        "--shorter", type=int, metavar="N", help="first resize the shorter side to N, then crop the middle"
+    )
     options.add_normalization(group)
     options.add_rules(group, ("mode", "antialias", "like"))
-    group.add_argument("--input", choices=(*PIXELS, *FORMATS), help="what .npy files hold (default: rgb)")
-    group.add_argument("--matrix", choices=MATRICES, help="of the colours of frames (default: bt601)")
-    group.add_argument("--full-range", action="store_const", const=True, help="of frames: luma is 0 to 255")
-    group.add_argument("--layout", choices=LAYOUTS, help="the axes of the batch (default: NCHW)")
+    group.add_argument(
+        "--input",
+        choices=(*PIXELS, *FORMATS),
+        metavar="PIXELS",
+        help=f"what .npy files hold: {', '.join((*PIXELS, *FORMATS))} (default: rgb)",
+    )
+    group.add_argument("--matrix", choices=MATRICES, help="matrix of the colours of frames (default: bt601)")
+    group.add_argument("--full-range", action="store_const", const=True, help="luma of frames is 0 to 255")
+    group.add_argument("--layout", choices=LAYOUTS, help="axes of the batch (default: NCHW)")
     group.add_argument("--to", type=options.element_type, metavar="TYPE", help="element type of OUT (default: f32)")
     add_device_options(parser)
     parser.set_defaults(run=run)

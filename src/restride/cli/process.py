@@ -33,10 +33,9 @@ class Exit(IntEnum):
 
 
 EXPLAINED = (
-    "exit codes: 0 ok; 1 a check failed; 2 bad arguments or input; 3 internal error;\n"
-    "            4 no such device or driver; 5 nothing selected;\n"
-    "            6 device lost, timed out or out of memory, or a case that crashed or hung;\n"
-    "            130 interrupted or terminated; 141 nobody reads the output"
+    "exit codes: 0 ok; 1 a check failed; 2 bad arguments or input; 3 internal error; 4 no such device or driver; "
+    "5 nothing selected; 6 device lost, timed out or out of memory, or a case that crashed or hung; 130 interrupted or "
+    "terminated; 141 nobody reads the output"
 )
 
 

@@ -11,20 +11,19 @@ from typing import Any
 
 from restride.cli import options
 from restride.cli.files import mapped_array, named_errors, require_file
-from restride.cli.operate import print_time
+from restride.cli.operate import NUMBERS, print_time
 from restride.cli.parser import Commands, Parser, add_device_options, open_device
 from restride.cli.process import EXPLAINED, Exit, UsageError
 
-_PYRAMID = """\
-IN and ever smaller versions of it, as a group of OME-Zarr 0.5 (Zarr 3) that viewers open. No file need fit into memory.
-Called again after it was interrupted, with the same IN and options, it goes on. docs/scale.md says what is written.
+_PYRAMID = f"""\
+Writes IN and ever smaller versions of it as a group of OME-Zarr 0.5 (Zarr 3), which viewers open. Files may be larger
+than memory. Called again with the same IN and options after an interruption, it goes on. docs/scale.md says what is
+written.
 
-IN is .npy, .tif (its first series), .h5 or .zarr; what lies inside one of the last two is named behind it, such as
-volume.h5/raw or image.zarr/0, unless it is all that there is. --axes names the axes of IN, of t, c, z, y and x; by
-default they are those that a TIFF or a Zarr array says it has, else, by their number, yx, zyx, czyx or tczyx. OUT has
-them in the order tczyx. y and x shrink by --factor, z by --z-factor, t and c never.
-Options of several numbers have one for each of --axes, and take all that follows: name the files before them, or end
-the numbers with another option or --.
+IN is .npy, .tif (its first series), .h5 or .zarr. An array inside the last two is named behind the file, as in
+volume.h5/raw or image.zarr/0, unless it is the only one. --axes names the axes of IN with the letters t, c, z, y and x;
+by default they are those that a TIFF or a Zarr array states, otherwise yx, zyx, czyx or tczyx by their number. OUT has
+them in the order tczyx. y and x shrink by --factor, z by --z-factor, t and c never. {NUMBERS}
 
 examples:
   restride pyramid volume.tif volume.ome.zarr --levels 4 --pixel-size 0.5 0.1 0.1 --unit micrometer
@@ -38,19 +37,21 @@ _KINDS = {".npy": "npy", ".tif": "tiff", ".tiff": "tiff", ".h5": "hdf5", ".hdf5"
 def add_commands(commands: Commands) -> None:
     """Add ``pyramid``."""
     parser: Parser = commands.add_parser(
-        "pyramid", help="an image as levels of OME-Zarr", description=_PYRAMID, epilog=EXPLAINED
+        "pyramid", help="write an image as levels of OME-Zarr", description=_PYRAMID, epilog=EXPLAINED
     )
     parser.add_argument("input", metavar="IN", type=Path, help="file to read, or FILE/NAME in one")
     parser.add_argument("output", metavar="OUT", type=Path, help="folder to write, such as image.ome.zarr")
-    parser.add_argument("--levels", type=int, default=5, metavar="N", help="of OUT, IN among them (default: 5)")
+    parser.add_argument(
+        "--levels", type=int, default=5, metavar="N", help="levels of OUT, the first of which is IN (default: 5)"
+    )
     parser.add_argument("--axes", help="names of the axes of IN, such as czyx or yxc")
-    for name, default, text in (("--factor", 0.5, "along y and x"), ("--z-factor", 1, "along z")):
+    for name, default, text in (("--factor", 0.5, "y and x"), ("--z-factor", 1, "z")):
         parser.add_argument(
             name,
             type=options.number,
             default=default,
             metavar="N",
-            help=f"of each level to the one before {text} (default: %(default)s)",
+            help=f"size of each level along {text}, relative to the one before (default: %(default)s)",
         )
     parser.add_argument("--from-source", action="store_true", help="make each level from level 0, not the one before")
     parser.add_argument(
@@ -58,19 +59,27 @@ def add_commands(commands: Commands) -> None:
         metavar="NAME=FILE",
         action="append",
         default=[],
-        help="a label image of IN, whose levels are made by mode nearest; may be given more than once",
+        help="a label image of IN, resized by mode nearest; repeat it for more",
     )
-    group = parser.add_argument_group("what OUT says and how it is stored")
-    options.add_numbers(group, "--pixel-size", "distance of neighbouring elements (default: 1)", kind=options.number)
-    group.add_argument("--unit", help="of these in space, such as micrometer")
-    group.add_argument("--time-unit", help="of these in time, such as second")
-    options.add_numbers(group, "--chunks", "elements (default: 512 along y and x; 64 and along z too, if z shrinks)")
-    options.add_numbers(group, "--shards", "elements in one file: multiples of --chunks (default: each chunk is one)")
-    group.add_argument("--memory", default="512MiB", help="most that is taken (default: %(default)s)")
+    group = parser.add_argument_group("metadata and storage")
+    options.add_numbers(
+        group, "--pixel-size", "distance of neighbouring elements of each axis (default: 1)", kind=options.number
+    )
+    group.add_argument("--unit", help="unit of distances in space, such as micrometer")
+    group.add_argument("--time-unit", help="unit of distances in time, such as second")
+    options.add_numbers(
+        group,
+        "--chunks",
+        "elements of a chunk along each axis (default: 512 along y and x, or 64 and along z too if z shrinks)",
+    )
+    options.add_numbers(
+        group, "--shards", "elements of a file along each axis, multiples of --chunks (default: a file for each chunk)"
+    )
+    group.add_argument("--memory", default="512MiB", help="most memory to take (default: %(default)s)")
     group = parser.add_argument_group("rules")
     options.add_rules(group, [name for name in options.RULES if name != "mode"])
     group.add_argument(
-        "--mode", help="area, linear, nearest or cubic (default: area), or a mode of --like, spelled as here or there"
+        "--mode", help="area, linear, nearest or cubic (default: area), or a mode of --like, in its spelling or this"
     )
     add_device_options(parser)
     parser.set_defaults(run=run)

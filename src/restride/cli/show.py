@@ -14,9 +14,10 @@ from restride.drawing.explain import explain
 from restride.drawing.picture import show
 
 _DESCRIPTION = """\
-Draws where the elements of a layout lie: a grid of the array with each element's offset in memory, and below it the
-memory with the index that lies there, tiles coloured and outlined, padding marked. With two layouts also what a reorder
-from the first to the second reads, writes, and which kernel does it. No device is needed."""
+Draws a layout: the array as a grid with the offset of each element in memory, and below it the memory with the index
+of each element. Tiles are coloured and outlined, padding is marked. With two layouts it also shows what a reorder from
+the first to the second reads and writes, and with which kernel. It needs no device. Colours are for terminals, and off
+where NO_COLOR is set."""
 
 _EPILOG = f"""\
 layouts, quoted for the shell:
@@ -26,21 +27,25 @@ layouts, quoted for the shell:
   'f32[2,16,4,4]:nChw16c'          a oneDNN format tag
   'f32[2,3]{{strides=(5,1)}}'        element strides
 
+examples:
+  restride show 'f32[3,5]{{1,0:T(2,2)}}'
+  restride show 'f32[3,5]{{1,0:T(2,2)}}' -o tiles.svg          a picture for a page
+  restride show 'u8[4,6,3]' 'HWC->CHW'                       what a reorder moves
+  restride show 'f32[2,16,4,4]:nChw16c' --at 1,9,2,3         the offset, step by step
+
 {EXPLAINED}"""
 
 
 def add_commands(commands: Commands) -> None:
     """Add ``show``."""
-    parser = commands.add_parser("show", help="a picture of a layout", description=_DESCRIPTION, epilog=_EPILOG)
+    parser = commands.add_parser("show", help="draw a layout", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("layout", metavar="LAYOUT", help="a layout in any written form")
     parser.add_argument(
-        "to", metavar="LAYOUT2", nargs="?", help="what it is reordered to, also a tag or a name such as NHWC"
+        "to", metavar="LAYOUT2", nargs="?", help="the layout of the result, also a tag or a name such as NHWC"
     )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the picture to a .svg or .png instead")
-    parser.add_argument("--explain", action="store_true", help="the digits and the formula of the offset, with numbers")
-    parser.add_argument(
-        "--at", metavar="INDEX", help="the element that --explain works out: 2,3; default: the last one"
-    )
+    parser.add_argument("--explain", action="store_true", help="derive the offset of an element, with numbers")
+    parser.add_argument("--at", metavar="INDEX", help="the element to derive, such as 2,3 (default: the last)")
     parser.set_defaults(run=run)
 
 

@@ -20,10 +20,10 @@ from restride.layout import TensorDesc
 from restride.tensor.images import IMAGE_FORMATS, imwrite
 
 _DESCRIPTION = """\
-The picture in an image or a .npy file, with its element type, sizes, least and greatest element. A picture has rows and
-columns, and 1 to 4 channels either before or behind these (the rule of rs.resize); of 2 or 4 the last is alpha, which
-is not shown. u8 is shown as it is, floats from 0 to 1 as black to white, and other elements from the least, black, to
-the greatest, white. No device is needed."""
+Shows the picture in an image or a .npy file, and prints its element type, sizes, least and greatest element. A picture
+has rows and columns, and 1 to 4 channels before or behind them (the rule of rs.resize); the last of 2 or 4 is alpha,
+which is not shown. u8 is shown as it is, floats of 0 to 1 from black to white, other elements from the least, black, to
+the greatest, white. It needs no device."""
 
 _EPILOG = f"""\
 examples:
@@ -37,11 +37,11 @@ examples:
 def add_commands(commands: Commands) -> None:
     """Add ``view``."""
     parser = commands.add_parser(
-        "view", help="the picture in an image or a .npy file", description=_DESCRIPTION, epilog=_EPILOG
+        "view", help="show the picture in an image or a .npy file", description=_DESCRIPTION, epilog=_EPILOG
     )
     parser.add_argument("input", metavar="FILE", type=Path, help="a .npy, .png or .jpg file")
     parser.add_argument("index", metavar="INDEX", nargs="?", help="the part to show, in numpy's slice syntax")
-    parser.add_argument("--dtype", help="the element type of a .npy file that does not say it: bf16")
+    parser.add_argument("--dtype", help="element type of a .npy file in which numpy saved bf16 as raw bytes")
     parser.add_argument("-o", "--output", metavar="OUT", type=Path, help="write a .png, .jpg or .html instead")
     parser.add_argument("--browser", action="store_true", help="open a browser instead")
     parser.set_defaults(run=run)

@@ -12,7 +12,7 @@ from restride.cli import operate
 from restride.cli.comparison import Comparison, compare_bits
 from restride.cli.files import is_raw, named_errors, require_file
 from restride.cli.operate import FILES, FileContent, Operation, add_operation, layout_notes
-from restride.cli.parser import Commands
+from restride.cli.parser import Commands, add_device_options
 from restride.cli.process import UsageError
 from restride.layout import TensorDesc
 from restride.layout.argument import axis_order
@@ -20,9 +20,9 @@ from restride.ops.yuv import sizes_of_rgb, yuv_to_rgb
 from restride.plan.yuv import FORMATS, MATRICES, checked
 
 _YUV = f"""\
-RGB of frames with chroma at half of the rows and columns, luma above and chroma below: u8 of sizes
-[..., 3/2 rows, columns], which is what OpenCV and most decoders give. A .bin file is such frames one after the other:
---sizes says how many rows and columns of pixels one has. OUT has the sizes [..., rows, columns, 3].
+Converts video frames with chroma at half of the rows and columns to RGB. IN is u8 of sizes [..., 3/2 rows, columns],
+luma above chroma, as OpenCV and most decoders give it; OUT has the sizes [..., rows, columns, 3]. A .bin file has such
+frames one after the other: --sizes gives rows and columns of a frame.
 
 {FILES}
 examples:
@@ -33,13 +33,16 @@ examples:
 
 def add_commands(commands: Commands) -> None:
     """Add ``yuv``."""
-    parser = add_operation(commands, "yuv", "frames of a camera or a decoder to RGB", _YUV, _yuv)
-    parser.add_argument("--format", choices=FORMATS, default="nv12", help="how chroma lies (default: %(default)s)")
+    parser = add_operation(commands, "yuv", "convert frames of a camera or a decoder to RGB", _YUV, _yuv)
+    parser.add_argument("--format", choices=FORMATS, default="nv12", help="layout of chroma (default: %(default)s)")
     parser.add_argument("--sizes", type=int, nargs=2, metavar="N", help="rows and columns of a frame in a .bin file")
-    parser.add_argument("--matrix", choices=MATRICES, default="bt601", help="of the colours (default: %(default)s)")
+    parser.add_argument(
+        "--matrix", choices=MATRICES, default="bt601", help="matrix of the colours (default: %(default)s)"
+    )
     parser.add_argument("--full-range", action="store_true", help="luma is 0 to 255, as in JPEG, not 16 to 235")
     parser.add_argument("--like", choices=("opencv",), help="the bytes of cv2.cvtColor")
-    parser.add_argument("--layout", help="of OUT, as `restride reorder` takes it: 'HWC->CHW' gives planes")
+    parser.add_argument("--layout", help="layout of OUT, as in `restride reorder`: 'HWC->CHW' gives planes")
+    add_device_options(parser)
     parser.set_defaults(run=_run)
 
 

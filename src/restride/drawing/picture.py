@@ -14,7 +14,8 @@ from restride.drawing.moves import Move
 from restride.drawing.terminal import draw_text, in_ascii
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc, as_desc
-from restride.layout.argument import laid_out
+from restride.layout.argument import axis_order, is_permutation, laid_out
+from restride.layout.views import permute
 from restride.runtime.file_store import write_file
 from restride.tensor.tensor import Tensor
 
@@ -32,7 +33,7 @@ def show(layout: TensorDesc | Tensor | str, to: TensorDesc | Tensor | str | None
     Args:
         layout: a descriptor, its text, or a tensor.
         to: another layout of the same sizes and element type, as ``rs.reorder`` takes it, a tag or a name too; its
-            elements keep their colours of the first one.
+            elements keep their colours of the first one, which "HWC->CHW" shows with its axes permuted.
 
     Raises:
         DescriptorError: a text that is no layout, other sizes, or ``to`` overlaps itself.
@@ -55,7 +56,11 @@ def show(layout: TensorDesc | Tensor | str, to: TensorDesc | Tensor | str | None
     src = _desc_of(layout)
     if to is None:
         return Picture(src, None)
-    return Picture(src, Move(src, laid_out(src, to) if isinstance(to, str) else _desc_of(to)))
+    if not isinstance(to, str):
+        return Picture(src, Move(src, _desc_of(to)))
+    if is_permutation(to):
+        src = permute(src, axis_order(src, to))
+    return Picture(src, Move(src, laid_out(src, to)))
 
 
 def _desc_of(layout: TensorDesc | Tensor | str) -> TensorDesc:

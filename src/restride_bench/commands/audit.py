@@ -56,11 +56,11 @@ _DEFAULT_DEVICES = (goals.DEVICE, "H200")
 _CARDS = [f"{name:<10} {card}" for name, card in FAMILIES.items()]
 
 _DESCRIPTION = f"""\
-For every workload of the benchmark, the kernels that a discrete GPU would be given, compiled by AMD's compiler in
-Mesa's driver RADV, which needs no GPU for that; and how well their loads and stores use the 32-byte sectors of memory,
-from the addresses of some of their work groups, which any Vulkan device computes. From both, a model predicts the time
-of each workload on some GPUs, and its share of the speed of their own copy. Nothing here is measured on a GPU, except
-what --measured puts beside. docs/benchmarks/audit.md derives the model and has the goals.
+Compiles the kernels that a discrete GPU would get for each workload of the benchmark with AMD's compiler in Mesa's
+driver RADV, which needs no GPU. Counts how well their loads and stores use the 32-byte sectors of memory, from the
+addresses of some of their work groups, which any Vulkan device computes. From both, a model predicts the time of each
+workload on several GPUs, and its share of the speed of their own copy. Nothing is measured on a GPU; --measured puts
+such figures beside the model. docs/benchmarks/audit.md derives the model and has the goals.
 
 families: {
     '''
@@ -78,11 +78,11 @@ columns:  waves          subgroups that a SIMD unit keeps in flight, at most
           load, store    the fewest sectors over those that are moved (the needed bytes over the bytes moved)
           missed         the goals that the kernel misses, which are about the family {goals.FAMILY}
 model:    us, of copy    microseconds of a workload, and its share of the speed of the device's copy of as many bytes
-          limit          what most of the time is for: memory, the cache that all units share, that of each unit,
-                         arithmetic, waiting for loads, or launches
+          limit          what takes most of the time: memory, the cache that all units share, that of each unit, \
+arithmetic, waiting for loads, or launches
 
 In the JSON, traffic has the bytes needed, the fewest sectors, the sectors moved, and the sectors ("requests") and lines
-of 128 bytes that all instructions of all subgroups touch, cached or not; "partial" requests: for part of a sector."""
+of 128 bytes that all instructions of all subgroups touch, cached or not; "partial" requests are for part of one."""
 
 _EPILOG = f"""\
 examples:
@@ -99,16 +99,18 @@ examples:
 def add_commands(commands: Commands) -> None:
     """Add ``audit``."""
     parser = commands.add_parser(
-        "audit", help="what a GPU would make of the kernels, without one", description=_DESCRIPTION, epilog=_EPILOG
+        "audit", help="say what a GPU would make of the kernels, without one", description=_DESCRIPTION, epilog=_EPILOG
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("-k", dest="keyword", metavar="TEXT", default="", help="workloads with this in name or group")
-    what.add_argument("--case", metavar="LINE", help="a case of `restride test --list` instead")
+    what.add_argument(
+        "-k", dest="keyword", metavar="TEXT", default="", help="workloads with this in their name or group"
+    )
+    what.add_argument("--case", metavar="LINE", help="audit a case of `restride test --list`")
     parser.add_argument(
         "--family",
         metavar="A,B",
         default=DEFAULT_FAMILIES[0],
-        help=f"families of AMD's GPUs (default: %(default)s); all: {', '.join(DEFAULT_FAMILIES)}",
+        help=f"families of AMD's GPUs, or all: {', '.join(DEFAULT_FAMILIES)} (default: %(default)s)",
     )
     parser.add_argument(
         "--device",
@@ -118,13 +120,18 @@ def add_commands(commands: Commands) -> None:
     )
     parser.add_argument("--no-traffic", action="store_true", help="compile only; no Vulkan device is needed then")
     parser.add_argument("--subgroup", type=int, choices=(32, 64), default=32, help="lanes that load together")
-    parser.add_argument("--small", action="store_true", help="small sizes: see whether all works, in a moment")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="every figure")
-    parser.add_argument("--chart", metavar="FILE", type=Path, help="bars, as .svg or .png; needs matplotlib")
+    parser.add_argument("--small", action="store_true", help="small sizes, to see in a moment if it works")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write every figure")
+    parser.add_argument("--chart", metavar="FILE", type=Path, help="draw bars, as .svg or .png; needs matplotlib")
     parser.add_argument(
-        "--measured", metavar="FILE", type=Path, help="a benchmark's JSON, of one of the devices: beside the model"
+        "--measured",
+        metavar="FILE",
+        type=Path,
+        help="JSON of `restride bench` on one of the devices, to put beside the model",
     )
-    parser.add_argument("--against", metavar="FILE", type=Path, help="an audit's JSON: say what changed since")
+    parser.add_argument(
+        "--against", metavar="FILE", type=Path, help="JSON of an earlier audit: print what changed since"
+    )
     parser.set_defaults(run=run)
 
 

@@ -26,10 +26,9 @@ from restride_bench.scale.parts import SCALE, Part, is_asked_for, parts
 from restride_bench.workloads import TTC57, Workload, growth, is_named, selected
 
 _DESCRIPTION = f"""\
-Measures everyday work on the device: medians of rounds in which restride, the device's own copy, kernels written by
-hand and every other library that is installed take turns. Each result is checked against restride's before the clock
-starts.
-Leave the machine alone meanwhile; the whole list takes some ten minutes on a CPU.
+Measures everyday work on the device. restride, the device's own copy, hand-written kernels and every other library that
+is installed take turns in rounds, whose medians are printed. Each result is checked against restride's before the clock
+starts. Leave the machine alone meanwhile; the whole list takes some ten minutes on a CPU.
 
 measures: resident  the call and the wait, on tensors that are on the device
           kernel    what the device itself says it took
@@ -67,8 +66,8 @@ def add_commands(commands: Commands) -> None:
         dest="keyword",
         metavar="TEXT",
         default="",
-        help="workloads with this in name or group, as --list has them; libraries are named by --peers. "
-        f"{TTC57}: the 57 transpositions of TTC, HPTT and cuTT, 200 MiB each; {SCALE}: files",
+        help="workloads with this in their name or group, as --list prints them; "
+        f"{TTC57}: the 57 transpositions of TTC, HPTT and cuTT, 200 MiB each; {SCALE}: files of any size",
     )
     parser.add_argument("--list", action="store_true", help="print the workloads and their goals, measure nothing")
     parser.add_argument(
@@ -76,26 +75,26 @@ def add_commands(commands: Commands) -> None:
         type=list_of(MEASURES),
         default=MEASURES[:2],
         metavar="A,B",
-        help="of resident, kernel, numpy (default: the first two)",
+        help="resident, kernel, numpy (default: the first two)",
     )
     parser.add_argument(
-        "--peers", type=list_of(_PEERS), default=_PEERS, metavar="A,B", help="who else; none (default: all)"
+        "--peers", type=list_of(_PEERS), default=_PEERS, metavar="A,B", help="other libraries, or none (default: all)"
     )
     parser.add_argument(
         "--repeat",
         type=_rounds,
         metavar="N",
-        help=f"rounds that count (default: {_ROUNDS}; of {SCALE} {_SCALE_ROUNDS})",
+        help=f"rounds to measure (default: {_ROUNDS}, for {SCALE} {_SCALE_ROUNDS})",
     )
     sizes = parser.add_mutually_exclusive_group()
-    sizes.add_argument("--small", action="store_true", help="small sizes: see whether all works, in a moment")
+    sizes.add_argument("--small", action="store_true", help="small sizes, to see in a moment if it works")
     sizes.add_argument(
         "--whole",
         action="store_true",
-        help=f"of {SCALE}: all 7.1 GB of the image, not an eighth, and streams up to 8 GiB",
+        help=f"for {SCALE}, all 7.1 GB of the image instead of an eighth, and streams up to 8 GiB",
     )
-    parser.add_argument("--json", metavar="FILE", type=Path, help="every time of every round")
-    parser.add_argument("--chart", metavar="FILE", type=Path, help="bars, as .svg or .png; needs matplotlib")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write every time of every round")
+    parser.add_argument("--chart", metavar="FILE", type=Path, help="draw bars, as .svg or .png; needs matplotlib")
     parser.add_argument(
         "--growth",
         metavar="FILE",

@@ -29,13 +29,13 @@ from restride_bench.selftest.parts import Part, cases, installed, kernels, speed
 from restride_bench.selftest.table import FORMAT, VERSION, read, table
 
 _DESCRIPTION = """\
-Some minutes on your device: looks at what is installed, runs the smoke cases (under the Khronos validation layer where
-that is installed), measures which kernels are faster, and runs a short benchmark beside the device's own copy. Writes
-FILE.json and FILE.html, for others to see: they name the device, the driver, the processor and versions, and no user,
-host, path or variable of the environment. Nothing else is stored: `restride tune` keeps the kernels that it finds to be
-faster. Leave the machine alone meanwhile. Where a part fails the files say so, and so does the exit code.
+Takes some minutes on your device: checks what is installed, runs the smoke cases (under the Khronos validation layer if
+it is installed), measures which kernels are faster, and runs a short benchmark beside the device's own copy. Leave the
+machine alone meanwhile. If a part fails, the files and the exit code say so.
 
-docs/devices.md has the table of all that was sent, and says how to send yours."""
+It writes FILE.json and FILE.html for others to see. They name the device, the driver, the processor and versions, but
+no user, host, path or environment variable. Nothing else is stored: only `restride tune` keeps faster kernels.
+docs/devices.md is the table of the files that were sent, and says how to send yours."""
 
 _EPILOG = f"""\
 examples:
@@ -61,22 +61,24 @@ def add_commands(commands: Commands) -> None:
     """Add ``selftest``."""
     parser = commands.add_parser(
         "selftest",
-        help="check and measure your device, and write that to be shared",
+        help="check and measure your device, and write a report to share",
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
     parser.add_argument(
-        "--device", metavar="DEVICE", help="index or part of the name (default: RESTRIDE_DEVICE, then the best)"
+        "--device", metavar="DEVICE", help="index, or part of the name (default: RESTRIDE_DEVICE, else the best)"
     )
     parser.add_argument(
         "--out",
         metavar="FILE",
         type=Path,
         default=Path("restride-selftest.json"),
-        help="the JSON; the page lies beside it, as .html (default: %(default)s)",
+        help="the JSON file; the .html page is beside it (default: %(default)s)",
     )
-    parser.add_argument("--small", action="store_true", help="small sizes, few cases: does it all work, in a moment")
-    parser.add_argument("--table", metavar="FILE", type=Path, nargs="+", help="print the table of these files instead")
+    parser.add_argument(
+        "--small", action="store_true", help="small sizes and few cases, to see in a moment if it works"
+    )
+    parser.add_argument("--table", metavar="FILE", type=Path, nargs="+", help="only print the table of these files")
     parser.set_defaults(run=run, runtime="vulkan", timeout=DEFAULT_TIMEOUT)
 
 

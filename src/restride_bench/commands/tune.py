@@ -21,11 +21,15 @@ from restride_bench.surroundings import warnings
 from restride_bench.tuning import ROUNDS, WORK, Tuning, tune
 
 _DESCRIPTION = f"""\
-Some kernels exist in several forms that do the same, and which is faster differs from device to device. Measures them
-on a device, some seconds, and keeps the faster ones in a small file for this device and driver, which every process
-reads that opens it: in restride/choices of the user's cache folder, or in the folder that {FOLDER_VARIABLE} names. Set
-to nothing, nothing is kept or read. Remove the file, and the usual choices for the kind of device hold again. Results
-are the same either way. Leave the machine alone meanwhile."""
+Measures, in some seconds, which of several equivalent kernels is faster on a device, and stores the choice for this
+device and driver. Every process that opens the device uses it. No result changes. Leave the machine alone meanwhile.
+
+The file is in restride/choices of the user's cache folder, or in the folder that {FOLDER_VARIABLE} names; where that is
+empty, nothing is stored or read. Remove the file to return to the usual kernels of the kind of device.
+
+examples:
+  restride tune
+  restride tune --device radeon --json"""
 
 
 def add_commands(commands: Commands) -> None:
@@ -34,7 +38,7 @@ def add_commands(commands: Commands) -> None:
         "tune", help="choose the faster kernels for a device", description=_DESCRIPTION, epilog=EXPLAINED
     )
     parser.add_argument(
-        "--device", metavar="DEVICE", help="index or part of the name (default: RESTRIDE_DEVICE, then the best)"
+        "--device", metavar="DEVICE", help="index, or part of the name (default: RESTRIDE_DEVICE, else the best)"
     )
     parser.add_argument("--json", action="store_true", help="a JSON object instead of the table")
     parser.set_defaults(run=run, runtime="vulkan", timeout=DEFAULT_TIMEOUT)

@@ -16,9 +16,14 @@ from restride_like_check import JUDGES, Row, compare, is_measured, judges_of, me
 from restride_like_check.page import cells, draw_profile_sheet, listing, page
 
 _DESCRIPTION = """\
-The libraries that `like` of rs.resample takes: the version that each was measured against, its modes, and what each
-mode is in the words of rs.resample. With --check it resizes photographs and drawn images with every one of them that
-is installed, and counts where rs.resample(..., like=...) differs. docs/profiles.md is that table."""
+Lists the libraries that `like` of rs.resample takes: the version measured, its modes, and each mode in the words of
+rs.resample. With --check it resizes photographs and synthetic images with each of them that is installed, and counts
+where rs.resample(..., like=...) differs. docs/profiles.md is that table.
+
+examples:
+  restride profiles --like pillow
+  restride profiles --check --like opencv -k 'cubic u8'     how close is it here?
+  restride profiles --picture profiles.png"""
 
 _IMAGES = 12
 
@@ -26,20 +31,23 @@ _IMAGES = 12
 def add_commands(commands: Commands) -> None:
     """Add ``profiles``."""
     parser = commands.add_parser(
-        "profiles", help="libraries whose results it gives, and how close", description=_DESCRIPTION, epilog=EXPLAINED
+        "profiles",
+        help="list the libraries that --like knows, and how close it is",
+        description=_DESCRIPTION,
+        epilog=EXPLAINED,
     )
-    parser.add_argument("--check", action="store_true", help="run each library beside it, and count what differs")
+    parser.add_argument("--check", action="store_true", help="run each library, and count what differs")
     parser.add_argument("--like", choices=LIBRARIES, metavar="NAME", help=f"one of {', '.join(LIBRARIES)}")
-    parser.add_argument("-k", metavar="TEXT", help="only rows whose mode and type have TEXT: `cubic u8`, `u16`")
+    parser.add_argument("-k", metavar="TEXT", help="rows with this in mode and type: 'cubic u8', u16")
     parser.add_argument(
         "--images",
         type=_count,
         metavar="N",
         help=f"images for each row of the table (default: {_IMAGES}; with 112 there are 336 of each mode and type)",
     )
-    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="of other images and sizes (default: 0)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows, too")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write docs/profiles.md, too")
+    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="seed of the images and sizes (default: 0)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write docs/profiles.md")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="draw a photograph by three libraries, as a PNG")
     add_device_options(parser)
     parser.set_defaults(run=run)

@@ -1,0 +1,56 @@
+"""``restride completion``: a script with which a shell completes commands, options, words and file names."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from restride.cli.parser import Commands
+from restride.cli.process import EXPLAINED, Exit, UsageError
+
+_DESCRIPTION = """\
+Prints a script with which a shell completes commands, options, their words and file names. Only printing it needs
+shtab: pip install 'restride[completion]'.
+
+examples:
+  restride completion bash > ~/.restride.bash      then source it in ~/.bashrc
+  restride completion zsh > ~/.zfunc/_restride     where fpath has ~/.zfunc
+  restride completion fish > ~/.config/fish/completions/restride.fish"""
+
+_SHELLS = ("bash", "zsh", "fish")
+_FILES = ("FILE", "CASES")
+"""What options call files that are no ``Path`` yet."""
+
+
+def add_commands(commands: Commands) -> None:
+    """Add ``completion``."""
+    parser = commands.add_parser(
+        "completion", help="print a shell's completion script", description=_DESCRIPTION, epilog=EXPLAINED
+    )
+    parser.add_argument("shell", choices=_SHELLS, help="the shell to complete in")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the script."""
+    try:
+        import shtab
+    except ImportError as error:
+        raise UsageError(f"`restride completion` needs shtab ({error}): pip install 'restride[completion]'") from error
+    for action in _actions(arguments.program):
+        if action.type is Path or action.metavar in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    print(shtab.complete(arguments.program, arguments.shell))
+    return Exit.OK
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """The actions of a parser and of those below it, which get their summaries as descriptions: shells show these."""
+    for action in parser._actions:  # noqa: SLF001 - as shtab does
+        yield action
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for named in action._choices_actions:  # noqa: SLF001
+                below = action.choices[named.dest]
+                below.description = named.help
+                yield from _actions(below)

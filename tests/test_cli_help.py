@@ -1,0 +1,145 @@
+"""Help: complete, as wide as the terminal, with examples that parse; and completion scripts that complete."""
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from restride.cli import COMMANDS, SUMMARIES, main
+from restride.cli.parser import GROUPS, parse
+
+
+def with_commands(parser):
+    """A parser, and those of its commands."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from with_commands(command)
+
+
+PARSERS = {parser.prog: parser for parser in with_commands(parse(map(import_module, COMMANDS), ["devices"]).program)}
+WITH_EXAMPLES = [name for name in PARSERS if name.count(" ") < 2]
+
+
+@pytest.fixture
+def help_of(monkeypatch):
+    def text(name, columns):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        return PARSERS[name].format_help()
+
+    return text
+
+
+def examples(text):
+    """The words of each example of a help, without what a shell takes for itself."""
+    block = text[text.index("\nexamples:\n") :].split("\n\n")[0].replace("\\\n", " ")
+    lines = [line.strip() for line in block.splitlines() if line.startswith("  restride ")]
+    assert lines, text
+    return [shlex.split(re.split(r" > |(?<=\S) {3,}(?=[^- ])", line)[0]) for line in lines]
+
+
+def test_there_is_a_parser_for_every_command():
+    assert {f"restride {name}" for name in SUMMARIES} | {"restride", "restride report compare"} <= PARSERS.keys()
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("name", PARSERS)
+def test_help_fits_its_terminal_and_says_the_exit_codes(name, columns, help_of):
+    text = help_of(name, columns)
+    assert [line for line in text.splitlines() if len(line) >= columns] == []
+    assert text.startswith(f"usage: {name} [OPTIONS]")
+    assert "\nexit codes: 0 ok; 1 a check failed; 2 bad" in text
+    assert not re.search(r"\w-\n", text), "a word or an option is torn apart"
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_every_argument_is_explained(name):
+    for action in PARSERS[name]._actions:
+        assert action.help or isinstance(action, argparse._SubParsersAction), action
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_examples_are_the_same_in_every_width_and_parse(name, help_of):
+    narrow, wide = (examples(help_of(name, columns)) for columns in (50, 120))
+    assert narrow == wide
+    for words in wide:
+        assert words[0] == "restride"
+        assert parse(map(import_module, COMMANDS), words[1:]).command == words[1]
+
+
+def test_an_example_that_is_too_long_goes_on_between_options(help_of):
+    assert "  # 0 to 255 becomes 0 to 1\n" in help_of("restride reorder", 80)
+    assert "--dst-scale 255 \\\n      --layout 'HWC->CHW'\n" in help_of("restride reorder", 80)
+    assert "--layout 'HWC->CHW'    0 to 255 becomes 0 to 1\n" in help_of("restride reorder", 120)
+
+
+def test_prose_is_filled_and_formulas_stay(help_of):
+    text = help_of("restride reorder", 80)
+    assert "\n    (src_scale * (IN - src_zero_point)) / dst_scale + dst_zero_point\n" in text
+    text = help_of("restride bench", 80)
+    assert "\n          kernel    what the device itself says it took\n" in text
+    assert re.search(r"\npeers:    by-hand, .*\n {10}\S", text)
+
+
+def test_every_command_has_its_group(capsys):
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert "other commands:" not in text
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(SUMMARIES)
+    for name, summary in SUMMARIES.items():
+        assert f"\n  {name:<12}{summary}\n" in text
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    """The completion script of a shell, in a file."""
+    pytest.importorskip("shtab")
+    folder = tmp_path_factory.mktemp("completion")
+
+    def written(shell):
+        with pytest.MonkeyPatch.context() as patch, (folder / shell).open("w") as file:
+            patch.setattr("sys.stdout", file)
+            assert main(["completion", shell]) == 0
+        return folder / shell
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["re"], ["report", "reorder", "resample"]),
+        (["resample", "--l"], ["--layout", "--like"]),
+        (["resample", "--like", "p"], ["pillow"]),
+        (["report", "c"], ["compare"]),
+        (["slice", "pho"], ["photo.png"]),
+        (["test", "--json", "pho"], ["photo.png"]),
+    ],
+)
+def test_bash_completes(words, completed, script, tmp_path):
+    (tmp_path / "photo.png").touch()
+    typed = f"COMP_WORDS=({shlex.join(['restride', *words])}); COMP_CWORD={len(words)}"
+    code = f"source {script('bash')}; {typed}; _shtab_restride; echo ${{COMPREPLY[*]}}"
+    done = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.split()) == sorted(completed), done.stderr
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_get_every_command_with_its_summary(shell, script):
+    text = script(shell).read_text()
+    for name, summary in SUMMARIES.items():
+        assert name in text
+        assert summary in text or "'" in summary
+
+
+def test_without_shtab_the_extra_is_named(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["completion", "bash"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "pip install 'restride[completion]'" in printed.err

@@ -1,0 +1,344 @@
+"""Check that a wheel and a source distribution can be published; they are left in dist/, and their SBOM in build/.
+
+Both are built twice from copies of the checkout that differ in folder, umask, time zone and hash seed, and must be
+equal byte for byte. What they hold is listed and bounded, and twine reads their metadata. The wheel is installed in
+clean environments and runs the demo there: each Python that is here, with the oldest numpy and the newest. In the last
+one every way in, without a Vulkan loader, ends in the error that names the fix.
+
+    python tools/release_check.py                               with every Python from 3.11 to 3.14 that is here
+    python tools/release_check.py --all-pythons --tag v1.2.3    none may be missing, and the versions must agree
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import tomllib
+import zipfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ROOT / ".cache" / "release"
+"""A virtual environment with the dependency group ``release`` and what the build needs."""
+
+MOST_BYTES = 3_000_000
+"""Of the wheel, and of the source distribution."""
+
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+OLDEST_NUMPY, LAST_PYTHON_OF_IT = "numpy==1.26.*", "3.12"
+"""The oldest numpy that restride takes, and the last Python that it has wheels for."""
+
+PACKAGES = ("restride", "restride_bench", "restride_conformance", "restride_like_check")
+WHEEL_NEEDS = ("restride/py.typed", "restride/spirv/manifest.json", "restride/shaders/README.md")
+SDIST_NEEDS = ("LICENSE", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "shaders/variants.txt", "tools/hatch_build.py")
+_STRAY = re.compile(r"(^|/)(__pycache__|\.[^/]+|[^/]+\.py[co]|[^/]+~)(/|$)")
+
+_LIBRARY_WORKS_WITHOUT_VULKAN = """
+import numpy as np, restride as rs
+x = np.arange(6.0, dtype="f4").reshape(2, 3)
+assert (rs.reference.reorder(x, "AB->BA") == x.T).all()
+assert rs.TensorDesc("f32", (2, 3)).nbytes == 24
+try:
+    rs.resample(x, (4, 6))
+except rs.DeviceNotFound as error:
+    assert "no Vulkan loader" in str(error) and "apt install libvulkan1" in str(error), error
+else:
+    raise SystemExit("an operation ran without a Vulkan loader")
+"""
+
+
+class ReleaseError(Exception):
+    """Something that must not be published."""
+
+
+def run(*command: str | Path, code: int = 0, **options: object) -> str:
+    """What a command prints, on both streams.
+
+    Raises:
+        ReleaseError: it ended with another exit code than ``code``.
+    """
+    done = subprocess.run(  # type: ignore[call-overload]
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options
+    )
+    if done.returncode != code:
+        raise ReleaseError(f"{' '.join(map(str, command))}: exit code {done.returncode}, not {code}\n{done.stdout}")
+    return str(done.stdout)
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    print(f"restride: {text}", file=sys.stderr, flush=True)
+
+
+# What the two files are, without running anything.
+
+
+def members(path: Path) -> dict[str, bytes]:
+    """The files of a wheel or a source distribution, those of the latter without their first folder."""
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as wheel:
+            return {name: wheel.read(name) for name in wheel.namelist() if not name.endswith("/")}
+    with tarfile.open(path) as sdist:
+        files = [member for member in sdist if not member.isdir()]
+        return {member.name.partition("/")[2]: _content(sdist, member) for member in files}
+
+
+def _content(sdist: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = sdist.extractfile(member) if member.isfile() else None
+    return f"link to {member.linkname}".encode() if file is None else file.read()
+
+
+def differences(first: Path, second: Path) -> list[str]:
+    """Why two builds of one file are not equal: the members that differ."""
+    if first.read_bytes() == second.read_bytes():
+        return []
+    one, other = members(first), members(second)
+    names = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    return [f"two builds of {first.name} differ in {', '.join(names[:9]) or 'order, times or modes of their members'}"]
+
+
+def wheel_problems(path: Path, files: Mapping[str, bytes], version: str) -> list[str]:
+    """What a wheel lacks, and what it holds that it should not."""
+    info = f"restride-{version}.dist-info"
+    tops = {name.partition("/")[0] for name in files} - {*PACKAGES, info}
+    problems = [f"{path.name} has {top}, which is no package of restride" for top in sorted(tops)]
+    metadata = files.get(f"{info}/METADATA", b"").decode()
+    required = (
+        "License-Expression: Apache-2.0",
+        "License-File: LICENSE",
+        "Requires-Python: >=3.11",
+        f"Version: {version}",
+    )
+    problems += [f"METADATA of {path.name} lacks {line!r}" for line in required if line not in metadata.splitlines()]
+    needed = (*WHEEL_NEEDS, f"{info}/licenses/LICENSE", f"{info}/entry_points.txt")
+    return problems + _common_problems(path, files, needed)
+
+
+def sdist_problems(path: Path, files: Mapping[str, bytes]) -> list[str]:
+    """What a source distribution lacks, and what it holds that it should not."""
+    compiled = sorted(name for name in files if name.startswith("src/restride/spirv/"))
+    problems = [f"{path.name} has {compiled[0]}, which the wheel's build makes"] if compiled else []
+    return problems + _common_problems(
+        path, {name: data for name, data in files.items() if name != ".gitignore"}, SDIST_NEEDS
+    )
+
+
+def _common_problems(path: Path, files: Mapping[str, bytes], needed: Sequence[str]) -> list[str]:
+    size = path.stat().st_size
+    problems = [f"{path.name} has {size} bytes, more than {MOST_BYTES}"] if size > MOST_BYTES else []
+    problems += [f"{path.name} lacks {name}" for name in needed if name not in files]
+    return problems + [f"{path.name} has {name}, a stray file" for name in sorted(files) if _STRAY.search(name)]
+
+
+def version_problems(tag: str | None, changelog: str, version: str, module: str) -> list[str]:
+    """What disagrees with the version of pyproject.toml: the module, and with ``tag`` the tag and the changelog."""
+    problems = [] if f'__version__ = "{version}"' in module else [f"restride.__version__ is not {version}"]
+    if tag is not None:
+        problems += [] if tag == f"v{version}" else [f"the tag is {tag}, the version {version}"]
+        if not re.search(rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE):
+            problems.append(f"CHANGELOG.md has no section '## [{version}] - YYYY-MM-DD'")
+    return problems
+
+
+def contents(path: Path, files: Mapping[str, bytes]) -> str:
+    """A table: files and bytes of each folder, unpacked."""
+    folders: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    for name, data in files.items():
+        folder = "/".join(name.split("/")[:-1][:2]) or "."
+        folders[folder] += len(data)
+        counts[folder] += 1
+    lines = [f"  {counts[folder]:>5} {size:>9,}  {folder}" for folder, size in folders.most_common()]
+    return "\n".join([f"{path.name}: {path.stat().st_size:,} bytes, {len(files)} files", *lines])
+
+
+# Building, and trying the wheel.
+
+
+def pip(python: Path, *arguments: str | Path) -> None:
+    """Pip of this environment, at work in that of ``python``, which needs none of its own."""
+    run(sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "--python", python, *arguments)
+
+
+def environment(home: Path, python: str | Path = sys.executable) -> Path:
+    """A new virtual environment without pip, and its interpreter."""
+    run(python, "-m", "venv", "--clear", "--without-pip", home)
+    return home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def install_tools() -> Path:
+    """The interpreter that builds and judges; installed again when pyproject.toml has changed."""
+    stamp = TOOLS / "stamp"
+    requires = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = [*requires["build-system"]["requires"], *requires["dependency-groups"]["release"]]
+    fingerprint = json.dumps([sys.version, *wanted])
+    python = TOOLS / "bin" / "python"
+    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != fingerprint:
+        say(f"installing the release's tools into {TOOLS.relative_to(ROOT)}")
+        python = environment(TOOLS)
+        pip(python, "install", *wanted)
+        stamp.write_text(fingerprint, encoding="utf-8")
+    return python
+
+
+def build(python: Path, folder: Path, place: str, umask: int, **variables: str) -> list[Path]:
+    """The source distribution and the wheel that is built from it, in ``folder``, from a copy of the checkout."""
+    checkout = folder / place / "restride"
+    listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, checkout / name)
+    dist = folder / place / "dist"
+    date = run("git", "log", "-1", "--format=%ct", cwd=ROOT).strip()
+    run(
+        *(python, "-m", "build", "--no-isolation", "--outdir", dist, checkout),
+        env=os.environ | {"SOURCE_DATE_EPOCH": date} | variables,
+        umask=umask,
+    )
+    return sorted(dist.iterdir())
+
+
+def interpreters(names: Sequence[str]) -> dict[str, str]:
+    """Those of ``names`` that are here and can make virtual environments: on the PATH or in pyenv's folder."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    present = {}
+    for name in names:
+        places = [
+            shutil.which(f"python{name}"),
+            *map(str, sorted(pyenv.glob(f"{name}*/bin/python{name}"), reverse=True)),
+        ]
+        works = f"import ensurepip, sys, venv; assert sys.version.startswith('{name}.')"
+        for place in filter(None, places):
+            if not subprocess.run([place, "-c", works], capture_output=True, check=False).returncode:
+                present[name] = place
+                break
+    return present
+
+
+def try_wheel(python: Path, wheel: Path, numpy: str, folder: Path) -> str:
+    """Install the wheel with ``numpy`` for ``python``, and run the demo; its first line."""
+    pip(python, "install", "--only-binary=:all:", wheel, numpy)
+    pip(python, "check")
+    demo = run(python.with_name("restride"), "demo", "--no-photo", cwd=folder, env=_outside())
+    if "17 of 17 results are right" not in demo:
+        raise ReleaseError(f"the demo fails:\n{demo}")
+    return demo.splitlines()[0]
+
+
+def try_without_vulkan(python: Path, folder: Path) -> None:
+    """What needs a device ends in the error that says what to install, what needs none works."""
+    # A loader that cannot be loaded, whatever the system has: an empty file comes first, and is no library.
+    hidden = folder / "hidden"
+    hidden.mkdir()
+    for name in ("libvulkan.so", "libvulkan.so.1", "libvulkan.dylib"):
+        (hidden / name).touch()
+    without = _outside() | {"LD_LIBRARY_PATH": str(hidden), "DYLD_LIBRARY_PATH": str(hidden)}
+    command = python.with_name("restride")
+    for arguments in (("devices",), ("demo", "--no-photo"), ("doctor",)):
+        said = run(command, *arguments, code=4, cwd=folder, env=without)
+        if "no Vulkan loader (libvulkan) on this machine" not in said or "apt install libvulkan1" not in said:
+            raise ReleaseError(f"`restride {' '.join(arguments)}` without a Vulkan loader names no fix:\n{said}")
+    run(python, "-c", _LIBRARY_WORKS_WITHOUT_VULKAN, cwd=folder, env=without)
+    run(command, "show", "f32[2,3]", cwd=folder, env=without)
+
+
+def _outside() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+def write_sbom(tools: Path, python: Path, target: Path, version: str) -> None:
+    """CycloneDX of an environment with nothing but the wheel: what installing restride brings along."""
+    target.parent.mkdir(exist_ok=True)
+    run(
+        *(tools.with_name("cyclonedx-py"), "environment", python, "--pyproject", ROOT / "pyproject.toml"),
+        *("--mc-type", "library", "--output-reproducible", "--of", "JSON", "-o", target),
+    )
+    record = json.loads(target.read_text(encoding="utf-8"))
+    main = record["metadata"]["component"]
+    names = {component["name"] for component in record["components"]}
+    if (main["name"], main["version"]) != ("restride", version) or not {"numpy", "ml_dtypes", "vulkan"} <= names:
+        raise ReleaseError(f"{target} is of {main['name']} {main['version']} with {sorted(names)}")
+
+
+def check(tag: str | None, pythons: Mapping[str, str], folder: Path) -> None:
+    """All checks; the files are left in dist/ and build/.
+
+    Raises:
+        ReleaseError: what must not be published, and why.
+    """
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    module = (ROOT / "src" / "restride" / "__init__.py").read_text(encoding="utf-8")
+    problems = version_problems(tag, changelog, version, module)
+    tools = install_tools()
+    say("building twice")
+    first = build(tools, folder, "one", 0o022, TZ="UTC", PYTHONHASHSEED="1")
+    second = build(tools, folder, "another/place", 0o077, TZ="Asia/Tokyo", PYTHONHASHSEED="2")
+    wheel, sdist = sorted(first, key=lambda path: path.suffix != ".whl")
+    for one, other in zip(first, second, strict=True):
+        problems += differences(one, other)
+    in_wheel, in_sdist = members(wheel), members(sdist)
+    print(contents(wheel, in_wheel), contents(sdist, in_sdist), sep="\n", flush=True)
+    problems += wheel_problems(wheel, in_wheel, version) + sdist_problems(sdist, in_sdist)
+    if problems:
+        raise ReleaseError("\n".join(problems))
+    run(tools, "-m", "twine", "check", "--strict", wheel, sdist)
+    for name, interpreter in pythons.items():
+        newest = "numpy>=2"
+        for numpy in (newest,) if PYTHONS.index(name) > PYTHONS.index(LAST_PYTHON_OF_IT) else (OLDEST_NUMPY, newest):
+            start = time.monotonic()
+            python = environment(folder / "clean", interpreter)
+            device = try_wheel(python, wheel, numpy, folder)
+            say(f"Python {name}, {numpy}: {device}, {time.monotonic() - start:.0f} s")
+    try_without_vulkan(python, folder)
+    say("without a Vulkan loader: the errors name the fix")
+    sbom = ROOT / "build" / "restride.cdx.json"
+    write_sbom(tools, python, sbom, version)
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    dist.mkdir()
+    for path in (wheel, sdist):
+        shutil.copy(path, dist)
+    for path in (dist / wheel.name, dist / sdist.name, sbom):
+        print(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(ROOT)}")
+
+
+def main() -> int:
+    """Exit code 0: the files may be published."""
+    parser = argparse.ArgumentParser(description="check that the wheel and the source distribution can be published")
+    parser.add_argument("--all-pythons", action="store_true", help=f"fail if one of {', '.join(PYTHONS)} is missing")
+    parser.add_argument("--tag", help="the release's tag: the version and the changelog must agree with it")
+    parser.add_argument("--python", nargs="+", choices=PYTHONS, default=PYTHONS, help="try these only")
+    arguments = parser.parse_args()
+    present = interpreters(arguments.python)
+    for name in arguments.python:
+        if name not in present:
+            say(f"no Python {name} here: not tried")
+    if not present or (arguments.all_pythons and len(present) < len(arguments.python)):
+        say("not fit for a release: a Python is missing")
+        return 1
+    start = time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory(prefix="restride-release-") as folder:
+            check(arguments.tag, present, Path(folder))
+    except ReleaseError as error:
+        say(f"not fit for a release: {error}")
+        return 1
+    say(f"fit for a release, {time.monotonic() - start:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
