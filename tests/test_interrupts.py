@@ -121,16 +121,13 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_an_interrupt_at_any_call_leaves_the_device_usable(operation, device):
-    """Python hears signals where functions begin and where C returns: there, one place after the other, it gets one.
+def interrupted_at_a_new_place(places, function, *arguments):
+    """Call the function with an interrupt at the first place that is not in ``places``, and note it; False: all are.
 
-    Then every operation is tried: the one that was interrupted need not be the one that meets what was left behind.
+    Python hears signals where functions begin and where C returns. A place has a name and how often it was passed: how
+    many calls an operation takes depends on what was lost.
     """
-    runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
-    x = np.arange(12 * 16, dtype=np.float32).reshape(12, 16)
-    places = {}  # by name and how often the operation came there: how many calls it takes depends on what was lost
+    passed, count = Counter(), len(places)
 
     def interrupt(frame, event, _):
         if event in ("call", "c_return"):
@@ -140,27 +137,34 @@ def test_an_interrupt_at_any_call_leaves_the_device_usable(operation, device):
                 places[name, passed[name]] = None
                 raise KeyboardInterrupt
 
+    try:
+        sys.setprofile(interrupt)
+        function(*arguments)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.setprofile(None)
+    return len(places) > count
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_interrupt_at_any_call_leaves_the_device_usable(operation, device):
+    """Every operation is tried: the one that was interrupted need not be the one that meets what was left behind."""
+    runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
+    x = np.arange(12 * 16, dtype=np.float32).reshape(12, 16)
+    places = {}
     with rs.Device(runtime=runtime, timeout=2) as ours:
         for function in OPERATIONS.values():
             assert np.array_equal(function(x, ours), x)
-        for count in range(1, 5000):
-            passed = Counter()
-            ours.wait()
-            try:
-                sys.setprofile(interrupt)
-                OPERATIONS[operation](x, ours)
-            except KeyboardInterrupt:
-                pass
-            finally:
-                sys.setprofile(None)
-            if len(places) < count:
-                break
+        while interrupted_at_a_new_place(places, OPERATIONS[operation], x, ours):
             for name, function in OPERATIONS.items():
                 x += 1  # memory that is used again has other values
                 assert np.array_equal(function(x, ours), x), f"{name} after {[*places][-1]}"
             submitted = ours.counters().submissions
             rs.reorder(rs.asarray(x, device=ours), "AB->BA")
             assert ours.counters().submissions == submitted + 1, f"in a batch that never ends, after {[*places][-1]}"
+            ours.wait()
         assert len(places) > 100
         ours.wait()
         assert ours.trim() > 0
@@ -168,3 +172,24 @@ def test_an_interrupt_at_any_call_leaves_the_device_usable(operation, device):
             assert not ours.runtime._session.preparations.by_key, "prepared with pipelines that are destroyed"
         begun = time.monotonic()
     assert time.monotonic() - begun < 1, "closing waits for somebody who has gone"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_what_a_batch_recorded_outlives_an_interrupted_read(device, goes_on):
+    runtime = type(device.runtime).__name__.removesuffix("Runtime").lower()
+    x = np.arange(12 * 16, dtype=np.float32).reshape(12, 16)
+    places = {}
+    with rs.Device(runtime=runtime, timeout=2) as ours:
+        assert np.array_equal(batched(x, ours), x)
+        interrupted = True
+        while interrupted:
+            x += 1  # memory that is used again has other values
+            with ours.batch():
+                turned = rs.reorder(rs.asarray(x, device=ours), "AB->BA")
+                interrupted = interrupted_at_a_new_place(places, turned.numpy)
+                if goes_on:
+                    back = rs.reorder(turned, "AB->BA")
+                    assert np.array_equal(back.numpy(), x), [*places][-1]
+                assert np.array_equal(turned.numpy().T, x), [*places][-1]
+    assert len(places) > 30

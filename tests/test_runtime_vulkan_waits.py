@@ -278,23 +278,48 @@ def test_an_interrupt_after_the_submission_leaves_it_made(in_place, monkeypatch)
     assert (download(in_place, memory, 8192) == value + np.uint32(3)).all()
 
 
-@pytest.mark.parametrize("function", ["vkBeginCommandBuffer", "vkEndCommandBuffer", "vkCmdDispatch"])
+@pytest.mark.parametrize("function", ["vkBeginCommandBuffer", "_end_recording", "vkCmdDispatch"])
 def test_an_interrupt_before_the_submission_undoes_it(in_place, monkeypatch, function):
     memory = upload(in_place, np.zeros(64, np.uint32))
-    functions, queue = in_place._session.device.vk, in_place._session.queue
-    original = getattr(functions, function)
+    queue = in_place._session.queue
+    owner = queue if hasattr(queue, function) else in_place._session.device.vk
+    original = getattr(owner, function)
 
     def interrupted(*arguments):
         original(*arguments)
         raise Interrupted
 
-    monkeypatch.setattr(functions, function, interrupted)
+    monkeypatch.setattr(owner, function, interrupted)
     with pytest.raises(Interrupted):
         in_place.submit([bump(64)], [memory])
-    monkeypatch.setattr(functions, function, original)
+    monkeypatch.setattr(owner, function, original)
     assert (queue.submitted, len(queue._pending), len(queue._slots) - len(queue._free)) == (0, 0, 0)
     in_place.submit([bump(64)], [memory])
     assert (download(in_place, memory, 64) == 1).all()
+
+
+def test_a_batch_that_an_interrupt_left_ended_is_handed_over_before_more_is_recorded(in_place, monkeypatch):
+    memory = upload(in_place, np.zeros(64, np.uint32))
+    queue = in_place._session.queue
+    original, ended = queue._end_recording, []
+
+    def interrupted_once(command):
+        result = original(command)
+        ended.append(command)
+        if len(ended) == 1:
+            raise Interrupted
+        return result
+
+    monkeypatch.setattr(queue, "_end_recording", interrupted_once)
+    with in_place.batch():
+        in_place.submit([bump(64)], [memory])
+        with pytest.raises(Interrupted):
+            in_place.wait()
+        assert queue.submitted == 0
+        in_place.submit([bump(64)], [memory])
+        assert (queue.submitted, len(ended)) == (1, 1), "recorded into what was ended, or ended twice"
+    assert (download(in_place, memory, 64) == 2).all()
+    assert len(ended) == 2
 
 
 class InterruptingLock:

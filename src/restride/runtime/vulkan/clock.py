@@ -45,12 +45,12 @@ class Clock:
 
     def stop(self, command: Handle) -> None:
         """Stamp the end of the command buffer that was begun last, if that was while the clock ran."""
-        if self._started is None:
+        started, self._started = self._started, None  # first: after an interrupt the queue calls this again
+        if started is None:
             return
-        pool, first = self._started
+        pool, first = started
         self._device.vk.vkCmdWriteTimestamp(command, self._stage, pool, first + 1)
-        self._ended.append(self._started)
-        self._started = None
+        self._ended.append(started)
 
     @property
     def submissions(self) -> int:

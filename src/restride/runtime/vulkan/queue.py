@@ -45,10 +45,10 @@ class Slot:
     """A command buffer and its fence, used for one submission after another.
 
     retired: the device does not have it. recording: it was begun, and neither submitted nor thrown away.
-    shared: the buffers that the recording took over from other processes.
+    ended: the recording takes no more commands. shared: the buffers that it took over from other processes.
     """
 
-    __slots__ = ("command", "fence", "fences", "recording", "retired", "shared", "submit", "ticket", "waiters")
+    __slots__ = ("command", "ended", "fence", "fences", "recording", "retired", "shared", "submit", "ticket", "waiters")
 
     def __init__(self, command: Handle, fence: Handle) -> None:
         self.command = command
@@ -60,7 +60,7 @@ class Slot:
         self.ticket = 0
         self.waiters = 0
         self.retired = True
-        self.recording = False
+        self.recording = self.ended = False
 
 
 class Hazards:
@@ -150,6 +150,7 @@ class Queue:
         self._device = device
         self._vk = device.vk
         self._hand_over = device.vk.unchecked("vkQueueSubmit")
+        self._end_recording = device.vk.unchecked("vkEndCommandBuffer")
         self._pool = device.create(
             "CommandPool",
             flags=vulkan.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
@@ -193,6 +194,8 @@ class Queue:
 
     def begin(self, uses: Sequence[Use]) -> Slot:
         """A slot whose command buffer records commands that use these blocks."""
+        if self._open is not None and self._open.ended:
+            self.flush()  # which an interrupt broke off
         slot = self._open or self._begun()
         if self.batches:
             # Noted before the commands: those that an interrupt leaves in the buffer run all the same.
@@ -225,7 +228,7 @@ class Queue:
     def _begun(self) -> Slot:
         slot = self._free[-1] if self._free else self.new_slot()
         del self._free[-1:]  # no call, after which an interrupt would lose the slot
-        slot.shared = []
+        slot.shared, slot.ended = [], False
         try:
             if slot.ticket:
                 # Here and not when it retires: a call that may fail belongs to the work that needs it.
@@ -251,18 +254,17 @@ class Queue:
         return self.submitted + (self._open is not None)
 
     def flush(self) -> None:
-        """Hand what a batch has recorded to the device. An error is about all of it."""
+        """Hand what a batch has recorded to the device. An error loses all of it, an interrupt nothing."""
         slot, uses = self._open, self._recorded
         if slot is None:
             return
-        self._open, self._recorded = None, []
         try:
             self._submit(slot, uses)
-        except BaseException:
+        except DeviceError:
+            self._open, self._recorded = None, []
             self.refused += 1
             self.abandon(slot)
-            if slot.retired:
-                _mark(uses, self.submitted)
+            _mark(uses, self.submitted)
             raise
 
     def finish(self, slot: Slot, uses: Sequence[Use]) -> int:
@@ -278,29 +280,40 @@ class Queue:
         return ticket
 
     def end(self, slot: Slot) -> None:
-        """End the recording: hand back what other processes use too, and make what it writes visible to the host."""
+        """End the recording: hand back what other processes use too, and make what it writes visible to the host.
+
+        After an interrupt it goes on: a barrier is there twice then, which does no harm, but the end is not.
+        """
+        if slot.ended:
+            return
+        if self.clock is not None:
+            self.clock.stop(slot.command)
         command, null = slot.command, self._device.null
-        for buffer in slot.shared:
-            self._change_family(slot, buffer, self._device.physical.family, self._theirs)
+        while slot.shared:
+            self._change_family(slot, slot.shared[-1], self._device.physical.family, self._theirs)
+            del slot.shared[-1]
         self._vk.vkCmdPipelineBarrier(
             command, self._stages, self._host_stage, 0, 1, self._host_barrier, 0, null, 0, null
         )
-        self._vk.vkEndCommandBuffer(command)
+        slot.ended = True
+        result = self._end_recording(command)
+        self._vk.check("vkEndCommandBuffer", result)
 
     def _submit(self, slot: Slot, uses: Sequence[Use]) -> int:
         """End the recording and hand it to the device."""
-        if self.clock is not None:
-            self.clock.stop(slot.command)
         self.end(slot)
         ticket, queue = self.submitted + 1, self._device.queue
         slot.ticket = ticket
-        # All notes before the call: an interrupt, which Python hears when the call returns, finds them made. A function
-        # in Python around it would hear one before.
         try:
-            _mark(uses, ticket)
-            self._pending.append(slot)
+            if slot is not self._open:  # ``begin`` did it, and an interrupt leaves the marks
+                _mark(uses, ticket)
+            # All notes before the call, and no call between: an interrupt, which Python hears when a call returns,
+            # finds all of them made or none. A function in Python around the call would hear one before.
+            self._pending += (slot,)
             self.submitted = ticket
             slot.retired = slot.recording = False
+            if slot is self._open:
+                self._open, self._recorded = None, []
             result = self._hand_over(queue, 1, slot.submit, slot.fence)
             self._vk.check("vkQueueSubmit", result)
         except BaseException as error:
