@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -100,7 +102,8 @@ def as_interrupts() -> Iterator[None]:
         if isinstance(error, KeyboardInterrupt) and error.args:
             number = signal.Signals[error.args[0]]
             signal.signal(number, interrupt)
-            threading.Timer(0.001, _send, [number]).start()
+            # Not Timer.start, which waits for the thread: the signal would come here, where Python drops it as well.
+            _thread.start_new_thread(_send_later, (number,))
         else:
             hook(unraisable)
 
@@ -116,8 +119,9 @@ def as_interrupts() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _send(number: signal.Signals) -> None:
-    """Send a signal to the main thread."""
+def _send_later(number: signal.Signals) -> None:
+    """Send a signal to the main thread, which has left the hook by then."""
+    time.sleep(0.05)
     if hasattr(signal, "pthread_kill"):  # it also ends a wait of that thread
         signal.pthread_kill(threading.main_thread().ident or 0, number)
     else:
