@@ -265,6 +265,7 @@ def test_a_handle_of_something_else_is_refused(change, error, match, device):
 def test_a_descriptor_of_something_else_is_refused(device, tmp_path):
     refused(None, rs.DescriptorError, r"fd 54321 is not an open file descriptor, for f32\[7", device, 54321)
     refused(None, rs.DescriptorError, "fd -1 is not an open file descriptor", device, -1)
+    refused(None, rs.DescriptorError, "fd 1099511627776 is not an open file descriptor", device, 1 << 40)
     refused(None, rs.DescriptorError, "fd must be an integer, got the boolean True", device, True)
     (tmp_path / "short").write_bytes(b"no memory")
     (tmp_path / "long").write_bytes(bytes(1 << 20))
