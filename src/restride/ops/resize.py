@@ -142,7 +142,9 @@ def _require_effect(x: Tensor, request: Request, linear_light: bool, premultiply
     if premultiply and not has_alpha:
         raise DescriptorError(f"premultiply needs alpha, the last of 2 or 4 channels, image has shape {x.sizes}")
     if request.settled(x.dtype.name)[0].mode == "nearest":
-        raise DescriptorError(f"{name} True has no effect in mode {request.mode or 'nearest'!r}, which moves elements as they are")
+        raise DescriptorError(
+            f"{name} True has no effect in mode {request.mode or 'nearest'!r}, which moves elements as they are"
+        )
     if x.dtype.name not in CODES:
         raise UnsupportedError(
             f"{name} is for codes, elements of u8 or u16, not {x.dtype}: rs.reorder converts, or resize light itself"
