@@ -232,6 +232,13 @@ def test_nothing_leaks_descriptors(device):
     os.close(fd)
 
 
+def test_the_pool_notes_nothing_of_what_it_never_uses_again(device):
+    for size in range(1, 40):
+        rs.empty(f"u8[{16 * size}]", device, shareable=True)
+        device.counters()  # takes back what was freed
+    assert device.runtime._session.blocks.pool._idle == {}
+
+
 def refused(change, error, match, device, fd=None):
     tensor = shared(X, device)
     own, handle = tensor.export_fd()
