@@ -75,6 +75,19 @@ def test_a_pyramid_is_made_from_levels_or_from_the_source():
     assert not np.array_equal(last, made)
     with pytest.raises(rs.DescriptorError, match="level 7 of 9 has no elements"):
         rs.dask.pyramid(PHOTO, 9, axes=(0, 1))
+    for refused, message in (
+        ({"levels": "2"}, "levels must be an integer, got '2'"),
+        ({"axes": (0, 5)}, r"axis 5 of axes \(0, 5\) is outside"),
+        ({"axes": None}, "axes must be"),
+        ({"x": "photo.npy"}, "source must have shape, and str has none"),
+    ):
+        with pytest.raises(rs.DescriptorError, match=message):
+            rs.dask.pyramid(**{"x": PHOTO, "levels": 2, **refused})
+
+
+def test_a_pyramid_has_the_mode_of_the_library_that_it_is_like():
+    level = rs.dask.pyramid(PHOTO, 1, axes=(0, 1), like="pillow")[0].compute()
+    assert np.array_equal(level, rs.resample(PHOTO, level.shape[:2], axes=(0, 1), like="pillow").numpy())
 
 
 def test_levels_of_a_pyramid_have_the_sizes_of_scales():

@@ -114,7 +114,7 @@ def test_elements_lie_where_the_metadata_say(tmp_path: Path, rules: dict, from_s
 def test_sizes_that_do_not_divide_stretch_the_pixels(tmp_path: Path):
     """5 -> 2: output o is the mean of 2.5 pixels around 2.5 o + 3/4; 2 -> 1: all of it, around 2."""
     path = tmp_path / "odd.zarr"
-    rs.ome.pyramid(np.zeros((5, 4), np.uint8), path, 3, pixel_sizes=(0.2, 1))
+    rs.ome.pyramid(np.zeros((5, 4), np.uint8), path, 3, pixel_sizes=np.array([0.2, 1]))
     assert transforms(path) == [([0.2, 1], [0, 0]), ([0.5, 2], [0.15, 0.5]), ([1, 4], [0.4, 1.5])]
 
 
@@ -303,6 +303,7 @@ REFUSED = {
     r"z_factor must be above 0 and at most 1, got 2": {"z_factor": 2},
     r"pixel_sizes must be one number for each of the axes 'czyx', got \(1, 1\)": {"pixel_sizes": (1, 1)},
     r"pixel_sizes must be a sequence of numbers, got 2": {"pixel_sizes": 2},
+    r"pixel_sizes must be one number for each of the axes 'czyx', got \(\)": {"pixel_sizes": ()},
     r"labels must be arrays by their names, got list": {"labels": [CELLS]},
     r"pixel_sizes must be above 0": {"pixel_sizes": (1, 1, 0, 1)},
     r"unit must be one of meter, .*, got 'um'": {"unit": "um"},

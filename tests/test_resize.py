@@ -159,6 +159,17 @@ def test_views_and_layouts(channels_first, device):
     assert np.array_equal(rs.resize(tiled, (9, 11), **options).numpy(), result.numpy())
 
 
+@pytest.mark.parametrize("tile", ["(4,4)", "(2,2)"])
+def test_light_keeps_tiles(tile, device):
+    """Of a source of one tile, which strides describe, the result has several, which they do not."""
+    planes = rs.asarray(RNG.integers(0, 256, (3, 4, 4), np.uint8), device=device)
+    tiled = rs.reorder(planes, f"u8[3,4,4]{{2,1,0:T{tile}}}")
+    result = rs.resize(tiled, (9, 11), axes=(1, 2), linear_light=True)
+    assert result.desc == rs.resize(tiled, (9, 11), axes=(1, 2)).desc
+    expected = rs.resize(planes, (9, 11), axes=(1, 2), linear_light=True)
+    assert np.array_equal(result.numpy(), expected.numpy())
+
+
 def test_light_is_cut_where_a_binding_ends(vulkan_device):
     """By the plan's own cuts, on a device that would need none."""
     codes = RNG.integers(0, 256, (64, 100), np.uint8)
@@ -195,6 +206,7 @@ def test_the_picture_of_the_page_is_drawn_again(tmp_path, monkeypatch):
     [
         (PHOTO, {"premultiply": True}, r"premultiply needs alpha, the last of 2 or 4 channels.*\(37, 52, 3\)"),
         (PHOTO, {"linear_light": True, "mode": "nearest"}, "linear_light True has no effect in mode 'nearest'"),
+        (PHOTO, {"linear_light": True, "like": "torch"}, "linear_light True has no effect in mode 'nearest'"),
         (RGBA, {"premultiply": True, "mode": "nearest", "like": "torch"}, "premultiply True has no effect in mode"),
         (PHOTO, {"axes": (0, 1, 2)}, r"axes must be those of rows and columns, two, got \(0, 1, 2\)"),
         (PHOTO, {"sizes": (9,)}, "equally many"),

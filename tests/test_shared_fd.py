@@ -232,6 +232,13 @@ def test_nothing_leaks_descriptors(device):
     os.close(fd)
 
 
+def test_the_pool_notes_nothing_of_what_it_never_uses_again(device):
+    for size in range(1, 40):
+        rs.empty(f"u8[{16 * size}]", device, shareable=True)
+        device.counters()  # takes back what was freed
+    assert device.runtime._session.blocks.pool._idle == {}
+
+
 def refused(change, error, match, device, fd=None):
     tensor = shared(X, device)
     own, handle = tensor.export_fd()
@@ -265,6 +272,7 @@ def test_a_handle_of_something_else_is_refused(change, error, match, device):
 def test_a_descriptor_of_something_else_is_refused(device, tmp_path):
     refused(None, rs.DescriptorError, r"fd 54321 is not an open file descriptor, for f32\[7", device, 54321)
     refused(None, rs.DescriptorError, "fd -1 is not an open file descriptor", device, -1)
+    refused(None, rs.DescriptorError, "fd 1099511627776 is not an open file descriptor", device, 1 << 40)
     refused(None, rs.DescriptorError, "fd must be an integer, got the boolean True", device, True)
     (tmp_path / "short").write_bytes(b"no memory")
     (tmp_path / "long").write_bytes(bytes(1 << 20))

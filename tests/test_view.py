@@ -52,7 +52,8 @@ def test_facts_and_brightness(view):
         (np.float32([[-np.inf, 2], [4, 2]]), "x.npy: f32[2,2], -inf to 4, shown from 2 to 4"),
         (np.int16([[-5, 7]]), "x.npy: s16[1,2], -5 to 7, shown from -5 to 7"),
         (np.array([[True, False]]), "x.npy: pred[1,2], 0 to 1, shown from 0 to 1"),
-        (np.uint64([[1 << 63, 0]]), "x.npy: u64[1,2], 0 to 9.22337e+18, shown from 0 to 9.22337e+18"),
+        (np.uint64([[1 << 63, 0]]), "x.npy: u64[1,2], 0 to 9223372036854775808, shown from 0 to 9223372036854775808"),
+        (np.int32([[-1234567, 16777217]]), "x.npy: s32[1,2], -1234567 to 16777217, shown from -1234567 to 16777217"),
     ],
 )
 def test_what_is_said_of_an_array(array, facts, view):
@@ -75,6 +76,14 @@ def test_means_are_of_whole_squares():
     assert small.shape == (2, 3, 3)
     assert np.array_equal(small[0, 0], array[:3, :3].mean((0, 1)))
     assert np.array_equal(small[1, 2], array[3:, 6:].mean((0, 1)))
+
+
+def test_no_number_is_too_large_to_show():
+    most = np.finfo(np.float64).max
+    pixels_of_most = np.array([-most, 0, most, np.inf, -np.inf, np.nan]).reshape(1, 6, 1)
+    assert pixels.brightness(pixels_of_most, (-most, most)).ravel().tolist() == [0, 128, 255, 255, 0, 0]
+    small = pixels.shrunk(pixels_of_most[:, [2, 2, 3, 4]], 1, 2)  # inf of sums, NaN of infinities, and no warning
+    assert pixels.brightness(small, (-most, most)).ravel().tolist() == [255, 0]
 
 
 def test_colours_are_those_of_two_pixels():
@@ -122,6 +131,7 @@ def test_an_image_is_viewed(tmp_path, capsys):
         (np.zeros((0, 8)), [], "is no picture"),
         (np.zeros(8), [], "is no picture"),
         (PHOTO, ["[9]"], r"index 9 is out of bounds.*u8\[6,8,3\]"),
+        (PHOTO, ["[::0]"], r"x\.npy: slice step cannot be zero, for u8\[6,8,3\]"),
         (PHOTO, ["-o", "x.gif"], r"must end in \.png, \.jpg, \.jpeg or \.html"),
         (PHOTO, ["-o", "none/x.png"], "cannot write none/x.png: No such file"),
     ],

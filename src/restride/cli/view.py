@@ -10,6 +10,8 @@ import tempfile
 import webbrowser
 from pathlib import Path
 
+import numpy as np
+
 from restride.cli.files import named_errors, read_array, write_whole
 from restride.cli.parser import Commands, parse_index
 from restride.cli.process import EXPLAINED, Exit, UsageError
@@ -57,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.index is not None:
         try:
             array = array[parse_index(arguments.index)]
-        except IndexError as error:
+        except (IndexError, ValueError) as error:  # ValueError: a step of 0
             raise UsageError(f"{name}: {error}, for {TensorDesc(array.dtype, array.shape)}") from error
         name += f" {arguments.index}"
     try:
@@ -66,10 +68,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{name}: {error}; name a part: restride view {arguments.input} '[0]'") from error
     least, most, nans = pixels.extent(array)
     sizes = ",".join(map(str, array.shape))
-    facts = f"{name}: {TensorDesc(array.dtype, array.shape).dtype}[{sizes}], {least:g} to {most:g}"
+    is_integer = array.dtype.kind in "iu"
+    span = "{} to {}" if is_integer else "{:g} to {:g}"  # integers with every digit
+    facts = f"{name}: {TensorDesc(array.dtype, array.shape).dtype}[{sizes}], {span.format(least, most)}"
     facts += f", {nans} NaN" if nans else ""
     ends = pixels.ends_shown(array)
-    facts += "" if array.dtype == "u1" else f", shown from {ends[0]:g} to {ends[1]:g}"
+    if array.dtype != np.uint8:
+        facts += f", shown from {span.format(*((least, most) if is_integer else ends))}"
     print(facts)
     if output is not None or arguments.browser:
         _write(pixels.brightness(picture, ends), facts, output, opens=arguments.browser)

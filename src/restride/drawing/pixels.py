@@ -67,9 +67,9 @@ def ends_shown(array: Array) -> tuple[float, float]:
 
 def brightness(pixels: Array, ends: tuple[float, float]) -> Bytes:
     """Bytes from black, 0, to white, 255; NaN is black."""
-    black, white = ends
-    scaled = (pixels.astype(np.float64) - black) * (255 / (white - black) if white > black else 0.0)
-    codes: Bytes = np.rint(np.nan_to_num(scaled, nan=0.0, posinf=255, neginf=0).clip(0, 255)).astype(np.uint8)
+    black, white = (end / 2 for end in ends)  # halves: the distance of two f64 may be no f64
+    part = (pixels.astype(np.float64) / 2 - black) / (white - black) if white > black else np.zeros(pixels.shape)
+    codes: Bytes = np.rint(255 * np.nan_to_num(part, nan=0.0, posinf=1, neginf=0).clip(0, 1)).astype(np.uint8)
     return codes
 
 
@@ -81,7 +81,9 @@ def shrunk(pixels: Array, rows: int, columns: int) -> Array:
     sums, counts = pixels.astype(np.float64), np.ones(pixels.shape[:2])
     for axis in (0, 1):
         starts = np.arange(0, pixels.shape[axis], step)
-        sums, counts = np.add.reduceat(sums, starts, axis), np.add.reduceat(counts, starts, axis)
+        with np.errstate(over="ignore", invalid="ignore"):  # the mean of -inf and inf is NaN
+            sums = np.add.reduceat(sums, starts, axis)
+        counts = np.add.reduceat(counts, starts, axis)
     means: Array = sums / counts[..., np.newaxis]
     return means
 

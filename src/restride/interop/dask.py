@@ -22,6 +22,7 @@ import numpy.typing as npt
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
+from restride.arguments import integer, integers
 from restride.dtypes import DType, DTypeLike
 from restride.errors import DescriptorError, UnsupportedError
 from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
@@ -31,6 +32,7 @@ from restride.stream.lazy import unwrapped
 from restride.stream.reads import default_chunks, warn_of_small_chunks
 from restride.stream.run import as_bytes
 from restride.tensor.device import Device, default_device
+from restride.weights import resized_axes
 from restride.weights.request import fraction, scaled_sizes
 
 try:
@@ -140,22 +142,27 @@ def pyramid(
         from_source: each is made from ``x``, in place of the level before it. That costs more, and is rounded once:
             with mode "area" and integers, a level made from the one before it is the mean of rounded means.
         chunks: as in ``apply``.
-        named: of ``rs.Chain.resample``, such as ``mode`` and ``like``; default: mode "area".
+        named: of ``rs.Chain.resample``, such as ``mode`` and ``like``; default: mode "area", or that of ``like``.
 
     Raises:
-        DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, or a level has no elements.
+        DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, no such axes, or a level has no
+            elements.
     """
+    levels = integer("levels", levels)
     if levels < 1:
         raise DescriptorError(f"levels must be 1 or more, got {levels}")
     if not 0 < fraction("factor", factor) < 1:
         raise DescriptorError(f"factor must be above 0 and below 1, got {factor}")
-    source, smaller = x, []
-    sizes = tuple(x.shape[axis] for axis in axes)
+    source, smaller, whole = x, [], Source(x).sizes
+    axes = resized_axes(integers("axes", axes), {}, len(whole))
+    if "like" not in named:
+        named = {"mode": "area", **named}
+    sizes = tuple(whole[axis] for axis in axes)
     for level in range(1, levels + 1):
         sizes = scaled_sizes(sizes, [factor] * len(sizes))
         if 0 in sizes:
-            raise DescriptorError(f"level {level} of {levels} has no elements, for sizes {tuple(x.shape)}")
-        chain = Chain().resample(sizes, axes=tuple(axes), **{"mode": "area", **named})
+            raise DescriptorError(f"level {level} of {levels} has no elements, for sizes {whole}")
+        chain = Chain().resample(sizes, axes=axes, **named)
         smaller.append(apply(source, chain, chunks=chunks))
         source = x if from_source else smaller[-1]
     return smaller

@@ -138,7 +138,8 @@ def pyramid(
         axes = _axes(axes, described.rank)
         units = {"space": _unit("unit", "space", unit), "time": _unit("time_unit", "time", time_unit)}
         grid = _Grid.of(axes, chunks, shards, volume=z_factor != 1 and "z" in axes)
-        steps = _by_axis("pixel_sizes", axes, members("pixel_sizes", pixel_sizes or (1,) * len(axes)))
+        pixel_sizes = (1,) * len(axes) if pixel_sizes is None else pixel_sizes
+        steps = _by_axis("pixel_sizes", axes, members("pixel_sizes", pixel_sizes))
         steps = {letter: fraction("pixel_sizes", step) for letter, step in steps.items()}
         if min(steps.values()) <= 0:
             raise DescriptorError(f"pixel_sizes must be above 0, got {pixel_sizes}")

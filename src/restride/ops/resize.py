@@ -142,7 +142,9 @@ def _require_effect(x: Tensor, request: Request, linear_light: bool, premultiply
     if premultiply and not has_alpha:
         raise DescriptorError(f"premultiply needs alpha, the last of 2 or 4 channels, image has shape {x.sizes}")
     if request.settled(x.dtype.name)[0].mode == "nearest":
-        raise DescriptorError(f"{name} True has no effect in mode {request.mode!r}, which moves elements as they are")
+        raise DescriptorError(
+            f"{name} True has no effect in mode {request.mode or 'nearest'!r}, which moves elements as they are"
+        )
     if x.dtype.name not in CODES:
         raise UnsupportedError(
             f"{name} is for codes, elements of u8 or u16, not {x.dtype}: rs.reorder converts, or resize light itself"
@@ -158,13 +160,16 @@ def _in_light(
     premultiply: bool,
 ) -> Tensor:
     """Codes to f32, resampled, and back: colours by a table, alpha, the last one along ``channels``, as it is."""
-    x = x if x.desc.strides is not None else x.copy()
+    whole = x.desc
+    x = x if whole.strides is not None else x.copy()
     light = empty(TensorDesc.xla("f32", x.sizes, family(x.desc, x.sizes).minor_to_major), x.device)
     _converted(x, light, channels, is_linear, premultiply)
     resized = resample(light, sizes, **filters)
-    codes = empty(family(x.desc, resized.sizes), x.device)
+    layout = family(whole, resized.sizes)
+    has_strides = layout.strides is not None  # one tile has, several have none
+    codes = empty(layout if has_strides else family(resized.desc, resized.sizes, x.dtype), x.device)
     _converted(resized, codes, channels, is_linear, premultiply)
-    return codes
+    return codes if has_strides else reorder(codes, out=empty(layout, x.device))
 
 
 def _converted(src: Tensor, dst: Tensor, channels: int | None, is_linear: bool, premultiply: bool) -> None:

@@ -41,8 +41,9 @@ def write_file(path: Path, content: Content, mode: int = 0o666) -> None:
             # Not through a link, nor into a file, that somebody put there; nobody else reads it before it is whole.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
             descriptor = os.open(part, flags, mode if old is None else 0o600)
-        except FileExistsError:
-            is_ours = False
+        except OSError as error:
+            is_ours = not isinstance(error, FileExistsError)
+            error.filename = str(path)  # not that of the part, which nobody knows
             raise
         with os.fdopen(descriptor, "wb") as file:
             _write(file, content)

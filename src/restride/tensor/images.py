@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +28,8 @@ _LONGEST_JPEG_SIDE = 65_500
 """Pixels; libjpeg's own limit."""
 _MODES = dict.fromkeys(("P", "CMYK", "YCbCr", "LAB", "HSV", "RGBX"), "RGB")
 _MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
+_SWAPPED = {"little": "I;16B", "big": "I;16L"}[sys.byteorder]
+"""The mode of 16 bits in the other byte order, as TIFF files have it."""
 """The mode that a picture with another kind of pixel is converted to."""
 
 
@@ -120,6 +123,8 @@ def with_channels(image: Any) -> Any:
         return image
     if image.mode == "P" and "transparency" in image.info:
         return image.convert("RGBA")
+    if image.mode == _SWAPPED:
+        return pillow().fromarray(np.asarray(image).astype(np.uint16))
     return image.convert(_MODES[image.mode]) if image.mode in _MODES else image
 
 

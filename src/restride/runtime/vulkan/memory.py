@@ -435,11 +435,11 @@ class Pool:
         while leaving and leaving[0].used <= completed and not leaving[0].pins:
             block = leaving[0]
             chunk = block.chunk
-            idle = self._idle.setdefault(block.nbytes, deque())
+            idle = None if chunk.is_shared else self._idle.setdefault(block.nbytes, deque())
             del leaving[0]
             self.leaving_bytes -= block.nbytes
             chunk.live -= 1
-            if chunk.is_shared:
+            if idle is None:
                 self.chunks.destroy(chunk)
                 continue
             if block.nbytes > self._most_small:

@@ -94,7 +94,7 @@ def import_fd(device: LogicalDevice, buffer: Handle, needs: Handle, fd: int, ext
         )
     try:
         own = os.dup(fd)  # what the driver takes over
-    except OSError as error:
+    except (OSError, OverflowError) as error:  # OverflowError: no C int
         raise DescriptorError(f"fd {fd} is not an open file descriptor") from error
     try:
         _require_memory(own, nbytes)
