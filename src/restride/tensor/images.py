@@ -28,9 +28,9 @@ _LONGEST_JPEG_SIDE = 65_500
 """Pixels; libjpeg's own limit."""
 _MODES = dict.fromkeys(("P", "CMYK", "YCbCr", "LAB", "HSV", "RGBX"), "RGB")
 _MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
+"""The mode that a picture with another kind of pixel is converted to."""
 _SWAPPED = {"little": "I;16B", "big": "I;16L"}[sys.byteorder]
 """The mode of 16 bits in the other byte order, as TIFF files have it."""
-"""The mode that a picture with another kind of pixel is converted to."""
 
 
 def imread(path: str | os.PathLike[str]) -> Array:
