@@ -435,7 +435,7 @@ PILLOW = "an image of Pillow must have mode 'RGB', not "
         (
             "imagenet",
             "rocket.jpg",
-            "array is the text rocket.jpg, not an array: np.asarray(PIL.Image.open(path).con",
+            "not an array: np.asarray(PIL.Image.open(path).convert('RGB')) reads an image file as RGB, rs.imread(path)",
         ),
         ("imagenet", Path("rocket.jpg"), "array is the text rocket.jpg, not an array"),
         ("imagenet", f"{'folder/' * 100}rocket.jpg", "folder/rocket.jpg, not an array"),

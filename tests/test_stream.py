@@ -299,7 +299,10 @@ REFUSED = {
         VOLUME, np.zeros((6, 12, 16), np.float32), HALF
     ),
     r"destination must have __setitem__, and tuple has none": lambda: rs.stream(VOLUME, (), HALF),
-    r"source must have shape, and list has none": lambda: rs.stream([1], np.zeros(1), HALF),
+    r"source must have shape, and list has none$": lambda: rs.stream([1], np.zeros(1), HALF),
+    r"source must have shape, and str has none: open the file first": lambda: rs.stream("x.npy", VOLUME, HALF),
+    r"source must have __getitem__, and \w+Path has none: open": lambda: rs.stream(Path("x"), VOLUME, HALF),
+    r"destination must have __setitem__, and str has none: open the file": lambda: rs.stream(VOLUME, "x.npy", HALF),
     r"source has elements of type uint8, which are not the bits of bf16": lambda: rs.stream(
         VOLUME, np.zeros((6, 12, 16)), HALF, source_dtype="bf16"
     ),

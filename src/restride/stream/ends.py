@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ class Source:
 
     def __init__(self, array: Any, dtype: DTypeLike | None = None) -> None:
         if not hasattr(array, "__getitem__"):
-            raise DescriptorError(f"source must have __getitem__, and {type(array).__name__} has none")
+            raise _lacks("source", "__getitem__", array)
         self.array = array
         self.sizes, self._stored = _described("source", array)
         self.dtype = _type_of_elements("source", self._stored, dtype)
@@ -75,7 +76,7 @@ class Destination:
 
     def __init__(self, array: Any, sizes: tuple[int, ...], dtype: DType) -> None:
         if not hasattr(array, "__setitem__"):
-            raise DescriptorError(f"destination must have __setitem__, and {type(array).__name__} has none")
+            raise _lacks("destination", "__setitem__", array)
         self.array = array
         own, self._stored = _described("destination", array)
         is_bits = self._stored == _BITS.get(dtype.name)
@@ -139,10 +140,15 @@ def _is_same_file(first: np.memmap[Any, Any], second: np.memmap[Any, Any]) -> bo
         return False
 
 
+def _lacks(argument: str, name: str, array: Any) -> DescriptorError:
+    opened = ": open the file first, as np.load(path, mmap_mode='r+') does" if isinstance(array, str | PathLike) else ""
+    return DescriptorError(f"{argument} must have {name}, and {type(array).__name__} has none{opened}")
+
+
 def _described(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
     missing = [name for name in ("shape", "dtype") if not hasattr(array, name)]
     if missing:
-        raise DescriptorError(f"{argument} must have {missing[0]}, and {type(array).__name__} has none")
+        raise _lacks(argument, missing[0], array)
     stored = getattr(array.dtype, "numpy_dtype", array.dtype)  # tensorstore's types have numpy's
     try:
         return counts(f"shape of {argument}", array.shape), np.dtype(stored)

@@ -236,7 +236,7 @@ def host_array(value: Any) -> npt.NDArray[Any]:
     if isinstance(value, str | PathLike):
         raise DescriptorError(
             f"array is the text {value!s:.4096}, not an array: np.asarray(PIL.Image.open(path).convert('RGB')) reads "
-            f"an image file"
+            f"an image file as RGB, rs.imread(path) a PNG or JPEG file as it is"
         )
     if isinstance(value, bytes):
         raise DescriptorError(
