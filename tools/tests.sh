@@ -12,7 +12,8 @@ set -m # the cases in a process group of their own, so that all of it can be sto
 mkdir -p .cache
 LOG=.cache/conformance.log
 SECOND=()
-[ $# -gt 0 ] || SECOND=(tests/test_{audit,roofline_trust,conversion_bits,crop_like,crop_resize,interrupts,own_shader,resample_windows}.py)
+[ $# -gt 0 ] || SECOND=(tests/test_{accessible_pages,audit,roofline_trust,conversion_bits,crop_like,crop_resize,interrupts,own_shader}.py
+    tests/test_{plan*,properties,resample_backward,resample_kernels,resample_windows}.py)
 export RESTRIDE_REQUIRE_RUNTIMES=vulkan,kompute
 export RESTRIDE_JUDGE_TESTS=$PWD/.cache/judge_tests.txt # tests skipped for a judge, for `make test-judges`
 rm -f "$RESTRIDE_JUDGE_TESTS"
