@@ -32,11 +32,15 @@ _MOST_WAYS = 20_000
 _DEFAULT_CHUNK = 16 << 20
 """Bytes of a chunk of a destination that has none."""
 
-_PAGE = 4096
+PAGE = 4096
 """Bytes of a chunk below which its time does not depend on its bytes."""
 
 _MANY_CHUNKS = 1000
 """Chunks that take so long, a few ms each, that it matters how small they are."""
+
+MOST_TINY = 10_000
+"""Chunks of less than a page, because memory is little, that are too many: the work takes minutes for what takes
+seconds with some more memory."""
 
 _ENOUGH = 1 << 40
 """Bytes of memory with which nothing more is to be gained."""
@@ -162,10 +166,14 @@ def default_chunks(work: WindowedChain, memory: int, first: Sequence[int] | None
     return tuple(chunks)
 
 
-def warn_of_small_chunks(
+def require_larger_chunks(
     work: WindowedChain, chunks: Sequence[int], memory: int, first: Sequence[int] | None = None
 ) -> None:
-    """Warn if ``memory`` is why default chunks are thousands of less than a page, and say the least that is enough."""
+    """Warn if ``memory`` is why default chunks are thousands of less than a page, and say the least that is enough.
+
+    Raises:
+        DescriptorError: there are more than ``MOST_TINY``.
+    """
     if _is_page(work, chunks) or _chunk_count(work, chunks) <= _MANY_CHUNKS:
         return
     largest, least, larger = default_chunks(work, _ENOUGH, first), memory, chunks
@@ -173,14 +181,17 @@ def warn_of_small_chunks(
         least *= 2
         larger = default_chunks(work, least, first)
     if least > memory:
-        warn_caller(
+        message = (
             f"memory of {memory} bytes leaves {_chunk_count(work, chunks)} chunks of {list(chunks)} elements, which "
             f"take as much time each as large ones; memory={least} leaves {_chunk_count(work, larger)}"
         )
+        if _chunk_count(work, chunks) > MOST_TINY:
+            raise DescriptorError(f"{message}; more than {MOST_TINY} of less than {PAGE} bytes are refused")
+        warn_caller(message)
 
 
 def _is_page(work: WindowedChain, chunks: Sequence[int]) -> bool:
-    return math.prod(chunks) * work.dtype.itemsize >= _PAGE
+    return math.prod(chunks) * work.dtype.itemsize >= PAGE
 
 
 def _chunk_count(work: WindowedChain, chunks: Sequence[int]) -> int:
@@ -309,19 +320,19 @@ def plan_reads(
     return best[1]
 
 
-def pieces(work: WindowedChain, window: Window, most: int) -> list[Window]:
+def pieces(work: WindowedChain, window: Window, most: int) -> Iterator[Window]:
     """A chunk that needs more than ``most`` bytes, in parts that do not, beside the whole chunk's result.
 
     Raises:
         DescriptorError: not even a part of one element fits.
     """
     whole = math.prod(lengths(window)) * work.dtype.itemsize
-    found, waiting = [], [window]
+    waiting = [window]
     while waiting:
         part = waiting.pop()
         sizes = lengths(part)
         if whole + work.nbytes(part) <= most:
-            found.append(part)
+            yield part
             continue
         if math.prod(sizes) <= 1:
             raise DescriptorError(
@@ -332,4 +343,3 @@ def pieces(work: WindowedChain, window: Window, most: int) -> list[Window]:
         middle = (part[axis].start + part[axis].stop) // 2
         halves = (range(middle, part[axis].stop), range(part[axis].start, middle))
         waiting += [(*part[:axis], half, *part[axis + 1 :]) for half in halves]
-    return found
