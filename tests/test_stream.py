@@ -461,7 +461,7 @@ def test_memory_that_leaves_tens_of_thousands_of_tiny_pieces_is_refused(tmp_path
     """Before anything is read, with what is enough: of default chunks, and of pieces of one that is chosen."""
     source, result = Failing(np.zeros((256,) * 3, np.uint8), (0, 0, 0), OSError()), np.zeros((256,) * 3, np.uint8)
     memory = (1 << 10) + (result.nbytes if chunks else 0)
-    rule = rf"memory of {memory} bytes leaves (more than )?\d{{5,}} .*memory=\d+ "
+    rule = rf"memory of {memory} bytes leaves (about )?\d{{5,}} .*memory=\d+ "
     with pytest.raises(rs.DescriptorError, match=rule) as refused:
         rs.stream(source, result, memory=memory, chunks=chunks, journal=tmp_path / "journal")
     assert not (tmp_path / "journal").exists()
@@ -469,15 +469,43 @@ def test_memory_that_leaves_tens_of_thousands_of_tiny_pieces_is_refused(tmp_path
         rs.stream(source, result, memory=re.search(r"memory=(\d+)", str(refused.value))[1], chunks=chunks)
 
 
-def test_too_little_memory_is_refused_before_anything_is_written(tmp_path: Path):
-    """The first chunks lie outside the source, read nothing of it, and would fit."""
+@pytest.mark.parametrize("roi", [(-1, 2), (-3, 1)])
+def test_too_little_memory_is_refused_before_anything_is_written(tmp_path: Path, roi):
+    """The first chunks, or three quarters, lie outside the source, read nothing of it, and would fit."""
     result = np.full(64, 7, np.float32)
-    chain = rs.Chain().resample((64,), axes=(0,), coordinates="tf_crop_and_resize", roi=(-1, 2))
-    memory = chain.of((64,), "f32").nbytes((range(32, 33),)) - 1
+    chain = rs.Chain().resample((64,), axes=(0,), coordinates="tf_crop_and_resize", roi=roi)
+    memory = chain.of((64,), "f32").nbytes((range(32, 33) if roi == (-1, 2) else range(60, 61),)) - 1
     with pytest.raises(rs.DescriptorError, match=rf"memory of {memory} bytes is too little for the chunk \['\d\d:"):
         rs.stream(np.ones(64, np.float32), result, chain, chunks=(1,), memory=memory, journal=tmp_path / "journal")
     assert (result == 7).all()
     assert not (tmp_path / "journal").exists()
+
+
+def test_tiny_chunks_that_read_much_are_not_refused():
+    """No memory makes them fast, and little is what a stream is for."""
+
+    class Wide:
+        shape, dtype = (12_000, 70_000), np.dtype(np.uint8)
+
+        def __getitem__(self, key):
+            raise OSError
+
+    chain = rs.Chain().resample((1,), axes=(1,), mode="area")
+    with (
+        pytest.warns(UserWarning, match="leaves 12000 chunks of"),
+        pytest.raises(rs.StreamError, match=r"chunk \[0, 0\]"),
+    ):
+        rs.stream(Wide(), np.zeros((12_000, 1), np.uint8), chain, memory=600_000)
+
+
+def test_chunks_that_fit_in_pieces_are_not_looked_at_one_by_one(monkeypatch):
+    """Thousands would take minutes before anything is read."""
+    run, looked = sys.modules[rs.stream.__module__], []
+    monkeypatch.setattr(run, "pieces", lambda *arguments: (looked.append(0), pieces(*arguments))[1])
+    source, result = Failing(np.zeros((2048, 2048), np.uint16), (0, 0), OSError()), np.zeros((2048, 2048), np.uint16)
+    with pytest.raises(rs.StreamError, match=r"chunk \[0, 0\], \[0:64, 0:64\]"):
+        rs.stream(source, result, chunks=(128, 128), memory=64_000)
+    assert len(looked) <= 4
 
 
 def test_a_destination_that_shares_memory_with_the_source_is_refused(tmp_path: Path):

@@ -62,7 +62,7 @@ def apply(
         source_dtype: as in ``rs.stream``.
 
     Raises:
-        DescriptorError, UnsupportedError: as the operations do.
+        DescriptorError, UnsupportedError: as the operations do; or ``memory`` leaves more than 10,000 tiny chunks.
 
     Example:
         >>> import dask.array as da

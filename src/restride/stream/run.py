@@ -16,6 +16,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from time import monotonic
 from typing import Any, SupportsIndex
 
@@ -32,11 +33,12 @@ from restride.stream.journal import Journal
 from restride.stream.lazy import LazyArray, unwrapped
 from restride.stream.reads import (
     MOST_TINY,
-    PAGE,
     Grid,
     Group,
     ReadPlan,
     default_chunks,
+    is_tiny,
+    one_element,
     pieces,
     plan_reads,
     require_larger_chunks,
@@ -99,8 +101,8 @@ def stream(
         chunks: elements along each axis that are written at once; default: the shards or chunks of the destination,
             else about 16 MiB.
         memory: most bytes of host and device together that the stream takes: a number, or a text as "2GiB", "500 MB".
-            So little that it leaves more than 1,000 chunks of less than 4 KiB is a ``UserWarning``, more than 10,000 an
-            error; both say what is enough.
+            So little that it leaves more than 1,000 chunks of less than 4 KiB is a ``UserWarning``; more than 10,000
+            that also take less than 64 KiB are an error. Both say what is enough.
         devices: that compute; default: ``rs.default_device()``. Whichever is free takes the next chunks.
         journal: a file in which chunks are recorded once they are written whole. Called again with it, a stream that
             was interrupted goes on; 1 s of work may be done again. One stream at a time may use it.
@@ -206,17 +208,22 @@ def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int) -> None:
     Raises:
         DescriptorError: ``memory`` is too little.
     """
-    tiny = 0
-    for group in plan.groups() if plan.nbytes > memory else ():
-        if work.nbytes(group.window) <= memory:
-            continue
-        for piece in pieces(work, group.window, memory):
-            tiny += math.prod(lengths(piece)) * work.dtype.itemsize < PAGE
-            if tiny > MOST_TINY:
-                raise DescriptorError(
-                    f"memory of {memory} bytes leaves more than {MOST_TINY} pieces of less than {PAGE} bytes of chunks "
-                    f"of {list(plan.grid.chunks)}; memory={plan.nbytes} computes each chunk whole"
-                )
+    if plan.nbytes <= memory:
+        return
+    grid = plan.grid
+    first = tuple((count - 1) // 2 for count in grid.counts)
+    middle = Group(grid, first, tuple(index + 1 for index in first))
+    if work.nbytes(middle.window) > memory:
+        some = islice(pieces(work, middle.window, memory), MOST_TINY + 1)
+        tiny = sum(is_tiny(work, piece) for piece in some)
+        if tiny * len(grid) > MOST_TINY:
+            raise DescriptorError(
+                f"memory of {memory} bytes leaves about {tiny * len(grid)} tiny pieces of the {len(grid)} chunks of "
+                f"{list(grid.chunks)}; memory={plan.nbytes} computes each chunk whole"
+            )
+    if math.prod(grid.chunks) * work.dtype.itemsize + one_element(work) > memory:  # else every chunk fits in pieces
+        for group in plan.groups():
+            _job(work, group, memory)
 
 
 class _Budget:
