@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +56,32 @@ def test_after_is_as_before(title, library, bound, name):
     expected, result = made["before"](photo), made["after"](photo)
     assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
     assert np.abs(result - expected).max() <= bound
+
+
+RAY = """
+import os
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+import numpy as np
+import ray
+import restride as rs
+
+ray.init(num_cpus=1, include_dashboard=False, logging_level="error", log_to_driver=False)
+photos = np.random.default_rng(0).integers(0, 256, (8, 60, 80, 3)).astype(np.uint8)
+{recipe}
+planes = np.stack([row["planes"] for row in prepared.take_all()])
+expected = rs.Preprocess.preset("imagenet")(photos).numpy()
+assert planes.dtype == expected.dtype and planes.shape == expected.shape
+assert sorted(plane.tobytes() for plane in planes) == sorted(plane.tobytes() for plane in expected)
+"""
+
+
+def test_ray_data_gives_the_bits_of_one_call():
+    """The recipe of the page, in a process of its own; Ray promises no order."""
+    judge("ray")
+    recipe = re.search(r"```\n(import ray\n.*?)```", PAGE, re.DOTALL)[1]
+    command = [sys.executable, "-c", RAY.format(recipe=recipe)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_session_takes_the_batch():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import ModuleType
@@ -202,14 +204,87 @@ def test_what_a_plan_counts_is_what_a_stream_reads():
 def test_a_chunk_in_pieces_covers_it_once():
     work = rs.Chain().resample((8, 8), mode="area").of((800, 800), "f32")
     window = tuple(range(8) for _ in range(2))
-    parts = pieces(work, window, work.nbytes(window) // 5)
+    parts = list(pieces(work, window, work.nbytes(window) // 5))
     covered = np.zeros((8, 8), int)
     for part in parts:
         covered[tuple(slice(each.start, each.stop) for each in part)] += 1
     assert (covered == 1).all()
     assert len(parts) > 5
     with pytest.raises(rs.DescriptorError, match=r"memory of 1000 bytes is too little for the chunk \['0:8', '0:8'\]"):
-        pieces(work, window, 1000)
+        list(pieces(work, window, 1000))
+
+
+# Threads: several read and write at a time where the library allows it, else one.
+
+
+class Together(Chunked):
+    """One whose first two readers, and first two writers, wait for each other."""
+
+    def __init__(self, array, chunks=None):
+        super().__init__(array, chunks)
+        self.meeting, self.calls = threading.Barrier(2, timeout=20), itertools.count()
+
+    def meet(self):
+        if next(self.calls) < 2:
+            self.meeting.wait()
+
+    def __getitem__(self, key):
+        self.meet()
+        return super().__getitem__(key)
+
+    def __setitem__(self, key, value):
+        self.meet()
+        super().__setitem__(key, value)
+
+
+class Alone(Chunked):
+    """One that fails where two threads use it at a time."""
+
+    user = None
+
+    def alone(self):
+        assert self.user is None, "another thread uses it"
+        self.user = threading.get_ident()
+        time.sleep(0.002)
+        self.user = None
+
+    def __getitem__(self, key):
+        self.alone()
+        return super().__getitem__(key)
+
+    def __setitem__(self, key, value):
+        self.alone()
+        super().__setitem__(key, value)
+
+    def flush(self):
+        self.alone()
+
+
+def of_zarr(kind: type) -> type:
+    """The class as a stream would see one of zarr."""
+    return type(kind.__name__, (kind,), {"__module__": "zarr.core.array", "shards": None})
+
+
+@pytest.mark.parametrize("chunks", [(1, 12, 16), (2, 12, 8)])
+def test_threads_read_and_write_at_a_time_where_no_chunk_is_shared(tmp_path: Path, chunks):
+    source, result = of_zarr(Together)(VOLUME), of_zarr(Together)(np.zeros((6, 12, 16), np.uint8), (1, 12, 8))
+    done = rs.stream(source, result, HALF, chunks=chunks, memory=15000, journal=tmp_path / "journal")
+    assert np.array_equal(result.array, half())
+    assert done.peak_bytes <= 15000
+    assert (done.bytes_read, done.bytes_written) == (VOLUME.nbytes, result.array.nbytes)
+    assert len((tmp_path / "journal").read_bytes().splitlines()) == 1 + done.chunks
+
+
+@pytest.mark.parametrize(
+    ("source", "result", "chunks"),
+    [(Alone, Alone, (1, 12, 8)), (of_zarr(Chunked), of_zarr(Alone), (1, 12, 7)), (of_zarr(Chunked), Alone, (1, 12, 8))],
+    ids=["of an unknown library", "chunks that lie across those of the file", "only the source allows it"],
+)
+def test_one_thread_reads_and_writes_elsewhere(monkeypatch, tmp_path: Path, source, result, chunks):
+    monkeypatch.setattr(sys.modules["restride.stream.journal"], "_EVERY", 0)
+    read, written = source(VOLUME), result(np.zeros((6, 12, 16), np.uint8), (1, 12, 8))
+    rs.stream(read, written, HALF, chunks=chunks, memory=15000, journal=tmp_path / "journal")
+    assert np.array_equal(written.array, half())
 
 
 def test_memory_is_bytes_or_a_text():
@@ -381,15 +456,56 @@ def test_memory_that_leaves_thousands_of_tiny_chunks_is_a_warning():
         rs.stream(Unread(), result, rs.Chain(), memory=800, chunks=(1, 16))
 
 
-def test_too_little_memory_is_refused_before_anything_is_written(tmp_path: Path):
-    """The first chunks lie outside the source, read nothing of it, and would fit."""
+@pytest.mark.parametrize("chunks", [None, (256, 256, 256)])
+def test_memory_that_leaves_tens_of_thousands_of_tiny_pieces_is_refused(tmp_path: Path, chunks):
+    """Before anything is read, with what is enough: of default chunks, and of pieces of one that is chosen."""
+    source, result = Failing(np.zeros((256,) * 3, np.uint8), (0, 0, 0), OSError()), np.zeros((256,) * 3, np.uint8)
+    memory = (1 << 10) + (result.nbytes if chunks else 0)
+    rule = rf"memory of {memory} bytes leaves (about )?\d{{5,}} .*memory=\d+ "
+    with pytest.raises(rs.DescriptorError, match=rule) as refused:
+        rs.stream(source, result, memory=memory, chunks=chunks, journal=tmp_path / "journal")
+    assert not (tmp_path / "journal").exists()
+    with pytest.raises(rs.StreamError, match=r"chunk \[0, 0, 0\]"):
+        rs.stream(source, result, memory=re.search(r"memory=(\d+)", str(refused.value))[1], chunks=chunks)
+
+
+@pytest.mark.parametrize("roi", [(-1, 2), (-3, 1)])
+def test_too_little_memory_is_refused_before_anything_is_written(tmp_path: Path, roi):
+    """The first chunks, or three quarters, lie outside the source, read nothing of it, and would fit."""
     result = np.full(64, 7, np.float32)
-    chain = rs.Chain().resample((64,), axes=(0,), coordinates="tf_crop_and_resize", roi=(-1, 2))
-    memory = chain.of((64,), "f32").nbytes((range(32, 33),)) - 1
+    chain = rs.Chain().resample((64,), axes=(0,), coordinates="tf_crop_and_resize", roi=roi)
+    memory = chain.of((64,), "f32").nbytes((range(32, 33) if roi == (-1, 2) else range(60, 61),)) - 1
     with pytest.raises(rs.DescriptorError, match=rf"memory of {memory} bytes is too little for the chunk \['\d\d:"):
         rs.stream(np.ones(64, np.float32), result, chain, chunks=(1,), memory=memory, journal=tmp_path / "journal")
     assert (result == 7).all()
     assert not (tmp_path / "journal").exists()
+
+
+def test_tiny_chunks_that_read_much_are_not_refused():
+    """No memory makes them fast, and little is what a stream is for."""
+
+    class Wide:
+        shape, dtype = (12_000, 70_000), np.dtype(np.uint8)
+
+        def __getitem__(self, key):
+            raise OSError
+
+    chain = rs.Chain().resample((1,), axes=(1,), mode="area")
+    with (
+        pytest.warns(UserWarning, match="leaves 12000 chunks of"),
+        pytest.raises(rs.StreamError, match=r"chunk \[0, 0\]"),
+    ):
+        rs.stream(Wide(), np.zeros((12_000, 1), np.uint8), chain, memory=600_000)
+
+
+def test_chunks_that_fit_in_pieces_are_not_looked_at_one_by_one(monkeypatch):
+    """Thousands would take minutes before anything is read."""
+    run, looked = sys.modules[rs.stream.__module__], []
+    monkeypatch.setattr(run, "pieces", lambda *arguments: (looked.append(0), pieces(*arguments))[1])
+    source, result = Failing(np.zeros((2048, 2048), np.uint16), (0, 0), OSError()), np.zeros((2048, 2048), np.uint16)
+    with pytest.raises(rs.StreamError, match=r"chunk \[0, 0\], \[0:64, 0:64\]"):
+        rs.stream(source, result, chunks=(128, 128), memory=64_000)
+    assert len(looked) <= 4
 
 
 def test_a_destination_that_shares_memory_with_the_source_is_refused(tmp_path: Path):
@@ -441,6 +557,19 @@ def test_a_line_that_was_cut_off_does_not_count(tmp_path: Path):
         done = rs.stream(VOLUME, result, HALF, chunks=(1, 12, 2), journal=journal)
         assert done.skipped == max(cut.count(b"\n") - 1, 0)
         assert sorted(map(int, journal.read_bytes().split(b"\n")[1:-1])) == list(range(48))
+
+
+def test_a_journal_is_of_one_stream_at_a_time(tmp_path: Path):
+    journal, result = tmp_path / "journal", np.zeros((6, 12, 16), np.uint8)
+
+    class Meanwhile(Chunked):
+        def __getitem__(self, key):
+            with pytest.raises(rs.DescriptorError, match=rf"journal '{re.escape(str(journal))}' is in use by another"):
+                rs.stream(VOLUME, result, HALF, journal=journal)
+            return super().__getitem__(key)
+
+    rs.stream(Meanwhile(VOLUME), result, HALF, journal=journal)
+    assert rs.stream(VOLUME, result, HALF, journal=journal).skipped == 1
 
 
 KILLED = cases(max(len(cases()) // 10, 3), "killed")
@@ -549,6 +678,8 @@ def test_a_stream_that_was_killed_goes_on(tmp_path: Path, number: int):
         for _ in range(3):
             if "written" not in process.stdout.readline():
                 break
+            with pytest.raises(rs.DescriptorError, match="is in use by another stream"):
+                rs.stream(VOLUME, np.zeros_like(VOLUME), journal=tmp_path / "journal")
         process.send_signal(signal.SIGKILL)
     second = subprocess.run([*command, "0"], capture_output=True, text=True, env=environment, check=True)
     chunks, skipped = json.loads(second.stdout.splitlines()[-1])

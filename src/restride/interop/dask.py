@@ -29,7 +29,7 @@ from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
 from restride.stream.ends import Source
 from restride.stream.files import by_name, version
 from restride.stream.lazy import unwrapped
-from restride.stream.reads import default_chunks, warn_of_small_chunks
+from restride.stream.reads import default_chunks, require_larger_chunks
 from restride.stream.run import as_bytes
 from restride.tensor.device import Device, default_device
 from restride.weights import resized_axes
@@ -62,7 +62,7 @@ def apply(
         source_dtype: as in ``rs.stream``.
 
     Raises:
-        DescriptorError, UnsupportedError: as the operations do.
+        DescriptorError, UnsupportedError: as the operations do; or ``memory`` leaves more than 10,000 tiny chunks.
 
     Example:
         >>> import dask.array as da
@@ -336,14 +336,14 @@ def _chunks_like(work: WindowedChain, source_chunks: tuple[int, ...] | None, mem
     """The chunks of the source, along the axes that the result has, as far as a task then fits ``memory``."""
     if source_chunks is None:
         chunks = default_chunks(work, memory)
-        warn_of_small_chunks(work, chunks, memory)
+        require_larger_chunks(work, chunks, memory)
         return chunks
     first = []
     for axis, size in enumerate(work.sizes):
         source = work.along(axis, range(min(size, 1)))[0]
         first.append(min(size, size if source is None else source_chunks[source[0]]) or 1)
     chunks = default_chunks(work, memory, first)
-    warn_of_small_chunks(work, chunks, memory, first)
+    require_larger_chunks(work, chunks, memory, first)
     return chunks
 
 

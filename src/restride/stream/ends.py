@@ -38,6 +38,7 @@ class Source:
         self.sizes, self._stored = _described("source", array)
         self.dtype = _type_of_elements("source", self._stored, dtype)
         self.chunks = _chunks_of(array, "chunks")
+        self.is_for_threads = _is_for_threads(array)
 
     def read(self, window: Window) -> npt.NDArray[Any]:
         """The elements of the window, in memory of their own or that of the array.
@@ -87,12 +88,26 @@ class Destination:
         if isinstance(array, np.ndarray) and not array.flags.writeable:
             raise DescriptorError("destination is only read: open it for writing, as np.load(..., mmap_mode='r+') does")
         self.chunks = _chunks_of(array, "shards") or _chunks_of(array, "chunks")
+        self._filled = _filled(array)
+
+    def is_for_threads(self, chunks: tuple[int, ...]) -> bool:
+        """Whether several threads may write at a time, each a chunk of this size: no two then share one of the file."""
+        whole = zip(chunks, self.chunks or (1,) * len(chunks), self.array.shape, strict=True)
+        return _is_for_threads(self.array) and all(new % own == 0 or new >= size for new, own, size in whole)
 
     def write(self, window: Window, result: npt.NDArray[Any]) -> None:
         """Write the window."""
         if result.size:
-            self.array[slices(window)] = result.view(self._stored) if result.dtype != self._stored else result
+            elements = result.view(self._stored) if result.dtype != self._stored else result
+            array = self.array
+            if self._filled is not None and self._is_in_one_chunk(window) and (elements != array.fill_value).any():
+                array = self._filled
+            array[slices(window)] = elements
             _release(self.array)
+
+    def _is_in_one_chunk(self, window: Window) -> bool:
+        each = zip(window, self.chunks or (), strict=True)
+        return all(part.start // chunk == (part.stop - 1) // chunk for part, chunk in each)
 
     def flush(self) -> None:
         """Hand what is written to the operating system, where the array has a buffer of its own."""
@@ -170,11 +185,33 @@ def _type_of_elements(argument: str, stored: np.dtype[Any], dtype: DTypeLike | N
 
 
 def _chunks_of(array: Any, name: str) -> tuple[int, ...] | None:
-    """The chunks that a file, or a dask array by its first ones, is stored in."""
+    """The chunks that a file, or a dask array by its first ones, is stored in; ``name`` is "shards" or "chunks"."""
     chunks = getattr(array, name, None)
+    layout = getattr(array, "chunk_layout", None)
+    if layout is not None:  # of tensorstore
+        chunks = (layout.write_chunk if name == "shards" else layout.read_chunk).shape
     if not isinstance(chunks, tuple) or len(chunks) != len(array.shape):
         return None
     return tuple(max(int(chunk[0] if isinstance(chunk, tuple) else chunk), 1) for chunk in chunks)
+
+
+_FOR_THREADS = {"numpy", "zarr", "tensorstore"}
+"""Libraries whose arrays may be read by several threads, and written where no two write into one chunk."""
+
+
+def _is_for_threads(array: Any) -> bool:
+    return type(array).__module__.partition(".")[0] in _FOR_THREADS
+
+
+def _filled(array: Any) -> Any:
+    """A zarr array that writes every chunk, for those that are not empty; None: zarr itself looks which are.
+
+    It does so in its one thread, 7 ms or more for 4 MiB of uint8; numpy needs 0.1 ms.
+    """
+    if type(array).__module__.partition(".")[0] != "zarr" or not hasattr(array, "with_config") or array.shards:
+        return None
+    fill = array.fill_value
+    return None if fill is None or fill != fill else array.with_config({"write_empty_chunks": True})  # noqa: PLR0124
 
 
 def _is_mapped(array: Any) -> bool:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from restride.errors import DescriptorError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 _EVERY = 1.0
 """Seconds between two writes of the file: so much work is done again after a kill."""
@@ -22,7 +28,8 @@ _MOST_SHOWN = 500
 class Journal:
     """Lines after the first are numbers of chunks. Its first line says which work it is of.
 
-    A number is written after the destination was flushed. A line that was cut off by a kill is dropped.
+    A number is written after the destination was flushed. A line that was cut off by a kill is dropped. While it is
+    open the file is locked; the system unlocks that of a process that ends.
 
     Args:
         path: of the file; None: nothing is recorded.
@@ -31,8 +38,9 @@ class Journal:
         count: chunks of the work.
 
     Raises:
-        DescriptorError: the file is no journal, or one of other work, or has a line that is no number of a chunk.
-        OSError: it cannot be read or written.
+        DescriptorError: the file is no journal, or one of other work, or has a line that is no number of a chunk; or
+            another stream uses it.
+        OSError: it cannot be read, written or locked.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, work: str, flush: Callable[[], None], count: int) -> None:
@@ -44,6 +52,16 @@ class Journal:
         if path is None:
             return
         self._file = Path(path).open("a+b")  # noqa: SIM115 - closed by __exit__
+        try:
+            _lock(self._file)
+        except OSError as error:
+            self._file.close()
+            if not isinstance(error, BlockingIOError | PermissionError):
+                raise
+            raise DescriptorError(
+                f"journal {os.fspath(path)!r} is in use by another stream, which must end first: two would write the "
+                f"same chunks"
+            ) from error
         self._file.seek(0)
         content = self._file.read()
         whole = content[: content.rfind(b"\n") + 1]
@@ -96,6 +114,24 @@ class Journal:
         finally:
             if self._file is not None:
                 self._file.close()
+
+
+_LOCKED = (1 << 31) - 1
+"""The byte that is locked on Windows, where no other process can read it: beyond the end of any journal."""
+
+
+def _lock(file: BinaryIO) -> None:
+    """Lock the file until it is closed, or this process ends.
+
+    Raises:
+        BlockingIOError: it is locked; PermissionError on Windows.
+        OSError: its file system has no locks.
+    """
+    if sys.platform == "win32":
+        file.seek(_LOCKED)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _first_line(content: bytes) -> str:

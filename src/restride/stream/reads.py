@@ -38,6 +38,12 @@ _PAGE = 4096
 _MANY_CHUNKS = 1000
 """Chunks that take so long, a few ms each, that it matters how small they are."""
 
+MOST_TINY = 10_000
+"""Tiny parts of a result that are too many: they take minutes, and seconds with some more memory."""
+
+_TINY = 64 << 10
+"""Bytes of host and device below which reading and computing take no time beside that of any part."""
+
 _ENOUGH = 1 << 40
 """Bytes of memory with which nothing more is to be gained."""
 
@@ -162,21 +168,28 @@ def default_chunks(work: WindowedChain, memory: int, first: Sequence[int] | None
     return tuple(chunks)
 
 
-def warn_of_small_chunks(
+def require_larger_chunks(
     work: WindowedChain, chunks: Sequence[int], memory: int, first: Sequence[int] | None = None
 ) -> None:
-    """Warn if ``memory`` is why default chunks are thousands of less than a page, and say the least that is enough."""
+    """Warn if ``memory`` is why default chunks are thousands of less than a page, and say what is enough.
+
+    Raises:
+        DescriptorError: more than ``MOST_TINY`` are tiny.
+    """
     if _is_page(work, chunks) or _chunk_count(work, chunks) <= _MANY_CHUNKS:
         return
     largest, least, larger = default_chunks(work, _ENOUGH, first), memory, chunks
-    while larger != largest and not _is_page(work, larger):
+    while larger != largest and not (_is_page(work, larger) and _chunk_count(work, larger) <= MOST_TINY):
         least *= 2
         larger = default_chunks(work, least, first)
     if least > memory:
-        warn_caller(
+        message = (
             f"memory of {memory} bytes leaves {_chunk_count(work, chunks)} chunks of {list(chunks)} elements, which "
             f"take as much time each as large ones; memory={least} leaves {_chunk_count(work, larger)}"
         )
+        if _chunk_count(work, chunks) > MOST_TINY and is_tiny(work, tuple(map(range, chunks))):
+            raise DescriptorError(f"{message}; more than {MOST_TINY} of less than {_PAGE} bytes are refused")
+        warn_caller(message)
 
 
 def _is_page(work: WindowedChain, chunks: Sequence[int]) -> bool:
@@ -309,19 +322,36 @@ def plan_reads(
     return best[1]
 
 
-def pieces(work: WindowedChain, window: Window, most: int) -> list[Window]:
+def is_tiny(work: WindowedChain, window: Window) -> bool:
+    """Whether its time depends neither on its bytes nor on those of the source that it reads."""
+    return math.prod(lengths(window)) * work.dtype.itemsize < _PAGE and work.nbytes(window) < _TINY
+
+
+def one_element(work: WindowedChain) -> int:
+    """Most bytes that an element of the result takes alone; it has one or more."""
+    single = Grid(work.sizes, (1,) * len(work.sizes))
+    shapes = [list(lengths(window)) for window in work.windows(tuple(range(1) for _ in work.sizes))]
+    for axis in range(len(work.sizes)):
+        longest = _Axis.of(work, single, axis, None).lengths(1)
+        for shape, found in zip(shapes, longest, strict=True):
+            if found is not None:
+                shape[found[0]] = found[1]
+    return work.nbytes_of(shapes)
+
+
+def pieces(work: WindowedChain, window: Window, most: int) -> Iterator[Window]:
     """A chunk that needs more than ``most`` bytes, in parts that do not, beside the whole chunk's result.
 
     Raises:
         DescriptorError: not even a part of one element fits.
     """
     whole = math.prod(lengths(window)) * work.dtype.itemsize
-    found, waiting = [], [window]
+    waiting = [window]
     while waiting:
         part = waiting.pop()
         sizes = lengths(part)
         if whole + work.nbytes(part) <= most:
-            found.append(part)
+            yield part
             continue
         if math.prod(sizes) <= 1:
             raise DescriptorError(
@@ -332,4 +362,3 @@ def pieces(work: WindowedChain, window: Window, most: int) -> list[Window]:
         middle = (part[axis].start + part[axis].stop) // 2
         halves = (range(middle, part[axis].stop), range(part[axis].start, middle))
         waiting += [(*part[:axis], half, *part[axis + 1 :]) for half in halves]
-    return found

@@ -1,7 +1,8 @@
 """stream: a chain of operations from a source to a destination, chunk by chunk of the destination.
 
-Each thread takes the next group of chunks, reads what it needs, computes it on a device that is free, and writes it;
-one reads at a time and one writes at a time, so reading, computing and writing overlap.
+Each thread takes the next group of chunks, reads what it needs, computes it on a device that is free, and writes it, so
+reading, computing and writing overlap. Where a library is not known to be safe for threads, one reads or writes at a
+time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import re
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from time import monotonic
 from typing import Any, SupportsIndex
 
@@ -28,7 +31,18 @@ from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
 from restride.stream.ends import Destination, Source, require_apart
 from restride.stream.journal import Journal
 from restride.stream.lazy import LazyArray, unwrapped
-from restride.stream.reads import Grid, Group, ReadPlan, default_chunks, pieces, plan_reads, warn_of_small_chunks
+from restride.stream.reads import (
+    MOST_TINY,
+    Grid,
+    Group,
+    ReadPlan,
+    default_chunks,
+    is_tiny,
+    one_element,
+    pieces,
+    plan_reads,
+    require_larger_chunks,
+)
 from restride.tensor.device import Device, default_device
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
@@ -87,10 +101,11 @@ def stream(
         chunks: elements along each axis that are written at once; default: the shards or chunks of the destination,
             else about 16 MiB.
         memory: most bytes of host and device together that the stream takes: a number, or a text as "2GiB", "500 MB".
-            So little that it leaves thousands of tiny chunks is a ``UserWarning``.
+            So little that it leaves more than 1,000 chunks of less than 4 KiB is a ``UserWarning``; more than 10,000
+            that also take less than 64 KiB are an error. Both say what is enough.
         devices: that compute; default: ``rs.default_device()``. Whichever is free takes the next chunks.
         journal: a file in which chunks are recorded once they are written whole. Called again with it, a stream that
-            was interrupted goes on; 1 s of work may be done again.
+            was interrupted goes on; 1 s of work may be done again. One stream at a time may use it.
         progress: show it on stderr.
         source_dtype: element type of a source that has only its bits: "bf16" of uint16, "f8e4m3fn" of uint8.
 
@@ -121,7 +136,7 @@ def stream(
     plan = plan_reads(work, grid, reader.chunks, most // (len(several) + 2), len(several) + 2)
     _require_memory(work, plan, most)
     if chunks is None and not writer.chunks:
-        warn_of_small_chunks(work, grid.chunks, most)
+        require_larger_chunks(work, grid.chunks, most)
     name = f"{work.text} in chunks of {list(grid.chunks)}"
     with Journal(journal, name, writer.flush, len(grid)) as record:
         shown = Progress(len(grid) - len(record.written), sys.stderr) if progress else None
@@ -182,18 +197,31 @@ def _job(work: WindowedChain, group: Group, memory: int) -> _Job:
     taken = work.nbytes(group.window)
     if taken <= memory:
         return _Job(group, [group.window], taken)
-    parts = pieces(work, group.window, memory)
+    parts = list(pieces(work, group.window, memory))
     whole = math.prod(lengths(group.window)) * work.dtype.itemsize
     return _Job(group, parts, whole + max(work.nbytes(part) for part in parts))
 
 
 def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int) -> None:
-    """Check that each group can be computed, whole or in pieces.
+    """Check that each group can be computed, whole or in pieces, and that these are not thousands of tiny ones.
 
     Raises:
-        DescriptorError: ``memory`` is too little for one.
+        DescriptorError: ``memory`` is too little.
     """
-    if plan.nbytes > memory:
+    if plan.nbytes <= memory:
+        return
+    grid = plan.grid
+    first = tuple((count - 1) // 2 for count in grid.counts)
+    middle = Group(grid, first, tuple(index + 1 for index in first))
+    if work.nbytes(middle.window) > memory:
+        some = islice(pieces(work, middle.window, memory), MOST_TINY + 1)
+        tiny = sum(is_tiny(work, piece) for piece in some)
+        if tiny * len(grid) > MOST_TINY:
+            raise DescriptorError(
+                f"memory of {memory} bytes leaves about {tiny * len(grid)} tiny pieces of the {len(grid)} chunks of "
+                f"{list(grid.chunks)}; memory={plan.nbytes} computes each chunk whole"
+            )
+    if math.prod(grid.chunks) * work.dtype.itemsize + one_element(work) > memory:  # else every chunk fits in pieces
         for group in plan.groups():
             _job(work, group, memory)
 
@@ -263,7 +291,9 @@ class _Run:
         self._budget = _Budget(memory)
         self._skipped = len(journal.written)
         self._jobs = self._each_job()
-        self._taking, self._reading, self._writing = threading.Lock(), threading.Lock(), threading.Lock()
+        self._taking, self._noting = threading.Lock(), threading.Lock()
+        self._reading = nullcontext() if source.is_for_threads else threading.Lock()
+        self._writing = nullcontext() if destination.is_for_threads(plan.grid.chunks) else threading.Lock()
         self._failure: BaseException | None = None
         self._bytes_read = self._bytes_written = 0
 
@@ -332,10 +362,12 @@ class _Run:
 
     def _compute(self, group: Group, window: Window) -> npt.NDArray[Any]:
         needed = self._work.windows(window)[0]
-        with self._reading:
-            with _Naming(f"reading {spelled(needed)} of the source", group, window):
-                part = self._source.read(needed)
+        with self._reading, _Naming(f"reading {spelled(needed)} of the source", group, window):
+            part = self._source.read(needed)
+        with self._noting:
             self._bytes_read += part.nbytes
+        if not self._work.stages:
+            return part
         device = self._devices.get()
         try:
             with _Naming("computing", group, window):
@@ -349,10 +381,11 @@ class _Run:
             if number in self._journal.written:
                 continue
             part = result[_inside(window, group.window)]
-            with self._writing:
-                with _Naming("writing", group.alone(place), window):
-                    self._destination.write(window, part)
+            with self._writing, _Naming("writing", group.alone(place), window):
+                self._destination.write(window, part)
+                with self._noting:
                     self._journal.add(number)
+            with self._noting:
                 self._bytes_written += part.nbytes
                 if self._progress is not None:
                     self._progress.step(f"read {self._plan.amplification:.2f} times")

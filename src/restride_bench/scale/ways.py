@@ -170,7 +170,12 @@ def _dask_to_zarr(job: Job) -> Work:
     chain, sizes = halved(source)
     apply = rs.dask.apply  # imports dask
     _warm(source)
-    return lambda: apply(source, chain, chunks=source.chunks).to_zarr(_new(job.destination, sizes, source.chunks))
+
+    def work() -> None:
+        result = _new(job.destination, sizes, source.chunks, write_empty_chunks=True)  # as docs/scale.md says
+        apply(source, chain, chunks=source.chunks).to_zarr(result)
+
+    return work
 
 
 def _one_worker(job: Job) -> Work:
@@ -273,11 +278,11 @@ def _dask(path: str) -> Any:
     return da.from_zarr(path)
 
 
-def _new(path: str, sizes: tuple[int, ...], chunks: tuple[int, ...]) -> Any:
+def _new(path: str, sizes: tuple[int, ...], chunks: tuple[int, ...], **config: Any) -> Any:
     import zarr
 
     fitting = tuple(min(chunk, size) for chunk, size in zip(chunks, sizes, strict=True))
-    return zarr.create_array(path, shape=sizes, chunks=fitting, dtype="uint8")
+    return zarr.create_array(path, shape=sizes, chunks=fitting, dtype="uint8", config=config or None)
 
 
 def wrong(job: Job) -> str:
