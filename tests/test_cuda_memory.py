@@ -295,6 +295,7 @@ def test_views_go_and_come_back_as_the_same_memory(view, array, device):
         expected = X.copy()
         array(expected)[...] = 3
         assert_equal(x.numpy(), expected)
+        assert rs.asarray(theirs, copy=None).memory is x.memory
         assert_equal(rs.asarray(theirs, device=device).numpy(), array(expected))
 
 
