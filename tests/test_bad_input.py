@@ -17,6 +17,7 @@ import pytest
 
 import restride as rs
 from restride import TensorDesc
+from restride.tensor.dlpack import capsule_over
 
 X = np.arange(16, dtype=np.float32).reshape(2, 8)
 HERE = "f32[2,8]{1,0}"
@@ -59,7 +60,10 @@ class Plain:
         return X.__dlpack__()
 
 
-class OnCuda(Plain):
+class OnCuda:
+    def __dlpack__(self, **_options):
+        return capsule_over(np.ones(3, np.float32), (2, 0))
+
     def __dlpack_device__(self):
         return (2, 0)
 
@@ -501,6 +505,8 @@ ROWS = [
     Row("asarray: DLPack without a device", lambda t: rs.asarray(Plain(), device=t.device),
         ("Plain", "__dlpack_device__")),
     Row("asarray: DLPack on a GPU", lambda t: rs.asarray(OnCuda(), device=t.device), ("CUDA", "copy it to the CPU")),
+    Row("asarray: DLPack on a GPU, copy=False", lambda t: rs.asarray(OnCuda(), device=t.device, copy=False),
+        ("f32[3]{0} lies in memory of CUDA's own", "rs.empty(desc, shareable=True)"), rs.UnsupportedError),
     Row("asarray: DLPack that refuses", lambda t: rs.asarray(Refusing(), device=t.device), ("Refusing", "on loan")),
     Row("asarray: desc of other sizes", lambda t: rs.asarray(X, TensorDesc("f32", (8, 2)), t.device),
         ("desc f32[8,2]{1,0} must have the sizes of f32[2,8]{1,0}",)),

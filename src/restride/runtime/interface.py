@@ -111,6 +111,10 @@ class Memory(Protocol):
     def readonly(self) -> bool:
         """True if the bytes are the host's own, which the device only reads."""
 
+    @property
+    def is_shareable(self) -> bool:
+        """True if ``export_fd`` exports them."""
+
     def free(self) -> None:
         """Give the memory back, once the device no longer uses it. A second call does nothing."""
 

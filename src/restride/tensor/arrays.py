@@ -22,8 +22,10 @@ from restride.layout.tensor_desc import packed_strides
 from restride.plan import Axis, byte_copy_kernels
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.runtime import import_kp_tensor, is_kp_tensor
+from restride.runtime.cuda import LEGACY_STREAM
+from restride.tensor.cuda import memory_under
 from restride.tensor.device import Device, device_over_manager
-from restride.tensor.dlpack import array_from_dlpack
+from restride.tensor.dlpack import CUDA, array_from_dlpack, device_type
 from restride.tensor.tensor import Tensor, as_device, copy_elements, empty
 
 _WIDEST_GAP = 16
@@ -65,8 +67,8 @@ def asarray(
 
     Args:
         array: a numpy array of any strides, whatever ``np.asarray`` takes, an object with ``__dlpack__`` on the CPU, or
-            what is on a device already: a Tensor, which is returned as it is, or a ``kp.Tensor`` of a ``Device`` over
-            its manager, whose memory the tensor shares, whatever ``copy`` says.
+            what is on a device already: a Tensor, which is returned as it is, a CUDA tensor over the memory of one, or
+            a ``kp.Tensor`` of a ``Device`` over its manager, whose memory the tensor shares, whatever ``copy`` says.
         desc: layout on the device, of the array's sizes and element type; default: the array's own strides, or packed.
             For a ``kp.Tensor``: what its bytes mean, as for ``from_buffer``; default: one axis.
         device: where to; default: ``rs.default_device()``, for a ``kp.Tensor`` the one open device over a manager.
@@ -89,8 +91,9 @@ def asarray(
             ``desc`` that does not fit or overlaps itself.
         UnsupportedError: ``desc`` has another element type; or ``copy`` is False and the device has memory of its own
             or cannot import the host's (the runtime kompute never does), elements do not lie at multiples of their
-            size, ``array`` is neither a numpy array nor of DLPack, or ``desc`` is not the layout that it has; or a
-            ``kp.Tensor`` is of type storage, its bytes are no multiple of 16, or ``device`` is not over a manager.
+            size, ``array`` is neither a numpy array nor of DLPack, or lies in memory of CUDA's own, or ``desc`` is not
+            the layout that it has; or a ``kp.Tensor`` is of type storage, its bytes are no multiple of 16, or
+            ``device`` is not over a manager.
     """
     if isinstance(array, Tensor):
         if device is not None and as_device(device) is not array.device:
@@ -100,6 +103,8 @@ def asarray(
         return array if desc is None else _laid_out(array, as_desc(desc), copy)
     if is_kp_tensor(array):
         return _shared(array, desc, device_over_manager() if device is None else as_device(device))
+    if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__") and device_type(array) == CUDA:
+        return _from_cuda(array, desc, device, copy)
     host = host_array(array)
     packed = _packed(host)
     if desc is not None:
@@ -132,6 +137,35 @@ def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
     laid_out = empty(desc, tensor.device)
     copy_elements(tensor, laid_out)
     return laid_out
+
+
+def _from_cuda(producer: Any, desc: TensorDesc | str | None, device: Device | None, copy: bool | None) -> Tensor:
+    """A tensor of the elements of a CUDA tensor that lies in a tensor's memory: there, or a copy on its device.
+
+    CUDA's own memory is refused: what cudaMalloc gives cannot be exported, and what cuMemCreate gives for export, as to
+    torch's expandable segments, are pages of 2 or 20 MiB, of which a tensor has several, or a part.
+    """
+    array = array_from_dlpack(producer, LEGACY_STREAM)
+    packed = _packed(array)
+    if not packed.numel:
+        return asarray(empty(packed, device), desc, copy=copy)
+    host = _host_span(array)
+    lies_in = memory_under(host.data)
+    if lies_in is None:
+        kind = UnsupportedError if copy is False else DescriptorError
+        raise kind(
+            f"DLPack tensor {packed} lies in memory of CUDA's own; allocate it by rs.empty(desc, shareable=True) "
+            "and hand that to the other library, or copy it to the CPU first"
+        )
+    home, memory, start = lies_in
+    strided = _strided(packed, start + host.offset, host.strides)
+    if strided is None:
+        raise UnsupportedError(f"elements of {packed} must lie at multiples of their {packed.dtype.itemsize} bytes")
+    tensor = Tensor(memory, strided, home)
+    if copy:
+        tensor = tensor.copy()
+        home.wait()  # nothing keeps CUDA from changing its tensor from here on
+    return asarray(tensor, desc, device, copy)
 
 
 def _shared(kp_tensor: Any, desc: TensorDesc | str | None, device: Device) -> Tensor:

@@ -1,4 +1,4 @@
-"""Host tensors of other libraries as numpy arrays over the same memory, and back, through DLPack's C structures.
+"""Tensors of other libraries as numpy arrays over the same memory, and back, through DLPack's C structures.
 
 numpy's DLPack knows neither bfloat16 nor the 8-bit floats, and refuses some strides and read-only producers, so
 capsules are read here with ctypes, for every element type alike, and those that numpy makes of unsigned integers get
@@ -23,9 +23,14 @@ _REFUSALS = (BufferError, RuntimeError, ValueError)
 """How producers refuse. torch: BufferError for gradients and conjugates, ValueError for meta tensors, RuntimeError for
 nested tensors, those of mkldnn and those under vmap."""
 
-_HOST_DEVICES = {1: "CPU", 3: "CUDA pinned host", 11: "ROCm pinned host"}
+CPU, CUDA = 1, 2
+"""Types of device."""
+
+_HOST_DEVICES = (CPU, 3, 11)
+"""The others are pinned memory of the host, CUDA's and ROCm's."""
+
 _OTHER_DEVICES = {
-    2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 12: "extension", 13: "CUDA managed",
+    CUDA: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 12: "extension", 13: "CUDA managed",
     14: "oneAPI", 15: "WebGPU", 16: "Hexagon", 17: "MAIA", 18: "Trainium",
 }  # fmt: skip
 
@@ -125,15 +130,34 @@ def _delete(address: int, deleter: int | None) -> None:
         _Deleter(deleter)(address)
 
 
-def array_from_dlpack(producer: Any) -> np.ndarray[Any, Any]:
+def device_type(producer: Any) -> int:
+    """The type of the device that ``producer`` lies on.
+
+    Raises:
+        DescriptorError: it has no ``__dlpack_device__``, or no memory.
+    """
+    try:
+        return int(producer.__dlpack_device__()[0])
+    except AttributeError as error:
+        raise DescriptorError(
+            f"{type(producer).__name__} has no __dlpack_device__, so it is no DLPack tensor"
+        ) from error
+    except _REFUSALS as error:
+        raise DescriptorError(f"{type(producer).__name__} has no memory to hand out: {error}") from error
+
+
+def array_from_dlpack(producer: Any, stream: int | None = None) -> np.ndarray[Any, Any]:
     """A read-only numpy array over the memory of ``producer``, an object with ``__dlpack__`` and ``__dlpack_device__``.
 
     Nothing is copied. Strides are the producer's, zero and negative ones included; bfloat16 and the 8-bit floats come
     as ml_dtypes. The producer's memory stays alive until the array and every view of it are dropped; then its deleter
     runs, once.
 
+    stream: of CUDA, which the producer has wait for its work. The array then is of addresses that the host must not
+        read. None: memory of the host.
+
     Raises:
-        DescriptorError: not on the host, refused by the producer, a view that torch negates as it is read, or of an
+        DescriptorError: not there, refused by the producer, a view that torch negates as it is read, or of an
             element type, rank or version that restride does not know.
 
     Source: Python array API standard, ``__dlpack__``; dlpack.h 1.1.
@@ -144,51 +168,50 @@ def array_from_dlpack(producer: Any) -> np.ndarray[Any, Any]:
             f"{type(producer).__name__} is a view with the negative bit set: its memory holds the negated elements, "
             f"pass x.resolve_neg(), for sizes {tuple(producer.shape)}"
         )
-    try:
-        device_type = int(producer.__dlpack_device__()[0])
-    except AttributeError as error:
+    devices = _HOST_DEVICES if stream is None else (CUDA,)
+    lies_on = device_type(producer)
+    if lies_on not in devices:
         raise DescriptorError(
-            f"{type(producer).__name__} has no __dlpack_device__, so it is no DLPack tensor"
-        ) from error
-    except _REFUSALS as error:
-        raise DescriptorError(f"{type(producer).__name__} has no memory to hand out: {error}") from error
-    if device_type not in _HOST_DEVICES:
-        raise DescriptorError(
-            f"DLPack tensor lies on device type {device_type} ({_OTHER_DEVICES.get(device_type, 'unknown')}); "
+            f"DLPack tensor lies on device type {lies_on} ({_OTHER_DEVICES.get(lies_on, 'unknown')}); "
             f"only host memory can be read: copy it to the CPU first"
         )
-    return _array_of(_capsule_of(producer))
+    return _array_of(_capsule_of(producer, {} if stream is None else {"stream": stream}), devices)
 
 
-def capsule_over(array: np.ndarray[Any, Any], **options: Any) -> Any:
+def capsule_over(array: np.ndarray[Any, Any], device: tuple[int, int] = (CPU, 0), **options: Any) -> Any:
     """A DLPack capsule over the memory of ``array``, which numpy makes with these options; nothing is copied.
+
+    device: type and number of the one that the array's addresses are of.
 
     Raises:
         BufferError, TypeError: numpy refuses.
     """
-    if array.dtype not in _NARROW:
+    is_narrow = array.dtype in _NARROW
+    if device == (CPU, 0) and not is_narrow:
         return array.__dlpack__(**options)
-    capsule: Any = array.view(f"u{array.itemsize}").__dlpack__(**options)
+    capsule: Any = (array.view(f"u{array.itemsize}") if is_narrow else array).__dlpack__(**options)
     for name, _, structure in _NAMES:
         if _capsule_is(capsule, name):
             tensor = structure.from_address(_capsule_pointer(capsule, name)).tensor
-            tensor.code, tensor.bits = _NARROW[array.dtype]
+            tensor.device_type, tensor.device_id = device
+            if is_narrow:
+                tensor.code, tensor.bits = _NARROW[array.dtype]
     return capsule
 
 
-def _capsule_of(producer: Any) -> Any:
+def _capsule_of(producer: Any, options: dict[str, int]) -> Any:
     """The producer's capsule: version 1 where it speaks it, else the older unversioned one."""
     try:
         try:
-            return producer.__dlpack__(max_version=(_MAJOR_VERSION, 1))
+            return producer.__dlpack__(max_version=(_MAJOR_VERSION, 1), **options)
         except TypeError:
             # Producers older than DLPack 1.0 do not know the argument; the standard says to ask again without.
-            return producer.__dlpack__()
+            return producer.__dlpack__(**options)
     except _REFUSALS as error:
         raise DescriptorError(f"{type(producer).__name__} refuses to hand out its memory: {error}") from error
 
 
-def _array_of(capsule: Any) -> np.ndarray[Any, Any]:
+def _array_of(capsule: Any, devices: tuple[int, ...] = _HOST_DEVICES) -> np.ndarray[Any, Any]:
     """Take the tensor out of ``capsule``; from here on its deleter is ours to call, also when the tensor is refused."""
     for name, used_name, structure in _NAMES:
         if _capsule_is(capsule, name):
@@ -197,19 +220,21 @@ def _array_of(capsule: Any) -> np.ndarray[Any, Any]:
             _capsule_rename(capsule, used_name)
             owner = _Owner(address, managed.deleter)
             try:
-                return _viewed(managed, owner)
+                return _viewed(managed, owner, devices)
             except DescriptorError:
                 owner.release()
                 raise
     raise DescriptorError(f"__dlpack__ returned {capsule!r}, not an unused capsule named dltensor(_versioned)")
 
 
-def _viewed(managed: _DLManagedTensor | _DLManagedTensorVersioned, owner: _Owner) -> np.ndarray[Any, Any]:
+def _viewed(
+    managed: _DLManagedTensor | _DLManagedTensorVersioned, owner: _Owner, devices: tuple[int, ...]
+) -> np.ndarray[Any, Any]:
     """The tensor as an array whose base is ``owner``. Strides count elements; none given: packed, last axis fastest."""
     if isinstance(managed, _DLManagedTensorVersioned) and managed.major > _MAJOR_VERSION:
         raise DescriptorError(f"DLPack version {managed.major}.{managed.minor} is newer than {_MAJOR_VERSION}.x")
     tensor: _DLTensor = managed.tensor
-    if tensor.device_type not in _HOST_DEVICES:
+    if tensor.device_type not in devices:
         raise DescriptorError(f"DLPack tensor lies on device type {tensor.device_type}, against what its producer said")
     code = _CODE_NAMES[tensor.code] if tensor.code < len(_CODE_NAMES) else f"type code {tensor.code}"
     if tensor.lanes != 1:

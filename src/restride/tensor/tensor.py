@@ -16,8 +16,10 @@ from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc, as_desc, views
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.runtime import ExternalMemory, Memory, export_kp_tensor
+from restride.runtime.cuda import ordinal
+from restride.tensor.cuda import cuda_bytes
 from restride.tensor.device import Device, default_device
-from restride.tensor.dlpack import capsule_over
+from restride.tensor.dlpack import CPU, CUDA, capsule_over
 
 METHODS: dict[str, Callable[..., Any]] = {}
 """What methods of Tensor call that stands above this module, which enters it here: reorder, assign, equal, html."""
@@ -321,7 +323,6 @@ class Tensor:
         desc = self.desc
         if desc.strides is None:
             raise UnsupportedError(f"copy=False needs strides, and {desc} has none: rs.reorder it to a strided layout")
-        itemsize = desc.dtype.itemsize
         if not desc.numel:
             array = np.empty(desc.sizes, desc.dtype.dtype)
             array.flags.writeable = False
@@ -330,8 +331,7 @@ class Tensor:
             data = self.device.runtime.mapped_bytes(self.memory)
         except UnsupportedError as error:
             raise UnsupportedError(f"copy=False: {error}; asked for {desc}") from error
-        strides = [stride * itemsize for stride in desc.strides]
-        return np.ndarray(desc.sizes, desc.dtype.dtype, data, desc.offset * itemsize, strides)
+        return _elements(data, desc)
 
     def buffer(self) -> npt.NDArray[np.uint8]:
         """The bytes of the whole buffer that this tensor is a view of, padding included, as a new array.
@@ -376,7 +376,7 @@ class Tensor:
     def __dlpack__(
         self,
         *,
-        stream: None = None,
+        stream: int | None = None,
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
@@ -389,22 +389,63 @@ class Tensor:
         ``torch.from_dlpack(tensor, copy=False)`` is a CPU tensor over the device's memory. torch does not know that it
         is only to be read.
 
+        Of a shareable tensor on a GPU that CUDA has too, ``torch.from_dlpack(tensor)`` is a CUDA tensor over the same
+        memory, which both read and write: docs/arrays.md says how to keep their work in order.
+
+        Args:
+            stream: of CUDA, not 0. Unless it is -1, all work of the device is finished when this returns.
+            max_version: of DLPack, that the consumer knows.
+            dl_device: type and number of a device; default: that of ``__dlpack_device__``.
+            copy: True: always. False: never. None: on the host always; on CUDA's device only what is not shareable or
+                has no strides, and the device makes the copy.
+
         Raises:
             BufferError: another device is asked for, or ``copy`` is False and a copy is needed or the consumer does not
                 say that it knows DLPack 1.0, the first version that can mark memory as read-only.
+            OutOfDeviceMemory, DeviceError: CUDA refuses the memory.
         """
-        if dl_device not in (None, self.__dlpack_device__()) or stream is not None:
-            raise BufferError(f"{self!r} hands out memory of the host only, without a stream")
+        home = self.__dlpack_device__()
+        kind, number = home if dl_device is None else dl_device
+        is_known = kind == CUDA or (kind, number) == (CPU, 0)
+        if not is_known or (stream is not None and CUDA not in (kind, home[0])):
+            raise BufferError(f"{self!r} hands out memory of the host, without a stream, or of CUDA")
         try:
+            if kind == CUDA:
+                return self._cuda_capsule(number, stream, copy)
             # A copy's capsule is of the unversioned kind that every consumer takes, whatever max_version allows.
             if copy is not False:
                 return capsule_over(self.numpy())
             return capsule_over(self.numpy(copy=False), max_version=max_version)
         except (BufferError, UnsupportedError, TypeError) as error:  # TypeError: numpy before 2.1 knows no max_version
-            raise BufferError(f"numpy cannot hand {self.desc} to DLPack: {error}") from error
+            raise BufferError(f"{self.desc} cannot be handed to DLPack: {error}") from error
+
+    def _cuda_capsule(self, number: int, stream: int | None, copy: bool | None) -> Any:
+        own = ordinal(self.device.info.uuid)
+        if number != own:
+            raise UnsupportedError(f"the tensor lies on CUDA device {own}, not on {number}")
+        if stream == 0:
+            raise UnsupportedError("stream 0 may be either default stream of CUDA: 1 and 2 say which")
+        tensor = self
+        if copy or not self.memory.is_shareable or self.desc.strides is None:
+            if copy is False:
+                raise UnsupportedError(
+                    "copy=False: the memory is not shareable, or the layout has no strides; "
+                    "rs.empty(desc, shareable=True) makes such a tensor, to be an out"
+                )
+            tensor = empty(TensorDesc(self.dtype, self.sizes), self.device, shareable=True)
+            copy_elements(self, tensor)
+        if stream != -1:  # a copy is finished in any case, before it is exported
+            self.device.wait()
+        # Unversioned, as above.
+        return capsule_over(_elements(cuda_bytes(tensor.device, tensor.memory), tensor.desc), (CUDA, own))
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)  # kDLCPU
+        if self.memory.is_shareable:
+            try:
+                return CUDA, ordinal(self.device.info.uuid)
+            except UnsupportedError:  # what asks for CUDA's device by dl_device is told why
+                pass
+        return CPU, 0
 
     def __len__(self) -> int:
         if not self.sizes:
@@ -450,6 +491,13 @@ class Tensor:
 
     def _view(self, desc: TensorDesc) -> Tensor:
         return Tensor(self.memory, desc, self.device)
+
+
+def _elements(data: npt.NDArray[np.uint8], desc: TensorDesc) -> npt.NDArray[Any]:
+    """The elements in the bytes of a buffer, of a layout with strides; nothing is read."""
+    itemsize = desc.dtype.itemsize
+    strides = [stride * itemsize for stride in desc.strides or ()]
+    return np.ndarray(desc.sizes, desc.dtype.dtype, data, desc.offset * itemsize, strides)
 
 
 def _without_arithmetic(sign: str) -> Callable[..., Any]:
@@ -505,7 +553,7 @@ def empty(desc: TensorDesc | str, device: Device | None = None, *, shareable: bo
     Args:
         desc: element type, sizes and layout.
         device: where; default: ``rs.default_device()``.
-        shareable: the memory can be given to other processes, by ``export_fd``.
+        shareable: the memory can be given to other processes, by ``export_fd``, and to CUDA, by DLPack.
 
     >>> rs.empty("f32[2,20,4,4]:nChw16c").memory.nbytes
     4096

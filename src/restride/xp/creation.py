@@ -63,7 +63,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Device | None = None, cop
 
 
 def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> Tensor:
-    """A tensor of an object with ``__dlpack__`` on the CPU."""
+    """A tensor of an object with ``__dlpack__``, on the CPU or over the memory of a tensor on CUDA's device."""
     if not hasattr(x, "__dlpack__"):
         raise DescriptorError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}")
     return asarray(x, device=device, copy=copy)

@@ -38,6 +38,7 @@ class NoMemory:
 
     nbytes: int
     readonly: bool = False
+    is_shareable: bool = False
 
     def free(self) -> None:
         """Nothing to do."""

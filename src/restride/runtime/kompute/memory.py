@@ -146,7 +146,7 @@ class Buffer:
 class KomputeMemory:
     """A ``Memory``: a buffer of the pool until it is freed."""
 
-    readonly = False
+    readonly = is_shareable = False
 
     def __init__(self, pool: BufferPool, nbytes: int, shared: Buffer | None = None) -> None:
         self.pool = pool

@@ -848,6 +848,12 @@ class VulkanMemory:
         """
         return self.hold.block
 
+    @property
+    def is_shareable(self) -> bool:
+        """See ``Memory.is_shareable``: allocated so, here."""
+        chunk = self.block.chunk
+        return chunk.is_shared and chunk.allocated > 0
+
     def free(self) -> None:
         """Give the bytes back, once the device no longer uses them and no host array lies over them."""
         self._holds.clear()

@@ -1,0 +1,46 @@
+"""Shareable memory as that of other libraries' CUDA tensors, and back.
+
+An array here is of addresses of a CUDA device: its sizes and strides are read, and never its elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from restride.runtime import Memory
+from restride.runtime.cuda import LEGACY_STREAM, CudaMemory
+from restride.runtime.live_objects import LiveObjects
+from restride.tensor.device import Device
+
+_mapped: LiveObjects[CudaMemory] = LiveObjects()
+"""The owner of each is a Device and a Memory."""
+
+
+def cuda_bytes(device: Device, memory: Memory) -> npt.NDArray[np.uint8]:
+    """The bytes of shareable memory; it stays mapped, and alive, until the last view of the array is dropped.
+
+    Raises:
+        UnsupportedError: the device is no CUDA device.
+        OutOfDeviceMemory, DeviceError: CUDA refuses.
+    """
+    mapped = next((each for each in _mapped if each.owner[1] is memory), None)
+    if mapped is None:
+        mapped = CudaMemory(*device.runtime.export_fd(memory), (device, memory))
+        _mapped.add(mapped)
+    return np.asarray(mapped)
+
+
+def memory_under(array: npt.NDArray[Any]) -> tuple[Device, Memory, int] | None:
+    """The memory that the array lies in, and at which byte, once what CUDA's default stream has to do is done.
+
+    None: it is memory of CUDA's own.
+    """
+    address = array.ctypes.data
+    for mapped in _mapped:
+        if mapped.address <= address < mapped.address + mapped.nbytes:
+            mapped.wait(LEGACY_STREAM)
+            return *mapped.owner, address - mapped.address
+    return None
