@@ -233,6 +233,23 @@ def test_no_choice_changes_a_byte(src, dst, limits):
         np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize(
+    ("src", "choice", "groups_of"),
+    [
+        ("f32[4096,4096]", "registers", (16, 4, 1)),
+        ("f32[4096,4096]", "narrow", (2, 32, 1)),
+        ("u8[4096,4096]", "narrow", (2, 32, 1)),
+        ("f32[3001,4097]", "narrow", (2, 32, 1)),
+        ("f32[3136,16]", "narrow", (16, 4, 1)),  # 4 blocks along 16 channels: wide, or groups would not be full
+    ],
+)
+def test_groups_of_a_narrow_transpose_write_short_rows(src, choice, groups_of):
+    desc = TensorDesc.parse(src)
+    chosen = replace(ROOMY, choices=Choices(transpose=choice))
+    push = copy_kernels(desc, TensorDesc.parse(src + "{0,1}"), chosen)[0].push
+    assert (push.across, push.along, push.deep) == groups_of
+
+
 @pytest.mark.parametrize("most", [(1, 3, 3), (3, 1, 3), (3, 3, 1)])
 def test_tiles_are_no_more_than_groups_may_be(most):
     src, dst = TensorDesc.parse("f32[3,96,96]{2,1,0}"), TensorDesc.parse("f32[3,96,96]{1,2,0}")

@@ -69,7 +69,12 @@ def _by_fours(problem: Problem) -> tuple[Axis, ...] | None:
     if not problem.axes:
         return None
     along, *outer = problem.axes
-    starts = (along.size, problem.src_offset, problem.dst_offset, *(stride for axis in outer for stride in axis.strides))
+    starts = (
+        along.size,
+        problem.src_offset,
+        problem.dst_offset,
+        *(stride for axis in outer for stride in axis.strides),
+    )
     if (along.src, along.dst) != (1, 1) or any(start % 4 for start in starts):
         return None
     return (replace(along, size=along.size // 4, src=4, dst=4), *outer)
