@@ -250,6 +250,24 @@ def test_groups_of_a_narrow_transpose_write_short_rows(src, choice, groups_of):
     assert (push.across, push.along, push.deep) == groups_of
 
 
+@pytest.mark.parametrize(
+    ("src", "dst", "pieces"),
+    [
+        ("u8[101,7,3]{strides=(21,-3,1),offset=18}", "u8[101,7,3]", [(525, 1), (6, 0)]),  # 100 rows of 21, then one
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]", [(525, 1)]),
+        ("f16[101,7,3]{strides=(21,-3,1),offset=18}", "f16[101,7,3]", [(1050, 1), (11, 0)]),
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]{strides=(21,3,1),offset=1}", [(526, 0)]),
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]{strides=(24,3,1)}", [(600, 0)]),  # holes
+    ],
+)
+def test_whole_words_of_elements_are_written_without_a_look_for_holes(src, dst, pieces):
+    limits = SteeredLimits(elements_per_dispatch=1)
+    kernels = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)
+    assert [(kernel.shader, kernel.push[2], kernel.constants[1:3]) for kernel in kernels] == [
+        ("element_copy", words, (1, is_whole)) for words, is_whole in pieces
+    ]
+
+
 @pytest.mark.parametrize("most", [(1, 3, 3), (3, 1, 3), (3, 3, 1)])
 def test_tiles_are_no_more_than_groups_may_be(most):
     src, dst = TensorDesc.parse("f32[3,96,96]{2,1,0}"), TensorDesc.parse("f32[3,96,96]{1,2,0}")
