@@ -233,6 +233,41 @@ def test_no_choice_changes_a_byte(src, dst, limits):
         np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.parametrize(
+    ("src", "choice", "groups_of"),
+    [
+        ("f32[4096,4096]", "registers", (16, 4, 1)),
+        ("f32[4096,4096]", "narrow", (2, 32, 1)),
+        ("u8[4096,4096]", "narrow", (2, 32, 1)),
+        ("f32[3001,4097]", "narrow", (2, 32, 1)),
+        ("f32[3136,16]", "narrow", (16, 4, 1)),  # 4 blocks along 16 channels: wide, or groups would not be full
+    ],
+)
+def test_groups_of_a_narrow_transpose_write_short_rows(src, choice, groups_of):
+    desc = TensorDesc.parse(src)
+    chosen = replace(ROOMY, choices=Choices(transpose=choice))
+    push = copy_kernels(desc, TensorDesc.parse(src + "{0,1}"), chosen)[0].push
+    assert (push.across, push.along, push.deep) == groups_of
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "pieces"),
+    [
+        ("u8[101,7,3]{strides=(21,-3,1),offset=18}", "u8[101,7,3]", [(525, 1), (6, 0)]),  # 100 rows of 21, then one
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]", [(525, 1)]),
+        ("f16[101,7,3]{strides=(21,-3,1),offset=18}", "f16[101,7,3]", [(1050, 1), (11, 0)]),
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]{strides=(21,3,1),offset=1}", [(526, 0)]),
+        ("u8[100,7,3]{strides=(21,-3,1),offset=18}", "u8[100,7,3]{strides=(24,3,1)}", [(600, 0)]),  # holes
+    ],
+)
+def test_whole_words_of_elements_are_written_without_a_look_for_holes(src, dst, pieces):
+    limits = SteeredLimits(elements_per_dispatch=1)
+    kernels = copy_kernels(TensorDesc.parse(src), TensorDesc.parse(dst), limits)
+    assert [(kernel.shader, kernel.push[2], kernel.constants[1:3]) for kernel in kernels] == [
+        ("element_copy", words, (1, is_whole)) for words, is_whole in pieces
+    ]
+
+
 @pytest.mark.parametrize("most", [(1, 3, 3), (3, 1, 3), (3, 3, 1)])
 def test_tiles_are_no_more_than_groups_may_be(most):
     src, dst = TensorDesc.parse("f32[3,96,96]{2,1,0}"), TensorDesc.parse("f32[3,96,96]{1,2,0}")

@@ -217,9 +217,9 @@ def test_fours_with_pairs_of_their_own_are_found_each_by_itself():
 @pytest.mark.parametrize(
     ("src", "arguments", "is_normal"),
     [
-        ("u8", {"dst_scale": 255}, True),
+        ("u16", {"dst_scale": 255}, True),
         ("s64", {"dst_scale": 1e-18, "dst_zero_point": 0.5}, True),
-        ("s8", {"dst_scale": np.linspace(-1e18, 1e18, 12)}, True),
+        ("s16", {"dst_scale": np.linspace(-1e18, 1e18, 12)}, True),
         ("u8", {"dst_scale": 1e-30}, False),
         ("u8", {"dst_scale": np.geomspace(1, 1e30, 12)}, False),
         ("f16", {"dst_scale": 255}, False),
@@ -230,6 +230,20 @@ def test_fours_with_pairs_of_their_own_are_found_each_by_itself():
 )
 def test_integers_divided_by_ordinary_scales_leave_out_what_is_not_normal(src, arguments, is_normal):
     assert only(planned(f"{src}[6,12]", "f32[6,12]", **arguments))[1].constants[4] == 4 + 16 * is_normal
+
+
+@pytest.mark.parametrize(
+    ("dst", "scale", "is_short"),
+    [
+        ("f32[6,12]", 255, True),
+        ("f32[6,12]", [[58.395], [57.12], [57.375], [1], [0.25], [3]], True),
+        ("f32[6,12]", 100.00001, False),  # 100 / it is next to 1
+        ("f32[6,12]{strides=(25,2),offset=0}", 255, False),  # element by element
+    ],
+)
+def test_bytes_are_divided_the_short_way_where_every_quotient_allows_it(dst, scale, is_short):
+    kernel = only(planned("u8[6,12]", dst, dst_scale=np.float32(scale)))[1]
+    assert kernel.constants[4] == 4 + 16 + 32 * is_short
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_cpu_has_other_choices_than_the_rest() -> None:
         ({"elements": "apart"}, "not 'elements'"),
         (asdict(OTHER) | {"group": 1}, "not 'elements', 'transpose', 'rows', 'invocations', 'group'"),
         (asdict(OTHER) | {"elements": "far"}, "elements is one of neighbours, apart, not 'far'"),
-        (asdict(OTHER) | {"transpose": ["shared"]}, r"transpose is one of registers, shared, not \['shared'\]"),
+        (asdict(OTHER) | {"transpose": ["shared"]}, r"transpose is one of registers, narrow, shared, not \['shared'\]"),
         (asdict(OTHER) | {"rows": 4}, "rows is one of 8, 4, 2, 1, not 4"),
     ],
 )
@@ -202,7 +202,7 @@ def test_candidates_with_different_results_are_an_error(
         return rs.reorder(x if x.device.limits.choices.transpose == "shared" else x.permute(1, 0), out=out)
 
     monkeypatch.setattr(tuning, "WORK", {**tuning.WORK, "transpose": {"f32": ("f32", wrong)}})
-    with pytest.raises(DeviceError, match="registers and shared have different results on"):
+    with pytest.raises(DeviceError, match="registers and narrow and shared have different results on"):
         tune(vulkan_device, edge=32, rounds=1)
     assert vulkan_device.limits is limits
 
@@ -280,6 +280,7 @@ def test_the_table_says_what_was_chosen(
         ["elements", "neighbours", "12.3", "usual", "work", "12.3"],
         ["elements", "apart", "1", "chosen", "work", "1"],
         ["transpose", "registers", "2", "chosen,", "usual", "work", "2"],
+        ["transpose", "narrow", "10", "work", "10"],
         ["transpose", "shared", "3", "work", "3"],
         ["rows", "8", "10", "chosen,", "usual", "work", "10"],
         *(["rows", number, "10", "work", "10"] for number in "421"),

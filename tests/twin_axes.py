@@ -146,7 +146,7 @@ def put_made(
     """made_of in scales.glsl, for elements, or sums in f32, and the destination elements that they become."""
     _, dst_type = kernel_types(kernel)
     rounding, steps = kernel.constants[4:6]
-    assert rounding & ~16 == 4, "the twin rounds to nearest even and saturates"
+    assert rounding & ~48 == 4, "the twin rounds to nearest even and saturates"
     assert steps < 1 << 9, "and has no post-ops"
     out = by_elements(window, dst_type)
     table = np.frombuffer(kernel.parameters, np.float32).reshape(-1, 2)

@@ -21,7 +21,12 @@ uint element(uint index) {
     offset += rest % SIZE_2 * SRC_2;
     rest /= SIZE_2;
     offset += rest % SIZE_3 * SRC_3;
-    offset += rest / SIZE_3 * SRC_4;
+    rest /= SIZE_3;
+    offset += rest % SIZE_4 * SRC_4;
+    rest /= SIZE_4;
+    offset += rest % SIZE_5 * SRC_5;
+    rest /= SIZE_5;
+    offset += rest % SIZE_6 * SRC_6 + rest / SIZE_6 * SRC_7;
     return src[offset / LANES] >> offset % LANES * WIDTH & (1u << WIDTH) - 1u;
 }
 

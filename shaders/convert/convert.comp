@@ -221,7 +221,8 @@ void find(uint index) {
 // 0: a conversion so short that it is compiled for each plane, with which llvmpipe takes 0.8 of the time. Else the loop stays
 // one, for a conversion is long, and compiled once for each element of a four as it is.
 const uint LONG_STEPS = ~(SRC_ZERO_POINT | SRC_SCALE | DST_ZERO_POINT | SRC_PAIRS | DST_PAIRS);
-const uint LONG = (STEPS & LONG_STEPS) | (ROUNDING & ROUNDS_FIRST) | (DST_TYPE ^ F32);
+const uint SHORT_STEPS = (ROUNDING & SHORT_QUOTIENTS) != 0u ? DST_SCALE : 0u;
+const uint LONG = (STEPS & LONG_STEPS & ~SHORT_STEPS) | (ROUNDING & ROUNDS_FIRST) | (DST_TYPE ^ F32);
 
 vec2 src_pairs[MOST_PLANES];  // of this plane and those behind it
 vec2 dst_pairs[MOST_PLANES];

@@ -4,15 +4,22 @@
 // that are at most the element when they are times alpha: a division by alpha in exact steps; 0 where alpha is not above 0.
 // Thresholds 0.5, 1.5, ..., 254.5, element 7, alpha 2: 7 / 2 is 3.5, and 0.5, 1.5, 2.5 and 3.5 times 2 are at most 7: 4.
 // An axis steps among the alphas by the first word of PAIRS(k).
+//
+// FOURS: what is not times alpha goes four elements at a time, whole words of codes and 16 bytes of f32. Axis 0 then counts
+// fours: u8 1920 x 3 are 1440 a row, each one word.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 
 layout(local_size_x = 128) in;
 
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
+layout(std430, binding = 0) readonly buffer Src4 { vec4 src4[]; };
 layout(std430, binding = 1) buffer Dst { uint dst[]; };
+layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
 layout(std430, binding = 2) readonly buffer Alpha { uint alphas[]; };
 layout(std430, binding = 3) readonly buffer Parameters { uvec4 parameters[]; };
+layout(std430, binding = 3) readonly buffer Table { float words[]; };  // the same buffer by words: a load each
 
 #define PUSH_OTHER
 #include "dispatch.glsl"
@@ -21,6 +28,7 @@ layout(std430, binding = 3) readonly buffer Parameters { uvec4 parameters[]; };
 
 layout(constant_id = 2) const bool TIMES_ALPHA = false;
 layout(constant_id = 3) const uint SRC_BITS = 8;  // of source and alpha; 32: both are f32, and go back
+layout(constant_id = 4) const bool FOURS = false;
 
 uint src_offset;
 uint alpha_offset;
@@ -43,7 +51,7 @@ void begin_element() {
 LOADED(src)
 LOADED(alphas)
 
-float table(uint place) { return uintBitsToFloat(parameters[AXIS_ROW(RANK) + place / 4u][place % 4u]); }
+float table(uint place) { return words[4u * AXIS_ROW(RANK) + place]; }
 
 uint integer_of(float element, float alpha) {
     uint count = 0u;
@@ -64,7 +72,35 @@ uvec2 element_bits(uint dst_offset) {
     return uvec2(floatBitsToUint(light), 0u);
 }
 
+void write_four(uint index) {
+    begin_element();
+    uint dst_offset = visit_index(index);
+    uvec4 four;
+    if (SRC_BITS == 32u) {
+        vec4 elements = src4[src_offset / 4u];
+        [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+            four[n] = integer_of(elements[n], 1.0);
+        }
+        uvec2 codes = BITS == 8u ? uvec2(four.x | four.y << 8 | four.z << 16 | four.w << 24) : four.xz | four.yw << 16;
+        [[unroll]] for (uint n = 0u; n < 4u / LANES; ++n) {
+            dst[dst_offset / LANES + n] = codes[n];
+        }
+        return;
+    }
+    uint lanes = 32u / SRC_BITS;
+    [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+        uint code = src[src_offset / lanes + n / lanes] >> (n % lanes * SRC_BITS) & 0xFFFFFFFFu >> (32u - SRC_BITS);
+        four[n] = floatBitsToUint(table(code));
+    }
+    dst4[dst_offset / 4u] = four;
+}
+
 void main() {
     load_axes();
-    write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x);
+    uint piece = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    if (!FOURS) {
+        write_piece(piece);
+    } else if (piece < dispatch.pieces) {
+        write_four(piece);
+    }
 }

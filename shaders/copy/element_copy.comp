@@ -32,6 +32,24 @@ uint src_offset;
 
 #include "destination.glsl"
 
+#if !defined(FILL) && !defined(INDEX_TABLES)
+// Every word is all elements of the destination, in the order of their indices: nothing is left out or kept.
+layout(constant_id = 2) const bool WHOLE_WORDS = false;
+
+void write_whole_word(uint word) {
+    uint bits = 0u;
+    for (uint lane = 0u; lane < LANES; ++lane) {
+        src_offset = dispatch.src_base;
+        visit_index(word * LANES + lane - dispatch.dst_base);
+        bits |= in_lane(load_bits(src_offset), lane);
+    }
+    dst[word] = bits;
+}
+#else
+const bool WHOLE_WORDS = false;
+void write_whole_word(uint word) {}
+#endif
+
 #ifdef FILL
 void begin_element() {}
 uvec2 element_bits(uint dst_offset) { return uvec2(dispatch.low, 0); }
@@ -42,5 +60,10 @@ uvec2 element_bits(uint dst_offset) { return uvec2(load_bits(src_offset), 0); }
 
 void main() {
     load_axes();
-    write_piece(group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x);
+    uint piece = group_number() * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
+    if (!WHOLE_WORDS) {
+        write_piece(piece);
+    } else if (piece < dispatch.pieces) {
+        write_whole_word(dispatch.first_word + piece);
+    }
 }

@@ -13,10 +13,10 @@
 
 layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in types.glsl
 layout(constant_id = 3) const uint DST_TYPE = 0;
-layout(constant_id = 4) const uint ROUNDING = 0;  // plus SATURATES, ROUNDS_FIRST, NORMAL_QUOTIENTS
+layout(constant_id = 4) const uint ROUNDING = 0;  // plus SATURATES, ROUNDS_FIRST, NORMAL_QUOTIENTS, SHORT_QUOTIENTS
 layout(constant_id = 5) const uint STEPS = 0;
 
-const uint SATURATES = 4, ROUNDS_FIRST = 8, NORMAL_QUOTIENTS = 16;
+const uint SATURATES = 4, ROUNDS_FIRST = 8, NORMAL_QUOTIENTS = 16, SHORT_QUOTIENTS = 32;
 const uint SRC_ZERO_POINT = 1, SRC_SCALE = 2, SUM = 4, DST_SCALE = 8, DST_ZERO_POINT = 16, SRC_PAIRS = 32, DST_PAIRS = 64;
 const uint SRC_PAIRS_ALONG_FOUR = 128, DST_PAIRS_ALONG_FOUR = 256;  // of convert.comp
 const uint POST_OPS = 9;  // from this bit on the kind of each post-op in turn, two bits each
@@ -28,6 +28,21 @@ const uint LINEAR = 1, CLIP = 2, RELU = 3;
 
 bool has(uint step) { return (STEPS & step) != 0u; }
 
+// a / b rounded to nearest even, for an integer a of 8 bits, where the host has tried them all: no quotient is so near the middle
+// of two numbers, or so near a power of two that it is not, that six units of error in `ratio` could matter.
+//
+// a is below 2^8, and 2^38 or more in units of the product of both significands: the product alone is the remainder modulo 2^32.
+// 3 / 0.75, ratio 4 - 2^-22: significand 0xFFFFFF, remainder -(0xFFFFFF * 0xC00000) = 0xC00000, once that of b: off 1.
+float short_quotient(float a, float b) {
+    float ratio = a * (1.0 / b);
+    uint bits = floatBitsToUint(ratio);
+    uint b_significand = floatBitsToUint(b) & 0x7FFFFFu | 0x800000u;
+    int rest = -int((bits & 0x7FFFFFu | 0x800000u) * b_significand);
+    // 1.5 * 2^23 and a few units: their number is in the last bits.
+    uint off = floatBitsToUint(float(rest) * (1.0 / float(b_significand)) + 12582912.0) - 0x4B400000u;
+    return a == 0.0 ? ratio : uintBitsToFloat(bits + off);
+}
+
 // a / b rounded to nearest even, where Vulkan lets an instruction be 2.5 units off.
 //
 // With the significands as integers of 24 bits, and a doubled where it is the smaller one, q = (a << 23) / b has 24 bits too. An
@@ -35,6 +50,9 @@ bool has(uint step) { return (STEPS & step) != 0u; }
 // quotient lies half way between two numbers of 24 bits, and none rounds to 2^24. Compilers see that q has 24 bits, whose product
 // GPUs have sooner. 1 / 3: a = 0x1000000, b = 0xC00000, q = 0xAAAAAB, remainder -0x400000.
 float divided(float a, float b) {
+    if ((ROUNDING & SHORT_QUOTIENTS) != 0u) {
+        return short_quotient(a, b);
+    }
     uint a_bits = floatBitsToUint(a), b_bits = floatBitsToUint(b);
     uint a_exponent = a_bits >> 23 & 0xFFu, b_exponent = b_bits >> 23 & 0xFFu;
     int a_significand = int(a_bits & 0x7FFFFFu | 0x800000u), b_significand = int(b_bits & 0x7FFFFFu | 0x800000u);

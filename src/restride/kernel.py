@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 from restride.errors import DescriptorError
 
 Elements: TypeAlias = Literal["neighbours", "apart"]
-Transpose: TypeAlias = Literal["registers", "shared"]
+Transpose: TypeAlias = Literal["registers", "narrow", "shared"]
 Rows: TypeAlias = Literal["8", "4", "2", "1"]
 Invocations: TypeAlias = Literal["few", "many"]
 
@@ -20,7 +20,8 @@ class Choices:
 
     elements: the elements of one invocation are neighbours, or a group apart, so that neighbouring invocations have
         neighbouring elements. Of a resized row an invocation then makes four at most, or one pixel.
-    transpose: through the registers of each invocation, or through memory that a group shares.
+    transpose: through the registers of each invocation, in groups that are wide or narrow along the rows they write, or
+        through memory that a group shares.
     rows: most rows of a resized image that an invocation makes.
     invocations: of a dispatch: few, which make as much as the other choices say, or many: see ``fewest_invocations``.
     """

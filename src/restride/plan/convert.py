@@ -58,11 +58,22 @@ ELEMENT_TYPES = {
 }
 """Every element type, as shaders/include/types.glsl numbers them."""
 
-_SATURATES, _ROUNDS_FIRST, _NORMAL_QUOTIENTS = 4, 8, 16
+_SATURATES, _ROUNDS_FIRST, _NORMAL_QUOTIENTS, _SHORT_QUOTIENTS = 4, 8, 16, 32
 _ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS = (1 << bit for bit in range(7))
 
 _ORDINARY = 2.0**-60, 2.0**60
 """Scales from the first to the second divide an integer of 64 bits without coming near the ends of f32."""
+
+_MOST_TRIED = 256
+"""Scales by which every integer of 8 bits is divided, to see whether a short division is exact: 0.3 us a scale."""
+
+_FROM_POWER, _FROM_MIDDLE = 2.0**-20, 2.0**-18
+"""How far at least a quotient is from a power of two, of itself, and from the middle of two f32, in units of the last
+bit, so that ``short_quotient`` in shaders/include/scales.glsl is exact.
+
+Its ratio is off by 2.5 units of 1 / b and half a unit of the product, 6 * 2^-24 of it or six units; so the number of
+units is at most 6, off by 6 * (2.5 * 2^-23 + 2 * 2^-24) < 2^-18 itself.
+"""
 
 _POST_OP_BITS = 9
 """Steps: from this bit on the kind of each post-op in turn, two bits each."""
@@ -168,6 +179,14 @@ class Conversion:
         is_ordinary = sizes.min() >= _ORDINARY[0] and sizes.max() <= _ORDINARY[1]
         return src, dst, rounding + _NORMAL_QUOTIENTS * bool(is_ordinary), steps
 
+    @cached_property
+    def constants_of_fours(self) -> tuple[int, int, int, int]:
+        """The same for ``convert_fours`` and ``convert_planes``, where the short division of bytes may be exact too."""
+        src, dst, rounding, steps = self.constants_of_elements
+        if self.src.itemsize > 1 or not rounding & _NORMAL_QUOTIENTS or self.arithmetic.dst is None:
+            return self.constants_of_elements
+        return src, dst, rounding + _SHORT_QUOTIENTS * _are_short(self.arithmetic.dst.pairs), steps
+
     def push(
         self,
         head: tuple[int, ...],
@@ -201,6 +220,18 @@ class Conversion:
         ops = np.array([op[1:] for op in self.arithmetic.post_ops], np.float32).tobytes()
         parts.append(ops + bytes(-len(ops) % (4 * ROW_WORDS)))
         return b"".join(parts), (starts[0], starts[1], nbytes // PAIR_BYTES)
+
+
+def _are_short(pairs: bytes) -> bool:
+    """True where the quotients of all bytes by all scales stay clear of what a short division may get wrong."""
+    scales = np.unique(np.abs(np.frombuffer(pairs, np.float32)[::2]))
+    if len(scales) > _MOST_TRIED:
+        return False
+    significand, _ = np.frexp(np.arange(1, 256)[:, None] / scales.astype(np.float64))
+    from_power = np.minimum(2 * significand - 1, 1 - significand)
+    from_middle = np.abs(significand * 2.0**24 % 1 - 0.5)
+    is_near = (from_power < _FROM_POWER) & (from_power > 0) | (from_middle < _FROM_MIDDLE)
+    return not is_near.any()
 
 
 def _place(scaling: Scaling | None) -> SharedPlace | None:
@@ -309,7 +340,7 @@ class _Fours(NamedTuple):
 
     def constants(self, conversion: Conversion, neighbours: bool) -> tuple[int, ...]:
         """Specialization constants 1 to 11."""
-        *types, steps = conversion.constants_of_elements
+        *types, steps = conversion.constants_of_fours
         along_four = [bool(step) * bit for step, bit in zip(self.lane.pairs, PAIRS_ALONG_FOUR, strict=True)]
         pairs_of_planes = all(axis.pairs == (0, 0) for axis in self.axes)
         in_row = neighbours and self.in_row

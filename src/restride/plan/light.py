@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -11,7 +12,7 @@ from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc
 from restride.plan.dispatches import bind, parts, strided_kernel, work_of
 from restride.plan.equal import EqualPush, axis_to_cut, other_window
-from restride.plan.problem import Axis, pack_parameters, simplify, word
+from restride.plan.problem import Axis, Problem, pack_parameters, simplify, word
 
 CODES = {"u8": 255, "u16": 65535}
 """The largest code of each element type that has a table."""
@@ -44,12 +45,39 @@ def light_kernels(
             work = work_of(part, bound)
             base = word(part.pair_offsets[0] - window.offset // itemsize)
             push = EqualPush(bound.src_base, bound.dst_base, work.pieces, work.first, base)
+            axes = None if alpha is not None else _by_fours(part)
+            if axes is not None:
+                push = push._replace(pieces=part.count // 4)
             constants = (8 * part.itemsize, int(work.own_words), int(alpha is not None), 8 * itemsize)
-            parameters = pack_parameters(part.axes) + words
+            parameters = pack_parameters(axes or part.axes) + words
             windows = (*bound.windows, window)
-            yield strided_kernel("light_elements", part.axes, constants, push, windows, limits, parameters=parameters)
+            yield strided_kernel(
+                "light_elements",
+                axes or part.axes,
+                (*constants, int(axes is not None)),
+                push,
+                windows,
+                limits,
+                parameters=parameters,
+            )
 
     return tuple(kernels()) if src.numel else ()
+
+
+def _by_fours(problem: Problem) -> tuple[Axis, ...] | None:
+    """The axes by fours of neighbours that begin at multiples of four on both sides; None: not all do."""
+    if not problem.axes:
+        return None
+    along, *outer = problem.axes
+    starts = (
+        along.size,
+        problem.src_offset,
+        problem.dst_offset,
+        *(stride for axis in outer for stride in axis.strides),
+    )
+    if (along.src, along.dst) != (1, 1) or any(start % 4 for start in starts):
+        return None
+    return (replace(along, size=along.size // 4, src=4, dst=4), *outer)
 
 
 @cache

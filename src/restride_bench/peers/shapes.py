@@ -19,7 +19,6 @@ from restride.plan.tiles import Region, walks
 Dispatches: TypeAlias = tuple[KernelSpec, ...]
 
 _MOST_AXES = 8
-_MOST_AXES_OF_WORDS = 5
 _MOST_GROUPS = 65535
 _MOST_ELEMENTS = 1 << 32
 _SHAPES = ((256, 1), (64, 4), (16, 4), (4, 16), (2, 32))
@@ -49,7 +48,7 @@ def candidates(src: TensorDesc, dst: TensorDesc, bindings: tuple[Binding, Bindin
             if len(dispatches) == len(problems) and dispatches not in tried:
                 tried.append(dispatches)
                 yield dispatches
-    if len(problems) == 1 and dst.is_row_major:
+    if len(problems) == 1:
         for size in LINE:
             for alone in (_words(problems[0], size, bindings), _pixels(problems[0], size, bindings)):
                 if alone is not None:
@@ -172,17 +171,17 @@ def _kernel(
 
 
 def _words(problem: Problem, size: int, bindings: tuple[Binding, Binding]) -> KernelSpec | None:
-    """Words of a row-major result whose elements are bytes, each of four elements wherever they lie."""
+    """Words of a result without gaps whose elements are narrower, each of two or four elements wherever they lie."""
     count = problem.count
     stride = 1
     for axis in problem.axes:
         if axis.dst != stride:
             return None
         stride *= axis.size
-    groups = -(-count // (4 * size))
-    if problem.itemsize != 1 or len(problem.axes) > _MOST_AXES_OF_WORDS or problem.dst_offset or groups > _MOST_GROUPS:
+    groups = -(-count * problem.itemsize // (4 * size))
+    if problem.itemsize > 2 or len(problem.axes) > _MOST_AXES or problem.dst_offset or groups > _MOST_GROUPS:
         return None
     padded = (*problem.axes, *(Axis(1, 0, 0),) * (_MOST_AXES - len(problem.axes)))
     numbers = [number % _MOST_ELEMENTS for axis in padded for number in (axis.size, axis.src, axis.dst)]
     constants = (size, 1, problem.src_offset, 0, 0, *numbers, count)
-    return KernelSpec("bare_words_8", constants, (), b"", (groups, 1, 1), bindings)
+    return KernelSpec(f"bare_words_{8 * problem.itemsize}", constants, (), b"", (groups, 1, 1), bindings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ import restride as rs
 from restride.errors import DeviceTimeout
 from restride.kernel import Binding, KernelSpec
 from restride.layout import TensorDesc
+from restride.layout.pattern import Pattern
 from restride.runtime import Memory, Runtime
 from restride.runtime.loader import TIMEOUT, struct
 from restride.runtime.vulkan.runtime import VulkanMemory, VulkanRuntime
@@ -30,6 +32,7 @@ from restride_bench.workloads import (
     NewShapes,
     Normalize,
     Page,
+    Rearrange,
     Relayout,
     Resize,
     Workload,
@@ -100,7 +103,18 @@ class ByHand:
         if isinstance(workload.task, Move | Relayout):
             view = viewed(workload.task, rs.empty(workload.desc, self._device))
             found += candidates(view.desc, dst, bindings)
+        if isinstance(workload.task, Rearrange):
+            view = _rearranged(workload.task, rs.empty(workload.desc, self._device))
+            found += candidates(view.desc, TensorDesc(view.dtype, view.sizes), bindings)
         return found
+
+
+def _rearranged(task: Rearrange, x: rs.Tensor) -> rs.Tensor:
+    """The view of ``x`` with an axis for each name of the pattern, in the order of the result."""
+    parts, groups = Pattern.parse(task.pattern).split(x.sizes, dict(task.lengths))
+    starts = [0, *accumulate(map(len, parts))]
+    split = x.reshape([size for part in parts for size in part])
+    return split.permute(*(starts[axis] + place for group in groups for axis, place in group))
 
 
 _CASTS = frozenset(

@@ -66,7 +66,7 @@ _MODULES = (
     ("transpose_shared_8 transpose_shared_16", Interface(_LINE, 3, 7, 2)),
     ("transpose_shared_32 transpose_shared_64", Interface(_LINE, 3, 7, 1)),
     ("pixels_to_planes planes_to_pixels", Interface(_LINE, 3, 5, 4)),
-    ("element_copy", Interface(_LINE, 3, 5, 2)),
+    ("element_copy", Interface(_LINE, 3, 5, 3)),
     ("element_rows", Interface(_LINE, 3, 5, 3)),
     ("element_fill", Interface(_LINE, 3, 5, 2)),
     ("yuv_to_rgb", Interface(_LINE, 3, 16, 3)),
