@@ -126,6 +126,8 @@ def test_a_chain_says_itself():
         list(chain)
     with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
         chain.resample(size=3)
+    with pytest.raises(AttributeError, match="a chain has no resize: it takes resample, reorder, quantize"):
+        chain.resize((2, 3))
 
 
 class Wrapped:

@@ -7,6 +7,8 @@ import sys
 import threading
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -167,6 +169,48 @@ def test_frames_before_a_damaged_one_are_taken(vulkan_device, tmp_path, is_cut):
     assert raised.value.chunk == (5,)
     assert [len(batch) for batch in results] == [2, 2, 1]
     assert [frame.tobytes() for frame in islice(video, 5)] == [frame.tobytes() for frame in frames[:5]]
+
+
+def test_a_packet_that_its_container_marks_is_damage(tmp_path):
+    """Its bytes are whole: a sender of MPEG-TS sets the transport error indicator where it has lost some."""
+    path = write(tmp_path / "a.ts", "mpeg4", "yuv420p")
+    whole = decoded(path)
+    with av.open(str(path)) as file:
+        at = [packet.pos for packet in file.demux(video=0) if packet.size][5]
+    stored = bytearray(path.read_bytes())
+    assert stored[at] == 0x47, "where a packet of 188 bytes begins"
+    stored[at + 1] |= 0x80
+    path.write_bytes(stored)
+    with av.open(str(path)) as file:
+        (number,) = [number for number, packet in enumerate(file.demux(video=0)) if packet.is_corrupt]
+    taken = []
+    with pytest.raises(
+        rs.StreamError, match=f"frame {number} of .*a.ts', or one soon after it, is damaged in the file"
+    ):
+        taken.extend(Video(path))
+    assert 0 < len(taken) == number
+    assert [frame.tobytes() for frame in taken] == [frame.tobytes() for frame in whole[:number]]
+
+
+def test_a_frame_that_its_decoder_marks_is_damage(tmp_path, monkeypatch):
+    """A frame of PyAV cannot be marked, so an object with that mark alone comes in place of frame 3."""
+    path = write(tmp_path / "a.mp4", "mpeg4", "yuv420p")
+    whole, video, opened = decoded(path), Video(path), av.open
+
+    def marked(name):
+        container = opened(name)
+        frames = [SimpleNamespace(is_corrupt=True) if k == 3 else frame for k, frame in enumerate(container.decode())]
+        packets = [SimpleNamespace(is_corrupt=False, decode=lambda frame=frame: [frame]) for frame in frames]
+        file = MagicMock(streams=container.streams, demux=lambda _: packets)
+        file.__enter__.return_value = file
+        return file
+
+    monkeypatch.setattr(av, "open", marked)
+    taken = []
+    with pytest.raises(rs.StreamError, match=r"frame 3 of .*a.mp4' is damaged") as raised:
+        taken.extend(video)
+    assert raised.value.chunk == (3,)
+    assert [frame.tobytes() for frame in taken] == [frame.tobytes() for frame in whole[:3]]
 
 
 @pytest.mark.parametrize("taken", [0, 1, 5, FRAMES])

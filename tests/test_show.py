@@ -4,6 +4,7 @@ import io
 import os
 import random
 import re
+import shlex
 import subprocess
 import sys
 import tracemalloc
@@ -540,6 +541,12 @@ def test_explain_works_out_the_element_that_is_asked_for(capsys):
 def test_braces_that_a_shell_expanded_are_recognised(capsys):
     assert main(["show", "f32[2,3]0", "f32[2,3]1"]) == 2
     assert "put the layout in quotes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["x.npy", "a photo.JPG"])
+def test_a_file_is_shown_by_another_command(name, capsys):
+    assert main(["show", name]) == 2
+    assert f"show draws layouts; its picture: restride view {shlex.quote(name)}" in capsys.readouterr().err
 
 
 def test_a_permutation_moves_elements():

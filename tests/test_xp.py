@@ -166,6 +166,12 @@ def test_creation(name, device):
     assert_equal(result.numpy(), expected)
 
 
+@pytest.mark.parametrize(("start", "stop"), [(1.7e308, -1.7e308), (10**308, -(10**308)), (np.inf, 1), (0, np.nan)])
+def test_numbers_of_linspace_may_be_too_large(device, start, stop):
+    with np.errstate(all="ignore"):
+        assert_equal(xp.linspace(start, stop, 5, device=device).numpy(), np.linspace(float(start), float(stop), 5))
+
+
 def test_asarray_copies_where_it_must(device):
     tensor = rs.asarray(A, device=device)
     assert xp.asarray(tensor) is tensor
@@ -371,6 +377,7 @@ REFUSED = [
     (lambda t: xp.full(2, 10**30), rs.DescriptorError, r"value 10+ has more bits than a number of the host, for s64"),
     (lambda t: xp.linspace("a", 1, 3), rs.DescriptorError, "start must be a number, got 'a'"),
     (lambda t: xp.linspace(0, 1, 10**30), rs.DescriptorError, "must be 0 or more, and below 2"),
+    (lambda t: xp.linspace(0, 10**309, 3), rs.DescriptorError, r"start 0 and stop 1000+\.\.\. must be numbers of f64"),
     (lambda t: xp.eye(2, k=0.5), rs.DescriptorError, r"k must be an integer, got 0\.5"),
     (lambda t: xp.equal(t, "a"), rs.DescriptorError, "is compared with a tensor, an array or a number, got 'a'"),
     (lambda t: xp.ones(2, dtype="complex64"), rs.DescriptorError, "unknown element type 'complex64'"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -64,6 +64,15 @@ def integers(argument: str, values: Any) -> tuple[int, ...]:
         if type(value) is not int or not -LIMIT < value < LIMIT:
             return tuple([integer(f"{argument}[{place}]", member) for place, member in enumerate(members)])
     return members
+
+
+def listed(values: Any) -> Any:
+    """One integer as a sequence; other values as they are.
+
+    To ask a protocol takes 10 us, so usual types come first.
+    """
+    is_one = type(values) is int or (not isinstance(values, tuple | list) and isinstance(values, SupportsIndex))
+    return (values,) if is_one else values
 
 
 def counts(argument: str, values: Any) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from restride.cli.parser import Commands
 from restride.cli.process import EXPLAINED, Exit, UsageError
 from restride.drawing.explain import explain
 from restride.drawing.picture import show
+from restride.tensor.images import IMAGE_FORMATS
 
 _DESCRIPTION = """\
 Draws a layout: the array as a grid with the offset of each element in memory, and below it the memory with the index
@@ -54,6 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
     for text in filter(None, (arguments.layout, arguments.to)):
         if re.search(r"\][0-9]", text):
             raise UsageError(f"{text!r} is what a shell makes of braces: put the layout in quotes")
+        if text.lower().endswith((".npy", *IMAGE_FORMATS)):
+            raise UsageError(
+                f"{text!r} is a file, and show draws layouts; its picture: restride view {shlex.quote(text)}"
+            )
     picture = show(arguments.layout, arguments.to)
     index = None if arguments.at is None else _index(arguments.at)
     if arguments.output is not None:

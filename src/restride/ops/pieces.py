@@ -9,21 +9,26 @@ from restride.arguments import MAX_RANK
 from restride.dtypes import DType
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc, views
+from restride.ops.plan import cached
 from restride.ops.reorder import reorder
 from restride.tensor.tensor import Tensor, empty
 
 
 def reshaped(x: Tensor, sizes: Sequence[int]) -> Tensor:
     """``x.reshape(sizes)``, a view where its layout allows one, else a packed copy in one dispatch."""
+    desc, is_view = cached(_reshaped, {"src": x.desc, "sizes": sizes})
+    return Tensor(x.memory if is_view else reorder(x).memory, desc, x.device)
+
+
+def _reshaped(src: TensorDesc, sizes: Sequence[int]) -> tuple[TensorDesc, bool]:
+    """The layout under other sizes, and True for a view of ``src``, False for one of a packed copy."""
     try:
-        return x.reshape(tuple(sizes))
+        return views.reshape(src, sizes), True
     except DescriptorError as error:
         try:
-            desc = views.reshape(TensorDesc(x.dtype, x.sizes), sizes)
+            return views.reshape(TensorDesc(src.dtype, src.sizes), sizes), False
         except DescriptorError:
             raise error from None
-        packed = reorder(x)
-        return Tensor(packed.memory, desc, packed.device)
 
 
 def concatenated(tensors: Sequence[Tensor], axis: int, dtype: DType | None = None, argument: str = "tensors") -> Tensor:

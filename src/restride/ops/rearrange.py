@@ -12,7 +12,7 @@ from restride.kernel import Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, is_permutation
 from restride.layout.pattern import Pattern
-from restride.ops.plan import Plan, cached, perform, source_beside
+from restride.ops.plan import Plan, perform
 from restride.ops.target import Out, destination, element_type, require_room
 from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor
@@ -60,14 +60,27 @@ def rearrange(
 
     Source: einops, rearrange.
     """
-    src = source_beside(x, out)
-    arguments = {"pattern": pattern, "lengths": lengths}
-    scales = {"src_scale": src_scale, "dst_scale": dst_scale}
-    if layout is None and dtype is None and out is None and src_scale is None and dst_scale is None:
-        found = cached(arranged, {"src": src.desc, **arguments})
-        if found.is_view:
-            return Tensor(src.memory, found.view, src.device)
-    return perform(rearrange_plan, src, out, layout=layout, dtype=dtype, **scales, **arguments)
+    return perform(
+        rearrange_plan,
+        x,
+        out,
+        pattern=pattern,
+        lengths=lengths,
+        layout=layout,
+        dtype=dtype,
+        src_scale=src_scale,
+        dst_scale=dst_scale,
+    )
+
+
+class ViewPlan(Plan):
+    """One whose result is a view of its source."""
+
+    __slots__ = ()
+
+    def run(self, src: Tensor, out: Tensor | None) -> Tensor:  # noqa: ARG002 - there is none
+        """The view."""
+        return Tensor(src.memory, self.dst, src.device)
 
 
 class Arranged(NamedTuple):
@@ -109,6 +122,8 @@ def rearrange_plan(
     if is_permutation(layout):
         raise DescriptorError(f"layout {layout!r} permutes axes, which the pattern {pattern!r} says, for {src}")
     found = arranged(src, pattern, lengths)
+    if found.is_view and layout is None and dtype is None and out is None and src_scale is None and dst_scale is None:
+        return ViewPlan(src, found.view, Steps(limits))
     like = TensorDesc(src.dtype, found.sizes)
     element = element_type(like, layout, dtype, out)
     dst, site = destination(like, layout, src, out, dtype=element)

@@ -135,6 +135,14 @@ class Chain:
         _ = str(added)  # what has no text is refused here
         return Chain((*self.operations, added))
 
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(
+            f"a chain has no {name}: it takes resample, reorder, quantize, dequantize, normalize and indices, as "
+            f"rs.Chain().resample((2, 3))[..., 0]",
+            name=name,
+            obj=self,
+        )
+
     def __iter__(self) -> NoReturn:
         raise TypeError("a chain is not iterated; its operations are in chain.operations")
 

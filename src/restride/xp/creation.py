@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import counts, integer
+from restride.arguments import counts, integer, listed, shown
 from restride.dtypes import DTYPES, DType, as_dtype
 from restride.errors import DescriptorError, UnsupportedError
 from restride.layout import TensorDesc
@@ -151,15 +151,17 @@ def linspace(
     device: Device | None = None,
     endpoint: bool = True,
 ) -> Tensor:
-    """``num`` numbers from ``start`` to ``stop``, evenly spaced; computed by numpy and uploaded."""
+    """``num`` numbers from ``start`` to ``stop``, evenly spaced; computed by numpy, infinite ones too, and uploaded."""
     _require_numbers(start=start, stop=stop)
     count = integer("num", num)
     if not 0 <= count < _MOST_NUMBERS:
         raise DescriptorError(f"num {count} must be 0 or more, and below 2^48")
     element = FLOAT if dtype is None else as_dtype(dtype)
-    return arrays.asarray(
-        np.linspace(float(start), float(stop), count, endpoint=endpoint).astype(element.dtype), device=device
-    )
+    try:
+        numbers = np.linspace(float(start), float(stop), count, endpoint=endpoint)
+    except OverflowError as error:  # an integer of 1.8e308 or more; a float is infinite there
+        raise DescriptorError(f"start {shown(start)} and stop {shown(stop)} must be numbers of f64: {error}") from None
+    return arrays.asarray(numbers.astype(element.dtype), device=device)
 
 
 def eye(
@@ -200,7 +202,7 @@ def _require_numbers(**numbers: Any) -> None:
 
 
 def _desc(shape: Shape, dtype: Any) -> TensorDesc:
-    sizes = counts("shape", (shape,) if isinstance(shape, SupportsIndex) else shape)
+    sizes = counts("shape", listed(shape))
     return TensorDesc(FLOAT if dtype is None else dtype, sizes)
 
 

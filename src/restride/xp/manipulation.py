@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import counts, integer, integers, require_word
+from restride.arguments import counts, integer, integers, listed, require_word
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
 from restride.ops.pieces import concatenated, reshaped, tiled
@@ -131,7 +131,7 @@ def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
     if axis is None:
         return roll(reshaped(require_tensor(x), (-1,)), shift, axis=0).reshape(x.sizes)
     axes = _many(axis, "axis", x)
-    shifts = integers("shift", _listed(shift))
+    shifts = integers("shift", listed(shift))
     if len(shifts) not in {1, len(axes)}:
         raise DescriptorError(f"shift {shifts} must be one number, or one for each axis of {axes}, for {x.desc}")
     total = [0] * x.ndim
@@ -176,7 +176,7 @@ def tile(x: Tensor, repetitions: Iterable[SupportsIndex], /) -> Tensor:
     """``x`` beside itself along each axis, in one dispatch."""
     times = counts("repetitions", repetitions)
     missing = max(len(times) - require_tensor(x).ndim, 0)
-    wide = x[(None,) * missing]
+    wide = x[(None,) * missing] if missing else x
     return tiled(wide, (1,) * (wide.ndim - len(times)) + times)
 
 
@@ -202,7 +202,7 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: A
         ) from None
     if widths.dtype.kind not in "iu" or widths.min(initial=0) < 0:
         raise DescriptorError(f"pad_width {pad_width!r} must be integers of 0 or more, for {x.desc}")
-    return padded(x, tuple((int(before), int(behind)) for before, behind in pairs), mode, constant_values)
+    return padded(x, tuple((before, behind) for before, behind in pairs.tolist()), mode, constant_values)
 
 
 def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Tensor:
@@ -229,21 +229,14 @@ def _axis(argument: str, value: Any, count: int, x: Tensor) -> int:
 
 def _many(axes: Axes, argument: str, x: Tensor) -> tuple[int, ...]:
     """Axes from 0 on, some of them possibly more than once."""
-    listed = integers(argument, _listed(axes))
-    return tuple(_axis(argument, axis, require_tensor(x).ndim, x) for axis in listed)
-
-
-def _listed(values: Any) -> Any:
-    """One integer as a sequence. To ask a protocol takes 10 us, so usual types come first."""
-    is_one = type(values) is int or (not isinstance(values, tuple | list) and isinstance(values, SupportsIndex))
-    return (values,) if is_one else values
+    return tuple(_axis(argument, axis, require_tensor(x).ndim, x) for axis in integers(argument, listed(axes)))
 
 
 def _axes(argument: str, axes: Axes, x: Tensor) -> tuple[int, ...]:
-    listed = _many(axes, argument, x)
-    if len({*listed}) < len(listed):
-        raise DescriptorError(f"{argument} {listed} names an axis twice, for {x.desc}")
-    return listed
+    each = _many(axes, argument, x)
+    if len({*each}) < len(each):
+        raise DescriptorError(f"{argument} {each} names an axis twice, for {x.desc}")
+    return each
 
 
 def _indices(argument: str, values: Any) -> Indices:
