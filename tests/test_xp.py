@@ -517,7 +517,7 @@ CHAINS = st.lists(st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 7)), 
 SIZES = st.lists(st.integers(0, 5), max_size=4)
 
 
-@settings(max_examples=1000 if FULL else 100, deadline=None)
+@settings(max_examples=2000 if FULL else 100, deadline=None)
 @given(CHAINS, SIZES)
 def test_chains_are_numpys(device, chain, sizes):
     array = (np.arange(np.prod(sizes, dtype=int), dtype=np.int16) % 251).reshape(sizes)
