@@ -52,7 +52,7 @@ test)
         cases smoke --limits mobile
         cases ci --validate sync $(one_of 24)
         cases smoke --validate practices # which is sync and more
-        cases smoke --validate gpu --timeout 120 $(one_of 8) # it makes modules larger, and their first compile slow
+        cases smoke --validate gpu --timeout 120 $(one_of 16) # it makes modules larger, and their first compile slow
     }
     ;;
 full)
