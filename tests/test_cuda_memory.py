@@ -22,7 +22,7 @@ from conftest import open_device
 from numpy.testing import assert_array_equal as assert_equal
 
 import restride as rs
-from restride.runtime import choose, cuda, list_devices
+from restride.runtime import choose, cuda_driver, list_devices
 from restride.runtime.instance import FD_SHARING
 from restride.runtime.vulkan.runtime import VulkanRuntime
 from restride.tensor import cuda as cuda_tensors
@@ -53,7 +53,7 @@ class FakeCuda:
         self.fail: Counter[str] = Counter()
         self.code = UNKNOWN
         self.broken: list[BaseException] = []
-        for name, types in cuda._SIGNATURES.items():
+        for name, types in cuda_driver._SIGNATURES.items():
             setattr(self, name, ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._checked(name)))
 
     def _checked(self, name):
@@ -146,7 +146,7 @@ def vulkan(request):
 @pytest.fixture
 def fake(vulkan, monkeypatch):
     driver = FakeCuda(vulkan.info.uuid)
-    monkeypatch.setattr(cuda, "_library", lambda: driver)
+    monkeypatch.setattr(cuda_driver, "_library", lambda: driver)
     forget()
     yield driver
     gc.collect()
@@ -163,8 +163,8 @@ def device(vulkan, fake):
 
 
 def forget():
-    cuda._driver.cache_clear()
-    cuda.ordinal.cache_clear()
+    cuda_driver._driver.cache_clear()
+    cuda_driver.ordinal.cache_clear()
 
 
 class CudaTensor:
@@ -200,7 +200,7 @@ def open_fds():
 
 
 def test_structures_have_the_layout_of_cuda_h():
-    wish, buffer = cuda._HandleDesc, cuda._BufferDesc
+    wish, buffer = cuda_driver._HandleDesc, cuda_driver._BufferDesc
     assert (ctypes.sizeof(wish), wish.handle.offset, wish.size.offset, wish.flags.offset) == (104, 8, 24, 32)
     assert (ctypes.sizeof(buffer), buffer.size.offset, buffer.flags.offset) == (88, 8, 16)
 
@@ -409,7 +409,7 @@ def test_where_cuda_is_not_there_all_is_as_without_it(fake, device, monkeypatch)
     monkeypatch.delattr(fake, "cuDeviceGetUuid_v2")
     refused("the CUDA driver has no cuDeviceGetUuid_v2: it is older than")
     monkeypatch.undo()
-    monkeypatch.setattr(cuda, "_LIBRARY", "libnone.so.1")
+    monkeypatch.setattr(cuda_driver, "_LIBRARY", "libnone.so.1")
     refused(r"there is no CUDA driver \(libnone.so.1\) on this machine")
 
 

@@ -46,16 +46,21 @@ def test_an_integer_is_divided_exactly_by_any_scale(dtype, device):
         assert [(a, b) for a, b in zip(x[wrong], np.broadcast_to(scale, x.shape)[wrong], strict=True)][:3] == []
 
 
+def convert_fours(folder, statement, added):
+    """The module convert_fours with a statement added behind one of scales.glsl."""
+    scales = (SHADERS / "include/scales.glsl").read_text("utf-8")
+    assert scales.count(statement) == 1
+    scales = scales.replace(statement, f"{statement} {added}")
+    kernel = (SHADERS / "convert/convert.comp").read_text("utf-8").replace('#include "scales.glsl"', scales)
+    (folder / "worse.comp").write_text(kernel, encoding="utf-8")
+    return shader_under_test(str(folder / "worse.comp"), "convert_fours", folder)
+
+
 @pytest.mark.parametrize("dtype", ["u8", "s8"])
 @pytest.mark.parametrize("units", [-5, -1, 0, 2, 5])
 def test_a_byte_is_divided_exactly_by_the_short_division(dtype, units, tmp_path):
     """Wherever the instructions are off: by whole units, beside what they are off already."""
-    scales = (SHADERS / "include/scales.glsl").read_text("utf-8")
-    assert scales.count(PER_SCALE) == 1
-    worse = scales.replace(PER_SCALE, f"{PER_SCALE} ratio = uintBitsToFloat(floatBitsToUint(ratio) + uint({units}));")
-    kernel = (SHADERS / "convert/convert.comp").read_text("utf-8").replace('#include "scales.glsl"', worse)
-    (tmp_path / "worse.comp").write_text(kernel, encoding="utf-8")
-    made = shader_under_test(str(tmp_path / "worse.comp"), "convert_fours", tmp_path)
+    worse = convert_fours(tmp_path, PER_SCALE, f"ratio = uintBitsToFloat(floatBitsToUint(ratio) + uint({units}));")
     x = np.arange(1, 257).astype(np.uint8).view(dtype.replace("s8", "i8").replace("u8", "u1"))
     x = x[x != 0][:252]
     random = np.random.default_rng(3)
@@ -64,7 +69,7 @@ def test_a_byte_is_divided_exactly_by_the_short_division(dtype, units, tmp_path)
     scale = np.array([each for each in scale if _are_short(np.float32([each, 0]).tobytes())]).reshape(-1, 1)
     assert len(scale) > 190
     open_device("vulkan").close()
-    with rs.Device.over(open_runtime(runtime="vulkan", module_source=module_source(made))) as device:
+    with rs.Device.over(open_runtime(runtime="vulkan", module_source=module_source(worse))) as device:
         rows = np.broadcast_to(x, (len(scale), len(x)))
         quotient = rs.reorder(rs.asarray(rows, device=device), dtype="f32", dst_scale=scale).numpy()
     np.testing.assert_array_equal(quotient.view(np.uint32), (rows.astype(np.float32) / scale).view(np.uint32))
@@ -83,19 +88,14 @@ def test_scales_with_a_quotient_near_a_power_of_two_or_a_middle_take_the_long_di
 
 @pytest.mark.parametrize("units", [-2, -1, 0, 1, 2])
 def test_a_quotient_is_exact_wherever_the_instruction_is_off(units, tmp_path):
-    scales = (SHADERS / "include/scales.glsl").read_text("utf-8")
-    assert scales.count(RATIO) == 1
     # What the instruction gives is half a unit off already.
-    worse = scales.replace(RATIO, f"{RATIO} ratio = ratio + float({units}) / 8388608.0;")
-    kernel = (SHADERS / "convert/convert.comp").read_text("utf-8").replace('#include "scales.glsl"', worse)
-    (tmp_path / "worse.comp").write_text(kernel, encoding="utf-8")
-    made = shader_under_test(str(tmp_path / "worse.comp"), "convert_fours", tmp_path)
+    worse = convert_fours(tmp_path, RATIO, f"ratio = ratio + float({units}) / 8388608.0;")
     random = np.random.default_rng(units + 2)
     x, scale = normal_numbers(random, 256 * 256).reshape(256, 256), normal_numbers(random, 256).reshape(256, 1)
     with np.errstate(all="ignore"):
         expected = x / scale
     open_device("vulkan").close()
-    with rs.Device.over(open_runtime(runtime="vulkan", module_source=module_source(made))) as device:
+    with rs.Device.over(open_runtime(runtime="vulkan", module_source=module_source(worse))) as device:
         quotient = rs.reorder(rs.asarray(x, device=device), dst_scale=scale).numpy()
     wrong = (quotient.view(np.uint32) != expected.view(np.uint32)) & (np.abs(expected) > LEAST_NORMAL)
     assert [(a, b) for a, b in zip(x[wrong], np.broadcast_to(scale, x.shape)[wrong], strict=True)][:3] == []

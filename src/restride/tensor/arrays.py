@@ -22,7 +22,7 @@ from restride.layout.tensor_desc import packed_strides
 from restride.plan import Axis, byte_copy_kernels
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.runtime import import_kp_tensor, is_kp_tensor
-from restride.runtime.cuda import LEGACY_STREAM
+from restride.runtime.cuda_driver import LEGACY_STREAM
 from restride.tensor.cuda import memory_under
 from restride.tensor.device import Device, device_over_manager
 from restride.tensor.dlpack import CUDA, array_from_dlpack, device_type

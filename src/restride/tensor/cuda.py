@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from restride.runtime import Memory
-from restride.runtime.cuda import LEGACY_STREAM, CudaMemory
+from restride.runtime.cuda_driver import LEGACY_STREAM, CudaMemory
 from restride.runtime.live_objects import LiveObjects
 from restride.tensor.device import Device
 

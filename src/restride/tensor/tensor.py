@@ -16,7 +16,7 @@ from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc, as_desc, views
 from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.runtime import ExternalMemory, Memory, export_kp_tensor
-from restride.runtime.cuda import ordinal
+from restride.runtime.cuda_driver import ordinal
 from restride.tensor.cuda import cuda_bytes
 from restride.tensor.device import Device, default_device
 from restride.tensor.dlpack import CPU, CUDA, capsule_over
