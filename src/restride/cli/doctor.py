@@ -55,7 +55,8 @@ _PACKAGES = (
     ("zarr", "rs.stream of zarr arrays", "pip install 'restride[zarr]'"),
     ("h5py", "rs.stream of HDF5 files", "pip install h5py"),
     ("xarray", "xarray.DataArray of tensors", "pip install xarray"),
-    ("shtab", "restride completion", "pip install 'restride[completion]'"),
+    ("rich", "progress bars", "pip install 'restride[cli]'"),
+    ("shtab", "restride completion", "pip install 'restride[cli]'"),
 )
 """Name, what alone needs it (empty: everything), and the fix."""
 

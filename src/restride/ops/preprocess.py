@@ -257,7 +257,7 @@ class Preprocess(Generic[_Made]):
             images: an iterable of images or frames; with a ``batch`` of 1 also of batches of them, along axis 0, whose
                 results are as large.
             batch: images of a result.
-            progress: show on standard error how many are done: a bar on a terminal, elsewhere a line every 15 seconds.
+            progress: show the count on stderr: a bar on a terminal (extra ``cli``), else a line every 15 seconds.
 
         Raises:
             DescriptorError: ``batch`` is below 1; or what a call refuses, and whatever ``images`` raises, once the

@@ -1,19 +1,19 @@
-"""Progress of many steps: a bar that is redrawn on a terminal, a line now and then elsewhere."""
+"""Progress of many steps: rich's bar on a terminal where rich is installed, a line now and then elsewhere."""
 
 from __future__ import annotations
 
-import os
 import time
-from typing import TextIO
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TextIO
 
-_BAR = 24
-"""Characters of the bar."""
+if TYPE_CHECKING:
+    import rich.progress
 
 _REDRAW = 0.1
-"""Seconds between two drawings on a terminal."""
+"""Seconds between two drawings of the bar."""
 
 _LINE_EVERY = 15.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines."""
 
 
 class Progress:
@@ -27,51 +27,56 @@ class Progress:
     def __init__(self, total: int | None, stream: TextIO | None) -> None:
         self._total = total
         self._stream = stream
-        self._is_terminal = stream is not None and stream.isatty()
+        self._bar = _bar(total, stream) if stream is not None and stream.isatty() and find_spec("rich") else None
         self._started = time.monotonic()
-        self._shown = self._started if not self._is_terminal else 0.0
-        self._done = 0
-        self._is_drawn = False
+        self._shown = self._started if self._bar is None else 0.0
+        self._steps = 0
 
     def step(self, text: str) -> None:
-        """One more is done; ``text`` says how it stands."""
-        self._done += 1
+        """Count one step; ``text`` is the state after it."""
+        self._steps += 1
         now = time.monotonic()
-        is_last = self._is_terminal and self._done == self._total
-        due = self._shown + (_REDRAW if self._is_terminal else _LINE_EVERY)
-        if self._stream is not None and (is_last or now >= due):
+        if self._bar is not None:
+            if self._steps == self._total or now >= self._shown + _REDRAW:
+                self._shown = now
+                self._bar.update(self._bar.task_ids[0], completed=self._steps, description=text)
+                self._bar.start()
+                self._bar.refresh()
+        elif self._stream is not None and now >= self._shown + _LINE_EVERY:
             self._shown = now
-            self._show(text, now - self._started, self._stream)
+            elapsed = now - self._started
+            if self._total is None:
+                line = f"{self._steps}  {text}  {_clock(elapsed)}"
+            else:
+                left = elapsed / self._steps * (self._total - self._steps)
+                line = f"{self._steps}/{self._total}  {text}  {_clock(left)} left"
+            print(line, file=self._stream, flush=True)
 
     def clear(self) -> None:
         """Take the bar off the terminal."""
-        if self._stream is not None and self._is_drawn:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-            self._is_drawn = False
-
-    def _show(self, text: str, elapsed: float, stream: TextIO) -> None:
-        if self._total is None:
-            counted = line = f"{self._done}  {text}  {_clock(elapsed)}"
-        else:
-            left = elapsed / self._done * (self._total - self._done)
-            counted = f"{self._done}/{self._total}  {text}  {_clock(left)} left"
-            filled = _BAR * self._done // self._total
-            line = f"[{'#' * filled}{'.' * (_BAR - filled)}] {counted}"
-        if not self._is_terminal:
-            print(counted, file=stream, flush=True)
-            return
-        stream.write(f"\r\x1b[K{line[: _columns(stream) - 1]}")
-        stream.flush()
-        self._is_drawn = True
+        if self._bar is not None:
+            self._bar.stop()
 
 
-def _columns(terminal: TextIO) -> int:
-    """The width of a terminal; 80 where it does not know."""
-    try:
-        return os.get_terminal_size(terminal.fileno()).columns or 80
-    except OSError:
-        return 80
+def _bar(total: int | None, terminal: TextIO) -> rich.progress.Progress:
+    """A bar of one task that is drawn on ``refresh`` alone and vanishes on ``stop``."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    bar = Bar(
+        BarColumn(24),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn() if total is None else TimeRemainingColumn(),
+        console=Console(file=terminal),
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    bar.add_task("", total=total)
+    return bar
 
 
 def _clock(seconds: float) -> str:
