@@ -60,7 +60,10 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     from restride.tensor.arrays import asarray, from_buffer
     from restride.tensor.device import Device, default_device, devices
     from restride.tensor.images import imread, imwrite
+    from restride.tensor.tensor import METHODS as _METHODS
     from restride.tensor.tensor import Tensor, TensorHandle, empty, from_fd
+
+    _METHODS["namespace"] = lambda: import_module("restride.xp")  # for Tensor.__array_namespace__, imported on use
 
     if sys.modules.get("einops") is not None:
         with suppress(ImportError):  # one without backends: importing restride.interop.einops says what is wrong

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
@@ -22,7 +21,8 @@ from restride.tensor.device import Device, default_device
 from restride.tensor.dlpack import CPU, CUDA, capsule_over
 
 METHODS: dict[str, Callable[..., Any]] = {}
-"""What methods of Tensor call that stands above this module, which enters it here: reorder, assign, equal, html."""
+"""Functions of modules above this one that methods of Tensor call; they register here: reorder, assign, equal, html,
+namespace."""
 
 _API_VERSIONS: Sequence[Any] = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 
@@ -220,7 +220,7 @@ class Tensor:
         """
         if api_version not in _API_VERSIONS:
             raise DescriptorError(f"api_version must be one of {', '.join(_API_VERSIONS[1:])}, got {api_version!r}")
-        return import_module("restride.xp")  # by name: it stands above this module, and is imported on use
+        return METHODS["namespace"]()
 
     def item(self) -> Any:
         """The one element as a Python number.
