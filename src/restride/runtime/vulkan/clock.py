@@ -1,4 +1,4 @@
-"""The device's own clock: two timestamps around every submission, without the host's part and its waits."""
+"""The device's own clock: two timestamps around every submission, so that host work and waits do not count."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _PAIRS_PER_POOL = 64
 
 
 class Clock:
-    """Timestamps of the submissions while it runs, those of other threads too.
+    """Timestamps of all submissions, of any thread, while the clock runs.
 
-    The queue calls ``start`` and ``stop`` with every command buffer, under the lock. A submission counts from the end
-    of everything before it to its own end.
+    The queue calls ``start`` and ``stop`` with every command buffer, under the lock. The time of a submission begins
+    when everything before it is finished.
     """
 
     def __init__(self, device: LogicalDevice) -> None:
         """A clock that has not started.
 
         Raises:
-            UnsupportedError: its queue has none.
+            UnsupportedError: the device's queue has no timestamps.
         """
         self._valid_bits, self._period = device.physical.timestamp_bits, device.physical.timestamp_period
         if not self._valid_bits:
@@ -40,7 +40,7 @@ class Clock:
         pool, first = self._started = self._next_pair()
         vk = self._device.vk
         vk.vkCmdResetQueryPool(command, pool, first, 2)
-        # At the bottom of the pipe: what came before is finished, so that work in flight counts once.
+        # At the bottom of the pipe, where earlier work is finished, so that work in flight counts once.
         vk.vkCmdWriteTimestamp(command, self._stage, pool, first)
 
     def stop(self, command: Handle) -> None:
