@@ -154,7 +154,7 @@ def _is_exact_in_f32(values: Array, weighted: WeightedAxes, *, is_wide: bool) ->
 
 
 def _fraction_bits(values: Array) -> int:
-    """The least n >= 0 such that every value is a multiple of 2^-n; 1100, more than any f64 needs, without one below 24."""
+    """The least n < 24 such that every value is a multiple of 2^-n; 1100, more than any f64 needs, if there is none."""
     return next((bits for bits in range(24) if (np.ldexp(values, bits) % 1 == 0).all()), 1100)
 
 
