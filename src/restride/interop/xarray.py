@@ -95,7 +95,7 @@ def _variable(
 
 
 def _elements(variable: xr.Variable, argument: str, asked: Mapping[Hashable, Any], named: dict[str, Any]) -> Any:
-    """The elements, resized along the dimensions of ``asked`` that the variable has, at least one; an array of its kind."""
+    """The elements, resized along the dimensions of ``asked`` that the variable has; an array of the same kind."""
     dims = [dim for dim in asked if dim in variable.dims]
     along = {argument: tuple(asked[dim] for dim in dims), "axes": tuple(map(variable.dims.index, dims)), **named}
     x = variable.data
