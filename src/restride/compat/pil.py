@@ -108,7 +108,7 @@ def resize(
     if premultiplied:
         result = result.convert(image.mode)
     result.info = image.info.copy()
-    if image.mode in ("P", "PA") and name == "nearest":  # the palette of a PA that was filtered is lost in Pillow
+    if image.mode in ("P", "PA") and name == "nearest":  # as in Pillow, a filtered PA loses its palette
         result.putpalette(image.getpalette(image.palette.mode), image.palette.mode)
     return result
 

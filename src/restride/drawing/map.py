@@ -240,7 +240,7 @@ Level = int | None
 
 @dataclass(frozen=True)
 class Shown:
-    """Positions to draw. The one at place ``gap`` is the first that is left out, and stands for all left out."""
+    """Positions to draw. The one at place ``gap`` is the first of those left out, and represents them all."""
 
     positions: tuple[int, ...]
     gap: int | None = None

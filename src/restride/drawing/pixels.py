@@ -46,7 +46,7 @@ def channels_last(array: Array) -> Array:
 
 def extent(array: Array) -> tuple[Any, Any, int]:
     """The least and the greatest element, NaN if all are NaN, and the number of NaNs."""
-    values = array if array.dtype.kind in "biuf" else array.astype(np.float32)  # those of ml_dtypes
+    values = array if array.dtype.kind in "biuf" else array.astype(np.float32)  # ml_dtypes' types
     is_nan = np.isnan(values) if values.dtype.kind == "f" else np.zeros((), bool)
     count = int(is_nan.sum())
     if count == values.size:

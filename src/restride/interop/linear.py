@@ -49,7 +49,7 @@ class Rules(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class LinearMap:
-    """``rs.resample`` with settled arguments, or its transpose; hashable.
+    """``rs.resample`` with all arguments but the array fixed, or its transpose; hashable.
 
     Axes count from the end, so that axes may be added in front, as vmap does.
 

@@ -260,7 +260,7 @@ class _Image:
         choice, known = Request(**self.rules).settled(self.desc.dtype.name)
         if known is None:
             return choice.mode, choice.coordinates
-        # OpenCV reads floor(output / factor), which its own rows of weights say.
+        # OpenCV reads floor(output / factor), by rows of weights of its own.
         is_floor = (known.like, known.word) == ("opencv", "nearest")
         return known.word, "asymmetric" if is_floor else choice.coordinates
 

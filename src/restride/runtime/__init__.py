@@ -133,7 +133,7 @@ def export_kp_tensor(runtime: Runtime, memory: Memory) -> Any:
 
 
 def choose_runtime(runtime: str | None = None) -> RuntimeName:
-    """``runtime``, else what ``RESTRIDE_RUNTIME`` names, else the default.
+    """The runtime named by ``runtime``, else by ``RESTRIDE_RUNTIME``, else the default.
 
     Raises:
         DescriptorError: there is no such runtime.

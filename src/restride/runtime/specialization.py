@@ -1,8 +1,8 @@
 """Put specialization constants into SPIR-V modules and resolve the branches on them before a driver sees the module.
 
 Drivers do it themselves, but late: lavapipe and SwiftShader first inline every call on every path of a kernel, and
-SwiftShader compiles all of them. With the branches resolved, a pipeline takes lavapipe a third of the time and
-SwiftShader a tenth. With RANK = 2:
+SwiftShader compiles all of them. With the branches resolved, lavapipe compiles a pipeline in a third of the time and
+SwiftShader in a tenth. With RANK = 2:
 
     %33 = OpSpecConstantOp %bool UGreaterThan %RANK %uint_1         %33 = OpConstantTrue %bool
     OpSelectionMerge %9 None
@@ -212,7 +212,7 @@ class _Module:
         elif opcode == _DECORATE_GROUP:
             raise _NotUnderstoodError
         elif opcode in _SPECIAL:
-            self._values[operands[1]] = 0  # until it is known
+            self._values[operands[1]] = 0  # until ``with_constants`` computes it
             self._constants.append(step)
 
     def _constant(self, step: _Step, constants: Sequence[int], values: dict[int, int]) -> list[int]:

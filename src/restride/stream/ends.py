@@ -111,7 +111,7 @@ class Destination:
 
     def flush(self) -> None:
         """Hand written data to the operating system, if the array has a buffer of its own."""
-        file = getattr(self.array, "file", None)  # of an h5py dataset
+        file = getattr(self.array, "file", None)  # the file of an h5py dataset
         for buffered in (self.array, file):
             flush = getattr(buffered, "flush", None)
             if callable(flush) and not _is_mapped(buffered):  # mapped pages already belong to the system

@@ -135,6 +135,6 @@ def _lock(file: BinaryIO) -> None:
 
 
 def _first_line(content: bytes) -> str:
-    """What a journal says that its work is, as far as it is text."""
+    """The description of its work in a journal, quoted and shortened, for an error."""
     line = content.partition(b"\n")[0].decode("utf-8", "replace").removeprefix("restride stream 1: ")
     return repr(line[:_MOST_SHOWN])

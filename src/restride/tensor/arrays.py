@@ -165,7 +165,7 @@ def _from_cuda(producer: Any, desc: TensorDesc | str | None, device: Device | No
     tensor = Tensor(memory, strided, home)
     if copy:
         tensor = tensor.copy()
-        home.wait()  # nothing keeps CUDA from changing its tensor from here on
+        home.wait()  # from here on CUDA may change its tensor
     return asarray(tensor, desc, device, copy)
 
 

@@ -44,7 +44,7 @@ class Clock:
         vk.vkCmdWriteTimestamp(command, self._stage, pool, first)
 
     def stop(self, command: Handle) -> None:
-        """Stamp the end of the command buffer that was begun last, if that was while the clock ran."""
+        """Stamp the end of the command buffer begun last, if the clock was running when it began."""
         started, self._started = self._started, None  # first: after an interrupt the queue calls this again
         if started is None:
             return
@@ -54,15 +54,15 @@ class Clock:
 
     @property
     def submissions(self) -> int:
-        """How many submissions have both timestamps."""
+        """The number of submissions with both timestamps."""
         return len(self._ended)
 
     @property
     def seconds(self) -> float:
-        """The sum over the submissions; all of them must be finished.
+        """Device time in seconds, summed over the submissions, which must all be finished.
 
         Raises:
-            DeviceError: one is not, or the device is gone.
+            DeviceError: a submission is not finished, or the device is gone.
         """
         ticks = self._read() if self._ticks is None else self._ticks
         return sum(ticks) * self._period * 1e-9
@@ -82,7 +82,7 @@ class Clock:
         self._pools.clear()
 
     def _next_pair(self) -> tuple[Handle, int]:
-        """The pool and the first of two queries; a new pool where the others are full."""
+        """The pool and the first of two queries; a new pool if the others are full."""
         pair = self._pairs % _PAIRS_PER_POOL
         if pair == 0:
             kind = package().VK_QUERY_TYPE_TIMESTAMP

@@ -303,7 +303,7 @@ class Preparations:
 
 
 class DescriptorSet:
-    """A set of ``count`` bindings, the array Vulkan takes it in, and the last submission that uses it."""
+    """A descriptor set of ``count`` bindings, as a C array of one, and the last submission that uses it."""
 
     __slots__ = ("count", "handles", "used")
 
@@ -314,15 +314,15 @@ class DescriptorSet:
 
 
 class DescriptorSets:
-    """Sets that are taken, filled, given back and filled again. The caller says of each when it is used."""
+    """Descriptor sets for reuse: taken, filled, given back, filled again. The caller sets ``used`` of each."""
 
     def __init__(self, device: LogicalDevice) -> None:
         self._device = device
-        self._idle: dict[int, deque[DescriptorSet]] = {}  # by number of bindings; the device may still use the last
+        self._idle: dict[int, deque[DescriptorSet]] = {}  # by number of bindings; the device may still use later ones
         self._pools: list[Handle] = []
 
     def take(self, layout: BindingLayout, windows: Sequence[Window], completed: int) -> DescriptorSet:
-        """A set that binds ``windows``, and that no submission after ``completed`` uses."""
+        """A set that binds ``windows``; no submission after ``completed`` still uses it."""
         idle = self._idle.setdefault(layout.count, deque())
         if not idle or idle[0].used > completed:
             idle.extendleft(self._new_sets(layout))
@@ -331,7 +331,7 @@ class DescriptorSets:
             "VkDescriptorBufferInfo",
             [(block.chunk.buffer, block.offset + offset, nbytes) for block, offset, nbytes in windows],
         )
-        # Consecutive bindings of one descriptor each: a write that runs over binding 0 goes on at binding 1.
+        # Each binding has one descriptor, and a write of more than one continues at the next binding.
         write = struct(
             "VkWriteDescriptorSet",
             dstSet=descriptors.handles[0],
@@ -343,7 +343,7 @@ class DescriptorSets:
         return descriptors
 
     def give_back(self, prepared: Prepared) -> None:
-        """Take the sets of ``prepared`` back; they are filled anew once the device is done with them."""
+        """Take back the sets of ``prepared``; they are reused once the device has finished with them."""
         for descriptors in prepared.sets:
             self._idle[descriptors.count].append(descriptors)
 

@@ -499,7 +499,7 @@ class Session:
     def wait_for(self, ticket: int) -> None:
         """Return when submission ``ticket`` is finished. The time limit holds for each submission before it separately.
 
-        A ticket that was read without the lock may belong to a submission that the driver then refused: no wait for it.
+        A ticket read without the lock may belong to a submission that the driver then refused; it is not waited for.
 
         Raises:
             DeviceTimeout: one of them is not finished within the time limit.
