@@ -331,7 +331,7 @@ def resample(x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mo
 
 
 def resample_bound(x: Any, *arguments: Any, **others: Any) -> Array:
-    """The largest error of an f32 evaluation of each sum, before arithmetic and the last rounding; f64.
+    """A bound on the error of an f32 evaluation of each sum, before arithmetic and the last rounding; f64.
 
     Its arguments are those of ``resample``. ``(3 * axes + taps) * 2^-24 * sum|weight * tap|``, derived in
     ``restride.reference.resample``; 0 for nearest, extrapolated elements, and sums that f32 holds exactly.

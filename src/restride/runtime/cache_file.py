@@ -34,8 +34,8 @@ def cache_path(variable: str, folder: str, name: str) -> Path | None:
 def read_cached(path: Path, most_bytes: int) -> bytes | None:
     """The bytes of a cached file; None if there is none, or if it is not trusted, with a warning that says why.
 
-    Not trusted is anything but a regular file, and a file that is a link, belongs to another user or can be written by
-    everyone, or whose folder is or does. The check is of the open file, the one that is read.
+    A file is not trusted if it is not a regular file, or if it or its folder is a link, belongs to another user or can
+    be written by everyone. The file is checked after it was opened, so it is the one that is read.
 
     Raises:
         DescriptorError: the file has more than ``most_bytes``; nothing is read.

@@ -275,7 +275,7 @@ def take(lock: Lockable, taken: list[bool], timeout: float = 0.0) -> bool:
 
 
 def asks_whether_held(lock: threading.RLock) -> Callable[[], bool]:
-    """Return a function that tells whether this thread holds ``lock``, because a finalizer interrupted its call."""
+    """Return a function: does this thread hold ``lock``? Then a finalizer interrupted one of its own calls."""
     is_owned: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - as in threading
     return is_owned
 
