@@ -63,7 +63,7 @@ def apply(
         source_dtype: as in ``rs.stream``.
 
     Raises:
-        DescriptorError, UnsupportedError: an operation raises it; or ``memory`` allows only tiny chunks, over 10,000.
+        DescriptorError, UnsupportedError: an operation raises it; or ``memory`` leaves over 10,000 tiny chunks.
 
     Example:
         >>> import dask.array as da

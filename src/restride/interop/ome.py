@@ -89,7 +89,7 @@ def pyramid(
 
     Args:
         source: as in ``rs.stream``; 2 to 5 axes.
-        path: the folder to write. It must not exist, or be left by an interrupted call with equal arguments.
+        path: the folder to write. It must be new, or left by an interrupted call with equal arguments.
         levels: the number of levels in the file, including level 0.
         axes: names of the axes of ``source``, of the letters t, c, z, y and x; the file has them in this order.
             Default: by their number "yx", "zyx", "czyx" or "tczyx".

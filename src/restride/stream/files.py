@@ -65,7 +65,7 @@ def by_name(source: Any) -> Any:
 
 
 def version(source: Any) -> tuple[int, int] | None:
-    """Size in bytes and time of modification in ns of the file of ``source``; None if that is not from ``by_name``."""
+    """Size in bytes and modification time in ns of the file of ``source``; None if it has none, or the file is gone."""
     if not isinstance(source, MappedFile | H5Dataset):
         return None
     try:

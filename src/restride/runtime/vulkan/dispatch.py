@@ -81,7 +81,10 @@ class Recorder:
         return prepared
 
     def settle(self, ticket: int, completed: int) -> None:
-        """Mark what was prepared since the last call as used by ``ticket``: its submission, or the latest if it failed."""
+        """Mark what was prepared since the last call as used by ``ticket``.
+
+        ticket: its submission, or the one before if its submission failed.
+        """
         # Cleared first: an interrupt may lose some of it, but never releases it twice.
         current, self._current = self._current, []
         for prepared in current:
