@@ -1,4 +1,4 @@
-"""Drop-ins: functions with the names, arguments and results of other libraries, run by restride."""
+"""Drop-in replacements: functions with the names, arguments and results of other libraries, computed by restride."""
 
 from __future__ import annotations
 

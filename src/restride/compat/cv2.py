@@ -1,4 +1,4 @@
-"""``cv2.resize``, with its arguments: width before height, rows of pixels of up to four channels, or of one."""
+"""``cv2.resize`` with its arguments: width before height, pixels of one or more channels."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _MODES = LIBRARIES["opencv"].constants
 _TYPES = ("u8", "u16", "s16", "f32", "f64")
 
 _MOVED_TYPES = (*_TYPES, "pred", "s8", "s32", "u32", "f16")
-"""Element types of the nearest modes."""
+"""Element types that the nearest modes accept."""
 
 _MOST_CHANNELS = 128
-"""OpenCV 5's limit; planes of a photograph, passed with channels first by mistake, have more columns."""
+"""OpenCV 5's limit; an image passed by mistake with channels first usually has more columns than this."""
 
 
 def __dir__() -> list[str]:
@@ -53,22 +53,23 @@ def resize(
     fy: float = 0.0,
     interpolation: int = INTER_LINEAR,
 ) -> Any:
-    """``cv2.resize``: ``src`` of sizes (rows, columns) or (rows, columns, channels) as ``dsize``, (columns, rows).
+    """``cv2.resize``: ``src`` of sizes (rows, columns) or (rows, columns, channels), resized to ``dsize``.
 
-    A numpy array gives one, a ``restride.Tensor`` gives one. Without ``dsize`` sizes are those of ``src`` times ``fy``
-    and ``fx``, rounded, and the factors enter the coordinates. docs/profiles.md says how close each mode is.
+    Returns a numpy array for a numpy array, a ``restride.Tensor`` for a Tensor. Without ``dsize`` the sizes are those
+    of ``src`` times ``fy`` and ``fx``, rounded, and the factors enter the coordinates. docs/profiles.md says how close
+    each mode is.
 
     Args:
-        src: u8, u16, s16, f32; f64, which goes through f32; pred, s8, s32, u32 and f16 in the nearest modes.
-        dsize: columns and rows of the result; or None, or one of them not positive, where ``fx`` and ``fy`` say it.
-        dst: what to write to: a numpy array, or for a ``Tensor`` a Tensor, of the result's sizes and type. OpenCV
-            leaves another one alone; here it is an error.
+        src: u8, u16, s16, f32; f64, which is computed in f32; pred, s8, s32, u32 and f16 in the nearest modes.
+        dsize: columns and rows of the result; if it is None, or one is not positive, ``fx`` and ``fy`` determine them.
+        dst: where to write: a numpy array, or for a ``Tensor`` a Tensor, with the result's sizes and type. If it does
+            not fit, OpenCV ignores it; here it is an error.
         fx: the factor of columns, without ``dsize``.
         fy: the factor of rows, without ``dsize``.
-        interpolation: one of the constants of this module, whose values are OpenCV's.
+        interpolation: one of the constants of this module, which have OpenCV's values.
 
     Raises:
-        DescriptorError: sizes or factors that are not positive, or a ``dst`` that does not fit.
+        DescriptorError: sizes or factors are not positive, or ``dst`` does not fit.
         UnsupportedError: another interpolation or element type, or more than three axes.
 
     Example:
@@ -109,7 +110,7 @@ def resize(
 
 
 def _mode(interpolation: Any, what: str) -> str:
-    """The mode of an interpolation."""
+    """The name of the mode for an interpolation constant."""
     if _is_integer(interpolation) and 0 <= interpolation < len(_MODES):
         return _MODES[int(interpolation)]
     known = ", ".join(f"{_named(mode)} ({number})" for number, mode in enumerate(_MODES))
@@ -143,7 +144,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def _sizes(dsize: Any, fx: Any, fy: Any, what: str) -> tuple[tuple[int, int] | None, tuple[float, float] | None]:
-    """Rows and columns, or their factors."""
+    """The sizes (rows, columns) or their factors, whichever ``dsize`` leaves; the other is None."""
     if dsize is not None:
         numbers = tuple(dsize) if np.iterable(dsize) else ()
         if len(numbers) != 2 or not all(map(_is_integer, numbers)):

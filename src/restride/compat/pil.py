@@ -1,4 +1,4 @@
-"""Pillow's ``Image.resize``, with its arguments, for its images, numpy's arrays and ours."""
+"""Pillow's ``Image.resize`` with its arguments, for Pillow images, numpy arrays and restride tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["BICUBIC", "BILINEAR", "BOX", "HAMMING", "LANCZOS", "NEAREST", "Resam
 
 
 class Resampling(IntEnum):
-    """The filters of Pillow that restride has, by Pillow's names and numbers."""
+    """Pillow's filters that restride has, with Pillow's names and numbers."""
 
     NEAREST = 0
     LANCZOS = 1
@@ -35,16 +35,16 @@ class Resampling(IntEnum):
 NEAREST, LANCZOS, BILINEAR, BICUBIC, BOX, HAMMING = Resampling
 
 _LATER_FILTERS = (6, 7)
-"""MKS2013 and MKS2021, of Pillow 13."""
+"""Numbers of MKS2013 and MKS2021, filters of Pillow 13."""
 
 _PREMULTIPLIED = {"RGBA": "RGBa", "LA": "La"}
-"""Modes that Pillow resizes with colours times alpha."""
+"""Modes that Pillow resizes with colours multiplied by alpha, and the modes it converts them to."""
 
 _BY_ARRAY = ("1", "I", "I;16", "F")
 """Modes that follow from the element type of an array."""
 
 _BY_BYTES = ("L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV")
-"""Modes that are bytes in memory as in an array; those of LAB are not."""
+"""Modes whose bytes in memory are those of an array; LAB is not one."""
 
 
 def __dir__() -> list[str]:
@@ -58,24 +58,24 @@ def resize(
     box: Sequence[float] | None = None,
     reducing_gap: float | None = None,
 ) -> Any:
-    """``image.resize(size, resample, box)``: a new image of ``size``, columns and rows, in the mode of ``image``.
+    """``image.resize(size, resample, box)``: a new image of ``size`` (columns, rows) in the mode of ``image``.
 
-    Bytes are bit for bit Pillow's, with alpha and without. I, I;16 and F are summed in f32, where Pillow has f64; I and
-    I;16 are rounded after each axis, as there.
+    Bytes equal Pillow's bit for bit, with alpha and without. I, I;16 and F are summed in f32, in Pillow in f64; I and
+    I;16 are rounded after each axis, as in Pillow.
 
     Args:
-        image: of any mode but LAB, I;16B and I;16L; 1 and P are resized by NEAREST whatever ``resample`` says, as in
-            Pillow. A numpy array or a ``restride.Tensor`` of rows, columns and, if there are, bands gives one; bands
-            are then resized apart.
+        image: in any mode but LAB, I;16B and I;16L; 1 and P always use NEAREST, as in Pillow. Or a numpy array or
+            ``restride.Tensor`` of rows, columns and, optionally, bands, which gives the same kind; its bands are
+            resized separately.
         size: columns and rows of the result.
-        resample: one of Pillow's filters, or of ``Resampling`` here, which are the same numbers; default: BICUBIC.
-        box: left, upper, right and lower edge of the part to resize, in pixels and parts of them; default: all.
-        reducing_gap: None: what Pillow does with it in two steps is left out here.
+        resample: one of Pillow's filters, or of ``Resampling`` here, which has the same numbers; default: BICUBIC.
+        box: left, upper, right and lower edge of the part to resize, in pixels, fractions allowed; default: all.
+        reducing_gap: must be None: Pillow's resizing in two steps is not supported.
 
     Raises:
-        DescriptorError: a size that is not positive, an unknown filter, or a box that ends before it begins or leaves
-            the image; it is a ValueError, as in Pillow.
-        TypeError: an image of another kind, a size or a box of another number of numbers, or a size that is no integer.
+        DescriptorError: a size is not positive, the filter is unknown, or the box ends before it begins or leaves the
+            image; it is a ValueError, as in Pillow.
+        TypeError: ``image`` is of another kind, ``size`` or ``box`` has another length, or a size is no integer.
         UnsupportedError: another mode, MKS2013, MKS2021, or a ``reducing_gap``.
 
     Example:
@@ -108,13 +108,13 @@ def resize(
     if premultiplied:
         result = result.convert(image.mode)
     result.info = image.info.copy()
-    if image.mode in ("P", "PA") and name == "nearest":  # the palette of a PA that was filtered is lost in Pillow
+    if image.mode in ("P", "PA") and name == "nearest":  # as in Pillow, a filtered PA loses its palette
         result.putpalette(image.getpalette(image.palette.mode), image.palette.mode)
     return result
 
 
 def _of_image(image: Any, sizes: tuple[int, int], name: str, edges: tuple[float, ...]) -> Any:
-    """A Pillow image resized band by band."""
+    """Resize a Pillow image, with all its bands."""
     from PIL import Image
 
     pixels = _resized(asarray(np.asarray(image)), sizes, name, edges).numpy()
@@ -133,7 +133,7 @@ def _resized(x: Tensor, sizes: tuple[int, int], name: str, edges: tuple[float, .
 
 
 def _sizes_of(image: Any) -> tuple[int, int]:
-    """Rows and columns of an array, a tensor or an image of Pillow's."""
+    """Rows and columns of an array, a tensor or a Pillow image."""
     if not isinstance(image, np.ndarray | Tensor):
         if not hasattr(image, "getbands"):
             raise TypeError(
@@ -147,7 +147,7 @@ def _sizes_of(image: Any) -> tuple[int, int]:
 
 
 def _filter(resample: Any, what: str) -> str:
-    """The mode of a filter."""
+    """The name of the mode for a filter."""
     if resample is None:
         return "bicubic"
     if resample in _LATER_FILTERS:
@@ -160,7 +160,7 @@ def _filter(resample: Any, what: str) -> str:
 
 
 def _sizes(size: Sequence[int], what: str) -> tuple[int, int]:
-    """Rows and columns."""
+    """Check ``size`` and return it as rows and columns."""
     try:
         numbers = tuple(map(index, size))
     except TypeError:
@@ -173,7 +173,7 @@ def _sizes(size: Sequence[int], what: str) -> tuple[int, int]:
 
 
 def _edges(box: Sequence[float] | None, whole: tuple[int, int], what: str) -> tuple[float, ...]:
-    """The box, or all of the image."""
+    """Check the box and return it as floats; None: the edges of the image."""
     if box is None:
         return 0.0, 0.0, float(whole[0]), float(whole[1])
     try:

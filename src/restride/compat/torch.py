@@ -1,4 +1,4 @@
-"""``torch.nn.functional.interpolate``, with its arguments, for torch's tensors, numpy's arrays and ours."""
+"""``torch.nn.functional.interpolate`` with its arguments, for torch tensors, numpy arrays and restride tensors."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _AXES = {
     "bicubic": (2,),
     "trilinear": (3,),
 }
-"""Modes, and how many axes behind N and C each can resize."""
+"""For each mode, the numbers of axes after N and C that it can resize."""
 
 _BY_SIZES = ("nearest", "nearest-exact", "area")
-"""Modes without aligned corners."""
+"""Modes that cannot align corners."""
 
 
 def __dir__() -> list[str]:
@@ -44,15 +44,15 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Any:
-    """``torch.nn.functional.interpolate``: the axes behind N and C resized to ``size`` or by ``scale_factor``.
+    """``torch.nn.functional.interpolate``: resize the axes after N and C to ``size`` or by ``scale_factor``.
 
-    A ``torch.Tensor`` on the CPU gives one, a numpy array gives one, and a ``restride.Tensor`` gives one. Bytes and
-    "nearest" are bit for bit torch's (docs/profiles.md); floats are within what f32 sums allow.
+    The result has the type of ``input``: ``torch.Tensor`` on the CPU, numpy array or ``restride.Tensor``. Bytes and
+    "nearest" equal torch's bit for bit (docs/profiles.md); floats differ at most as f32 sums may.
 
     Raises:
-        ValueError, NotImplementedError, TypeError, RuntimeError: where torch raises them, of the same arguments; and
-            ValueError for a ``torch.Tensor`` that asks for a gradient, which ``restride.interop.torch.resample`` has.
-        UnsupportedError: an element type that cannot be interpolated here: f64, but for the nearest modes.
+        ValueError, NotImplementedError, TypeError, RuntimeError: for the same arguments as in torch; and ValueError for
+            a ``torch.Tensor`` that requires a gradient, which ``restride.interop.torch.resample`` supports.
+        UnsupportedError: an element type that cannot be interpolated here: f64, except in the nearest modes.
 
     Example:
         >>> from restride.compat.torch import interpolate
@@ -90,14 +90,14 @@ def interpolate(
         like="torch",
         antialias=antialias or None,
         coordinates="align_corners" if align_corners else None,
-        # With aligned corners torch has no use for the factor.
+        # With aligned corners torch ignores the factor.
         recompute_scale_factor=bool(recompute_scale_factor) or bool(align_corners and scales) or None,
     )
     return give(result)
 
 
 def _as_tensor(x: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
-    """The input as a ``restride.Tensor``, and the function that gives the result the type of the input."""
+    """The input as a ``restride.Tensor``, and a function that converts the result to the type of the input."""
     if isinstance(x, Tensor):
         return x, lambda result: result
     if type(x).__module__.partition(".")[0] != "torch":
@@ -109,7 +109,7 @@ def _as_tensor(x: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
             f"input of sizes {tuple(x.shape)} requires a gradient, which would be lost: pass input.detach(), or "
             "take restride.interop.torch.resample, which has one"
         )
-    detached = x.detach().resolve_neg()  # DLPack knows no negative bit
+    detached = x.detach().resolve_neg()  # DLPack cannot express the negative bit
     order = _memory_format(detached, mode)
     if detached.dtype != torch.bfloat16:
         return asarray(detached), lambda result: torch.from_numpy(result.numpy()).contiguous(memory_format=order)
@@ -125,9 +125,9 @@ def _as_tensor(x: Any, mode: str) -> tuple[Tensor, Callable[[Tensor], Any]]:
 
 
 def _memory_format(x: Any, mode: str) -> Any:
-    """The order in memory that torch gives a result: that of channels last where the input has it.
+    """The memory format that torch gives the result: channels last if the input has that.
 
-    Not so of one image, nor of "area" with three axes: these torch makes contiguous.
+    But a single image, and "area" with three axes, give a contiguous result in torch.
     """
     import torch
 
@@ -138,7 +138,7 @@ def _memory_format(x: Any, mode: str) -> Any:
 
 
 def _per_axis(name: str, values: Any, source_sizes: tuple[int, ...]) -> tuple[Any, ...] | None:
-    """One number for each axis behind N and C, of one for all or one each."""
+    """One number for each axis after N and C, from one for all axes or one for each."""
     if values is None:
         return None
     axes = len(source_sizes) - 2
@@ -175,7 +175,7 @@ def _require_numbers(name: str, values: tuple[Any, ...] | None, kind: type) -> N
 def _require_elements(
     source_sizes: tuple[int, ...], sizes: tuple[Any, ...] | None, scales: tuple[Any, ...] | None, *, is_area: bool
 ) -> None:
-    """Refuse, as torch does, axes without elements: N may be without any, and of area C and the result too."""
+    """Refuse axes without elements, as torch does: N may be empty, and in area C and the result may too."""
     old = source_sizes[2:]
     new = sizes or tuple(int(size * scale) for size, scale in zip(old, scales or (), strict=True))
     if min(old) <= 0 or min(new) < 0 or (not is_area and 0 in (*new, source_sizes[1])):

@@ -1,1 +1,1 @@
-"""Pictures of layouts: where every index lies in memory, and what a reorder moves. No device is needed."""
+"""Pictures of layouts: the place of every index in memory, and the moves of a reorder. No device is needed."""

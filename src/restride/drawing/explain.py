@@ -1,4 +1,4 @@
-"""A layout in words and numbers: its bytes, what a picture marks, its digits and the formula of the element offset."""
+"""A layout in words and numbers: its bytes, the marks of its picture, its digits and the formula of the offset."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MEMORY = "memory, element after element, and the index that lies there"
 
 
 def explain(desc: TensorDesc, index: tuple[int, ...] | None = None) -> str:
-    """Several lines: axes, formula, digits, one element step by step (None: the last), and the bytes.
+    """Several lines: axes, formula, digits, the offset of ``index`` (None: the last element) step by step, and bytes.
 
     Raises:
-        DescriptorError: there is no such index.
+        DescriptorError: the index is outside the layout.
     """
     return "\n".join(_lines(desc, index))
 
@@ -51,9 +51,9 @@ def _lines(desc: TensorDesc, index: tuple[int, ...] | None) -> Iterator[str]:
 
 
 def columns(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
-    """Rows of cells as lines whose columns stand below each other, two blanks apart; those in ``right`` to the right.
+    """Format rows of cells as lines with aligned columns, two blanks apart; columns in ``right`` are right-aligned.
 
-    A row may end early.
+    A row may have fewer cells than others.
     """
     widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
     return [
@@ -81,7 +81,7 @@ def _meaning(atom: Atom) -> str:
 
 
 def memory_text(desc: TensorDesc) -> str:
-    """How much memory a layout takes."""
+    """A sentence on the memory that a layout takes."""
     elements = f"{counted(desc.numel, 'element')} of {counted(desc.dtype.itemsize, 'byte')}"
     if desc.is_packed:
         return f"{elements} in {counted(desc.nbytes, 'byte')}, no padding"
@@ -92,7 +92,7 @@ def memory_text(desc: TensorDesc) -> str:
 
 
 def outlines(layout: LayoutMap) -> tuple[str, ...]:
-    """What each level of outlines encloses, the outermost first."""
+    """The meaning of each level of outlines, the outermost first."""
     whole = layout.desc.inner or layout.desc
     noun = "blocks" if whole.tag is not None else "tiles"
     names = (noun, f"sub-{noun}", *["inside them"] * len(layout.blocks))
@@ -100,7 +100,7 @@ def outlines(layout: LayoutMap) -> tuple[str, ...]:
 
 
 def marks(layout: LayoutMap, kinds: Iterable[Kind]) -> tuple[str, ...]:
-    """What the marks of these kinds of padding mean."""
+    """The meanings of the marks for these kinds of padding."""
     meanings = {
         Kind.ZERO: "padding, holds 0",
         Kind.VALUE: f"padding, holds {layout.desc.padding_value!r}".removesuffix(".0"),

@@ -1,6 +1,6 @@
-"""A layout as XLA's document draws it, as an SVG or PNG file: coloured tiles, outlines, offsets, and memory.
+"""A layout in the style of XLA's documentation, as an SVG or PNG file: coloured tiles, outlines, offsets and memory.
 
-A picture is rectangles, lines and texts, in units of a pixel, y going down. Source: XLA, Tiled layout, figures 1 and 2.
+A picture is rectangles, lines and texts, in pixels, with y pointing down. Source: XLA, Tiled layout, figures 1 and 2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from restride.drawing.map import Cell, Grid, Kind, LayoutMap, Level, index_text,
 from restride.errors import UnsupportedError
 
 INK, GREY, FAINT, RED, PAPER = "#1f2328", "#656d76", "#afb8c1", "#cf222e", "#ffffff"
-"""Colours of text and tiles, of what stands beside, of cells, of sub-tiles, and of the background."""
+"""Colours of text and outlines of tiles, of side notes, of cells, of outlines of sub-tiles, and of the background."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Label:
-    """A text, centred at its height; ``data`` are names and values that a reader of the file may look for."""
+    """A text, vertically centred at ``y``; ``data`` are names and values that programs may look for in the SVG."""
 
     x: float
     y: float
@@ -59,7 +59,7 @@ class Label:
 
     @property
     def width(self) -> float:
-        """Room that it takes: a monospaced character is at most 0.62 of its size wide."""
+        """An upper bound of its width: a monospaced character is at most 0.62 of its size wide."""
         return len(self.text) * self.size * 0.62
 
 
@@ -68,7 +68,7 @@ Shape = Rect | Line | Label
 
 @dataclass
 class Figure:
-    """A picture, from back to front, on white paper; ``description`` says it to those who do not see it."""
+    """A picture, from back to front, on white paper; ``description`` is for people who cannot see it."""
 
     title: str
     description: str = ""
@@ -79,12 +79,12 @@ class Figure:
 
 _MARGIN = 20
 _WIDTH = 960
-"""Most pixels of the grids and of the line of memory; a title may be wider."""
+"""Most pixels across the grids and the line of memory; a title may be wider."""
 
 
 @dataclass(frozen=True)
 class Most:
-    """How much of a large layout a picture shows."""
+    """The most of a large layout that a picture shows."""
 
     planes: int = 6
     rows: int = 16
@@ -96,7 +96,7 @@ _ALL = Most()
 
 
 def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = (), most: Most = _ALL) -> Figure:
-    """Layouts one below the other, then lines of text."""
+    """A figure of layouts, one below the other, followed by lines of text."""
     page = _Page(most)
     for layout in maps:
         page.draw(layout)
@@ -108,7 +108,7 @@ def draw_figure(maps: Sequence[LayoutMap], remarks: Iterable[str] = (), most: Mo
 
 
 class _Page:
-    """Shapes, where the next ones go, and in words what they show."""
+    """Shapes, the place of the next ones, and their description in words."""
 
     def __init__(self, most: Most) -> None:
         self.most = most
@@ -143,7 +143,7 @@ class _Page:
         self.right = max([self.right, *ends])
 
     def _grids(self, layout: LayoutMap) -> set[Kind]:
-        """The planes from left to right, in as many rows as they need; returns the kinds of elements that they show."""
+        """Draw the planes from left to right, in as many rows as needed; return the kinds of elements shown."""
         rows, columns = layout.grid
         cell_width = _room_for(max(layout.longest_offset, len(str(columns - 1))))
         name_width = _name_width(layout)
@@ -172,7 +172,7 @@ class _Page:
         return kinds
 
     def _grid(self, grid: Grid, left: float, top: float, cell_width: float) -> None:
-        """A plane with the numbers of its columns above and those of its rows at the left."""
+        """Draw a plane with column numbers above and row numbers on the left."""
         tiles = Tiles(left, top, cell_width, grid.cells, grid.beside, grid.above, len(grid.map.blocks))
         self._add(*tiles.shapes(_offset_label))
         for place, name in enumerate(grid.column_names if grid.map.desc.rank else ()):
@@ -182,9 +182,9 @@ class _Page:
         self.right = max(self.right, left + cell_width * len(grid.columns.positions))
 
     def _memory(self, layout: LayoutMap) -> set[Kind]:
-        """The line of memory, a strip for each row; returns the kinds of elements that it shows."""
+        """Draw the line of memory, one strip for each row; return the kinds of elements shown."""
         self.text(MEMORY, 12, GREY)
-        self.words.pop()  # the title of what is only seen
+        self.words.pop()  # the description has no line of memory, and so no title of it
         cell_width = _room_for(len(index_text(tuple(size - 1 for size in layout.desc.sizes))))
         left = _MARGIN + _name_width(layout)
         columns = min(int((_WIDTH - left) // cell_width), self.most.columns)
@@ -202,12 +202,12 @@ class _Page:
 
 
 def _name_width(layout: LayoutMap) -> int:
-    """Room for the numbers of rows, of the grids and of memory."""
+    """Width for the row numbers of grids and of memory."""
     return _room_for(len(str(max(layout.grid[0], layout.span.stop) - 1)))
 
 
 def _room_for(characters: int) -> int:
-    """The width of a cell."""
+    """The width of a cell with so many characters."""
     return max(8 * characters + 12, ROW_HEIGHT)
 
 
@@ -226,12 +226,12 @@ ROW_HEIGHT = 26
 
 @dataclass(frozen=True)
 class Tiles:
-    """A table whose upper left corner is at x, y.
+    """A table with its upper left corner at x, y.
 
-    cells: by row and column; None: left out.
+    cells: the cells by row and column; None: left out.
     beside: for each row, the outlines left of every cell and right of the last.
-    above: for each column, the outlines over every cell and under the last.
-    levels: how many kinds of outlines the layout has; without any the table has a thin frame.
+    above: for each column, the outlines above every cell and below the last.
+    levels: the number of kinds of outlines; if 0, the table has a thin frame.
     """
 
     x: float
@@ -243,7 +243,7 @@ class Tiles:
     levels: int
 
     def shapes(self, label: Callable[[float, float, Cell], Label]) -> Iterator[Shape]:
-        """Cells, sub-tiles, tiles, texts, each over the ones before; ``label`` makes a text from centre and cell."""
+        """Cells, sub-tiles, tiles, texts, each over those before; ``label`` gives the text for a centre and a cell."""
         present = [
             (self.x + column * self.cell_width, self.y + row * ROW_HEIGHT, cell)
             for row, cells in enumerate(self.cells)
@@ -252,7 +252,7 @@ class Tiles:
         ]
         for x, y, cell in present:
             yield Rect(x, y, self.cell_width, ROW_HEIGHT, PAPER if cell.hue is None else rgb(cell.hue))
-        # Sub-tiles first: where both run, the outline of the tile is seen.
+        # Sub-tiles first: where both have an outline, the tile's is seen.
         for level in reversed(range(max(self.levels, 1))):
             yield from self._outlines(level)
         for x, y, cell in present:
@@ -278,7 +278,7 @@ def stroke(level: int, levels: int) -> tuple[str, float]:
 
 
 def _runs(flags: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Where flags are set: from and to, for each unbroken run. 1 1 0 1: 0 to 2, 3 to 4."""
+    """The (start, stop) of each unbroken run of set flags. 1 1 0 1: (0, 2), (3, 4)."""
     at = 0
     for is_set, group in groupby(flags):
         length = len(list(group))
@@ -291,7 +291,7 @@ _FONTS = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospac
 
 
 def write_svg(figure: Figure) -> str:
-    """The file. It stands on white paper of its own, so it reads on dark pages too."""
+    """The SVG file. It has white paper of its own, so it is readable on dark pages too."""
     width, height = f"{figure.width:g}", f"{figure.height:g}"
     title = escape(figure.title)
     root = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
@@ -311,7 +311,7 @@ def _element(shape: Shape) -> str:
         data = "".join(f' data-{name}="{escape(value)}"' for name, value in shape.data)
         weight = ' font-weight="bold"' if shape.is_bold else ""
         anchor = f' text-anchor="{shape.anchor}"' if shape.anchor != "start" else ""
-        # A digit is about 0.7 of its size high: its foot is half of that below the middle.
+        # A digit is about 0.7 of its size high, so its baseline is half of that below the middle.
         return (
             f'<text x="{shape.x:g}" y="{shape.y + 0.35 * shape.size:g}" font-size="{shape.size:g}" '
             f'fill="{shape.colour}"{anchor}{weight}{data} xml:space="preserve">{escape(shape.text)}</text>'
@@ -332,7 +332,7 @@ _ANCHORS = {"start": "lm", "middle": "mm", "end": "rm"}
 
 
 def write_png(figure: Figure) -> bytes:
-    """The file.
+    """The PNG file.
 
     Raises:
         UnsupportedError: Pillow is not installed.

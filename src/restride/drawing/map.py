@@ -1,4 +1,4 @@
-"""What lies where in a layout, cell by cell: grids of the indices, the line of memory, their outlines and colours."""
+"""The cells of a layout's picture: grids of the indices and the line of memory, with their outlines and colours."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from restride.layout.digits import Linear, affine
 from restride.layout.tags import parse_tag
 
 HUES = (153, 223, 151, 218, 229, 183, 188)
-"""Colours of tiles and rows, in turn: blue, orange, green, pink, yellow, violet and grey of xterm's 6x6x6 colour cube.
+"""Colours of successive tiles and rows: blue, orange, green, pink, yellow, violet, grey of xterm's 6x6x6 colour cube.
 
-Seven is a prime: tiles come 2, 4, 6 or 8 a row, and a tile differs in colour from the one below it.
+Their number is prime: with 2, 4, 6 or 8 tiles in a row, a tile differs in colour from the one below it.
 """
 
 _LEVELS = (0x00, 0x5F, 0x87, 0xAF, 0xD7, 0xFF)
 
 
 def rgb(hue: int) -> str:
-    """A hue as ``#rrggbb``: number 16 + 36 r + 6 g + b of the cube, r, g and b 0 to 5. 153 is #afd7ff."""
+    """A hue as ``#rrggbb``: number 16 + 36 r + 6 g + b of the cube, with r, g and b from 0 to 5. 153 is #afd7ff."""
     red, rest = divmod(HUES[hue] - 16, 36)
     return "#" + "".join(f"{_LEVELS[level]:02x}" for level in (red, *divmod(rest, 6)))
 
 
 def painted(text: str, hue: int) -> str:
-    """``text`` in black on a hue, for a terminal: readable on dark and on light ones."""
+    """``text`` in black on a hue, by escape sequences: readable on dark and on light terminals."""
     return f"\x1b[38;5;16;48;5;{HUES[hue]}m{text}\x1b[0m"
 
 
 def block_sizes(desc: TensorDesc) -> tuple[int, ...]:
-    """Elements of the tiles, sub-tiles, ... that each fill one piece of memory, the largest first; () without any.
+    """Numbers of elements of the tiles, sub-tiles, ... that are contiguous in memory, largest first; () without any.
 
-    Element offset ``o`` lies in block ``o div size``: 4x8 in ``T(2,4)(2,1)`` has tiles of 8 and sub-tiles of 2.
+    Element offset ``o`` is in block ``o div size``: 4x8 in ``T(2,4)(2,1)`` has tiles of 8 and sub-tiles of 2.
     """
     whole = desc.inner or desc
     blocking = desc.blocking
@@ -49,10 +49,11 @@ def block_sizes(desc: TensorDesc) -> tuple[int, ...]:
 
 
 def _tile_digits(tiles: tuple[tuple[int, ...], ...]) -> Iterator[int]:
-    """How many of the fastest digits are the inside of a tile, for each tile that stays in one piece.
+    """For each tile that is contiguous, the number of fastest digits that are inside it.
 
     T(2,4)(2,1) ends in digits 1,4,2,1: all four are inside the tile of 2x4, the last two inside the sub-tile. A later
-    tile of more dimensions than there are inside, as (2,1) after (128), spreads the earlier one over memory.
+    tile with more dimensions than there are digits inside, such as (2,1) after (128), spreads the earlier one over
+    memory.
     """
     for position, tile in enumerate(tiles):
         inside = _dimensions(tile)
@@ -69,7 +70,7 @@ def _dimensions(tile: tuple[int, ...]) -> int:
 
 
 def _tag_digits(tag: str) -> Iterator[int]:
-    """The same for a tag: all its blocks, and those at its end that name each axis once.
+    """The same for a tag: the number of all its blocks, and of those at its end that name each axis once.
 
     OIhw8i16o2i: 3 (8i16o2i, which is 16x16) and 2 (16o2i).
     """
@@ -80,7 +81,7 @@ def _tag_digits(tag: str) -> Iterator[int]:
 
 
 class Kind(Enum):
-    """What an element of the buffer is; the value marks it where there is no colour."""
+    """The kind of an element of the buffer; the value is its mark where there is no colour."""
 
     ELEMENT = ""
     ZERO = "·"
@@ -90,7 +91,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Cell:
-    """One element of the buffer: its offset, the index that lies there (None: padding), and its number among HUES."""
+    """One element of the buffer: its offset, its index (None: padding), and the position of its colour in HUES."""
 
     offset: int
     kind: Kind = Kind.ELEMENT
@@ -99,28 +100,28 @@ class Cell:
 
     @property
     def offset_text(self) -> str:
-        """The offset, marked where it is padding: what a grid shows."""
+        """The offset, with a mark if it is padding: the text in a grid."""
         return f"{self.kind.value}{self.offset}"
 
     @property
     def index_text(self) -> str:
-        """The index, or the mark of padding: what the line of memory shows."""
+        """The index, or the mark of padding: the text in the line of memory."""
         return self.kind.value if self.index is None else index_text(self.index)
 
 
 def index_text(index: tuple[int, ...]) -> str:
-    """``2,3``; the one index of a scalar is ``()``."""
+    """The index as text, ``2,3``; that of a scalar is ``()``."""
     return ",".join(map(str, index)) or "()"
 
 
 class LayoutMap:
-    """Cells of a layout, by index and by offset.
+    """The cells of a layout, by index and by offset.
 
-    Where the layout has tiles, padding has places in the grid too: 3x5 in tiles of 2x2 is a grid of 4x6.
+    If the layout has tiles, the grid shows padding too: 3x5 in tiles of 2x2 is a grid of 4x6.
 
     Args:
         desc: the layout; it must have elements.
-        coloured_by: a layout of the same sizes, whose colours the elements take; None: this one.
+        coloured_by: a layout with the same sizes that determines the elements' colours; None: this one.
     """
 
     def __init__(self, desc: TensorDesc, coloured_by: LayoutMap | None = None) -> None:
@@ -131,29 +132,29 @@ class LayoutMap:
 
     @cached_property
     def _box(self) -> tuple[int, ...]:
-        """Bounds of the coordinates that have a place in memory."""
+        """Sizes of the box of coordinates that have a place in memory, padding included."""
         if self._blocking is None:
             return self.desc.sizes
         return (self._blocking.box or self._blocking.bounds)[: self.desc.rank]
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Rows and columns: the last two axes, padding counted; one row for rank 1, one cell for rank 0."""
+        """Rows and columns: the last two axes, with padding; one row for rank 1, one cell for rank 0."""
         rows, columns = (1, 1, *self._box)[-2:]
         return rows, columns
 
     @cached_property
     def longest_offset(self) -> int:
-        """Characters of the longest number in a grid, the mark of padding counted."""
+        """Characters of the longest number in a grid, with the mark of padding."""
         return len(str(self.span.stop - 1)) + (self._box != self.desc.sizes)
 
     @cached_property
     def planes(self) -> int:
-        """How many grids there are: one for each index of the axes before the last two."""
+        """The number of grids: one for each index of the axes before the last two."""
         return prod(self.desc.sizes[:-2])
 
     def leading(self, plane: int) -> tuple[int, ...]:
-        """The index of a grid along the axes before the last two; planes of 2,3 are numbered in row-major order."""
+        """The index of a grid on the axes before the last two; planes of 2,3 are numbered in row-major order."""
         index: list[int] = []
         for size in reversed(self.desc.sizes[:-2]):
             plane, position = divmod(plane, size)
@@ -161,18 +162,18 @@ class LayoutMap:
         return tuple(index)
 
     def title(self, plane: int) -> str:
-        """``[0, 1, :, :]``: what a grid is of, where there are several axes before the last two; else empty."""
+        """The grid's title, such as ``[0, 1, :, :]``, if there are axes before the last two; else empty."""
         return f"[{', '.join(map(str, self.leading(plane)))}, :, :]" if self.desc.rank > 2 else ""
 
     def at(self, plane: int, row: int, column: int) -> Cell:
-        """A cell of the grid."""
+        """The cell at a row and column of a grid."""
         index = (*self.leading(plane), row, column)[-self.desc.rank :] if self.desc.rank else ()
         if all(map(int.__lt__, index, self.desc.sizes)):
             return self._element(self.desc.address.at(index), index)
         return Cell(self._box_address.at(index), self._padding(index))
 
     def at_offset(self, offset: int) -> Cell:
-        """A cell of the line of memory."""
+        """The cell at an offset of the line of memory."""
         index = self.desc.index_of(offset)
         if index is not None:
             return self._element(offset, index)
@@ -181,7 +182,7 @@ class LayoutMap:
 
     @cached_property
     def outlines_grids(self) -> bool:
-        """False where each cell would be outlined by itself, as with blocks along other axes: nChw16c."""
+        """False if each cell would get an outline of its own, as with blocks along other axes: nChw16c."""
         if not self.blocks or self.desc.rank < 3:
             return True
         rows, columns = self.grid
@@ -190,12 +191,12 @@ class LayoutMap:
         return any(self.level(first, self.at(0, *place).offset) != 0 for place in neighbours)
 
     def level(self, offset: int, other: int) -> int | None:
-        """Which outline parts two elements: 0 that of the tiles, 1 of the sub-tiles, ...; None: they are in one."""
+        """The outline between two offsets: 0 that of tiles, 1 of sub-tiles, ...; None if they share all blocks."""
         return next((level for level, size in enumerate(self.blocks) if offset // size != other // size), None)
 
     @property
     def span(self) -> range:
-        """The offsets that the line of memory shows: a whole buffer, else the lowest to the highest element."""
+        """The offsets in the line of memory: the whole buffer, or from the lowest to the highest element."""
         if self.desc.is_whole:
             return range(self.desc.extent)
         return range(self.desc.lowest, self.desc.highest + 1)
@@ -204,7 +205,7 @@ class LayoutMap:
         return Cell(offset, Kind.ELEMENT, index, self._coloured_by.hue(index))
 
     def hue(self, index: tuple[int, ...]) -> int:
-        """The colour of an element: that of its tile, or of its row where there are no tiles."""
+        """The colour of an element, an index of HUES: that of its tile, or of its row if there are no tiles."""
         if self.blocks:
             return self.desc.address.at(index) // self.blocks[0] % len(HUES)
         row = 0
@@ -221,25 +222,25 @@ class LayoutMap:
 
     @cached_property
     def _box_address(self) -> Linear:
-        """The offset of every coordinate in the box, by the same splits as those of the array's own."""
+        """The offset of every coordinate in the box, which has the same splits as the array's own."""
         if self._blocking is None:
             return self.desc.address
         return self._blocking.address(affine(0, [(axis, size, 1)]) for axis, size in enumerate(self._box))
 
 
 _TAIL = 3
-"""Rows, columns and planes shown at the end where the middle is left out."""
+"""Rows, columns and planes shown at the end if the middle is left out."""
 
 _OUTSIDE = -1
-"""A position before the first and after the last."""
+"""Stands for the position before the first and after the last."""
 
 Level = int | None
-"""An outline between two cells: 0 of the tiles and around a table, 1 of the sub-tiles, ...; None: there is none."""
+"""An outline between two cells: 0 of tiles and around a table, 1 of sub-tiles, ...; None: no outline."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Positions to draw. The one at ``gap`` is the first of those that are left out, and stands for them all."""
+    """Positions to draw. The one at place ``gap`` is the first of those left out, and represents them all."""
 
     positions: tuple[int, ...]
     gap: int | None = None
@@ -251,13 +252,13 @@ class Shown:
 
     @property
     def edges(self) -> list[tuple[int, int]]:
-        """The neighbours on both sides of every edge, drawn or not: -1,0 0,1 1,2 8,9 9,-1 for 0 1 ... 9."""
+        """The positions on both sides of every edge, drawn or not: -1,0 0,1 1,2 8,9 9,-1 for 0 1 ... 9."""
         first, last = self.positions[0], self.positions[-1]
         return [(_OUTSIDE, first), *((position - 1, position) for position in self.positions[1:]), (last, _OUTSIDE)]
 
 
 def shown(size: int, room: int) -> Shown:
-    """All of ``size`` positions if there is room, else the first ones, a gap, and the last.
+    """All of ``size`` positions if there is room, else the first ones, a gap, and the last ones.
 
     Room for 8 of 100: 0 1 2 3 ... 97 98 99.
     """
@@ -270,7 +271,7 @@ def shown(size: int, room: int) -> Shown:
 
 @dataclass(frozen=True)
 class Grid:
-    """One plane of the array: its last two axes."""
+    """The picture of one plane of the array, that is, of its last two axes."""
 
     map: LayoutMap
     plane: int
@@ -279,7 +280,7 @@ class Grid:
 
     @property
     def row_names(self) -> list[str]:
-        """The numbers of the rows; empty for an array of one axis, whose row has none."""
+        """The numbers of the rows; empty for the only row of an array with one axis."""
         return [("⋮" if row is None else str(row)) if self.map.desc.rank > 1 else "" for row in self.rows.names]
 
     @property
@@ -290,12 +291,12 @@ class Grid:
 
     @property
     def kinds(self) -> set[Kind]:
-        """The kinds of elements that it shows."""
+        """The kinds of the elements shown."""
         return {cell.kind for cells in self.cells for cell in cells if cell is not None}
 
     @cached_property
     def cells(self) -> list[list[Cell | None]]:
-        """By row and column; None: left out."""
+        """The cells by row and column; None: left out."""
         return [
             [
                 None if row is None or column is None else self.map.at(self.plane, row, column)
@@ -314,7 +315,7 @@ class Grid:
 
     @cached_property
     def above(self) -> list[list[Level]]:
-        """For each column, the outlines over every cell and under the last."""
+        """For each column, the outlines above every cell and below the last."""
         return [
             [self._level((over, column), (under, column)) for over, under in self.rows.edges]
             for column in self.columns.positions
@@ -330,7 +331,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class MemoryLine:
-    """The buffer, element after element, in rows of ``width``."""
+    """The picture of the buffer, element after element, in rows of ``width`` elements."""
 
     map: LayoutMap
     width: int
@@ -343,7 +344,7 @@ class MemoryLine:
 
     @cached_property
     def cells(self) -> list[list[Cell]]:
-        """By row; the last may be shorter, and what is left out has none."""
+        """The cells by row; the last row may be shorter, and a row that is left out is empty."""
         stop = self.map.span.stop
         rows = [range(0) if start is None else range(start, min(start + self.width, stop)) for start in self.starts]
         return [[*map(self.map.at_offset, row)] for row in rows]
@@ -355,24 +356,24 @@ class MemoryLine:
 
     @property
     def kinds(self) -> set[Kind]:
-        """The kinds of elements that it shows."""
+        """The kinds of the elements shown."""
         return {cell.kind for cells in self.cells for cell in cells}
 
     @property
     def beside(self) -> list[list[Level]]:
-        """For each row, the outlines left of every cell and right of the last; none for a row that is left out."""
+        """For each row, the outlines left of every cell and right of the last; empty for a row that is left out."""
         span = self.map.span
         edges = [[*(cell.offset for cell in cells), *(cell.offset + 1 for cell in cells[-1:])] for cells in self.cells]
         return [[0 if at in (span.start, span.stop) else self.map.level(at - 1, at) for at in row] for row in edges]
 
 
 def memory_line(layout: LayoutMap, room: int, most_rows: int) -> MemoryLine:
-    """The line of memory in rows of one to ``room`` elements: whole tiles, if one fits, or sub-tiles, or eights.
+    """The line of memory in rows of 1 to ``room`` elements: whole tiles if one fits, else sub-tiles, else eights.
 
-    Rows are equally long where that costs at most half of the room: 32 elements, room for 25, tiles of 8: two of 16.
+    Rows are equally long if that costs at most half of the room: 32 elements, room for 25, tiles of 8: two rows of 16.
     """
-    size = layout.span.stop - layout.span.start  # len() of a range ends at 2^63
-    room = max(room, 1)  # an index of a hundred digits is wider than a picture
+    size = layout.span.stop - layout.span.start  # len() of a range fails from 2^63 on
+    room = max(room, 1)  # an index of a hundred digits may be wider than the picture
     width = min(room, size)
     if width < size:
         unit = next((unit for unit in (*layout.blocks, 8) if unit <= room), 1)

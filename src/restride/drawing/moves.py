@@ -1,4 +1,4 @@
-"""Moves: what a reorder from one layout to another costs: bytes, contiguous runs, and the kernels that will do it."""
+"""The cost of a reorder from one layout to another: bytes, contiguous runs, and the kernels that will run."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from restride.layout.overlap import require_injective, require_like
 from restride.plan import copy_kernels, copy_problems, padding_kernels
 
 MOST_COUNTED = 1 << 18
-"""Elements whose runs are counted one by one, in 0.1 s and 12 MiB; 0.5 s and 24 MiB with offsets beyond 64 bits."""
+"""Most elements whose runs are counted one by one, in 0.1 s and 12 MiB; 0.5 s and 24 MiB if offsets exceed 64 bits."""
 
 MOST_PLANNED = 16 << 30
-"""Bytes of the buffers of a reorder whose dispatches are planned, in seconds."""
+"""Most bytes of a buffer for which dispatches are planned, which takes seconds."""
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Pieces that lie together in both layouts, in the order of the destination's memory; lengths in elements.
+    """Pieces that are contiguous in both layouts, in the order of the destination's memory; lengths in elements.
 
-    ``is_exact``: no two of them could be one; else there may be fewer and longer ones.
+    ``is_exact``: no two of them could be joined; otherwise there may be fewer and longer ones.
     """
 
     count: int
@@ -58,12 +58,12 @@ class Move:
 
     @property
     def padding_nbytes(self) -> int:
-        """Bytes of padding that are written with them."""
+        """Bytes of padding that are written too."""
         return (self.dst.extent - self.dst.numel) * self.dst.dtype.itemsize if self.dst.is_whole else 0
 
     @property
     def runs(self) -> Runs | None:
-        """The contiguous runs; None: not known without counting more than MOST_COUNTED elements."""
+        """The contiguous runs; None if that would need counting more than MOST_COUNTED elements."""
         if not self.src.numel:
             return Runs(0, 0)
         if self.src.numel <= MOST_COUNTED:
@@ -71,7 +71,7 @@ class Move:
         return _planned_runs(self.src, self.dst)
 
     def lines(self) -> Iterator[str]:
-        """The facts, a line each; kernels are those planned for ``Limits()``."""
+        """The facts, one in each line; kernels are those planned for ``Limits()``."""
         padding = f", and {counted(self.padding_nbytes, 'byte')} of padding" if self.padding_nbytes else ""
         elements, nbytes = counted(self.src.numel, "element"), counted(self.nbytes, "byte")
         yield f"moves {elements}: reads {nbytes}, writes {nbytes}{padding}"
@@ -91,7 +91,7 @@ class Move:
 
 
 def _kernel_lines(work: str, kernels: Iterable[KernelSpec]) -> Iterator[str]:
-    """For each shader, how often it is started and with how many work groups in all."""
+    """For each shader, the number of dispatches and of work groups in all."""
     groups: dict[str, list[int]] = {}
     for kernel in kernels:
         groups.setdefault(kernel.shader, []).append(prod(kernel.groups))
@@ -105,16 +105,16 @@ Offsets = npt.NDArray[Any]
 
 def _offsets(desc: TensorDesc) -> Offsets:
     """The element offset of every index, in row-major order of the indices."""
-    # Digits of arrays are arrays; strides may be beyond what numpy's integers hold.
+    # Element offsets of arrays of indices are arrays; they may exceed numpy's integers.
     kind = np.int64 if desc.extent < 1 << 62 else object
     axes: Any = np.indices(desc.sizes, kind, sparse=True)
     return np.broadcast_to(np.asarray(desc.address.at(axes), kind), desc.sizes).reshape(-1)
 
 
 def _counted_runs(src: Offsets, dst: Offsets) -> Runs:
-    """Runs, from the offsets of the same elements on both sides.
+    """Runs, counted from the offsets of the same elements in both layouts.
 
-    src 0 1 2 3 to dst 0 2 1 3: in dst's order src is 0 2 1 3, which never goes on by 1: four runs.
+    src 0 1 2 3 to dst 0 2 1 3: in dst's order src is 0 2 1 3, which never continues by 1: four runs.
     """
     order = np.argsort(dst)
     goes_on = (np.diff(src[order]) == 1) & (np.diff(dst[order]) == 1)
@@ -123,7 +123,7 @@ def _counted_runs(src: Offsets, dst: Offsets) -> Runs:
 
 
 def _planned_runs(src: TensorDesc, dst: TensorDesc) -> Runs | None:
-    """The same from the strided walks that the planner makes, of which two may touch."""
+    """Runs from the strided walks of the planner, of which two may touch; None if the planner has no walks."""
     problems = copy_problems(src, dst)
     if problems is None:
         return None

@@ -1,4 +1,4 @@
-"""A tensor in a notebook: its layout, a small picture of where elements lie, and the first elements or the image."""
+"""A tensor in a notebook: its layout, a small picture of its memory, and the first elements or the image."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from restride.tensor.tensor import METHODS, Tensor
 
 _PICTURE = Most(planes=2, rows=4, columns=6, memory_rows=2)
 _MOST_ELEMENTS = 6
-"""Elements of an axis that are read for the preview of values, three from each end."""
+"""Most elements along an axis that are read for the preview of values, half of them from each end."""
 _MOST_PIXELS = 128
-"""Height and width of the preview of an image, of which every n-th pixel is read."""
+"""Most rows and columns in the preview of an image, of which every n-th pixel is read."""
 
 
 def html(tensor: Tensor) -> str:
-    """The page of ``Tensor._repr_html_``. It reads at most 128 x 128 pixels, or 6 x 6 elements.
+    """The HTML for ``Tensor._repr_html_``. Reads at most 128 x 128 pixels, or 6 x 6 elements.
 
-    A device that is lost or closed leaves the preview out and says so.
+    If the device is lost or closed, its error replaces the preview.
     """
     try:
         preview = _image(tensor) or _values(tensor)
@@ -42,12 +42,12 @@ def html(tensor: Tensor) -> str:
 
 
 def _scrolling(name: str, inside: str) -> str:
-    """What may be wider than its place scrolls by itself, with the keyboard too."""
+    """Put HTML that may be too wide into a block that scrolls by itself, with the keyboard too."""
     return f'<div role="group" aria-label="{name}" tabindex="0" style="overflow-x:auto">{inside}</div>'
 
 
 def _image(tensor: Tensor) -> str:
-    """An ``<img>`` of a u8 tensor of the sizes of an image; empty for another tensor, or without Pillow."""
+    """An ``<img>`` of a u8 tensor with the sizes of an image; empty for another tensor, or without Pillow."""
     channels = tensor.sizes[2] if tensor.ndim == 3 else 1
     if tensor.dtype != "u8" or tensor.ndim not in {2, 3} or channels not in {1, 3, 4} or min(tensor.sizes) < 1:
         return ""
@@ -67,10 +67,10 @@ def _image(tensor: Tensor) -> str:
 
 
 def _values(tensor: Tensor) -> str:
-    """The first and the last elements of both last axes, at index 0 of the others, as numpy writes them."""
+    """The first and last elements of the last two axes, at index 0 of the others, as numpy prints them."""
     half, outer = _MOST_ELEMENTS // 2, max(tensor.ndim - 2, 0)
     view = tensor[(0,) * outer] if tensor.size else tensor
-    # One element an axis more than is shown: numpy then leaves out what is between both ends.
+    # One element more on each axis than is shown: numpy then omits the middle.
     array = np.zeros([min(size, _MOST_ELEMENTS + 1) for size in view.sizes], view.dtype.dtype)
     ends = [[slice(None)] if size <= _MOST_ELEMENTS else [slice(half), slice(-half, None)] for size in view.sizes]
     for corner in product(*ends):

@@ -1,4 +1,4 @@
-"""show: the picture of a layout, or of a reorder from one to another, for terminals, notebooks and files."""
+"""show: the picture of a layout, or of a reorder from one layout to another, for terminals, notebooks and files."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from restride.runtime.file_store import write_file
 from restride.tensor.tensor import Tensor
 
 FORMATS = (".svg", ".png")
-"""Names that a picture's file may end in."""
+"""Suffixes that the name of a picture's file may have."""
 
 
 def show(layout: TensorDesc | Tensor | str, to: TensorDesc | Tensor | str | None = None) -> Picture:
-    """Where the elements of a layout lie in memory, or what a reorder to another layout moves.
+    """Draw where the elements of a layout are in memory, or what a reorder to another layout moves.
 
     A terminal shows text, a notebook an SVG; ``.save("file.svg")`` and ``.save("file.png")`` write files. Each cell
-    of a grid has the element offset of its index; below is the memory, with the index that lies at each place.
-    Elements have the colour of their tile, or of their row where there are no tiles. No device is needed.
+    of a grid shows the element offset of its index; below is the memory, with the index at each place. Elements have
+    the colour of their tile, or of their row if there are no tiles. No device is needed.
 
     Args:
         layout: a descriptor, its text, or a tensor.
-        to: another layout of the same sizes and element type, as ``rs.reorder`` takes it, a tag or a name too; its
-            elements keep their colours of the first one, which "HWC->CHW" shows with its axes permuted.
+        to: another layout with the same sizes and element type, as in ``rs.reorder``; also a tag or a name. Elements
+            keep the colours of the first picture, which for "HWC->CHW" shows ``layout`` with its axes permuted.
 
     Raises:
-        DescriptorError: a text that is no layout, other sizes, or ``to`` overlaps itself.
-        UnsupportedError: another element type.
+        DescriptorError: the text is no layout, the sizes differ, or ``to`` overlaps itself.
+        UnsupportedError: the element types differ.
 
     Examples:
         >>> print(rs.show("u8[2,3]{0,1}"))
@@ -68,7 +68,7 @@ def _desc_of(layout: TensorDesc | Tensor | str) -> TensorDesc:
 
 
 class Picture:
-    """A drawing of one layout, or of both sides of a move. ``str`` and ``repr`` are made for what stdout is now."""
+    """A drawing of one layout, or of both sides of a move. ``str`` and ``repr`` suit the present stdout."""
 
     def __init__(self, desc: TensorDesc, move: Move | None = None) -> None:
         first = LayoutMap(desc)
@@ -77,7 +77,7 @@ class Picture:
         self.layouts = [desc] if move is None else [desc, move.dst]
 
     def text(self, width: int = 80, is_coloured: bool = False) -> str:
-        """Lines of at most ``width`` characters, where the labels allow it."""
+        """The picture as lines of at most ``width`` characters, if the labels allow it."""
         drawings = [draw_text(layout, width, is_coloured) for layout in self._maps]
         return "\n\n".join([*drawings, "\n".join(self._remarks)] if self._remarks else drawings)
 
@@ -94,11 +94,11 @@ class Picture:
         return write_png(draw_figure(self._maps, self._remarks))
 
     def file(self, name: str | os.PathLike[str]) -> bytes:
-        """The bytes of a file of this name: SVG or PNG.
+        """The bytes of a file with this name: SVG or PNG.
 
         Raises:
-            DescriptorError: the name ends otherwise.
-            UnsupportedError: PNG, and Pillow is not installed.
+            DescriptorError: the name has another suffix.
+            UnsupportedError: the name is PNG, and Pillow is not installed.
         """
         suffix = Path(name).suffix.lower()
         if suffix not in FORMATS:
@@ -106,12 +106,12 @@ class Picture:
         return self.svg().encode() if suffix == ".svg" else self.png()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file: SVG or PNG, by its name.
+        """Write a file: SVG or PNG, by the suffix of its name.
 
         Raises:
-            DescriptorError: the name ends otherwise.
-            UnsupportedError: PNG, and Pillow is not installed.
-            OSError: it cannot be written; what was in ``path`` stays whole until the new file is.
+            DescriptorError: the name has another suffix.
+            UnsupportedError: the name is PNG, and Pillow is not installed.
+            OSError: it cannot be written; an existing file stays whole until the new one is complete.
         """
         write_file(Path(path), self.file(path))
 
@@ -130,7 +130,7 @@ class Picture:
 
 
 def takes_colour(stream: TextIO | None) -> bool:
-    """True for a terminal, unless NO_COLOR is set (https://no-color.org) or it is a dumb one."""
+    """True for a terminal, unless NO_COLOR is set (https://no-color.org) or the terminal is dumb."""
     if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty()

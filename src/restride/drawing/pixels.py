@@ -1,4 +1,4 @@
-"""Pixels: which arrays are pictures, their elements as bytes of brightness, and the picture as text or as a page."""
+"""Arrays that are pictures: their elements as bytes of brightness, and the picture as text or as an HTML page."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Array = npt.NDArray[Any]
 Bytes = npt.NDArray[np.uint8]
 
 _RAMP = " .:-=+*#%@"
-"""Characters from dark to bright, for paper that is dark."""
+"""Characters from dark to bright, for a dark background."""
 _HALF = "▀"
-"""A pixel above, in the colour of the character, and one below, in that of its ground."""
+"""Two pixels in one character: the upper one in its foreground colour, the lower one in its background colour."""
 
 
 def channels_last(array: Array) -> Array:
-    """The picture as (rows, columns, channels), 1 or 3 of these: alpha is left out.
+    """The picture as (rows, columns, channels) with 1 or 3 channels, without alpha.
 
     Raises:
-        DescriptorError: it has no elements, or its axes are none of H W, H W C and C H W by the rule of ``rs.resize``.
+        DescriptorError: it has no elements, or its axes are not H W, H W C or C H W by the rule of ``rs.resize``.
     """
     try:
         if array.ndim not in (2, 3) or not array.size:
@@ -45,8 +45,8 @@ def channels_last(array: Array) -> Array:
 
 
 def extent(array: Array) -> tuple[Any, Any, int]:
-    """The least and the greatest element, and how many are NaN; of no others both are NaN."""
-    values = array if array.dtype.kind in "biuf" else array.astype(np.float32)  # those of ml_dtypes
+    """The least and the greatest element, NaN if all are NaN, and the number of NaNs."""
+    values = array if array.dtype.kind in "biuf" else array.astype(np.float32)  # ml_dtypes' types
     is_nan = np.isnan(values) if values.dtype.kind == "f" else np.zeros((), bool)
     count = int(is_nan.sum())
     if count == values.size:
@@ -55,7 +55,7 @@ def extent(array: Array) -> tuple[Any, Any, int]:
 
 
 def ends_shown(array: Array) -> tuple[float, float]:
-    """What is black and what is white: of u8 0 and 255, of floats from 0 to 1 and of pred these, else the extent."""
+    """The values of black and white: u8: 0 and 255; pred, and floats from 0 to 1: 0 and 1; else least and greatest."""
     if array.dtype == np.uint8:
         return 0.0, 255.0
     values = array.astype(np.float64)
@@ -66,15 +66,15 @@ def ends_shown(array: Array) -> tuple[float, float]:
 
 
 def brightness(pixels: Array, ends: tuple[float, float]) -> Bytes:
-    """Bytes from black, 0, to white, 255; NaN is black."""
-    black, white = (end / 2 for end in ends)  # halves: the distance of two f64 may be no f64
+    """Bytes from 0 for black to 255 for white; NaN is black."""
+    black, white = (end / 2 for end in ends)  # halved, because the difference of two f64 may overflow
     part = (pixels.astype(np.float64) / 2 - black) / (white - black) if white > black else np.zeros(pixels.shape)
     codes: Bytes = np.rint(255 * np.nan_to_num(part, nan=0.0, posinf=1, neginf=0).clip(0, 1)).astype(np.uint8)
     return codes
 
 
 def shrunk(pixels: Array, rows: int, columns: int) -> Array:
-    """Means of squares of pixels, as large as it takes to fit; those at the ends may be cut."""
+    """Shrink to at most ``rows`` x ``columns`` by means of squares of pixels; squares at the ends may be cut off."""
     step = max(-(-pixels.shape[0] // rows), -(-pixels.shape[1] // columns), 1)
     if step == 1:
         return pixels
@@ -89,7 +89,7 @@ def shrunk(pixels: Array, rows: int, columns: int) -> Array:
 
 
 def text(pixels: Bytes, is_coloured: bool, has_all_colours: bool) -> str:
-    """Two rows a line. Without colour the brightness of both, of ten characters; else in 24 bits or in 6 x 6 x 6."""
+    """Text, two rows of pixels a line: brightness by ten characters, or colours in 24 bits or 6 x 6 x 6 steps."""
     pixels = np.concatenate([pixels, pixels[-1:]]) if len(pixels) % 2 else pixels
     if not is_coloured:
         grey = pixels.mean(2).reshape(len(pixels) // 2, 2, -1).mean(1)
@@ -113,7 +113,7 @@ def _code(colour: list[int], has_all_colours: bool) -> str:
 
 
 def page(pixels: Bytes, facts: str) -> bytes:
-    """An HTML file that holds the picture and a line about it.
+    """An HTML file with the picture and the line ``facts`` about it.
 
     Raises:
         UnsupportedError: Pillow is not installed.

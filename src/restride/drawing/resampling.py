@@ -1,4 +1,4 @@
-"""Resampling: the elements of an axis and those that are made of them, one above the other, to scale."""
+"""The elements of an axis and of its resampled result, one above the other, to scale."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from restride.errors import ErrorContext
 from restride.weights import Filter, Request, Rows, filter_of, resizing
 
 _CELL = 12
-"""Characters that a source element is wide, or a multiple: halves, thirds and quarters of it are whole."""
+"""A source element is a multiple of this many characters wide: its halves, thirds and quarters are whole."""
 
 _HALF = Fraction(1, 2)
 
@@ -21,16 +21,17 @@ _HALF = Fraction(1, 2)
 def draw_resampling(
     source_size: SupportsIndex, size: SupportsIndex | None = None, scale: Any = None, **arguments: Any
 ) -> str:
-    """An axis and what is made of it, as text: the elements of both, to scale, and where each output reads.
+    """An axis and its resampled result as text: the elements of both, to scale, and where each output reads.
 
-    Output 1 of three stands where it reads, and is as wide as its neighbours are apart. What is extrapolated stands in
-    brackets. In mode "nearest" the last line says which element is taken.
+    An output is centred where it reads, and is as wide as the distance between its neighbours. Extrapolated outputs are
+    in brackets. In mode "nearest" the last line shows which element each output takes.
 
     Args:
-        source_size: of the axis.
-        size: of the result; it or ``scale``, or both, as in ``rs.resample``.
+        source_size: size of the source axis.
+        size: size of the result; give it or ``scale``, or both, as in ``rs.resample``.
         scale: see ``size``.
-        arguments: ``mode`` to ``recompute_scale_factor``, as in ``rs.resample``; what it takes one an axis of is one.
+        arguments: ``mode`` to ``recompute_scale_factor``, as in ``rs.resample``; arguments with one value for each axis
+            have one value.
 
     Raises:
         DescriptorError, UnsupportedError: as ``rs.resample`` does.
@@ -43,14 +44,14 @@ def draw_resampling(
 
 
 def _lines(rows: Rows) -> Iterable[str]:
-    line = cast(Filter, filter_of(rows)).line  # like no library, so a filter weighs them
+    line = cast(Filter, filter_of(rows)).line  # ``like`` is not set, so a filter gives the weights
     reads = [line.at(index) for index in range(rows.size)]
     slope = abs(Fraction(line.step, line.denominator))
     inside = range(rows.size) if rows.inside is None else rows.inside
     names = [str(index) if index in inside else f"({index})" for index in range(rows.size)]
     values = [str(place) for place in reads]
     elements = [Fraction(index) for index in range(rows.source_size)]
-    # Characters an element, so that labels which stand closest do not touch.
+    # Characters for each element, so many that neighbouring labels do not touch.
     widest = max((len(label) for label in [*names, *values]), default=0) + 1
     cell = _CELL * math.ceil(widest / (_CELL * min(slope, Fraction(1)))) if slope else _CELL
     left = min([-_HALF, *(place - (slope or Fraction(1)) / 2 for place in reads)])
@@ -65,9 +66,9 @@ def _lines(rows: Rows) -> Iterable[str]:
 def _labelled(
     cell: int, left: Fraction, labels: Sequence[str], places: Sequence[Fraction], width: Fraction = Fraction(0)
 ) -> str:
-    """A line of text with each label in the middle of its place, between bars that are ``width`` elements apart.
+    """A line of text with each label centred at its place, between bars that are ``width`` elements apart.
 
-    Element j reaches from j - 1/2 to j + 1/2. The line begins at ``left`` and has ``cell`` characters an element.
+    Element j extends from j - 1/2 to j + 1/2. The line begins at ``left`` and has ``cell`` characters for each element.
     """
 
     def column(place: Fraction) -> int:

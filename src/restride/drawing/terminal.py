@@ -1,4 +1,4 @@
-"""Terminal: a layout as text: the grids of the array with each element's offset, and the line of memory below."""
+"""A layout as text: grids of the array with each element's offset, and below them the line of memory."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from restride.drawing.explain import MEMORY, marks, memory_text, outlines
 from restride.drawing.map import Cell, Grid, Kind, LayoutMap, Level, index_text, memory_line, painted, shown
 
 THIN, THICK = 1, 2
-"""Weights of a box-drawing line; 0 is none."""
+"""Weights of a box-drawing line; 0 is no line."""
 
-# The character whose arms up, right, down and left have weights u, r, d and l stands at 27 u + 9 r + 3 d + l.
+# The character whose arms up, right, down and left have weights u, r, d and l is at 27 u + 9 r + 3 d + l.
 CROSSINGS = " ╴╸╷┐┑╻┒┓╶─╾┌┬┭┎┰┱╺╼━┍┮┯┏┲┳╵┘┙│┤┥╽┧┪└┴┵├┼┽┟╁╅┕┶┷┝┾┿┢╆╈╹┚┛╿┦┩┃┨┫┖┸┹┞╀╃┠╂╉┗┺┻┡╄╇┣╊╋"
 
 Paint = Callable[[int, int, str], str]
-"""Row, column and padded text of a cell to what is printed."""
+"""A function from row, column and padded text of a cell to the text to print."""
 
 T = TypeVar("T")
 
 _MOST_PLANES, _MOST_ROWS, _MOST_MEMORY_ROWS = 5, 16, 8
 _MOST_ROWS_OF_SEVERAL = 8
-"""Rows of each grid where there are several."""
+"""Most rows of each grid if there are several grids."""
 
 
 def draw_text(layout: LayoutMap, width: int, is_coloured: bool) -> str:
-    """The picture, at most ``width`` characters wide, if that is enough for a column or two."""
+    """The picture as text, at most ``width`` characters wide unless one or two columns need more."""
     return "\n".join(_Drawing(layout, width, is_coloured).lines())
 
 
 def in_ascii(text: str) -> str:
-    """A picture for an output that has no box-drawing characters."""
+    """The picture in ASCII, for an output without box-drawing characters."""
     return "".join(_ASCII.get(character, character) for character in text)
 
 
@@ -79,7 +79,7 @@ class _Drawing:
             yield from self._grid(Grid(self.map, plane, shown_rows, shown_columns))
 
     def _grid(self, grid: Grid) -> list[str]:
-        """The column numbers are a first row, without lines; a scalar has none."""
+        """One plane. The column numbers are the first row, without lines; a scalar has none."""
         self.kinds |= grid.kinds
         texts = [
             [cell.offset_text if cell else "⋮" if row is None else "…" for cell in cells]
@@ -109,7 +109,7 @@ class _Drawing:
         return table.lines(partial(self._painted, memory.cells))
 
     def _room(self, name: int, longest: int) -> int:
-        """Columns that fit beside a row's name: the text, a blank on each side, and a line where there are any."""
+        """Columns that fit beside a row's name; each takes its text, two blanks, and a line if there are blocks."""
         return max((self.width - name - 3) // (longest + 2 + bool(self.map.blocks)), 1)
 
     def _weights(self, levels: list[Level]) -> list[int]:
@@ -117,7 +117,7 @@ class _Drawing:
         return [0 if level is None else outer if level == 0 else THIN for level in levels]
 
     def _painted(self, rows: Sequence[Sequence[Cell | None]], row: int, column: int, text: str) -> str:
-        """The text of a cell in the colour of its element; a row may end early."""
+        """The cell's text in the colour of its element; a row may end early."""
         cell = rows[row][column] if column < len(rows[row]) else None
         return text if cell is None or cell.hue is None or not self.is_coloured else painted(text, cell.hue)
 
@@ -128,12 +128,12 @@ def _filled(row: list[T], empty: T, length: int) -> list[T]:
 
 @dataclass(frozen=True)
 class Ruled:
-    """A table, all cells equally wide.
+    """A table of text with ruled lines; all cells are equally wide.
 
-    names: of the rows, left of them.
-    texts: by row and column.
-    beside: for each row, the weights left of every cell and right of the last.
-    above: for each column, the weights over every cell and under the last.
+    names: names of the rows, printed left of them.
+    texts: the cells' texts by row and column.
+    beside: for each row, the line weights left of every cell and right of the last.
+    above: for each column, the line weights above every cell and below the last.
     """
 
     names: Sequence[str]
@@ -142,11 +142,11 @@ class Ruled:
     above: Sequence[Sequence[int]]
 
     def lines(self, paint: Paint) -> list[str]:
-        """The table, line by line; a line of weights 0 from end to end takes no room."""
+        """The lines of the table; a ruled line whose weights are all 0 is left out."""
         width = max(len(text) for row in self.texts for text in row) + 2
         margin = max(map(len, self.names))
         has_line = [any(weights) for weights in zip(*self.beside, strict=True)]
-        # Nothing is above the first row, below the last, and at both sides.
+        # Nothing is drawn above the first row, below the last, or at either side.
         beside = [[0] * len(has_line), *self.beside, [0] * len(has_line)]
         above = [[0] * len(beside), *self.above, [0] * len(beside)]
         lines = []

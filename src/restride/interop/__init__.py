@@ -1,4 +1,4 @@
-"""Other libraries' arrays and engines, each in a module that is imported on use."""
+"""Support for other libraries' arrays and engines, each in a module that is imported on use."""
 
 from importlib import import_module
 from types import ModuleType

@@ -1,7 +1,7 @@
-"""Dask: chains of operations on dask arrays and on files, lazily, one task for each chunk of the result.
+"""Dask: chains of operations on dask arrays and files, computed lazily, with one task for each chunk of the result.
 
-A task holds a ``WindowedChain``, a window and where its source is, and reads, computes and returns numpy. Dask does the
-rest: order, memory, spilling, workers that die.
+A task holds a ``WindowedChain``, a window and a reference to its source; it reads, computes and returns numpy. Dask
+handles the rest: order, memory, spilling, workers that die.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from restride.weights.request import fraction, scaled_sizes
 
 try:
     from distributed import WorkerPlugin as _WorkerPlugin
-except ImportError:  # threads and processes need dask alone
+except ImportError:  # dask alone is enough for threads and processes
     _WorkerPlugin = object
 
 
@@ -49,20 +49,21 @@ def apply(
     memory: str | float = "512MiB",
     source_dtype: DTypeLike | None = None,
 ) -> da.Array:
-    """The result of a chain on ``x``, as a dask array: nothing is read or computed yet.
+    """The result of a chain on ``x`` as a dask array; nothing is read or computed yet.
 
     Its chunks have the bits of one call on all of ``x``, on threads, processes and clusters.
 
     Args:
-        x: a dask array, whose chunks a task then gets from others; or zarr, h5py, ``np.memmap`` and what else
-            ``rs.stream`` reads, of which each task reads its part itself: no chunk of the source is on the wire.
+        x: a dask array, whose chunks other tasks send to a task; or zarr, h5py, ``np.memmap`` and other sources of
+            ``rs.stream``, of which each task reads its part itself, so that no chunk of the source is sent.
         chain: the operations.
-        chunks: of the result, as dask has them; default: those of ``x``, halved until a task fits ``memory``.
-        memory: bytes of host and device together for one task, of default chunks, as in ``rs.stream``.
+        chunks: chunks of the result, as dask accepts them; default: those of ``x``, halved until a task fits
+            ``memory``.
+        memory: bytes of host and device together for one task, if chunks are chosen by default; as in ``rs.stream``.
         source_dtype: as in ``rs.stream``.
 
     Raises:
-        DescriptorError, UnsupportedError: as the operations do; or ``memory`` leaves more than 10,000 tiny chunks.
+        DescriptorError, UnsupportedError: an operation raises it; or ``memory`` leaves over 10,000 tiny chunks.
 
     Example:
         >>> import dask.array as da
@@ -108,17 +109,17 @@ def apply(
 
 
 def resample(x: Any, *arguments: Any, chunks: Any = None, **named: Any) -> da.Array:
-    """``rs.resample`` of a dask array or a file, lazily. arguments, named: as in ``rs.Chain.resample``."""
+    """``rs.resample`` of a dask array or a file, lazily. ``arguments``, ``named``: as in ``rs.Chain.resample``."""
     return apply(x, Chain().resample(*arguments, **named), chunks=chunks)
 
 
 def reorder(x: Any, *arguments: Any, chunks: Any = None, **named: Any) -> da.Array:
-    """``rs.reorder`` of a dask array or a file, lazily. arguments, named: as in ``rs.Chain.reorder``."""
+    """``rs.reorder`` of a dask array or a file, lazily. ``arguments``, ``named``: as in ``rs.Chain.reorder``."""
     return apply(x, Chain().reorder(*arguments, **named), chunks=chunks)
 
 
 def crop(x: Any, key: Any, *, chunks: Any = None) -> da.Array:
-    """``x[key]`` by numpy's basic indexing, lazily: of a file, tasks read what they need."""
+    """``x[key]`` by numpy's basic indexing, lazily: from a file, tasks read only what they need."""
     return apply(x, Chain()[key], chunks=chunks)
 
 
@@ -136,17 +137,18 @@ def pyramid(
 
     Args:
         x: as in ``apply``.
-        levels: how many; ``x`` itself is not among them.
-        axes: that shrink.
-        factor: between 0 and 1, both exclusive. Sizes follow it as those of ``rs.resample`` follow ``scales``.
-        from_source: each is made from ``x``, in place of the level before it. That costs more, and is rounded once:
-            with mode "area" and integers, a level made from the one before it is the mean of rounded means.
+        levels: the number of levels, not counting ``x`` itself.
+        axes: axes that shrink.
+        factor: between 0 and 1, both exclusive. Sizes are computed as those of ``rs.resample`` from ``scales``.
+        from_source: compute each level from ``x`` instead of the level before it. That costs more, and rounds once:
+            with mode "area" and integers, a level from the one before it is the mean of rounded means.
         chunks: as in ``apply``.
-        named: of ``rs.Chain.resample``, such as ``mode`` and ``like``; default: mode "area", or that of ``like``.
+        named: arguments of ``rs.Chain.resample``, such as ``mode`` and ``like``; default: mode "area", or that of
+            ``like``.
 
     Raises:
-        DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, no such axes, or a level has no
-            elements.
+        DescriptorError: ``levels`` is below 1, ``factor`` is not between 0 and 1, there are no such axes, or a level
+            has no elements.
     """
     levels = integer("levels", levels)
     if levels < 1:
@@ -171,12 +173,12 @@ def pyramid(
 class DevicePlugin(_WorkerPlugin):  # type: ignore[misc] # distributed's types are not read
     """Gives each worker of a cluster one device, opened once: ``client.register_plugin(rs_dask.DevicePlugin())``.
 
-    Without it each process opens its default device when it first needs one. On a device one operation runs at a time,
-    whatever the worker's threads.
+    Without it each process opens its default device when it first needs one. A device runs one operation at a time,
+    however many threads the worker has.
 
     Args:
-        selectors: as of ``rs.Device``; a worker named by a number k, as those of LocalCluster are, opens number
-            ``k % len(selectors)``, another one that of its address. Default: the default device.
+        selectors: as for ``rs.Device``; a worker whose name is a number k, as in a LocalCluster, opens selector
+            ``k % len(selectors)``; other workers use a hash of their address as k. Default: the default device.
     """
 
     name = "restride-device"
@@ -194,7 +196,7 @@ class DevicePlugin(_WorkerPlugin):  # type: ignore[misc] # distributed's types a
         _pool.add(self._device)
 
     def teardown(self, worker: Any) -> None:
-        """Close it."""
+        """Close the worker's device."""
         del worker
         if self._device is not None:
             _pool.remove(self._device)
@@ -205,7 +207,7 @@ class DevicePlugin(_WorkerPlugin):  # type: ignore[misc] # distributed's types a
 
 
 class _Pool:
-    """The devices of this process, of which a task takes one that is free."""
+    """The devices of this process; each task takes a free one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -218,19 +220,19 @@ class _Pool:
         self._default: Device | None = None
 
     def add(self, device: Device) -> None:
-        """One more; the default device, which tasks before took, is no longer one."""
+        """Add a device; the default device, which earlier tasks used, is removed."""
         with self._lock:
             self._require_process()
             if self._default is not None:
                 self._devices.remove(self._default)
                 self._default = None
-                with suppress(queue.Empty):  # a task has it, and does not put it back
+                with suppress(queue.Empty):  # if a task has it, the task does not put it back
                     self._free.get_nowait()
             self._devices.append(device)
         self._free.put(device)
 
     def remove(self, device: Device) -> None:
-        """Wait until it is free, and forget it."""
+        """Wait until the device is free, and remove it."""
         others = []
         while (other := self._free.get()) is not device:
             others.append(other)
@@ -241,7 +243,7 @@ class _Pool:
 
     @contextmanager
     def one(self) -> Iterator[Device]:
-        """A device that no other task has meanwhile; the default one, if none was added."""
+        """A context with a device that no other task uses meanwhile; the default device if none was added."""
         with self._lock:
             self._require_process()
             if not self._devices:
@@ -257,7 +259,7 @@ class _Pool:
                     self._free.put(device)
 
     def _require_process(self) -> None:
-        if self._process != os.getpid():  # a child by fork
+        if self._process != os.getpid():  # in a child made by fork
             self._clear()
 
 
@@ -271,10 +273,10 @@ def _compute(work: WindowedChain, part: npt.NDArray[Any], window: Window) -> npt
 
 
 def _require_sendable(dtype: DType) -> None:
-    """Refuse on a worker of a cluster what distributed loses without an error: it names f8e5m2 "<f1", as numpy does.
+    """Refuse types that distributed corrupts without an error: it sends f8e5m2 as "<f1", numpy's own text for it.
 
     Raises:
-        UnsupportedError: numpy does not know the type by that name.
+        UnsupportedError: numpy does not know the type by that text, and this is a worker of a cluster.
     """
     try:
         np.dtype(dtype.dtype.str)
@@ -282,7 +284,7 @@ def _require_sendable(dtype: DType) -> None:
         distributed = sys.modules.get("distributed")
         if distributed is None:
             return
-        with suppress(ValueError):  # there is no worker: threads or processes
+        with suppress(ValueError):  # not on a worker, but on threads or processes of dask
             worker = distributed.get_worker().address
             raise UnsupportedError(
                 f"distributed cannot send elements of type {dtype} from worker {worker}: make them f16, or "
@@ -303,10 +305,12 @@ def _join_and_compute(
     blocks: list[npt.NDArray[Any]],
     stored: np.dtype[Any],
 ) -> npt.NDArray[Any]:
-    """places: of each block where it lies in the source. stored: element type that the dask array says.
+    """Join blocks of the source and compute a window of the result.
+
+    places: the place of each block in the source. stored: the dask array's element type.
 
     Raises:
-        DescriptorError: a block has other sizes or another element type than the dask array says.
+        DescriptorError: a block has other sizes or another element type than the dask array's metadata.
     """
     whole = _window(needed)
     part = np.empty(lengths(whole), stored.newbyteorder("="))
@@ -333,7 +337,7 @@ def _window(ends: tuple[tuple[int, int], ...]) -> Window:
 
 
 def _chunks_like(work: WindowedChain, source_chunks: tuple[int, ...] | None, memory: int) -> tuple[int, ...]:
-    """The chunks of the source, along the axes that the result has, as far as a task then fits ``memory``."""
+    """The chunks of the source along the result's axes, halved until a task fits ``memory``."""
     if source_chunks is None:
         chunks = default_chunks(work, memory)
         require_larger_chunks(work, chunks, memory)
@@ -348,7 +352,7 @@ def _chunks_like(work: WindowedChain, source_chunks: tuple[int, ...] | None, mem
 
 
 class _Reads:
-    """Windows of the result by the places of chunks, and what each reads: axis by axis, not chunk by chunk."""
+    """Windows of the result by the places of chunks, and what each reads, computed axis by axis, not chunk by chunk."""
 
     def __init__(self, work: WindowedChain, chunks: tuple[tuple[int, ...], ...]) -> None:
         self._parts: list[list[range]] = []
@@ -361,11 +365,11 @@ class _Reads:
         self._fixed = work.windows(tuple(parts[0] for parts in self._parts))[0]
 
     def window(self, place: tuple[int, ...]) -> Window:
-        """Of the result."""
+        """The window of the result at a place."""
         return tuple(parts[index] for parts, index in zip(self._parts, place, strict=True))
 
     def source(self, place: tuple[int, ...]) -> Window:
-        """Of the source."""
+        """The window of the source that the chunk at a place reads."""
         needed = list(self._fixed)
         for sources, index in zip(self._sources, place, strict=True):
             span = sources[index]
@@ -375,14 +379,14 @@ class _Reads:
 
 
 class _Blocks:
-    """The chunks of a dask array that a window of it lies in."""
+    """Finds the chunks of a dask array that overlap a window of it."""
 
     def __init__(self, x: da.Array) -> None:
         self._name = x.name
         self._starts = [np.array([0, *itertools.accumulate(along)]) for along in x.chunks]
 
     def within(self, window: Window) -> tuple[list[Any], list[Any]]:
-        """Keys of the chunks, and of each its first and last + 1 index along every axis."""
+        """Keys of the chunks, and the (start, stop) of each along every axis."""
         each = []
         for part, starts in zip(window, self._starts, strict=True):
             if not part:

@@ -1,11 +1,11 @@
-"""einops takes tensors: importing this module is enough. Its functions then make views, and at most one copy.
+"""einops on tensors: importing this module is enough. Its functions then create views, and copy at most once.
 
 >>> import einops, restride.interop.einops
 >>> einops.repeat(rs.asarray(np.zeros((4, 6), np.uint8)), "h w -> h w c", c=3).desc
 TensorDesc.parse('u8[4,6,3]{strides=(6,1,0)}')
 
-``import restride`` does it itself where einops is imported already. ``rs.rearrange`` needs no einops, and has type and
-layout of the result in the same dispatch. Reductions are not here: restride sums nothing but in resampling.
+``import restride`` imports this module if einops is imported already. ``rs.rearrange`` does not need einops, and sets
+the result's type and layout in the same dispatch. There are no reductions: restride sums only when it resamples.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from restride.tensor.tensor import Tensor
 
 
 class RestrideBackend(AbstractBackend):  # type: ignore[misc] # einops may be missing, so mypy does not read it
-    """What einops asks of a library of tensors. It finds this class among the subclasses of ``AbstractBackend``."""
+    """The tensor operations that einops calls. einops finds this class as a subclass of ``AbstractBackend``."""
 
     framework_name = "restride"
 
@@ -49,7 +49,7 @@ class RestrideBackend(AbstractBackend):  # type: ignore[misc] # einops may be mi
         return x[(slice(None),) * new_position + (None,)]
 
     def add_axes(self, x: Tensor, n_axes: int, pos2len: Mapping[int, int]) -> Tensor:
-        """New axes by stride 0: repeating copies nothing."""
+        """Add axes by stride 0, so that repeating copies nothing."""
         key = tuple(None if axis in pos2len else slice(None) for axis in range(n_axes))
         old = iter(x.sizes)
         return x[key].broadcast_to(tuple(pos2len[axis] if axis in pos2len else next(old) for axis in range(n_axes)))

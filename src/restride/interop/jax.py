@@ -1,4 +1,4 @@
-"""jax: ``rs.resample`` of ``jax.Array`` with its exact gradient, under jit, grad and vmap."""
+"""jax: ``rs.resample`` of a ``jax.Array`` with its exact gradient, under jit, grad and vmap."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def resample(
     device: Device | None = None,
     **rules: Unpack[Rules],
 ) -> jax.Array:
-    """``rs.resample`` of a jax array, with the bits of ``rs.resample`` and a gradient for jax.
+    """``rs.resample`` of a jax array, bit for bit, with a gradient for jax.
 
-    The gradient is ``rs.resample_backward``, the exact transpose; it has a gradient itself, and so on. Under ``jit``,
-    ``grad``, ``vjp`` and ``vmap``, whose axis costs no further call. Not in forward mode (``jvp``, ``jacfwd``,
-    ``hessian``): jax has none for a ``custom_vjp``; ``jacrev`` works.
+    The gradient is ``rs.resample_backward``, the exact transpose, which has a gradient too, and so on. It works under
+    ``jit``, ``grad``, ``vjp`` and ``vmap``, whose axis needs no further calls. Forward mode (``jvp``, ``jacfwd``,
+    ``hessian``) does not work, because jax has none for a ``custom_vjp``; ``jacrev`` works.
 
-    jax calls back to the host (``jax.pure_callback``), and moves arrays of a GPU there and back. Where jax has a single
-    thread, on one core, it hangs in every callback that is given 100 KB or more: start Python with ``NPROC=2`` there.
+    jax calls back to the host (``jax.pure_callback``), and copies arrays of a GPU to it and back. If jax has a single
+    thread, on one core, it hangs in every callback with 100 KB or more: start Python with ``NPROC=2`` there.
 
     Args:
         x: float32, float16 or bfloat16; a numpy array becomes a jax array.
-        sizes: this and what follows as in ``rs.resample``; under ``jit``, all but ``x`` are static.
+        sizes: this and the following arguments as in ``rs.resample``; under ``jit``, all but ``x`` are static.
         scales: as in ``rs.resample``.
         axes: as in ``rs.resample``.
         mode: as in ``rs.resample``; every mode is linear in ``x``.
@@ -53,9 +53,9 @@ def resample(
             ``input_offsets``, ``output_offsets``, ``recompute_scale_factor`` and ``like``, as in ``rs.resample``.
 
     Raises:
-        DescriptorError: ``x`` is no array, or as ``rs.resample`` does.
-        UnsupportedError: ``x`` is of another element type, or as ``rs.resample`` does.
-        TypeError: an argument that ``rs.resample_backward`` does not take.
+        DescriptorError: ``x`` is no array, or ``rs.resample`` raises it.
+        UnsupportedError: ``x`` has another element type, or ``rs.resample`` raises it.
+        TypeError: an argument that ``rs.resample_backward`` does not accept.
 
     Example:
         >>> import jax
@@ -73,9 +73,9 @@ def resample(
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _apply(operator: LinearMap, x: jax.Array) -> Any:
-    """A LinearMap applied to an array: its gradient is the transpose."""
+    """Apply a LinearMap to an array; its gradient is the transposed map."""
     result = jax.ShapeDtypeStruct(operator.sizes_of(x.shape), x.dtype)
-    # A vmap puts its axis in front of the others, which a LinearMap does not mind.
+    # vmap adds a leading axis, which a LinearMap allows.
     return jax.pure_callback(operator, result, x, vmap_method="broadcast_all")
 
 

@@ -1,6 +1,6 @@
-"""LinearMap: a resampling, or its transpose, as the value that an autograd of another library passes around.
+"""LinearMap: a resampling, or its transpose, as a value that another library's autograd passes around.
 
-The transpose of the transpose is the resampling again, so that gradients of gradients need nothing more.
+The transpose of the transpose is the resampling itself, so gradients of gradients need nothing more.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ class Rules(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class LinearMap:
-    """``rs.resample`` with settled arguments, or its transpose; hashable.
+    """``rs.resample`` with all arguments but the array fixed, or its transpose; hashable.
 
-    Axes count from the end, so that any axes may be put in front, which is what a vmap does.
+    Axes count from the end, so that axes may be added in front, as vmap does.
 
     Attributes:
-        old: sizes along ``axes`` of what is resampled.
-        new: those of the result.
-        axes: -1 is the last.
-        arguments: the others, by name.
+        old: sizes of the source along ``axes``.
+        new: sizes of the result along ``axes``.
+        axes: negative numbers; -1 is the last.
+        arguments: the other arguments, by name.
         device: where to compute; None: on ``rs.default_device()``.
-        is_transposed: from the gradient of the result to that of the source.
+        is_transposed: the map goes from the gradient of the result to that of the source.
     """
 
     old: tuple[int, ...]
@@ -71,18 +71,18 @@ class LinearMap:
 
     @property
     def transposed(self) -> LinearMap:
-        """The map of gradients."""
+        """The transposed map, which maps gradients back."""
         return replace(self, is_transposed=not self.is_transposed)
 
     def sizes_of(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """All sizes of the result for an argument of these sizes."""
+        """All sizes of the result for an input of these sizes."""
         result = list(sizes)
         for axis, size in zip(self.axes, self.old if self.is_transposed else self.new, strict=True):
             result[axis] = size
         return tuple(result)
 
     def __call__(self, x: Any) -> Tensor:
-        """The result for a host array, which is read where it lies if the device can do that."""
+        """The result for a host array, which is read without a copy if the device can do that."""
         tensor = asarray(x, device=self.device, copy=None)
         if self.is_transposed:
             return resample_backward(tensor, self.old, axes=self.axes, **dict(self.arguments))
@@ -99,13 +99,15 @@ def linear_map(
     rules: Rules,
     device: Device | None,
 ) -> LinearMap:
-    """The map that ``rs.resample(x, sizes, scales, axes, mode, **rules)`` is, checked, with its warning.
+    """Check the arguments of ``rs.resample(x, sizes, scales, axes, mode, **rules)`` and return it as a map.
 
-    x_sizes, x_dtype: of x; the element type by the name that numpy and others have for it, such as "float32".
+    Gives the warning of ``rs.resample`` too.
+
+    x_sizes, x_dtype: sizes of x and its element type, by the common name, such as "float32".
 
     Raises:
-        TypeError: a rule that ``rs.resample_backward`` does not take.
-        DescriptorError, UnsupportedError: as ``rs.resample`` does, or an element type that has no gradient.
+        TypeError: a rule that ``rs.resample_backward`` does not accept.
+        DescriptorError, UnsupportedError: ``rs.resample`` raises it, or the element type has no gradient.
     """
     for name in rules:
         if name not in Rules.__annotations__:

@@ -1,7 +1,7 @@
-"""OME-Zarr 0.5: an image and its labels as pyramids of levels in one group of Zarr, each level by ``rs.stream``.
+"""OME-Zarr 0.5: an image and its labels as pyramids of levels in one Zarr group, each level by ``rs.stream``.
 
-Until all is written, the folder ``.restride`` of the group has what the work is and a journal for each array, and the
-group has no metadata of an image: nobody opens half of one.
+Until everything is written, the group's folder ``.restride`` holds a description of the work and a journal for each
+array, and the group has no image metadata, so that nobody opens half an image.
 
 Source: OME-NGFF specification 0.5: axes, multiscales, labels, image-label.
 """
@@ -36,17 +36,17 @@ from restride.weights.coordinates import Ends, line
 from restride.weights.request import fraction, members, scaled_sizes
 
 AXES = "tczyx"
-"""Names of axes, in the order in which OME-Zarr has them."""
+"""Names of axes, in the order of OME-Zarr."""
 
 _AXES_OF_RANK = {2: "yx", 3: "zyx", 4: "czyx", 5: "tczyx"}
 _KINDS = {"t": "time", "c": "channel", "z": "space", "y": "space", "x": "space"}
 _VERSION = "0.5"
 
 _RULES = ("mode", "coordinates", "nearest", "cubic_a", "antialias", "exclude_outside", "like")
-"""Arguments of ``rs.resample`` that say how a level is made."""
+"""Arguments of ``rs.resample`` that determine how a level is computed."""
 
 _TYPES = ("pred", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f32", "f64")
-"""Element types that Zarr has."""
+"""Element types that Zarr supports."""
 
 _PREFIXES = (
     *("", "yocto", "zepto", "atto", "femto", "pico", "nano", "micro", "milli", "centi", "deci"),
@@ -56,10 +56,10 @@ _UNITS = {
     "space": [*(f"{prefix}meter" for prefix in _PREFIXES), "angstrom", "foot", "inch", "mile", "parsec", "yard"],
     "time": [*(f"{prefix}second" for prefix in _PREFIXES), "day", "hour", "minute"],
 }
-"""Units that the specification names."""
+"""Units listed in the specification."""
 
 _PLANE, _CUBE = {"y": 512, "x": 512}, {"z": 64, "y": 64, "x": 64}
-"""Default chunks: of images whose z is kept, and of volumes that shrink along it; 1 along other axes."""
+"""Default chunks: for images whose z is kept, and for volumes that shrink along z; 1 along other axes."""
 
 
 def pyramid(
@@ -82,41 +82,43 @@ def pyramid(
     progress: bool = False,
     **rules: Any,
 ) -> dict[str, Streamed]:
-    """An image of any size, and its label images, as OME-Zarr 0.5: level 0 is ``source``, the others ever smaller.
+    """Write an image of any size, and its label images, as OME-Zarr 0.5: level 0 is ``source``, the others get smaller.
 
-    Every level has the bits of one ``rs.resample`` of what it is made from. Called again after it was interrupted, it
-    goes on. docs/scale.md has the metadata and an example.
+    Every level has the bits of one ``rs.resample`` of the array it is computed from. If the call is interrupted, the
+    same call continues it. docs/scale.md has the metadata and an example.
 
     Args:
         source: as in ``rs.stream``; 2 to 5 axes.
-        path: of the folder to write. It must not exist, or be one that an interrupted call with equal arguments left.
-        levels: of the file, level 0 among them.
-        axes: names of those of ``source``, of the letters t, c, z, y and x; the file has them in this order. Default:
-            by their number "yx", "zyx", "czyx" or "tczyx".
-        factor: of each level to the one before, along y and x: above 0 and below 1. Sizes are rounded down.
-        z_factor: the same along z, up to 1: z is kept. t and c are always.
-        from_source: each level is made from level 0, in place of the one before it. That reads more, and rounds once.
-        labels: label images by their names: integers, with the axes and sizes of ``source`` or all of these but c.
-            Their levels are made by mode "nearest".
-        pixel_sizes: distances of neighbouring elements of ``source`` along each of ``axes``; default: 1.
-        unit: of the distances in space, such as "micrometer".
-        time_unit: of those in time, such as "second".
+        path: the folder to write. It must be new, or left by an interrupted call with equal arguments.
+        levels: the number of levels in the file, including level 0.
+        axes: names of the axes of ``source``, of the letters t, c, z, y and x; the file has them in this order.
+            Default: by their number "yx", "zyx", "czyx" or "tczyx".
+        factor: size of each level relative to the one before, along y and x: above 0 and below 1. Sizes are rounded
+            down.
+        z_factor: the same along z, up to 1, which keeps z. t and c are always kept.
+        from_source: compute each level from level 0 instead of the level before it. That reads more, and rounds once.
+        labels: label images by their names: integers, with the axes and sizes of ``source``, with or without c. Their
+            levels are computed by mode "nearest".
+        pixel_sizes: distances between neighbouring elements of ``source`` along each of ``axes``; default: 1.
+        unit: unit of the distances in space, such as "micrometer".
+        time_unit: unit of the distances in time, such as "second".
         chunks: elements along each of ``axes``; default: 512 along y and x, or 64 along z, y and x if z shrinks, and 1
-            along the others. Small levels have smaller ones.
+            along the others. Small levels have smaller chunks.
         shards: elements along each of ``axes`` in one file: multiples of ``chunks``; default: each chunk is a file.
-        memory: as in ``rs.stream``, and so are the next two.
-        devices: that compute.
-        progress: show it on stderr.
-        rules: of ``rs.resample``: mode (default: "area", or that of ``like``), like, antialias, exclude_outside,
-            coordinates, nearest, cubic_a.
+        memory: as in ``rs.stream``.
+        devices: as in ``rs.stream``.
+        progress: show the progress on stderr.
+        rules: arguments of ``rs.resample``: mode (default: "area", or that of ``like``), like, antialias,
+            exclude_outside, coordinates, nearest, cubic_a.
 
     Returns:
+        The outcome of each stream, by the path of its array in the group: "0", "1", "labels/NAME/0".
         What each stream did, by the path of its array in the group: "0", "1", "labels/NAME/0".
 
     Raises:
-        DescriptorError: an argument breaks a rule, or ``path`` is something else; nothing was written.
-        UnsupportedError: as ``rs.resample`` does, or Zarr has no such element type.
-        StreamError: as in ``rs.stream``; called again, it goes on.
+        DescriptorError: an argument breaks a rule, or ``path`` exists and is something else; nothing was written.
+        UnsupportedError: ``rs.resample`` raises it, or Zarr does not support the element type.
+        StreamError: as in ``rs.stream``; the same call continues the work.
         OSError: the folder cannot be written.
 
     Example:
@@ -158,7 +160,7 @@ def pyramid(
 
 @dataclass(frozen=True)
 class _Grid:
-    """Chunks and shards, by the names of axes; no shards: each chunk is a file."""
+    """Chunks and shards in elements, by the names of axes; shards None: each chunk is a file."""
 
     chunks: dict[str, int]
     shards: dict[str, int] | None
@@ -179,7 +181,7 @@ class _Grid:
         return cls(each, larger)
 
     def along(self, axes: str, sizes: tuple[int, ...]) -> dict[str, tuple[int, ...] | None]:
-        """Chunks and shards of an array: no larger than it needs."""
+        """Chunks and shards for an array of these sizes: no larger than it needs."""
         chunks = tuple(min(self.chunks[letter], size) for letter, size in zip(axes, sizes, strict=True))
         if self.shards is None:
             return {"chunks": chunks, "shards": None}
@@ -190,9 +192,10 @@ class _Grid:
 
 @dataclass(frozen=True)
 class _Image:
-    """One image of the group, at ``folder``: how each of its levels is made.
+    """One image of the group, in the folder ``folder``, and how its levels are computed.
 
-    desc: of the source. axes: of the source, in its order. sizes: of each level, in that of the file.
+    desc: descriptor of the source. axes: axes of the source, in its order. sizes: sizes of each level, in the order of
+    the axes of the file.
     """
 
     folder: str
@@ -229,21 +232,21 @@ class _Image:
                     raise DescriptorError(f"level {level} of {levels} has no elements: levels must be at most {level}")
                 sizes.append(scaled_sizes(sizes[-1], [factors.get(letter, 1) for letter in _sorted(axes)]))
         image = cls(folder, source, desc, axes, tuple(sizes[:-1]), rules, from_source)
-        for level in range(levels):  # every rule is checked before anything is written
+        for level in range(levels):  # check every operation before anything is written
             image.chain(level).of(image.sizes[image.before(level)] if level else desc.sizes, desc.dtype)
         return image
 
     @property
     def name(self) -> str:
-        """That of a label image; empty of the image."""
+        """The name of a label image; empty for the image itself."""
         return self.folder.rpartition("/")[2]
 
     def before(self, level: int) -> int:
-        """The level that ``level`` is made from."""
+        """The level that ``level`` is computed from."""
         return 0 if self.from_source else max(level - 1, 0)
 
     def chain(self, level: int) -> Chain:
-        """From the level before; level 0 from the source."""
+        """The operations that compute a level from the one before, or level 0 from the source."""
         if level == 0:
             ordered = _sorted(self.axes)
             return Chain() if ordered == self.axes else Chain().reorder(f"{self.axes}->{ordered}".upper())
@@ -253,16 +256,16 @@ class _Image:
 
     @cached_property
     def mode(self) -> tuple[str, str]:
-        """The mode, in the words of its library if there is one, and the rule of coordinates."""
+        """The mode, by the name of its library if ``like`` is set, and the coordinate rule."""
         choice, known = Request(**self.rules).settled(self.desc.dtype.name)
         if known is None:
             return choice.mode, choice.coordinates
-        # OpenCV reads floor(output / factor), by rows of its own.
+        # OpenCV reads floor(output / factor), by rows of weights of its own.
         is_floor = (known.like, known.word) == ("opencv", "nearest")
         return known.word, "asymmetric" if is_floor else choice.coordinates
 
     def position(self, axis: int, level: int) -> tuple[Fraction, Fraction]:
-        """Element o of the level lies at ``slope * o + intercept`` of level 0: both of these.
+        """The slope and intercept: element o of the level is at ``slope * o + intercept`` of level 0.
 
         Worked example, half_pixel, 8 -> 4 -> 2: 2 o + 1/2 and then 2 (2 o + 1/2) + 1/2 = 4 o + 3/2.
         """
@@ -270,14 +273,14 @@ class _Image:
         for before, after in pairwise(sorted({0, level}) if self.from_source else range(level + 1)):
             old, new = self.sizes[before][axis], self.sizes[after][axis]
             if self.sizes[0][axis] == self.sizes[-1][axis]:
-                continue  # kept
+                continue  # this axis is kept
             at = line(self.mode[1], Ends(old, new, Fraction(new, old)))
             intercept += slope * Fraction(at.start, at.denominator)
-            slope *= Fraction(at.step, at.denominator) or Fraction(old, new)  # of one element any is right but 0
+            slope *= Fraction(at.step, at.denominator) or Fraction(old, new)  # for one element any slope but 0 is right
         return slope, intercept
 
     def attributes(self, name: str, steps: Mapping[str, Fraction], units: Mapping[str, str | None]) -> dict[str, Any]:
-        """What the group says of itself, under the key "ome"."""
+        """The metadata of the image's group, the value of its key "ome"."""
         ordered = _sorted(self.axes)
         axes: list[dict[str, str]] = [{"name": letter, "type": _KINDS[letter]} for letter in ordered]
         for axis in axes:
@@ -313,7 +316,7 @@ class _Image:
 
 
 def _labels_of(image: _Image, name: Any, array: Any, factors: Mapping[str, float]) -> _Image:
-    """The pyramid of a label image of ``image``."""
+    """Check a label image of ``image`` and return its pyramid."""
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][\w-]*", name, re.ASCII):
         raise DescriptorError(f"labels must have names of letters, digits, '_' and '-', got {name!r}")
     reader = Source(array)
@@ -355,20 +358,20 @@ def _write(
             source = opened[image.before(level)] if level else image.source
             journal = state / name.replace("/", ".")
             done[name] = stream(source, opened[-1], image.chain(level), journal=journal, **options)
-    for folder in sorted(attributes, reverse=True):  # the image last: then it is one
+    for folder in sorted(attributes, reverse=True):  # the image last: only then is the group an image
         (group[folder] if folder else group).attrs["ome"] = attributes[folder]
     if is_resumed:
-        for part in path.rglob("*.partial"):  # zarr was writing when it was killed
+        for part in path.rglob("*.partial"):  # zarr was killed while it wrote them
             part.unlink()
     shutil.rmtree(state)
     return done
 
 
 def _begin(path: Path, state: Path, work: dict[str, Any]) -> bool:
-    """Make the folder and say in it what the work is; True: an interrupted call did so before.
+    """Create the folder and describe the work in it; True if an interrupted call already did.
 
     Raises:
-        DescriptorError: there is something else, or other work.
+        DescriptorError: ``path`` has other content, or other work.
     """
     text = json.dumps(work, indent=1, sort_keys=True)
     file = state / "work.json"

@@ -1,4 +1,4 @@
-"""torch: ``rs.resample`` of ``torch.Tensor`` with its exact gradient, for autograd, ``torch.func`` and forward mode."""
+"""torch: ``rs.resample`` of a ``torch.Tensor`` with its exact gradient: autograd, ``torch.func`` and forward mode."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def resample(
     device: Device | None = None,
     **rules: Unpack[Rules],
 ) -> torch.Tensor:
-    """``rs.resample`` of a torch tensor on the CPU, with the bits of ``rs.resample`` and a gradient for torch.
+    """``rs.resample`` of a torch tensor on the CPU, bit for bit, with a gradient for torch.
 
-    The gradient is ``rs.resample_backward``, the exact transpose; it has a gradient itself, and so on. ``torch.func``'s
-    transforms, ``vmap`` among them, and forward mode work too; ``torch.compile`` compiles what is around it. The device
-    reads the elements where they lie, if it can, and the result is copied once.
+    The gradient is ``rs.resample_backward``, the exact transpose, which has a gradient too, and so on. The transforms
+    of ``torch.func``, including ``vmap``, and forward mode work too; ``torch.compile`` compiles the code around the
+    call. If the device can, it reads the elements without a copy; the result is copied once.
 
     Args:
         x: float32, float16 or bfloat16, of any strides, on the CPU.
-        sizes: this and what follows as in ``rs.resample``.
+        sizes: this and the following arguments as in ``rs.resample``.
         scales: as in ``rs.resample``.
         axes: as in ``rs.resample``.
         mode: as in ``rs.resample``; every mode is linear in ``x``.
@@ -51,9 +51,9 @@ def resample(
         A new contiguous tensor on the CPU, of the type of ``x``.
 
     Raises:
-        DescriptorError: ``x`` is no torch tensor, or as ``rs.resample`` does.
-        UnsupportedError: ``x`` is of another element type, not on the CPU or not strided; or as ``rs.resample`` does.
-        TypeError: an argument that ``rs.resample_backward`` does not take.
+        DescriptorError: ``x`` is no torch tensor, or ``rs.resample`` raises the error.
+        UnsupportedError: ``x`` has another element type, is not strided or not on the CPU, or as above.
+        TypeError: an argument that ``rs.resample_backward`` does not accept.
 
     Example:
         >>> import torch
@@ -74,7 +74,7 @@ def resample(
             f"{'x.cpu()' if x.layout == torch.strided else 'x.to_dense()'}, for sizes {tuple(x.shape)}"
         )
     if torch.compiler.is_compiling():
-        # torch cannot compile what follows. To say so at import would import its compiler, which takes seconds.
+        # torch cannot compile the rest. Disabling it at import would import torch's compiler, which takes seconds.
         return torch.compiler.disable(resample)(x, sizes, scales, axes, mode, device=device, **rules)
     dtype = str(x.dtype).removeprefix("torch.")
     result: torch.Tensor = _Apply.apply(x, linear_map(x.shape, dtype, sizes, scales, axes, mode, rules, device))
@@ -82,11 +82,11 @@ def resample(
 
 
 class _Apply(torch.autograd.Function):  # type: ignore[misc] # torch may be missing, so mypy does not read it
-    """A LinearMap applied to a tensor: its derivative is the map, its gradient the transpose."""
+    """A LinearMap applied to a tensor: its derivative is the map itself, its gradient the transposed map."""
 
     @staticmethod
     def forward(x: torch.Tensor, operator: LinearMap) -> torch.Tensor:
-        # DLPack would hand out the elements that a view such as z.conj().imag has yet to negate.
+        # DLPack would pass on elements that a view such as z.conj().imag negates only on reading.
         result = operator(x.detach().resolve_neg())
         if result.dtype != "bf16":
             return torch.from_numpy(result.numpy())

@@ -1,7 +1,7 @@
-"""Video: frames that PyAV decodes in a thread of its own while the device works, as ``rs.Preprocess`` takes them.
+"""Video frames for ``rs.Preprocess``, decoded by PyAV in a thread of its own while the device works.
 
-Frames stay YUV where ``rs.yuv_to_rgb`` has their format, so that the device makes RGB of them; other frames are RGB by
-FFmpeg's swscale. Which matrix and which range a video has is in its frames.
+Frames stay YUV if ``rs.yuv_to_rgb`` supports their format, so that the device converts them to RGB; FFmpeg's swscale
+converts others. Frames state the video's matrix and range.
 """
 
 from __future__ import annotations
@@ -28,42 +28,42 @@ except ModuleNotFoundError as error:
     raise ImportError("restride.interop.video needs PyAV: pip install 'restride[video]'", name="av") from error
 
 _FORMATS = {"yuv420p": "i420", "yuvj420p": "i420", "nv12": "nv12"}
-"""Formats of FFmpeg whose frames are packed by ``to_ndarray``, and their names in ``rs.yuv_to_rgb``."""
+"""FFmpeg's formats whose frames ``to_ndarray`` packs, and their names in ``rs.yuv_to_rgb``."""
 
 _BT709, _UNSPECIFIED, _BT470BG, _BT601 = 1, 2, 5, 6
 _MATRICES = {_BT709: "bt709", _BT470BG: "bt601", _BT601: "bt601"}
 _OF_SWSCALE = (_BT709, 4, _BT470BG, _BT601, 7, 9)
-"""Matrix coefficients of H.273, table 4: those of ``rs.yuv_to_rgb``, and those of swscale, which takes others for
-BT.601 without a word."""
+"""Matrix coefficients of H.273, table 4, that swscale supports, including those of ``rs.yuv_to_rgb``; swscale silently
+treats all others as BT.601."""
 
 _LIMITED, _FULL = 1, 2
-"""Ranges, as FFmpeg counts them; 0 is unspecified."""
+"""FFmpeg's numbers of ranges; 0 is unspecified."""
 
 
 class Video:
-    """The frames of a video file: each iteration opens it anew and decodes from the first frame, ahead of the caller.
+    """The frames of a video file: each iteration opens it again and decodes from the first frame, ahead of the caller.
 
-    Frames are as stored: neither a rotation nor a pixel aspect ratio is applied, and HDR is not mapped.
+    Frames are as stored: neither a rotation nor a pixel aspect ratio is applied, and HDR is not tone-mapped.
 
     Args:
-        path: a file, or what else ``av.open`` opens by name. Of several video streams the one that FFmpeg takes for
-            the best is decoded.
-        ahead: frames that may be decoded and not taken.
+        path: a file, or anything else that ``av.open`` opens by name. Of several video streams, the one that FFmpeg
+            considers best is decoded.
+        ahead: most frames that are decoded before they are needed.
 
     Attributes:
-        colors: arguments of ``rs.Preprocess`` for these frames: ``input``, and of YUV ``matrix`` and ``full_range``.
+        colors: arguments of ``rs.Preprocess`` for these frames: ``input``, and for YUV ``matrix`` and ``full_range``.
             Frames of 8-bit 4:2:0 with even sizes stay u8[3/2 rows, columns] of "i420" or "nv12", others become
             u8[rows, columns, 3] of "rgb". The matrix is that of the first frame; if it names none, BT.709 from 1280
-            columns or 577 rows on, as in mpv, else BT.601. The range is full if the frame says so, or where it says
-            nothing and its format has full range (yuvj, gray).
+            columns or 577 rows on, as in mpv, else BT.601. The range is full if the frame says so, or if it says
+            nothing and its format implies full range (yuvj, gray).
 
     Raises:
-        DescriptorError: the file is no video that FFmpeg reads, has no frame, or ``ahead`` is below 1.
-        UnsupportedError: YUV of a matrix that neither restride nor swscale has, such as YCgCo.
+        DescriptorError: FFmpeg cannot read the file as video, it has no frame, or ``ahead`` is below 1.
+        UnsupportedError: YUV with a matrix that neither restride nor swscale supports, such as YCgCo.
         OSError: the file cannot be opened.
-        StreamError: while iterating, once the frames before were taken: the frame of that number is damaged, or has
-            other colors than the first. Frames that a codec holds back to put them in order are lost with it. A file
-            that ends early is such an error where its index says more, as in .mp4, and else a shorter video.
+        StreamError: while iterating, after the frames before were returned: the frame of that number is damaged, or its
+            colors differ from the first frame's. Frames that the codec still holds back to reorder them are lost too. A
+            truncated file is such an error if its index lists more frames, as in .mp4, otherwise a shorter video.
 
     Example:
         >>> import av, tempfile
@@ -93,7 +93,7 @@ class Video:
         self.colors: Options = _colors(first)
 
     def __iter__(self) -> Iterator[npt.NDArray[np.uint8]]:
-        """The frames. A thread decodes; it ends with the iterator, dropped or read to its end."""
+        """Iterate over the frames. A thread decodes; it ends with the iterator, whether exhausted or dropped."""
         arrays = self._arrays()
         thread = ThreadPoolExecutor(1, thread_name_prefix="restride-video")
         try:
@@ -104,12 +104,12 @@ class Video:
         finally:
             for future in started:
                 future.cancel()
-            with suppress(RuntimeError):  # the interpreter ends, and takes no more work
+            with suppress(RuntimeError):  # the interpreter is ending, and starts no more work
                 thread.submit(arrays.close)
-            thread.shutdown(wait=False)  # garbage collection may have come here from that thread
+            thread.shutdown(wait=False)  # do not wait: garbage collection may run this in that very thread
 
     def _arrays(self) -> Generator[Any, None, None]:
-        """Frames as arrays. It runs in the thread that decodes."""
+        """Frames as arrays. Runs in the thread that decodes."""
         with closing(_decoded(self._path)) as decoded:
             for number, frame in enumerate(decoded):
                 if self.colors["input"] == "rgb":
@@ -123,12 +123,12 @@ class Video:
 
 
 def _decoded(path: str) -> Generator[Any, None, None]:
-    """Frames of the best video stream.
+    """The frames of the best video stream.
 
-    FFmpeg's frame threads stay off: of several frames that are ready with one that is damaged, PyAV keeps none.
+    FFmpeg's frame threads stay off: if one of several decoded frames is damaged, PyAV drops all of them.
 
     Raises:
-        DescriptorError, OSError, StreamError: as ``Video`` says.
+        DescriptorError, OSError, StreamError: see ``Video``.
     """
     try:
         container = av.open(path)
@@ -140,7 +140,7 @@ def _decoded(path: str) -> Generator[Any, None, None]:
         stream = container.streams.best("video")
         if stream is None:
             raise DescriptorError(f"path must be a video, got {path!r}, which has no video stream")
-        stream.codec_context.options = {"err_detect": "explode"}  # else what is damaged is patched up, and no error
+        stream.codec_context.options = {"err_detect": "explode"}  # otherwise damage is patched up without an error
         number = 0
         try:
             for packet in container.demux(stream):
@@ -160,7 +160,7 @@ def _decoded(path: str) -> Generator[Any, None, None]:
 
 
 def _colors(frame: Any) -> Options:
-    """``Video.colors`` of a frame."""
+    """The value of ``Video.colors`` for a frame."""
     form, matrix = _FORMATS.get(frame.format.name), _MATRICES.get(_matrix(frame))
     if form is None or matrix is None or frame.width % 2 or frame.height % 2:
         _require_matrix(frame)
@@ -189,10 +189,10 @@ def _require_matrix(frame: Any) -> None:
 
 
 def _rgb(frame: Any) -> Any:
-    """u8[rows, columns, 3] by swscale, which is told the matrix and the range.
+    """A frame as u8[rows, columns, 3], converted by swscale with its matrix and range.
 
     Raises:
-        UnsupportedError: swscale has no such matrix.
+        UnsupportedError: swscale does not support the matrix.
     """
     if frame.format.is_rgb:
         return frame.to_ndarray(format="rgb24")

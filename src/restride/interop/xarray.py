@@ -1,4 +1,4 @@
-"""xarray: ``rs.resample`` of a DataArray or Dataset by names of dimensions, and of the coordinates along them."""
+"""xarray: ``rs.resample`` of a DataArray or Dataset by names of dimensions, with the coordinates along them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from restride.weights.coordinates import Line
 _Labelled = TypeVar("_Labelled", xr.DataArray, xr.Dataset)
 
 _REFUSED = ("axes", "window", "source_sizes", "sum_scale", "out")
-"""Arguments of ``rs.resample`` that dimensions' names replace, or that would leave coordinates behind."""
+"""Arguments of ``rs.resample`` that names of dimensions replace, or for which coordinates could not follow."""
 
 
 def resample(
@@ -28,28 +28,29 @@ def resample(
     scales: Mapping[Hashable, Any] | None = None,
     **named: Any,
 ) -> _Labelled:
-    """``data`` resized along named dimensions: elements by ``rs.resample``, numeric coordinates by the same rule.
+    """Resize ``data`` along named dimensions: elements by ``rs.resample``, numeric coordinates by the same rule.
 
-    Dimensions, name, attributes and everything along other dimensions stay; encodings of what is resampled do not. A
-    1-D coordinate of numbers or times becomes that of the new pixels' centres: the old one, interpolated linearly where
-    output o reads by ``coordinates`` (for half_pixel ``(o + 1/2) / f - 1/2``), and continued linearly beyond its ends.
-    "tf_half_pixel_for_nn" counts as half_pixel, whose reads it rounds, and so does OpenCV's nearest. Integers
-    become f64, floats keep their type, times are rounded to their unit. Other coordinates along these
-    dimensions (of several dimensions, of words, of a MultiIndex, of one element that moves) are dropped, and a
-    UserWarning names them.
+    Dimensions, name, attributes and everything along other dimensions are kept; encodings of resampled variables are
+    not. A 1-D coordinate of numbers or times becomes that of the new pixels' centres: the old one, interpolated
+    linearly at the place that output o reads by ``coordinates`` (for half_pixel ``(o + 1/2) / f - 1/2``), and
+    extrapolated linearly beyond its ends. "tf_half_pixel_for_nn" is treated as half_pixel, whose places it rounds, and
+    so is OpenCV's nearest. Integers become f64, floats keep their type, times are rounded to their unit. Other
+    coordinates along these dimensions (with several dimensions, of words, of a MultiIndex, of one element that moves)
+    are dropped, and a UserWarning names them.
 
     Args:
-        data: of numpy arrays, which give numpy arrays; of tensors, which give tensors; of dask arrays, lazily by
-            ``rs.dask.resample``. Of a Dataset, variables are resized along those of the dimensions that they have.
+        data: of numpy arrays, which give numpy arrays; of tensors, which give tensors; or of dask arrays, lazily by
+            ``rs.dask.resample``. Each variable of a Dataset is resized along those of the dimensions that it has.
         sizes: output size by dimension.
-        scales: output elements for each element of the source, by dimension; instead of ``sizes``.
-        named: of ``rs.resample``, such as ``mode``, ``like`` and ``dtype``; ``roi`` and offsets in the order of
-            ``sizes`` or ``scales``. Without axes, window, source_sizes, sum_scale, out and a ``layout`` that permutes.
+        scales: output elements for each source element, by dimension; instead of ``sizes``.
+        named: arguments of ``rs.resample``, such as ``mode``, ``like`` and ``dtype``; ``roi`` and offsets in the order
+            of ``sizes`` or ``scales``. Not axes, window, source_sizes, sum_scale, out, or a ``layout`` that permutes.
 
     Raises:
-        DescriptorError: no such dimension, not one of sizes and scales, or as ``rs.resample``; a note names
-            the variable of a Dataset.
-        UnsupportedError: data of other libraries, or as ``rs.resample``: elements of 64 bits are not interpolated.
+        DescriptorError: there is no such dimension, both or neither of sizes and scales are passed, or ``rs.resample``
+            raises it; a note names the variable of a Dataset.
+        UnsupportedError: data of other libraries, or ``rs.resample`` raises it: elements of 64 bits are not
+            interpolated.
 
     Example:
         >>> import xarray as xr
@@ -94,7 +95,7 @@ def _variable(
 
 
 def _elements(variable: xr.Variable, argument: str, asked: Mapping[Hashable, Any], named: dict[str, Any]) -> Any:
-    """Resized along those dimensions of ``asked`` that the variable has, one or more; an array of the same library."""
+    """The elements, resized along the dimensions of ``asked`` that the variable has; an array of the same kind."""
     dims = [dim for dim in asked if dim in variable.dims]
     along = {argument: tuple(asked[dim] for dim in dims), "axes": tuple(map(variable.dims.index, dims)), **named}
     x = variable.data
@@ -112,7 +113,7 @@ def _elements(variable: xr.Variable, argument: str, asked: Mapping[Hashable, Any
 def _lines(
     data: xr.DataArray | xr.Dataset, argument: str, asked: Mapping[Hashable, Any], named: dict[str, Any]
 ) -> dict[Hashable, tuple[Line, int]]:
-    """Where outputs read along each dimension that changes, and how many there are."""
+    """For each dimension that changes, the places that outputs read along it, and the number of outputs."""
     request = Request(**{argument: tuple(asked.values())}, **{k: v for k, v in named.items() if k in Request._fields})
     change = measured([data.sizes[dim] for dim in asked], request)
     each = zip(asked, change.centres(), change.old, change.new, strict=True)
@@ -138,12 +139,12 @@ def _coords(data: xr.DataArray | xr.Dataset, lines: Mapping[Hashable, tuple[Line
 
 
 def _has_spacing(before: int, line: Line, size: int) -> bool:
-    """False for one element of which outputs read beside it: nothing says how far that is."""
+    """False for a single element beside which outputs read: it gives no distance between elements."""
     return before > 1 or not line.numerators(np.arange(size), size).any()
 
 
 def _interpolated(values: npt.NDArray[Any], line: Line, size: int) -> npt.NDArray[Any]:
-    """``values`` at ``size`` positions of ``line``, between the two next ones, or on the line through the last two.
+    """``values`` at the ``size`` positions of ``line``: between two neighbours, or on the line through the last two.
 
     Position 7/3 of 0, 10, 20, 40: first = 2, part = 1, of 3: 20 + (40 - 20) * 1/3.
     """
@@ -155,7 +156,7 @@ def _interpolated(values: npt.NDArray[Any], line: Line, size: int) -> npt.NDArra
     low, high = numbers[first], numbers[np.minimum(first + 1, len(values) - 1)]
     if is_number:
         between = low + (high - low) * (part / line.denominator).astype(np.float64)
-    else:  # in integers, as the step of two days is 2^47 ns; NaT stays
+    else:  # in integers, because the distance of two days is 2^47 ns; NaT is kept
         whole = (high - low) // line.denominator
         rest = ((high - low) - whole * line.denominator) * part
         between = low + whole * part + (rest + line.denominator // 2) // line.denominator

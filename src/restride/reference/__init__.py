@@ -1,8 +1,8 @@
-"""The numpy reference: every operation again, numpy in and numpy out, no device, with arithmetic of its own.
+"""The numpy reference: a second implementation of every operation, numpy in and out, without a device.
 
-It shares no index, coordinate, rounding or conversion code with the plan or the shaders, so a mistake has to be made
-twice to pass. It favours the formula over speed: coordinates are exact fractions, weighted sums are evaluated in
-float64, a conversion is an exact number rounded once.
+It shares no index, coordinate, rounding or conversion code with the plan or the shaders, so a test passes with a
+mistake only if both make it. It prefers the formula to speed: coordinates are exact fractions, weighted sums are
+evaluated in float64, a conversion is an exact number rounded once.
 """
 
 from restride.reference.conversion import convert

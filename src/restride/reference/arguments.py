@@ -1,4 +1,4 @@
-"""What the reference accepts as an array or as axes, and how an array is named in an error."""
+"""Checks of array and axes arguments, and the text that names an array in an error."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from restride.errors import DescriptorError
 Array = np.ndarray[Any, Any]
 
 MAX_RANK = 8
-"""Most dimensions of a tensor: DirectML's limit, and ours."""
+"""Most dimensions of a tensor, which is DirectML's limit too."""
 
 
 def as_array(x: Any) -> Array:
-    """``x`` as a numpy array of a known element type and of rank 0 to 8; nothing is copied where ``x`` is one."""
+    """``x`` as a numpy array of a known element type and of rank 0 to 8; an array is not copied."""
     array = np.asarray(x)
     as_dtype(array.dtype)
     if array.ndim > MAX_RANK:
@@ -34,10 +34,11 @@ def describe(array: Array) -> str:
 
 
 def as_axes(axes: Iterable[Any] | None, count: int, array: Array, counted: str = "sizes") -> tuple[int, ...]:
-    """``axes`` as indices in ``[0, rank)``; the last ``count`` axes when it is None.
+    """``axes`` as indices in ``[0, rank)``; None: the last ``count`` axes.
 
-    Negative axes count from the end, as in numpy. An axis may be named once. counted: the argument that has ``count``
-    values, one an axis.
+    Negative axes count from the end, as in numpy. An axis may be named once.
+
+    counted: name of the argument that has ``count`` values, one for each axis; for errors.
     """
     rank = array.ndim
     if axes is None:

@@ -1,4 +1,4 @@
-"""Scales, zero points and the sum of a reorder: f32 steps, each rounded once, in the order that oneDNN states."""
+"""Scales, zero points and the sum of a reorder: f32 steps, each rounded once, in the order that oneDNN specifies."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SMALLEST_NORMAL = np.float32(2.0**-126)
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The computation of a reorder between its two conversions; None is a step that is left out.
+    """The computation of a reorder between its two conversions; None means that a step is left out.
 
     ``src_*`` have the sizes of the source, ``dst_*`` those of the result, whose axis k is axis ``order[k]`` of the
     source. ``rounds_first``: the quotient is rounded to an integer before ``dst_zero_point`` is added (ONNX).
-    ``post_ops``: ("relu",), ("relu", slope), ("clip", low, high), ("linear", factor, term), in turn, after the sum.
-    ``flushes``: f32 denormals are zeros of their sign, in operands and results, as on some devices.
+    ``post_ops``: ("relu",), ("relu", slope), ("clip", low, high), ("linear", factor, term), in order, after the sum.
+    ``flushes``: f32 denormals are replaced by zeros of their sign, in operands and results, as on some devices.
     """
 
     order: tuple[int, ...]
@@ -37,7 +37,7 @@ class Steps:
 
     @property
     def are_none(self) -> bool:
-        """Nothing but a conversion is left."""
+        """True if there is only a conversion."""
         sides = (self.src_scale, self.src_zero_point, self.dst_scale, self.dst_zero_point)
         return self.sum_scale is None and not self.post_ops and all(values is None for values in sides)
 
@@ -45,9 +45,9 @@ class Steps:
 def entries(
     argument: str, value: Any, sizes: Sequence[int], group_sizes: Sequence[int], neutral: float
 ) -> Array | None:
-    """A scale or zero point as one f32 an element of ``sizes``; None where it is absent or ``neutral`` everywhere.
+    """A scale or zero point as one f32 for each element of ``sizes``; None if it is absent or ``neutral`` everywhere.
 
-    Index i along an axis has entry ``i // group``: 2 scales, group 3, size 5 are a a a b b.
+    Index i along an axis uses entry ``i // group``: 2 scales a and b, group 3, size 5 are a a a b b.
 
     Raises:
         DescriptorError: the array does not broadcast against the sizes.
@@ -72,9 +72,9 @@ def entries(
 def computed(array: Array, old: Array | None, steps: Steps, rounding: str) -> Array:
     """``(src_scale * (array - src_zero_point) + sum_scale * old) / dst_scale + dst_zero_point`` in f32.
 
-    ``array`` and ``old`` are elements of any type, rounded to f32 once. One correctly rounded operation a step: numpy's
-    of two float32 arrays, which no compiler contracts. s32 16777217 with scale 3: f32 holds 16777216, and 50331648 is
-    the product.
+    ``array`` and ``old`` are elements of any type, rounded to f32 once. Each step is one correctly rounded operation of
+    numpy on two float32 arrays, which no compiler contracts. s32 16777217 with scale 3: f32 holds 16777216, and the
+    product is 50331648.
     """
 
     def f32(values: Array) -> Array:
@@ -101,7 +101,7 @@ def computed(array: Array, old: Array | None, steps: Steps, rounding: str) -> Ar
 
 
 def _after(v: Array, name: str, numbers: list[np.float32]) -> Array:
-    """One post-op; a bound of ``clip`` that is NaN is none."""
+    """The result of one post-op; a NaN bound of ``clip`` means no bound."""
     if name == "linear":
         return numbers[0] * v + numbers[1]
     if name == "clip":

@@ -18,8 +18,8 @@ from restride.reference.arguments import Array, as_array, describe
 class FloatFormat:
     """The bits of a float type: sign, ``width - 1 - fraction`` exponent bits, ``fraction`` fraction bits.
 
-    ``largest``: bits of the largest finite number. ``beyond``: those of what overflow gives, infinity, or NaN where
-    there is none. ``saturates``: overflow gives the largest number, unless that is switched off.
+    ``largest``: bits of the largest finite number. ``beyond``: bits of the result of overflow: infinity, or NaN if the
+    type has no infinity. ``saturates``: overflow gives the largest number instead, unless that is switched off.
     """
 
     width: int
@@ -30,7 +30,7 @@ class FloatFormat:
 
     @property
     def exponent_mask(self) -> int:
-        """The exponent field of infinities and NaNs, and of 256 to 448 in f8e4m3fn."""
+        """The exponent field of infinities and NaNs; in f8e4m3fn also of the numbers 256 to 448."""
         return (1 << (self.width - 1 - self.fraction)) - 1
 
     @property
@@ -41,7 +41,7 @@ class FloatFormat:
 
     @property
     def has_infinity(self) -> bool:
-        """Not f8e4m3fn, whose largest exponent holds numbers, and one NaN a sign."""
+        """False for f8e4m3fn, whose largest exponent holds numbers, and one NaN of each sign."""
         return self.largest < self.exponent_mask << self.fraction
 
     @property
@@ -65,8 +65,8 @@ FLOAT_FORMATS = {
 class Exact:
     """``(-1)^negative * magnitude * 2^exponent``; the magnitude of infinities and NaNs is 0.
 
-    f32 -6.5 is negative, 13631488 (1.625 * 2^23), -21. ``payload`` is the fraction of a NaN with its first bit, the
-    quiet one, at bit 63. Every field broadcasts against ``magnitude``, uint64.
+    f32 -6.5 is negative, 13631488 (1.625 * 2^23), -21. ``payload`` is the fraction of a NaN, its first bit, the quiet
+    one, at bit 63. Every field broadcasts against ``magnitude``, uint64.
     """
 
     magnitude: Array
@@ -91,7 +91,7 @@ def exact(elements: Array, name: str) -> Exact:
 
 
 def _exact_float(elements: Array, form: FloatFormat) -> Exact:
-    """f16 0x3E00: field 15, fraction 0x200; 0x600 * 2^(15 - 1 - 24) is 1.5. Field 0 hides no bit: 0x0001 is 2^-24."""
+    """f16 0x3E00: field 15, fraction 0x200; 0x600 * 2^(15 - 1 - 24) is 1.5. Field 0, no hidden bit: 0x0001 is 2^-24."""
     bits = elements.view(f"u{form.width // 8}").astype(np.uint64)
     fraction = bits & np.uint64((1 << form.fraction) - 1)
     field = (bits >> np.uint64(form.fraction)) & np.uint64(form.exponent_mask)
@@ -114,13 +114,13 @@ def convert(x: Any, dtype: Any, rounding: str = "nearest_even", saturate: bool =
     """Every element of ``x`` as ``dtype``, rounded at most once.
 
     To an integer: rounded to a whole number, then clamped. 2.5 is 2, 2, 3 with ``"nearest_even"``, ``"truncate"``
-    (toward zero), ``"half_away"`` (halves away from zero). Without ``saturate`` the low bits in two's complement stay:
-    300 is 44 in u8. NaN is 0; infinities are the bound, or 0.
-    To pred: what is not zero is 1, NaN too. From pred: any byte that is not 0 is 1.
-    To a float: the nearest, ties to even, denormals kept, whatever ``rounding`` says. Beyond the largest finite number,
-    infinities included: infinity, but in f8e4m3fn, f8e5m2 and f16 the largest finite number, unless ``saturate`` is
-    False: then NaN in f8e4m3fn, which has no infinity. A NaN keeps its sign and the upper bits of its payload, and is
-    quiet.
+    (toward zero), ``"half_away"`` (halves away from zero). Without ``saturate`` the low bits in two's complement are
+    kept instead: 300 is 44 in u8. NaN is 0; infinities are the bound, or 0.
+    To pred: everything but zero is 1, NaN too. From pred: any byte but 0 is 1.
+    To a float: the nearest, ties to even, denormals kept, whatever ``rounding`` is. Beyond the largest finite number,
+    and for infinities: infinity, but in f8e4m3fn, f8e5m2 and f16 the largest finite number, unless ``saturate`` is
+    False, when f8e4m3fn, which has no infinity, gets NaN. A NaN keeps its sign and the upper bits of its payload, and
+    becomes quiet.
     To its own type: a copy of the bits.
 
     Raises:
@@ -157,7 +157,7 @@ def _to_integer(number: Exact, bounds: np.iinfo[Any], rounding: str, saturate: b
     whole = _scaled(number.magnitude, number.exponent, rounding)
     if saturate:
         limit = np.where(number.negative, np.uint64(-int(bounds.min)), np.uint64(bounds.max))
-        # _scaled keeps 64 bits: 2^64 would come back as 0. Only floats have exponents above 0.
+        # _scaled keeps 64 bits: 2^64 would become 0. Only floats have exponents above 0.
         huge = (number.magnitude != 0) & (_bit_length(number.magnitude) + number.exponent > 64)
         whole = np.where(huge | number.infinite, limit, np.minimum(whole, limit))
     signed = np.where(number.negative, np.uint64(0) - whole, whole)
@@ -167,9 +167,9 @@ def _to_integer(number: Exact, bounds: np.iinfo[Any], rounding: str, saturate: b
 def _to_float(number: Exact, form: FloatFormat, saturate: bool) -> Array:
     """The bits of the nearest float.
 
-    Its last bit stands at ``2^last``: such that ``fraction + 1`` bits are left, or at the last bit of denormals and of
-    zeros. With the bits so counted, numbers in order have bits in order: ``(last - lowest) * 2^fraction + rounded`` is
-    right for denormals (first term 0), for normal numbers (the hidden bit adds 1 to the field) and after a carry.
+    Its last bit stands for ``2^last``: ``fraction + 1`` bits are kept, but none below the last bit of denormals and
+    zeros. Counted from there, bits are in the order of the numbers: ``(last - lowest) * 2^fraction + rounded`` is right
+    for denormals (the first term is 0), for normal numbers (the hidden bit adds 1 to the field) and after a carry.
     f16 of 2051 = 12 bits: last = 1, 1025.5 is rounded to 1026 (even); (1 + 24) * 1024 + 1026 is 0x6802, 2052.
     """
     last = _bit_length(number.magnitude) + number.exponent - (form.fraction + 1)
@@ -185,9 +185,9 @@ def _to_float(number: Exact, form: FloatFormat, saturate: bool) -> Array:
 
 
 def _scaled(magnitude: Array, exponent: Array, rounding: str) -> Array:
-    """``magnitude * 2^exponent`` rounded to an integer: its low 64 bits.
+    """The low 64 bits of ``magnitude * 2^exponent`` rounded to an integer.
 
-    11 * 2^-2 = 2.75: binary 10 is the whole part, 1 is the half, and 1 is left below it.
+    11 * 2^-2 = 2.75, binary 10.11: 10 is the whole part, then 1 is the half, and 1 is left below it.
     """
     right = np.clip(-exponent, 1, 64)
     shrunk = np.where(exponent < -64, np.uint64(0), magnitude)  # below 2^64 * 2^-65 = 1/2: 0 in every rounding
@@ -204,10 +204,10 @@ def _scaled(magnitude: Array, exponent: Array, rounding: str) -> Array:
 
 
 def _bit_length(magnitude: Array) -> Array:
-    """Bits up to the highest one: 0 for 0, 3 for 5, 64 for 2^64 - 1.
+    """The number of bits up to the highest set one: 0 for 0, 3 for 5, 64 for 2^64 - 1.
 
-    A float64 has that in its exponent, but 2^64 - 1 would be rounded up to 2^64. With each bit below a set one cleared,
-    0b101010..., no carry can run through.
+    A float64 has it in its exponent, but 2^64 - 1 would be rounded up to 2^64. So the bit below each set bit is cleared
+    first, 0b101010..., and no carry can run through.
     """
     _, length = np.frexp((magnitude & ~(magnitude >> np.uint64(1))).astype(np.float64))
     return np.asarray(length, np.int64)
@@ -216,7 +216,7 @@ def _bit_length(magnitude: Array) -> Array:
 def round_once(values: Array, dtype: np.dtype[Any]) -> Array:
     """``values`` (float64) as ``dtype``, rounded a single time.
 
-    Floats: nearest, ties to even, denormals kept, overflow to infinity, or to NaN in f8e4m3fn, which has none.
+    Floats: nearest, ties to even, denormals kept, overflow to infinity, or to NaN in f8e4m3fn, which has no infinity.
     Integers: nearest, ties to even, then clamped to the type's range (oneDNN, Resampling); NaN is 0.
     """
     return convert(values, dtype, saturate=dtype.kind in "iu")

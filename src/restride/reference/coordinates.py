@@ -1,6 +1,6 @@
-"""Where an output index reads on a source axis: the formula of every rule, in exact fractions, one index at a time.
+"""The source coordinate of an output index: the formula of every rule, in exact fractions, one index at a time.
 
-A float counts as the decimal number that prints it: a scale of 0.1 is 1/10, and output 1 reads at exactly 10.
+A float stands for the decimal number that prints it: a scale of 0.1 is 1/10, and output 1 reads at exactly 10.
 
 Sources: ONNX operators, Resize, ``coordinate_transformation_mode``; DirectML, DML_RESAMPLE2_OPERATOR_DESC (offsets);
 oneDNN specification, Resampling (half_pixel).
@@ -19,7 +19,7 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True)
 class Rules:
-    """The arguments of a resampling besides sizes, under the names and with the defaults of ``resample``."""
+    """All arguments of ``resample`` besides sizes, scales and axes that determine its weights, with its defaults."""
 
     mode: str = "linear"
     coordinates: str = "half_pixel"
@@ -35,16 +35,16 @@ class Rules:
 
     @property
     def has_offsets(self) -> bool:
-        """DirectML's offsets take the place of a coordinate rule."""
+        """True if DirectML's offsets replace the coordinate rule."""
         return self.input_offsets is not None or self.output_offsets is not None
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis of a resampling; ``rules`` has no values of single axes.
+    """One axis of a resampling. Of ``rules``, the values given per axis are here instead.
 
-    ``scale`` counts output elements for each source element: ``size / source_size``, or what the caller gave. ``roi``
-    is the first and last edge of tf_crop_and_resize; ``offsets`` are DirectML's, input and output, in place of a rule.
+    scale: output elements for each source element, ``size / source_size`` unless the caller chose it. roi: the first
+    and last edge of tf_crop_and_resize. offsets: DirectML's input and output offset, which replace the rule.
     """
 
     source_size: int
@@ -56,7 +56,7 @@ class Axis:
 
     @property
     def length(self) -> Fraction:
-        """Output elements that the scale makes of the source, of which ``size`` is a whole number."""
+        """The length of the output before it is rounded to ``size``, in output elements."""
         return self.scale * self.source_size
 
 
@@ -103,11 +103,11 @@ _FORMULAS: dict[str, Callable[[Axis, int], Fraction]] = {
 }
 
 COORDINATES = tuple(_FORMULAS)
-"""Names of the rules, ONNX's."""
+"""ONNX's names of the rules."""
 
 
 def source_coordinate(axis: Axis, o: int) -> Fraction:
-    """Where output index ``o`` reads; the centre of source element j is at j. half_pixel, 2 -> 3, o = 1: 1/2."""
+    """The coordinate that output ``o`` reads; source element j has its centre at j. half_pixel, 2 -> 3, o = 1: 1/2."""
     if axis.offsets is not None:
         input_offset, output_offset = axis.offsets
         return (o - output_offset) / axis.scale - input_offset
@@ -115,7 +115,7 @@ def source_coordinate(axis: Axis, o: int) -> Fraction:
 
 
 def is_extrapolated(axis: Axis, s: Fraction) -> bool:
-    """tf_crop_and_resize alone does not read beyond the centres of the first and last element."""
+    """True beyond the centres of the first and last element with tf_crop_and_resize; other rules read the end there."""
     return axis.rules.coordinates == "tf_crop_and_resize" and not 0 <= s <= axis.source_size - 1
 
 
@@ -128,9 +128,9 @@ _ROUNDED: dict[str, Callable[[Fraction], int]] = {
 }
 
 NEAREST = tuple(_ROUNDED)
-"""Names of the ways to take one element."""
+"""Names of the roundings of a coordinate to one element."""
 
 
 def nearest_index(axis: Axis, s: Fraction) -> int:
-    """The element that mode nearest takes. s = 1/2: 1 with half_up, 0 with round_prefer_floor."""
+    """The element that mode nearest reads. s = 1/2: 1 with half_up, 0 with round_prefer_floor."""
     return min(max(_ROUNDED[axis.rules.nearest](s), 0), axis.source_size - 1)

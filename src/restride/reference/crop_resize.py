@@ -1,7 +1,7 @@
-"""The reference for ``crop_resize``: every box padded, sliced, resampled, flipped, placed and converted by itself.
+"""The reference for ``crop_resize``: every box is padded, sliced, resampled, flipped, placed and converted alone.
 
-Boxes of integers in pixels are cut out of an image that goes on for ever with ``fill``. Others are a resampling with
-``tf_crop_and_resize`` of the whole image, whose edges are exact fractions of its extent less one.
+Integer boxes in pixels are cut from an image that ``fill`` extends without end. Other boxes are resamplings of the
+whole image with ``tf_crop_and_resize``; their edges are exact fractions of the image's size less one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from restride.reference.layouts import reorder
 from restride.reference.resample import NEUTRAL, resample, resample_limits
 
 Resampled = Callable[..., tuple[Array, Array]]
-"""A resampling that returns two arrays: the lowest and the highest right answers."""
+"""A resampling function that returns two arrays: the lowest and the highest correct results."""
 
 
 def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> Array:
-    """The result of ``rs.crop_resize`` for one image or a batch; its arguments have the same names.
+    """The result of ``rs.crop_resize`` for one image or a batch; arguments have the same names.
 
-    ``axes`` is required. ``mean``, ``std``, ``layout`` and ``out`` are not known here.
+    ``axes`` is required. ``mean``, ``std``, ``layout`` and ``out`` are not supported.
 
     Example:
         >>> photo = np.arange(6, dtype=np.uint8).reshape(2, 3)
@@ -38,7 +38,7 @@ def crop_resize(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> A
 
 
 def crop_resize_limits(x: Any, boxes: Any, sizes: Sequence[int], **arguments: Any) -> tuple[Array, Array]:
-    """The lowest and the highest right answer of each element, as ``resample_limits`` has them."""
+    """The lowest and the highest correct result of each element, as for ``resample_limits``."""
     return _cropped(resample_limits, x, boxes, sizes, **arguments)
 
 
@@ -82,7 +82,7 @@ def _cropped(
 
 
 def _steps_of_box(arguments: dict[str, Any], number: int, rank: int) -> dict[str, Any]:
-    """The scales and zero points of one box, from arrays that go along all of them."""
+    """The scales and zero points of box ``number``; arrays may have one entry for each box."""
     steps = {}
     for name in NEUTRAL:
         if arguments.get(name) is not None:
@@ -93,9 +93,9 @@ def _steps_of_box(arguments: dict[str, Any], number: int, rank: int) -> dict[str
 
 
 def _place(box: Sequence[int], sizes: Sequence[int], letterbox: str | None) -> list[tuple[int, int]]:
-    """The rows and the columns of the result that a box takes.
+    """The (start, stop) of rows and of columns that a box takes in the result.
 
-    Of height h and width w in H x W, the height is all of H where ``h * W >= w * H``, and the width then ``w * H / h``.
+    A box of height h and width w in H x W takes the full height H if ``h * W >= w * H``, and then width ``w * H / h``.
     """
     if letterbox is None:
         return [(0, size) for size in sizes]
@@ -110,10 +110,10 @@ def _place(box: Sequence[int], sizes: Sequence[int], letterbox: str | None) -> l
 
 @dataclass(frozen=True, eq=False)
 class _Crop:
-    """One box of an image whose rows and columns are ``axes``; its result has ``sizes`` along them.
+    """One box of an image with rows and columns along ``axes``; the result has ``sizes`` there.
 
-    place: the rows and columns of the result that the box takes; ``fill``, one element a channel, is around it and
-    beyond the image. backwards: axes that are flipped. arguments: those of ``resample``, for the whole result.
+    place: the rows and columns of the result that the box takes; ``fill``, one element for each channel, surrounds it
+    and the image. backwards: axes to flip. arguments: those of ``resample``, for the whole result.
     """
 
     image: Array
@@ -125,7 +125,7 @@ class _Crop:
     arguments: dict[str, Any]
 
     def cut(self, resampled: Resampled, box: Sequence[int]) -> tuple[Array, Array]:
-        """A slice of an endless image, resampled."""
+        """Resample a slice of the image that ``fill`` extends without end."""
         sizes, indices = list(self.image.shape), []
         for axis, low, high in zip(self.axes, box[:2], box[2:], strict=True):
             sizes[axis] = high - low
@@ -140,7 +140,7 @@ class _Crop:
         return resampled(np.moveaxis(piece, (0, 1), self.axes), new, axes=self.axes, **self._arguments_in_place())
 
     def sampled(self, resampled: Resampled, box: Sequence[float], units: str) -> tuple[Array, Array]:
-        """A resampling with an extrapolation value, one for all channels, or channel by channel."""
+        """Resample with an extrapolation value: one for all channels, or channel by channel."""
         edges = [Fraction(repr(float(edge))) for edge in box]
         if units == "pixels":
             spans = [self.image.shape[axis] - 1 for axis in self.axes] * 2
@@ -160,7 +160,7 @@ class _Crop:
         return low, high
 
     def placed(self, part: Array) -> Array:
-        """The whole result: ``part``, flipped, in its place, and around it ``fill`` after the arithmetic."""
+        """The whole result: ``part``, flipped, in its place, surrounded by ``fill`` after the arithmetic."""
         part = np.flip(part, self.backwards)
         sizes = list(part.shape)
         for axis, size in zip(self.axes, self.sizes, strict=True):
@@ -181,11 +181,11 @@ class _Crop:
         return result
 
     def _filled(self, sizes: Sequence[int]) -> Array:
-        """An image of ``fill`` alone."""
+        """An array of ``sizes`` that contains only ``fill``."""
         return np.array(np.broadcast_to(np.expand_dims(self.fill, self.axes), sizes))
 
     def _arguments_in_place(self) -> dict[str, Any]:
-        """The arguments for the box's part of the result, as it is before it is flipped."""
+        """The arguments for the box's part of the result, before it is flipped."""
         arguments = dict(self.arguments)
         for name in NEUTRAL:
             values = arguments.get(name)

@@ -1,4 +1,4 @@
-"""The reference for ``resample_backward``: the matrices of ``resample``, in their f32 weights, the other way."""
+"""The reference for ``resample_backward``: the transposed matrices of ``resample``, in their f32 weights."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ GRADIENT_TYPES = ("f32", "f16", "bf16")
 def resample_backward(
     grad: Any, input_sizes: Any, scales: Any = None, axes: Any = None, mode: Any = None, **others: Any
 ) -> Array:
-    """The gradient of ``resample``'s source from that of its result: the transposed matrices, in f64, rounded once.
+    """The gradient of ``resample``'s source, given that of its result: transposed matrices, in f64, rounded once.
 
     ``grad_source[i] = sum over o of W[o, i] * grad[o]`` along one axis after the other, last axis first, with W the
-    weights that the forward direction has in f32: each the f64 nearest to the exact one, rounded to f32. What was
-    extrapolated has no gradient.
+    f32 weights of the forward direction: each the f64 nearest to the exact one, rounded to f32. Extrapolated elements
+    have no gradient.
 
     Args:
         grad: gradient of the result, f32, f16 or bf16; its sizes along ``axes`` are the result's.
@@ -33,9 +33,9 @@ def resample_backward(
         scales: those of ``resample``.
         axes: which axes; default: the last ones, as many as ``input_sizes``.
         mode: as in ``resample``.
-        others: arguments by name: dtype, f32, f16 or bf16, default: that of ``grad``; and those of ``resample`` that
-            say which elements an output reads: coordinates, nearest, cubic_a, antialias, exclude_outside, roi,
-            input_offsets, output_offsets, recompute_scale_factor, and like, of floats.
+        others: arguments by name: dtype (f32, f16 or bf16; default: that of ``grad``) and those arguments of
+            ``resample`` that determine which elements an output reads: coordinates, nearest, cubic_a, antialias,
+            exclude_outside, roi, input_offsets, output_offsets, recompute_scale_factor, and like, for floats.
 
     Raises:
         DescriptorError: arguments do not fit each other or ``grad``.
@@ -53,12 +53,12 @@ def resample_backward(
 
 
 def resample_backward_limits(grad: Any, input_sizes: Any, *arguments: Any, **others: Any) -> tuple[Array, Array]:
-    """The lowest and the highest right answer of each element, for f32 weights and f32 sums.
+    """The lowest and the highest correct result of each element, for f32 weights and f32 sums.
 
     Its arguments are those of ``resample_backward``. The bound is that of ``resample``, derived in
-    ``restride.reference.resample``, with the taps of a transposed row: the outputs that read an element. The exact
-    sum is that of f32 weights already. The unit an axis that the bound has for their rounding stays: a device that
-    computes a weight in f64, near a tie, may round it to the other f32.
+    ``restride.reference.resample``, with the taps of a transposed row: the outputs that read an element. The exact sum
+    already has f32 weights. The bound's unit for each axis's rounding of them stays: a device that computes a weight in
+    f64, near a tie, may round it to the other f32.
     """
     array, weighted, target = _problem(grad, input_sizes, *arguments, **others)
     values = array.astype(np.float64)
@@ -80,7 +80,7 @@ def _problem(
     like: Any = None,
     **rules: Any,
 ) -> tuple[Array, WeightedAxes, DType]:
-    """The arguments, checked: the gradient of the result, the transposed rows of each axis, and the element type."""
+    """Check the arguments; return the result's gradient, the transposed rows of each axis, and the element type."""
     if unknown := sorted(set(rules) - (set(RULE_NAMES) - {"keep_aspect_ratio_policy"})):
         raise TypeError(f"resample_backward has no argument {unknown[0]!r}")
     array = as_array(grad)

@@ -1,4 +1,4 @@
-"""The reference for ``reorder``: layouts keep the logical array, ``A->B`` permutes it, elements are converted."""
+"""The reference for ``reorder``: most layouts keep the logical array, ``A->B`` permutes it, elements are converted."""
 
 from __future__ import annotations
 
@@ -35,42 +35,42 @@ def reorder(
     rounds_first: bool = False,
     flush: bool = False,
 ) -> Array:
-    """The logical array that a reorder of ``x`` holds.
+    """The logical array that a reorder of ``x`` contains.
 
-    Without scales, zero points, sum and post-ops the elements are converted (``reference.convert``). With one of them
+    Without scales, zero points, sum and post-ops the elements are converted (``reference.convert``). With any of them
     they are computed in f32, every step rounded once, and then converted::
 
         (src_scale * (x - src_zero_point) + sum_scale * out) / dst_scale + dst_zero_point
 
-    Steps that are absent are left out; so are scales of 1, zero points of 0 and a sum_scale of 0.
+    Absent steps are left out, as are scales of 1, zero points of 0 and a sum_scale of 0.
 
     Args:
         x: array of rank 0 to 8, in logical order.
         layout: a ``TensorDesc`` or its text, a oneDNN tag such as ``"nChw16c"``, a name such as ``"NHWC"``, or
-            ``"any"``: these say where elements lie in memory, so the array's order stays. ``"NCHW->NHWC"`` also
-            permutes: ``out[n, h, w, c] = x[n, c, h, w]``; a permutation may use any letters.
-        dtype: element type of the result; default: that of the descriptor, of ``out``, of ``x``.
+            ``"any"``: these give positions in memory, so the array's order stays. ``"NCHW->NHWC"`` permutes:
+            ``out[n, h, w, c] = x[n, c, h, w]``; a permutation may use any letters.
+        dtype: element type of the result; default: that of the descriptor, else of ``out``, else of ``x``.
         src_scale: a number or an array that broadcasts against the sizes of ``x``; rounded to f32.
         src_zero_point: the same.
         dst_scale: a number or an array that broadcasts against the sizes of the result; rounded to f32.
         dst_zero_point: the same.
         sum_scale: factor of the old elements of the destination.
-        group_sizes: one integer an axis of ``x``: index i along it has entry ``i // group`` of an array of
-            ``ceil(size / group)`` entries. Arrays for the result have the groups of the axes they come from.
+        group_sizes: one integer for each axis of ``x``: index i along it uses entry ``i // group`` of an array of
+            ``ceil(size / group)`` entries. Arrays for the result use the groups of the axes they come from.
         rounding: to integers: ``"nearest_even"``, ``"truncate"`` or ``"half_away"``.
-        saturate: what overflow gives, as in ``reference.convert``.
+        saturate: whether overflow saturates, as in ``reference.convert``.
         out: the old destination, an array of the result's sizes and type.
         post_ops: up to four of ``("relu",)``, ``("relu", slope)``, ``("clip", low, high)`` and
             ``("linear", factor, term)``, applied in turn in f32 before the division.
         rounds_first: round to an integer before ``dst_zero_point`` is added, as ONNX's QuantizeLinear does.
-        flush: compute as a device does that takes f32 denormals for zeros of their sign, and gives such zeros.
+        flush: compute as a device that treats f32 denormals as zeros of their sign, in operands and results.
 
     Returns:
         A new array. With the same element type and no arithmetic every bit of every element is kept.
 
     Raises:
-        DescriptorError: the layout is unknown, or does not fit the sizes of ``x``; element types that contradict each
-            other; an array that does not broadcast; an unknown type or rounding.
+        DescriptorError: the layout is unknown or does not fit the sizes of ``x``, element types contradict each other,
+            an array does not broadcast, or the type or rounding is unknown.
 
     Source: oneDNN specification, Reorder: the destination holds the source's logical elements in another memory format;
         its scales, zero points and sum.
@@ -108,7 +108,7 @@ def reorder(
 
 
 def _result_type(array: Array, layout_type: DType | None, dtype: Any, old: Any) -> DType:
-    """The one type that dtype, the layout and out name; that of ``array`` where none does."""
+    """The element type that dtype, the layout and out agree on; that of ``array`` if none of them names one."""
     named = {
         "dtype": None if dtype is None else as_dtype(dtype),
         "layout": layout_type,
@@ -122,7 +122,7 @@ def _result_type(array: Array, layout_type: DType | None, dtype: Any, old: Any) 
 
 
 def _layout_type(layout: TensorDesc | str | None, array: Array) -> DType | None:
-    """The element type that a descriptor names; it must have the sizes of ``array``. None for every other layout."""
+    """The element type of a descriptor, which must have the sizes of ``array``; None for every other layout."""
     if layout is None or (isinstance(layout, str) and "[" not in layout):
         return None
     desc = TensorDesc.parse(layout) if isinstance(layout, str) else layout
@@ -132,7 +132,7 @@ def _layout_type(layout: TensorDesc | str | None, array: Array) -> DType | None:
 
 
 def _axis_order(layout: TensorDesc | str | None, array: Array) -> tuple[int, ...]:
-    """The axes of the result, as axes of ``array``: ``"NCHW->NHWC"`` is (0, 2, 3, 1), every other layout keeps them."""
+    """The axes of ``array`` in the result's order: (0, 2, 3, 1) for ``"NCHW->NHWC"``, 0, 1, ... without an arrow."""
     same = tuple(range(array.ndim))
     if not isinstance(layout, str) or layout == "any" or "[" in layout:
         return same
@@ -150,7 +150,7 @@ def _axis_order(layout: TensorDesc | str | None, array: Array) -> tuple[int, ...
 
 
 def _require_name_or_tag(layout: str, array: Array) -> None:
-    if layout.upper() != layout:  # a tag has small letters, if only those of its blocks
+    if layout.upper() != layout:  # a tag has small letters, at least those of its blocks
         order, _ = read_tag(layout)
         if len(order) != array.ndim:
             raise DescriptorError(f"tag {layout!r} names {len(order)} axes, but {describe(array)} has {array.ndim}")

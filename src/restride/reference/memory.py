@@ -1,8 +1,8 @@
-"""Logical arrays to raw bytes and back: elements, padding values and zeros where the layout has them.
+"""Logical arrays to raw bytes and back, with padding values and zeros where the layout has them.
 
-A whole layout is written by pad, reshape and transpose, a view by numpy's indexing. This reads only the fields that a
-descriptor was written with and computes no address: numpy moves the numbers of the elements into memory order, as the
-specifications define layouts.
+A whole layout is written by pad, reshape and transpose, a view by numpy's indexing. This code reads only the fields
+that define a descriptor and computes no address: numpy moves element numbers into memory order, following the
+specifications' definitions of layouts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from restride.reference.conversion import round_once
 # oneDNN's format tags: ``nChw16c`` has the order 0,1,2,3 and one block, 16 of axis 1.
 
 _WORDS = {"abcdefghijkl": "a", "x": "x", "ncdhw": "nc", "goidhw": "oi", "tnc": "tn", "ldnc": "ldnc", "ldigo": "ldo"}
-"""Letters in logical order, and those that every tag of the word has: ``ohwi`` names the axes o, i, h, w."""
+"""Letters of each kind of tensor in logical order, and those that all its tags have: ``ohwi`` has axes o, i, h, w."""
 
 _MISSPELT = {
     "OhwI24o": "Ohwi24o",
@@ -32,16 +32,16 @@ _MISSPELT = {
     "gIOhw2i8o16i2o": "gOIhw2i8o16i2o",
     "gIOdhw2i8o16i2o": "gOIdhw2i8o16i2o",
 }
-"""Names in dnnl_types.h that have the value of another name."""
+"""Names in dnnl_types.h that are other names' values: misspelt -> meant."""
 
 
 def read_tag(tag: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """The axes of a tag's outer dimensions, slowest first, and its blocks (axis, size), the outermost first.
+    """The axes of a tag's outer dimensions, slowest first, and its blocks (axis, size), outermost first.
 
     ``OIhw8i16o2i`` is ``(0, 1, 2, 3)`` and ``((1, 8), (0, 16), (1, 2))``; ``acb`` is ``(0, 2, 1)`` and no blocks.
 
     Raises:
-        DescriptorError: not a tag, letters of no known order, or the capital letters are not those with blocks.
+        DescriptorError: not a tag, letters of no known order, or capital letters are not exactly those with blocks.
 
     Source: oneDNN, ``dnnl_format_tag_t``.
     """
@@ -61,32 +61,32 @@ def read_tag(tag: str) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
     )
 
 
-# What lies where in a buffer.
+# The contents of a buffer, element by element.
 
 ZERO = -1
-"""In a memory line: padding inside tiles and blocks, which holds zero bits."""
+"""In a memory line: padding inside tiles and blocks, whose bits are zero."""
 PADDING_VALUE = -2
-"""In a memory line: between ``sizes`` and ``padded_sizes``, which holds the descriptor's ``padding_value``."""
+"""In a memory line: padding between ``sizes`` and ``padded_sizes``, with the descriptor's ``padding_value``."""
 _COMBINE = -1
 _MAX_BYTES = 1 << 62
 
 
 def is_whole(desc: TensorDesc) -> bool:
-    """True if ``desc`` was written for its whole buffer: by an order of the axes, tiles, padded sizes or a tag."""
+    """True if ``desc`` defines its whole buffer: by an order of the axes, tiles, padded sizes or a tag."""
     return desc.inner is None and (desc.tag is not None or desc.is_written_by_order)
 
 
 def memory_line(desc: TensorDesc) -> Array:
-    """The buffer of a whole layout, element after element: what lies there, as int64.
+    """The contents of a whole layout's buffer, in order: one int64 for each element.
 
-    0 and above: that logical element, counted in row-major order. ``ZERO``, ``PADDING_VALUE``: padding.
+    0 and above: a logical element, numbered in row-major order. ``ZERO``, ``PADDING_VALUE``: padding.
 
     ``f32[3,5]{1,0:T(2,2)}``: 3x5 is padded to 4x6, reshaped to (2,2),(3,2), transposed to 2,3,2,2. Its first tile
     holds elements (0,0) (0,1) (1,0) (1,1), numbers 0 1 5 6; the line is ``0 1 5 6 2 3 7 8 4 -1 9 -1 10 11 -1 ...``.
-    Element (2,3), number 13, stands at 17, which is ``linear_index((1,1,0,1), (2,3,2,2))``.
+    Element (2,3), number 13, is at 17, which is ``linear_index((1,1,0,1), (2,3,2,2))``.
 
     Raises:
-        DescriptorError: ``desc`` is a view or has strides, so what lies between its elements is not its own.
+        DescriptorError: ``desc`` is a view or has strides, so the bytes between its elements are not its own.
 
     Source: XLA, "Tiled layout" (pad-reshape-transpose) and "Shapes and layout"; oneDNN, "Understanding memory formats".
     """
@@ -105,10 +105,10 @@ def memory_line(desc: TensorDesc) -> Array:
 
 
 def element_positions(desc: TensorDesc) -> Array:
-    """Where each logical element lies, counted in elements of the buffer: int64 of shape ``sizes``.
+    """The position of each logical element, counted in elements of the buffer: int64 of shape ``sizes``.
 
     ``f32[3,5]{1,0:T(2,2)}``: 17 at (2,3). Its view ``[2, ::-2]``, ``f32[3]{at=(2,4-2a),in=[3,5]{1,0:T(2,2)}}``, has
-    20, 16, 12.
+    positions 20, 16, 12.
 
     Raises:
         DescriptorError: strides lead before the buffer or past 2^62 bytes.
@@ -125,7 +125,7 @@ def element_positions(desc: TensorDesc) -> Array:
 
 
 def extent(desc: TensorDesc) -> int:
-    """Elements of the buffer that ``desc`` needs; a view needs all of the layout that it looks at."""
+    """The number of buffer elements that ``desc`` needs; a view needs all of the layout it looks at."""
     if desc.inner is not None:
         return extent(desc.inner)
     if is_whole(desc):
@@ -135,17 +135,17 @@ def extent(desc: TensorDesc) -> int:
 
 
 def _padded(array: Array, sizes: Sequence[int], value: int) -> Array:
-    """``array`` in the corner at index 0,0,... of a larger one that holds ``value`` elsewhere."""
+    """``array`` at the corner 0,0,... of a larger array of ``sizes`` that holds ``value`` elsewhere."""
     larger = np.full(sizes, value, array.dtype)
     larger[tuple(slice(size) for size in array.shape)] = array
     return larger
 
 
 def _tiled(array: Array, tile: Sequence[int]) -> Array:
-    """``array``, in physical order, cut into tiles along its last axes: the tiles in order, then each one's inside.
+    """``array``, in physical order, cut into tiles along its last axes: axes that count tiles, then axes inside one.
 
-    4x6 with tile 2,3 becomes 2,2,2,3. A tile of more axes than the array finds leading axes of size 1. An axis with -1
-    joins the next one first: 2,7,8,11,10 with tile -1,-1,2,-1,3 is 112,110 with tile 2,3.
+    4x6 with tile 2,3 becomes 2,2,2,3. If a tile has more axes than the array, the array gets leading axes of size 1. An
+    axis with -1 is first joined with the next: 2,7,8,11,10 with tile -1,-1,2,-1,3 is 112,110 with tile 2,3.
     """
     array = array.reshape((1,) * (len(tile) - array.ndim) + array.shape)
     untiled = array.ndim - len(tile)
@@ -166,10 +166,10 @@ def _tiled(array: Array, tile: Sequence[int]) -> Array:
 
 
 def _blocked(array: Array, tag: str) -> Array:
-    """``array`` in the memory order of a oneDNN tag: the outer axes, then the blocks as they stand in the tag.
+    """``array`` in the memory order of a oneDNN tag: the outer axes, then the blocks in the order of the tag.
 
-    ``OIhw8i16o2i``: axis o is padded to 16s and becomes o/16, 16; axis i becomes i/16, 8, 2, the last of its blocks the
-    fastest. The order is o/16, i/16, h, w, 8 of i, 16 of o, 2 of i.
+    ``OIhw8i16o2i``: axis o is padded to a multiple of 16 and becomes o/16, 16; axis i becomes i/16, 8, 2, with its last
+    block fastest. The order is o/16, i/16, h, w, 8 of i, 16 of o, 2 of i.
     """
     order, blocks = read_tag(tag)
     own = [[size for axis, size in blocks if axis == a] for a in range(array.ndim)]
@@ -177,7 +177,7 @@ def _blocked(array: Array, tag: str) -> Array:
     covered = [count * prod(steps) for count, steps in zip(counts, own, strict=True)]
     padded = _padded(array, covered, ZERO)
     split = padded.reshape([part for count, steps in zip(counts, own, strict=True) for part in (count, *steps)])
-    # Every axis of `split` by the axis it comes from and its place there: 0 is the outer one.
+    # The axes of `split`, as pairs of the array's axis and the level inside it, 0 being the outer part.
     parts = [(axis, level) for axis, steps in enumerate(own) for level in range(len(steps) + 1)]
     wanted = [(axis, 0) for axis in order]
     for position, (axis, _) in enumerate(blocks):
@@ -186,9 +186,9 @@ def _blocked(array: Array, tag: str) -> Array:
 
 
 def _looked_up(view: TensorDesc, positions: Array) -> Array:
-    """``positions`` of the inner layout, taken at the view's coordinates.
+    """The entries of ``positions``, those of the inner layout, at the view's coordinates.
 
-    ``at=(2,4-2a)``: ``starts`` 2,4 and ``steps`` ((0,-2),), so index 1 looks at (2,2).
+    ``at=(2,4-2a)``: ``starts`` 2,4 and ``steps`` ((0,-2),), so index 1 is coordinate (2,2).
     """
     indices = np.indices(view.sizes)
     coordinates = [
@@ -196,7 +196,7 @@ def _looked_up(view: TensorDesc, positions: Array) -> Array:
         for axis, start in enumerate(view.starts)
     ]
     looked_up: Array = positions[tuple(coordinates)]
-    # Broadcast: a scalar has no coordinates, and every index sees its one element.
+    # Broadcast, because a view of a scalar has no coordinates, and every index refers to its one element.
     return np.zeros(view.sizes, np.int64) + looked_up
 
 
@@ -218,7 +218,7 @@ def _strided(desc: TensorDesc) -> Array:
         for axis, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
             along = [1] * len(sizes)
             along[axis] = size
-            # An axis of one element never moves, whatever its stride says.
+            # An axis of one element never moves, whatever its stride.
             positions += (np.arange(size, dtype=np.int64) * (stride if size > 1 else 0)).reshape(along)
     return positions
 
@@ -227,10 +227,10 @@ def _strided(desc: TensorDesc) -> Array:
 
 
 def element_bytes(desc: TensorDesc) -> Array:
-    """Byte positions of every element: int64 of shape ``(*sizes, itemsize)``.
+    """Byte positions of all elements: int64 of shape ``(*sizes, itemsize)``.
 
-    ``f32[2,3]{strides=(1,2)}``: element (1, 2) lies at 5 and starts at byte 20; ``f32[3,5]{1,0:T(2,2)}``: element
-    (2, 3) lies at 17 and starts at byte 68.
+    ``f32[2,3]{strides=(1,2)}``: element (1, 2) is at 5 and starts at byte 20; ``f32[3,5]{1,0:T(2,2)}``: element (2, 3)
+    is at 17 and starts at byte 68.
 
     Raises:
         DescriptorError: strides lead before the buffer or past 2^62 bytes.
@@ -245,14 +245,13 @@ def to_buffer(array: Any, desc: TensorDesc | str, buffer: Array | None = None) -
 
     Args:
         array: array of ``desc.sizes`` and ``desc.dtype``.
-        desc: where each element lies; or its text. A whole layout is written with its padding, ``padding_value`` and
-            zeros; of a view and of strides only the elements are. Where several elements share a place (zero strides),
-            one of them stays.
-        buffer: 1-D uint8 to write into, at least ``desc.nbytes``; bytes that are not written are kept. Default: zeros,
-            just large enough.
+        desc: the layout, or its text. A whole layout is written with its padding, ``padding_value`` and zeros; of a
+            view or strided layout only the elements are. If several share a place (zero strides), one of them is kept.
+        buffer: 1-D uint8 to write into, at least ``desc.nbytes``; other bytes are kept. Default: zeros, just large
+            enough.
 
     Returns:
-        ``buffer``, as given or new.
+        ``buffer``, or the new one.
 
     Raises:
         DescriptorError: the array or the buffer does not fit ``desc``.
@@ -300,8 +299,8 @@ def _image(raw: Array, desc: TensorDesc) -> Array:
     if desc.dtype.is_float:
         padding = round_once(np.array([desc.padding_value], np.float64), dtype)
     else:
-        padding = np.array([desc.padding_value], dtype)  # no float64 between: u64 counts past 2^53
-    # The memory line counts both from the end: -1 is zero, -2 the padding value.
+        padding = np.array([desc.padding_value], dtype)  # not through float64, which cannot hold u64 past 2^53
+    # Negative numbers of the memory line index from the end: -1 is zero, -2 the padding value.
     last_two = np.concatenate((padding.view(np.uint8), np.zeros(dtype.itemsize, np.uint8)))
     known = np.concatenate((raw, last_two)).reshape(-1, dtype.itemsize)
     return known[memory_line(desc)].reshape(-1)

@@ -1,4 +1,4 @@
-"""A resampling request: the arguments, checked, as an Axis for each axis and the part of the result to compute."""
+"""A resampling request: the checked arguments, as an Axis for each resampled axis and the part to compute."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
 MOST_WEIGHTS = 1 << 22
-"""Elements along an axis for which weights are made: four million take minutes and 2 GB."""
+"""Most elements along an axis for which weights are computed: four million take minutes and 2 GB."""
 
 RULE_NAMES = tuple(field.name for field in fields(Rules))
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """A resampling of ``array``: ``axes[k]``, in ``[0, rank)``, as ``how[k]`` says; ``parts[k]`` of it are computed.
+    """A resampling of ``array``: along ``axes[k]``, in ``[0, rank)``, by ``how[k]``; only ``parts[k]`` is computed.
 
-    like: the library whose answer it is, and ``word`` its name of the mode. factors: scales that enter the library's
-    coordinates; None: its sizes do.
+    like: the library whose result is computed. word: its name of the mode. factors: scales that enter the library's
+    coordinates; None: the sizes determine them.
     """
 
     array: Array
@@ -54,21 +54,21 @@ class Request:
         return tuple(axis.size for axis in self.how)
 
     def each(self) -> list[tuple[int, int, int]]:
-        """Axis, old size and new size, the last axis first."""
+        """Triples of axis, old size and new size, the last axis first."""
         return sorted(zip(self.axes, self.old, self.sizes, strict=True), reverse=True)
 
     @property
     def channels(self) -> int:
-        """Elements of a pixel: all behind the last of ``axes``."""
+        """Elements of a pixel: the product of the sizes after the last of ``axes``."""
         return math.prod(self.array.shape[max(self.axes) + 1 :])
 
     @property
     def is_aligned(self) -> bool:
-        """Coordinates are those of aligned corners."""
+        """True if coordinates are those of aligned corners."""
         return self.rules.coordinates == "align_corners"
 
     def resized(self, along: Sequence[Any], rest: Any) -> list[Any]:
-        """``along[k]`` at ``axes[k]``, and ``rest`` at every other axis of the array."""
+        """One value for each axis of the array: ``along[k]`` for ``axes[k]``, ``rest`` for all others."""
         of_axis = dict(zip(self.axes, along, strict=True))
         return [of_axis.get(axis, rest) for axis in range(self.array.ndim)]
 
@@ -76,7 +76,7 @@ class Request:
 def resample_request(
     array: Array, sizes: Any, scales: Any, axes: Any, rules: Rules, window: Any = None, like: Any = None, word: str = ""
 ) -> Request:
-    """The resampling of ``array`` that the arguments ask for.
+    """The request for a resampling of ``array`` by these arguments.
 
     Raises:
         DescriptorError: arguments do not fit each other or the array.
@@ -133,7 +133,7 @@ def resample_request(
 
 
 def _require_few(axes: Sequence[int], how: Sequence[Axis], parts: Sequence[range], array: Array) -> None:
-    """Refuse rows of an axis that are too many to be made one Python number after the other."""
+    """Raise if an axis needs too many rows, since they are computed one Python number at a time."""
     for axis, of_axis, part in zip(axes, how, parts, strict=True):
         count = part.stop - part.start  # len() has a limit
         is_wide = of_axis.rules.mode == "area" or of_axis.rules.antialias
@@ -146,7 +146,7 @@ def _require_few(axes: Sequence[int], how: Sequence[Axis], parts: Sequence[range
 
 
 def numbers(argument: str, values: Any, array: Array) -> tuple[Fraction, ...]:
-    """``values`` as exact numbers; a float is the decimal number that prints it: 0.1 is 1/10."""
+    """``values`` as exact numbers; a float stands for the decimal number that prints it: 0.1 is 1/10."""
     exact = []
     for position, value in enumerate(_members(argument, values, array)):
         if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
@@ -170,7 +170,7 @@ def _members(argument: str, values: Any, array: Array) -> tuple[Any, ...]:
 
 
 def scaled(size: int, scale: Any) -> int:
-    """The size that a scale makes: exact of an integer or a fraction; in f64 of a float, where 100 * 0.29 is 28."""
+    """The size that a scale gives: exact for an integer or fraction; in f64 for a float, where 100 * 0.29 is 28."""
     exactly = isinstance(scale, Rational)
     return int(size * Fraction(int(scale.numerator), int(scale.denominator))) if exactly else int(size * float(scale))
 
@@ -222,7 +222,7 @@ def _require_sizes(axes: Sequence[int], sizes: Sequence[int], array: Array) -> N
 def _keeping_aspect(
     policy: str, old: Sequence[int], sizes: Sequence[int], array: Array
 ) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-    """One scale for all axes, the least or the greatest that ``sizes`` ask for, and the sizes it makes, halves up."""
+    """One scale for all axes, the least or greatest of ``sizes / old``, and the sizes it gives, halves rounded up."""
     if 0 in old:
         raise DescriptorError(f"keep_aspect_ratio_policy {policy!r} needs elements along its axes of {describe(array)}")
     ratios = [Fraction(size, before) for size, before in zip(sizes, old, strict=True)]
@@ -240,7 +240,7 @@ def _an_axis(argument: str, values: Any, count: int, default: Fraction, array: A
 
 
 def _parts(window: Any, sizes: Sequence[int], array: Array) -> tuple[range, ...]:
-    """The indices of each axis that ``window`` asks for; None: all."""
+    """The range of indices of each axis that ``window`` selects; None: all."""
     if window is None:
         return tuple(range(size) for size in sizes)
     slices = tuple(window) if isinstance(window, Iterable) else (window,)

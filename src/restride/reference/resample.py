@@ -1,6 +1,6 @@
-"""The references for ``resample``, with the interval in which every right answer lies, and for ``strided_slice``.
+"""The references for ``resample``, with the interval that contains every correct result, and for ``strided_slice``.
 
-Exact coordinates (restride.reference.coordinates), weights as exact as f64 has them (restride.reference.weights), the
+Exact coordinates (restride.reference.coordinates), weights as exact as f64 allows (restride.reference.weights), and
 sums in f64, nested with the last axis first.
 """
 
@@ -25,28 +25,28 @@ from restride.reference.like.rows import Answer
 from restride.reference.request import RULE_NAMES, Request
 from restride.reference.weights import Rows, weight_rows
 
-# How far an f32 evaluation of nested weighted sums may lie from the exact one: a bound with its derivation.
+# A bound, with its derivation, of the error of nested weighted sums evaluated in f32.
 
 _F32_UNIT = 2.0**-24  # largest relative error of one rounding to f32
 _F32_DENORMAL_UNIT = 2.0**-150  # largest absolute error of one rounding among f32's denormals
 _F32_LARGEST = float(np.finfo(np.float32).max)
 
 WeightedAxes = Sequence[tuple[int, Rows]]
-"""Axes of an array and the rows of weights along each."""
+"""Axes of an array, each with its rows of weights."""
 
 
 def nested_sums(values: Array, weighted: WeightedAxes, *, absolute: bool = False) -> Array:
-    """The weighted sums of ``values`` (f64) along every axis, last axis first; with ``absolute``, of magnitudes."""
+    """The weighted sums of ``values`` (f64) along every axis, last axis first; ``absolute``: sums of magnitudes."""
     for axis, rows in sorted(weighted, key=lambda pair: pair[0], reverse=True):
         values = rows.times(values, axis, absolute=absolute)
     return values
 
 
 def rounded_sums(elements: Array, weighted: WeightedAxes, rounding: str) -> tuple[Array, Array]:
-    """The sums along one axis after the other, in this order, rounded to the elements' type between; and their bound.
+    """The sums along one axis after the other, in this order, rounded to the elements' type in between; and a bound.
 
-    What is off by less than the distance to the next tie is rounded to the same integer; else to the next one, and then
-    the sums of the axis that follows are off by its weights.
+    A sum that is off by less than the distance to the next tie is rounded to the same integer; otherwise to its
+    neighbour, and then the sums of the next axis are off by its weights.
     """
     sums, bound = elements.astype(np.float64), np.zeros(elements.shape)
     for place, (axis, rows) in enumerate(weighted):
@@ -61,21 +61,21 @@ def rounded_sums(elements: Array, weighted: WeightedAxes, rounding: str) -> tupl
 
 
 def sum_bound(elements: Array, values: Array, weighted: WeightedAxes) -> Array:
-    """``(3 * axes + taps) * 2^-24 * sum|weight * tap|`` of each sum; ``values`` are the elements in f64.
+    """``(3 * axes + taps) * 2^-24 * sum|weight * tap|`` for each sum; ``values`` are the elements in f64.
 
-    ``taps`` is the product over the axes of the weights in the row that are not 0: of K taps an axis, K^axes.
+    ``taps`` is the number of nonzero weights of a row, multiplied over the axes: K^axes for K taps on each axis.
 
     Derivation, with u = 2^-24, the largest relative error of one rounding to f32. In the nested order, last axis
     first, an axis with K taps rounds every term at most K + 1 times: its weight, the product, and K - 1 additions, in
-    whatever order or in parts. Over the axes that is ``axes + sum of K``, at most ``2 * axes + taps - 1``, as a product
-    of integers from 1 on is at least their sum less ``axes - 1``. A flat order has ``taps - 1`` additions, ``axes``
-    weights and as many products: ``2 * axes + taps - 1`` too. The ``axes + 1`` units that are left cover the terms in
-    u^2, and weights that an f64 evaluation puts on the other side of a tie of f32: off by 2u, not by u.
+    whatever order or grouping. Over the axes that is ``axes + sum of K``, at most ``2 * axes + taps - 1``, because a
+    product of integers >= 1 is at least their sum less ``axes - 1``. A flat order has ``taps - 1`` additions, ``axes``
+    weights and as many products: ``2 * axes + taps - 1`` too. The remaining ``axes + 1`` units cover the terms in u^2,
+    and weights that an f64 evaluation puts on the other side of a tie of f32: off by 2u, not by u.
 
     s32 and u32 elements are converted to f32 first, half an ulp of f32 each, at most ``u * |tap|``: one more u; none
-    for the types that f32 holds exactly. Roundings among denormals err by up to 2^-150 each instead, which is added.
-    Overflow is not in it (``sum_limits``). Taps that are not finite are left out: they make the sum what it is in any
-    order. Where no step of the weighted sums can round in f32, in whatever order they are taken, the bound is 0 (see
+    for types that f32 holds exactly. Roundings among denormals err by up to 2^-150 each instead, which is added.
+    Overflow is not included (``sum_limits``). Taps that are not finite are left out: they determine the sum in any
+    order. If no step of the weighted sums can round in f32, whatever the order, the bound is 0 (see
     ``_is_exact_in_f32``).
     """
     is_wide = elements.dtype.kind in "iu" and elements.dtype.itemsize == 4
@@ -93,16 +93,16 @@ def sum_bound(elements: Array, values: Array, weighted: WeightedAxes) -> Array:
 
 
 def sum_limits(elements: Array, weighted: WeightedAxes, exact: Array, bound: Array) -> tuple[Array, Array, Array]:
-    """The lowest and the highest right sum in f64, and where partial sums may overflow so that every f32 is right.
+    """The lowest and highest correct sum in f64, and where partial sums may overflow so that every f32 is correct.
 
-    They are ``exact - bound`` and ``exact + bound`` unless a partial sum may pass the largest f32. A partial sum is at
-    most the sum of the positive products, and at least that of the negative ones, each off by the roundings of
-    ``sum_bound`` at most. Where only the positive ones pass the largest f32, so may a partial sum, and infinity is
-    right too; where only the negative ones do, -infinity. Where both do, or one does and the exact sum is the opposite
-    infinity, both infinities are right, and so is NaN, their sum. An axis that follows keeps what overflowed.
+    They are ``exact - bound`` and ``exact + bound`` unless a partial sum may exceed the largest f32. A partial sum is
+    at most the sum of the positive products, and at least that of the negative ones, each off by at most the roundings
+    of ``sum_bound``. If only the positive ones exceed the largest f32, a partial sum may too, and infinity is correct
+    as well; if only the negative ones do, -infinity. If both do, or one does and the exact sum is the opposite
+    infinity, both infinities are correct, and so is NaN, their sum. The next axis keeps an overflow.
 
-    [2e38, 2e38, -2e38, -2e38] with weights of 1: exactly 0; from the left 4e38, an infinity, less 4e38; in pairs from
-    either end inf - inf, NaN.
+    [2e38, 2e38, -2e38, -2e38] with weights of 1: exactly 0; summed from the left 4e38, an infinity, less 4e38; in pairs
+    from either end inf - inf, NaN.
     """
     low, high = exact - bound, exact + bound
     low, high = np.where(np.isfinite(exact), low, exact), np.where(np.isfinite(exact), high, exact)
@@ -126,7 +126,7 @@ def sum_limits(elements: Array, weighted: WeightedAxes, exact: Array, bound: Arr
 
 
 def unlimited_where(unbounded: Array, limits: tuple[Array, Array], target: DType) -> tuple[Array, Array]:
-    """The limits; where ``unbounded``, limits that every element of ``target`` keeps, NaN among them."""
+    """The limits; where ``unbounded``, limits that admit every element of ``target``, NaN included."""
     if target.is_float:
         least = convert(np.float64(-np.inf), target, saturate=target == "f8e4m3fn")  # which has no infinity
         most = np.array(np.nan, target.dtype)
@@ -137,12 +137,12 @@ def unlimited_where(unbounded: Array, limits: tuple[Array, Array], target: DType
 
 
 def _is_exact_in_f32(values: Array, weighted: WeightedAxes, *, is_wide: bool) -> bool:
-    """True where every product and sum of the weighted sums is an integer of at most 24 bits, times one power of two.
+    """True if every product and sum of the weighted sums is an integer of at most 24 bits times a common power of two.
 
     u8 halved along two axes: elements below 2^8, weights 1/2, so sums of products are multiples of 2^-2 below 2^8: 10
     bits. A partial sum is at most the largest ``sum|weight|`` of each axis times the largest element: 1 for weights
-    that only average, 1.375 for cubic at 1/2. (``a + w * (b - a)`` needs a bit more for the difference.)
-    Weights 0 and 1, at most one 1 a row, only move elements: exact unless integers lose bits on their way to f32.
+    that only average, 1.375 for cubic at 1/2. (``a + w * (b - a)`` needs one more bit for the difference.)
+    Weights 0 and 1, at most one 1 in a row, only move elements: exact unless integers lose bits when converted to f32.
     """
     if all(rows.only_move for _, rows in weighted) and not (is_wide and (values.astype(np.float32) != values).any()):
         return True
@@ -154,7 +154,7 @@ def _is_exact_in_f32(values: Array, weighted: WeightedAxes, *, is_wide: bool) ->
 
 
 def _fraction_bits(values: Array) -> int:
-    """The least n >= 0 such that every value is a multiple of 2^-n; 1100, more than any has, where none below 24 is."""
+    """The least n < 24 such that every value is a multiple of 2^-n; 1100, more than any f64 needs, if there is none."""
     return next((bits for bits in range(24) if (np.ldexp(values, bits) % 1 == 0).all()), 1100)
 
 
@@ -164,20 +164,20 @@ LINEAR_TYPES = ("f32", "f16", "bf16", "u8", "s8", "s32")
 """Element types that oneDNN interpolates."""
 
 INTERPOLATED_TYPES = (*LINEAR_TYPES, "s16", "u16", "u32", "f8e4m3fn", "f8e5m2")
-"""Element types that every mode takes. Nearest moves elements, so it takes every type."""
+"""Element types that every mode accepts. Nearest moves elements, so it accepts every type."""
 
 NEUTRAL = {"src_scale": 1, "src_zero_point": 0, "dst_scale": 1, "dst_zero_point": 0}
-"""Arithmetic that changes nothing."""
+"""Values of these arguments that change nothing."""
 
 _STEPS = (*NEUTRAL, "sum_scale", "post_ops", "rounding", "saturate", "out")
-"""Arguments of ``resample`` that are those of ``reorder``."""
+"""Arguments that ``resample`` shares with ``reorder``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A checked call of ``resample``.
 
-    own: the answer of the library that ``like`` names, where it is another than that of its words. steps: the
+    own: the result as the library named by ``like`` computes it; None if the request's rules give it. steps: the
     arithmetic, as arguments of ``reorder``.
     """
 
@@ -194,17 +194,17 @@ class Problem:
 
     @property
     def moves(self) -> bool:
-        """Elements are taken as they are, of whatever type."""
+        """True if elements are moved unchanged, whatever their type."""
         return self.request.rules.mode == "nearest"
 
     @property
     def weighted(self) -> WeightedAxes:
-        """The rows asked for along each axis."""
+        """The rows of weights along each axis."""
         return weighted_axes(self.request, self.own)
 
     @property
     def integers(self) -> Array | None:
-        """The right answer, exactly, where a library computes it in integers."""
+        """The exact result, if a library computes it in integers; else None."""
         if self.own is None or isinstance(self.own, list):
             return None
         key = self.request.resized([slice(part.start, part.stop) for part in self.request.parts], slice(None))
@@ -213,7 +213,7 @@ class Problem:
 
     @property
     def extrapolated(self) -> Array:
-        """Which elements of the result read beyond the source along any axis; broadcasts against it."""
+        """True for elements of the result that read beyond the source on any axis; broadcasts against the result."""
         beyond = np.zeros((1,) * self.array.ndim, bool)
         for axis, rows in self.weighted:
             along = [1] * self.array.ndim
@@ -223,7 +223,7 @@ class Problem:
 
 
 def weighted_axes(request: Request, own: Answer | None) -> WeightedAxes:
-    """The rows asked for along each axis: those of a library, or those of the request's words."""
+    """The rows of weights along each axis: a library's own, or those of the request's rules."""
     if isinstance(own, list):
         parts = dict(zip(request.axes, request.parts, strict=True))
         return [(axis, rows.part(parts[axis])) for axis, rows in own]
@@ -246,7 +246,7 @@ def problem_of(
     dtype: Any = None,
     **others: Any,
 ) -> Problem:
-    """The arguments of ``resample``, checked."""
+    """Check the arguments of ``resample``."""
     if unknown := sorted(set(others) - {*RULE_NAMES, *_STEPS}):
         raise TypeError(f"resample has no argument {unknown[0]!r}")
     array = as_array(x)
@@ -270,42 +270,43 @@ def problem_of(
 def resample(x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mode: Any = None, **others: Any) -> Array:
     """Resize ``x`` along some axes, to ``sizes`` or by ``scales``.
 
-    nearest takes the element at the rounded coordinate, bit for bit. linear, cubic and area are weighted sums along
+    nearest moves the element at the rounded coordinate, bit for bit. linear, cubic and area are weighted sums along
     one axis after the other, last axis first, in f64. Without arithmetic the sum is rounded once, to ``dtype``. With
-    it the sum is rounded to f32, and then goes through the steps of ``reorder``. A tap of weight zero contributes
-    nothing, so an infinity that is not needed does not turn into NaN.
+    arithmetic the sum is rounded to f32, and then goes through the steps of ``reorder``. A tap of weight zero
+    contributes nothing, so an infinity that is not needed does not become NaN.
 
     Args:
         x: array of rank 0 to 8.
-        sizes: new sizes, one an axis in ``axes``. Zero gives an empty array.
-        scales: output elements for each source element; they enter the coordinates. Without ``sizes`` these are
+        sizes: new sizes, one for each of ``axes``. Zero gives an empty array.
+        scales: output elements for each source element; they enter the coordinates. Without ``sizes`` the sizes are
             ``trunc(size * scale)``.
         axes: which axes; default: the last ones. Negative ones count from the end.
         mode: ``"nearest"``, for every type; ``"linear"`` (default), ``"cubic"`` (Keys), ``"area"`` (the mean of all
-            elements that the output element covers a part of), for INTERPOLATED_TYPES. With ``like`` one of its words.
+            elements that the output element covers, if only in part), for INTERPOLATED_TYPES. With ``like``, one of the
+            library's modes.
         others: arguments by name:
 
             coordinates: a name in ``restride.reference.coordinates``; default: ``"half_pixel"``.
             nearest: how mode nearest rounds: ``"half_up"`` (default), ``"round_prefer_floor"``,
                 ``"round_prefer_ceil"``, ``"floor"``, ``"ceil"``.
-            cubic_a: of mode cubic; default: -0.75.
-            antialias: linear and cubic filters widen where an axis shrinks.
-            exclude_outside: taps outside the source are left out, and the rest divided by its sum.
-            extrapolation_value: what tf_crop_and_resize gives beyond the first and last element, as f32, or in mode
+            cubic_a: coefficient of mode cubic; default: -0.75.
+            antialias: widen linear and cubic filters where an axis shrinks.
+            exclude_outside: leave out taps outside the source, and divide the rest by its sum.
+            extrapolation_value: result of tf_crop_and_resize beyond the first and last element, as f32, or in mode
                 nearest as an element.
-            roi: of tf_crop_and_resize: first edges of all axes, then last ones.
+            roi: for tf_crop_and_resize: first edges of all axes, then last edges.
             keep_aspect_ratio_policy: ``"stretch"`` (default), ``"not_larger"``, ``"not_smaller"``.
-            input_offsets: DirectML's, in place of ``coordinates``: ``s = (o - output_offset) / f - input_offset``. One
-                an axis; default: 1/2.
+            input_offsets: DirectML's, instead of ``coordinates``: ``s = (o - output_offset) / f - input_offset``. One
+                for each axis; default: 1/2.
             output_offsets: see ``input_offsets``; default: -1/2.
-            recompute_scale_factor: coordinates follow the sizes, also where ``scales`` are given.
-            like: the library whose answer it is, in its integers where it computes in these
-                (``restride.reference.like``). Arguments beside it count, whether the library has them or not.
+            recompute_scale_factor: coordinates follow the sizes even if ``scales`` are given.
+            like: the library to imitate, in integers if it computes in integers (``restride.reference.like``). Other
+                arguments take effect too, even if the library does not have them.
             window: slices of the result along ``axes``: only that part is computed.
             dtype: element type of the result; default: that of ``out``, of ``x``.
-            src_scale, src_zero_point, dst_scale, dst_zero_point, sum_scale, post_ops, rounding: of the interpolated
-                elements, as in ``reorder``.
-            saturate: as in ``reorder``; f16 and f8e5m2 resampled to themselves keep infinities.
+            src_scale, src_zero_point, dst_scale, dst_zero_point, sum_scale, post_ops, rounding: applied to the
+                interpolated elements, as in ``reorder``.
+            saturate: as in ``reorder``, but f16 and f8e5m2 resampled to themselves keep infinities.
             out: the old destination, an array of the result's sizes and type.
 
     Returns:
@@ -315,8 +316,8 @@ def resample(x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mo
         DescriptorError: arguments do not fit each other or ``x``.
         UnsupportedError: an unknown name, or an element type that cannot be interpolated.
 
-    Sources: oneDNN specification, Resampling. It takes source elements left of index 0 as zero, where the library
-        clamps to the border; so does this. ONNX operators, Resize. DirectML, DML_RESAMPLE2_OPERATOR_DESC.
+    Sources: oneDNN specification, Resampling. It treats source elements left of index 0 as zero, where the library
+        clamps to the border, as this does. ONNX operators, Resize. DirectML, DML_RESAMPLE2_OPERATOR_DESC.
 
     Example:
         >>> rs.reference.resample(np.float32([0, 8]), (4,)).tolist()
@@ -330,10 +331,10 @@ def resample(x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mo
 
 
 def resample_bound(x: Any, *arguments: Any, **others: Any) -> Array:
-    """How far an f32 evaluation may lie from the exact sum, before arithmetic and the last rounding; f64.
+    """A bound on the error of an f32 evaluation of each sum, before arithmetic and the last rounding; f64.
 
     Its arguments are those of ``resample``. ``(3 * axes + taps) * 2^-24 * sum|weight * tap|``, derived in
-    ``restride.reference.resample``; nearest, what is extrapolated, and sums that f32 holds exactly: 0.
+    ``restride.reference.resample``; 0 for nearest, extrapolated elements, and sums that f32 holds exactly.
 
     Example:
         >>> rs.reference.resample_bound(np.float32([0, 8]), (4,)).tolist()
@@ -347,18 +348,18 @@ def resample_bound(x: Any, *arguments: Any, **others: Any) -> Array:
 
 
 def resample_limits(x: Any, *arguments: Any, **others: Any) -> tuple[Array, Array]:
-    """The lowest and the highest right answer of each output element, both inclusive, in the element type.
+    """The lowest and the highest correct result of each output element, both inclusive, in the element type.
 
-    Its arguments are those of ``resample``. Both ends of ``exact +- resample_bound`` go through what follows the sum.
-    Without arithmetic that is one rounding, which keeps order: a value within the bound, rounded once, lies between
-    them. That is: within the bound plus half an ulp of a narrower float type; for integers equal, except within the
-    bound of a rounding tie, where the next one is right too. With arithmetic both are rounded to f32 first; every step
-    is one f32 operation, and keeps order or, by a negative scale, reverses it: the results are the two ends, sorted.
-    Where integers wrap (``saturate=False``) between the ends, every number may be right.
-    nearest: both are the answer itself, and its bits must match.
+    Its arguments are those of ``resample``. Both ends of ``exact +- resample_bound`` go through the steps after the
+    sum. Without arithmetic that is one rounding, which keeps order: a value within the bound, rounded once, lies
+    between them. So results may differ by the bound plus half an ulp of a narrower float type; integers must be equal,
+    except within the bound of a rounding tie, where the neighbour is correct too. With arithmetic both ends are rounded
+    to f32 first; every step is one f32 operation that keeps order or, with a negative scale, reverses it: the results
+    are the two ends, sorted. If integers wrap (``saturate=False``) between the ends, every number may be correct.
+    nearest: both are the result itself, and its bits must match.
 
-    An element that is NaN is NaN in both, an infinite one that infinity in both. Where only one end is NaN, that is the
-    highest, and everything from the lowest on is right: f8e4m3fn's overflow, and sums whose partial sums may overflow
+    A NaN element is NaN in both, an infinite one that infinity in both. If only one end is NaN, it is the highest, and
+    everything from the lowest on is correct: this is the overflow of f8e4m3fn, and sums whose partial sums may overflow
     to both sides (``sum_limits``).
 
     Example:
@@ -379,7 +380,7 @@ def resample_limits(x: Any, *arguments: Any, **others: Any) -> tuple[Array, Arra
 
 
 def _taken(problem: Problem) -> Array:
-    """Mode nearest: one element each, with its bits, and then ``reorder``."""
+    """The result in mode nearest: one element each, with its bits, and then ``reorder``."""
     result = problem.array
     for axis, rows in problem.weighted:
         result = np.take(result, rows.index[:, 0] if rows.index.size else [], axis)
@@ -390,7 +391,7 @@ def _taken(problem: Problem) -> Array:
 
 
 def _sums(problem: Problem) -> Array:
-    """The weighted sums in f64; every type that is interpolated fits."""
+    """The weighted sums in f64, which holds every interpolated type."""
     if problem.integers is not None:
         return problem.integers
     if (rounding := rounding_between_like(problem.request)) is not None:
@@ -410,7 +411,7 @@ def _bound(problem: Problem) -> Array:
 
 
 def _stepped(problem: Problem, sums: Array) -> Array:
-    """The f64 sums where there is no arithmetic, or f32: the sums rounded, after the steps of ``reorder``."""
+    """The f64 sums if there is no arithmetic; else f32: the rounded sums after the steps of ``reorder``."""
     if (rounding := rounding_like(problem.request)) is not None:
         sums = convert(sums, problem.array.dtype, rounding).astype(np.float64)
     steps = problem.steps
@@ -423,7 +424,7 @@ def _stepped(problem: Problem, sums: Array) -> Array:
 
 
 def _finished(problem: Problem, values: Array) -> Array:
-    """The last rounding, of f64 sums or f32 results."""
+    """The last rounding, from f64 sums or f32 results to the target type."""
     name, steps = problem.target.name, problem.steps
     keeps_infinities = (
         values.dtype == np.float64 and name in {"f16", "f8e5m2"} and problem.target == problem.array.dtype
@@ -433,27 +434,27 @@ def _finished(problem: Problem, values: Array) -> Array:
 
 
 def _sorted(one: Array, other: Array) -> tuple[Array, Array]:
-    """The lower and the higher; a NaN beside a number is the higher."""
+    """The lower and the higher of each pair; of a NaN and a number, the NaN is the higher."""
     swaps = (one > other) | (np.isnan(one) if as_dtype(one.dtype).is_float else np.zeros((), bool))
     return np.where(swaps, other, one), np.where(swaps, one, other)
 
 
 def _limits(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
-    """The lowest and highest result of a number from ``low`` to ``high``."""
-    if problem.target == "pred":  # 0 where the number can be zero, and 1 unless it can be nothing else
+    """The lowest and highest result for a number from ``low`` to ``high``."""
+    if problem.target == "pred":  # 0 if the number can be zero, 1 if it can be anything else
         return ~((low <= 0) & (high >= 0)), (low != 0) | (high != 0)
     lowest, highest = _sorted(_finished(problem, low), _finished(problem, high))
     if problem.target.is_float or problem.steps.get("saturate", True):
         return lowest, highest
     bounds = np.iinfo(problem.target.dtype)
-    # Numbers between two places where they wrap have one quotient; 1 is more than the last rounding moves an end.
+    # Numbers between two places where they wrap have the same quotient; the last rounding moves an end by less than 1.
     ends = low.astype(np.float64) - 1, high.astype(np.float64) + 1
     quotient, other = (np.floor((end - bounds.min) / 2.0**bounds.bits) for end in ends)
     wraps = (quotient != other) & ~np.isnan(quotient)
     return np.where(wraps, bounds.min, lowest), np.where(wraps, bounds.max, highest)
 
 
-# A window of each axis, walked forwards or backwards.
+# A window on each axis, read forwards or backwards.
 
 
 def strided_slice(
@@ -465,14 +466,14 @@ def strided_slice(
 ) -> np.ndarray[Any, Any]:
     """Copy a window of ``x``: ``out[i] = x[start + i * stride]`` along every axis.
 
-    ``start = offset`` where the stride is positive, and ``offset + size - 1``, the window's end, where it is negative.
+    ``start = offset`` if the stride is positive, and ``offset + size - 1``, the window's end, if it is negative.
 
     Args:
         x: array of rank 1 to 8.
-        offsets: first element of the window, one an axis.
+        offsets: first element of the window on each axis.
         sizes: elements in the window, at least 1; ``offset + size`` must not exceed the axis.
         strides: step inside the window, not 0.
-        output_sizes: elements taken, ``1 <= n <= 1 + (size - 1) // abs(stride)``, which is also the default.
+        output_sizes: elements to copy, ``1 <= n <= 1 + (size - 1) // abs(stride)``; default: as many as possible.
 
     Returns:
         A new array of ``output_sizes``.

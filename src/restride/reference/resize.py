@@ -1,4 +1,4 @@
-"""The reference for ``resize`` in linear light and with colours times alpha, by the formulas of sRGB in f64."""
+"""The reference for ``resize`` in linear light and with premultiplied alpha, by the formulas of sRGB in f64."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def resize(
     premultiply: bool = False,
     **resampling: Any,
 ) -> Array:
-    """Codes of ``x``, u8 or u16, resampled as light or by their alpha, or as they are.
+    """Resample the codes of ``x``, u8 or u16, optionally in linear light and weighted by alpha.
 
-    ``sum(w * a * L(c / most)) / sum(w * a)``, with L the light of a code, back to the nearest code.
+    The result is ``sum(w * a * L(c / most)) / sum(w * a)``, with L the light of a code, as the nearest code.
 
     Args:
         x: the array.
-        sizes: of the result along ``axes``.
-        axes: those of rows and columns.
-        channels: the axis whose last element is alpha; None: there is none.
+        sizes: sizes of the result along ``axes``.
+        axes: the axes of rows and columns.
+        channels: the axis whose last element is alpha; None: no alpha.
         linear_light: L is sRGB's transfer function; else L(c) is c.
-        premultiply: a is alpha; else 1. Where the sum of alphas is not above 0, the result is 0.
-        resampling: other arguments of ``reference.resample``, which says the weights w.
+        premultiply: a is alpha; else 1. If the sum of alphas is not above 0, the result is 0.
+        resampling: other arguments of ``reference.resample``, which define the weights w.
 
     Source: IEC 61966-2-1 (sRGB); Porter and Duff, Compositing Digital Images, 1984.
 
@@ -58,10 +58,10 @@ def resize_limits(
     premultiply: bool = False,
     **resampling: Any,
 ) -> tuple[Array, Array]:
-    """The lowest and the highest right result of ``resize``, whose light is f32.
+    """The lowest and the highest correct result of ``resize`` by a device whose light is f32.
 
-    The sums lie within ``resample_limits``. A threshold between two codes is rounded to f32 once, and its product with
-    alpha once more, which moves where codes change by 2 * 2^-24 of the sum.
+    The sums are within ``resample_limits``. A threshold between two codes is rounded to f32 once, and its product with
+    alpha once more, which moves the place where codes change by 2 * 2^-24 of the sum.
     """
     array = as_array(x)
     light = _light(array, channels, linear_light, premultiply)
@@ -71,7 +71,7 @@ def resize_limits(
 
 
 def _light(array: Array, channels: int | None, linear_light: bool, premultiply: bool) -> Array:
-    """The f32 that are resampled: light or codes, alpha as it is; the light of a code is rounded, then its product."""
+    """The f32 values to resample: light, or codes, times alpha if premultiplied, each rounded once; alpha unchanged."""
     if array.dtype not in (np.uint8, np.uint16):
         raise DescriptorError(f"codes are u8 or u16, not {describe(array)}")
     light = array.astype(np.float64)
@@ -95,7 +95,7 @@ def _codes(
     premultiply: bool,
     moved: float,
 ) -> Array:
-    """The nearest codes of sums; colours are divided by alphas of ``opposite``, the other limit."""
+    """The nearest codes of sums, colours times ``1 + moved`` and divided by the alphas of ``opposite``."""
     most = np.iinfo(array.dtype).max
     colors = values.astype(np.float64) * (1 + moved)
     if channels is not None:

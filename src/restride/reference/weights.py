@@ -1,4 +1,4 @@
-"""The matrix of one axis, by rows: each output index with the source indices that it reads and their weights."""
+"""The matrix of one axis, by rows: the source indices that each output index reads, with their weights."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from restride.reference.coordinates import Axis, is_extrapolated, nearest_index,
 # Weights are exact integers, divided once.
 #
 # A weight is ``F((j - s) * m)`` for source index j: F the triangle (radius 1) or Keys' cubic (radius 2), m = 1, or with
-# antialias the scale where that shrinks. Worked example, triangle, s = 7/6: distances 1/6 and 5/6 of indices 1 and 2,
-# in sixths 1 and 5, weights 6 - 1 = 5 and 6 - 5 = 1, of 6.
+# antialias the scale if that is below 1. Worked example, triangle, s = 7/6: indices 1 and 2 are at distances 1/6 and
+# 5/6, in sixths 1 and 5, so their weights are 6 - 1 = 5 and 6 - 5 = 1, of 6.
 #
 # Sources: ONNX operators, Resize (linear, cubic, antialias, exclude_outside); Keys, Cubic convolution interpolation
 # (1981); torch, adaptive_avg_pool1d (area).
@@ -29,7 +29,7 @@ _RADIUS = {"linear": 1, "cubic": 2}
 
 
 def weights(axis: Axis, o: int, s: Fraction) -> dict[int, float]:
-    """The weight of each source index that output index ``o``, at ``s``, reads: the f64 nearest to the exact one."""
+    """The weights of output ``o`` at coordinate ``s``, by source index: each the f64 nearest to the exact one."""
     if axis.rules.mode == "nearest":
         return {nearest_index(axis, s): 1.0}
     if axis.rules.mode == "area":
@@ -47,9 +47,9 @@ def weights(axis: Axis, o: int, s: Fraction) -> dict[int, float]:
 
 
 def _reached(axis: Axis, s: Fraction) -> dict[int, int]:
-    """Integers in proportion to the filter at every source index that it reaches, as if the axis had no ends.
+    """Integers proportional to the filter at every source index that it reaches, as if the axis had no ends.
 
-    Where the filter is not widened they add up to ``F(0)``, so that dividing by their sum changes nothing.
+    If the filter is not widened they add up to ``F(0)``, so that dividing by their sum changes nothing.
     """
     widened = min(axis.scale, Fraction(1)) if axis.rules.antialias else Fraction(1)
     radius = _RADIUS[axis.rules.mode] / widened
@@ -76,7 +76,7 @@ def _keys(distance: int, one: int, a: Fraction) -> int:
 class Rows:
     """``weight[r, k]`` is the weight of column ``index[r, k]`` in row r; rows with fewer taps end in weights of 0.
 
-    ``extrapolated[r]``: row r reads nothing, its result is the extrapolation value.
+    ``extrapolated[r]``: row r reads nothing, and its result is the extrapolation value.
     """
 
     index: Array
@@ -88,7 +88,7 @@ class Rows:
     def of(
         cls, table: Sequence[Iterable[tuple[int, float]]], columns: int, extrapolated: Sequence[bool] | None = None
     ) -> Rows:
-        """Rows of pairs of a column and its weight; columns beyond an end are the end."""
+        """Rows from pairs of a column and its weight; columns beyond an end become the end."""
         pairs = [list(row) for row in table]
         shape = (len(pairs), max(map(len, pairs), default=0))
         index, weight = np.zeros(shape, np.int64), np.zeros(shape)
@@ -99,23 +99,24 @@ class Rows:
 
     @property
     def taps(self) -> Array:
-        """Weights of each row that are not 0."""
+        """The number of nonzero weights in each row."""
         return np.asarray(np.count_nonzero(self.weight, axis=1))
 
     @property
     def only_move(self) -> bool:
-        """True where every row is one element with weight 1, or none."""
+        """True if every row has one element with weight 1, or none."""
         return bool(((self.weight == 0) | (self.weight == 1)).all() and (self.taps <= 1).all())
 
     def part(self, rows: range) -> Rows:
-        """The rows of that range."""
+        """The rows in the range ``rows``."""
         here = slice(rows.start, rows.stop)
         return Rows(self.index[here], self.weight[here], self.columns, self.extrapolated[here])
 
     def times(self, values: Array, axis: int, *, absolute: bool = False) -> Array:
         """The weighted sums of ``values`` (f64) along ``axis``, or those of ``|weight * value|``.
 
-        A tap of weight 0 contributes nothing, not even of an infinity; -0.0 is what changes no sum, not even its sign.
+        A tap of weight 0 contributes nothing, even if it is infinite: -0.0 is added, which changes no sum, not even its
+        sign.
         """
         along = [1] * values.ndim
         along[axis] = len(self.index)
@@ -131,9 +132,9 @@ class Rows:
         return total
 
     def transposed(self) -> Rows:
-        """The matrix the other way, in its f32 weights: row j has every row that reads column j, in order.
+        """The transposed matrix, in its f32 weights: row j has, in order, every row that reads column j.
 
-        What is extrapolated reads nothing.
+        Extrapolated rows read nothing.
         """
         row, k = np.nonzero(np.where(self.extrapolated[:, np.newaxis], 0, self.weight))
         column = self.index[row, k]

@@ -1,4 +1,4 @@
-"""The reference for ``yuv_to_rgb``: each colour of each pixel by the matrix that the standard defines, inverted."""
+"""The reference for ``yuv_to_rgb``: the inverse of the standard's matrix, applied to each pixel."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def yuv_to_rgb(
     *,
     like: str | None = None,
 ) -> Array:
-    """RGB of YUV frames, of the same arguments as ``rs.yuv_to_rgb``.
+    """RGB of YUV frames; the arguments are those of ``rs.yuv_to_rgb``.
 
     Args:
         frame: u8 array [..., 3/2 rows, columns].
         format: "nv12", "nv21", "i420" or "yv12".
         matrix: "bt601" or "bt709".
-        full_range: luma is 0 to 255.
-        like: "opencv", or None.
+        full_range: luma is 0 to 255, else 16 to 235.
+        like: "opencv" for its integer arithmetic, or None.
 
     Returns:
         A new u8 array [..., rows, columns, 3].
 
     Raises:
-        DescriptorError: the array is no frame.
+        DescriptorError: the array has not the type or sizes of a frame.
 
     Source: ITU-R BT.601-7, BT.709-6: Y = r R + g G + b B, U = (B - Y) / (2 - 2 b), V = (R - Y) / (2 - 2 r).
 
@@ -68,7 +68,7 @@ def yuv_to_rgb(
 
 
 def _factors(matrix: str, full_range: bool) -> Array:
-    """Rows of Y, U and V for red, green and blue: the inverse of the standard's matrix."""
+    """Rows of factors of Y, U and V, for red, green and blue: the inverse of the standard's matrix."""
     r, b = _RED_AND_BLUE[matrix]
     g = 1 - r - b
     luma = np.array([r, g, b])

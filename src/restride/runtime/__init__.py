@@ -61,8 +61,8 @@ def open_runtime(
     runtime: "vulkan" or "kompute"; default: ``RESTRIDE_RUNTIME``, then "vulkan".
     timeout: seconds that one operation may take, once those before it are finished.
     module_source: where SPIR-V comes from, by name; default: the modules that the wheel ships, hashes checked.
-    memory_limit: bytes that the device may take; None: what its heap has.
-    manager: the user's ``kp.Manager`` to run on, which chooses device and runtime.
+    memory_limit: bytes that may be allocated on the device; None: the size of its heap.
+    manager: a ``kp.Manager`` of the user's to run on, which determines device and runtime.
 
     Raises:
         DescriptorError: an unknown runtime, a limit that is not positive, or a manager on another device or runtime.
@@ -100,7 +100,7 @@ def is_kp_tensor(value: object) -> bool:
 
 
 def import_kp_tensor(runtime: Runtime, tensor: Any) -> Memory:
-    """The memory of a device over the user's ``kp.Manager`` that lies in a ``kp.Tensor`` of that manager.
+    """The bytes of a ``kp.Tensor`` as memory of the device that was opened over the same ``kp.Manager``.
 
     Raises:
         UnsupportedError: the device is not on that manager, or kp does not let the tensor's memory be shared.
@@ -117,7 +117,7 @@ def import_kp_tensor(runtime: Runtime, tensor: Any) -> Memory:
 
 
 def export_kp_tensor(runtime: Runtime, memory: Memory) -> Any:
-    """The ``kp.Tensor`` that ``memory`` lies in.
+    """The ``kp.Tensor`` that holds the bytes of ``memory``.
 
     Raises:
         UnsupportedError: the device is not over a manager.
@@ -133,7 +133,7 @@ def export_kp_tensor(runtime: Runtime, memory: Memory) -> Any:
 
 
 def choose_runtime(runtime: str | None = None) -> RuntimeName:
-    """``runtime``, else what ``RESTRIDE_RUNTIME`` names, else the default.
+    """The runtime named by ``runtime``, else by ``RESTRIDE_RUNTIME``, else the default.
 
     Raises:
         DescriptorError: there is no such runtime.
@@ -148,11 +148,11 @@ def choose_runtime(runtime: str | None = None) -> RuntimeName:
 def choose(devices: Sequence[DeviceInfo], selector: int | str | None = None) -> DeviceInfo:
     """The device that ``selector`` (else ``RESTRIDE_DEVICE``) names: by its index, or by part of its name in any case.
 
-    Where several match, or none is named: the best of discrete, integrated, virtual, CPU; the first among equals. One
-    without memory, such as a driver's that only compiles, comes last.
+    If several match, or no name is given: the best of discrete, integrated, virtual, CPU and other, the first of equal
+    ones. Devices without memory, of drivers that only compile, come last.
 
     Raises:
-        DeviceNotFound: none matches; the message lists those present.
+        DeviceNotFound: no device matches; the message lists those present.
     """
     source = "the device selector"
     if selector is None and os.environ.get(DEVICE_VARIABLE):
@@ -169,7 +169,7 @@ def choose(devices: Sequence[DeviceInfo], selector: int | str | None = None) -> 
 
 
 _DIGITS = 10
-"""What an index has fewer of."""
+"""A selector of this many digits or more is part of a name, not an index."""
 
 
 def _matches(device: DeviceInfo, selector: int | str) -> bool:

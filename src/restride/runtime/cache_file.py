@@ -1,4 +1,4 @@
-"""Files that restride leaves for its next process: where they lie, and that they are this user's own."""
+"""Files that restride keeps for later processes: where they are, and checks that they belong to this user."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from restride.runtime.file_store import write_file
 
 
 def cache_folder() -> Path | None:
-    """``restride`` in the user's cache folder; None: the user has no home."""
+    """``restride`` in the user's cache folder; None if the user has no home."""
     caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - Path's own raises
     return None if caches.startswith("~") else Path(caches) / "restride"
 
 
 def cache_path(variable: str, folder: str, name: str) -> Path | None:
-    """Where a file is cached: in the folder that the environment variable names, else in ``cache_folder() / folder``.
+    """The path of a cached file: in the folder that the environment variable names, else ``cache_folder() / folder``.
 
-    None: nothing is cached, for the variable is empty, or the user has no home.
+    None if nothing is cached, because the variable is empty or the user has no home.
     """
     named = os.environ.get(variable)
     if named is not None:
@@ -32,13 +32,13 @@ def cache_path(variable: str, folder: str, name: str) -> Path | None:
 
 
 def read_cached(path: Path, most_bytes: int) -> bytes | None:
-    """The bytes of a cached file; None: there is none, or it is left alone, with a warning that says why.
+    """The bytes of a cached file; None if there is none, or if it is not trusted, with a warning that says why.
 
-    It is left alone if it is no plain file, and if it or its folder is a link, belongs to another user or can be
-    written by everyone. What is judged is the open file, which is the one that is read.
+    A file is not trusted if it is not a regular file, or if it or its folder is a link, belongs to another user or can
+    be written by everyone. The file is checked after it was opened, so it is the one that is read.
 
     Raises:
-        DescriptorError: it has more than ``most_bytes``, of which none is read.
+        DescriptorError: the file has more than ``most_bytes``; nothing is read.
     """
     try:
         for folder in _folders(path):
@@ -58,15 +58,15 @@ def read_cached(path: Path, most_bytes: int) -> bytes | None:
 
 
 def _unfollowed(path: str, flags: int) -> int:
-    """Open no link, and wait for nobody who might write to a pipe."""
+    """An opener that refuses links, and does not wait for a writer if the path is a pipe."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
 def write_cached(path: Path, content: bytes) -> None:
-    """Write a cached file in one step, for this user alone, and its folder if there is none.
+    """Write a cached file in one step, readable by this user alone, and create its folder if there is none.
 
     Raises:
-        OSError: it cannot be written, or ``read_cached`` would leave it alone.
+        OSError: it cannot be written, or ``read_cached`` would not trust it.
     """
     for folder in _folders(path):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -77,13 +77,13 @@ def write_cached(path: Path, content: bytes) -> None:
 
 
 def _folders(path: Path) -> list[Path]:
-    """The folder of a cached file, after the one around it where that is restride's own."""
+    """The folder of a cached file, preceded by the one around it if that is restride's own cache folder."""
     around = path.parent.parent
     return [*([around] if around == cache_folder() else []), path.parent]
 
 
 def _require_own(status: os.stat_result, name: str) -> None:
-    """Raise ``OSError`` unless this is a plain file or a folder of this user's that not everyone can write to."""
+    """Raise ``OSError`` unless this is a regular file or a folder of this user's that is not writable by everyone."""
     if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.EPERM, f"{name} is a link")
     if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):

@@ -1,4 +1,4 @@
-"""The choices of ``restride tune`` on disk: a file for each device and driver, read when devices are listed."""
+"""The choices of ``restride tune`` on disk: one file for each device and driver, read when devices are listed."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from restride.kernel import Choices
 from restride.runtime.cache_file import cache_path, read_cached, write_cached
 
 FOLDER_VARIABLE = "RESTRIDE_CHOICES"
-"""A folder for the files; default: ``restride/choices`` in the user's cache folder. Empty: no files."""
+"""Environment variable: the folder of the files, by default ``restride/choices`` in the user's cache; empty: none."""
 
 MOST_BYTES = 1 << 16
 
 
 def choices_path(identity: str) -> Path | None:
-    """The file for the device and driver of a ``pipeline_cache_id``; None: choices are not stored."""
+    """The file for the device and driver with this ``pipeline_cache_id``; None if choices are not stored."""
     return cache_path(FOLDER_VARIABLE, "choices", f"{identity}.json")
 
 
 def read_choices(identity: str) -> Choices | None:
-    """The stored choices; None if there are none, or if the file is damaged or not trusted, with a warning."""
+    """The stored choices; None if there are none, or, with a warning, if the file is damaged or not trusted."""
     path = choices_path(identity)
     if path is None:
         return None
@@ -41,10 +41,10 @@ def read_choices(identity: str) -> Choices | None:
 
 
 def write_choices(path: Path, device: str, choices: Choices) -> None:
-    """Write ``choices`` in one step, for this user alone; ``device`` is a name for human readers.
+    """Write ``choices`` in one step, readable by this user alone; ``device`` is a name for human readers.
 
     Raises:
-        OSError: it cannot be written, or what is there is not trusted.
+        OSError: the file cannot be written, or the existing one is not trusted.
     """
     record = {"device": device, "choices": asdict(choices)}
     write_cached(path, (json.dumps(record, indent=1) + "\n").encode())

@@ -1,4 +1,4 @@
-"""Files written in one step: what was there stays whole until what follows is, and a file keeps what it was."""
+"""Write files in one step: a reader sees the whole old file or the whole new one, with its permissions kept."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Content: TypeAlias = bytes | memoryview | Callable[[BinaryIO], object]
 
 
 def write_file(path: Path, content: Content, mode: int = 0o666) -> None:
-    """Put ``content`` into ``path``, whose folder exists.
+    """Write ``content`` to ``path``, whose folder exists, in one step.
 
-    The bytes go to a file ``.restride-<16 hex digits>.part`` in the same folder, which then takes the name: who reads
-    meanwhile has the old file, whole. An exception leaves that one and removes the other. A link is followed. The file
-    keeps its permissions, owner and extended attributes, as far as this user may set them; its other hard links keep
-    the old content. What is no plain file (a pipe, a device, a socket) is opened and written to.
+    The bytes go to a file ``.restride-<16 hex digits>.part`` in the same folder, which is then renamed: whoever reads
+    meanwhile sees the whole old file. An exception leaves the old file and removes the new one. A link is followed. The
+    file keeps its permissions, owner and extended attributes, as far as this user may set them; its other hard links
+    keep the old content. Anything but a regular file (a pipe, a device, a socket) is opened and written to.
 
-    mode: the permissions of a file that is new, before the umask.
+    mode: the permissions of a new file, before the umask.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     old = _status(path)
     if old is not None and not stat.S_ISREG(old.st_mode):
@@ -38,12 +38,13 @@ def write_file(path: Path, content: Content, mode: int = 0o666) -> None:
     is_ours = True
     try:
         try:
-            # Not through a link, nor into a file, that somebody put there; nobody else reads it before it is whole.
+            # O_EXCL: do not write through a link or into a file that somebody else put there. A part that replaces a
+            # file has mode 0o600, so that nobody else reads it before it is whole.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
             descriptor = os.open(part, flags, mode if old is None else 0o600)
         except OSError as error:
             is_ours = not isinstance(error, FileExistsError)
-            error.filename = str(path)  # not that of the part, which nobody knows
+            error.filename = str(path)  # the user does not know the name of the part
             raise
         with os.fdopen(descriptor, "wb") as file:
             _write(file, content)
@@ -74,7 +75,7 @@ def require_writable(path: Path) -> None:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """What ``path`` is, links followed; None: there is nothing. A loop of links is an ``OSError``."""
+    """The status of ``path`` with links followed, or None if nothing is there; a loop of links raises OSError."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -82,7 +83,7 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _existing(path: str, flags: int) -> int:
-    """Open what is there, as it is."""
+    """An opener that neither creates nor empties the file."""
     return os.open(path, flags & ~(os.O_CREAT | os.O_TRUNC))
 
 
@@ -107,7 +108,7 @@ def _keep(descriptor: int, path: Path, old: os.stat_result) -> None:
     if new.st_gid != old.st_gid:
         try:
             os.fchown(descriptor, -1, old.st_gid)
-        except OSError:  # this user's group gets no more than everyone has
+        except OSError:  # the group of the new file gets no more than everyone has
             mode &= ~(stat.S_ISGID | stat.S_IRWXG) | (mode & stat.S_IRWXO) << 3
     if hasattr(os, "listxattr"):  # Linux
         with suppress(OSError):
@@ -115,8 +116,8 @@ def _keep(descriptor: int, path: Path, old: os.stat_result) -> None:
             for name in kept:
                 with suppress(OSError):
                     os.setxattr(descriptor, name, os.getxattr(path, name))
-            # A new file has the access list that its folder gives, which may let in whom the old one did not.
+            # A new file gets its folder's access list, which may admit users whom the old file's did not.
             for name in set(os.listxattr(descriptor)).difference(kept):
                 with suppress(OSError):
                     os.removexattr(descriptor, name)
-    os.fchmod(descriptor, mode)  # after the access list, one of the attributes, which changes them
+    os.fchmod(descriptor, mode)  # last: copying the access list, one of the attributes, changes the permissions

@@ -1,4 +1,4 @@
-"""Bytes taken of each memory heap by all open devices of the process, and of what one device may take at most."""
+"""Budgets in bytes: of each memory heap, shared by all open devices of the process, and of one limited device."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Holder(Protocol):
 
 
 class HeapBudget:
-    """One heap, or what one device may take: its bytes, and how many of them are taken.
+    """The size of one heap, or the most that one device may take, and the bytes taken of it.
 
-    name: what a refusal calls it.
+    name: what an error message calls it.
     """
 
     def __init__(self, heap_bytes: int, name: str = "heap") -> None:
@@ -30,7 +30,7 @@ class HeapBudget:
         self._holders: LiveObjects[Holder] = LiveObjects()
 
     def reserve(self, nbytes: int, most: int | None = None) -> bool:
-        """Take the bytes; False: more than ``most``, by default the whole heap, would be taken."""
+        """Take ``nbytes``; return False, and take none, if more than ``most`` (None: the whole heap) would be taken."""
         with self._lock:
             fits = self.used + nbytes <= (self.heap_bytes if most is None else most)
             if fits:
@@ -43,7 +43,7 @@ class HeapBudget:
             self.used -= nbytes
 
     def join(self, holder: Holder) -> None:
-        """Have ``make_room`` ask ``holder`` too."""
+        """Let ``make_room`` ask ``holder`` too."""
         self._holders.add(holder)
 
     def make_room(self) -> None:
@@ -56,10 +56,10 @@ _budgets: dict[tuple[int, int], HeapBudget] = {}
 
 
 def limit_budgets(memory_limit: int | None) -> tuple[HeapBudget, ...]:
-    """The budget of one device that may take ``memory_limit`` bytes; none without a limit."""
+    """The budget of one device that may take ``memory_limit`` bytes; empty without a limit."""
     return () if memory_limit is None else (HeapBudget(memory_limit, "memory_limit"),)
 
 
 def shared_budget(physical: PhysicalDevice, heap: int) -> HeapBudget:
-    """The budget of a device's heap, one for the whole process."""
+    """The budget of a device's heap, shared by the whole process."""
     return _budgets.setdefault((physical.info.index, heap), HeapBudget(physical.heap_sizes[heap]))

@@ -25,7 +25,7 @@ from restride.runtime.loader import (
 )
 
 API_VERSION = (1 << 22) | (1 << 12)
-"""Vulkan 1.1, all that restride asks for."""
+"""Vulkan 1.1, which is all that restride requires."""
 
 _KINDS = {0: "other", 1: "integrated", 2: "discrete", 3: "virtual", 4: "cpu"}
 _PORTABILITY = "VK_KHR_portability_enumeration"
@@ -38,10 +38,10 @@ FD_SHARING = "VK_KHR_external_memory_fd"
 _LARGEST_RANGE = (1 << 32) - 4
 
 _MOST_LISTED = 1 << 14
-"""Entries of one list of a driver, some of 260 bytes; those of today's drivers have some hundred."""
+"""Longest list that a driver may report, at up to 260 bytes an entry; today's drivers list a few hundred."""
 
 _MOST_TRIES = 16
-"""Lists that a driver may call incomplete, because it grew in between, before that is an error."""
+"""Times a driver may call a list incomplete, because it grew in between, before that is an error."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,15 @@ class MemoryType:
 
 @dataclass(frozen=True)
 class PhysicalDevice:
-    """A device and what the direct runtime needs to know about it. Sizes are bytes.
+    """A device and what the Vulkan runtime needs to know about it. Sizes are bytes.
 
-    family: the queue family for compute; -1 when there is none.
-    timestamp_bits, timestamp_period: valid bits of its timestamps, 0 where it has none, and nanoseconds a tick.
-    max_allocations: driver allocations alive at one time.
+    family: number of the queue family for compute; -1 if there is none.
+    timestamp_bits, timestamp_period: valid bits of its timestamps, 0 if it has none, and nanoseconds a tick.
+    max_allocations: most driver allocations alive at one time.
     max_allocation_bytes: the largest single allocation and buffer.
-    import_alignment: what an import of host memory begins and ends at a multiple of; 0: there is none.
+    import_alignment: imported host memory must begin and end at multiples of this; 0 if there are no imports.
     driver_uuid: 32 hexadecimal digits, equal for builds of the driver that understand each other's exported memory.
-    pipeline_cache_id: equal where compiled pipelines are: vendor, device, driver and the driver's own 16 bytes.
+    pipeline_cache_id: vendor, device, driver and the driver's own 16 bytes; where equal, compiled pipelines are usable.
     """
 
     handle: Handle
@@ -87,7 +87,7 @@ class Instance:
     def __init__(self) -> None:
         vulkan = package()
         self.ffi, lib = vulkan.ffi, vulkan.lib
-        # Null instance: the functions that exist before there is one.
+        # With a null instance, the loader gives the functions that exist before there is an instance.
         start = Functions(lambda name: lib.vkGetInstanceProcAddr(self.ffi.NULL, name))
         names = _extension_names(start.vkEnumerateInstanceExtensionProperties)
         # Without this extension the loader hides MoltenVK.
@@ -148,7 +148,7 @@ def _destroy_instance() -> None:
 
 def _after_fork_in_child() -> None:
     global _inherited, _lock  # noqa: PLW0603
-    # Held: another thread of the parent is inside, and perhaps in the middle of making the instance.
+    # If the lock is held, another thread of the parent was inside, perhaps creating the instance.
     _inherited = _inherited or _instance is not None or _lock.locked()
     _lock = threading.Lock()
 
@@ -157,7 +157,7 @@ if sys.platform != "win32":
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 open_devices: set[int] = set()
-"""Addresses of the VkDevices that still exist: an instance must outlive them."""
+"""Addresses of the VkDevices that still exist; the instance is not destroyed before them."""
 
 
 def list_devices() -> list[DeviceInfo]:
@@ -170,7 +170,7 @@ def list_devices() -> list[DeviceInfo]:
 
 
 def physical_devices() -> list[PhysicalDevice]:
-    """Every physical device, in the driver's order, with what the direct runtime needs to know about it."""
+    """Every physical device, in the driver's order, with what the Vulkan runtime needs to know about it."""
     vk, owner = instance().vk, instance().handle
     try:
         handles = _listed(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner)
@@ -182,10 +182,10 @@ def physical_devices() -> list[PhysicalDevice]:
 
 
 def _listed(function: Callable[..., int | None], type_name: str, *arguments: Handle) -> Sequence[Handle]:
-    """Every value that a Vulkan function lists which takes a pointer to their number and one to the values.
+    """Every value that a Vulkan function lists; its last two arguments point to the number of values and to the values.
 
     Raises:
-        DeviceError: the list is endless, or never complete.
+        DeviceError: the list is too long, or stays incomplete.
     """
     ffi = package().ffi
     count = ffi.new("uint32_t *")
@@ -249,7 +249,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
         limits=_limits(base.limits, choices or Choices.usual(kind)),
         is_tuned=choices is not None,
     )
-    # 0: the driver does not say.
+    # 0 means that the driver does not say.
     largest = [size for size in (sizes.maxMemoryAllocationSize, largest_buffer.maxBufferSize) if size]
     types = [memory.memoryTypes[i] for i in range(memory.memoryTypeCount)]
     return PhysicalDevice(
@@ -284,7 +284,7 @@ def _limits(raw: Handle, choices: Choices) -> Limits:
 
 
 def _compute_family(families: Sequence[Handle]) -> int:
-    """The queue family for compute: one for compute alone before one that also draws; -1: none."""
+    """The number of the queue family for compute, preferably one that cannot draw; -1 if there is none."""
     vulkan = package()
     able = [
         (bool(family.queueFlags & vulkan.VK_QUEUE_GRAPHICS_BIT), number)

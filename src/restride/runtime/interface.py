@@ -1,4 +1,4 @@
-"""What every runtime is: the protocol, what it says of its device, transfers on the host, checked, and locks."""
+"""The Runtime protocol, the records it returns, and the checks, host copies and locks that all runtimes share."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ DEFAULT_TIMEOUT = 30.0
 """Seconds that a wait lasts before it raises ``DeviceTimeout``."""
 
 _NUMPY_BYTES = 1 << 16
-"""From this size on numpy copies: it releases the GIL, which a memoryview does not."""
+"""Size in bytes from which numpy copies: it releases the GIL, which a memoryview does not."""
 
 MEMORY_ROUNDING = 16
-"""Every memory is a multiple of this many bytes on the device, whatever was asked for: whole ``uvec4`` fit."""
+"""The device allocates every memory as a multiple of this many bytes, so that whole ``uvec4`` fit."""
 
 
 def rounded(nbytes: int) -> int:
@@ -36,15 +36,15 @@ def rounded(nbytes: int) -> int:
 class DeviceInfo:
     """One physical device, as its driver describes it.
 
-    index: position in ``list_devices()``, what ``RESTRIDE_DEVICE`` and ``Device(selector)`` take.
+    index: position in ``list_devices()``; ``RESTRIDE_DEVICE`` and ``Device(selector)`` accept it.
     kind: "discrete", "integrated", "virtual", "cpu" or "other".
     vendor_id, device_id: PCI (or Khronos) numbers.
     driver, driver_version: the driver's name and its own version text.
-    api_version: the Vulkan version it implements, such as "1.3.230".
+    api_version: the newest Vulkan version the device supports, such as "1.3.230".
     uuid: 32 hexadecimal digits, equal for the same device and driver in every process.
-    heap_bytes: the largest device-local heap; 0: the device has no memory, and cannot be opened.
+    heap_bytes: the largest device-local heap; 0 if the device has no memory and cannot be opened.
     limits: what a plan for this device must respect.
-    is_tuned: the choices among the limits are those that ``restride tune`` found; else those of the kind.
+    is_tuned: True if the choices in ``limits`` come from ``restride tune``, else they are the defaults for ``kind``.
     """
 
     index: int
@@ -63,14 +63,14 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class Counters:
-    """What a runtime did since it was opened. Memory is bytes.
+    """Totals since a runtime was opened, and its memory now in bytes.
 
     dispatches, submissions, barriers: kernels dispatched, command buffers handed to the queue, barriers recorded.
-    pipelines: pipelines created (not: alive).
-    allocations: allocations asked of the driver so far; pooled and suballocated memory does not add to it.
-    bytes_allocated: alive now, as asked of the driver.
-    bytes_in_use: alive now, as memories, each rounded up to a multiple of 16 (freed, but perhaps still used by the
-        device: not counted), and as parameters of kernels that are not finished.
+    pipelines: pipelines created, including those destroyed since.
+    allocations: allocations requested from the driver; pooled and suballocated memory adds none.
+    bytes_allocated: bytes now allocated from the driver.
+    bytes_in_use: bytes now in memories, each rounded up to a multiple of 16, and in parameters of unfinished kernels.
+        A freed memory does not count, even if the device still uses it.
     uploaded, downloaded: bytes that ``write`` and ``read`` moved (parameters of kernels are not counted).
     """
 
@@ -87,9 +87,9 @@ class Counters:
 
 @dataclass(frozen=True)
 class ExternalMemory:
-    """Device memory as another process imports it, beside the file descriptor. What a driver must be told exactly.
+    """What another process needs, besides the file descriptor, to import device memory.
 
-    nbytes: of the memory. allocation_bytes, memory_type: as the driver allocated it.
+    nbytes: size of the memory. allocation_bytes, memory_type: exactly as the driver allocated it.
     device_uuid, driver_uuid: 32 hexadecimal digits each; only the same driver on the same device imports it.
     """
 
@@ -105,7 +105,7 @@ class Memory(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes as asked for; the device has them rounded up to a multiple of 16."""
+        """The size that was requested; the device rounds it up to a multiple of 16."""
 
     @property
     def readonly(self) -> bool:
@@ -113,7 +113,7 @@ class Memory(Protocol):
 
     @property
     def is_shareable(self) -> bool:
-        """True if ``export_fd`` exports them."""
+        """True if ``export_fd`` can export the memory."""
 
     def free(self) -> None:
         """Give the memory back, once the device no longer uses it. A second call does nothing."""
@@ -122,8 +122,8 @@ class Memory(Protocol):
 class Runtime(Protocol):
     """One open device. Every method may be called from any thread.
 
-    Every method raises ``DeviceLost`` once the device is lost or closed, and in a child made by ``fork``. Called by a
-    finalizer in the middle of another call of the same thread, one raises ``DeviceError``.
+    Every method raises ``DeviceLost`` once the device is lost or closed, and in a child made by ``fork``. A method that
+    a finalizer calls in the middle of another call of the same thread raises ``DeviceError``.
     """
 
     @property
@@ -132,31 +132,31 @@ class Runtime(Protocol):
 
     @property
     def limits(self) -> Limits:
-        """What a plan must respect; ``info.limits`` unless a test narrowed them."""
+        """The limits that a plan must respect; ``info.limits`` unless a test narrowed them."""
 
     def allocate(self, nbytes: int, shareable: bool = False) -> Memory:
-        """Memory of ``nbytes`` >= 0 bytes, its contents undefined.
+        """Allocate ``nbytes`` >= 0 bytes with undefined contents.
 
-        shareable: it can be exported: an allocation of its own, given back to the driver as soon as it is freed.
+        shareable: make it exportable: it gets a driver allocation to itself, which is returned as soon as it is freed.
 
         Raises:
-            UnsupportedError: the device shares no memory between processes.
-            OutOfDeviceMemory: it does not fit the heap or the limit, also after what is idle was given back, or the
-                driver refused; names asked, in use, and heap or limit.
+            UnsupportedError: the device cannot share memory between processes.
+            OutOfDeviceMemory: it exceeds the heap or the limit even after idle memory was returned, or the driver
+                refused; the message names the bytes requested and in use, and the heap or limit.
         """
 
     def import_bytes(self, data: memoryview) -> tuple[Memory, int]:
-        """The host's own bytes, one or more, as memory that is only read, and at which byte of it they begin.
+        """Import one or more bytes of the host as read-only memory; return it and the offset where they begin in it.
 
         Nothing is copied. The memory keeps ``data`` alive until it is freed and the device no longer uses it; the bytes
-        must not change while work that reads them is pending. They count as no memory of the device.
+        must not change while work that reads them is pending. They do not count as device memory.
 
         Raises:
-            UnsupportedError: the device has memory of its own, or imports none of the host's, or not this.
+            UnsupportedError: the device has memory of its own, or cannot import host memory, or not these bytes.
         """
 
     def export_fd(self, memory: Memory) -> tuple[int, ExternalMemory]:
-        """A new file descriptor of shareable memory, after pending work that writes it. The caller closes it.
+        """Wait for pending writes to shareable memory and return a new file descriptor, which the caller closes.
 
         Raises:
             UnsupportedError: the memory was not allocated to be shared, or was imported itself.
@@ -164,28 +164,28 @@ class Runtime(Protocol):
         """
 
     def import_fd(self, fd: int, external: ExternalMemory) -> Memory:
-        """Memory of another process, or of this one. ``fd`` stays the caller's, who may close it at once.
+        """Import memory that another process, or this one, exported. The caller keeps ``fd`` and may close it at once.
 
-        Its bytes count as no memory of the device: they count where they were allocated.
+        Its bytes do not count as memory of this device: they count where they were allocated.
 
         Raises:
-            DescriptorError: ``fd`` is not open, or not such memory.
-            UnsupportedError: it is of another device or driver, or the device shares no memory between processes.
+            DescriptorError: ``fd`` is not open, or is not a descriptor of such memory.
+            UnsupportedError: it is of another device or driver, or the device cannot share memory between processes.
         """
 
     def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
-        """The bytes of ``memory`` where they lie, after pending work that writes it, as a read-only array.
+        """Wait for pending writes and return a read-only array over the bytes of ``memory``, without a copy.
 
-        They show what later work writes. The array keeps them alive, also past ``free`` and ``close``: the device that
-        they lie on is destroyed after the last such array.
+        The array shows what later work writes. It keeps the bytes alive, also past ``free`` and ``close``: their device
+        is destroyed after the last such array.
 
         Raises:
-            UnsupportedError: the host does not see the memory.
+            UnsupportedError: the host cannot map the memory.
             DeviceTimeout: pending work outlasted the time limit.
         """
 
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
-        """Put ``data`` at byte ``offset``, after pending work that uses ``memory``.
+        """Wait for pending work that uses ``memory``, then copy ``data`` to byte ``offset``.
 
         Raises:
             DescriptorError: the bytes leave the memory, or it was imported.
@@ -193,7 +193,7 @@ class Runtime(Protocol):
         """
 
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:
-        """Fill ``out`` from byte ``offset``, after pending work that writes ``memory``.
+        """Wait for pending writes to ``memory``, then fill ``out`` from byte ``offset``.
 
         Raises:
             DescriptorError: the bytes leave the memory, or ``out`` is read-only.
@@ -203,9 +203,9 @@ class Runtime(Protocol):
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
         """Start the kernels and return at once; binding ``i`` of each kernel covers a part of ``memories[i]``.
 
-        Bindings are numbers 0 to n-1 of descriptor set 0; ``parameters``, if any, follow at binding n. Kernels that
-        depend on each other, in this call or an earlier one, run one after the other: read after write, write after
-        read and write after write of the same bytes, where every byte that a binding covers counts.
+        Bindings are numbers 0 to n-1 of descriptor set 0; ``parameters``, if any, follow at binding n. A kernel runs
+        after every kernel it depends on, in this call or an earlier one. Dependences are read after write, write after
+        read and write after write of the same bytes, where a kernel counts as using every byte its bindings cover.
 
         Raises:
             DescriptorError: a binding leaves its memory, breaks the alignment or range of ``limits``, or writes to
@@ -222,38 +222,38 @@ class Runtime(Protocol):
         dst_offset: int = 0,
         kernels: Sequence[KernelSpec] = (),
     ) -> None:
-        """Start the device's own copy of ``nbytes`` bytes, any number of them, in order with the kernels.
+        """Start the device's own copy of ``nbytes`` >= 0 bytes, in order with the kernels.
 
-        kernels: those that run before it, as ``submit`` runs them on ``src`` and ``dst``, in the same submission: where
-            the driver refuses it, neither is started.
+        kernels: kernels that run before the copy, with ``src`` and ``dst`` as their memories, in the same submission:
+            if the driver refuses it, neither they nor the copy start.
 
         Raises:
             DescriptorError: the bytes leave a memory, both are the same memory, or ``dst`` was imported.
         """
 
     def batch(self) -> AbstractContextManager[None]:
-        """A context: what is submitted and copied meanwhile may go to the device together, at its end at the latest."""
+        """A context: work started inside may be handed to the device together, at the latest when the context ends."""
 
     def wait(self) -> None:
         """Return when everything submitted so far is finished.
 
         Raises:
-            DeviceTimeout: it is not, within the time limit. The device stays usable and a later wait may succeed.
+            DeviceTimeout: work is still pending after the time limit. The device stays usable; wait again to go on.
         """
 
     def counters(self) -> Counters:
-        """What happened so far."""
+        """The totals so far, and the memory in use now."""
 
     def trim(self) -> int:
-        """Give the driver back what is kept only to be used again, and no pending work uses; the bytes of memory.
+        """Give the driver back everything that is kept only for reuse and that no pending work uses; return the bytes.
 
-        These are blocks, staging, prepared submissions with their parameters, and pipelines. Waits for nothing.
+        That is blocks, staging buffers, prepared submissions with their parameters, and pipelines. Does not wait.
         """
 
     def close(self) -> None:
-        """Wait, then free everything; a second call does nothing. Memories freed later are harmless.
+        """Wait, then free everything; a second call does nothing. Freeing a memory later is harmless.
 
-        What arrays of ``mapped_bytes`` lie over is freed with the last of them.
+        Memory under arrays of ``mapped_bytes`` is freed with the last of them.
         """
 
 
@@ -264,10 +264,10 @@ class Lockable(Protocol):
 
 
 def take(lock: Lockable, taken: list[bool], timeout: float = 0.0) -> bool:
-    """Take ``lock`` if it is free within ``timeout`` seconds; True if so, and ``taken`` becomes ``[True]``.
+    """Acquire ``lock`` within ``timeout`` seconds; return whether that succeeded, and set ``taken`` to ``[result]``.
 
     The caller releases it in a ``finally`` if ``taken[0]``: Python may raise KeyboardInterrupt between a bare
-    ``acquire`` and the ``try`` after it. Here lock and note are one step of C.
+    ``acquire`` and the ``try`` after it. Here one call into C both acquires the lock and records it.
     """
     blocking, limit = (True, min(timeout, threading.TIMEOUT_MAX)) if timeout > 0 else (False, -1)
     taken[:] = map(lock.acquire, (blocking,), (limit,))
@@ -275,13 +275,13 @@ def take(lock: Lockable, taken: list[bool], timeout: float = 0.0) -> bool:
 
 
 def asks_whether_held(lock: threading.RLock) -> Callable[[], bool]:
-    """A function: does this thread hold a runtime's lock? Then a finalizer runs in the middle of one of its calls."""
+    """Return a function: does this thread hold ``lock``? Then a finalizer interrupted one of its own calls."""
     is_owned: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - as in threading
     return is_owned
 
 
 def in_a_finalizer(name: str) -> DeviceError:
-    """The error for a call by a finalizer in the middle of another one of the same thread, which it cannot wait for."""
+    """The error for a finalizer that calls a runtime in the middle of another call of its thread: it cannot wait."""
     return DeviceError(
         f"{name} was called by a finalizer (__del__, or a generator that was dropped) that the garbage collector ran "
         "in the middle of another call of this thread: end such work explicitly"
@@ -289,7 +289,7 @@ def in_a_finalizer(name: str) -> DeviceError:
 
 
 def as_bytes(view: memoryview) -> memoryview:
-    """The same bytes, one-dimensional.
+    """The same bytes as a one-dimensional view.
 
     Raises:
         DescriptorError: the view is not C-contiguous.
@@ -303,10 +303,10 @@ def as_bytes(view: memoryview) -> memoryview:
 
 
 def writable_bytes(out: memoryview) -> memoryview:
-    """``as_bytes`` of a buffer to read into.
+    """The bytes of ``out``, a buffer to read into, as a one-dimensional view.
 
     Raises:
-        DescriptorError: it is read-only, or not C-contiguous.
+        DescriptorError: the buffer is read-only, or not C-contiguous.
     """
     if out.readonly:
         raise DescriptorError(f"the buffer to read into, out, of {out.nbytes} bytes, is read-only")
@@ -320,7 +320,7 @@ def require_inside(memory: Memory, offset: int, nbytes: int) -> None:
 
 
 def require_writable(memory: Memory) -> None:
-    """Raise DescriptorError if the memory was imported: other data lies in the same pages."""
+    """Raise DescriptorError if the memory was imported: its pages hold other data of the host too."""
     if memory.readonly:
         raise DescriptorError(f"a memory of {memory.nbytes} bytes was imported from the host, and is only read")
 
@@ -336,7 +336,7 @@ def require_copy(src: Memory, dst: Memory, nbytes: int, src_offset: int, dst_off
 
 
 def copy_bytes(target: memoryview, source: memoryview) -> None:
-    """Copy as many bytes as both have."""
+    """Copy ``source`` into ``target``, which has the same size."""
     if len(source) < _NUMPY_BYTES:
         target[:] = source
     else:

@@ -1,4 +1,4 @@
-"""LiveObjects: the objects that are still alive, listed at any time, whatever other threads add or drop meanwhile."""
+"""LiveObjects: the objects that are still alive; iterating is safe while other threads add or drop some."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ T = TypeVar("T")
 
 
 class LiveObjects(Generic[T]):
-    """Refers to its members weakly and compares them by identity.
+    """A set that refers to its members weakly and compares them by identity.
 
-    A ``WeakSet`` raises where another thread adds to it during an iteration; this one iterates over a copy that is made
-    in one step.
+    A ``WeakSet`` raises if another thread adds to it during an iteration; this one iterates over a copy taken in one
+    step.
     """
 
     def __init__(self) -> None:
         self._members: WeakValueDictionary[int, T] = WeakValueDictionary()
 
     def add(self, member: T) -> None:
-        """List it from now on, while it lives."""
+        """Add ``member``, which stays listed while it is alive."""
         self._members[id(member)] = member
 
     def discard(self, member: T) -> None:
-        """List it no more."""
+        """Remove ``member``, if it is listed."""
         self._members.pop(id(member), None)
 
     def __iter__(self) -> Iterator[T]:

@@ -1,4 +1,4 @@
-"""The Vulkan loader, through the CFFI package ``vulkan``: how to install it if it is missing, and checked VkResults.
+"""The Vulkan loader through the CFFI package ``vulkan``: how to install a missing one, and VkResults checked.
 
 The package is untyped and its struct helpers are slow and drop what nested structs point to, so only its ``ffi``, its
 library and its constants are used, all of them from here.
@@ -37,7 +37,7 @@ INSTALL_VALIDATION_LAYER = (
 )
 
 DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
-"""Lists of files that replace the loader's search for drivers; it reads the first one that is set."""
+"""Environment variables that list the drivers in place of the loader's own search; it reads the first one set."""
 
 SUCCESS, TIMEOUT, INCOMPLETE = 0, 2, 5
 _OUT_OF_MEMORY = ("VK_ERROR_OUT_OF_HOST_MEMORY", "VK_ERROR_OUT_OF_DEVICE_MEMORY", "VK_ERROR_TOO_MANY_OBJECTS")
@@ -58,12 +58,12 @@ def package() -> Any:
         raise DeviceNotFound(f"the Python package `vulkan` cannot be imported ({error}); pip install vulkan") from error
 
 
-# What each struct points to lives as long as the struct: CFFI itself keeps only the outermost allocation.
+# Keeps what each struct points to alive as long as the struct: CFFI itself keeps only the outermost allocation.
 _referenced: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 
 def struct(name: str, **fields: Any) -> Handle:
-    """A pointer to a new ``name`` with its ``sType`` filled in; keeps what the fields point to alive."""
+    """A pointer to a new struct ``name`` with its ``sType`` filled in; keeps what the fields point to alive."""
     values = dict(fields)
     structure_type = _structure_type(name)
     if structure_type is not None:
@@ -74,7 +74,7 @@ def struct(name: str, **fields: Any) -> Handle:
 
 
 def array(type_name: str, values: Any) -> Handle:
-    """A new C array, ``array("float", [1.0])``."""
+    """A new C array, such as ``array("float", [1.0])``."""
     return package().ffi.new(f"{type_name}[]", values)
 
 
@@ -86,8 +86,8 @@ def _structure_type(name: str) -> int | None:
 
 
 def result_name(result: int) -> str:
-    """``VK_ERROR_DEVICE_LOST`` for -4."""
-    # The package has some codes without their sign, and some names without a code.
+    """The name of a VkResult: ``VK_ERROR_DEVICE_LOST`` for -4."""
+    # The package lists some codes without their sign, and some names without a code.
     codes = ((name, code) for name, code in vars(package()).items() if name.startswith("VK_ERROR_"))
     return next((name for name, code in codes if isinstance(code, int) and -abs(code) == result), f"VkResult {result}")
 
@@ -107,10 +107,10 @@ def failure(call: str, result: int) -> DeviceError:
 
 
 def require_handle(call: str, handle: Handle) -> Handle:
-    """``handle``, what ``call`` gave; a driver that says that it succeeded and gives nothing would crash later on.
+    """Return ``handle``, the result of ``call``: some drivers report success with a null handle, which crashes later.
 
     Raises:
-        DeviceError: it is null.
+        DeviceError: the handle is null.
     """
     if handle == package().ffi.NULL:
         raise DeviceError(f"{call} succeeded, but the driver gave a null handle")
@@ -118,7 +118,7 @@ def require_handle(call: str, handle: Handle) -> Handle:
 
 
 def how_to_get_a_driver() -> str:
-    """What to do where the loader finds no driver; first of all unset a variable that hides them."""
+    """Advice where the loader finds no driver; first of all, unset a variable that hides them."""
     for variable in DRIVER_VARIABLES:
         if files := os.environ.get(variable):
             return (
@@ -128,7 +128,7 @@ def how_to_get_a_driver() -> str:
 
 
 class Functions:
-    """The functions of an instance or device, by name; one that returns a VkResult raises if that is an error.
+    """The functions of an instance or device, by name; one that returns a VkResult raises if it is an error.
 
     Positive results (``TIMEOUT``, ``INCOMPLETE``) are returned. ``lost`` is called before DeviceLost is raised.
     """
@@ -138,7 +138,7 @@ class Functions:
         self._lost = lost
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        # Called once for each name: the function then is an attribute.
+        # Runs once for each name: then the function is an attribute.
         function = self.unchecked(name)
         if package().ffi.typeof(f"PFN_{name}").result == package().ffi.typeof("VkResult"):
             function = self._checked(name, function)
@@ -146,9 +146,9 @@ class Functions:
         return function
 
     def unchecked(self, name: str) -> Callable[..., Any]:
-        """The function itself; ``check`` its result.
+        """The function without the check; pass its result to ``check``.
 
-        Called directly, without a Python function around it in which an interrupt could be raised before the call.
+        No Python function wraps it, where an interrupt could be raised before the call.
         """
         ffi = package().ffi
         address = self._resolve(name.encode())
@@ -158,7 +158,7 @@ class Functions:
         return function
 
     def check(self, name: str, result: int) -> None:
-        """Raise the error that a result of the function ``name`` is, if it is one."""
+        """Raise the error that ``result`` of the function ``name`` stands for, if it is one."""
         if result < 0:
             error = failure(name, result)
             if self._lost is not None and isinstance(error, DeviceLost):

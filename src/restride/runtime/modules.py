@@ -18,7 +18,7 @@ _REINSTALL = "reinstall restride (from a source tree: run `make shaders`)"
 
 
 def spirv_folder() -> Traversable:
-    """Where the shipped modules and their manifest lie."""
+    """The folder of the shipped modules and their manifest."""
     return resources.files("restride") / "spirv"
 
 

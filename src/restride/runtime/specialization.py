@@ -1,15 +1,15 @@
-"""Specialization constants are put into SPIR-V modules, and branches on them are decided, before a driver sees them.
+"""Put specialization constants into SPIR-V modules and resolve the branches on them before a driver sees the module.
 
 Drivers do it themselves, but late: lavapipe and SwiftShader first inline every call on every path of a kernel, and
-SwiftShader compiles all of them. With the branches decided, a pipeline takes lavapipe a third of the time and
-SwiftShader a tenth. With RANK = 2:
+SwiftShader compiles all of them. With the branches resolved, lavapipe compiles a pipeline in a third of the time and
+SwiftShader in a tenth. With RANK = 2:
 
     %33 = OpSpecConstantOp %bool UGreaterThan %RANK %uint_1         %33 = OpConstantTrue %bool
     OpSelectionMerge %9 None
     OpBranchConditional %33 %7 %8                                   OpBranch %7
 
-A block that is not reached any more, such as %8, keeps only its label, and a function that only such blocks call keeps
-only the label of its first block. Names are removed too.
+A block that can no longer be reached, such as %8, keeps only its label, and a function called only from such blocks
+keeps only the label of its first block. Names are removed too.
 
 Source: SPIR-V specification 1.6, sections 2.3 (physical layout), 2.11 (control flow) and 3 (numbers of instructions).
 """
@@ -73,15 +73,15 @@ _OPERATIONS: dict[int, Callable[..., int]] = {
     199: lambda a, b: a & b,  # BitwiseAnd
     200: lambda a: ~a,  # Not
 }
-"""What ``OpSpecConstantOp`` computes, of words; the lowest 32 bits count."""
+"""The operations of ``OpSpecConstantOp`` on words, by opcode; only the lowest 32 bits of a result count."""
 
 
 class _NotUnderstoodError(Exception):
-    """A module has constants or branches that are left to the driver."""
+    """A module has constants or branches that this code leaves to the driver."""
 
 
 class _Step(NamedTuple):
-    """Instructions that constants change: the words ``[begin, end)``, and the opcode and operands of the last one."""
+    """Words ``[begin, end)`` that constants may change, and the opcode and operands of the last instruction in them."""
 
     begin: int
     end: int
@@ -90,49 +90,49 @@ class _Step(NamedTuple):
 
 
 def specialized(code: bytes, constants: Sequence[int]) -> tuple[bytes, tuple[int, ...]]:
-    """A module with ``constants`` put in, by SpecId, and the constants that are left to the driver: none.
+    """The module with ``constants`` (indexed by SpecId) put in, and the constants left to the driver: none.
 
-    Where it computes constants that are not words or booleans: the module as it is, and all constants.
+    If the module computes constants that are neither words nor booleans: the module unchanged, and all constants.
 
     Raises:
-        DeviceError: an instruction lacks operands, or has wrong ones.
+        DeviceError: an instruction has missing or wrong operands.
     """
     try:
         return _read(code).with_constants(constants), ()
     except _NotUnderstoodError:
         return code, tuple(constants)
     except (LookupError, TypeError, ValueError, struct.error) as error:
-        # Ours are whole by their hashes; of a user's shader no more than the interface was read before.
+        # Our own modules are intact, as their hashes show; of a user's shader only the interface was read so far.
         raise DeviceError(f"the shader module of {len(code)} bytes is no well-formed SPIR-V: {error}") from error
 
 
 class _Module:
-    """A module, read once for all sets of constants. Blocks go by their labels."""
+    """A module, read once for all sets of constants. A block is named by the id of its label."""
 
     def __init__(self, code: bytes) -> None:
         self._code = code
         self._spec_ids: dict[int, int] = {}
-        self._truths: set[int] = set()  # types
-        self._words: set[int] = set()  # types of 32 bits
+        self._truths: set[int] = set()  # boolean types
+        self._words: set[int] = set()  # 32-bit types
         self._values: dict[int, int] = {}
         self._constants: list[_Step] = []
         self._names: list[_Step] = []
         self._decorations: list[_Step] = []
-        self._blocks: dict[int, _Step] = {}  # behind their labels; the last instruction of each
-        self._decided: dict[int, _Step] = {}  # the ends of those that branch on a constant
-        self._parents: dict[int, set[int]] = {}  # those that an OpPhi names
-        self._continues: dict[int, int] = {}  # from the first blocks of loops to those that go back there
+        self._blocks: dict[int, _Step] = {}  # label -> the words after it, up to and with the block's last instruction
+        self._decided: dict[int, _Step] = {}  # label -> the merge and branch of a block that branches on a constant
+        self._parents: dict[int, set[int]] = {}  # label -> the blocks that its OpPhi instructions name
+        self._continues: dict[int, int] = {}  # first block of a loop -> the block that branches back to it
         self._calls: dict[int, list[int]] = {}
-        self._first: dict[int, int] = {}  # of each function
+        self._first: dict[int, int] = {}  # function -> label of its first block
         self._entry_points: list[int] = []
-        self._home: dict[int, int] = {}  # of what is decorated, the block that makes it
+        self._home: dict[int, int] = {}  # decorated id -> label of the block that defines it, or 0
         self._read(np.frombuffer(code, "<u4").tolist())
 
     def with_constants(self, constants: Sequence[int]) -> bytes:
         """The module with its constants put in.
 
         Raises:
-            _NotUnderstoodError: they have other types or operations, or decide which block an OpPhi comes from.
+            _NotUnderstoodError: constants have other types or operations, or decide which block an OpPhi comes from.
         """
         values = dict(self._values)
         changes = [(step, self._constant(step, constants, values)) for step in self._constants]
@@ -190,7 +190,7 @@ class _Module:
             position = end
 
     def _declare(self, step: _Step) -> None:
-        """Note an instruction that stands before all functions."""
+        """Record an instruction that stands before all functions."""
         opcode, operands = step.opcode, step.operands
         if opcode == _TYPE_BOOL:
             self._truths.add(operands[0])
@@ -207,16 +207,16 @@ class _Module:
             self._spec_ids[operands[0]] = operands[2]
             self._constants.append(step)
         elif opcode in (_DECORATE, _DECORATE_ID, _DECORATE_STRING):
-            self._home[operands[0]] = 0  # until a block makes it
+            self._home[operands[0]] = 0  # until a block defines it
             self._decorations.append(step)
         elif opcode == _DECORATE_GROUP:
             raise _NotUnderstoodError
         elif opcode in _SPECIAL:
-            self._values[operands[1]] = 0  # until it is known
+            self._values[operands[1]] = 0  # until ``with_constants`` computes it
             self._constants.append(step)
 
     def _constant(self, step: _Step, constants: Sequence[int], values: dict[int, int]) -> list[int]:
-        """The instruction that replaces a constant, or the decoration that numbers it."""
+        """The instruction that replaces a constant; an empty list for the decoration that gives its SpecId."""
         opcode, operands = step.opcode, step.operands
         if opcode == _DECORATE:
             return []
@@ -238,7 +238,7 @@ class _Module:
         return _instruction(_CONSTANT, kind, result, value & _WORD)
 
     def _computed(self, operation: int, operands: Sequence[int], values: dict[int, int]) -> int:
-        """What an OpSpecConstantOp computes from words and booleans; x / 0 is left to the driver."""
+        """The result of an OpSpecConstantOp on words and booleans; x / 0 is left to the driver."""
         arguments = [values.get(operand) for operand in operands]
         is_by_zero = operation in (_DIVIDE, _REMAINDER) and arguments[1] == 0
         if operation not in _OPERATIONS or None in arguments or is_by_zero:
@@ -246,21 +246,21 @@ class _Module:
         return int(_OPERATIONS[operation](*arguments))
 
     def _taken(self, step: _Step, values: dict[int, int]) -> int | None:
-        """The block that a branch goes to; None: the branch stays, because an OpPhi names its block."""
+        """The label that a branch on a constant goes to; None if it must stay, because an OpPhi names its block."""
         selector, if_true, if_false = step.operands[:3]
         if if_true in self._parents or if_false in self._parents:
             return None
         return if_true if values[selector] else if_false
 
     def _entered(self, taken: dict[int, int | None]) -> set[int]:
-        """The blocks that are reached."""
+        """The labels of the blocks that can be reached from the entry points."""
         entered: set[int] = set()
         waiting = [self._first.get(function, 0) for function in self._entry_points]
         while waiting:
             label = waiting.pop()
             if label in entered:
                 continue
-            if label not in self._blocks:  # a switch over 64 bits, or a module that is cut off
+            if label not in self._blocks:  # a switch over 64 bits, or a truncated module
                 raise _NotUnderstoodError
             entered.add(label)
             target, (_, _, opcode, operands) = taken.get(label), self._blocks[label]
@@ -278,7 +278,7 @@ def _instruction(opcode: int, *operands: int) -> list[int]:
     return [(len(operands) + 1) << 16 | opcode, *operands]
 
 
-# Pays: reading a module takes 1.3 ms (median; at most 8), putting constants in 0.3, a small pipeline on llvmpipe 5.
+# The cache pays: reading takes 1.3 ms (median; at most 8), putting constants in 0.3, a small pipeline on llvmpipe 5.
 @lru_cache(maxsize=64)
 def _read(code: bytes) -> _Module:
     return _Module(code)

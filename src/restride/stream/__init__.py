@@ -1,1 +1,1 @@
-"""Work on arrays larger than a device or the host, chunk by chunk of the result, with the bits of one large call."""
+"""Processing of arrays larger than device or host memory, chunk by chunk, with the same bits as one large call."""

@@ -1,8 +1,8 @@
-"""Chain: operations one after the other; WindowedChain: what a window of its result reads, and how to compute it.
+"""Chain: a sequence of operations; WindowedChain: what a window of its result reads, and how to compute it.
 
 Every operation here maps an axis of its result to one axis of its source, or to none, so a window, a range of indices
-for each axis, goes back from the result to the source axis by axis. What is computed of a window is bit for bit what
-the whole is there: weights, scales and element types are settled for the whole and then cut.
+for each axis, is mapped from the result back to the source axis by axis. The result of a window is bit for bit that
+part of the whole result: weights, scales and element types are determined for the whole and then cut.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from restride.weights import Request, Resizing, measured
 from restride.weights.rows import Rows
 
 Window: TypeAlias = tuple[range, ...]
-"""A part of an array: a range of indices, with step 1, for each axis."""
+"""A part of an array: for each axis a range of indices with step 1."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,10 @@ class Operation:
 
 @dataclass(frozen=True)
 class Chain:
-    """Operations one after the other, as a value: nothing is computed until ``rs.stream`` or Dask asks for a chunk.
+    """A sequence of operations, as a value: nothing is computed until ``rs.stream`` or Dask asks for a chunk.
 
-    Each method gives a longer chain, and takes the arguments of the operation of that name, but for ``x`` and ``out``.
-    A chain pickles, and is the same for every source that it fits. It copies arrays that it is given.
+    Each method returns a longer chain, and takes the arguments of the operation with its name, without ``x`` and
+    ``out``. A chain can be pickled, and applies to every source that it fits. It copies arrays passed as arguments.
 
     Example:
         >>> halves = rs.Chain().resample(scales=(0.5, 0.5), mode="area").reorder("TYX->YXT", dtype="f16")
@@ -102,7 +102,7 @@ class Chain:
         return self._with("normalize", quantization.normalize, arguments, named)
 
     def __getitem__(self, key: Any) -> Chain:
-        """Basic indexing, as numpy has it: integers, slices with any step, ``...`` and ``None``.
+        """Basic indexing, as in numpy: integers, slices with any step, ``...`` and ``None``.
 
         >>> rs.Chain()[0, ::-2, None].of((3, 8), "u8").sizes
         (4, 1)
@@ -114,7 +114,7 @@ class Chain:
         """The chain for sources of these sizes and this element type.
 
         Raises:
-            DescriptorError, UnsupportedError: as the operations do.
+            DescriptorError, UnsupportedError: an operation raises it.
         """
         return WindowedChain(self, counts("sizes", sizes), as_dtype(dtype))
 
@@ -132,7 +132,7 @@ class Chain:
                 f"layout {layout!r} of a chain only permutes axes, as 'NCHW->NHWC': the destination has its own"
             )
         added = Operation(name, {argument: _frozen(value) for argument, value in bound.items()})
-        _ = str(added)  # what has no text is refused here
+        _ = str(added)  # raises here if an argument has no unambiguous text
         return Chain((*self.operations, added))
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -152,10 +152,10 @@ class Chain:
 
 @dataclass(frozen=True)
 class Stage(ABC):
-    """One operation for a source of known sizes: which part of its source a window reads, axis by axis, and the result.
+    """One operation for a source of known sizes: the part of the source that a window reads, and the result.
 
-    sizes, dtype: of the whole result. axes: for each axis of the result the axis of the source that it reads, or None.
-    fixed: indices of the source's axes that no axis of the result reads.
+    sizes, dtype: those of the whole result. axes: for each axis of the result, the axis of the source that it reads, or
+    None. fixed: for each axis of the source that no axis of the result reads, the index taken.
     """
 
     sizes: tuple[int, ...]
@@ -165,16 +165,16 @@ class Stage(ABC):
 
     @abstractmethod
     def reads(self, axis: int, part: range) -> range:
-        """The indices of ``axes[axis]`` that a part of axis ``axis`` of the result reads."""
+        """The indices along ``axes[axis]`` of the source that a part of axis ``axis`` of the result reads."""
 
     @abstractmethod
     def run(self, x: Tensor, source: Window, window: Window) -> Tensor:
-        """The window of the result, of the part ``source`` of the source."""
+        """Compute the window of the result from ``x``, the part ``source`` of the source."""
 
     def between(self, lengths: Sequence[int]) -> int:
-        """Bytes that lie between the passes of the operation, at most.
+        """Most bytes of intermediate results between the passes of the operation.
 
-        lengths: the larger of the sizes of a window and of its source, along each axis.
+        lengths: for each axis, the larger of the sizes of a window and of its source.
         """
         del lengths
         return 0
@@ -182,14 +182,14 @@ class Stage(ABC):
 
 @dataclass(frozen=True, eq=False)
 class WindowedChain:
-    """A chain for sources of these sizes and this element type: for a window, what it reads, and how it is computed.
+    """A chain for sources of given sizes and element type: maps a window of the result to the source, and computes it.
 
-    It is small and pickles, so a task on another machine can have it.
+    It is small and can be pickled, so a task on another machine can use it.
 
     Attributes:
         chain: the operations.
-        source_sizes: of the whole source.
-        source_dtype: its element type.
+        source_sizes: sizes of the whole source.
+        source_dtype: element type of the source.
 
     Example:
         >>> halved = rs.Chain().resample((4, 4), mode="area").of((8, 8), "f32")
@@ -206,24 +206,24 @@ class WindowedChain:
     source_dtype: DType
 
     def __post_init__(self) -> None:
-        _ = self.stages  # every operation is checked
+        _ = self.stages  # checks every operation
 
     def __reduce__(self) -> tuple[Any, ...]:
         return WindowedChain, (self.chain, self.source_sizes, self.source_dtype)
 
     @functools.cached_property
     def text(self) -> str:
-        """What distinguishes it: equal texts mean equal work."""
+        """A text that identifies the work: equal texts mean equal work."""
         return f"{TensorDesc(self.source_dtype, self.source_sizes)}: {self.chain}"
 
     @functools.cached_property
     def digest(self) -> str:
-        """A short name of ``text``."""
+        """A short name for ``text``, of 32 hexadecimal digits."""
         return hashlib.sha256(self.text.encode()).hexdigest()[:32]
 
     @functools.cached_property
     def stages(self) -> tuple[Stage, ...]:
-        """The operations for their sources."""
+        """The operations, each for the sizes and type of its own source."""
         stages: list[Stage] = []
         desc = TensorDesc(self.source_dtype, self.source_sizes)
         for operation in self.chain.operations:
@@ -250,15 +250,15 @@ class WindowedChain:
         return slices(self.windows(self.as_window(window))[0])
 
     def compute(self, part: Any, window: Sequence[slice], device: Device | None = None) -> npt.NDArray[Any]:
-        """The window of the result, of the part of the source that ``source_window`` says.
+        """The window of the result, computed from the part of the source that ``source_window`` returns.
 
         Raises:
-            DescriptorError: the window is none, or ``part`` has other sizes or another element type.
+            DescriptorError: ``window`` is invalid, or ``part`` has other sizes or another element type.
         """
         return self.run(part, self.as_window(window), device).numpy()
 
     def run(self, part: Any, window: Window, device: Device | None = None) -> Tensor:
-        """``compute`` of a window that is checked, on the device."""
+        """Like ``compute`` for a checked window; the result stays on the device."""
         windows = self.windows(window)
         x = part if isinstance(part, Tensor) else asarray(part, device=device, copy=None)
         expected = TensorDesc(self.source_dtype, lengths(windows[0]))
@@ -269,7 +269,7 @@ class WindowedChain:
         return x
 
     def windows(self, window: Window) -> list[Window]:
-        """What each operation reads, from the source on, and at the end ``window`` itself."""
+        """The windows that the operations read, from the source on, followed by ``window`` itself."""
         windows = [window]
         for stage, sizes in zip(reversed(self.stages), reversed(self._sizes[:-1]), strict=True):
             parts = [range(size) for size in sizes]
@@ -282,9 +282,9 @@ class WindowedChain:
         return windows
 
     def along(self, axis: int, part: range) -> list[tuple[int, range] | None]:
-        """The axis that ``axis`` of the result comes from, and its part, of each array from the source to the result.
+        """For each array from the source to the result, the axis and part of it that a part of ``axis`` reads.
 
-        None: an array that has no such axis.
+        None stands for an array without a corresponding axis.
         """
         spans: list[tuple[int, range] | None] = [(axis, part)]
         for stage in reversed(self.stages):
@@ -297,16 +297,16 @@ class WindowedChain:
         return spans
 
     def nbytes(self, window: Window) -> int:
-        """Bytes of host and device memory together that the window takes while it is computed, at most.
+        """Most bytes of host and device memory together needed to compute the window.
 
-        The part of the source and its copy on the device, what lies between operations and their passes, the result and
-        its copy on the host.
+        They are the part of the source and its copy on the device, intermediate results between operations and between
+        their passes, the result, and its copy on the host.
         """
         sizes = [lengths(each) for each in self.windows(window)]
         return self.nbytes_of([list(each) for each in sizes])
 
     def nbytes_of(self, sizes: Sequence[Sequence[int]]) -> int:
-        """``nbytes`` from the sizes of every array from the source to the result."""
+        """The same as ``nbytes``, from the sizes of every array from the source to the result."""
         types = [self.source_dtype, *(stage.dtype for stage in self.stages)]
         each = [math.prod(size) * dtype.itemsize for size, dtype in zip(sizes, types, strict=True)]
         between = [
@@ -316,7 +316,7 @@ class WindowedChain:
         return each[0] + sum(each) + max(between, default=0) + each[-1]
 
     def as_window(self, window: Sequence[Any]) -> Window:
-        """The window as ranges, checked."""
+        """Check the window and return it as ranges."""
         sizes = self.sizes
         if len(window) != len(sizes):
             raise DescriptorError(f"window has {len(window)} slices where the result has {len(sizes)} axes")
@@ -350,7 +350,7 @@ def lengths(window: Window) -> tuple[int, ...]:
 
 
 def spelled(window: Window) -> str:
-    """The window in a message: ``[0:4, 8:16]``."""
+    """The window as text for a message: ``[0:4, 8:16]``."""
     return f"[{', '.join(f'{part.start}:{part.stop}' for part in window)}]"
 
 
@@ -359,10 +359,10 @@ def _paired(stage: Stage, before: Sequence[int], after: Sequence[int]) -> list[t
 
 
 def _index(member: Any) -> Any:
-    """A member of an index, with Python's integers.
+    """Check a member of an index, and convert integers to Python's.
 
     Raises:
-        DescriptorError: no integer, slice, ``...`` or None, or a slice with step 0.
+        DescriptorError: it is no integer, slice, ``...`` or None, or a slice with step 0.
     """
     if member is None or member is Ellipsis:
         return member
@@ -381,7 +381,7 @@ def _index(member: Any) -> Any:
 
 
 def _frozen(value: Any) -> Any:
-    """An argument that nobody else can change: arrays of any library as numpy's, copied; sequences as tuples."""
+    """A copy of an argument that nobody else can change: any library's arrays as numpy's, sequences as tuples."""
     if isinstance(value, str | type | Enum | np.generic | np.dtype):
         return value
     if isinstance(value, Tensor) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
@@ -396,10 +396,10 @@ def _frozen(value: Any) -> Any:
 
 
 def _spelled(value: Any) -> str:
-    """A text that differs where values do: arrays by their bytes.
+    """A text that differs for different values: arrays are represented by a hash of their bytes.
 
     Raises:
-        DescriptorError: a value of a type whose text may be the same for others.
+        DescriptorError: values of this type may share a text.
     """
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:32]
@@ -415,12 +415,12 @@ def _spelled(value: Any) -> str:
     raise DescriptorError(f"a chain takes numbers, texts, arrays and sequences of these, got {shown(value)}")
 
 
-# Stages: how each operation cuts.
+# Stages: how each operation maps windows.
 
 
 @dataclass(frozen=True)
 class _Sliced(Stage):
-    """Basic indexing. ``steps[k]`` is start and step of axis k along ``axes[k]``."""
+    """Basic indexing. ``steps[k]`` is the start and step of axis k of the result along ``axes[k]``."""
 
     steps: tuple[tuple[int, int], ...]
 
@@ -467,12 +467,12 @@ class _Sliced(Stage):
         moves = dict(zip(self.axes, self.steps, strict=True))
         walked = x[tuple(0 if axis in self.fixed else slice(None, None, moves[axis][1]) for axis in range(x.ndim))]
         view = walked[tuple(None if axis is None else slice(None) for axis in self.axes)]
-        return view[tuple(slice(len(part)) for part in window)]  # an axis that None inserted may be cut to nothing
+        return view[tuple(slice(len(part)) for part in window)]  # the window may exclude an axis that None inserted
 
 
 @dataclass(frozen=True)
 class _Reordered(Stage):
-    """A reorder. full: the arithmetic of the whole. layout: None, or a permutation "A->B"."""
+    """A reorder. full: the arithmetic of the whole result. layout: None, or a permutation "A->B"."""
 
     full: Arithmetic
     layout: Layout
@@ -513,7 +513,7 @@ def _reorder_part(
 
 @dataclass(frozen=True)
 class _Resampled(Stage):
-    """A resampling. resized, full: that of the whole and its arithmetic. layout: None, or a permutation "A->B"."""
+    """A resampling. resized, full: the whole resampling and its arithmetic. layout: None, or a permutation "A->B"."""
 
     resized: Resizing
     full: Arithmetic
@@ -587,4 +587,4 @@ _STAGES: dict[str, Callable[..., Stage]] = {
     "dequantize": functools.partial(_Reordered.by, quantization.dequantizing),
     "normalize": functools.partial(_Reordered.by, quantization.normalizing_reorder),
 }
-"""How the operations of a chain are checked for a source."""
+"""For each operation, the function that checks its arguments for a source and returns its stage."""

@@ -1,4 +1,4 @@
-"""The two ends of a stream: what is read, by ``__getitem__``, and what is written, by ``__setitem__``."""
+"""The two ends of a stream: Source, read by ``__getitem__``, and Destination, written by ``__setitem__``."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from restride.layout import TensorDesc
 from restride.stream.chain import Window, lengths, slices, spelled
 
 _BITS = {"bf16": np.dtype(np.uint16), "f8e4m3fn": np.dtype(np.uint8), "f8e5m2": np.dtype(np.uint8)}
-"""Types that file formats lack, and the integers that hold their bits there."""
+"""Types that file formats lack, and the integer types that store their bits there."""
 
 
 class Source:
     """What a stream reads: anything with ``shape``, ``dtype`` and ``__getitem__`` of a tuple of slices.
 
     Args:
-        array: numpy, ``np.memmap``, zarr, h5py, tensorstore, dask, ``rs.LazyArray``, ... of either byte order.
-        dtype: element type, where the array has only its bits: "bf16" in uint16, "f8e4m3fn" in uint8.
+        array: numpy, ``np.memmap``, zarr, h5py, tensorstore, dask, ``rs.LazyArray``, ... in either byte order.
+        dtype: element type, if the array stores only its bits: "bf16" in uint16, "f8e4m3fn" in uint8.
 
     Raises:
-        DescriptorError: it has no such attributes, or other bits.
+        DescriptorError: the array lacks one of these attributes, or its type cannot hold the bits.
     """
 
     def __init__(self, array: Any, dtype: DTypeLike | None = None) -> None:
@@ -41,10 +41,10 @@ class Source:
         self.is_for_threads = _is_for_threads(array)
 
     def read(self, window: Window) -> npt.NDArray[Any]:
-        """The elements of the window, in memory of their own or that of the array.
+        """The elements of the window, in new memory or in that of the array.
 
         Raises:
-            DescriptorError: the source gave other sizes or another type than it says.
+            DescriptorError: the source returned other sizes or another type than it declares.
         """
         sizes = lengths(window)
         if 0 in sizes:
@@ -68,11 +68,11 @@ class Destination:
 
     Args:
         array: as for ``Source``.
-        sizes: of the result.
-        dtype: of the result; a type that the array cannot have is written as the bits of it.
+        sizes: sizes of the result.
+        dtype: type of the result; if the array cannot have that type, its bits are written.
 
     Raises:
-        DescriptorError: it has other sizes or another type, or is only read.
+        DescriptorError: the array has other sizes or another type, or is read-only.
     """
 
     def __init__(self, array: Any, sizes: tuple[int, ...], dtype: DType) -> None:
@@ -91,12 +91,12 @@ class Destination:
         self._filled = _filled(array)
 
     def is_for_threads(self, chunks: tuple[int, ...]) -> bool:
-        """Whether several threads may write at a time, each a chunk of this size: no two then share one of the file."""
+        """True if several threads may write chunks of this size at a time, because no two share a chunk of the file."""
         whole = zip(chunks, self.chunks or (1,) * len(chunks), self.array.shape, strict=True)
         return _is_for_threads(self.array) and all(new % own == 0 or new >= size for new, own, size in whole)
 
     def write(self, window: Window, result: npt.NDArray[Any]) -> None:
-        """Write the window."""
+        """Write ``result`` to the window."""
         if result.size:
             elements = result.view(self._stored) if result.dtype != self._stored else result
             array = self.array
@@ -110,16 +110,16 @@ class Destination:
         return all(part.start // chunk == (part.stop - 1) // chunk for part, chunk in each)
 
     def flush(self) -> None:
-        """Hand what is written to the operating system, where the array has a buffer of its own."""
-        file = getattr(self.array, "file", None)  # of an h5py dataset
+        """Hand written data to the operating system, if the array has a buffer of its own."""
+        file = getattr(self.array, "file", None)  # the file of an h5py dataset
         for buffered in (self.array, file):
             flush = getattr(buffered, "flush", None)
-            if callable(flush) and not _is_mapped(buffered):  # a mapped page is the system's already
+            if callable(flush) and not _is_mapped(buffered):  # mapped pages already belong to the system
                 flush()
 
 
 def require_apart(source: Any, destination: Any) -> None:
-    """Check that numpy arrays share neither memory nor bytes of one file that is mapped twice.
+    """Check that the two are not one array, or numpy arrays that share memory or bytes of a file mapped twice.
 
     Raises:
         DescriptorError: writing the destination would change the source.
@@ -135,7 +135,7 @@ def require_apart(source: Any, destination: Any) -> None:
 
 
 def _mapped_bytes(array: npt.NDArray[Any]) -> tuple[np.memmap[Any, Any], range] | None:
-    """The mapping that the array lies in, and the bytes of the file that it maps; None: it lies in none."""
+    """The mapping that contains the array, and the range of bytes of the file that it maps; None without one."""
     base: Any = array
     while isinstance(base, np.ndarray):
         mapping = getattr(base, "_mmap", None)
@@ -151,7 +151,7 @@ def _is_same_file(first: np.memmap[Any, Any], second: np.memmap[Any, Any]) -> bo
         return False
     try:
         return Path(first.filename).samefile(second.filename)
-    except OSError:  # one was deleted
+    except OSError:  # one of them was deleted
         return False
 
 
@@ -164,7 +164,7 @@ def _described(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtype[Any
     missing = [name for name in ("shape", "dtype") if not hasattr(array, name)]
     if missing:
         raise _lacks(argument, missing[0], array)
-    stored = getattr(array.dtype, "numpy_dtype", array.dtype)  # tensorstore's types have numpy's
+    stored = getattr(array.dtype, "numpy_dtype", array.dtype)  # tensorstore's types refer to numpy's
     try:
         return counts(f"shape of {argument}", array.shape), np.dtype(stored)
     except TypeError as error:
@@ -185,10 +185,10 @@ def _type_of_elements(argument: str, stored: np.dtype[Any], dtype: DTypeLike | N
 
 
 def _chunks_of(array: Any, name: str) -> tuple[int, ...] | None:
-    """The chunks that a file, or a dask array by its first ones, is stored in; ``name`` is "shards" or "chunks"."""
+    """Sizes of the chunks that a file stores, or of a dask array's first chunks; ``name`` is "shards" or "chunks"."""
     chunks = getattr(array, name, None)
     layout = getattr(array, "chunk_layout", None)
-    if layout is not None:  # of tensorstore
+    if layout is not None:  # tensorstore
         chunks = (layout.write_chunk if name == "shards" else layout.read_chunk).shape
     if not isinstance(chunks, tuple) or len(chunks) != len(array.shape):
         return None
@@ -196,7 +196,7 @@ def _chunks_of(array: Any, name: str) -> tuple[int, ...] | None:
 
 
 _FOR_THREADS = {"numpy", "zarr", "tensorstore"}
-"""Libraries whose arrays may be read by several threads, and written where no two write into one chunk."""
+"""Libraries whose arrays several threads may read, and write if no two of them write to the same chunk."""
 
 
 def _is_for_threads(array: Any) -> bool:
@@ -204,9 +204,9 @@ def _is_for_threads(array: Any) -> bool:
 
 
 def _filled(array: Any) -> Any:
-    """A zarr array that writes every chunk, for those that are not empty; None: zarr itself looks which are.
+    """A view of a zarr array for writing chunks that are not empty, without zarr's own check; None if not applicable.
 
-    It does so in its one thread, 7 ms or more for 4 MiB of uint8; numpy needs 0.1 ms.
+    Zarr checks whether a chunk is empty in its only thread, 7 ms or more for 4 MiB of uint8; numpy takes 0.1 ms.
     """
     if type(array).__module__.partition(".")[0] != "zarr" or not hasattr(array, "with_config") or array.shards:
         return None
@@ -215,11 +215,11 @@ def _filled(array: Any) -> Any:
 
 
 def _is_mapped(array: Any) -> bool:
-    """True for a file that is mapped and shared: its pages can be dropped, and are read again when they are needed."""
+    """True for a shared mapping of a file: its pages can be dropped, and are read again when needed."""
     return isinstance(array, np.memmap) and array.mode != "c" and isinstance(getattr(array, "_mmap", None), mmap.mmap)
 
 
 def _release(array: Any) -> None:
-    """Let go of a file's pages, which count as the process's memory while they are mapped."""
+    """Drop a file's pages, which count as the process's memory while they are mapped."""
     if _is_mapped(array) and hasattr(mmap, "MADV_DONTNEED"):
-        array._mmap.madvise(mmap.MADV_DONTNEED)  # noqa: SLF001 - numpy has no other way to the mapping
+        array._mmap.madvise(mmap.MADV_DONTNEED)  # noqa: SLF001 - numpy offers no other access to the mapping

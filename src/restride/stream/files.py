@@ -1,4 +1,4 @@
-"""Sources in files, by their names: they pickle, and each process opens the file itself."""
+"""Sources in files, represented by name so that they pickle; each process opens the file itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class MappedFile:
-    """An array in a file of raw elements or a .npy file, as ``np.memmap`` has it."""
+    """An array in a file of raw elements or a .npy file, as mapped by ``np.memmap``."""
 
     filename: str
     dtype: np.dtype[Any]
@@ -23,7 +23,7 @@ class MappedFile:
     order: str
 
     def __getitem__(self, key: Any) -> npt.NDArray[Any]:
-        """A copy of the elements."""
+        """A copy of the elements at ``key``."""
         mapped = np.memmap(self.filename, self.dtype, "r", self.offset, self.shape, "F" if self.order == "F" else "C")
         return np.array(mapped[key])
 
@@ -39,7 +39,7 @@ class H5Dataset:
     chunks: tuple[int, ...] | None
 
     def __getitem__(self, key: Any) -> npt.NDArray[Any]:
-        """The elements."""
+        """The elements at ``key``."""
         import h5py
 
         with h5py.File(self.filename, "r") as file:
@@ -48,11 +48,11 @@ class H5Dataset:
 
 
 def by_name(source: Any) -> Any:
-    """``source`` as something that pickles without its elements, where it is in a file that can be opened again.
+    """A reference to ``source`` that pickles without its elements, if it is in a file that can be opened again.
 
-    A mapping of mode "c" stays as it is: what was changed in memory is not in the file.
+    Other sources are returned as they are, as are mappings of mode "c", whose changes are only in memory.
     """
-    base: Any = getattr(source, "base", None)  # numpy says that it is an array
+    base: Any = getattr(source, "base", None)  # typed Any because numpy declares it an array
     is_whole = isinstance(source, np.memmap) and isinstance(base, mmap.mmap)
     if is_whole and source.mode != "c" and source.filename is not None:
         order = "C" if source.flags.c_contiguous else "F"
@@ -65,7 +65,7 @@ def by_name(source: Any) -> Any:
 
 
 def version(source: Any) -> tuple[int, int] | None:
-    """Bytes of the file of ``source`` and when it was written, in ns; None: ``source`` is not of ``by_name``."""
+    """Size in bytes and modification time in ns of the file of ``source``; None if it has none, or the file is gone."""
     if not isinstance(source, MappedFile | H5Dataset):
         return None
     try:

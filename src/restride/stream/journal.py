@@ -1,4 +1,4 @@
-"""Journal: the chunks that were written whole, in a small text file, so that an interrupted stream goes on."""
+"""Journal: numbers of completely written chunks in a small text file, so that an interrupted stream can continue."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ else:
     import fcntl
 
 _EVERY = 1.0
-"""Seconds between two writes of the file: so much work is done again after a kill."""
+"""Seconds between two writes of the file; so much work may be repeated after a kill."""
 
 _MOST_SHOWN = 500
-"""Characters of another work in an error."""
+"""Most characters of other work that an error shows."""
 
 
 class Journal:
-    """Lines after the first are numbers of chunks. Its first line says which work it is of.
+    """A file whose first line identifies the work; each further line is the number of a written chunk.
 
-    A number is written after the destination was flushed. A line that was cut off by a kill is dropped. While it is
-    open the file is locked; the system unlocks that of a process that ends.
+    A number is recorded after the destination was flushed. A line that a kill cut off is dropped. The file is locked
+    while it is open; the system unlocks it if the process ends.
 
     Args:
-        path: of the file; None: nothing is recorded.
-        work: one line that tells the work.
-        flush: brings what is written to where a killed process cannot lose it.
-        count: chunks of the work.
+        path: the file; None: nothing is recorded.
+        work: one line that identifies the work.
+        flush: function that moves written data to where a killed process cannot lose it.
+        count: number of chunks of the work.
 
     Raises:
-        DescriptorError: the file is no journal, or one of other work, or has a line that is no number of a chunk; or
-            another stream uses it.
-        OSError: it cannot be read, written or locked.
+        DescriptorError: the file is no journal, or one of other work, or a line is no number of a chunk; or another
+            stream uses it.
+        OSError: the file cannot be read, written or locked.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, work: str, flush: Callable[[], None], count: int) -> None:
@@ -88,13 +88,13 @@ class Journal:
         self._file.truncate(len(whole))
 
     def add(self, chunk: int) -> None:
-        """The chunk is written whole."""
+        """Note that the chunk is completely written."""
         self._waiting.append(chunk)
         if monotonic() - self._synced > _EVERY:
             self.sync()
 
     def sync(self) -> None:
-        """Flush the destination, then record what was added."""
+        """Flush the destination, then record the chunks added since the last call."""
         if self._file is not None and self._waiting:
             self._flush()
             self._file.write("".join(f"{chunk}\n" for chunk in self._waiting).encode())
@@ -109,7 +109,7 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            with suppress(*([Exception] if error is not None else [])):  # what is not recorded is written again
+            with suppress(*([Exception] if error is not None else [])):  # unrecorded chunks are written again
                 self.sync()
         finally:
             if self._file is not None:
@@ -117,14 +117,14 @@ class Journal:
 
 
 _LOCKED = (1 << 31) - 1
-"""The byte that is locked on Windows, where no other process can read it: beyond the end of any journal."""
+"""The byte locked on Windows, where other processes cannot read a locked byte: beyond the end of any journal."""
 
 
 def _lock(file: BinaryIO) -> None:
     """Lock the file until it is closed, or this process ends.
 
     Raises:
-        BlockingIOError: it is locked; PermissionError on Windows.
+        BlockingIOError: it is locked already; PermissionError on Windows.
         OSError: its file system has no locks.
     """
     if sys.platform == "win32":
@@ -135,6 +135,6 @@ def _lock(file: BinaryIO) -> None:
 
 
 def _first_line(content: bytes) -> str:
-    """What a journal says that its work is, as far as it is text."""
+    """The description of its work in a journal, quoted and shortened, for an error."""
     line = content.partition(b"\n")[0].decode("utf-8", "replace").removeprefix("restride stream 1: ")
     return repr(line[:_MOST_SHOWN])

@@ -1,4 +1,4 @@
-"""LaidOut: raw bytes as a destination, in any layout whose outermost blocks lie one after the other."""
+"""LaidOut: raw bytes as a stream's destination, in any layout whose outermost blocks are consecutive."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from restride.tensor.device import Device
 from restride.tensor.tensor import as_device
 
 _CHUNK = 16 << 20
-"""Bytes of a chunk, where the outermost blocks are smaller."""
+"""Bytes of a chunk, if the outermost blocks are smaller."""
 
 _MOST_OF_BLOCK = 1 << 12
-"""Indices of the largest outermost block that is looked for."""
+"""Most indices of an outermost block that the search considers."""
 
 
 class LaidOut:
     """Raw bytes that ``rs.stream`` fills with a result in a layout: a file of weights in ``OIhw16i16o``, or in tiles.
 
-    Its chunks are outermost blocks of the layout, each one run of bytes, padding included. Writing one takes twice its
-    bytes on the device, beside the ``memory`` of the stream. A layout whose outermost blocks do not follow each other,
-    such as one with padded sizes, is one chunk.
+    Its chunks consist of outermost blocks of the layout, each one run of bytes, padding included. Writing a chunk takes
+    twice its bytes on the device, besides the ``memory`` of the stream. A layout whose outermost blocks are not
+    consecutive, such as one with padded sizes, is one chunk.
 
     Args:
-        raw: what is written, by ``__setitem__`` of one slice: as many uint8 as the layout has bytes.
+        raw: the bytes, written by ``__setitem__`` with one slice: as many uint8 as the layout has bytes.
         desc: the layout, or its text.
-        device: that lays out; default: ``rs.default_device()``.
+        device: where to convert to the layout; default: ``rs.default_device()``.
 
     Raises:
-        DescriptorError: ``raw`` is no bytes, or not as many.
+        DescriptorError: ``raw`` is not uint8, or has another length.
 
     Example:
         >>> weights = np.arange(20 * 3, dtype=np.float32).reshape(20, 3, 1, 1)
@@ -62,19 +62,19 @@ class LaidOut:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Sizes of what is laid out."""
+        """Sizes of the layout."""
         return self.desc.sizes
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Its element type, as numpy has it."""
+        """Element type of the layout, as a numpy type."""
         return self.desc.dtype.dtype
 
     def __getitem__(self, key: Any) -> Any:
         raise TypeError("a LaidOut is only written; rs.from_buffer(raw, desc) reads it")
 
     def __setitem__(self, key: tuple[slice, ...], elements: Any) -> None:
-        """Lay out whole outermost blocks."""
+        """Write whole outermost blocks."""
         sizes = np.shape(elements)
         start = key[self._axis].start if sizes else 0
         is_all = sizes == self.desc.sizes
@@ -91,7 +91,7 @@ class LaidOut:
         self.raw[first : first + layout.nbytes] = laid
 
     def flush(self) -> None:
-        """Flush what is written, where it has a buffer."""
+        """Flush ``raw``, if it has a buffer."""
         flush = getattr(self.raw, "flush", None)
         if callable(flush) and not isinstance(self.raw, np.memmap):
             flush()
@@ -101,9 +101,9 @@ class LaidOut:
 
 
 def _outermost(desc: TensorDesc) -> tuple[int, int, int]:
-    """The axis whose blocks lie one after the other, indices of a block, and bytes of it; else all is one block.
+    """The axis whose blocks are consecutive, and a block's indices and bytes; if there is none, all is one block.
 
-    Of f32[64,32,3,3]:OIhw16i16o: axis 0, 16, and 16 * 32 * 9 * 4 bytes.
+    f32[64,32,3,3]:OIhw16i16o: axis 0, 16, and 16 * 32 * 9 * 4 bytes.
     """
     for axis, size in enumerate(desc.sizes):
         for block in range(1, min(size, _MOST_OF_BLOCK + 1)):
@@ -115,7 +115,7 @@ def _outermost(desc: TensorDesc) -> tuple[int, int, int]:
 
 
 def _repeats(desc: TensorDesc, slab: TensorDesc, axis: int, block: int) -> bool:
-    """True if every element lies where it does in its block, as far as corners of the first and last block show."""
+    """True if elements have the same place in every block; checks the corners of the first, second and last block."""
     if not desc.numel:
         return False
     last = (desc.sizes[axis] - 1) // block

@@ -1,6 +1,6 @@
-"""LazyArray: the result of a chain as an array that computes what is asked of it; a source for another stream.
+"""LazyArray: the result of a chain as an array that computes elements on indexing, and may be a stream's source.
 
-A stream of one reads the source of the LazyArray, by one longer chain, so all of it counts as the stream's memory.
+A stream from a LazyArray joins both chains and reads the LazyArray's own source, so its memory limit covers all work.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from restride.tensor.device import Device
 
 
 class LazyArray:
-    """The result of a chain on a source, of which only the windows that are indexed are read and computed.
+    """The result of a chain on a source; only windows that are indexed are read and computed.
 
     Args:
         source: as in ``rs.stream``.
         chain: the operations.
-        device: that computes; default: ``rs.default_device()``.
+        device: where to compute; default: ``rs.default_device()``.
         source_dtype: as in ``rs.stream``.
 
     Example:
@@ -41,7 +41,7 @@ class LazyArray:
 
     @property
     def source(self) -> Any:
-        """What is read: no LazyArray, but the source of one."""
+        """The array that is read; for a LazyArray on a LazyArray, the innermost source."""
         return self._source.array
 
     @property
@@ -51,7 +51,7 @@ class LazyArray:
 
     @property
     def device(self) -> Device | None:
-        """That computes; None: the default one."""
+        """Where to compute; None: the default device."""
         return self._device
 
     @property
@@ -61,16 +61,16 @@ class LazyArray:
 
     @property
     def ndim(self) -> int:
-        """Number of its axes."""
+        """The number of axes of the result."""
         return len(self._work.sizes)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Element type of the result, as numpy has it."""
+        """Element type of the result, as a numpy type."""
         return self._work.dtype.dtype
 
     def __getitem__(self, key: Any) -> npt.NDArray[Any]:
-        """The elements that numpy's basic indexing names, read and computed now."""
+        """Read and compute the elements that numpy's basic indexing selects."""
         work = self.chain[key].of(self._source.sizes, self._source.dtype)
         window = tuple(range(size) for size in work.sizes)
         return work.run(self._source.read(work.windows(window)[0]), window, self._device).numpy()
@@ -85,11 +85,11 @@ class LazyArray:
 
 
 def unwrapped(source: Any, chain: Chain, source_dtype: DTypeLike | None) -> tuple[Source, WindowedChain]:
-    """What is read and all operations on it: of a ``LazyArray`` its source, and its chain before ``chain``.
+    """The source to read and the chain on it; for a ``LazyArray``, its source, and its chain followed by ``chain``.
 
     Raises:
-        DescriptorError, UnsupportedError: as ``Source`` and the operations do; or ``source_dtype`` is of the bits of a
-            result that is not stored.
+        DescriptorError, UnsupportedError: ``Source`` or an operation raises it; or ``source_dtype`` is passed for a
+            LazyArray, whose elements are not stored bits.
     """
     if not isinstance(chain, Chain):
         raise DescriptorError(f"chain must be a restride.Chain, got {type(chain).__name__}")

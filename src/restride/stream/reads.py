@@ -1,7 +1,7 @@
-"""Which chunks are computed together, so that each chunk of the source is read as few times as memory allows.
+"""The choice of chunks to compute together, so that each source chunk is read as few times as memory allows.
 
-Reads are counted axis by axis, because each axis of a result reads one axis of its source: a group of ``m`` chunks
-along axis k touches so many chunks of the source along it, and the reads of all groups are the product over the axes.
+Reads are counted axis by axis, because each axis of a result reads one axis of its source: along axis k, a group of
+``m`` chunks reads some number of source chunks, and the product of these over the axes is the number of all reads.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from restride.errors import DescriptorError, warn_caller
 from restride.stream.chain import Window, WindowedChain, lengths
 
 _COMFORT = 64 << 20
-"""Bytes of a group that is large enough: more would save little, and keep the other threads waiting."""
+"""Bytes of a group that is large enough: a larger one would save little, and keep other threads waiting."""
 
 _SMALL = 4 << 20
-"""Bytes of a group that is worth a thread."""
+"""Least bytes of a group that is worth a thread of its own."""
 
 _GROUPS_EACH = 4
-"""Groups for each thread, where that costs no reads."""
+"""Groups to aim at for each thread, if that costs no reads."""
 
 _MOST_WAYS = 20_000
-"""Ways to group that are compared, 10 us each."""
+"""Most ways of grouping that are compared, 10 us each."""
 
 _DEFAULT_CHUNK = 16 << 20
-"""Bytes of a chunk of a destination that has none."""
+"""Bytes of a default chunk."""
 
 _PAGE = 4096
-"""Bytes of a chunk below which its time does not depend on its bytes."""
+"""Chunks of fewer bytes take the same time whatever their size."""
 
 _MANY_CHUNKS = 1000
-"""Chunks that take so long, a few ms each, that it matters how small they are."""
+"""More chunks than this, a few ms each, take so long that their size matters."""
 
 MOST_TINY = 10_000
-"""Tiny parts of a result that are too many: they take minutes, and seconds with some more memory."""
+"""Most tiny parts of a result: more take minutes, where somewhat more memory makes it seconds."""
 
 _TINY = 64 << 10
-"""Bytes of host and device below which reading and computing take no time beside that of any part."""
+"""Bytes of host and device below which reading and computing a part take no more than its fixed time."""
 
 _ENOUGH = 1 << 40
-"""Bytes of memory with which nothing more is to be gained."""
+"""So many bytes of memory that more would change nothing."""
 
 _FINE = 20
-"""Reads are compared in twentieths of the fewest."""
+"""Reads are compared in steps of one twentieth of the fewest possible."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,21 @@ class Grid:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Chunks along each axis."""
+        """The number of chunks along each axis."""
         return tuple(-(-size // chunk) for size, chunk in zip(self.sizes, self.chunks, strict=True))
 
     def __len__(self) -> int:
         return math.prod(self.counts)
 
     def number(self, place: Sequence[int]) -> int:
-        """The number of the chunk at this place."""
+        """The number of the chunk at ``place``, its position along each axis."""
         number = 0
         for index, count in zip(place, self.counts, strict=True):
             number = number * count + index
         return number
 
     def window(self, first: Sequence[int], stop: Sequence[int]) -> Window:
-        """The part of the result from chunk ``first`` up to ``stop``, exclusive, along each axis."""
+        """The part of the result from chunk ``first`` to chunk ``stop``, exclusive, along each axis."""
         return tuple(
             range(low * chunk, min(high * chunk, size))
             for low, high, chunk, size in zip(first, stop, self.chunks, self.sizes, strict=True)
@@ -83,7 +83,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Group:
-    """Neighbouring chunks that are read and computed together: places ``first`` up to ``stop`` of the grid."""
+    """Neighbouring chunks that are read and computed together: from ``first`` to ``stop``, exclusive, in the grid."""
 
     grid: Grid
     first: tuple[int, ...]
@@ -91,15 +91,15 @@ class Group:
 
     @property
     def window(self) -> Window:
-        """The part of the result that they are."""
+        """The part of the result that the chunks cover."""
         return self.grid.window(self.first, self.stop)
 
     def places(self) -> Iterator[tuple[int, ...]]:
-        """Each chunk."""
+        """The place of each chunk."""
         return itertools.product(*map(range, self.first, self.stop))
 
     def alone(self, place: tuple[int, ...]) -> Group:
-        """One of its chunks."""
+        """A group that contains only the chunk at ``place``."""
         return Group(self.grid, place, tuple(index + 1 for index in place))
 
     def __str__(self) -> str:
@@ -109,13 +109,13 @@ class Group:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """How the chunks are grouped.
+    """A grouping of the chunks.
 
     Attributes:
         grid: the chunks.
         multiples: chunks of a group along each axis.
-        reads: chunks of the source that all groups read together; elements, where the source has no chunks.
-        needed: those that the whole result reads, each once.
+        reads: source chunks that all groups read, counted for each group; elements, if the source has no chunks.
+        needed: source chunks (or elements) that the whole result reads, each counted once.
         nbytes: most bytes that a group takes.
     """
 
@@ -127,7 +127,7 @@ class ReadPlan:
 
     @property
     def amplification(self) -> float:
-        """How often a part of the source is read, on average; 1: once."""
+        """How often a part of the source is read, on average; 1.0 means once."""
         return self.reads / self.needed if self.needed else 1.0
 
     def groups(self) -> Iterator[Group]:
@@ -146,12 +146,12 @@ class ReadPlan:
 
 
 def default_chunks(work: WindowedChain, memory: int, first: Sequence[int] | None = None) -> tuple[int, ...]:
-    """Chunks for a destination that has none, so that runs of neighbours stay long in the source and the destination.
+    """Default chunks of a result, with long contiguous runs in both source and destination.
 
-    Axes are halved until a chunk is small, first those that are slow in both: of [t,y,x] that becomes [y,x,t] this is
-    y, then x and t in turn.
+    Axes are halved until a chunk is small, first those that are slow in both: for [t,y,x] that becomes [y,x,t] this is
+    y, then x and t alternately.
 
-    first: what is tried first; default: all of it, halved until it is about 16 MiB.
+    first: the chunk to start from; default: the whole result, halved until it is about 16 MiB.
     """
     chunks = [max(size, 1) for size in first or work.sizes]
     most = min(memory // 8, _DEFAULT_CHUNK if first is None else memory)
@@ -171,10 +171,10 @@ def default_chunks(work: WindowedChain, memory: int, first: Sequence[int] | None
 def require_larger_chunks(
     work: WindowedChain, chunks: Sequence[int], memory: int, first: Sequence[int] | None = None
 ) -> None:
-    """Warn if ``memory`` is why default chunks are thousands of less than a page, and say what is enough.
+    """Warn if too little ``memory`` leaves over 1000 default chunks of less than a page, and say how much is enough.
 
     Raises:
-        DescriptorError: more than ``MOST_TINY`` are tiny.
+        DescriptorError: more than ``MOST_TINY`` chunks are tiny.
     """
     if _is_page(work, chunks) or _chunk_count(work, chunks) <= _MANY_CHUNKS:
         return
@@ -202,10 +202,10 @@ def _chunk_count(work: WindowedChain, chunks: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class _Axis:
-    """What chunks along one axis of the result read, of every array from the source to the result.
+    """What chunks along one axis of the result read from every array from the source to the result.
 
-    spans: of each array the axis that they read, its first indices and its ends; None: no such axis. step: indices of a
-    chunk of the source along the axis.
+    spans: for each array, the axis that the chunks read, and for each chunk the first index and the end (exclusive);
+    None: the array has no corresponding axis. count: chunks along the axis. step: elements of a source chunk along it.
     """
 
     spans: list[tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]] | None]
@@ -228,7 +228,7 @@ class _Axis:
         return cls(spans, count, 1 if source is None or source_chunks is None else source_chunks[source[0]])
 
     def reads(self, multiple: int) -> int:
-        """Chunks of the source along the axis that all groups of so many chunks read; without such an axis, groups."""
+        """Source chunks along the axis read by all groups of ``multiple`` chunks; without such an axis, the groups."""
         if self.spans[0] is None:
             return -(-self.count // multiple)
         _, starts, stops = self.spans[0]
@@ -236,7 +236,7 @@ class _Axis:
         return int((-(-last // self.step) - first // self.step)[last > first].sum())
 
     def lengths(self, multiple: int) -> list[tuple[int, int] | None]:
-        """Of each array the axis that a group reads, and at most so many indices of it."""
+        """For each array, the axis that a group of ``multiple`` chunks reads, and the most indices it reads there."""
         longest: list[tuple[int, int] | None] = []
         for span in self.spans:
             if span is None:
@@ -247,7 +247,7 @@ class _Axis:
         return longest
 
     def multiples(self) -> list[int]:
-        """Sizes of groups that are worth comparing."""
+        """Numbers of chunks in a group that are worth comparing."""
         doubled = [1 << power for power in range(self.count.bit_length()) if 1 << power < self.count]
         parts = [-(-self.count // part) for part in (1, 2, 3, 4, 6, 8)]
         return sorted({*doubled, *parts})
@@ -256,7 +256,7 @@ class _Axis:
 def _hulls(
     starts: npt.NDArray[np.int64], stops: npt.NDArray[np.int64], multiple: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """First index and end of what each group of ``multiple`` chunks reads: chunks that read nothing count for none."""
+    """First index and end of what each group of ``multiple`` chunks reads, ignoring chunks that read nothing."""
     reads = stops > starts
     ends = np.arange(0, len(starts), multiple)
     first = np.minimum.reduceat(np.where(reads, starts, np.iinfo(np.int64).max), ends)
@@ -267,14 +267,14 @@ def _hulls(
 def plan_reads(
     work: WindowedChain, grid: Grid, source_chunks: Sequence[int] | None, most: int, threads: int = 1
 ) -> ReadPlan:
-    """The groups of chunks with the fewest reads whose need of memory stays below ``most`` bytes; else single chunks.
+    """The grouping with the fewest reads whose groups need at most ``most`` bytes each, or else are single chunks.
 
     Args:
-        work: what is computed.
+        work: the chain to compute.
         grid: the chunks of its result.
-        source_chunks: those of the source; None: it has none, and elements are counted.
+        source_chunks: sizes of source chunks; None: the source has none, and elements are counted.
         most: bytes of host and device together for one group.
-        threads: that take groups: where it costs no reads, there are enough groups for all.
+        threads: number of threads that take groups; if it costs no reads, there are enough groups for all.
     """
     if not len(grid):
         return ReadPlan(grid, (1,) * len(grid.sizes), 0, 0, 0)
@@ -287,7 +287,7 @@ def plan_reads(
         for axis, part in enumerate(first[0])
         for step in [1 if source_chunks is None else source_chunks[axis]]
         if axis not in used
-    )  # along axes of which one index is taken
+    )  # along source axes of which the operations take one index
     needed = alone * math.prod(axis.reads(axis.count) for axis in axes)
     candidates = [axis.multiples() for axis in axes]
     while math.prod(map(len, candidates)) > _MOST_WAYS:
@@ -323,12 +323,12 @@ def plan_reads(
 
 
 def is_tiny(work: WindowedChain, window: Window) -> bool:
-    """Whether its time depends neither on its bytes nor on those of the source that it reads."""
+    """True if the window's time depends neither on its own bytes nor on those of the source that it reads."""
     return math.prod(lengths(window)) * work.dtype.itemsize < _PAGE and work.nbytes(window) < _TINY
 
 
 def one_element(work: WindowedChain) -> int:
-    """Most bytes that an element of the result takes alone; it has one or more."""
+    """Most bytes that computing a single element of the result takes; the result must have elements."""
     single = Grid(work.sizes, (1,) * len(work.sizes))
     shapes = [list(lengths(window)) for window in work.windows(tuple(range(1) for _ in work.sizes))]
     for axis in range(len(work.sizes)):
@@ -340,7 +340,7 @@ def one_element(work: WindowedChain) -> int:
 
 
 def pieces(work: WindowedChain, window: Window, most: int) -> Iterator[Window]:
-    """A chunk that needs more than ``most`` bytes, in parts that do not, beside the whole chunk's result.
+    """Split a chunk into parts that need at most ``most`` bytes each, together with the whole chunk's result.
 
     Raises:
         DescriptorError: not even a part of one element fits.

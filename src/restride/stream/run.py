@@ -1,7 +1,7 @@
-"""stream: a chain of operations from a source to a destination, chunk by chunk of the destination.
+"""stream: run a chain of operations from a source to a destination, chunk by chunk of the destination.
 
-Each thread takes the next group of chunks, reads what it needs, computes it on a device that is free, and writes it, so
-reading, computing and writing overlap. Where a library is not known to be safe for threads, one reads or writes at a
+Each thread takes the next group of chunks, reads the source, computes on a free device, and writes, so reading,
+computing and writing overlap. For libraries that are not known to be thread-safe, only one thread reads or writes at a
 time.
 """
 
@@ -50,16 +50,16 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, 
 
 @dataclass(frozen=True)
 class Streamed:
-    """What a stream did.
+    """The outcome of a stream.
 
     Attributes:
-        chunks: of the destination.
-        skipped: those that the journal had.
-        bytes_read: elements that were asked of the source.
-        bytes_written: elements that were given to the destination.
-        plan: how chunks were grouped; ``plan.amplification`` says how often a part of the source is read.
-        peak_bytes: most bytes of host and device together that were counted at once.
-        seconds: that it took.
+        chunks: number of chunks of the destination.
+        skipped: chunks that the journal listed as written.
+        bytes_read: bytes of elements read from the source.
+        bytes_written: bytes of elements written to the destination.
+        plan: how chunks were grouped; ``plan.amplification`` is how often a part of the source is read.
+        peak_bytes: most bytes of host and device together that were in use at once, as counted by the stream.
+        seconds: time taken.
     """
 
     chunks: int
@@ -89,33 +89,33 @@ def stream(
     progress: bool = False,
     source_dtype: DTypeLike | None = None,
 ) -> Streamed:
-    """A chain of operations from a source to a destination, both of any size, chunk by chunk of the destination.
+    """Run a chain of operations from a source to a destination, both of any size, chunk by chunk of the destination.
 
-    The result has the bits of one call of each operation on all of the source. docs/scale.md draws how.
+    The result has the bits of one call of each operation on the whole source. docs/scale.md has a drawing.
 
     Args:
         source: has ``shape``, ``dtype`` and ``__getitem__`` of slices: numpy, ``np.memmap``, zarr, h5py, ...
-        destination: has ``shape``, ``dtype`` and ``__setitem__`` of slices; sizes and type are those of the result. It
+        destination: has ``shape``, ``dtype`` and ``__setitem__`` of slices, with the sizes and type of the result. It
             must not share memory with the source.
-        chain: the operations; None: a copy, as for other chunks.
+        chain: the operations; None: a copy, for instance to change chunks.
         chunks: elements along each axis that are written at once; default: the shards or chunks of the destination,
             else about 16 MiB.
-        memory: most bytes of host and device together that the stream takes: a number, or a text as "2GiB", "500 MB".
-            So little that it leaves more than 1,000 chunks of less than 4 KiB is a ``UserWarning``; more than 10,000
-            that also take less than 64 KiB are an error. Both say what is enough.
-        devices: that compute; default: ``rs.default_device()``. Whichever is free takes the next chunks.
-        journal: a file in which chunks are recorded once they are written whole. Called again with it, a stream that
-            was interrupted goes on; 1 s of work may be done again. One stream at a time may use it.
-        progress: show it on stderr.
-        source_dtype: element type of a source that has only its bits: "bf16" of uint16, "f8e4m3fn" of uint8.
+        memory: most bytes of host and device together that the stream takes: a number, or text such as "2GiB", "500
+            MB". If it leaves more than 1,000 chunks of less than 4 KiB, there is a ``UserWarning``; more than 10,000
+            that also take less than 64 KiB are an error. Both say how much is enough.
+        devices: where to compute; default: ``rs.default_device()``. A free one takes the next chunks.
+        journal: a file that records chunks once they are completely written. If the stream is interrupted, calling it
+            again with the journal continues it; up to 1 s of work may be repeated. One stream at a time may use it.
+        progress: show the progress on stderr.
+        source_dtype: element type of a source that stores only its bits: "bf16" for uint16, "f8e4m3fn" for uint8.
 
     Returns:
-        What was done, and how often a part of the source was read.
+        Counts of chunks and bytes, and how often a part of the source was read.
 
     Raises:
         DescriptorError: an argument breaks a rule; nothing was read or written.
-        DeviceLost: a device was lost or closed before; nothing was read or written.
-        UnsupportedError: as the operations do.
+        DeviceLost: a device was already lost or closed; nothing was read or written.
+        UnsupportedError: an operation raises it.
         StreamError: reading, computing or writing a chunk failed. It names the chunk, which is not in the journal.
 
     Example:
@@ -145,10 +145,10 @@ def stream(
 
 
 def as_bytes(argument: str, value: str | float) -> int:
-    """``"512MiB"``, or 16e6, as a number of bytes.
+    """A number of bytes from a text such as ``"512MiB"`` or a number such as 16e6.
 
     Raises:
-        DescriptorError: no such text, or not above 0.
+        DescriptorError: the text is not understood, or the number is not above 0.
     """
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", value)
@@ -169,7 +169,7 @@ def _devices(devices: Sequence[Device] | None) -> list[Device]:
     if not several or not all(isinstance(device, Device) for device in several):
         raise DescriptorError(f"devices must be a list of one or more, such as rs.Device(0), got {devices!r}")
     for device in several:
-        device.counters()  # raises DeviceLost where it is lost or closed
+        device.counters()  # raises DeviceLost if the device is lost or closed
     return several
 
 
@@ -189,7 +189,7 @@ def _chunks(chunks: Sequence[int] | None, work: WindowedChain, writer: Destinati
 
 
 def _job(work: WindowedChain, group: Group, memory: int) -> _Job:
-    """The group whole, or where that is more than ``memory`` in pieces.
+    """A job for the whole group, or in pieces if that takes more than ``memory``.
 
     Raises:
         DescriptorError: ``memory`` is too little.
@@ -203,7 +203,7 @@ def _job(work: WindowedChain, group: Group, memory: int) -> _Job:
 
 
 def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int) -> None:
-    """Check that each group can be computed, whole or in pieces, and that these are not thousands of tiny ones.
+    """Check that each group can be computed, whole or in pieces, and that there are not thousands of tiny pieces.
 
     Raises:
         DescriptorError: ``memory`` is too little.
@@ -227,7 +227,7 @@ def _require_memory(work: WindowedChain, plan: ReadPlan, memory: int) -> None:
 
 
 class _Budget:
-    """Bytes that may be taken at once; whoever asks for more waits until others give back."""
+    """Bytes that may be taken at once; a thread that asks for more waits until others give bytes back."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -237,7 +237,7 @@ class _Budget:
         self.peak = 0
 
     def take(self, nbytes: int) -> bool:
-        """Take the bytes; False: the budget was closed."""
+        """Take the bytes, after waiting for them; False if the budget was closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._taken + nbytes <= self._most)
             if self._is_closed:
@@ -253,7 +253,7 @@ class _Budget:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Nobody gets any more."""
+        """Refuse all later and waiting requests."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -261,7 +261,7 @@ class _Budget:
 
 @dataclass(frozen=True)
 class _Job:
-    """A group and the pieces it is computed in; nbytes: that it takes meanwhile."""
+    """A group, the pieces to compute it in, and the bytes that this takes."""
 
     group: Group
     pieces: list[Window]
@@ -269,7 +269,7 @@ class _Job:
 
 
 class _Run:
-    """One call of ``stream``."""
+    """The state of one call of ``stream``."""
 
     def __init__(
         self,
@@ -305,7 +305,7 @@ class _Run:
         try:
             for thread in threads:
                 thread.join()
-        finally:  # also after an interrupt: what was begun is finished
+        finally:  # also after an interrupt: threads complete the jobs they have begun
             self._budget.close()
             for thread in threads:
                 thread.join()
@@ -333,7 +333,7 @@ class _Run:
     def _take_jobs(self) -> None:
         try:
             while True:
-                with self._taking:  # in order: whoever waits for memory lets nobody pass
+                with self._taking:  # in order: a thread that waits for memory lets no other pass
                     job = next(self._jobs, None)
                     if job is None or not self._budget.take(job.nbytes):
                         return
@@ -392,13 +392,13 @@ class _Run:
 
 
 class _Naming:
-    """A block whose errors become a ``StreamError`` that names the chunk."""
+    """A context whose errors become a ``StreamError`` that names the chunk."""
 
     def __init__(self, what: str, group: Group, window: Window) -> None:
         self._what, self._group, self._window = what, group, window
 
     def __enter__(self) -> None:
-        """Nothing to do: errors are looked at on the way out."""
+        """Does nothing: errors are handled in ``__exit__``."""
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Exception):
@@ -410,7 +410,7 @@ class _Naming:
 
 
 def _inside(window: Window, whole: Window) -> tuple[slice, ...]:
-    """The window as an index of an array that is ``whole``."""
+    """The slices of an array of the window ``whole`` that select ``window``."""
     return tuple(
         slice(part.start - around.start, part.stop - around.start) for part, around in zip(window, whole, strict=True)
     )

@@ -1,1 +1,1 @@
-"""Tensors: a buffer on a device and what it means, and how arrays of the host get there and back."""
+"""Tensors: device buffers with descriptors, and how host arrays and images become tensors and the reverse."""

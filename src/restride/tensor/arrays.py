@@ -1,8 +1,8 @@
-"""Host arrays and raw buffers as tensors: which bytes are uploaded or imported, and where the elements are in them.
+"""Host arrays and raw buffers as tensors: the bytes to upload or import, and the positions of the elements in them.
 
-numpy moves runs of bytes here and nothing else: an array that is transposed, reversed, or sliced is uploaded as the
-span of memory it lies in, and the device walks it by strides. A span of mostly foreign bytes is closed up first: a
-100-column window of a 4096-column image is 4096 runs of 100, not 4096 of 4096.
+numpy only moves runs of bytes here: a transposed, reversed or sliced array is uploaded as the span of memory that holds
+it, and the device reads it by strides. If most bytes of the span belong to other elements, it is packed first: a
+100-column window of a 4096-column image is uploaded as 4096 runs of 100 bytes, not 4096 of 4096.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from restride.tensor.dlpack import CUDA, array_from_dlpack, device_type
 from restride.tensor.tensor import Tensor, as_device, copy_elements, empty
 
 _WIDEST_GAP = 16
-"""Bytes between two runs that are uploaded with them; a wider gap costs more than it costs numpy to start a run."""
+"""Widest gap in bytes between two runs that is uploaded too; starting another run costs numpy less than a wider gap."""
 
 
 def from_buffer(raw_bytes: Any, desc: TensorDesc | str, device: Device | None = None) -> Tensor:
     """A tensor over a copy of a raw physical buffer, padding included.
 
     Args:
-        raw_bytes: bytes, a bytearray, or any contiguous array; of at least ``desc.nbytes`` bytes.
-        desc: what the bytes mean, a TensorDesc or its text.
+        raw_bytes: bytes, a bytearray, or any contiguous array; at least ``desc.nbytes`` bytes.
+        desc: the layout of the elements in the bytes, a TensorDesc or its text.
         device: where to; default: ``rs.default_device()``.
 
     Example: 2 x 3 elements, column after column.
@@ -66,19 +66,20 @@ def asarray(
     """A tensor with the elements of ``array``.
 
     Args:
-        array: a numpy array of any strides, whatever ``np.asarray`` takes, an object with ``__dlpack__`` on the CPU, or
-            what is on a device already: a Tensor, which is returned as it is, a CUDA tensor over the memory of one, or
-            a ``kp.Tensor`` of a ``Device`` over its manager, whose memory the tensor shares, whatever ``copy`` says.
-        desc: layout on the device, of the array's sizes and element type; default: the array's own strides, or packed.
-            For a ``kp.Tensor``: what its bytes mean, as for ``from_buffer``; default: one axis.
+        array: a numpy array of any strides, anything that ``np.asarray`` accepts, an object with ``__dlpack__`` on the
+            CPU, or an object that is on a device already: a Tensor, which is returned itself, a CUDA tensor over the
+            memory of one, or a ``kp.Tensor`` of a ``Device`` over its manager, whose memory the tensor shares, whatever
+            ``copy`` says.
+        desc: layout on the device, with the array's sizes and element type; default: the array's own strides, or
+            packed. For a ``kp.Tensor``: the layout of its bytes, as in ``from_buffer``; default: one axis.
         device: where to; default: ``rs.default_device()``, for a ``kp.Tensor`` the one open device over a manager.
         copy: True: copy to memory of the device; the array may change at once. False: never copy; the device reads the
             array's own memory and keeps it alive. Nobody may write there until the operations that read it are
             finished, and the tensor cannot be an ``out``. None: copy only where False would raise. The device does not
-            know that an array from ``numpy(copy=False)`` belongs to a tensor: the caller keeps the order of what reads
-            it and what writes that tensor.
+            know that an array from ``numpy(copy=False)`` belongs to a tensor: the caller must order operations that
+            read the array and operations that write that tensor.
 
-    Example: a transposed array keeps its strides; a ``desc`` lays it out anew.
+    Example: a transposed array keeps its strides; a ``desc`` changes the layout.
 
     >>> x = np.arange(6, dtype=np.float32).reshape(2, 3)
     >>> rs.asarray(x.T).desc
@@ -87,13 +88,13 @@ def asarray(
     array([0., 3., 1., 4., 2., 5.], dtype=float32)
 
     Raises:
-        DescriptorError: an element type that restride does not know or a byte-swapped one, more than 8 axes, or a
-            ``desc`` that does not fit or overlaps itself.
+        DescriptorError: the element type is unknown to restride or byte-swapped, there are more than 8 axes, or
+            ``desc`` does not fit or overlaps itself.
         UnsupportedError: ``desc`` has another element type; or ``copy`` is False and the device has memory of its own
-            or cannot import the host's (the runtime kompute never does), elements do not lie at multiples of their
-            size, ``array`` is neither a numpy array nor of DLPack, or lies in memory of CUDA's own, or ``desc`` is not
-            the layout that it has; or a ``kp.Tensor`` is of type storage, its bytes are no multiple of 16, or
-            ``device`` is not over a manager.
+            or cannot import the host's (the runtime kompute never can), elements do not lie at multiples of their
+            size, ``array`` is neither a numpy array nor a DLPack tensor, or is in CUDA's own memory, or ``desc`` is not
+            its present layout; or a ``kp.Tensor`` is of type storage, its bytes are no multiple of 16, or ``device`` is
+            not over a manager.
     """
     if isinstance(array, Tensor):
         if device is not None and as_device(device) is not array.device:
@@ -140,10 +141,10 @@ def _laid_out(tensor: Tensor, desc: TensorDesc, copy: bool | None) -> Tensor:
 
 
 def _from_cuda(producer: Any, desc: TensorDesc | str | None, device: Device | None, copy: bool | None) -> Tensor:
-    """A tensor of the elements of a CUDA tensor that lies in a tensor's memory: there, or a copy on its device.
+    """A tensor with the elements of a CUDA tensor that is in a restride tensor's memory: shared, or a copy.
 
-    CUDA's own memory is refused: what cudaMalloc gives cannot be exported, and what cuMemCreate gives for export, as to
-    torch's expandable segments, are pages of 2 or 20 MiB, of which a tensor has several, or a part.
+    CUDA's own memory is refused: memory of cudaMalloc cannot be exported, and exportable memory of cuMemCreate, as in
+    torch's expandable segments, is in pages of 2 or 20 MiB, of which a tensor uses several, or a part.
     """
     array = array_from_dlpack(producer, LEGACY_STREAM)
     packed = _packed(array)
@@ -164,7 +165,7 @@ def _from_cuda(producer: Any, desc: TensorDesc | str | None, device: Device | No
     tensor = Tensor(memory, strided, home)
     if copy:
         tensor = tensor.copy()
-        home.wait()  # nothing keeps CUDA from changing its tensor from here on
+        home.wait()  # from here on CUDA may change its tensor
     return asarray(tensor, desc, device, copy)
 
 
@@ -184,7 +185,7 @@ def _packed(array: npt.NDArray[Any]) -> TensorDesc:
 
 
 def _own(array: npt.NDArray[Any], packed: TensorDesc) -> TensorDesc | None:
-    """How an array lies, from its lowest byte on; None: its strides split elements."""
+    """The layout of an array, from its lowest byte on; None: its strides split elements."""
     if not packed.numel:
         return packed
     host = _host_span(array)
@@ -192,10 +193,10 @@ def _own(array: npt.NDArray[Any], packed: TensorDesc) -> TensorDesc | None:
 
 
 def _imported(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tensor:
-    """The tensor over the memory that the array lies in.
+    """A tensor over the memory of an array.
 
-    The device's memory begins a little before the array's where that is not aligned as bindings must be: f32 at address
-    0x1008, aligned to 16 bytes, is element 2 of a memory that begins at 0x1000.
+    Bindings must be aligned, so the device's memory may begin a little before the array: f32 at address 0x1008, aligned
+    to 16 bytes, is element 2 of a memory that begins at 0x1000.
     """
     if not packed.numel:
         return empty(packed, device)
@@ -214,7 +215,7 @@ def _imported(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Te
 
 
 def _strided(packed: TensorDesc, offset: int, strides: tuple[int, ...]) -> TensorDesc | None:
-    """The descriptor of elements at these byte offsets; None: they lie between the multiples of their size."""
+    """The descriptor for these byte offset and strides; None if they are not multiples of the element size."""
     itemsize = packed.dtype.itemsize
     if any(value % itemsize for value in (offset, *strides)):
         return None
@@ -226,7 +227,7 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
     if not packed.numel:
         return empty(packed, device)
     dtype = packed.dtype
-    if array.flags.c_contiguous:  # without the walk over its strides, which takes as long as a small transfer
+    if array.flags.c_contiguous:  # skips the walk over its strides, which takes as long as a small transfer
         memory = device.allocate(packed, array.nbytes)
         device.runtime.write(memory, 0, array.reshape(-1).view(np.uint8).data)
         return Tensor(memory, packed, device)
@@ -236,7 +237,7 @@ def _upload(array: npt.NDArray[Any], packed: TensorDesc, device: Device) -> Tens
     strided = _strided(packed, host.offset, host.strides)
     if strided is not None:
         return Tensor(memory, strided, device)
-    # Strides that split elements, as a field of a packed record has them: gathered byte by byte, on the device.
+    # Strides that split elements, such as those of a field of a packed record: the device gathers single bytes.
     laid_out = empty(packed, device)
     axes = (
         *(Axis(*step) for step in zip(array.shape, host.strides, _row_major_bytes(array), strict=True)),
@@ -255,11 +256,11 @@ def _row_major_bytes(array: npt.NDArray[Any]) -> tuple[int, ...]:
 
 
 def host_array(value: Any) -> npt.NDArray[Any]:
-    """``value`` as a plain numpy array over its own memory, where it has any.
+    """``value`` as a plain numpy array, over its own memory if it has any.
 
     Raises:
-        DescriptorError: it is None, a path or bytes, numpy cannot take it, a mask would be lost, or its DLPack memory
-            is not on the host.
+        DescriptorError: it is None, a path or bytes, numpy cannot convert it, a mask would be lost, or its DLPack
+            memory is not on the host.
     """
     if isinstance(value, np.ma.MaskedArray):
         raise DescriptorError(
@@ -286,10 +287,10 @@ def host_array(value: Any) -> npt.NDArray[Any]:
 
 
 def _require_own_memory(value: Any) -> None:
-    """Refuse what ``host_array`` copies, such as a list.
+    """Refuse a value that ``host_array`` copies, such as a list.
 
     Raises:
-        UnsupportedError: it is neither a numpy array nor a DLPack tensor.
+        UnsupportedError: ``value`` is neither a numpy array nor a DLPack tensor.
     """
     if not isinstance(value, np.ndarray) and not hasattr(value, "__dlpack__"):
         raise UnsupportedError(
@@ -301,10 +302,10 @@ def _raw_view(raw_bytes: Any, desc: TensorDesc) -> memoryview:
     """The bytes of a contiguous buffer, for a tensor of ``desc``.
 
     Raises:
-        DescriptorError: it is no buffer, or not contiguous.
+        DescriptorError: ``raw_bytes`` is no buffer, or not contiguous.
     """
     if isinstance(raw_bytes, np.ndarray) and raw_bytes.flags.c_contiguous:
-        # memoryview knows neither ml_dtypes' types nor how to cast an array without elements.
+        # memoryview knows no types of ml_dtypes, and cannot cast an array without elements.
         return raw_bytes.reshape(-1).view(np.uint8).data
     try:
         return memoryview(raw_bytes).cast("B")
@@ -316,7 +317,7 @@ def _raw_view(raw_bytes: Any, desc: TensorDesc) -> memoryview:
 
 @dataclass(frozen=True)
 class _HostBytes:
-    """``data``, 1-D and contiguous, and where the elements are in it: byte offset of index 0 and byte strides."""
+    """1-D contiguous ``data``, and the positions of elements in it: byte offset of index 0, and byte strides."""
 
     data: npt.NDArray[np.uint8]
     offset: int
@@ -324,7 +325,7 @@ class _HostBytes:
 
 
 def _host_span(array: npt.NDArray[Any]) -> _HostBytes:
-    """The memory that ``array``, of any strides and at least one element, lies in: nothing is copied.
+    """The memory that holds ``array``, of any strides and at least one element; nothing is copied.
 
     Example: ``np.arange(6, dtype=np.uint16)[::-2]`` lies in bytes 2 to 12 of its base: data of 10 bytes, offset 8,
     stride -4.
@@ -338,7 +339,7 @@ def _host_span(array: npt.NDArray[Any]) -> _HostBytes:
 
 @dataclass(frozen=True)
 class _Walk:
-    """One axis, walked upwards in memory."""
+    """One axis, walked in the direction of rising addresses; ``stride`` is in bytes."""
 
     axis: int
     size: int
@@ -359,7 +360,7 @@ def _host_bytes(array: npt.NDArray[Any]) -> _HostBytes:
     walks.sort(key=lambda walk: walk.stride)
     run, outer = _run_and_outer_axes(walks, array.itemsize)
     if _span(run, outer) <= run * math.prod(walk.size for walk in outer):
-        run, outer = _span(run, outer), []  # windows that overlap are fewer bytes as they lie
+        run, outer = _span(run, outer), []  # overlapping windows take fewer bytes without packing
     runs = np.lib.stride_tricks.as_strided(
         _lowest(array),
         shape=(*(walk.size for walk in reversed(outer)), run),
@@ -380,13 +381,13 @@ def _host_bytes(array: npt.NDArray[Any]) -> _HostBytes:
 
 
 def _lowest(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """The bytes of the element that lies lowest in memory. The dots keep an array without axes one."""
+    """The bytes of the element at the lowest address. The ``...`` keeps an array without axes an array."""
     lowest = (slice(-1, None) if stride < 0 else slice(0, 1) for stride in array.strides)
     return array[*lowest, ...].reshape(1).view(np.uint8)
 
 
 def _run_and_outer_axes(walks: list[_Walk], itemsize: int) -> tuple[int, list[_Walk]]:
-    """Bytes of a run that is uploaded as it lies, small gaps included, and the axes outside it."""
+    """The length in bytes of a run that is uploaded whole, small gaps included, and the axes outside it."""
     run = itemsize
     for position, walk in enumerate(walks):
         if walk.stride - run > _WIDEST_GAP:

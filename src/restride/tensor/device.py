@@ -27,25 +27,25 @@ from restride.runtime import (
 from restride.runtime.live_objects import LiveObjects
 
 MOST_PARAMETER_BYTES = 1 << 20
-"""Bytes of parameters in flight for one operation; past it (an axis of millions) it waits for its own first part."""
+"""Most bytes of one operation's parameters in flight; above it (an axis of millions) the operation waits in between."""
 
 
 class Device:
-    """One open device. Tensors live on it; operations on them run on it, in order, and return at once.
+    """One open device. It holds tensors and runs operations on them, in order; starting an operation returns at once.
 
-    Reading a result waits for it and for what is before it, at most ``timeout`` seconds each. Usable from several
-    threads, and as a context manager; a child made by ``fork`` gets ``DeviceLost``.
+    Reading a result waits for its operation and all before it, at most ``timeout`` seconds each. Usable from several
+    threads, and as a context manager; in a child made by ``fork`` it raises ``DeviceLost``.
 
     Args:
         selector: index in ``rs.devices()`` or part of a device's name; default: the environment variable
             ``RESTRIDE_DEVICE``, else the best of discrete, integrated, virtual and CPU devices.
         runtime: ``"vulkan"`` or ``"kompute"``; default: ``RESTRIDE_RUNTIME``, else ``"vulkan"``.
         timeout: seconds that one operation may take, once those before it are finished.
-        memory_limit: bytes of memory that the device may take, those that it keeps to use again too; default: what its
-            heap has. Not counted are pages of the host that ``asarray(copy=False)`` imports, memory of other processes
-            (``rs.from_fd``), and pipelines.
+        memory_limit: most bytes of memory that the device may take, memory kept for reuse included; default: the size
+            of its heap. Pages of the host imported by ``asarray(copy=False)``, memory of other processes
+            (``rs.from_fd``) and pipelines do not count.
         manager: a ``kp.Manager`` to run on, with the runtime ``"kompute"``: tensors share memory with kp's both ways.
-            The manager stays the caller's, and open when the device is closed; the environment chooses nothing.
+            Closing the device leaves the manager open; environment variables are ignored.
 
     Example:
         >>> with rs.Device(timeout=10) as device:
@@ -61,8 +61,9 @@ class Device:
 
     Raises:
         DeviceNotFound: no Vulkan loader, no driver, or no such device.
-        DescriptorError: an unknown runtime, a limit that is not positive, or what is no manager of such a device.
-        UnsupportedError: the runtime ``"kompute"`` without the package ``kp``.
+        DescriptorError: an unknown runtime, a limit that is not positive, or a ``manager`` that is none or is on
+            another device.
+        UnsupportedError: the runtime is ``"kompute"`` and the package ``kp`` is not installed.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class Device:
 
     @classmethod
     def over(cls, runtime: Runtime) -> Self:
-        """A device on a runtime that is already open, such as one with its own ``module_source``."""
+        """Create a device on a runtime that is already open, such as one with its own ``module_source``."""
         device = cls.__new__(cls)
         device._take(runtime)  # noqa: SLF001 - the object that is being initialised
         return device
@@ -101,7 +102,7 @@ class Device:
 
     @property
     def limits(self) -> Limits:
-        """What plans for this device must respect."""
+        """The limits that plans for this device must respect."""
         return self.runtime.limits
 
     @property
@@ -117,19 +118,19 @@ class Device:
         """Return when every operation so far is finished.
 
         Raises:
-            DeviceTimeout: they outlasted the time limit; the device stays usable.
+            DeviceTimeout: one outlasted the time limit; the device stays usable.
         """
         self.runtime.wait()
 
     def batch(self) -> AbstractContextManager[None]:
-        """A context in which operations are recorded and handed to the device many at a time: each costs less.
+        """A context in which operations are recorded and handed to the device many at a time, so that each costs less.
 
-        Their order stays, and so do results. Reading a result inside hands over what is recorded so far. The runtime
-        kompute hands over each operation at once.
+        Their order and results stay the same. Reading a result inside hands over what is recorded so far. The runtime
+        kompute runs each operation at once.
 
-        A batch is the device's, not the thread's: what other threads start meanwhile is recorded with it, and is handed
-        over when one of them reads, waits, or the last batch that is open ends. A driver's error at that moment is
-        raised there, and is about everything recorded, other threads' operations too.
+        A batch belongs to the device, not to a thread: operations that other threads start meanwhile are recorded with
+        it. The recording is handed over when any thread reads or waits, and when the last open batch ends. A driver
+        error is raised in that thread, and concerns everything recorded, other threads' operations too.
 
         >>> x = rs.asarray(np.arange(3, dtype=np.int32))
         >>> with rs.default_device().batch():
@@ -140,10 +141,10 @@ class Device:
         return self.runtime.batch()
 
     def trim(self) -> int:
-        """Give the driver back what is kept only to be used again, and no pending work uses; the bytes of memory.
+        """Give the driver back everything that is kept only for reuse and that no pending work uses; return the bytes.
 
-        These are freed tensors' memory, staging, prepared submissions with their parameters, and pipelines, which count
-        as no bytes: the next operation makes what it needs. Waits for nothing; after ``wait()`` more is given back.
+        That is memory of freed tensors, staging buffers, prepared submissions with their parameters, and pipelines,
+        which count as no bytes; later operations create them again. Does not wait; after ``wait()`` it frees more.
 
         >>> with rs.Device() as device:
         ...     x = rs.asarray(np.zeros((1024, 1024), np.float32), device=device)
@@ -162,10 +163,10 @@ class Device:
         self.runtime.close()
 
     def allocate(self, desc: TensorDesc, nbytes: int | None = None, shareable: bool = False) -> Memory:
-        """A buffer for ``desc``, by default of the bytes that it needs; shareable: with other processes.
+        """A buffer for ``desc`` of ``nbytes`` bytes; None: ``desc.nbytes``. shareable: other processes may import it.
 
         Raises:
-            OutOfDeviceMemory, UnsupportedError: there is no room for it; the message says what it was for.
+            OutOfDeviceMemory, UnsupportedError: it cannot be allocated; the message names ``desc``.
         """
         try:
             size = desc.nbytes if nbytes is None else nbytes
@@ -174,10 +175,10 @@ class Device:
             raise type(error)(f"{error}; asked for {desc}") from error
 
     def run(self, steps: Steps, src: Memory, dst: Memory) -> None:
-        """Start the steps of an operation, one after the other. A buffer between two steps is freed after its last use.
+        """Start the steps of an operation in order. A buffer between two steps is freed after its last use.
 
         Raises:
-            UnsupportedError: the runtime cannot bind such buffers.
+            UnsupportedError: the runtime cannot bind these buffers.
         """
         if steps.between:
             self._run_through(steps, {SOURCE: src, RESULT: dst})
@@ -283,10 +284,10 @@ _default_lock = threading.Lock()
 
 
 def default_device() -> Device:
-    """The device that operations use when none is named; opened at first use, and again after it was closed.
+    """The device of operations that name none; opened at first use, and again if it was closed.
 
     Raises:
-        DeviceNotFound: as ``Device()``.
+        DeviceNotFound: see ``Device()``.
 
     Examples:
         >>> rs.asarray(np.ones(3)).device is rs.default_device()
@@ -300,7 +301,7 @@ def default_device() -> Device:
 
 
 def _unlock_in_child() -> None:
-    # Another thread of the parent may have held it, and does not exist here.
+    # Another thread of the parent may have held the lock; it does not exist in the child.
     global _default_lock  # noqa: PLW0603 - as above
     _default_lock = threading.Lock()
 

@@ -1,8 +1,8 @@
 """Tensors of other libraries as numpy arrays over the same memory, and back, through DLPack's C structures.
 
-numpy's DLPack knows neither bfloat16 nor the 8-bit floats, and refuses some strides and read-only producers, so
-capsules are read here with ctypes, for every element type alike, and those that numpy makes of unsigned integers get
-the type that is meant. Structures and codes: dlpack.h, version 1.1.
+numpy's DLPack supports neither bfloat16 nor the 8-bit floats, and refuses some strides and read-only producers. So
+capsules are read here with ctypes, for all element types, and capsules that numpy creates over unsigned integers get
+the intended type. Structures and codes: dlpack.h, version 1.1.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _MAX_RANK = 8
 _MAJOR_VERSION = 1
 
 _REFUSALS = (BufferError, RuntimeError, ValueError)
-"""How producers refuse. torch: BufferError for gradients and conjugates, ValueError for meta tensors, RuntimeError for
-nested tensors, those of mkldnn and those under vmap."""
+"""The exceptions by which producers refuse. torch raises BufferError for gradients and conjugates, ValueError for meta
+tensors, and RuntimeError for nested tensors, those of mkldnn and those under vmap."""
 
 CPU, CUDA = 1, 2
-"""Types of device."""
+"""DLPack's device types."""
 
 _HOST_DEVICES = (CPU, 3, 11)
-"""The others are pinned memory of the host, CUDA's and ROCm's."""
+"""Memory that the host can read: 3 and 11 are pinned memory of the host, CUDA's and ROCm's."""
 
 _OTHER_DEVICES = {
     CUDA: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 9: "VPI", 10: "ROCm", 12: "extension", 13: "CUDA managed",
@@ -53,7 +53,7 @@ _ELEMENT_TYPES: dict[tuple[int, int], Any] = {
     (12, 8): ml_dtypes.float8_e5m2,
 }
 _NARROW = {np.dtype(kind): key for key, kind in _ELEMENT_TYPES.items() if np.dtype(kind).isbuiltin != 1}
-"""The codes of ml_dtypes' types, which numpy's own DLPack does not know."""
+"""DLPack codes of ml_dtypes' types, which numpy's own DLPack does not support."""
 _CODE_NAMES = (
     "int", "uint", "float", "opaque handle", "bfloat", "complex", "bool", "float8_e3m4", "float8_e4m3",
     "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
@@ -76,7 +76,7 @@ class _DLTensor(ctypes.Structure):
     )
 
 
-# The GIL is kept during a deleter (PYFUNCTYPE): producers written in Python need it, C producers take it themselves.
+# PYFUNCTYPE keeps the GIL during a deleter: producers written in Python need it, C producers take it themselves.
 _Deleter = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -110,14 +110,14 @@ _NAMES: tuple[tuple[bytes, bytes, type[_DLManagedTensor | _DLManagedTensorVersio
 
 
 class _Owner:
-    """Holds the producer's tensor and calls its deleter once, when the last array over it is gone.
+    """Keeps the producer's tensor and calls its deleter once, when the last array over it is gone.
 
-    numpy reads ``__array_interface__`` and keeps this object as the array's base.
+    numpy reads ``__array_interface__`` and keeps this object as the base of the array.
     """
 
     def __init__(self, address: int, deleter: int | None) -> None:
         self.__array_interface__: dict[str, Any] = {}
-        # At interpreter exit arrays may still be in use: the producer's memory then goes with the process.
+        # At interpreter exit arrays may still be in use: then the producer's memory ends with the process.
         self._release = weakref.finalize(self, _delete, address, deleter)
         self._release.atexit = False
 
@@ -131,10 +131,10 @@ def _delete(address: int, deleter: int | None) -> None:
 
 
 def device_type(producer: Any) -> int:
-    """The type of the device that ``producer`` lies on.
+    """The DLPack type of the device that holds ``producer``.
 
     Raises:
-        DescriptorError: it has no ``__dlpack_device__``, or no memory.
+        DescriptorError: the producer has no ``__dlpack_device__``, or no memory.
     """
     try:
         return int(producer.__dlpack_device__()[0])
@@ -149,21 +149,21 @@ def device_type(producer: Any) -> int:
 def array_from_dlpack(producer: Any, stream: int | None = None) -> np.ndarray[Any, Any]:
     """A read-only numpy array over the memory of ``producer``, an object with ``__dlpack__`` and ``__dlpack_device__``.
 
-    Nothing is copied. Strides are the producer's, zero and negative ones included; bfloat16 and the 8-bit floats come
-    as ml_dtypes. The producer's memory stays alive until the array and every view of it are dropped; then its deleter
-    runs, once.
+    Nothing is copied. Strides are the producer's, zero and negative ones included; bfloat16 and the 8-bit floats are
+    ml_dtypes' types. The producer's memory stays alive until the array and every view of it are dropped; then its
+    deleter runs, once.
 
-    stream: of CUDA, which the producer has wait for its work. The array then is of addresses that the host must not
-        read. None: memory of the host.
+    stream: a CUDA stream that the producer makes wait for its work. The array is then over addresses that the host must
+        not read. None: memory of the host.
 
     Raises:
-        DescriptorError: not there, refused by the producer, a view that torch negates as it is read, or of an
-            element type, rank or version that restride does not know.
+        DescriptorError: the memory is elsewhere, the producer refuses, torch negates the view's elements on reading, or
+            restride does not support the element type, rank or version.
 
     Source: Python array API standard, ``__dlpack__``; dlpack.h 1.1.
     """
     if callable(is_neg := getattr(producer, "is_neg", None)) and is_neg():
-        # torch's z.conj().imag: elements to be negated as they are read, of which DLPack does not know.
+        # E.g. torch's z.conj().imag: its elements are negated on reading, which DLPack cannot express.
         raise DescriptorError(
             f"{type(producer).__name__} is a view with the negative bit set: its memory holds the negated elements, "
             f"pass x.resolve_neg(), for sizes {tuple(producer.shape)}"
@@ -179,9 +179,9 @@ def array_from_dlpack(producer: Any, stream: int | None = None) -> np.ndarray[An
 
 
 def capsule_over(array: np.ndarray[Any, Any], device: tuple[int, int] = (CPU, 0), **options: Any) -> Any:
-    """A DLPack capsule over the memory of ``array``, which numpy makes with these options; nothing is copied.
+    """A DLPack capsule over the memory of ``array``; nothing is copied. ``options`` are those of ``__dlpack__``.
 
-    device: type and number of the one that the array's addresses are of.
+    device: DLPack type and number of the device that the array's addresses belong to.
 
     Raises:
         BufferError, TypeError: numpy refuses.
@@ -200,19 +200,19 @@ def capsule_over(array: np.ndarray[Any, Any], device: tuple[int, int] = (CPU, 0)
 
 
 def _capsule_of(producer: Any, options: dict[str, int]) -> Any:
-    """The producer's capsule: version 1 where it speaks it, else the older unversioned one."""
+    """The producer's capsule: of version 1 if it supports that, else the older unversioned one."""
     try:
         try:
             return producer.__dlpack__(max_version=(_MAJOR_VERSION, 1), **options)
         except TypeError:
-            # Producers older than DLPack 1.0 do not know the argument; the standard says to ask again without.
+            # Producers older than DLPack 1.0 do not know the argument; the standard says to retry without it.
             return producer.__dlpack__(**options)
     except _REFUSALS as error:
         raise DescriptorError(f"{type(producer).__name__} refuses to hand out its memory: {error}") from error
 
 
 def _array_of(capsule: Any, devices: tuple[int, ...] = _HOST_DEVICES) -> np.ndarray[Any, Any]:
-    """Take the tensor out of ``capsule``; from here on its deleter is ours to call, also when the tensor is refused."""
+    """Take the tensor out of ``capsule``; from here on restride must call its deleter, even for a refused one."""
     for name, used_name, structure in _NAMES:
         if _capsule_is(capsule, name):
             address: int = _capsule_pointer(capsule, name)
@@ -230,7 +230,7 @@ def _array_of(capsule: Any, devices: tuple[int, ...] = _HOST_DEVICES) -> np.ndar
 def _viewed(
     managed: _DLManagedTensor | _DLManagedTensorVersioned, owner: _Owner, devices: tuple[int, ...]
 ) -> np.ndarray[Any, Any]:
-    """The tensor as an array whose base is ``owner``. Strides count elements; none given: packed, last axis fastest."""
+    """The tensor as an array whose base is ``owner``. Strides count elements; null means packed, last axis fastest."""
     if isinstance(managed, _DLManagedTensorVersioned) and managed.major > _MAJOR_VERSION:
         raise DescriptorError(f"DLPack version {managed.major}.{managed.minor} is newer than {_MAJOR_VERSION}.x")
     tensor: _DLTensor = managed.tensor
@@ -261,7 +261,7 @@ def _viewed(
         "version": 3,
         "data": (tensor.data + tensor.byte_offset, True),
         "shape": sizes,
-        # As unsigned integers of the same width: the interface has no name for bfloat16.
+        # Unsigned integers of the same width: the interface has no name for bfloat16.
         "typestr": np.dtype(f"u{dtype.itemsize}").str,
         "strides": strides,
     }

@@ -1,4 +1,4 @@
-"""Images of Pillow and their files as arrays, and back: which pixels become which elements."""
+"""Pillow images and image files as arrays, and arrays as images: how pixels map to elements."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from restride.tensor.tensor import Tensor
 Array = npt.NDArray[Any]
 
 IMAGE_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
-"""Formats of image files, by the ending of the name."""
+"""Formats of image files, by the suffix of the name."""
 
 IMAGES = ("PNG", "JPEG")
 
 _JPEG_QUALITY = 95
 _LONGEST_JPEG_SIDE = 65_500
-"""Pixels; libjpeg's own limit."""
+"""In pixels; libjpeg's own limit."""
 _MODES = dict.fromkeys(("P", "CMYK", "YCbCr", "LAB", "HSV", "RGBX"), "RGB")
 _MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
-"""The mode that a picture with another kind of pixel is converted to."""
+"""The mode that a picture with other pixels is converted to."""
 _SWAPPED = {"little": "I;16B", "big": "I;16L"}[sys.byteorder]
-"""The mode of 16 bits in the other byte order, as TIFF files have it."""
+"""The mode of 16 bits in the foreign byte order, which TIFF files may have."""
 
 
 def imread(path: str | os.PathLike[str]) -> Array:
-    """The pixels of a PNG or JPEG file, turned as its EXIF orientation says: a numpy array of rows, columns, channels.
+    """Read a PNG or JPEG file as a numpy array of rows, columns and channels, turned as its EXIF orientation says.
 
-    Elements are u8, of a grey PNG of 16 bits u16; colours of 16 bits are read as u8, as Pillow does. Grey has rows and
-    columns alone; grey with alpha has 2 channels, RGB 3, RGBA 4. Palettes become RGB, or RGBA where one has
-    transparency; CMYK becomes RGB. No device is needed.
+    Elements are u8, but u16 for a grey PNG of 16 bits; colours of 16 bits are read as u8, as Pillow does. A grey image
+    has only rows and columns; grey with alpha has 2 channels, RGB 3, RGBA 4. Palettes become RGB, or RGBA if the
+    palette has transparency; CMYK becomes RGB. No device is needed.
 
     Args:
-        path: a file, whatever its name: its content says which format it has.
+        path: a file; its content, not its name, determines the format.
 
     Raises:
         OSError: there is no such file, or it cannot be read.
-        DescriptorError: it is no plain file, no image of these formats, damaged, too short for the pixels that its
-            header claims, or of more pixels than Pillow takes for no attack (``PIL.Image.MAX_IMAGE_PIXELS``).
+        DescriptorError: it is not a regular file, not an image of these formats, damaged, too short for the pixels that
+            its header claims, or has more pixels than Pillow accepts (``PIL.Image.MAX_IMAGE_PIXELS``).
         UnsupportedError: Pillow is not installed: the extra ``images``.
 
     Examples:
@@ -60,20 +60,20 @@ def imread(path: str | os.PathLike[str]) -> Array:
     image_module = pillow()
     from PIL import ImageOps
 
-    if not stat.S_ISREG(path.stat().st_mode):  # a pipe would wait for who writes
+    if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for a writer
         raise DescriptorError(f"cannot read {path}: not a file")
     with path.open("rb") as file:
         try:
             with image_module.open(file, formats=IMAGES) as opened:
                 _require_pixels(opened, file)
-                # Cameras write how they were held; the picture is taken as a viewer shows it.
+                # Cameras record how they were held; turn the picture as a viewer does.
                 image = ImageOps.exif_transpose(opened)
                 if image.mode.startswith("I"):  # grey of 16 bits; "I" in older Pillows, "I;16" now
                     return np.array(image).astype(np.uint16, copy=False)
                 return np.array(with_channels(image))
         except (
             Exception
-        ) as error:  # Pillow raises ten types, by what is wrong: SyntaxError, EOFError, struct.error, ...
+        ) as error:  # Pillow raises ten types for different faults: SyntaxError, EOFError, struct.error, ...
             if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
                 raise
             why = str(error).replace(f" {file!r}", "") or type(error).__name__
@@ -81,16 +81,15 @@ def imread(path: str | os.PathLike[str]) -> Array:
 
 
 def imwrite(path: str | os.PathLike[str], image: Any) -> None:
-    """Write pixels to a PNG or JPEG file, by its name; what was there stays whole until the new file is.
+    """Write pixels to a PNG or JPEG file; an existing file stays whole until the new one is complete.
 
     Args:
-        path: it ends in .png, .jpg or .jpeg; the latter two have quality 95.
-        image: rows and columns, or rows, columns and channels: an array, a Tensor, or an image of Pillow's, whose
-            pixels are taken as ``imread`` takes them. Elements are u8, of a grey PNG also u16; channels are 1 to 4, of
-            JPEG 1 or 3.
+        path: ends in .png, .jpg or .jpeg, which determines the format; JPEG has quality 95.
+        image: rows and columns, or rows, columns and channels: an array, a Tensor, or a Pillow image, whose pixels are
+            converted as by ``imread``. Elements are u8, or u16 for a grey PNG; channels are 1 to 4, for JPEG 1 or 3.
 
     Raises:
-        DescriptorError: the name ends otherwise, or the format cannot hold these elements or sizes.
+        DescriptorError: the name has another ending, or the format cannot hold these elements or sizes.
         OSError: the file cannot be written.
         UnsupportedError: Pillow is not installed: the extra ``images``.
 
@@ -113,12 +112,12 @@ def imwrite(path: str | os.PathLike[str], image: Any) -> None:
 
 
 def is_pillow(image: Any) -> bool:
-    """True for an image of Pillow's, which may not be installed."""
+    """True for an image of Pillow, which may not be installed."""
     return hasattr(image, "getbands")
 
 
 def with_channels(image: Any) -> Any:
-    """An image of Pillow's in a mode whose numbers are brightness, converted if it must be; all else as it is."""
+    """Convert a Pillow image to a mode whose numbers are brightness, if necessary; return anything else unchanged."""
     if not is_pillow(image):
         return image
     if image.mode == "P" and "transparency" in image.info:
@@ -129,7 +128,7 @@ def with_channels(image: Any) -> Any:
 
 
 def image_of(array: Array) -> Any:
-    """An array of (rows, columns) or (rows, columns, channels) as an image of Pillow's."""
+    """An array of (rows, columns) or (rows, columns, channels) as a Pillow image."""
     pixels = array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array
     return pillow().fromarray(np.ascontiguousarray(pixels))
 
@@ -163,15 +162,15 @@ def pillow() -> Any:
 
 
 _DEFLATED = 1032
-"""Bytes that one byte of a PNG's data holds at most; no stream of deflate has more."""
+"""Most bytes that one byte of a PNG's data can expand to: the limit of any deflate stream."""
 _JPEG_BITS = 1 / 64
-"""Least bits of a pixel: a block of 8 x 8 takes one of Huffman's codes."""
+"""Least bits of a JPEG pixel: a block of 8 x 8 takes at least one Huffman code."""
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
-"""Channels of the color types."""
+"""Channels of each PNG color type."""
 
 
 def _require_pixels(opened: Any, file: BinaryIO) -> None:
-    """Raise where a file is too short for its pixels; Pillow would allocate them, and fill in grey."""
+    """Raise if a file is too short for its pixels: Pillow would allocate them and fill them with grey."""
     width, height = opened.size
     bits, most = _JPEG_BITS, 1
     place = file.tell()

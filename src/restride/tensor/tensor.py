@@ -1,4 +1,4 @@
-"""Tensor: a buffer on a device and the descriptor that says what it means; views share the buffer."""
+"""Tensor: a buffer on a device and the descriptor of its elements; views share the buffer."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from restride.tensor.device import Device, default_device
 from restride.tensor.dlpack import CPU, CUDA, capsule_over
 
 METHODS: dict[str, Callable[..., Any]] = {}
-"""Functions of modules above this one that methods of Tensor call; they register here: reorder, assign, equal, html,
-namespace."""
+"""Functions that methods of Tensor call and that higher modules register: reorder, assign, equal, html, namespace."""
 
 _API_VERSIONS: Sequence[Any] = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 
 
 @dataclass(frozen=True)
 class TensorHandle:
-    """What ``rs.from_fd`` needs beside a file descriptor. It pickles, and names sizes and identities alone.
+    """What ``rs.from_fd`` needs besides a file descriptor: sizes and identities only. It can be pickled.
 
-    desc: what the memory means. memory: how large it is, and on which device, through which driver.
+    desc: the layout of the elements. memory: its size, device and driver.
     """
 
     desc: TensorDesc
@@ -42,8 +41,8 @@ class Tensor:
     """Elements in a device buffer, from ``rs.asarray``, ``rs.from_buffer``, ``rs.empty`` and the operations.
 
     Indexing, ``permute``, ``broadcast_to`` and ``reshape`` return views: another descriptor over the same buffer, at no
-    cost. Reading (``numpy``, ``np.asarray``, ``buffer``, DLPack) waits for the operations that write it, and copies to
-    the host unless it is told not to.
+    cost. Reading (``numpy``, ``np.asarray``, ``buffer``, DLPack) waits for the operations that write the buffer, and
+    copies to the host unless told not to.
 
     >>> t = rs.asarray(np.arange(6, dtype=np.int32).reshape(2, 3))
     >>> t.sizes, t.ndim, str(t.dtype), str(t.desc)
@@ -63,44 +62,44 @@ class Tensor:
 
     @property
     def desc(self) -> TensorDesc:
-        """What the buffer means: element type, sizes, strides and offset."""
+        """Element type, sizes, strides and offset of the elements in the buffer."""
         return self._desc
 
     @property
     def device(self) -> Device:
-        """The device that the buffer lies on."""
+        """The device that holds the buffer."""
         return self._device
 
     @property
     def memory(self) -> Memory:
-        """The buffer, which views share."""
+        """The buffer, shared by all views."""
         return self._memory
 
     @property
     def kp(self) -> Any:
-        """The ``kp.Tensor`` that the buffer lies in, on a ``Device(manager=...)``; docs/kompute.md.
+        """The ``kp.Tensor`` that holds the buffer, on a ``Device(manager=...)``; see docs/kompute.md.
 
-        It is the whole buffer, as words of uint32 unless it was the caller's own; ``desc`` says how the elements lie in
-        it. It stays after the tensor is dropped, and destroying it is the caller's as with any of kp's.
+        It covers the whole buffer, as uint32 words unless the caller created it; ``desc`` gives the layout of the
+        elements in it. It outlives this tensor; the caller may destroy it like any tensor of kp.
 
         Raises:
-            UnsupportedError: the device is not over a ``kp.Manager``.
+            UnsupportedError: the device was not opened over a ``kp.Manager``.
         """
         return export_kp_tensor(self.device.runtime, self.memory)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Elements along each axis."""
+        """The number of elements along each axis."""
         return self.desc.sizes
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes, as numpy and torch name them."""
+        """The same as ``sizes``, under the name of numpy and torch."""
         return self.desc.sizes
 
     @property
     def ndim(self) -> int:
-        """The number of axes, as numpy and torch name it; a descriptor says ``rank``."""
+        """The number of axes, under the name of numpy and torch; ``rank`` in descriptors."""
         return self.desc.rank
 
     @property
@@ -110,12 +109,12 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """The number of elements, as numpy and the array API name it."""
+        """The number of elements, under the name of numpy and the array API."""
         return self.desc.numel
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements; ``desc.nbytes`` counts the offset, gaps and padding too."""
+        """Bytes of the elements alone; ``desc.nbytes`` also counts the offset, gaps and padding."""
         return self.desc.numel * self.desc.dtype.itemsize
 
     @property
@@ -135,7 +134,7 @@ class Tensor:
         return self.permute(*range(self.ndim - 2), -1, -2)
 
     def __getitem__(self, key: Any) -> Tensor:
-        """A view by numpy's basic indexing: integers, slices with any step, ``...`` and ``None``.
+        """A view, by numpy's basic indexing: integers, slices with any step, ``...`` and ``None``.
 
         >>> rs.asarray(np.arange(6, dtype=np.int32).reshape(2, 3))[1, ::-2].numpy()
         array([5, 3], dtype=int32)
@@ -143,9 +142,9 @@ class Tensor:
         return self._view(views.index(self.desc, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Write ``value`` to the view ``self[key]``, in one dispatch, broadcast to it and converted as by ``astype``.
+        """Write ``value``, broadcast and converted as by ``astype``, to the view ``self[key]`` in one dispatch.
 
-        A ``value`` in the same buffer is copied first, if the two overlap.
+        If ``value`` overlaps the view in the same buffer, it is copied first.
 
         >>> x = rs.asarray(np.zeros((2, 3), np.uint8))
         >>> x[:, ::2] = [[1, 2], [3, 4]]
@@ -154,8 +153,8 @@ class Tensor:
                [3, 0, 4]], dtype=uint8)
 
         Raises:
-            DescriptorError: ``key`` is none of basic indexing, ``value`` does not broadcast or lies on another device,
-                the view repeats elements, or they lie in memory that is only read.
+            DescriptorError: ``key`` is not basic indexing, ``value`` does not broadcast or is on another device, or the
+                view repeats elements or is in read-only memory.
         """
         try:
             view = self[key]
@@ -166,12 +165,12 @@ class Tensor:
     def astype(self, dtype: DTypeLike, copy: bool = True) -> Tensor:
         """The elements as another type, converted as numpy does: towards zero, integers keep their low bits.
 
-        ``rs.reorder(x, dtype=...)`` rounds to nearest and saturates. Where numpy leaves the result open, as for a NaN
-        that becomes an integer, it is what ``reorder`` makes of it.
+        ``rs.reorder(x, dtype=...)`` instead rounds to nearest and saturates. Where numpy leaves the result open, as for
+        a NaN that becomes an integer, it is the result of ``reorder``.
 
         Args:
             dtype: element type.
-            copy: False: this tensor itself if it has that type.
+            copy: if False and the tensor has that type already, return the tensor itself.
 
         >>> rs.asarray(np.float32([-1.7, 2.7])).astype("s8").numpy()
         array([-1,  2], dtype=int8)
@@ -189,10 +188,10 @@ class Tensor:
         return tensor
 
     def to(self, device: Device) -> Tensor:
-        """The same elements on another device, row-major; on this one, the tensor itself. They go through the host.
+        """The same elements, row-major, copied through the host to another device; on this device, the tensor itself.
 
         Raises:
-            DescriptorError: not a ``rs.Device``.
+            DescriptorError: ``device`` is not a ``rs.Device``.
         """
         if as_device(device) is self.device:
             return self
@@ -203,17 +202,17 @@ class Tensor:
         return Tensor(memory, desc, device)
 
     def to_device(self, device: Device, /, *, stream: None = None) -> Tensor:
-        """``to``, as the array API names it.
+        """The same as ``to``, under the name of the array API.
 
         Raises:
-            DescriptorError: not a ``rs.Device``, or a ``stream``, which there are none of.
+            DescriptorError: ``device`` is not a ``rs.Device``, or ``stream`` is not None: there are no streams.
         """
         if stream is not None:
             raise DescriptorError(f"stream must be None, got {stream!r}: operations of a device run in order")
         return self.to(device)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """``restride.xp``, of the array API 2024.12; the versions since 2021.12 are answered by it too.
+        """``restride.xp``, which implements the array API 2024.12 and is returned for every version since 2021.12.
 
         Raises:
             DescriptorError: another version.
@@ -223,22 +222,22 @@ class Tensor:
         return METHODS["namespace"]()
 
     def item(self) -> Any:
-        """The one element as a Python number.
+        """The only element, as a Python number.
 
         >>> rs.asarray(np.arange(6))[4].item()
         4
 
         Raises:
-            DescriptorError: there are more elements, or none.
+            DescriptorError: the tensor does not have exactly one element.
         """
         return self._element("item()").item()
 
     def tolist(self) -> Any:
-        """The elements as lists in lists of Python numbers; without axes, as a number."""
+        """The elements as nested lists of Python numbers; without axes, a number."""
         return self.numpy().tolist()
 
     def _element(self, what: str) -> Any:
-        """The one element as numpy's scalar. what: the operation that needs it, for its error."""
+        """The only element, as a numpy scalar. what: the operation that needs it, for the error message."""
         desc = self.desc
         if desc.numel != 1:
             raise DescriptorError(
@@ -256,7 +255,7 @@ class Tensor:
         return int(self._element("int()"))
 
     def __index__(self) -> int:
-        # TypeError, as operator.index says it: what takes an integer asks so whether a tensor is one.
+        # TypeError, like operator.index: callers that accept integers use it to find out whether a tensor is one.
         if self.dtype.is_float or self.dtype == "pred" or self.ndim:
             raise TypeError(f"{self!r} is not one integer without axes")
         return int(self._element("an index"))
@@ -279,7 +278,7 @@ class Tensor:
         return self._view(views.broadcast_to(self.desc, _unpacked(sizes)))
 
     def reshape(self, *sizes: SupportsIndex | Sequence[SupportsIndex]) -> Tensor:
-        """A view with other sizes, one of them possibly -1.
+        """A view with other sizes; one of them may be -1.
 
         >>> rs.empty("u8[4,6]").reshape(2, -1).sizes
         (2, 12)
@@ -293,10 +292,10 @@ class Tensor:
         """The elements as a numpy array.
 
         Args:
-            copy: True: a new row-major array; a view that is not row-major is laid out on the device first. False: a
-                read-only array over the tensor's own memory, with its strides, which shows what later operations write
-                there. It stays valid after the tensor is dropped and the device closed: its memory, and a closed device
-                with it, is freed after the last array. Not for use in a child of ``fork``.
+            copy: True: a new row-major array; a view that is not row-major is first copied to row-major on the device.
+                False: a read-only array over the tensor's own memory, with its strides; it shows what later operations
+                write there. It stays valid after the tensor is dropped and the device closed: the memory, and a closed
+                device with it, is freed after the last array. Not for use in a child of ``fork``.
 
         >>> rs.asarray(np.arange(6, dtype=np.int32).reshape(2, 3)).permute(1, 0).numpy()
         array([[0, 3],
@@ -304,8 +303,8 @@ class Tensor:
                [2, 5]], dtype=int32)
 
         Raises:
-            UnsupportedError: ``copy`` is False and the host does not see the device's memory, or the layout has tiles
-                or blocks, which strides cannot express.
+            UnsupportedError: ``copy`` is False and the host cannot map the device's memory, or the layout has tiles or
+                blocks, which strides cannot express.
         """
         if not copy:
             return self._mapped()
@@ -344,16 +343,17 @@ class Tensor:
         return data
 
     def export_fd(self) -> tuple[int, TensorHandle]:
-        """The tensor's memory for another process: a new file descriptor, and the handle that ``rs.from_fd`` needs.
+        """Share the tensor's memory: a new file descriptor, and the handle that ``rs.from_fd`` needs with it.
 
-        For a tensor from ``rs.empty(desc, shareable=True)``, or a view of one. What writes it is finished when this
-        returns; after later work the device's ``wait()`` comes before the other process reads. The caller closes the
-        descriptor; the memory stays until all processes have dropped their tensors and closed their descriptors.
+        The tensor must be from ``rs.empty(desc, shareable=True)``, or a view of one. Work that writes it is finished
+        when this returns; after later work, call the device's ``wait()`` before the other process reads. The caller
+        closes the descriptor; the memory stays until all processes have dropped their tensors and closed their
+        descriptors.
 
         Example: see ``rs.from_fd``.
 
         Raises:
-            UnsupportedError: the memory is not shareable, or came from ``rs.from_fd``, whose descriptor is to be used.
+            UnsupportedError: the memory is not shareable, or came from ``rs.from_fd``: pass on that descriptor instead.
             DeviceTimeout: pending work outlasted the time limit.
 
         Source: Vulkan, ``VK_KHR_external_memory_fd``.
@@ -381,27 +381,27 @@ class Tensor:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A DLPack capsule over a copy on the host, or with ``copy=False`` over ``numpy(copy=False)``.
+        """A DLPack capsule: over a copy on the host, or with ``copy=False`` over ``numpy(copy=False)``.
 
         >>> np.from_dlpack(rs.asarray(np.arange(3, dtype=np.int32)))
         array([0, 1, 2], dtype=int32)
 
         ``torch.from_dlpack(tensor, copy=False)`` is a CPU tensor over the device's memory. torch does not know that it
-        is only to be read.
+        must not write there.
 
-        Of a shareable tensor on a GPU that CUDA has too, ``torch.from_dlpack(tensor)`` is a CUDA tensor over the same
-        memory, which both read and write: docs/arrays.md says how to keep their work in order.
+        For a shareable tensor on a GPU that CUDA can use too, ``torch.from_dlpack(tensor)`` is a CUDA tensor over the
+        same memory, which both read and write: docs/arrays.md says how to order their work.
 
         Args:
-            stream: of CUDA, not 0. Unless it is -1, all work of the device is finished when this returns.
-            max_version: of DLPack, that the consumer knows.
+            stream: a CUDA stream, not 0. Unless it is -1, all work of the device is finished when this returns.
+            max_version: the newest DLPack version that the consumer supports.
             dl_device: type and number of a device; default: that of ``__dlpack_device__``.
-            copy: True: always. False: never. None: on the host always; on CUDA's device only what is not shareable or
-                has no strides, and the device makes the copy.
+            copy: True: always copy. False: never. None: on the host always; on CUDA's device only a tensor that is not
+                shareable or has no strides, which is copied on the device.
 
         Raises:
-            BufferError: another device is asked for, or ``copy`` is False and a copy is needed or the consumer does not
-                say that it knows DLPack 1.0, the first version that can mark memory as read-only.
+            BufferError: another device is requested, or ``copy`` is False and a copy is needed or the consumer does not
+                declare DLPack 1.0, the first version that can mark memory as read-only.
             OutOfDeviceMemory, DeviceError: CUDA refuses the memory.
         """
         home = self.__dlpack_device__()
@@ -412,7 +412,7 @@ class Tensor:
         try:
             if kind == CUDA:
                 return self._cuda_capsule(number, stream, copy)
-            # A copy's capsule is of the unversioned kind that every consumer takes, whatever max_version allows.
+            # The capsule of a copy is unversioned, which every consumer accepts, whatever max_version allows.
             if copy is not False:
                 return capsule_over(self.numpy())
             return capsule_over(self.numpy(copy=False), max_version=max_version)
@@ -434,16 +434,16 @@ class Tensor:
                 )
             tensor = empty(TensorDesc(self.dtype, self.sizes), self.device, shareable=True)
             copy_elements(self, tensor)
-        if stream != -1:  # a copy is finished in any case, before it is exported
+        if stream != -1:  # not needed for a copy, which is finished before it is exported
             self.device.wait()
-        # Unversioned, as above.
+        # An unversioned capsule, as above.
         return capsule_over(_elements(cuda_bytes(tensor.device, tensor.memory), tensor.desc), (CUDA, own))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         if self.memory.is_shareable:
             try:
                 return CUDA, ordinal(self.device.info.uuid)
-            except UnsupportedError:  # what asks for CUDA's device by dl_device is told why
+            except UnsupportedError:  # a consumer that requests CUDA by dl_device gets the reason
                 pass
         return CPU, 0
 
@@ -462,7 +462,7 @@ class Tensor:
             f"{self!r} has no truth value: its {self.size} elements lie on a device; .numpy() brings them here"
         )
 
-    # Compared with a tensor, an array or a number: elementwise, as restride.ops.equal says.
+    # Elementwise comparison with a tensor, an array or a number; see restride.ops.equal.
     def __eq__(self, other: object) -> Tensor:  # type: ignore[override] # as arrays do
         result: Tensor = METHODS["equal"](self, other)
         return result
@@ -471,7 +471,7 @@ class Tensor:
         result: Tensor = METHODS["equal"](self, other, negated=True)
         return result
 
-    __hash__ = None  # type: ignore[assignment] # what is compared by elements has no hash
+    __hash__ = None  # type: ignore[assignment] # elementwise comparison rules out a hash
 
     def __contains__(self, value: object) -> bool:
         raise TypeError(
@@ -485,7 +485,7 @@ class Tensor:
         return f"<restride.Tensor {self.desc} on {self.device.info.name}>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the layout, a picture of it, and the first elements."""
+        """HTML for notebooks: the layout, a picture of it, and the first elements."""
         page: str = METHODS["html"](self)
         return page
 
@@ -494,14 +494,14 @@ class Tensor:
 
 
 def _elements(data: npt.NDArray[np.uint8], desc: TensorDesc) -> npt.NDArray[Any]:
-    """The elements in the bytes of a buffer, of a layout with strides; nothing is read."""
+    """A strided array over the bytes of a buffer; reads no bytes."""
     itemsize = desc.dtype.itemsize
     strides = [stride * itemsize for stride in desc.strides or ()]
     return np.ndarray(desc.sizes, desc.dtype.dtype, data, desc.offset * itemsize, strides)
 
 
 def _without_arithmetic(sign: str) -> Callable[..., Any]:
-    """A method that says why there is none; an array or another library's object is left to do it itself."""
+    """A method that raises the reason why there is no such operator, or lets an array or other library's object try."""
 
     def refuse(self: Tensor, *other: object) -> Any:
         if other and not isinstance(other[0], int | float | complex | list | tuple | Tensor):
@@ -538,47 +538,47 @@ for _names, _sign in (
 
 
 def _unpacked(values: tuple[Any, ...]) -> Iterable[SupportsIndex]:
-    """``f(1, 2)`` and ``f((1, 2))`` mean the same."""
+    """The arguments of ``f(1, 2)`` or ``f((1, 2))``, which mean the same."""
     if len(values) > 1:
         return values
-    # A tuple first: to ask a protocol takes 10 us.
+    # Check for a tuple first: checking a protocol takes 10 us.
     if values and (isinstance(values[0], tuple | list) or not isinstance(values[0], SupportsIndex)):
-        return values[0]  # views check what is in it
+        return values[0]  # ``views`` checks its contents
     return values
 
 
 def empty(desc: TensorDesc | str, device: Device | None = None, *, shareable: bool = False) -> Tensor:
-    """A tensor over a new buffer of ``desc.nbytes`` bytes whose contents are undefined. ``desc`` may be its text.
+    """A tensor over a new buffer of ``desc.nbytes`` bytes with undefined contents.
 
     Args:
-        desc: element type, sizes and layout.
-        device: where; default: ``rs.default_device()``.
-        shareable: the memory can be given to other processes, by ``export_fd``, and to CUDA, by DLPack.
+        desc: element type, sizes and layout, or its text.
+        device: where to allocate; default: ``rs.default_device()``.
+        shareable: the memory can be shared with other processes, by ``export_fd``, and with CUDA, by DLPack.
 
     >>> rs.empty("f32[2,20,4,4]:nChw16c").memory.nbytes
     4096
 
     Raises:
         OutOfDeviceMemory: the device has no room for it.
-        UnsupportedError: it is to be shareable, and the driver (or the runtime kompute) shares no memory.
+        UnsupportedError: ``shareable`` is True and the driver (or the runtime kompute) cannot share memory.
     """
     desc, device = as_desc(desc), as_device(device)
     return Tensor(device.allocate(desc, shareable=shareable), desc, device)
 
 
 def from_fd(fd: int, handle: TensorHandle, device: Device | None = None) -> Tensor:
-    """The tensor over memory of another process, from ``Tensor.export_fd`` there: nothing is copied.
+    """A tensor over memory that another process shared by ``Tensor.export_fd``, without a copy.
 
-    Both processes read and write it. Neither knows of the other's work: call ``device.wait()`` before telling
-    the other to go on. The memory counts where it was allocated, not here.
+    Both processes read and write it. Neither waits for the other's work: call ``device.wait()`` before telling the
+    other to continue. The memory counts where it was allocated, not here.
 
     Args:
-        fd: an open file descriptor, as this process received it. It stays the caller's, who may close it at once.
-        handle: what ``export_fd`` gave with it.
+        fd: an open file descriptor, as this process received it. The caller keeps it and may close it at once.
+        handle: the handle that ``export_fd`` returned with it.
         device: the same device and driver as in the other process; default: ``rs.default_device()``.
 
-    Example: in one process, for brevity; ``socket.send_fds`` and ``subprocess.Popen(pass_fds=...)`` bring a descriptor
-    to another, and the handle pickles.
+    Example: in one process, for brevity; ``socket.send_fds`` and ``subprocess.Popen(pass_fds=...)`` pass a descriptor
+    to another process, and the handle can be pickled.
 
     >>> import os
     >>> x = rs.empty("s32[2,3]", shareable=True)
@@ -592,8 +592,8 @@ def from_fd(fd: int, handle: TensorHandle, device: Device | None = None) -> Tens
            [3, 4, 5]], dtype=int32)
 
     Raises:
-        DescriptorError: ``fd`` is not open or not such memory, or the handle contradicts itself.
-        UnsupportedError: the memory is of another device or driver, or this one imports none.
+        DescriptorError: ``fd`` is not open or is not a descriptor of such memory, or the handle contradicts itself.
+        UnsupportedError: the memory is of another device or driver, or this device cannot import memory.
 
     Source: Vulkan, ``VK_KHR_external_memory_fd``.
     """
@@ -608,7 +608,7 @@ def from_fd(fd: int, handle: TensorHandle, device: Device | None = None) -> Tens
 
 
 def as_device(device: Device | None) -> Device:
-    """``device``, or the default one."""
+    """``device``, or the default device if it is None."""
     if device is None:
         return default_device()
     if not isinstance(device, Device):
@@ -617,10 +617,10 @@ def as_device(device: Device | None) -> Device:
 
 
 def require_tensor(value: Any, argument: str = "x") -> Tensor:
-    """``value``, if it is a tensor.
+    """Return ``value`` if it is a tensor.
 
     Raises:
-        DescriptorError: it is not.
+        DescriptorError: it is not a tensor.
     """
     if not isinstance(value, Tensor):
         raise DescriptorError(f"{argument} must be a restride.Tensor, got {type(value).__name__}; rs.asarray makes one")
@@ -628,10 +628,10 @@ def require_tensor(value: Any, argument: str = "x") -> Tensor:
 
 
 def require_tensors(values: Iterable[Any], argument: str) -> list[Tensor]:
-    """``values``, if they are tensors; an error names the place of the one that is not.
+    """Return ``values`` as a list if all are tensors; an error names the index of the one that is not.
 
     Raises:
-        DescriptorError: one is not, or they are no sequence.
+        DescriptorError: one is not a tensor, or ``values`` is not iterable.
     """
     if not isinstance(values, Iterable):
         raise DescriptorError(f"{argument} must be a sequence of tensors, got {type(values).__name__}")
@@ -639,7 +639,7 @@ def require_tensors(values: Iterable[Any], argument: str) -> list[Tensor]:
 
 
 def copy_elements(src: Tensor, dst: Tensor) -> None:
-    """Bring every element of ``src`` to the same index of ``dst``, a new tensor of the same type and sizes."""
+    """Copy every element of ``src`` to the same index of ``dst``, a new tensor of the same type and sizes."""
     steps = Steps(src.device.limits)
     steps.copy(Site(SOURCE, src.desc), Site(RESULT, dst.desc))
     src.device.run(steps, src.memory, dst.memory)

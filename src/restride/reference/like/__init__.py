@@ -1,4 +1,4 @@
-"""The libraries that ``like`` names: each mode in the words of ``resample``, and the answers of those that differ."""
+"""The libraries that ``like`` names: their modes as arguments of ``resample``, and results for those that differ."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ _MODES: dict[str, dict[str, tuple[_Words, _Words]]] = {
     },
     "scikit-image": {"bilinear": (_LINEAR | {"antialias": True}, _NOTHING), "nearest": (_NEAREST, _NOTHING)},
 }
-"""The words of each mode, and those that ``antialias`` adds."""
+"""The arguments of ``resample`` that each mode stands for, and those that ``antialias`` adds."""
 
 _DEFAULT = {"torch": "nearest", "onnx": "nearest", "directml": "nearest"}
-"""The default modes; of the other libraries it is the first mode."""
+"""The default modes; for other libraries it is the first one listed."""
 
 _ANSWERS = {
     "torch": torch.answer,
@@ -74,12 +74,12 @@ _ANSWERS = {
 def request_like(
     array: Array, sizes: Any, scales: Any, axes: Any, window: Any = None, *, like: Any = None, **arguments: Any
 ) -> Request:
-    """The resampling that the arguments ask for: ``arguments`` that are None have the defaults, those of ``like``.
+    """The request for these arguments; ``arguments`` that are None have the defaults, those of ``like``.
 
-    The library's mode stands for words of ``resample``, but where others are given beside it.
+    The library's mode stands for some arguments of ``resample``; any that are passed explicitly take precedence.
 
     Raises:
-        UnsupportedError: no such library, or no such mode of it.
+        UnsupportedError: an unknown library, or a mode that it does not have.
     """
     words, word = {name: value for name, value in arguments.items() if value is not None}, ""
     if like is not None:
@@ -97,7 +97,7 @@ def request_like(
 
 
 def answer_like(request: Request) -> Answer | None:
-    """The library's own answer; None: that of its words, and where there are no elements."""
+    """The library's own result; None if the request's arguments give it, or there are no elements."""
     like = request.like
     if like in ("pillow", "opencv") and len(request.axes) != 2:
         raise DescriptorError(f"like {like!r} resizes two axes, not {len(request.axes)}, of {describe(request.array)}")
@@ -107,7 +107,7 @@ def answer_like(request: Request) -> Answer | None:
 
 
 def rounding_like(request: Request) -> str | None:
-    """How the library's sums are rounded to the type of the source before they become another; None: they are not."""
+    """How the library rounds sums to the source's type before any other conversion; None: it does not."""
     like, dtype = request.like, request.array.dtype
     if like == "pillow" and dtype.kind in "iu":
         return "half_away"
@@ -117,5 +117,5 @@ def rounding_like(request: Request) -> str | None:
 
 
 def rounding_between_like(request: Request) -> str | None:
-    """How sums along one axis are rounded before those along the next; None: they are not."""
+    """How the library rounds the sums along one axis before the next axis; None: it does not."""
     return rounding_like(request) if request.like == "pillow" else None

@@ -1,4 +1,4 @@
-"""OpenCV's resize: columns, then rows; bytes by integer weights, others by weights in its steps of f32 and f64.
+"""OpenCV's resize: columns, then rows; bytes with integer weights, others with weights in its f32 and f64 steps.
 
 Source: OpenCV 5.0, modules/imgproc/src/resize.cpp and precomp.hpp.
 """
@@ -18,11 +18,11 @@ from restride.reference.weights import Rows
 
 _F = np.float32
 _PLACES = 11
-"""Bits of the weights of bytes."""
+"""Fraction bits of the weights for bytes."""
 
 
 def answer(request: Request) -> Answer:
-    """The answer of the mode, or of the one that OpenCV takes in its place."""
+    """The result of the mode, or of the one that OpenCV uses instead."""
     if request.old == request.sizes:
         return request.array
     if request.word in _PICKS:
@@ -55,7 +55,7 @@ def answer(request: Request) -> Answer:
 
 
 def _bytes(request: Request, mode: str) -> Array:
-    """Weights in steps of 2^-11; sums of columns are not rounded, and products with those of linear are cut."""
+    """Weights in steps of 2^-11. Sums along rows stay exact in lanczos4; else they and their products are truncated."""
     (across, wide, new_wide), (down, high, new_high) = request.each()
     columns = in_steps(_rows(wide, new_wide, mode, True), _eleven)
     rows = in_steps(_rows(high, new_high, mode, False), _eleven)
@@ -72,7 +72,7 @@ def _bytes(request: Request, mode: str) -> Array:
 
 
 def _adds(request: Request) -> bool:
-    """Elements are integers, whose cells are added as they are."""
+    """True if elements are integers whose cells OpenCV adds without conversion."""
     return request.array.dtype in (np.uint8, np.uint16, np.int16)
 
 
@@ -89,7 +89,7 @@ _PICKS = {"nearest": _nearest, "nearest_exact": by_middles}
 
 
 def _rows(old: int, new: int, mode: str, are_columns: bool) -> Rows:
-    """Rows of linear (an area that grows has its own parts), cubic and lanczos4; what lies beyond an end is the end."""
+    """Rows of linear, cubic, lanczos4, and of area where the axis grows; taps beyond an end read the end."""
     inverse, table = new / old, []
     for o in range(new):
         if mode == "area":
@@ -113,7 +113,7 @@ def _rows(old: int, new: int, mode: str, are_columns: bool) -> Rows:
 
 
 def _linear_exact(request: Request) -> Array:
-    """Weights in steps of 1/256 along both axes, and one rounding."""
+    """Bytes with weights in steps of 1/256 along both axes, and one rounding."""
     x: Array = request.array.astype(np.int64)
     for axis, old, new in request.each():
         x = integer_sums(x, axis, _exact_rows(old, new, 256.0, 1.0))
@@ -121,7 +121,7 @@ def _linear_exact(request: Request) -> Array:
 
 
 def _exact_rows(old: int, new: int, whole: float, unit: float) -> Rows:
-    """Rows of linear_exact: weights of so many steps of ``unit`` in all."""
+    """Rows of linear_exact: pairs of weights that are multiples of ``unit`` and add up to ``whole`` of them."""
     table = []
     for o in range(new):
         place = 1.0 / (new / old) * (o + 0.5) - 0.5
@@ -132,7 +132,7 @@ def _exact_rows(old: int, new: int, whole: float, unit: float) -> Rows:
 
 
 def _cells(request: Request) -> Array:
-    """The mean of every cell: of four, for 1, 3 and 4 channels, with halves up; else in f32, with halves to even."""
+    """The mean of every cell: of 2 x 2, for 1, 3 and 4 channels, with halves up; else in f32, with halves to even."""
     x, count = request.array.astype(np.int64), 1
     for axis, old, new in request.each():
         count *= old // new
@@ -145,7 +145,7 @@ def _cells(request: Request) -> Array:
     return clamped
 
 
-# The weights of the filters, in the steps in which OpenCV takes them.
+# The weights of the filters, computed in OpenCV's steps.
 
 
 def _cubic_weights(part: np.float32) -> list[np.float32]:
@@ -161,11 +161,11 @@ _TURNS = (
     *((1.0, 0.0), (-_EIGHTH, -_EIGHTH), (0.0, 1.0), (_EIGHTH, -_EIGHTH)),
     *((-1.0, 0.0), (_EIGHTH, _EIGHTH), (0.0, -1.0), (-_EIGHTH, _EIGHTH)),
 )
-"""Sine and cosine of the first tap that make the sine of each."""
+"""Factors of the first tap's sine and cosine whose sum is the sine of each tap."""
 
 
 def _lanczos_weights(part: np.float32) -> list[np.float32]:
-    """Weights of eight elements, by one sine and one cosine; divided by their sum."""
+    """Weights of eight elements, from one sine and one cosine, divided by their sum."""
     angle = -float(part + _F(3)) * math.pi * 0.25
     weights, total = [], _F(0)
     for tap, (of_sine, of_cosine) in enumerate(_TURNS):
@@ -180,7 +180,7 @@ def _lanczos_weights(part: np.float32) -> list[np.float32]:
 
 
 def _area_row(o: int, old: int, new: int) -> list[tuple[int, float]]:
-    """Elements that output o covers, with the parts of the first and the last; those below 0.001 are left out."""
+    """Elements that output o covers, the first and the last by their covered parts; parts below 0.001 are left out."""
     scale = 1.0 / (new / old)
     start = o * scale
     width = min(scale, old - start)

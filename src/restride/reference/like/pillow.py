@@ -1,4 +1,4 @@
-"""Pillow's Image.resize: filters in f64, bytes by weights in steps of 2^-22, one axis after the other.
+"""Pillow's Image.resize: filters in f64, bytes with weights in steps of 2^-22, one axis after the other.
 
 Source: Pillow 13, src/libImaging/Resample.c and Geometry.c.
 """
@@ -19,7 +19,7 @@ _PLACES = 22
 
 
 def answer(request: Request) -> Answer:
-    """Columns first, but rows where the image loses more than twice as many of them."""
+    """Pillow's own result. Columns come first, but rows if the image loses more than twice as many of them."""
     if request.word == "nearest":
         pick = nearest_16 if request.array.dtype == np.uint16 else nearest
         return [(axis, picks(pick(old, new), old)) for axis, old, new in request.each()]
@@ -38,7 +38,7 @@ def answer(request: Request) -> Answer:
 
 
 def nearest(old: int, new: int) -> list[int]:
-    """Middles of outputs, found by adding steps."""
+    """The source index of each output, from its middle; middles are found by adding steps."""
     step = old / new
     place, indices = step * 0.5, []
     for _ in range(new):
@@ -48,7 +48,7 @@ def nearest(old: int, new: int) -> list[int]:
 
 
 def nearest_16(old: int, new: int) -> list[int]:
-    """The same of I;16, by products."""
+    """The same for mode I;16, whose middles are found by multiplication."""
     return [min(int(old / new * (o + 0.5)), old - 1) for o in range(new)]
 
 
@@ -57,7 +57,7 @@ def filter_rows(
 ) -> Rows:
     """Each output's weights: the filter at the middles of all elements in reach, divided by their sum.
 
-    scale: source elements for each output; default: that of the sizes.
+    support: the filter's radius. scale: source elements for each output; default: from the sizes.
     """
     scale = float(np.float32(old)) / new if scale is None else scale
     stretch = max(scale, 1.0)
@@ -68,7 +68,7 @@ def filter_rows(
         high = min(int(centre + support * stretch + 0.5), old)
         values = [function((at - centre + 0.5) * (1.0 / stretch)) for at in range(low, high)]
         total = 0.0
-        for value in values:  # one after the other: newer sum() adds more exactly
+        for value in values:  # in order: newer versions of sum() add more exactly
             total += value
         table.append([(low + k, value / total if total else value) for k, value in enumerate(values)])
     return Rows.of(table, old)
@@ -79,7 +79,7 @@ def _box(x: float) -> float:
 
 
 def triangle(x: float) -> float:
-    """Falls from 1 at 0 to 0 at 1."""
+    """A filter that falls from 1 at 0 to 0 at 1."""
     return max(1.0 - abs(x), 0.0)
 
 
@@ -92,7 +92,7 @@ def _hamming(x: float) -> float:
 
 
 def bicubic(x: float) -> float:
-    """Keys' filter, with a = -0.5."""
+    """Keys' filter with a = -0.5."""
     a, x = -0.5, abs(x)
     if x < 1.0:
         return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
@@ -114,4 +114,4 @@ FILTERS: dict[str, tuple[Callable[[float], float], float]] = {
     "bicubic": (bicubic, 2.0),
     "lanczos": (_lanczos, 3.0),
 }
-"""Each filter and how far it reaches."""
+"""Each filter with its radius."""

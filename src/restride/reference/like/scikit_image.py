@@ -13,7 +13,7 @@ from restride.reference.weights import Rows
 
 
 def answer(request: Request) -> Answer | None:
-    """None: order 0, half-pixel nearest."""
+    """scikit-image's own rows; None for order 0, which is half-pixel nearest."""
     if request.word == "nearest":
         return None
     return [(axis, _rows(old, new, request.rules.antialias)) for axis, old, new in request.each()]
@@ -38,7 +38,7 @@ def _rows(old: int, new: int, antialias: bool) -> Rows:
 
 
 def _mirrored(index: int, size: int) -> int:
-    """Of 4 elements, -1 is 1 and 4 is 2."""
+    """The index inside the axis that a mirrored one reads: of 4 elements, -1 is 1 and 4 is 2."""
     while not 0 <= index < size:
         index = 0 if size == 1 else -index if index < 0 else 2 * (size - 1) - index
     return index

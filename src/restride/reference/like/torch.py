@@ -1,4 +1,4 @@
-"""torch's interpolate on a CPU: indices of its nearest, and bytes by weights of 16 bits. Its floats have rules of ours.
+"""torch's interpolate on a CPU: the indices of its nearest, and bytes with 16-bit weights; floats follow the rules.
 
 Source: torch 2.13, aten/src/ATen/native/cpu/UpSampleKernel.cpp.
 """
@@ -17,11 +17,11 @@ from restride.reference.weights import Rows
 
 
 def answer(request: Request) -> Answer | None:
-    """None: floats, whose sums are those of ``linear`` and ``cubic``."""
+    """The result as torch computes it; None for floats, whose sums are those of ``linear`` and ``cubic``."""
     scales = dict(zip(request.axes, request.factors or (None,) * len(request.axes), strict=True))
     if request.word in ("nearest", "nearest-exact"):
         real = np.float64 if request.array.dtype == np.float64 else np.float32
-        # Small results: nearest_idx.
+        # torch's nearest_idx, used for small results.
         if len(request.axes) == 2 and sum(request.sizes) <= 128 and request.word == "nearest":
             scales |= {axis: None for axis, old, new in request.each() if new in (old, 2 * old)}
         return [
@@ -61,12 +61,12 @@ def _nearest(old: int, new: int, mode: str, real: type, scale_factor: float | No
 
 
 def _places(largest: float) -> int:
-    """The most places that leave the largest weight below 2^15; 22 at most."""
+    """The most bits after the point, at most 22, that leave the largest weight below 2^15."""
     return next((p for p in range(22) if int(0.5 + largest * 2 ** (p + 1)) >= 1 << 15), 22)
 
 
 def _plain(old: int, new: int, is_cubic: bool, scale: float, align_corners: bool) -> Rows:
-    """Taps beyond an end add to the weight of the end, before it is rounded."""
+    """Rows without antialias. Taps beyond an end add to the weight of the end, before it is rounded."""
     table = []
     for o in range(new):
         place = scale * o if align_corners else scale * (o + 0.5) - 0.5

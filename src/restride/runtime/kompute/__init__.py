@@ -1,1 +1,1 @@
-"""The runtime on the Kompute package ``kp``."""
+"""The runtime that runs on the Kompute package ``kp``."""

@@ -1,8 +1,8 @@
-"""One device through the package ``kp``: opened only where it cannot crash, and every run proven by a canary.
+"""One device through the package ``kp``: opened only if that cannot crash, and every run checked with a canary.
 
 ``kp`` 0.9.0 ignores nearly every VkResult. Without a driver its constructor is a segmentation fault, and a lost device
 looks like success. So the loader is asked first, and each recorded sequence ends with a copy of one known word into
-memory that the host cleared before: no word, no run.
+memory that the host cleared before: if the word is missing, the sequence did not run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from restride.runtime.interface import DeviceInfo
 
 
 def how_to_install(root: Path) -> str:
-    """What to do where kp is missing: by the script of a source tree at ``root``, or by pip where there is none."""
+    """How to install kp: by the script of a source tree at ``root``, or by pip if there is none."""
     by_pip, needs = "`pip install 'restride[kompute]'`", "needs a C++ compiler, cmake, the Vulkan headers and fmt"
     if not (root / "tools" / "build_kp.py").is_file():
         return f"{by_pip} builds it ({needs}), and may pull numpy below 2, because kp pins it"
@@ -41,7 +41,7 @@ def how_to_install(root: Path) -> str:
 INSTALL_KP = how_to_install(Path(__file__).resolve().parents[4])
 
 LARGEST_TENSOR = (1 << 32) - 16
-"""Bytes of the largest tensor: kp counts bytes in a uint32, and a larger one gets a smaller buffer than it says."""
+"""Bytes of the largest tensor: kp counts bytes in a uint32, and gives a larger tensor too small a buffer."""
 
 _CANARY = 0x600D600D
 _PORTABILITY_SUBSET = "VK_KHR_portability_subset"
@@ -53,8 +53,8 @@ def load_kp() -> Any:
     """The module ``kp``.
 
     Raises:
-        UnsupportedError: it is not installed.
-        DeviceError: it is installed and cannot be imported, or it is another package of that name.
+        UnsupportedError: kp is not installed.
+        DeviceError: kp cannot be imported, or is another package of that name.
     """
     root = logging.getLogger()
     handlers = root.handlers[:]
@@ -65,7 +65,7 @@ def load_kp() -> Any:
     except ImportError as error:
         raise DeviceError(f"the Python package `kp` cannot be imported ({error}); again: {INSTALL_KP}") from error
     finally:
-        # kp calls logging.basicConfig() on import; how a program logs is not its business.
+        # kp calls logging.basicConfig() on import; undo that, because logging is the program's own business.
         for handler in root.handlers[:]:
             if handler not in handlers:
                 root.removeHandler(handler)
@@ -75,19 +75,20 @@ def load_kp() -> Any:
 
 
 def device_of(manager: Any, devices: Sequence[DeviceInfo], selected: DeviceInfo | None) -> DeviceInfo:
-    """The one of ``devices`` that a ``kp.Manager`` of the user's is open on.
+    """The one of ``devices`` that the user's ``kp.Manager`` is open on.
 
-    kp says a device's name, and nothing else that tells two of them apart: ``selected`` chooses among equal names.
+    kp tells only a device's name, which several may share: ``selected`` chooses among equal names.
 
     Raises:
-        DescriptorError: no ``kp.Manager``, ``selected`` is another device, or it is needed.
+        DescriptorError: ``manager`` is no ``kp.Manager``, ``selected`` is another device, or several have the name and
+            ``selected`` is None.
         DeviceLost: the manager was destroyed.
         DeviceNotFound: none of ``devices`` has the manager's name.
     """
     if not isinstance(manager, load_kp().Manager):
         raise DescriptorError(f"manager must be a kp.Manager, got {manager!r}")
     try:
-        manager.sequence()  # the one question that a destroyed manager answers with an error: others crash
+        manager.sequence()  # on a destroyed manager this call raises, and all others crash
     except RuntimeError as error:
         raise DeviceLost(f"manager was destroyed ({error}); make a new kp.Manager") from error
     name = manager.get_device_properties()["device_name"]
@@ -105,11 +106,11 @@ def device_of(manager: Any, devices: Sequence[DeviceInfo], selected: DeviceInfo 
 
 
 def find_device(info: DeviceInfo) -> tuple[PhysicalDevice, int]:
-    """What the loader says now about the device ``info``, and the index that kp knows it by.
+    """The device ``info`` as the loader describes it now, and its index in kp.
 
     Raises:
         DeviceNotFound: no loader, no driver, or the device is gone: kp would crash.
-        UnsupportedError: the device is one that kp cannot see or run our modules on.
+        UnsupportedError: kp cannot see the device or run our modules on it.
     """
     devices = physical_devices()
     for device in devices:
@@ -134,13 +135,13 @@ def find_device(info: DeviceInfo) -> tuple[PhysicalDevice, int]:
 
 
 class KomputeDevice:
-    """kp's manager on one device: makes tensors, algorithms and recorded sequences, and runs them.
+    """kp's manager on one device: creates tensors, algorithms and recorded sequences, and runs them.
 
     in_place: tensors are host-visible memory that kernels read and write (kp's type "host"); otherwise device memory
         with a mapped twin of the same size, copied by ``record_upload`` and ``record_download`` (kp's "device").
-    has_own_manager: it opened the manager, and destroys it; otherwise the manager is the user's.
-    broken: why nothing can run any more; empty while all is well.
-    runs: sequences run so far, copies between twins too.
+    has_own_manager: it opened the manager and destroys it; otherwise the manager is the user's.
+    broken: why nothing can run any more; empty if nothing is wrong.
+    runs: sequences run so far, copies between twins included.
     """
 
     def __init__(self, physical: PhysicalDevice, index: int, *, in_place: bool, manager: Any = None) -> None:
@@ -150,7 +151,7 @@ class KomputeDevice:
         self.runs = 0
         self.name = physical.info.name
         self._kp = kp = load_kp()
-        # Names of kp 0.9.0 first, then those of its development branch.
+        # Names of kp 0.9.0 come first, then those of its development branch.
         types = kp.TensorTypes if hasattr(kp, "TensorTypes") else kp.MemoryTypes
         self._staged_type, self._host_type, self._storage_type = types.device, types.host, types.storage
         self._type = types.host if in_place else types.device
@@ -181,23 +182,23 @@ class KomputeDevice:
 
     @property
     def is_destroyed(self) -> bool:
-        """Its manager was destroyed, which the user of it may do at any time: the next call into kp would crash."""
+        """True if the manager was destroyed, as its user may do at any time: the next call into kp would crash."""
         return not self._canary.is_init()
 
     def tensor(self, nbytes: int) -> Any:
         """A kp tensor of ``nbytes``, a multiple of 4 up to ``LARGEST_TENSOR``. The caller holds the budget."""
         try:
-            # calloc'ed pages that are only read: the copy that kp insists on takes time, but no memory.
+            # Pages of calloc that are only read: the copy that kp insists on takes time, but no memory.
             return self._manager.tensor_t(np.zeros(nbytes // 4, np.uint32), self._type)
         except (RuntimeError, MemoryError) as error:
             raise OutOfDeviceMemory(f"kp could not allocate {nbytes:,} bytes on {self.name}: {error}") from error
 
     def is_host(self, tensor: Any) -> bool:
-        """Whether what the host sees of a kp tensor is the memory that kernels use."""
+        """True if the host's view of a kp tensor is the memory that kernels use."""
         return bool(tensor.tensor_type() == self._host_type)
 
     def is_storage(self, tensor: Any) -> bool:
-        """Whether the host sees nothing of a kp tensor, and no copy may touch it."""
+        """True if the host cannot see a kp tensor, and no copy may touch it."""
         return bool(tensor.tensor_type() == self._storage_type)
 
     def algorithm(
@@ -208,8 +209,8 @@ class KomputeDevice:
         constants: Sequence[int],
         push: Sequence[int],
     ) -> Any:
-        """A pipeline and its descriptor set; every group count and ``tensors`` at least 1, or kp puts its own there."""
-        # kp takes the type of both arrays from the constants, and numbers other than arrays as float.
+        """A pipeline and its descriptor set. kp replaces group counts of 0 and empty ``tensors`` by its own."""
+        # kp derives the type of both arrays from the constants, and treats anything but arrays as float.
         try:
             return self._manager.algorithm(
                 list(tensors), spirv, groups, np.array(constants, np.uint32), np.array(push, np.uint32)
@@ -230,11 +231,11 @@ class KomputeDevice:
         return self._record(lambda: self._download_op([tensor]))
 
     def record_copy(self, source: Any, target: Any) -> Any:
-        """A sequence that copies the whole of one tensor into another of the same size."""
+        """A sequence that copies one whole tensor into another of the same size."""
         return self._record(lambda: self._copy_op([source, target]))
 
     def _record(self, *ops: Callable[[], Any]) -> Any:
-        # Recorded once and run many times: kp's command pools do not allow recording again.
+        # Recorded once and run many times: kp's command pools do not allow recording a buffer again.
         try:
             sequence = self._manager.sequence()
             for op in ops:
@@ -245,17 +246,17 @@ class KomputeDevice:
         return sequence
 
     def run(self, sequence: Any) -> None:
-        """Run a recorded sequence to its end, holding the GIL.
+        """Run a recorded sequence to completion, holding the GIL.
 
         Raises:
-            DeviceLost: it did not reach its end.
+            DeviceLost: it did not complete.
         """
         self._canary_words[0] = 0
         self.runs += 1
         try:
             sequence.eval()
         except (RuntimeError, MemoryError) as error:
-            # kp now believes that the sequence is running, for ever.
+            # From now on kp believes that the sequence is still running.
             self.broken = f"kp failed to run work on {self.name}: {error}"
             raise DeviceLost(self.broken) from error
         if self._canary_words[0] != _CANARY:
@@ -263,7 +264,7 @@ class KomputeDevice:
             raise DeviceLost(self.broken)
 
     def destroy(self) -> None:
-        """Free what is left. With a manager of its own, every tensor's mapped memory is gone."""
+        """Free what is left. If it destroys a manager of its own, every tensor's mapped memory is gone."""
         del self._canary_words
         manager, self._manager = self._manager, None
         if self.has_own_manager:
@@ -273,9 +274,9 @@ class KomputeDevice:
 
 
 def heaps_of(physical: PhysicalDevice, *, in_place: bool) -> list[tuple[HeapBudget, int]]:
-    """For each allocation of a tensor, the heap it comes from, and how much of that may be taken: all but an eighth.
+    """For each driver allocation of a tensor, the budget of its heap and the most bytes to take: seven eighths of it.
 
-    kp takes the first memory type that has the properties it wants, and a failed allocation is a segmentation fault.
+    kp uses the first memory type with the properties it needs, and a failed allocation is a segmentation fault.
     """
     kinds = [_HOST_VISIBLE_COHERENT] if in_place else [_DEVICE_LOCAL, _HOST_VISIBLE_COHERENT]
     heaps = [shared_budget(physical, _first_heap(physical, flags)) for flags in kinds]

@@ -14,20 +14,20 @@ from restride.runtime.interface import MEMORY_ROUNDING, copy_bytes, rounded
 from restride.runtime.kompute.device import KomputeDevice
 
 _MOST_IDLE = 64
-"""Buffers in the pool. Without it a small reorder takes 5 ms instead of 0.04: kp builds its pipelines for buffers."""
+"""Most idle buffers. Without the pool a small reorder takes 5 ms instead of 0.04: kp ties pipelines to buffers."""
 
 _PARAMETER_STEP = 1 << 16
 
 
 class Buffer:
-    """One kp tensor and its bytes as the host sees them.
+    """One kp tensor and the host's view of its bytes.
 
-    The host's bytes and the device's are the same memory when the tensor is in place. Otherwise each side may be
-    newer; ``to_device`` and ``to_host`` bring the other up to date, and do nothing when it is.
+    The host's bytes and the device's are the same memory if the tensor is in place. Otherwise either side may be newer;
+    ``to_device`` and ``to_host`` update the other side, and do nothing if it is current.
 
-    is_shared: the user has the tensor too, and runs kernels on it, of which nothing is known here: the device's side is
-        always the newer one, and what the host writes goes there at once.
-    kind: where it lies and of which type kp says that its elements are; kp copies between tensors of one kind.
+    is_shared: the user has the tensor too, and may run kernels on it unnoticed: the device's side always counts as the
+        newer one, and the host's writes go there at once.
+    kind: whether it is in place, and kp's element type; kp copies between tensors of one kind.
     """
 
     def __init__(self, device: KomputeDevice, nbytes: int, serial: int, tensor: Any = None) -> None:
@@ -45,17 +45,17 @@ class Buffer:
         self._download: Any = None
         self._copy: Any = None
         self._copied = 0  # serial of the buffer that _copy copies from
-        self._parameters: bytes | None = None  # what it holds, if it is known
+        self._parameters: bytes | None = None  # the parameters it holds, if known
         self._host_is_newer = False
         self._device_is_newer = self.is_shared and not self._in_place
 
     @property
     def is_destroyed(self) -> bool:
-        """The user destroyed the tensor."""
+        """True if the user destroyed the tensor."""
         return not self.tensor.size()
 
     def share(self) -> Any:
-        """The tensor, for the user to have: both sides are up to date now."""
+        """The tensor, to be handed to the user, with both sides up to date."""
         if not self.is_shared:
             self.to_device()
             self.to_host()
@@ -63,14 +63,14 @@ class Buffer:
         return self.tensor
 
     def fill(self, parameters: bytes) -> None:
-        """Make it start with ``parameters``; what follows is undefined."""
+        """Write ``parameters`` to its beginning, unless they are there already; the rest is undefined."""
         if self._parameters != parameters:
             self.forget_contents()
             self.put(0, memoryview(parameters))
             self._parameters = parameters
 
     def put(self, offset: int, data: memoryview) -> None:
-        """Write bytes from the host."""
+        """Write ``data`` from the host to byte ``offset``."""
         self._parameters = None
         if len(data) < self.nbytes:
             self.to_host()
@@ -82,69 +82,69 @@ class Buffer:
             self._device_is_newer = not self._in_place
 
     def get(self, offset: int, out: memoryview) -> None:
-        """Read bytes to the host."""
+        """Read bytes from ``offset`` into ``out`` on the host."""
         self.to_host()
         copy_bytes(out, self._bytes[offset : offset + len(out)])
 
     def prepare_upload(self, is_filled_later: bool = False) -> None:
-        """Record what ``to_device`` runs, if the host wrote something, or will."""
+        """Record the upload that ``to_device`` runs, if the host has written something, or is about to."""
         if self._host_is_newer or (is_filled_later and not self._in_place):
             self._upload = self._upload or self._device.record_upload(self.tensor)
 
     def to_device(self) -> None:
-        """Before a kernel uses it."""
+        """Bring the device's side up to date, before a kernel uses it."""
         self.prepare_upload()
         if self._host_is_newer:
             self._device.run(self._upload)
             self._host_is_newer = False
 
     def written_by_kernel(self) -> None:
-        """After a kernel wrote it."""
+        """Note that a kernel wrote it."""
         self._parameters = None
         self._device_is_newer = not self._in_place
 
     def copy_part(self, source: Buffer, nbytes: int, src_offset: int, dst_offset: int) -> None:
-        """Copy bytes of another buffer, through the host."""
+        """Copy bytes from another buffer, through the host."""
         part = memoryview(bytearray(nbytes))
         source.get(src_offset, part)
         self.put(dst_offset, part)
 
     def copy_whole(self, source: Buffer) -> None:
-        """Copy another buffer of the same size and kind, on the device.
+        """Copy from another buffer of the same size and kind, on the device.
 
-        kp copies whole tensors only, and then once more the bytes that the host sees, which takes the host's time too.
+        kp copies whole tensors only, and then copies the host's view of the bytes too, which takes host time.
         """
         source.to_device()
         if self._copied != source.serial:
             self._copy, self._copied = self._device.record_copy(source.tensor, self.tensor), source.serial
         self._device.run(self._copy)
-        if source.is_shared:  # a recording keeps what is the user's alive
+        if source.is_shared:  # keep no recording, which would keep the user's tensor alive
             self._copy, self._copied = None, 0
         self._host_is_newer = False
         self.written_by_kernel()
 
     def to_host(self) -> None:
-        """Before the host uses it."""
+        """Bring the host's side up to date, before the host reads it."""
         if self._device_is_newer:
             self._download = self._download or self._device.record_download(self.tensor)
             self._device.run(self._download)
             self._device_is_newer = self.is_shared
 
     def forget_contents(self) -> None:
-        """The bytes are undefined again: no copy on their account."""
+        """Mark the bytes as undefined, so that neither side is copied to keep them."""
         if self._host_is_newer:
             self._parameters = None
         self._host_is_newer = self._device_is_newer = False
 
     def destroy(self) -> None:
-        """Free the memory; nothing recorded with it may run again."""
+        """Free the memory; no sequence recorded with it may run again."""
         del self._bytes
         self._upload = self._download = self._copy = None
         self.tensor.destroy()
 
 
 class KomputeMemory:
-    """A ``Memory``: a buffer of the pool until it is freed."""
+    """A ``Memory`` that holds a buffer of the pool until it is freed."""
 
     readonly = is_shareable = False
 
@@ -157,17 +157,17 @@ class KomputeMemory:
 
     @property
     def nbytes(self) -> int:
-        """Bytes as asked for."""
+        """The size that was requested."""
         return self._nbytes
 
     @property
     def buffer(self) -> Buffer | None:
-        """Its buffer; None once freed."""
+        """Its buffer; None once it is freed."""
         return next(iter(self._buffers), None)
 
     def free(self) -> None:
         """Give the buffer back to the pool."""
-        # A copy that failed half-way holds nothing at all.
+        # A copy that failed half-way has no attributes.
         try:
             self.pool.give_back(self._buffers.pop())
         except (IndexError, AttributeError):
@@ -178,16 +178,16 @@ class KomputeMemory:
 
 
 class BufferPool:
-    """Buffers, those in use and up to 64 (or a quarter of the budget) idle ones for the next memory of the same size.
+    """The buffers in use, and idle ones to reuse for memories of the same size: up to 64, or a quarter of the budget.
 
-    Every buffer is its own driver allocation, of exactly the size asked for, because a kernel's binding is a whole one.
-    One thread at a time, except ``give_back``. ``forget`` is called with the serial of a buffer that is destroyed.
+    Every buffer is a driver allocation of exactly the requested size, because kp's bindings cover whole buffers. One
+    thread at a time, except ``give_back``. ``forget`` is called with the serial of a buffer that is destroyed.
 
-    heaps: the budgets that a buffer counts against, one for each of its allocations and again where the device has a
-        limit, and how much of each may be taken.
+    heaps: pairs of a budget and the most bytes of it that may be taken. Each driver allocation of a buffer counts
+        against one pair, and against a second if the device has a memory limit.
     """
 
-    _alive_bytes = 0  # __del__ runs on a copy that failed half-way too
+    _alive_bytes = 0  # because __del__ also runs on a copy that failed half-way
 
     def __init__(
         self,
@@ -205,19 +205,19 @@ class BufferPool:
         self._idle: dict[int, Buffer] = {}  # by serial, the longest idle first
         self._idle_bytes = 0
         self._returned: deque[Buffer] = deque()
-        # By id of the kp tensor, which a memory keeps alive: one memory for each, so that overlaps are seen.
+        # By id of the kp tensor, which its memory keeps alive. One memory per tensor, so that overlaps are noticed.
         self._shared: WeakValueDictionary[int, KomputeMemory] = WeakValueDictionary()
         self._foreign = count(-1, -1)  # serials of buffers that the pool did not allocate
         self._most_idle_bytes = min(most for _, most in self.heaps) // 4
 
     @property
     def bytes_allocated(self) -> int:
-        """Bytes asked of the driver and not freed; a staged buffer counts twice."""
+        """Bytes allocated from the driver and not freed; a buffer with a mapped twin counts twice."""
         return self._alive_bytes * self._allocations_each
 
     @property
     def bytes_in_use(self) -> int:
-        """Bytes of the buffers in use, and of those returned since ``collect``."""
+        """Bytes of the buffers in use, including those given back since the last ``collect``."""
         return self._alive_bytes - self._idle_bytes
 
     @property
@@ -225,22 +225,22 @@ class BufferPool:
         return 1 if self._device.in_place else 2
 
     def take(self, nbytes: int) -> Buffer:
-        """A buffer of ``nbytes``, its contents undefined.
+        """A buffer of ``nbytes`` with undefined contents.
 
         Raises:
             OutOfDeviceMemory: the budget has no room for it.
         """
         same_size = [serial for serial, buffer in self._idle.items() if buffer.nbytes == nbytes]
         if same_size:
-            # The oldest: a loop sees the same buffers in the same places, for which pipelines exist, in whatever order
-            # they came back.
+            # The oldest, in whatever order they came back: so a loop gets the same buffers in the same places, for
+            # which pipelines exist.
             self._idle_bytes -= nbytes
             return self._idle.pop(min(same_size))
         if (refusal := self._refusal(nbytes)) is not None:
             if any(nbytes > most for _, most in self.heaps):
                 raise refusal
             self.trim()
-            # Other devices are asked for room in what is full: they take nothing of this one's own limit.
+            # Make room in full budgets by asking other devices; they take nothing of this device's own limit.
             for heap, most in self.heaps:
                 if heap.used + nbytes * self._allocations_each > most:
                     heap.make_room()
@@ -257,23 +257,23 @@ class BufferPool:
         return buffer
 
     def shared(self, tensor: Any) -> KomputeMemory | None:
-        """The memory that lies in ``tensor``; None: there is none yet."""
+        """The memory for ``tensor``; None if there is none yet."""
         memory = self._shared.get(id(tensor))
         return memory if memory is not None and memory.buffer is not None else None
 
     def adopt(self, tensor: Any, nbytes: int) -> KomputeMemory:
-        """A memory that lies in a tensor of the user's, which counts against no budget."""
+        """A memory for a tensor of the user's, which counts against no budget."""
         buffer = Buffer(self._device, nbytes, next(self._foreign), tensor)
         memory = self._shared[id(tensor)] = KomputeMemory(self, nbytes, buffer)
         return memory
 
     def share(self, memory: KomputeMemory, buffer: Buffer) -> Any:
-        """The tensor that ``memory`` lies in, for the user to have. Its buffer is never used for another memory."""
+        """The tensor that holds ``memory``, to be handed to the user. Its buffer is never reused for another memory."""
         self._shared[id(buffer.tensor)] = memory
         return buffer.share()
 
     def give_back(self, buffer: Buffer) -> None:
-        """Take a buffer back; from any thread and from finalizers, so it only leaves a note."""
+        """Queue a buffer for ``collect``; any thread and any finalizer may call it."""
         self._returned.append(buffer)
 
     def trim(self) -> None:
@@ -282,7 +282,7 @@ class BufferPool:
             self._destroy_oldest()
 
     def destroy(self) -> None:
-        """Free every buffer, those in use too, but for what the user has."""
+        """Free every buffer, those in use included, except the tensors that the user has."""
         for buffer in [buffer for buffer in self._alive.values() if buffer.is_shared]:
             self._drop(buffer)
         for buffer in self._alive.values():
@@ -294,12 +294,12 @@ class BufferPool:
         self._alive_bytes = self._idle_bytes = 0
 
     def __del__(self) -> None:
-        # Without close: the buffers go with the pool.
+        # Dropped without ``destroy``: the buffers go with the pool.
         if self._alive_bytes:
             self._release(self._alive_bytes)
 
     def _refusal(self, nbytes: int) -> OutOfDeviceMemory | None:
-        """None: the bytes are taken of every budget; else none are, and this says why."""
+        """Take the bytes from every budget and return None; or take none and return the error to raise."""
         if len(self._alive) >= self.max_buffers:
             return self._exhausted(nbytes, *self.heaps[0])
         for number, (heap, most) in enumerate(self.heaps):
@@ -322,12 +322,12 @@ class BufferPool:
         )
 
     def collect(self) -> None:
-        """Take up what was given back. Not in the middle of a submit: another thread may free what it still uses."""
+        """Pool the buffers given back. Not in the middle of a submit: another thread may free what it still uses."""
         while self._returned:
             self.put_back(self._returned.popleft())
 
     def put_back(self, buffer: Buffer) -> None:
-        """A buffer that nobody uses any more is idle from now on; one that the user has is the user's alone."""
+        """Pool a buffer that nothing uses any more; one that the user has is forgotten instead."""
         if buffer.is_shared:
             self._drop(buffer)
             return
@@ -338,7 +338,7 @@ class BufferPool:
             self._destroy_oldest()
 
     def _drop(self, buffer: Buffer) -> None:
-        """Forget a buffer without destroying its tensor, whose bytes stay taken until the user has it no more."""
+        """Forget a buffer without destroying its tensor, whose bytes count until the user has dropped it too."""
         self._forget(buffer.serial)
         if self._alive.pop(buffer.serial, None) is not None:
             self._alive_bytes -= buffer.nbytes
@@ -356,7 +356,7 @@ class BufferPool:
 
 
 def require_size(nbytes: int, largest: int) -> None:
-    """Raise UnsupportedError for a memory that kp cannot make."""
+    """Raise UnsupportedError if a memory is too large for kp."""
     if rounded(nbytes) > largest:
         raise UnsupportedError(
             f"a memory of {nbytes:,} bytes is larger than kompute's {largest:,}, for it counts bytes in 32 bits: "
@@ -365,9 +365,9 @@ def require_size(nbytes: int, largest: int) -> None:
 
 
 def parameter_bytes(nbytes: int) -> int:
-    """Size of a buffer for ``nbytes`` of parameters: a power of two, or a multiple of 64 KiB above that.
+    """Size of a buffer for ``nbytes`` of parameters: a power of two up to 64 KiB, above that a multiple of 64 KiB.
 
-    Few sizes: kp ties pipelines to buffers, so other parameters should find the buffer of those before them.
+    There are few sizes because kp ties pipelines to buffers: other parameters should get the same buffer.
     """
     if nbytes <= _PARAMETER_STEP:
         return max(MEMORY_ROUNDING, 1 << (nbytes - 1).bit_length())

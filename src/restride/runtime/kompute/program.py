@@ -1,4 +1,4 @@
-"""Pipelines and command buffers of kp, by kernel and buffers: built once, bounded, and run as they are after that."""
+"""A bounded cache of kp's pipelines and command buffers, by kernel and buffers: built once and run many times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_RECORDINGS = 8
 
 
 class _Key(NamedTuple):
-    """What kp fixes when it makes an algorithm; ``buffers`` are serials."""
+    """Everything that kp fixes when it creates an algorithm; ``buffers`` are serials."""
 
     shader: str
     constants: tuple[int, ...]
@@ -26,7 +26,7 @@ class _Key(NamedTuple):
 
 
 class _Program:
-    """An algorithm, and the command buffers that dispatch it, by push constants."""
+    """An algorithm, and the command buffers that dispatch it, one for each set of push constants."""
 
     def __init__(self, algorithm: Any) -> None:
         self.algorithm = algorithm
@@ -34,10 +34,11 @@ class _Program:
 
 
 class ProgramCache:
-    """The last 128 programs, each with its last 8 sets of push constants.
+    """The 128 programs used last, each with its 8 newest sets of push constants.
 
-    kp builds one pipeline for each kernel *and* its buffers; buffers that come back from the pool find theirs. Both
-    pay: on llvmpipe a small reorder takes 0.04 ms, 5 ms with its pipeline, and a quarter more with its recording.
+    kp builds one pipeline for each kernel *and* its buffers; buffers reused from the pool find theirs again. Both
+    caches pay: on llvmpipe a small reorder takes 0.04 ms, 5 ms if its pipeline must be built, and a quarter more if it
+    must be recorded.
     """
 
     def __init__(self, device: KomputeDevice, module_source: Callable[[str], bytes]) -> None:
@@ -74,7 +75,7 @@ class ProgramCache:
         return program
 
     def forget(self, serial: int) -> None:
-        """Drop what uses a buffer that is about to be destroyed."""
+        """Drop the programs that use the buffer with this serial, which is about to be destroyed."""
         for key in [key for key in self._programs if serial in key.buffers]:
             del self._programs[key]
 

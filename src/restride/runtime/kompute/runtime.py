@@ -1,4 +1,4 @@
-"""The runtime on the package ``kp``: one recorded command buffer for each kernel and its buffers, run to its end."""
+"""The runtime on the package ``kp``: one recorded command buffer for each kernel and its buffers, run to completion."""
 
 from __future__ import annotations
 
@@ -42,35 +42,36 @@ from restride.runtime.modules import load_module
 _MOST_PUSH_WORDS = 32
 
 _MOST_READY = 64
-"""Kernels of one submission that are made ready together, half of what ``ProgramCache`` keeps."""
+"""Kernels of one submission that are prepared together, half of what ``ProgramCache`` keeps."""
 
 
 class KomputeRuntime:
     """A ``Runtime`` on Kompute's package ``kp`` 0.9.0.
 
-    It differs from the direct one where kp leaves no choice:
+    It differs from the Vulkan runtime where kp leaves no choice:
 
-    - ``submit`` runs each kernel to its end before it starts the next one, for kp puts no barrier between dispatches.
-      So nothing is ever pending, ``wait`` returns at once, and the counter ``barriers`` stays 0.
+    - ``submit`` runs each kernel to completion before it starts the next: kp puts no barrier between dispatches. So
+      nothing is ever pending, ``wait`` returns at once, and the counter ``barriers`` stays 0.
     - **The time limit cannot stop work.** kp's wait holds the GIL, and ending it early destroys a fence in use. Work
-      that took longer than ``timeout`` seconds keeps its result and gives a ``RuntimeWarning`` afterwards;
+      that took longer than ``timeout`` seconds keeps its result and causes a ``RuntimeWarning`` afterwards;
       ``DeviceTimeout`` is never raised. A dispatch that never ends stops the whole process: where that may happen, use
       the runtime ``vulkan``, or a process that can be killed.
-    - No other Python thread runs during a dispatch. The methods may be called from any thread, one at a time.
+    - No other Python thread runs during a dispatch. Any thread may call the methods, one at a time.
     - A binding covers a whole memory (``limits.offset_alignment`` is 0), memories are below 4 GiB, and one larger than
       ``limits.max_buffer_range`` can be written and read, but not bound.
-    - An installed validation layer is enabled by kp, which drops its messages: start the process with
+    - kp enables an installed validation layer and drops its messages: start the process with
       ``VK_LOADER_LAYERS_DISABLE=~all~`` for speed.
 
     info: a device from ``list_devices()``.
     timeout: seconds, as above.
-    limits: narrower ones, for tests.
-    module_source: from the name of a module to its SPIR-V.
+    limits: narrower limits, for tests.
+    module_source: returns the SPIR-V of a named module.
     in_place: kernels use host-visible memory; default: on CPU and integrated devices. Otherwise every memory has a
         mapped twin on the host, copied before and after kernels as needed.
-    memory_limit: bytes that all memories, those kept to be used again too, may take of what this process has left of
-        the heap less an eighth: kp crashes where a driver refuses. One with a mapped twin counts twice.
-    manager: the user's ``kp.Manager`` on that device, which ``close`` leaves as it is; default: one of its own.
+    memory_limit: most bytes that all memories may take, those kept for reuse included. They also may not take more than
+        seven eighths of the heap together with this process's other devices: kp crashes where a driver refuses. A
+        memory with a mapped twin counts twice.
+    manager: the user's ``kp.Manager`` on that device, which ``close`` leaves open; default: a manager of its own.
 
     Raises:
         UnsupportedError: ``kp`` is not installed, or it cannot use this device.
@@ -113,7 +114,7 @@ class KomputeRuntime:
         )
         self._dispatches = self._uploaded = self._downloaded = 0
         self._closed = ""
-        # Reentrant: a finalizer may run in the middle of any method, and is told so where it calls one.
+        # Reentrant, because a finalizer may run in the middle of any method; the methods raise if one calls them.
         self._lock = threading.RLock()
         self._is_held = asks_whether_held(self._lock)
         for heap, _ in heaps:
@@ -121,10 +122,10 @@ class KomputeRuntime:
         _open_runtimes.add(self)
 
     def allocate(self, nbytes: int, shareable: bool = False) -> KomputeMemory:
-        """Memory of ``nbytes`` >= 0 bytes, its contents undefined.
+        """Allocate ``nbytes`` >= 0 bytes with undefined contents.
 
         Raises:
-            UnsupportedError: kp cannot make a memory so large, or it is to be shared between processes.
+            UnsupportedError: kp cannot allocate so much at once, or ``shareable`` is True.
             OutOfDeviceMemory: the budget has no room for it.
         """
         if shareable:
@@ -137,12 +138,12 @@ class KomputeRuntime:
             return KomputeMemory(self._pool, nbytes)
 
     def import_tensor(self, tensor: Any) -> KomputeMemory:
-        """A kp tensor of the device's manager as memory. Nothing is copied; the same tensor gives the same memory.
+        """A kp tensor of the device's manager as memory, without a copy; the same tensor gives the same memory.
 
-        kp does not say which manager a tensor is of: for another one's the driver may crash.
+        kp does not tell which manager a tensor belongs to: a tensor of another one may crash the driver.
 
         Raises:
-            UnsupportedError: the device has a manager of its own, or kp does not let the tensor's memory be shared.
+            UnsupportedError: the device opened its own manager, or kp cannot share the tensor's memory.
             DescriptorError: the tensor was destroyed.
         """
         with self._opened():
@@ -170,10 +171,10 @@ class KomputeRuntime:
             return self._pool.adopt(tensor, nbytes)
 
     def export_tensor(self, memory: Memory) -> Any:
-        """The kp tensor that a memory lies in. From now on the device's side of it is what counts.
+        """The kp tensor that holds a memory. From now on the device's copy of its bytes is taken as the current one.
 
         Raises:
-            UnsupportedError: the device has a manager of its own, with which the user's kernels cannot run.
+            UnsupportedError: the device opened its own manager, with which the user's kernels cannot run.
         """
         with self._opened():
             if self._device.has_own_manager:
@@ -185,23 +186,23 @@ class KomputeRuntime:
             return self._pool.share(memory, buffer) if isinstance(memory, KomputeMemory) else None
 
     def import_bytes(self, data: memoryview) -> NoReturn:
-        """See ``Runtime.import_bytes``: kp has no such thing."""
+        """See ``Runtime.import_bytes``: kp cannot do this."""
         raise UnsupportedError(f"KomputeRuntime imports no memory of the host, nor these {data.nbytes} bytes")
 
     def export_fd(self, memory: Memory) -> NoReturn:
-        """See ``Runtime.export_fd``: kp has no such thing."""
+        """See ``Runtime.export_fd``: kp cannot do this."""
         raise UnsupportedError(f"KomputeRuntime exports no memory, nor this one of {memory.nbytes} bytes")
 
     def import_fd(self, fd: int, external: ExternalMemory) -> NoReturn:
-        """See ``Runtime.import_fd``: kp has no such thing."""
+        """See ``Runtime.import_fd``: kp cannot do this."""
         raise UnsupportedError(f"KomputeRuntime imports no memory, nor fd {fd} of {external.nbytes} bytes")
 
     def mapped_bytes(self, memory: Memory) -> NoReturn:
-        """See ``Runtime.mapped_bytes``: a view of kp's mapped memory dangles once the tensor is destroyed."""
+        """See ``Runtime.mapped_bytes``: refused, for a view of kp's memory dangles once the tensor is destroyed."""
         raise UnsupportedError(f"KomputeRuntime hands out copies only, also of this memory of {memory.nbytes} bytes")
 
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
-        """Put ``data`` at byte ``offset``."""
+        """Copy ``data`` to byte ``offset``."""
         source = as_bytes(data)
         with self._opened():
             self._span(memory, offset, len(source)).put(offset, source)
@@ -215,12 +216,12 @@ class KomputeRuntime:
             self._downloaded += len(target)
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
-        """Run the kernels, one after the other, and return when they are finished.
+        """Run the kernels one after the other, and return when they are finished.
 
         Raises:
             DescriptorError: a binding does not start at its memory, or leaves it; nothing ran.
             UnsupportedError: a memory or the group counts exceed ``limits``; nothing ran.
-            DeviceLost: the work did not run to its end.
+            DeviceLost: the work did not run to completion.
         """
         with self._opened():
             started = time.perf_counter()
@@ -247,7 +248,7 @@ class KomputeRuntime:
         dst_offset: int = 0,
         kernels: Sequence[KernelSpec] = (),
     ) -> None:
-        """Copy, and return when it is done; ``Buffer`` says how."""
+        """Copy, and return when the copy is finished; see ``Buffer.copy_whole`` and ``copy_part``."""
         require_copy(src, dst, nbytes, src_offset, dst_offset)
         if kernels:
             self.submit(kernels, (src, dst))
@@ -260,18 +261,18 @@ class KomputeRuntime:
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """See ``Runtime.batch``: each submission goes at once."""
+        """See ``Runtime.batch``: here each submission runs at once."""
         with self._opened():
             pass
         yield
 
     def wait(self) -> None:
-        """Everything submitted is finished already."""
+        """Return at once: everything submitted is finished already."""
         with self._opened():
             return
 
     def counters(self) -> Counters:
-        """What happened so far; a memory with a mapped twin counts twice in what was asked of the driver."""
+        """The totals so far; a memory with a mapped twin counts as two driver allocations."""
         with self._opened():
             self._pool.collect()
             return Counters(
@@ -295,7 +296,7 @@ class KomputeRuntime:
             return before - self._pool.bytes_allocated
 
     def close(self) -> None:
-        """Free everything; a second call does nothing. Memories freed later are harmless."""
+        """Free everything; a second call does nothing. Freeing a memory later is harmless."""
         if self._is_held():
             raise in_a_finalizer(self.info.name)
         with self._lock:
@@ -319,7 +320,7 @@ class KomputeRuntime:
 
     @contextmanager
     def _opened(self) -> Iterator[None]:
-        # Asked before the lock too: in a child made by fork, whoever held the lock is not there to release it.
+        # Checked before the lock too: in a child made by fork, the thread that held it does not exist to release it.
         self._require_open()
         if self._is_held():
             raise in_a_finalizer(self.info.name)
@@ -349,7 +350,7 @@ class KomputeRuntime:
         return buffer
 
     def _check(self, spec: KernelSpec, buffers: Sequence[Buffer]) -> None:
-        """Raise unless kp can run ``spec`` as it stands."""
+        """Raise unless kp can run ``spec`` unchanged."""
         if not 1 <= len(spec.bindings) <= len(buffers):
             raise DescriptorError(f"{spec.shader}: {len(spec.bindings)} bindings for {len(buffers)} memories")
         if len(spec.push) > _MOST_PUSH_WORDS:
@@ -378,7 +379,7 @@ class KomputeRuntime:
             )
 
     def _run(self, kernels: Sequence[KernelSpec], buffers: Sequence[Buffer]) -> None:
-        """Run the kernels, after all of the first 64, then of the next, are ready: what kp refuses, it refuses then."""
+        """Run the kernels in parts of 64: prepare a whole part, which is when kp refuses anything, then run it."""
         for first in range(0, len(kernels), _MOST_READY):
             parameters: dict[int, Buffer] = {}
             try:
@@ -392,9 +393,9 @@ class KomputeRuntime:
     def _ready(
         self, spec: KernelSpec, buffers: Sequence[Buffer], parameters: dict[int, Buffer]
     ) -> tuple[KernelSpec, list[Buffer], Any]:
-        """A kernel, what it is bound to, and its command buffer.
+        """The kernel, the buffers bound to it, and its command buffer.
 
-        parameters: buffers for them, by size. Kernels share one, which each fills when its turn has come.
+        parameters: buffers for parameters, by size in bytes. Kernels share one and fill it just before they run.
         """
         bound = list(buffers[: len(spec.bindings)])
         for buffer in bound:
@@ -419,11 +420,11 @@ class KomputeRuntime:
         self._dispatches += 1
 
     def _abandon(self) -> None:
-        """In a child made by fork: the driver's threads are not here, and a call into it may wait for them for ever."""
+        """In a child made by fork, stop calling the driver: a call may wait forever for threads that are not here."""
         self._closed = f"{self.info.name} (kompute) was opened before this process was forked, and {SPAWN}"
         self._lock = threading.RLock()
         self._is_held = asks_whether_held(self._lock)
-        # One reference for ever: kp's destructors call the driver, when the process ends too.
+        # Never freed: kp's destructors call the driver, even when the process ends.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 
 
@@ -443,5 +444,5 @@ def _close_all() -> None:
 # Windows has no fork.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
-# Before the interpreter takes modules apart in no order: kp's objects call the driver when they die.
+# Before the interpreter frees modules in no particular order: kp's destructors call the driver.
 atexit.register(_close_all)

@@ -1,1 +1,1 @@
-"""The direct runtime: a Vulkan device through its loader."""
+"""The default runtime: a Vulkan device, opened through the Vulkan loader."""

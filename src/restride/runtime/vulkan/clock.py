@@ -1,4 +1,4 @@
-"""The device's own clock: two timestamps around every submission, without the host's part and its waits."""
+"""The device's own clock: two timestamps around every submission, so that host work and waits do not count."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _PAIRS_PER_POOL = 64
 
 
 class Clock:
-    """Timestamps of the submissions while it runs, those of other threads too.
+    """Timestamps of all submissions, of any thread, while the clock runs.
 
-    The queue calls ``start`` and ``stop`` with every command buffer, under the lock. A submission counts from the end
-    of everything before it to its own end.
+    The queue calls ``start`` and ``stop`` with every command buffer, under the lock. The time of a submission begins
+    when everything before it is finished.
     """
 
     def __init__(self, device: LogicalDevice) -> None:
         """A clock that has not started.
 
         Raises:
-            UnsupportedError: its queue has none.
+            UnsupportedError: the device's queue has no timestamps.
         """
         self._valid_bits, self._period = device.physical.timestamp_bits, device.physical.timestamp_period
         if not self._valid_bits:
@@ -40,11 +40,11 @@ class Clock:
         pool, first = self._started = self._next_pair()
         vk = self._device.vk
         vk.vkCmdResetQueryPool(command, pool, first, 2)
-        # At the bottom of the pipe: what came before is finished, so that work in flight counts once.
+        # At the bottom of the pipe, where earlier work is finished, so that work in flight counts once.
         vk.vkCmdWriteTimestamp(command, self._stage, pool, first)
 
     def stop(self, command: Handle) -> None:
-        """Stamp the end of the command buffer that was begun last, if that was while the clock ran."""
+        """Stamp the end of the command buffer begun last, if the clock was running when it began."""
         started, self._started = self._started, None  # first: after an interrupt the queue calls this again
         if started is None:
             return
@@ -54,15 +54,15 @@ class Clock:
 
     @property
     def submissions(self) -> int:
-        """How many submissions have both timestamps."""
+        """The number of submissions with both timestamps."""
         return len(self._ended)
 
     @property
     def seconds(self) -> float:
-        """The sum over the submissions; all of them must be finished.
+        """Device time in seconds, summed over the submissions, which must all be finished.
 
         Raises:
-            DeviceError: one is not, or the device is gone.
+            DeviceError: a submission is not finished, or the device is gone.
         """
         ticks = self._read() if self._ticks is None else self._ticks
         return sum(ticks) * self._period * 1e-9
@@ -82,7 +82,7 @@ class Clock:
         self._pools.clear()
 
     def _next_pair(self) -> tuple[Handle, int]:
-        """The pool and the first of two queries; a new pool where the others are full."""
+        """The pool and the first of two queries; a new pool if the others are full."""
         pair = self._pairs % _PAIRS_PER_POOL
         if pair == 0:
             kind = package().VK_QUERY_TYPE_TIMESTAMP

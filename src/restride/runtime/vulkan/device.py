@@ -12,21 +12,22 @@ from restride.runtime.live_objects import LiveObjects
 from restride.runtime.loader import Functions, Handle, array, package, require_handle, struct
 
 _EXTENSIONS = ("VK_KHR_portability_subset", HOST_IMPORT, FD_SHARING)
-"""Enabled where they exist; Vulkan demands it for the first, which is MoltenVK's."""
+"""Enabled on devices that have them; Vulkan requires it for the first, MoltenVK's."""
 
 
 class LogicalDevice:
     """A VkDevice without any optional feature, and its one compute queue.
 
-    ``dead`` says why the device cannot be used any more; it is empty while it can. ``inherited``: through fork, so
-    that the driver must not be called at all. ``shares_memory``: other processes use some of its buffers, or may.
+    dead: why the device can no longer be used; empty while it can.
+    inherited: this process got it through fork, so the driver must not be called at all.
+    shares_memory: other processes use some of its buffers, or may.
     """
 
     def __init__(self, physical: PhysicalDevice) -> None:
         """Open the device.
 
         Raises:
-            UnsupportedError: it lacks Vulkan 1.1 or a queue for compute.
+            UnsupportedError: the device lacks Vulkan 1.1 or a queue for compute.
         """
         info = physical.info
         if not physical.supports_1_1:
@@ -80,20 +81,20 @@ class LogicalDevice:
         self.dead = self.dead or f"{self.physical.info.name} was lost (VK_ERROR_DEVICE_LOST); make a new Device"
 
     def create(self, name: str, **fields: Any) -> Handle:
-        """A new ``VkNAME``, by ``vkCreateNAME`` from a ``VkNAMECreateInfo`` of ``fields``."""
+        """Create a ``VkNAME`` by calling ``vkCreateNAME`` with a ``VkNAMECreateInfo`` of ``fields``."""
         handle, info = self.ffi.new(f"Vk{name} *"), struct(f"Vk{name}CreateInfo", **fields)
         call = f"vkCreate{name}"
         getattr(self.vk, call)(self.handle, info, self.null, handle)
         return require_handle(call, handle[0])
 
     def allocate_memory(self, **fields: Any) -> Handle:
-        """A new ``VkDeviceMemory``, from a ``VkMemoryAllocateInfo`` of ``fields``."""
+        """Allocate a ``VkDeviceMemory`` with a ``VkMemoryAllocateInfo`` of ``fields``."""
         handle = self.ffi.new("VkDeviceMemory *")
         self.vk.vkAllocateMemory(self.handle, struct("VkMemoryAllocateInfo", **fields), self.null, handle)
         return require_handle("vkAllocateMemory", handle[0])
 
     def destroy(self) -> None:
-        """Destroy the VkDevice; everything created on it is destroyed already."""
+        """Destroy the VkDevice; everything created on it must be destroyed already."""
         self.vk.vkDestroyDevice(self.handle, self.null)
         open_devices.discard(self._address)
 

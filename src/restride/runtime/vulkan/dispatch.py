@@ -1,4 +1,4 @@
-"""KernelSpecs become dispatches: checked, with their pipelines, descriptor sets and parameters, and recorded."""
+"""Turns KernelSpecs into recorded dispatches: checks them, and finds pipelines, descriptor sets and parameters."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from restride.runtime.vulkan.program import PUSH_BYTES, BindingLayout, Pipeline,
 from restride.runtime.vulkan.queue import Queue, Slot, Use
 
 MOST_PREPARED = 1024
-"""Dispatches, or KiB of their parameters, that are prepared at one time."""
+"""Most dispatches, or KiB of their parameters, that are kept prepared at one time."""
 
 _SETS_PER_POOL = 64
 
 Window: TypeAlias = tuple[Block, int, int]
-"""A block, an offset in it, and bytes."""
+"""A block, a byte offset in it, and a size in bytes."""
 
 
 class Recorder:
     """Turns kernels into dispatches and records them. The caller holds the runtime's lock.
 
-    A tuple of kernels is prepared once for the same memories; a list may change, so it is prepared each time.
+    A tuple of kernels with the same memories is prepared once; a list may change, so it is prepared each time.
     """
 
     def __init__(
@@ -44,13 +44,13 @@ class Recorder:
         self._vk = device.vk
         self._null = device.null
         self._limits = limits
-        # The device's own limit, even where a test narrows that of tensors.
+        # The device's own limit, even if a test narrows the one for tensors.
         self._most_parameters = device.physical.info.limits.max_buffer_range
         self._queue = queue
         self._preparations = preparations
         self._pool = pool
         preparations.pool = weakref.ref(pool)
-        self._current: list[Prepared] = []  # since ``settle``
+        self._current: list[Prepared] = []  # prepared since the last ``settle``
         self.pipelines = Pipelines(device, module_source, preparations.forget)
         self._compute_point = vulkan.VK_PIPELINE_BIND_POINT_COMPUTE
         self._compute_stage = vulkan.VK_SHADER_STAGE_COMPUTE_BIT
@@ -58,14 +58,14 @@ class Recorder:
     def prepare(
         self, kernels: Sequence[KernelSpec], blocks: Sequence[Block], sizes: Sequence[int], ticket: int
     ) -> Prepared:
-        """Check every kernel and find what it needs for submission ``ticket``, before anything is recorded.
+        """Check every kernel and find what it needs for submission ``ticket``, before any command is recorded.
 
         Raises:
             DescriptorError: a kernel breaks a limit or leaves a memory.
             OutOfDeviceMemory: there is no room for its parameters.
             DeviceError: the module is damaged, or the driver refuses it.
         """
-        # No other tuple has this one's number while it is held with what was prepared.
+        # The id stays unique: the cached entry keeps the tuple alive.
         key = (id(kernels), *blocks, *sizes) if type(kernels) is tuple else None
         prepared = None if key is None else self._preparations.by_key.get(key)
         if prepared is not None:
@@ -81,8 +81,11 @@ class Recorder:
         return prepared
 
     def settle(self, ticket: int, completed: int) -> None:
-        """What was prepared is submitted, as ``ticket``; or that failed, and ``ticket`` is the one before."""
-        # Taken off first: what an interrupt leaves of it is lost, and never released twice.
+        """Mark what was prepared since the last call as used by ``ticket``.
+
+        ticket: its submission, or the one before if its submission failed.
+        """
+        # Cleared first: an interrupt may lose some of it, but never releases it twice.
         current, self._current = self._current, []
         for prepared in current:
             if prepared.used != ticket:
@@ -93,7 +96,7 @@ class Recorder:
 
     def _fill(self, prepared: Prepared, blocks: Sequence[Block], sizes: Sequence[int], ticket: int) -> None:
         completed = self._queue.completed
-        sets: dict[tuple[Window, ...], DescriptorSet] = {}  # dispatches that see the same bytes share one
+        sets: dict[tuple[Window, ...], DescriptorSet] = {}  # dispatches that bind the same bytes share a set
         contents: dict[bytes, Block] = {}
         for spec in prepared.kernels:
             self._check(spec, blocks, sizes)
@@ -120,14 +123,14 @@ class Recorder:
             prepared.uses += uses
 
     def _upload(self, parameters: bytes) -> Block:
-        """A block with ``parameters``; zeros follow up to a multiple of 16 bytes."""
+        """A block that holds ``parameters``, padded with zeros to a multiple of 16 bytes."""
         block = self._pool.reuse(len(parameters)) or self._pool.grow(len(parameters))
         padded = parameters.ljust(rounded(len(parameters)), b"\0")
         block.view(0, len(padded))[:] = padded
         return block
 
     def record(self, slot: Slot, dispatches: Sequence[Dispatch]) -> None:
-        """Write the commands, with a barrier before each dispatch that depends on an earlier one."""
+        """Record the commands, with a barrier before each dispatch that depends on an earlier one."""
         vk, command, null = self._vk, slot.command, self._null
         hazards = self._queue.hazards
         bound: Pipeline | None = None
@@ -147,7 +150,7 @@ class Recorder:
             vk.vkCmdDispatch(command, *dispatch.groups)
 
     def destroy(self) -> None:
-        """Destroy the pipelines and the descriptor sets; nothing is pending."""
+        """Destroy the pipelines and the descriptor sets; nothing may be pending."""
         self._preparations.forget()
         self._preparations.sets.destroy()
         self.pipelines.destroy()
@@ -193,7 +196,7 @@ class Recorder:
 
 
 class Dispatch:
-    """One kernel, ready to record. push: its push constants as Vulkan takes them."""
+    """One kernel, ready to record. push: its push constants as a C array."""
 
     __slots__ = ("descriptors", "groups", "pipeline", "push", "push_bytes", "uses")
 
@@ -209,9 +212,9 @@ class Dispatch:
 
 
 class Prepared:
-    """The kernels of a submission, their dispatches, the sets and parameters they need, and the bytes they use.
+    """The kernels of one submission with the dispatches, descriptor sets, parameters and byte ranges they use.
 
-    used: the last submission of them. cached: it is found again.
+    used: the last submission that uses it. cached: ``Preparations`` keeps it for later submissions.
     """
 
     __slots__ = ("cached", "dispatches", "kernels", "parameters", "sets", "used", "uses")
@@ -227,11 +230,11 @@ class Prepared:
 
     @property
     def weight(self) -> int:
-        """What it counts for: a dispatch for one, and so does a KiB of parameters."""
+        """How much of ``MOST_PREPARED`` it takes: 1 for each dispatch and for each KiB of parameters."""
         return len(self.dispatches) + sum(block.nbytes for block in self.parameters) // 1024
 
     def use(self, ticket: int) -> None:
-        """Submission ``ticket`` is the last that uses it."""
+        """Mark everything in it as last used by submission ``ticket``."""
         self.used = ticket
         for dispatch in self.dispatches:
             dispatch.pipeline.used = dispatch.descriptors.used = ticket
@@ -240,14 +243,15 @@ class Prepared:
 
 
 class Preparations:
-    """The submissions that were prepared lately, 1024 dispatches (or KiB of parameters) in all.
+    """A cache of the submissions prepared last: 1024 dispatches (or KiB of parameters) in all.
 
-    All are forgotten when a pipeline or a buffer is given up. This cache pays: the host's part of a small reorder takes
-    12 us with it and 16 us without, of a small antialiased resample 30 us and 38 us. One of parameters by their
-    contents did not: to find them takes 0.3 us, to upload 16 KiB 1.4 us.
+    All are forgotten before a pipeline or a buffer is destroyed. The cache pays: the host's part of a small reorder
+    takes 12 us with it and 16 us without, of a small antialiased resample 30 us and 38 us. A cache of parameters by
+    their contents did not: a lookup takes 0.3 us, an upload of 16 KiB 1.4 us.
 
-    pool: of parameters; weakly, for it calls ``forget``: a device that is dropped goes at once, not with a collection.
-    forgotten: how often something was forgotten.
+    pool: the pool of parameter blocks. The reference is weak because the pool calls ``forget``: without a cycle, a
+        dropped device is freed at once instead of by the garbage collector.
+    forgotten: how often entries were forgotten.
     """
 
     def __init__(self, device: LogicalDevice) -> None:
@@ -256,11 +260,11 @@ class Preparations:
         self.forgotten = 0
         self.by_key: dict[tuple[object, ...], Prepared] = {}
         self._weight = 0
-        self._released: deque[tuple[int, int]] = deque()  # of parameters: the last submission, and bytes
+        self._released: deque[tuple[int, int]] = deque()  # last submission and bytes of released parameter blocks
 
     def put(self, key: tuple[object, ...], prepared: Prepared) -> None:
-        """Find ``prepared`` by ``key`` from now on. Past the limit, the longest unused go until half of it is left."""
-        weight = prepared.weight  # a call, where an interrupt may come: before what belongs together
+        """Cache ``prepared`` under ``key``. Above the limit, drop the least recently used down to half of it."""
+        weight = prepared.weight  # an interrupt may come at this call: not between the statements that belong together
         prepared.cached = True
         self.by_key[key] = prepared
         self._weight += weight
@@ -268,11 +272,11 @@ class Preparations:
             self._drop(MOST_PREPARED // 2)
 
     def forget(self) -> None:
-        """Something that may be needed is about to be destroyed."""
+        """Forget all entries, because something that they may need is about to be destroyed."""
         self._drop(0)
 
     def release(self, prepared: Prepared) -> None:
-        """Have its sets and parameters used for others, once the device is done with them."""
+        """Let others reuse its sets and parameters, once the device has finished with them."""
         self.sets.give_back(prepared)
         pool = None if self.pool is None else self.pool()
         for block in prepared.parameters:
@@ -281,12 +285,12 @@ class Preparations:
                 pool.free(block)
 
     def collect(self, completed: int) -> None:
-        """Count parameters no more that no submission after ``completed`` uses."""
+        """Stop counting released parameters that no submission after ``completed`` uses."""
         while self._released and self._released[0][0] <= completed:
             self._released.popleft()
 
     def bytes_in_use(self, completed: int) -> int:
-        """Bytes of parameters for submissions after ``completed``."""
+        """Bytes of parameters that submissions after ``completed`` use."""
         blocks = [(block.used, block.nbytes) for prepared in self.by_key.values() for block in prepared.parameters]
         return sum(nbytes for used, nbytes in (*blocks, *self._released) if used > completed)
 
@@ -302,7 +306,7 @@ class Preparations:
 
 
 class DescriptorSet:
-    """A set of ``count`` bindings, the array Vulkan takes it in, and the last submission that uses it."""
+    """A descriptor set of ``count`` bindings, as a C array of one, and the last submission that uses it."""
 
     __slots__ = ("count", "handles", "used")
 
@@ -313,15 +317,15 @@ class DescriptorSet:
 
 
 class DescriptorSets:
-    """Sets that are taken, filled, given back and filled again. The caller says of each when it is used."""
+    """Descriptor sets for reuse: taken, filled, given back, filled again. The caller sets ``used`` of each."""
 
     def __init__(self, device: LogicalDevice) -> None:
         self._device = device
-        self._idle: dict[int, deque[DescriptorSet]] = {}  # by number of bindings; the device may still use the last
+        self._idle: dict[int, deque[DescriptorSet]] = {}  # by number of bindings; the device may still use later ones
         self._pools: list[Handle] = []
 
     def take(self, layout: BindingLayout, windows: Sequence[Window], completed: int) -> DescriptorSet:
-        """A set that binds ``windows``, and that no submission after ``completed`` uses."""
+        """A set that binds ``windows``; no submission after ``completed`` still uses it."""
         idle = self._idle.setdefault(layout.count, deque())
         if not idle or idle[0].used > completed:
             idle.extendleft(self._new_sets(layout))
@@ -330,7 +334,7 @@ class DescriptorSets:
             "VkDescriptorBufferInfo",
             [(block.chunk.buffer, block.offset + offset, nbytes) for block, offset, nbytes in windows],
         )
-        # Consecutive bindings of one descriptor each: a write that runs over binding 0 goes on at binding 1.
+        # Each binding has one descriptor, and a write of more than one continues at the next binding.
         write = struct(
             "VkWriteDescriptorSet",
             dstSet=descriptors.handles[0],
@@ -342,7 +346,7 @@ class DescriptorSets:
         return descriptors
 
     def give_back(self, prepared: Prepared) -> None:
-        """Take the sets of ``prepared`` back; they are filled anew once the device is done with them."""
+        """Take back the sets of ``prepared``; they are reused once the device has finished with them."""
         for descriptors in prepared.sets:
             self._idle[descriptors.count].append(descriptors)
 

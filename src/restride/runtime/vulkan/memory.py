@@ -1,6 +1,6 @@
-"""Device memory: which type it comes from, driver allocations (chunks), the blocks cut from them, and imported pages.
+"""Device memory: the choice of memory types, driver allocations (chunks), blocks cut from them, and imported pages.
 
-There are few chunks and many blocks. A block that is freed is used again once the device is done with it.
+There are few chunks and many blocks. A freed block is reused once the device has finished with it.
 """
 
 from __future__ import annotations
@@ -25,22 +25,25 @@ from restride.runtime.vulkan import sharing
 from restride.runtime.vulkan.device import LogicalDevice
 
 SEPARATE_BUFFERS_VARIABLE = "RESTRIDE_SEPARATE_BUFFERS"
-"""Set: every memory has a buffer of its own, of its own size, for GPU-assisted validation. Slower."""
+"""Environment variable: if set, every memory has a buffer of exactly its size, for GPU-assisted validation. Slower."""
 
 SLAB_BYTES = 1 << 20
 _SMALL_BYTES = 1 << 18
 _LARGE_ROUNDING = 1 << 16
 _MOST_POOLED_BYTES = 1 << 28
 _MOST_LEAVING_BYTES = 1 << 28
-"""Freed, but in use by the device: past this, an allocation waits for it instead of asking the driver for more."""
+"""If more bytes than this are freed but still used by the device, an allocation waits for them to become reusable."""
 
 _serials = itertools.count(1)
-"""Of chunks: a buffer's handle may come again, its serial never does."""
+"""Serial numbers of chunks; unlike the handle of a buffer, a serial is never used again."""
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Memory types: ``device`` for tensors, ``host`` for parameters and staging; equal when the host works in place."""
+    """Memory types: ``device`` for tensors, ``host`` for parameters and staging; equal if the host works in place.
+
+    staging: the host copies through staging buffers.
+    """
 
     device: int
     host: int
@@ -48,7 +51,7 @@ class Placement:
 
 
 def buffer_types(device: LogicalDevice) -> int:
-    """The set of memory types that the driver allows for tensors: one set for all buffers of one usage."""
+    """The bit set of memory types that the driver allows for tensors: one set for all buffers of one usage."""
     needs = device.ffi.new("VkMemoryRequirements *")
     buffer = device.create("Buffer", size=MEMORY_ROUNDING, usage=_usage())
     try:
@@ -60,7 +63,9 @@ def buffer_types(device: LogicalDevice) -> int:
 
 
 def place(physical: PhysicalDevice, allowed: int, *, staging: bool | None) -> Placement:
-    """Choose memory types of the ``allowed`` set; ``staging`` None: staging on discrete, virtual and unknown devices.
+    """Choose memory types from the bit set ``allowed``.
+
+    staging: copy through staging buffers; None: on discrete, virtual and unknown devices.
 
     Host memory is coherent, so nothing is flushed or invalidated, and no range is rounded to ``nonCoherentAtomSize``.
 
@@ -75,18 +80,18 @@ def place(physical: PhysicalDevice, allowed: int, *, staging: bool | None) -> Pl
     cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
     if staging is None:
         staging = physical.info.kind not in ("cpu", "integrated")
-    # The host reads results: uncached memory reads many times slower, wherever it lies.
+    # The host reads results, and reading uncached memory is many times slower, wherever it lies.
     host = _best(physical, visible, lambda flags: (bool(flags & cached), staging != bool(flags & local)), allowed)
-    # Plain device memory before the part of it that the host may see, which can be a small heap.
+    # Prefer device memory that the host cannot see: the visible part can be a small heap.
     device = _best(physical, local, lambda flags: (not flags & visible,), allowed) if staging else host
     return Placement(device, host, staging)
 
 
 def place_import(physical: PhysicalDevice, allowed: int) -> int:
-    """The memory type for pages of the host, of the set of types that the driver allows for them.
+    """The memory type for imported pages of the host, chosen from the bit set that the driver allows for them.
 
     Raises:
-        UnsupportedError: the host and the device would not see each other's writes in any of them.
+        UnsupportedError: in no allowed type would the host and the device see each other's writes.
     """
     vulkan = package()
     cached = vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
@@ -102,7 +107,7 @@ def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[b
         | vulkan.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
         | vulkan.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
     )
-    # Other flags mean protected, lazily allocated or vendors' special memory.
+    # Other flags mean protected, lazily allocated or vendor-specific memory.
     able = [
         (*rank(kind.flags), physical.heap_sizes[kind.heap], -index)
         for index, kind in enumerate(physical.memory_types)
@@ -117,7 +122,7 @@ def _best(physical: PhysicalDevice, required: int, rank: Callable[[int], tuple[b
 
 
 def _usage() -> int:
-    """What buffers of tensors, parameters and staging are used for."""
+    """The usage flags of buffers for tensors, parameters and staging."""
     vulkan = package()
     flags: int = (
         vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
@@ -128,12 +133,12 @@ def _usage() -> int:
 
 
 class Chunk:
-    """One driver allocation with the one buffer that covers it; mapped for its whole life where the host sees it.
+    """One driver allocation and the one buffer that covers it; mapped for its whole life if the host can see it.
 
-    nbytes: of the buffer. allocated: of the allocation, which may be larger, and counts against each of ``budgets``;
-        0 for memory that was imported from another process.
-    owner: the host's bytes that it was imported from, kept alive here, which the device only reads; else None.
-    is_shared: with other processes: never pooled, and the queue takes the buffer over from them and hands it back.
+    nbytes: size of the buffer. allocated: size of the allocation, which may be larger and counts against each of
+        ``budgets``; 0 for memory imported from another process.
+    owner: the host's bytes that it was imported from, kept alive here and only read by the device; else None.
+    is_shared: other processes use it too: it is never pooled, and the queue acquires and releases its buffer.
     """
 
     __slots__ = (
@@ -144,9 +149,9 @@ class Chunk:
     def __init__(
         self, device: LogicalDevice, nbytes: int, allocate: Callable[[Chunk, Handle], None], **fields: Any
     ) -> None:
-        """Create a buffer, and bind the memory that ``allocate`` puts here by the buffer's requirements.
+        """Create a buffer and bind memory to it; ``allocate(chunk, requirements)`` sets ``memory``.
 
-        fields: others of the buffer's VkBufferCreateInfo.
+        fields: further fields of the buffer's VkBufferCreateInfo.
         """
         self.serial = next(_serials)
         self.nbytes = nbytes
@@ -158,7 +163,7 @@ class Chunk:
         self.is_shared = False
         self.top = 0  # bytes handed out so far
         self.live = 0  # blocks in use
-        self.generation = 0  # how often a slab started over
+        self.generation = 0  # how often a slab was emptied and filled again
         self.buffer = device.create("Buffer", size=nbytes, **fields)
         try:
             needs = device.ffi.new("VkMemoryRequirements *")
@@ -181,7 +186,7 @@ class Chunk:
 class Chunks:
     """The chunks of one memory type. ``forget`` is called before a buffer is destroyed.
 
-    budget: of the heap. limits: of this device alone.
+    budget: that of the heap. limits: budgets of this device alone.
     """
 
     def __init__(
@@ -199,14 +204,15 @@ class Chunks:
         self._budgets = (*limits, budget)
         self._forget = forget
         self._alive: dict[int, Chunk] = {}
-        self.allocations = 0  # asked of the driver so far
-        self.nbytes = 0  # alive now
+        self.allocations = 0  # requested from the driver so far
+        self.nbytes = 0  # allocated now
 
     def allocate(self, nbytes: int, shareable: bool = False) -> Chunk:
-        """A new chunk; shareable: with other processes.
+        """Allocate a chunk; ``shareable``: other processes may import it.
 
         Raises:
-            OutOfDeviceMemory: a budget or the driver refuses; names asked, in use, and heap or limit.
+            OutOfDeviceMemory: a budget or the driver refuses; the message names the bytes requested and in use, and
+                the heap or limit.
             UnsupportedError: no single allocation of the device is that large.
         """
         physical = self._device.physical
@@ -231,11 +237,11 @@ class Chunks:
         return chunk
 
     def import_fd(self, fd: int, external: ExternalMemory) -> Chunk:
-        """A chunk over memory of another process.
+        """Import memory of another process as a chunk.
 
         Raises:
-            DescriptorError: ``fd`` is not open, or not such memory.
-            UnsupportedError: it is of another device or driver, or the device shares no memory between processes.
+            DescriptorError: ``fd`` is not open, or is not a descriptor of such memory.
+            UnsupportedError: it is of another device or driver, or the device cannot share memory between processes.
         """
         device = self._device
         sharing.require_sharing(device, _usage())
@@ -267,7 +273,7 @@ class Chunks:
         return chunk.serial in self._alive
 
     def _allocate(self, chunk: Chunk, needs: Handle, shareable: bool) -> None:
-        device, kind, nbytes = self._device, self._memory_type, needs.size  # not the buffer's: the driver may want more
+        device, kind, nbytes = self._device, self._memory_type, needs.size  # the driver may need more than the buffer's
         if not needs.memoryTypeBits >> kind & 1:
             raise DeviceError(
                 f"{device.physical.info.name} refuses a storage buffer of {chunk.nbytes} bytes in memory type {kind}; "
@@ -310,12 +316,12 @@ class Chunks:
 
 
 class Block:
-    """A part of a chunk, and what the queue does with it.
+    """A part of a chunk, and how the queue and the host use it.
 
-    used, written: the last submission that touches it, and that writes it; 0: none since it was handed out.
-    epoch, reads, writes: for barriers, see ``queue.Hazards``.
+    used, written: the last submission that uses it, and the last that writes it; 0: none since it was handed out.
+    epoch, reads, writes: records for barriers, see ``queue.Hazards``.
     pins: host copies under way.
-    is_lent: an array of the host's may lie over it, until it is taken back.
+    is_lent: an array of the host may lie over it, until it is taken back.
     """
 
     __slots__ = (
@@ -334,12 +340,12 @@ class Block:
         self.renew()
 
     def renew(self) -> None:
-        """Forget the past: the device finished with it."""
+        """Reset the records of use; the device has finished with it."""
         self.used = self.written = 0
         self.epoch = -1
 
     def view(self, offset: int, nbytes: int) -> memoryview:
-        """Bytes of a block that the host sees."""
+        """A view of ``nbytes`` bytes from ``offset`` of a block that the host can see."""
         mapped = self.chunk.view
         if mapped is None:
             raise DeviceError("the host does not see this memory")
@@ -350,17 +356,18 @@ class Block:
 class Pool:
     """Blocks of one memory type. The caller holds the runtime's lock.
 
-    An interrupt may come at any call. So what must agree, such as ``_idle`` and ``_idle_large``, is changed by
-    statements that call nothing, and one call after them: an interrupt may lose a block, but leaves none in half of its
-    lists.
+    An interrupt may come at any call. So fields that must agree, such as ``_idle`` and ``_idle_large``, are changed by
+    statements that call nothing, and one call after them: an interrupt may lose a block, but never leaves one in only
+    some of the lists.
 
-    Small blocks (up to 256 KiB) come from slabs of 1 MiB in some 80 size classes; larger ones have a chunk of their
-    own, rounded up to 64 KiB. Idle large chunks are kept up to 256 MiB or half of ``most_bytes``, of the heap or limit.
+    Small blocks (up to 256 KiB) come from slabs of 1 MiB in some 80 size classes; larger ones, rounded up to 64 KiB,
+    each have a chunk to themselves. Idle large chunks are kept up to 256 MiB or half of ``most_bytes``, the size of the
+    heap or the device's limit.
 
-    Shareable blocks have a chunk of their own, which goes back to the driver when they are freed.
+    Shareable blocks each have a chunk to themselves, which goes back to the driver when they are freed.
 
-    separate: a chunk for every block, of exactly its size: GPU-assisted validation (1.3.239) compares accesses with
-    the buffer, not with the range that is bound, so only then does it see the first byte past the end.
+    separate: give every block a chunk of exactly its size. GPU-assisted validation (1.3.239) compares accesses with
+    the buffer, not with the bound range, so only then does it notice the first byte past the end.
     """
 
     def __init__(self, chunks: Chunks, offset_alignment: int, most_bytes: int, *, separate: bool) -> None:
@@ -373,13 +380,13 @@ class Pool:
         self._idle_slabs: dict[int, Chunk] = {}
         self._filling: Chunk | None = None  # the slab that new blocks come from
         self._idle: dict[int, deque[Block]] = {}  # by size
-        self._idle_large: dict[int, Block] = {}  # by chunk, the longest idle first
+        self._idle_large: dict[int, Block] = {}  # by serial of the chunk, the longest idle first
         self._pooled_bytes = 0  # of the chunks in _idle_large
-        self._leaving: deque[Block] = deque()  # freed, the device may still use them
+        self._leaving: deque[Block] = deque()  # freed, but the device may still use them
         self.leaving_bytes = 0
 
     def reuse(self, nbytes: int) -> Block | None:
-        """A block without asking the driver, or None."""
+        """A block of at least ``nbytes`` that needs no new chunk, or None."""
         size = self._block_size(nbytes)
         bin_of_size = self._idle.get(size)
         while bin_of_size:
@@ -400,7 +407,7 @@ class Pool:
         return self._carve(size) if size <= self._most_small else None
 
     def grow(self, nbytes: int, shareable: bool = False) -> Block:
-        """A block in a new chunk; shareable: with other processes.
+        """A block in a new chunk; ``shareable``: other processes may import it.
 
         Raises:
             OutOfDeviceMemory: the budget or the driver refuses.
@@ -414,7 +421,7 @@ class Pool:
         try:
             chunk = self._new_chunk(SLAB_BYTES)
         except OutOfDeviceMemory:
-            # The heap has no room for a slab, but may have for the block.
+            # The heap may still have room for the block alone.
             chunk = self._new_chunk(size)
         self._filling = chunk
         return _first_block(chunk, size)
@@ -425,12 +432,12 @@ class Pool:
         return _first_block(chunk, chunk.nbytes)
 
     def free(self, block: Block) -> None:
-        """Take a block back; it is reused after ``collect`` finds the device done with it."""
+        """Take a block back; ``collect`` makes it reusable when the device has finished with it."""
         self.leaving_bytes += block.nbytes
         self._leaving.append(block)
 
     def collect(self, completed: int) -> None:
-        """Pool the freed blocks that no submission after ``completed`` uses."""
+        """Make the freed blocks reusable that no submission after ``completed`` uses."""
         leaving = self._leaving
         while leaving and leaving[0].used <= completed and not leaving[0].pins:
             block = leaving[0]
@@ -452,7 +459,7 @@ class Pool:
             self._drop_oldest_large()
 
     def last_use_of_leaving(self) -> int:
-        """The submission after which all freed blocks are idle."""
+        """The ticket of the submission after which all freed blocks are idle."""
         return max((block.used for block in self._leaving), default=0)
 
     def trim(self) -> None:
@@ -461,7 +468,7 @@ class Pool:
             self._drop_oldest_large()
         for slab in list(self._idle_slabs.values()):
             self._destroy_slab(slab)
-        # Ever new sizes leave bins behind that nobody asks again: 0.7 KB each, and 0.3 for a block of a slab that went.
+        # Sizes that never come again leave bins behind: 0.7 KB each, and 0.3 for a block of a slab that was destroyed.
         self._idle = {
             size: blocks for size, idle in self._idle.items() if (blocks := deque(filter(self._is_whole, idle)))
         }
@@ -471,7 +478,7 @@ class Pool:
         return block.generation == block.chunk.generation and block.chunk in self.chunks
 
     def _block_size(self, nbytes: int) -> int:
-        """Rounded up: to the alignment, small sizes above 2 KiB to eighths of a power of two, large ones to 64 KiB."""
+        """Round up: to the alignment, small sizes above 2 KiB to eighths of a power of two, large ones to 64 KiB."""
         if self._separate:
             return rounded(nbytes)
         if nbytes > _SMALL_BYTES:
@@ -480,7 +487,7 @@ class Pool:
         return -(-nbytes // step) * step
 
     def _carve(self, size: int) -> Block | None:
-        """A new block in the slab that is being filled, or in one that is wholly idle and starts over."""
+        """A new block in the slab being filled, or in a wholly idle one that starts over; None if neither has room."""
         slab = self._filling
         if slab is None or slab.top + size > slab.nbytes:
             slab = next((idle for idle in self._idle_slabs.values() if size <= idle.nbytes), None)
@@ -521,7 +528,7 @@ class Pool:
         try:
             return chunks.allocate(nbytes, shareable)
         except OutOfDeviceMemory:
-            # Other devices take nothing of this one's own limit.
+            # Another device cannot make room in this device's own limit.
             if any(limit.used + nbytes > limit.heap_bytes for limit in chunks.limits):
                 raise
             chunks.budget.make_room()
@@ -535,9 +542,9 @@ def _first_block(chunk: Chunk, size: int) -> Block:
 
 
 class Imports:
-    """Pages of the host as memory of the device, which only reads them: nothing is copied, and they are kept alive.
+    """Pages of the host as device memory that is only read: nothing is copied, and the pages are kept alive.
 
-    The caller holds the runtime's lock, but not in ``release_owners``. ``forget`` is called before a buffer is
+    The caller holds the runtime's lock, except in ``release_owners``. ``forget`` is called before a buffer is
     destroyed.
     """
 
@@ -547,15 +554,15 @@ class Imports:
         self._alignment = max(MEMORY_ROUNDING, offset_alignment)
         self._forget = forget
         self._alive: dict[int, Chunk] = {}
-        self._leaving: list[Block] = []  # freed, the device may still read them
-        self._destroyed: deque[Chunk] = deque()  # their owners are not released yet
+        self._leaving: list[Block] = []  # freed, but the device may still read them
+        self._destroyed: deque[Chunk] = deque()  # keep the host's bytes alive until ``release_owners``
 
     def add(self, data: memoryview) -> tuple[Block, int]:
-        """A block over the pages of ``data``, one-dimensional bytes, at least one; and which of its bytes is the first.
+        """A block over the pages of ``data`` (one or more one-dimensional bytes), and the offset of ``data`` in it.
 
-        Vulkan imports whole pages. Those that hold the bytes are this process's own to the last byte: no allocator
-        unmaps a page while a part of it is in use. What else lies in them belongs to others, so kernels may read it, as
-        they do to fill a word, and never write it, not even with the value that it has.
+        Vulkan imports whole pages. The pages that hold the bytes belong to this process to the last byte: no allocator
+        unmaps a page while a part of it is in use. Their other bytes hold other data, so kernels may read them, as they
+        do to fill a word, and must never write them, not even with the same value.
 
         A binding begins at a multiple of the offset alignment, and so does the block, a little before the bytes:
 
@@ -563,7 +570,7 @@ class Imports:
             [0x1A20, 0x3010) rounded up to 16 bytes, at offset 0xA20 of the buffer, and the first byte is its byte 8
 
         Raises:
-            UnsupportedError: the device imports nothing, or not this.
+            UnsupportedError: the device cannot import host memory, or not these bytes.
         """
         name, alignment = self._device.physical.info.name, self._device.physical.import_alignment
         if not alignment or alignment > mmap.PAGESIZE:
@@ -579,12 +586,12 @@ class Imports:
         return Block(chunk, start - first, nbytes), address - start
 
     def free(self, block: Block) -> None:
-        """Nobody holds the block any more; ``collect`` destroys it."""
+        """Take back a block that nobody refers to any more; ``collect`` destroys it."""
         if block.chunk.serial in self._alive:
             self._leaving.append(block)
 
     def collect(self, completed: int) -> None:
-        """Destroy what was freed, unless a submission after ``completed``, or a copy, may read it."""
+        """Destroy the freed blocks, except those that a submission after ``completed``, or a copy, may read."""
         if self._leaving:
             leaving, self._leaving = self._leaving, []
             for block in leaving:
@@ -594,17 +601,17 @@ class Imports:
                     self._destroy(block.chunk)
 
     def destroy_all(self) -> None:
-        """Destroy everything; nothing is pending."""
+        """Destroy everything; nothing may be pending."""
         self._leaving.clear()
         for chunk in list(self._alive.values()):
             self._destroy(chunk)
 
     def release_owners(self) -> None:
-        """Drop the owners of what is destroyed. Not under the lock: that may run anything, such as a deleter."""
+        """Drop the owners of destroyed chunks. Not under the lock: dropping one may run any code, such as a deleter."""
         self._destroyed.clear()
 
     def leave_to_driver(self) -> None:
-        """The device may read what is here to the end of the process, so its owners live as long."""
+        """Keep the owners alive to the end of the process: the device may read their bytes until then."""
         if self._alive:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._alive))
 
@@ -615,7 +622,7 @@ class Imports:
         self._destroyed.append(chunk)
 
     def _import(self, first: int, nbytes: int) -> Chunk:
-        """A buffer over ``nbytes`` bytes from address ``first``, where a page begins, to the end of its last page."""
+        """Import the pages from address ``first``, the start of one, as a chunk with a buffer of ``nbytes`` bytes."""
         device, vulkan = self._device, package()
         name, most = device.physical.info.name, device.physical.max_allocation_bytes
         pages = nbytes + -nbytes % mmap.PAGESIZE
@@ -643,18 +650,18 @@ class Imports:
 
         external = struct("VkExternalMemoryBufferCreateInfo", handleTypes=self._kind)
         usage = vulkan.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | vulkan.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
-        # Not a byte longer than the block: GPU-assisted validation finds what reads past it.
+        # The buffer ends where the block does, so that GPU-assisted validation finds reads past the end.
         return Chunk(device, nbytes, allocate, pNext=external, usage=usage)
 
 
 class Blocks:
-    """The pools of a device and its imports. The caller holds the runtime's lock, but not in ``hand_back``.
+    """The pools of a device and its imports. The caller holds the runtime's lock, except in ``hand_back``.
 
-    A block that is handed back, perhaps by the garbage collector in the middle of anything, only joins ``_freed``,
-    which needs no lock; whoever holds the lock next returns it to where it is from.
+    ``hand_back`` may be called by the garbage collector in the middle of anything, so it only appends the block to
+    ``_freed``, which needs no lock; the next thread that holds the lock returns the block to its pool.
 
-    pool: of tensors. host_pool: of parameters and staging; the same where the host works in place.
-    in_use: bytes of live memories. lent: blocks that arrays of the host's may lie over.
+    pool: for tensors. host_pool: for parameters and staging; the same pool if the host works in place.
+    in_use: bytes of live memories. lent: number of blocks that arrays of the host may lie over.
     """
 
     def __init__(
@@ -685,15 +692,15 @@ class Blocks:
         self.lent = 0
 
     def join_budgets(self, holder: Holder) -> None:
-        """``holder`` is asked to trim when another device needs room."""
+        """Let other devices that need room ask ``holder`` to trim."""
         for pool in self.pools:
             pool.chunks.budget.join(holder)
 
     def allocate(self, nbytes: int, shareable: bool = False) -> Block | None:
-        """A block of the pool; None: first wait for ``last_use_of_leaving``.
+        """A block of the pool; None if the caller must first wait for ``last_use_of_leaving``.
 
         Raises:
-            OutOfDeviceMemory: it does not fit although nothing freed is in use any more.
+            OutOfDeviceMemory: there is no room although no freed block is still in use.
         """
         block = None if shareable else self.pool.reuse(nbytes)
         if block is None and self.pool.leaving_bytes <= _MOST_LEAVING_BYTES:
@@ -707,21 +714,21 @@ class Blocks:
         return block
 
     def lend(self, block: Block) -> None:
-        """An array is about to lie over the block."""
+        """Mark a block that an array of the host is about to lie over."""
         self.lent += not block.is_lent
         block.is_lent = True
 
     def hand_back(self, nbytes: int, block: Block) -> None:
-        """Nobody refers to the block any more; it counted for so many bytes in use."""
+        """Give back a block that nobody refers to any more, and that counted for ``nbytes`` in use."""
         self._freed.append((nbytes, block))
 
     @property
     def are_handed_back(self) -> bool:
-        """True: ``drain`` has something to do."""
+        """True if ``drain`` has blocks to return."""
         return bool(self._freed)
 
     def drain(self) -> None:
-        """Take back what was handed back; the device may still use it."""
+        """Return the blocks of ``hand_back`` to their pools; the device may still use them."""
         while self._freed:
             nbytes, block = self._freed[0]
             del self._freed[0]
@@ -734,13 +741,13 @@ class Blocks:
                 self.imports.free(block)
 
     def collect(self, completed: int) -> None:
-        """Reuse what was freed and no submission after ``completed`` uses."""
+        """Make reusable what was freed and no submission after ``completed`` uses."""
         self.imports.collect(completed)
         for pool in self.pools:
             pool.collect(completed)
 
     def leaving(self) -> tuple[int, int]:
-        """Bytes that were freed and are in use, and the submission after which they are not."""
+        """Bytes that are freed but still in use, and the ticket of the submission after which they are not."""
         return (
             sum(pool.leaving_bytes for pool in self.pools),
             max(pool.last_use_of_leaving() for pool in self.pools),
@@ -748,7 +755,7 @@ class Blocks:
 
     @property
     def allocated(self) -> int:
-        """Bytes asked of the driver and not given back."""
+        """Bytes now allocated from the driver."""
         return sum(pool.chunks.nbytes for pool in self.pools)
 
     def trim(self) -> None:
@@ -757,13 +764,13 @@ class Blocks:
             pool.trim()
 
     def destroy_idle(self, last: int) -> None:
-        """Destroy what no array of the host's needs, and no memory; nothing is pending after submission ``last``."""
+        """Destroy all that no array of the host lies over, once submission ``last``, the newest, is finished."""
         self.imports.destroy_all()
         self.collect(last)
         self.trim()
 
     def destroy_all(self) -> None:
-        """Destroy everything; nothing is pending."""
+        """Destroy everything; nothing may be pending."""
         self.imports.destroy_all()
         for pool in self.pools:
             pool.chunks.destroy_all()

@@ -1,4 +1,4 @@
-"""Compute pipelines: SPIR-V and specialization constants in, the 512 used last, and the driver's cache on disk."""
+"""Compute pipelines from SPIR-V and specialization constants: the 512 used last, and the driver's cache on disk."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from restride.runtime.specialization import specialized
 from restride.runtime.vulkan.device import LogicalDevice
 
 MOST_PIPELINES = 512
-"""Alive at one time. A pipeline takes some ms to build on llvmpipe, and a dispatch about 10 us."""
+"""Most pipelines alive at one time. On llvmpipe one takes some ms to build, and a dispatch about 10 us."""
 
 PUSH_BYTES = 128
-"""What every Vulkan device has for push constants."""
+"""Bytes of push constants that every Vulkan device supports."""
 
 PipelineKey: TypeAlias = tuple[str, tuple[int, ...], int]
 """Module, specialization constants, number of storage buffers."""
 
 FOLDER_VARIABLE = "RESTRIDE_PIPELINE_CACHE"
-"""A folder for the files; default: ``restride/pipelines`` in the user's cache folder. Empty: nothing is stored."""
+"""Environment variable: the folder of the files, by default ``restride/pipelines`` in the user's cache; empty: none."""
 
 MOST_BYTES = 64 << 20
-"""Of a file. What has grown past it is not written, and the next process begins anew."""
+"""Most bytes of a file. A larger cache is not written, and the next process starts with an empty one."""
 
 _HEADER_BYTES = 32
-"""Vulkan's header alone: a driver that keeps nothing (lavapipe, which has a cache of its own)."""
+"""Size of Vulkan's header. Data of this size is empty: lavapipe, for one, has a cache of its own and stores nothing."""
 
 _DIGEST_BYTES = 32
 
@@ -73,7 +73,7 @@ class BindingLayout:
 
 
 class Pipeline:
-    """A pipeline, its layouts, and the last submission that uses it."""
+    """A pipeline, its layouts, and the ticket of the last submission that uses it."""
 
     __slots__ = ("handle", "layout", "used")
 
@@ -84,9 +84,9 @@ class Pipeline:
 
 
 class Pipelines:
-    """The pipelines of a device. The caller holds the runtime's lock, and says of each when it is used.
+    """The pipelines of a device. The caller holds the runtime's lock and sets ``used`` of each pipeline it submits.
 
-    forget: called before one is destroyed.
+    forget: called before a pipeline is destroyed.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Pipelines:
         return len(self._pipelines)
 
     def get(self, key: PipelineKey, completed: int) -> Pipeline:
-        """The pipeline, created at its first use; may destroy some that no submission after ``completed`` uses."""
+        """The pipeline, created at first use; may destroy others that no submission after ``completed`` uses."""
         pipeline = self._pipelines.get(key)
         if pipeline is not None:
             return pipeline
@@ -134,7 +134,7 @@ class Pipelines:
         self._layouts.clear()
 
     def trim(self, completed: int) -> None:
-        """Destroy the pipelines that no submission after ``completed`` uses; the next use makes them anew."""
+        """Destroy the pipelines that no submission after ``completed`` uses; their next use creates them again."""
         self._forget()
         for key, pipeline in list(self._pipelines.items()):
             if pipeline.used <= completed:
@@ -145,7 +145,7 @@ class Pipelines:
         while len(self._pipelines) >= self._most:
             oldest, pipeline = min(self._pipelines.items(), key=lambda item: item[1].used)
             if pipeline.used > completed:
-                return  # past the limit while the oldest is in use, and so are all: better than to wait here
+                return  # the oldest is in use, so all are: exceeding the limit is better than waiting here
             self._forget()
             del self._pipelines[oldest]
             self._device.vk.vkDestroyPipeline(self._device.handle, pipeline.handle, self._device.null)
@@ -191,7 +191,7 @@ class Pipelines:
 
 
 class PipelineCache:
-    """A VkPipelineCache in a file for each device and driver: the next process does not compile its pipelines again."""
+    """A VkPipelineCache stored in a file for each device and driver, so that the next process compiles less."""
 
     def __init__(self, device: LogicalDevice) -> None:
         self._device = device
@@ -201,7 +201,7 @@ class PipelineCache:
         self.handle: Handle = device.create("PipelineCache", initialDataSize=len(self._stored), pInitialData=data)
 
     def destroy(self) -> None:
-        """Write what is new to the file, and destroy the cache."""
+        """Write the file if the cache has new data, and destroy the cache."""
         device = self._device
         with suppress(OSError, DeviceError):  # a read-only home or a lost device stores nothing
             if self._path is not None:
@@ -219,12 +219,12 @@ class PipelineCache:
             return b""
         data = array("char", room)
         if device.vk.vkGetPipelineCacheData(device.handle, self.handle, size, data) == INCOMPLETE:
-            return b""  # it grew in between, or was never so large: the next device stores it
+            return b""  # it grew between the calls, or its first size was wrong: the next device stores it
         return bytes(device.ffi.buffer(data, min(size[0], room)))
 
 
 def read(path: Path) -> bytes:
-    """What ``write`` put there; nothing if there is none, or, with a warning, if it is damaged or not trusted."""
+    """The data that ``write`` stored; empty if there is none, or, with a warning, if it is damaged or not trusted."""
     try:
         content = read_cached(path, _DIGEST_BYTES + MOST_BYTES)
     except DescriptorError:  # too long
@@ -232,7 +232,7 @@ def read(path: Path) -> bytes:
     if content is None:
         return b""
     digest, data = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    # A driver need not survive damaged data.
+    # A driver may crash on damaged data.
     if hashlib.sha256(data).digest() != digest:
         warnings.warn(f"{path} is damaged and left out; pipelines are compiled again", RuntimeWarning, stacklevel=2)
         return b""
@@ -240,5 +240,5 @@ def read(path: Path) -> bytes:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Put ``data`` and its digest there in one step, for this user alone."""
+    """Store ``data`` with its digest in one step, readable by this user alone."""
     write_cached(path, hashlib.sha256(data).digest() + data)

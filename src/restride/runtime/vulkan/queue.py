@@ -18,34 +18,35 @@ Use: TypeAlias = tuple[Block, int, int, bool]
 """A block, the bytes ``[start, end)`` of it that one command may touch, and whether it may write them."""
 
 MOST_PENDING = 64
-"""Submissions that the device has and that are not finished."""
+"""Most submissions that the device has at one time and has not finished."""
 
 MOST_USES = 32
-"""Uses of blocks, two per dispatch, after which a batch is handed to the device, which works while more is recorded. On
+"""Uses of blocks, two per dispatch, after which a batch is handed over: the device works while more is recorded. On
 llvmpipe a small dispatch takes about as long as its recording: 100 in parts of 16 take two thirds of the time.
 """
 
 MOST_WINDOWS = 64
-"""Byte ranges of a block that are told apart between two barriers."""
+"""Most separate byte ranges noted for a block between two barriers."""
 
 _WHOLE_SIZE = (1 << 64) - 1
-"""VK_WHOLE_SIZE, which the package has as -1."""
+"""VK_WHOLE_SIZE, which the package declares as -1."""
 
 _LONGEST_SECONDS = 1e9
-"""A wait at the end of a device lasts no longer, though a time limit may be infinite."""
+"""Longest wait when a device is closed, even if the time limit is infinite."""
 
 _PAUSE_SECONDS = 0.01
-"""Between two attempts to wait where the driver refuses, at the end of a device."""
+"""Pause between attempts to wait, when a device is closed and the driver refuses."""
 
 _SLICE_SECONDS = 0.2
-"""A wait returns to Python this often, so that an interrupt is heard."""
+"""A wait returns to Python this often, so that an interrupt takes effect."""
 
 
 class Slot:
     """A command buffer and its fence, used for one submission after another.
 
-    retired: the device does not have it. recording: it was begun, and neither submitted nor thrown away.
-    ended: the recording takes no more commands. shared: the buffers that it took over from other processes.
+    ticket: number of the last submission that used it. waiters: threads that wait for that.
+    retired: the device does not have it. recording: commands were begun, and neither submitted nor thrown away.
+    ended: the recording takes no more commands. shared: buffers acquired from other processes for this recording.
     """
 
     __slots__ = ("command", "ended", "fence", "fences", "recording", "retired", "shared", "submit", "ticket", "waiters")
@@ -64,23 +65,23 @@ class Slot:
 
 
 class Hazards:
-    """Where barriers go: between uses of the same bytes, one of which writes, and nowhere else.
+    """Decides where barriers go: only between uses of the same bytes of which at least one writes.
 
-    It notes which bytes were used since the last barrier, which orders everything before it against everything after.
+    It records the bytes used since the last barrier; a barrier orders everything before it against everything after.
 
-    The notes are on the blocks: ``reads`` and ``writes``, windows that are valid while the block's ``epoch`` is the
-    current one, the number of the last barrier. A window that meets the one before it is joined to it, and past 64 of
-    them the whole block counts as used.
+    The records are kept in the blocks: the windows ``reads`` and ``writes``, valid while the block's ``epoch`` equals
+    the number of the last barrier. A window that meets the latest one is merged with it, and beyond 64 windows the
+    whole block counts as used.
     """
 
     def __init__(self) -> None:
         self._epoch = 0
         self._unknown = False
         self.enabled = True
-        """Tests turn barriers off, to see that validation catches it."""
+        """False in tests, to check that validation notices missing barriers."""
 
     def conflict(self, uses: Sequence[Use]) -> bool:
-        """True if the next command needs a barrier before it; notes what it uses."""
+        """True if the next command needs a barrier before it; records what the command uses."""
         epoch = self._epoch
         needed = self._unknown
         for block, start, end, writes in uses:
@@ -106,7 +107,7 @@ class Hazards:
         return needed and self.enabled
 
     def abandon(self) -> None:
-        """A recording was thrown away, perhaps with barriers that count as recorded: the next command gets one."""
+        """Note that a recording, perhaps with counted barriers, was thrown away: the next command gets a barrier."""
         self._unknown = True
 
 
@@ -130,7 +131,7 @@ def _join(windows: list[tuple[int, int]], start: int, end: int, whole: int) -> N
 
 
 class Stamps(Protocol):
-    """Told about the begin and end of every command buffer while it is ``Queue.clock``; see ``clock.Clock``."""
+    """Called at the beginning and end of every command buffer while it is ``Queue.clock``; see ``clock.Clock``."""
 
     def start(self, command: Handle) -> None: ...
 
@@ -138,11 +139,11 @@ class Stamps(Protocol):
 
 
 class Queue:
-    """Submissions in order, numbered from 1 by their tickets. The caller holds the runtime's lock, but not in ``wait``.
+    """Submissions in order, numbered from 1 by their tickets. The caller holds the runtime's lock, except in ``wait``.
 
     ``completed`` is the last ticket known to be finished: fences signal in submission order.
 
-    In a batch one command buffer stays open for recording after recording, until somebody waits for it.
+    In a batch one command buffer stays open for several recordings, until somebody waits or it has ``MOST_USES``.
     """
 
     def __init__(self, device: LogicalDevice) -> None:
@@ -168,8 +169,8 @@ class Queue:
         self._host_barrier = struct("VkMemoryBarrier", srcAccessMask=written, dstAccessMask=host_read)
         self._theirs = vulkan.VK_QUEUE_FAMILY_EXTERNAL
         self.hazards = Hazards()
-        self.batches = 0  # in a batch, recordings stay in one command buffer; ``flush`` comes before the last ends
-        self.refused = 0  # batches that could not be handed over: what they had recorded is lost
+        self.batches = 0  # open batches, whose recordings share a command buffer; ``flush`` comes before the last ends
+        self.refused = 0  # batches that could not be handed over: all that they had recorded is lost
         self._open: Slot | None = None
         self._recorded: list[Use] = []
         self.clock: Stamps | None = None
@@ -181,7 +182,7 @@ class Queue:
         return len(self._pending) >= MOST_PENDING
 
     def submit(self, uses: Sequence[Use], record: Callable[[Slot], None]) -> int:
-        """Record commands that use these blocks and hand them to the device, or in a batch later; the ticket."""
+        """Record commands that use these blocks; submit them now, or in a batch later; return the ticket."""
         slot = self.begin(uses)
         try:
             if self._device.shares_memory:
@@ -193,26 +194,26 @@ class Queue:
             raise
 
     def begin(self, uses: Sequence[Use]) -> Slot:
-        """A slot whose command buffer records commands that use these blocks."""
+        """Return a slot whose command buffer is ready to record commands that use these blocks."""
         if self._open is not None and self._open.ended:
-            self.flush()  # which an interrupt broke off
+            self.flush()  # an interrupt broke off the flush that ended it
         slot = self._open or self._begun()
         if self.batches:
-            # Noted before the commands: those that an interrupt leaves in the buffer run all the same.
+            # Recorded before the commands: if an interrupt leaves commands in the buffer, they run all the same.
             self._open = slot
             self._recorded += uses
             _mark(uses, self.submitted + 1)
         return slot
 
     def _take_over(self, slot: Slot, uses: Sequence[Use]) -> None:
-        """Before the first use of a buffer that other processes use too: it comes from their queue family to ours."""
+        """Before a recording's first use of a buffer that other processes use, acquire it from their queue family."""
         for block, *_ in uses:
             if block.chunk.is_shared and block.chunk.buffer not in slot.shared:
                 self._change_family(slot, block.chunk.buffer, self._theirs, self._device.physical.family)
                 slot.shared.append(block.chunk.buffer)
 
     def _change_family(self, slot: Slot, buffer: Handle, before: int, after: int) -> None:
-        """Hand a buffer, with all that was written to it, from one queue family to another."""
+        """Transfer a buffer and all writes to it from one queue family to another."""
         null, touched = self._device.null, self._barrier.dstAccessMask
         barrier = struct(
             "VkBufferMemoryBarrier",
@@ -227,11 +228,11 @@ class Queue:
 
     def _begun(self) -> Slot:
         slot = self._free[-1] if self._free else self.new_slot()
-        del self._free[-1:]  # no call, after which an interrupt would lose the slot
+        del self._free[-1:]  # a statement without a call: an interrupt after a call would lose the slot
         slot.shared, slot.ended = [], False
         try:
             if slot.ticket:
-                # Here and not when it retires: a call that may fail belongs to the work that needs it.
+                # Here, not when the slot retires: a call that may fail belongs to the work that needs it.
                 self._vk.vkResetFences(self._device.handle, 1, slot.fences)
             self._vk.vkBeginCommandBuffer(slot.command, self._begin_info)
             if self.clock is not None:
@@ -243,18 +244,18 @@ class Queue:
         return slot
 
     def barrier(self, slot: Slot) -> None:
-        """Order everything before against everything after."""
+        """Record a barrier that orders everything before it against everything after it."""
         null = self._device.null
         self._vk.vkCmdPipelineBarrier(slot.command, self._stages, self._stages, 0, 1, self._barrier, 0, null, 0, null)
         self.barriers += 1
 
     @property
     def last(self) -> int:
-        """The last ticket: of the last submission, or of the one that a batch records."""
+        """The last ticket given out: of the last submission, or of the batch that is being recorded."""
         return self.submitted + (self._open is not None)
 
     def flush(self) -> None:
-        """Hand what a batch has recorded to the device. An error loses all of it, an interrupt nothing."""
+        """Hand the commands of a batch to the device. An error loses all of them, an interrupt none."""
         slot, uses = self._open, self._recorded
         if slot is None:
             return
@@ -268,7 +269,7 @@ class Queue:
             raise
 
     def finish(self, slot: Slot, uses: Sequence[Use]) -> int:
-        """The recording is over: hand it to the device, or in a batch leave that for later; its ticket.
+        """End the recording and submit it, or in a batch leave that for later; return its ticket.
 
         ``uses``: every block that the commands use, as in ``begin``; all are marked with the ticket.
         """
@@ -280,9 +281,9 @@ class Queue:
         return ticket
 
     def end(self, slot: Slot) -> None:
-        """End the recording: hand back what other processes use too, and make what it writes visible to the host.
+        """End the recording: release buffers that other processes share, and make its writes visible to the host.
 
-        After an interrupt it goes on: a barrier is there twice then, which does no harm, but the end is not.
+        Safe to call again after an interrupt: a barrier may then be recorded twice, which does no harm.
         """
         if slot.ended:
             return
@@ -305,10 +306,10 @@ class Queue:
         ticket, queue = self.submitted + 1, self._device.queue
         slot.ticket = ticket
         try:
-            if slot is not self._open:  # ``begin`` did it, and an interrupt leaves the marks
+            if slot is not self._open:  # for the open slot ``begin`` has marked them, and an interrupt keeps the marks
                 _mark(uses, ticket)
-            # All notes before the call, and no call between: an interrupt, which Python hears when a call returns,
-            # finds all of them made or none. A function in Python around the call would hear one before.
+            # All state changes stand before the call, with no call between: Python raises an interrupt when a call
+            # returns, so it finds all of them or none. A Python function around the call would let one in before it.
             self._pending += (slot,)
             self.submitted = ticket
             slot.retired = slot.recording = False
@@ -323,7 +324,7 @@ class Queue:
         return ticket
 
     def abandon(self, slot: Slot) -> None:
-        """Throw a recording away, unless the device has it already. What a batch recorded before it stays."""
+        """Throw a recording away, unless the device already has it. A batch keeps its earlier recordings."""
         if not (slot.retired and slot.recording):
             return
         self.hazards.abandon()
@@ -333,16 +334,16 @@ class Queue:
         self._discard(slot)
 
     def poll(self) -> int:
-        """Take back the slots of finished submissions; the last finished ticket."""
+        """Take back the slots of finished submissions; return the last finished ticket."""
         pending = self._pending
         while pending and self._vk.vkGetFenceStatus(self._device.handle, pending[0].fence) == 0:
             self._retire()
         return self.completed
 
     def _retire(self) -> None:
-        """The oldest pending submission is finished."""
+        """Mark the oldest pending submission as finished."""
         slot = self._pending[0]
-        # All notes before the call: an interrupt is heard after it.
+        # All state changes stand before the call: an interrupt is raised after it.
         self.completed = slot.ticket
         slot.retired = True
         self._pending.popleft()
@@ -350,12 +351,12 @@ class Queue:
             self._free.append(slot)
 
     def enter_wait(self, ticket: int) -> Slot | None:
-        """The slot to wait for, which is kept until ``leave_wait``; None: the ticket is finished, or not submitted."""
+        """The slot to wait for, reserved until ``leave_wait``; None if the ticket is finished or was not submitted."""
         if ticket <= self.completed:
             return None
         if ticket > self.submitted:
             self.flush()
-            if ticket > self.submitted:  # of a caller that looked without the lock; the driver refused it meanwhile
+            if ticket > self.submitted:  # the caller read it without the lock, and the driver then refused the work
                 return None
         # Tickets are consecutive and so are pending slots.
         slot = self._pending[ticket - self._pending[0].ticket]
@@ -363,7 +364,7 @@ class Queue:
         return slot
 
     def leave_wait(self, slot: Slot, finished: bool) -> None:
-        """The wait is over; finished: so is what it was for, and all before it."""
+        """End a wait; ``finished``: the submission, and all before it, have finished."""
         slot.waiters -= 1
         if slot.retired:
             if not slot.waiters:
@@ -390,7 +391,7 @@ class Queue:
                 )
 
     def drain(self, timeout: float) -> bool:
-        """Wait for everything pending, at most ``timeout`` seconds each; True: nothing is pending."""
+        """Wait for everything pending, at most ``timeout`` seconds each; return True if nothing is pending any more."""
         try:
             self._flush_unheard()
             while self._pending:
@@ -407,10 +408,10 @@ class Queue:
         except DeviceLost:
             raise
         except DeviceError:
-            return  # nobody is left to hear of it
+            return  # at the end of a device nobody is left to receive the error
 
     def rest(self, timeout: float) -> bool:
-        """Wait until a lost device no longer works; True: it does not. Vulkan promises that it takes finite time."""
+        """Wait until a lost device is idle, which Vulkan promises to happen; False if the driver keeps refusing."""
 
         def is_idle() -> bool:
             with suppress(DeviceLost):
@@ -433,7 +434,7 @@ class Queue:
         return _insisting(ends, timeout)
 
     def destroy(self) -> None:
-        """Destroy everything; nothing is pending."""
+        """Destroy everything; nothing may be pending."""
         device = self._device
         for slot in self._slots:
             self._vk.vkDestroyFence(device.handle, slot.fence, device.null)
@@ -442,7 +443,7 @@ class Queue:
             slots.clear()
 
     def _undo(self, slot: Slot, uses: Sequence[Use]) -> None:
-        """The device did not get the slot, which would have been the last."""
+        """Restore the state before a submission that the driver refused."""
         slot.retired = slot.recording = True
         if self._pending and self._pending[-1] is slot:
             self._pending.pop()
@@ -450,15 +451,15 @@ class Queue:
         _mark(uses, self.submitted)
 
     def _discard(self, slot: Slot) -> None:
-        """Free a slot that the device does not have. To reset it instead might fail."""
+        """Free a slot that the device does not use. Resetting it instead might fail."""
         device = self._device
-        if not device.dead:  # else ``destroy`` does it, once the device is idle
+        if not device.dead:  # otherwise ``destroy`` frees it, once the device is idle
             self._slots.remove(slot)
             self._vk.vkFreeCommandBuffers(device.handle, self._pool, 1, slot.submit.pCommandBuffers)
             self._vk.vkDestroyFence(device.handle, slot.fence, device.null)
 
     def new_slot(self) -> Slot:
-        """One more, which lives as long as the queue."""
+        """Create a slot, which lives as long as the queue."""
         device = self._device
         request = struct("VkCommandBufferAllocateInfo", commandPool=self._pool, level=0, commandBufferCount=1)
         command = device.ffi.new("VkCommandBuffer *")
@@ -474,7 +475,7 @@ class Queue:
 
 
 def _insisting(wait: Callable[[], bool], timeout: float) -> bool:
-    """The answer of ``wait``, which is asked again for ``timeout`` seconds while the driver refuses; then False.
+    """Call ``wait`` again for ``timeout`` seconds while the driver refuses; return its result, or False at the end.
 
     Raises:
         DeviceLost: the device is gone.

@@ -1,4 +1,4 @@
-"""The direct runtime: one open Vulkan device, with a lock for the host's side, waits outside it, and an orderly end."""
+"""The Vulkan runtime: one open device, a lock for the host's side, waits outside the lock, and an orderly close."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ PIECE_BYTES = 4 << 20
 """Bytes of a staging buffer."""
 
 _LEAST_TO_CLOSE = 5.0
-"""Seconds that closing waits, however short the time limit: llvmpipe aborts the process that ends while it compiles."""
+"""Least time limit of ``close``: llvmpipe aborts a process that ends while it compiles."""
 
 
 class VulkanRuntime:
     """One open device. Safe to use from several threads: one lock for the host's side, and waits are outside it.
 
-    device: a PhysicalDevice is taken for what it says of itself, which may be less than it has.
+    device: a PhysicalDevice is used as described, even if it describes less than the device has.
     timeout: seconds that one submission may take, once those before it are finished.
-    staging: copy through host-visible buffers instead of working in place; default: on devices with own memory.
+    staging: copy through host-visible buffers instead of working in place; None: on devices with memory of their own.
     max_buffer_range: a narrower limit than the device's, for tests.
-    memory_limit: bytes that may be asked of the driver and not given back: pooled blocks, parameters and staging.
-    module_source: where SPIR-V comes from, by name; default: the modules that the wheel ships, hashes checked.
+    memory_limit: most bytes allocated from the driver at one time: pooled blocks, parameters and staging included.
+    module_source: returns the SPIR-V of a named module; default: the modules in the wheel, hashes checked.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class VulkanRuntime:
         """Open the device.
 
         Raises:
-            DeviceNotFound: it is not there (any more).
-            UnsupportedError: it lacks Vulkan 1.1 or compute.
+            DeviceNotFound: the device is not, or no longer, on this machine.
+            UnsupportedError: the device lacks Vulkan 1.1 or compute.
         """
         physical = device if isinstance(device, PhysicalDevice) else _found(device)
         self.limits = physical.info.limits
@@ -123,7 +123,7 @@ class VulkanRuntime:
         return VulkanMemory(Hold(self._session, block, size), nbytes)
 
     def import_bytes(self, data: memoryview) -> tuple[VulkanMemory, int]:
-        """See ``Runtime.import_bytes``. Of no use to a device with memory of its own: it would read over the bus."""
+        """See ``Runtime.import_bytes``. Refused on a device with memory of its own, which would read over the bus."""
         self._require_in_place()
         data = as_bytes(data)
         if not data:
@@ -135,7 +135,7 @@ class VulkanRuntime:
 
     def export_fd(self, memory: Memory) -> tuple[int, ExternalMemory]:
         """See ``Runtime.export_fd``."""
-        hold, session = self._hold(memory), self._session  # the hold keeps the block, as in ``write``
+        hold, session = self._hold(memory), self._session  # keeps the block alive, as in ``write``
         chunk, physical = hold.block.chunk, session.device.physical
         if not chunk.is_shared:
             raise UnsupportedError(f"a memory of {memory.nbytes} bytes was not allocated as shareable")
@@ -160,14 +160,14 @@ class VulkanRuntime:
     def mapped_bytes(self, memory: Memory) -> npt.NDArray[np.uint8]:
         """See ``Runtime.mapped_bytes``."""
         self._require_in_place()
-        # The hold keeps the block, even if another thread frees the memory meanwhile.
+        # The hold keeps the block alive, even if another thread frees the memory meanwhile.
         hold = self._hold(memory)
         self._session.wait_for(hold.block.written)
         return bytes_over(hold, memory.nbytes)
 
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
         """See ``Runtime.write``."""
-        hold = self._hold(memory)  # kept to the end: another thread may free the memory
+        hold = self._hold(memory)  # referenced to the end: another thread may free the memory
         block = hold.block
         data = as_bytes(data)
         require_writable(memory)
@@ -193,12 +193,12 @@ class VulkanRuntime:
                 copy_bytes(out, block.view(offset, len(out)))
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
-        """See ``Runtime.submit``. Only when 64 submissions are pending does it wait, for the oldest."""
+        """See ``Runtime.submit``. Waits only when 64 submissions are pending, for the oldest."""
         refused = self._session.queue.refused
         try:
             self._submit(kernels, memories, None)
         except OutOfDeviceMemory:
-            # Not where a batch could not be handed over: all of it is lost, and these kernels are a part of it.
+            # Do not retry if a batch could not be handed over: all of it is lost, including these kernels.
             if self._session.queue.refused != refused or not self._found_room():
                 raise
             self._submit(kernels, memories, None)
@@ -237,17 +237,17 @@ class VulkanRuntime:
         session.wait_for(last)
 
     def batch(self) -> AbstractContextManager[None]:
-        """See ``Runtime.batch``. Barriers stand only where there is a dependence, as always."""
+        """See ``Runtime.batch``. As always, barriers are recorded only between dependent commands."""
         return self._session.batch()
 
     @contextmanager
     def timed(self) -> Iterator[Clock]:
-        """The device's own clock: ``with runtime.timed() as clock: op(); runtime.wait()``, then ``clock.seconds``.
+        """Measure device time: ``with runtime.timed() as clock: op(); runtime.wait()``, then ``clock.seconds``.
 
-        The sum over the submissions that were begun inside; the block waits for them at its end.
+        The time is the sum over the submissions begun inside; the end of the block waits for them.
 
         Raises:
-            UnsupportedError: the queue has no timestamps, or another clock runs.
+            UnsupportedError: the queue has no timestamps, or another clock is running.
         """
         session = self._session
         queue = session.queue
@@ -262,10 +262,10 @@ class VulkanRuntime:
         finally:
             try:
                 with session.lock:
-                    queue.flush()  # what a batch began inside ends inside
+                    queue.flush()  # a recording begun inside must end inside
             finally:
                 queue.clock = None
-            # Raises where the device is gone or busy: then the queries, which may be in use, go with the device.
+            # Raises if the device is lost or busy: then the queries, perhaps in use, are destroyed with the device.
             session.wait_for(queue.submitted)
             session.clocks.remove(clock)
             clock.close()
@@ -289,29 +289,29 @@ class VulkanRuntime:
             )
 
     def trim(self) -> int:
-        """See ``Runtime.trim``. Pipelines go too, which counts as no bytes."""
+        """See ``Runtime.trim``. Also destroys idle pipelines, which count as no bytes."""
         given_back = self._give_back_idle()
         self._session.trim_pipelines()
         return given_back
 
     def close(self) -> None:
-        """See ``Runtime.close``. Work that outlasts the time limit is left to the driver, and its memory with it."""
+        """See ``Runtime.close``. Work that outlasts the time limit is left to the driver, with the memory it uses."""
         self._session.close()
 
     def _found_room(self) -> bool:
-        """Give back what nobody needs, and wait where the device still uses it; True: there is more room now."""
+        """Free idle memory, waiting for freed memory that the device still uses; True if there is more room now."""
         given_back = self._give_back_idle()
         freed = self._session.wait_for_freed()
         return bool(given_back + self._give_back_idle()) or freed
 
     def _give_back_idle(self) -> int:
-        """Give the driver what nobody uses; the bytes."""
+        """Give idle memory back to the driver; return the bytes."""
         if self._staging is not None:
             self._staging.hand_back()
         return self._session.give_back_idle()
 
     def _submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory], run: Run | None) -> None:
-        holds = [self._hold(memory) for memory in memories]  # kept to the end: another thread may free a memory
+        holds = [self._hold(memory) for memory in memories]  # referenced to the end: another thread may free a memory
         blocks, sizes = [hold.block for hold in holds], [hold.size for hold in holds]
         session = self._session
         session.make_room()
@@ -343,7 +343,7 @@ class VulkanRuntime:
 
 
 def _found(device: DeviceInfo | int) -> PhysicalDevice:
-    """The device, as it is now."""
+    """The physical device that ``device`` identifies, as the driver describes it now."""
     index = device if isinstance(device, int) else device.index
     physical = next((each for each in physical_devices() if each.info.index == index), None)
     if physical is None or (isinstance(device, DeviceInfo) and physical.info.uuid != device.uuid):
@@ -352,13 +352,13 @@ def _found(device: DeviceInfo | int) -> PhysicalDevice:
 
 
 class Session:
-    """The parts of an open device and the lock around them, which memories keep alive longer than the runtime.
+    """The parts of an open device and the lock around them; memories keep it alive longer than the runtime.
 
-    A device that is closed while arrays lie over some of its memory is destroyed by the last of them.
+    If arrays lie over some of its memory when the device is closed, freeing the last of them destroys it.
     """
 
-    _closed = True  # __del__ runs even if opening fails, or copying
-    _idle = False  # closed, and nothing is pending
+    _closed = True  # until opening succeeds, because __del__ also runs after a failed opening or copy
+    _idle = False  # closed, with nothing pending
     at_exit = False
 
     def __init__(
@@ -371,13 +371,13 @@ class Session:
         module_source: Callable[[str], bytes],
     ) -> None:
         self.timeout = timeout
-        # Never taken twice: it is reentrant so that it knows whether this thread holds it, see ``lock``.
+        # Never acquired twice: it is reentrant only so that it knows whether this thread holds it, see ``lock``.
         self._lock = threading.RLock()
         self._is_held = asks_whether_held(self._lock)
         self._changed = threading.Condition(self._lock)
-        self._ended_batches: deque[None] = deque()  # one for each that is to end, see ``_end_batches``
+        self._ended_batches: deque[None] = deque()  # one entry for each batch that must end, see ``_end_batches``
         self._guests = 0  # threads that wait or copy outside the lock
-        self.clocks: list[Clock] = []  # with queries
+        self.clocks: list[Clock] = []  # clocks whose queries exist
         self.uploaded = self.downloaded = 0
         self.device = LogicalDevice(physical)
         with ExitStack() as parts:
@@ -401,11 +401,11 @@ class Session:
 
     @property
     def lock(self) -> threading.RLock:
-        """The lock, for those who find the device alive: after fork, whoever held it is not there to release it.
+        """The lock, if the device is alive: after fork, the thread that held it does not exist to release it.
 
         Raises:
             DeviceLost: the device is lost, closed or inherited.
-            DeviceError: this thread holds it: a finalizer calls in the middle of another call.
+            DeviceError: this thread already holds it: a finalizer calls in the middle of another call.
         """
         if self.device.dead:
             self.device.require_alive()
@@ -415,7 +415,7 @@ class Session:
         return self._lock
 
     def enter(self) -> None:
-        """First thing under the lock: raise if the device is gone, then take back what is finished and freed."""
+        """Call first under the lock: raises if the device is gone, then takes back what is finished and freed."""
         if self.device.dead:
             self.device.require_alive()
         if self._ended_batches:
@@ -424,11 +424,11 @@ class Session:
         self.blocks.collect(self.queue.poll())
 
     def allocate(self, nbytes: int, shareable: bool = False) -> Block:
-        """A block of the device's pool; waits for freed ones when the device's memory is short.
+        """A block of the device's pool; waits for freed blocks if the device's memory is short.
 
         Raises:
-            OutOfDeviceMemory: it does not fit although nothing freed is in use any more.
-            DeviceTimeout: what is freed stayed in use past the time limit.
+            OutOfDeviceMemory: there is no room although no freed block is still in use.
+            DeviceTimeout: freed blocks stayed in use past the time limit.
         """
         while True:
             with self.lock:
@@ -443,20 +443,20 @@ class Session:
             self.wait_for(ticket)
 
     def lend(self, block: Block) -> None:
-        """An array is about to lie over the block: until it is taken back, closing does not free it."""
+        """Mark a block that an array is about to lie over: closing does not free it until it is taken back."""
         with self.lock:
             self.enter()
             self.blocks.lend(block)
 
     def take_back(self, nbytes: int, block: Block) -> None:
-        """A memory was freed. Called from anywhere, finalizers included, so it never waits for the lock."""
+        """Take back a freed memory's block. Finalizers may call it anywhere, so it never waits for the lock."""
         if self.at_exit or self.device.inherited or (self.device.dead and not block.is_lent):
             return
         self.blocks.hand_back(nbytes, block)
         self._tidy()
 
     def _tidy(self) -> None:
-        # Once more if something was freed just before the lock was: on a closed device nobody else comes.
+        # Repeat if something was freed just before the lock was released: on a closed device nobody else frees it.
         taken = [True]
         while self.blocks.are_handed_back and taken[0] and not self._is_held():
             taken = [False]
@@ -474,9 +474,9 @@ class Session:
 
     @contextmanager
     def pinned(self, block: Block, uploads: int = 0, downloads: int = 0) -> Iterator[None]:
-        """While the host copies so many bytes, the block is not reused and the device not closed."""
+        """While the host copies, keep the block from reuse and the device from closing; then count the bytes copied."""
         pinned = moved = False
-        # Begins before the lock is released, where an interrupt may come.
+        # The ``try`` begins before the lock is released, where an interrupt may come.
         try:
             with self.lock:
                 self.enter()
@@ -488,7 +488,7 @@ class Session:
         finally:
             if pinned:
                 with self._lock:
-                    # Before any call, where an interrupt may come: closing waits for guests.
+                    # Before any call, where an interrupt may come: ``close`` waits until ``_guests`` is 0.
                     block.pins -= 1
                     self._guests -= 1
                     self._tell_closing()
@@ -497,12 +497,12 @@ class Session:
                         self.downloaded += downloads
 
     def wait_for(self, ticket: int) -> None:
-        """Return when submission ``ticket`` is finished. The time limit holds for each one before it separately.
+        """Return when submission ``ticket`` is finished. The time limit holds for each submission before it separately.
 
-        A ticket that was read without the lock may be of a submission that the driver then refused: it has no end.
+        A ticket read without the lock may belong to a submission that the driver then refused; it is not waited for.
 
         Raises:
-            DeviceTimeout: one is not, within the time limit.
+            DeviceTimeout: one of them is not finished within the time limit.
         """
         if self.device.dead:
             self.device.require_alive()
@@ -511,7 +511,7 @@ class Session:
         self.blocks.imports.release_owners()
 
     def _wait_for_one(self, ticket: int) -> bool:
-        """Wait for submission ``ticket``, the first that was not finished; False: nothing is, or will be, submitted."""
+        """Wait for submission ``ticket``, the first unfinished one; False if it is not submitted and will not be."""
         slot, finished = None, False
         try:
             with self.lock:
@@ -532,7 +532,7 @@ class Session:
                     self.blocks.imports.collect(self.queue.completed)
 
     def wait_for_freed(self) -> bool:
-        """Wait until what was freed can be reused; True: something was."""
+        """Wait until freed memory can be reused; True if there was any."""
         with self.lock:
             self.enter()
             freed, ticket = self.blocks.leaving()
@@ -541,7 +541,7 @@ class Session:
         return freed > 0
 
     def staging_block(self, nbytes: int) -> Block:
-        """A block that the host sees, until ``free_staging``."""
+        """A host-visible block, the caller's until ``free_staging``."""
         with self.lock:
             self.enter()
             pool = self.blocks.host_pool
@@ -555,14 +555,14 @@ class Session:
             return block
 
     def free_staging(self, blocks: list[Block]) -> None:
-        """Take all of these blocks of ``staging_block`` back; the device may still use them."""
+        """Take back and remove all of ``blocks``, which came from ``staging_block``; the device may still use them."""
         with self.lock:
             self.enter()
-            while blocks:  # one by one: an interrupt leaves none both here and there
+            while blocks:  # one by one: after an interrupt no block is both in the list and in the pool
                 self.blocks.host_pool.free(blocks.pop())
 
     def give_back_idle(self) -> int:
-        """Give the driver what nobody uses, prepared submissions with their parameters too; the bytes."""
+        """Give idle memory back to the driver, prepared submissions and their parameters included; return the bytes."""
         with self.lock:
             self.enter()
             before = self.blocks.allocated
@@ -581,7 +581,7 @@ class Session:
             self.recorder.pipelines.trim(self.queue.completed)
 
     def copy(self, source: Block, source_offset: int, target: Block, target_offset: int, nbytes: int) -> int:
-        """Start the device's copy of ``nbytes`` > 0 bytes, at any offsets in two blocks; its ticket."""
+        """Start the device's copy of ``nbytes`` > 0 bytes, at any offsets in two blocks; return its ticket."""
         uses, record = self.copying(source, target, Run(source_offset, target_offset, nbytes))
         self.make_room()
         with self.lock:
@@ -589,7 +589,7 @@ class Session:
             return self.queue.submit(uses, record)
 
     def submit_with_copy(self, work: Prepared, source: Block, target: Block, run: Run) -> None:
-        """Start what is prepared, and a copy after it. Under the lock."""
+        """Start prepared kernels and a copy after them, in one submission. The caller holds the lock."""
         uses, record_copy = self.copying(source, target, run)
 
         def record(slot: Slot) -> None:
@@ -599,7 +599,7 @@ class Session:
         self.queue.submit([*work.uses, *uses], record)
 
     def copying(self, source: Block, target: Block, run: Run) -> tuple[list[Use], Callable[[Slot], None]]:
-        """What a copy uses, and what records it."""
+        """The uses of a copy, and the function that records it."""
         region = struct(
             "VkBufferCopy",
             srcOffset=source.offset + run.src_offset,
@@ -619,13 +619,13 @@ class Session:
         return uses, record
 
     def make_room(self) -> None:
-        """Wait while as many submissions are pending as may be; other threads may take the room meanwhile."""
+        """Wait while the most submissions allowed are pending; another thread may still take the free place."""
         while self.queue.is_full:
             self.wait_for(self.queue.completed + 1)
 
     @contextmanager
     def batch(self) -> Iterator[None]:
-        """What is submitted meanwhile goes to the device together."""
+        """See ``Runtime.batch``: a context whose submissions go to the device together."""
         entered = dropped = False
         try:
             with self.lock:
@@ -638,25 +638,25 @@ class Session:
             raise
         finally:
             if entered:
-                # Noted before any call, where an interrupt may come: then the next call here hands over. So it does if
-                # the collector ends an abandoned generator in the middle of any call, of another device too, where this
-                # must not wait for the lock.
+                # Recorded before any call, where an interrupt may come: then the next call here hands the batch over.
+                # The same if the collector drops a generator in the middle of any call, even of another device's: then
+                # this code must not wait for the lock.
                 self._ended_batches += (None,)
                 if not (dropped or self._is_held() or self.device.inherited):
                     with self._lock:
                         self._end_batches()
 
     def _end_batches(self) -> None:
-        """End those of ``_ended_batches``; the last hands over what is recorded."""
+        """End the batches in ``_ended_batches``; the last open one hands its recording over."""
         while self._ended_batches:
             if self.queue.batches == 1 and not self.device.dead:
                 self.queue.flush()
-            # After it and in no call: an interrupt, or an error, leaves both as they are, for the next call here.
+            # After ``flush``, in statements without a call: an interrupt or error in it leaves both for the next call.
             self.queue.batches -= 1
             del self._ended_batches[0]
 
     def close(self) -> None:
-        """Wait, then destroy everything. Work that outlasts the wait keeps its memory, as Vulkan demands."""
+        """Wait, then destroy everything. Work that outlasts the wait keeps its memory, as Vulkan requires."""
         if self._closed or self.device.inherited:
             return
         if self._is_held():
@@ -670,11 +670,11 @@ class Session:
                 closed = f"{self.device.physical.info.name} was closed; make a new Device"
                 was_lost = self.device.dead not in ("", closed)
                 self.device.dead = self.device.dead or closed
-                # Others see that it is dead, and leave.
+                # Other threads see that the device is dead, and leave.
                 left = self._changed.wait_for(lambda: not self._guests, min(wait + 1, threading.TIMEOUT_MAX))
                 is_idle = left and (self.queue.rest(wait) if was_lost else self.queue.drain(wait))
             except BaseException:
-                self._closed = False  # an interrupt: the next close waits again
+                self._closed = False  # after an interrupt the next ``close`` waits again
                 raise
             if is_idle:
                 self._idle = True
@@ -685,7 +685,7 @@ class Session:
         self._tidy()
 
     def _destroy_idle(self) -> None:
-        """Destroy everything, or while arrays lie over some of it, what is idle."""
+        """Destroy everything; but while arrays lie over some memory, only the rest."""
         self.blocks.drain()
         if self.blocks.lent:
             self.blocks.destroy_idle(self.queue.submitted)
@@ -703,7 +703,7 @@ class Session:
                 self.enter()
                 self._give_back_idle()
         except DeviceError:
-            # This device's, and another one asked: the next call here raises its own.
+            # Another device asked for room: an error of this one is raised by the next call here.
             return
         finally:
             if taken[0]:
@@ -723,17 +723,17 @@ def _destroy_clocks(clocks: list[Clock]) -> None:
 
 
 class Staging:
-    """Copies between the host and memory that it does not see: in pieces through two buffers that take turns."""
+    """Copies between the host and memory that it cannot see, in pieces through two alternating buffers."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        # Never taken twice, as ``Session.lock``.
+        # Never acquired twice, like ``Session.lock``.
         self._turn = threading.RLock()
         self._is_held = asks_whether_held(self._turn)
         self._blocks: list[Block] = []
 
     def write(self, block: Block, offset: int, data: memoryview) -> None:
-        """Copy ``data`` to the device; the last pieces may still be under way when it returns, in submission order."""
+        """Copy ``data`` to the device; on return the last pieces may be pending, ordered before later submissions."""
         with self._transfer():
             for stage, start, piece in self._pieces(data):
                 self._session.wait_for(stage.used)
@@ -741,7 +741,7 @@ class Staging:
                 self._session.copy(stage, 0, block, offset + start, len(piece))
 
     def read(self, block: Block, offset: int, out: memoryview) -> None:
-        """Fill ``out`` from the device: one piece arrives while the one before it is copied."""
+        """Fill ``out`` from the device: while one piece arrives, the host copies the one before it."""
         with self._transfer():
             arriving: tuple[Block, int, memoryview] | None = None
             for stage, start, piece in self._pieces(out):
@@ -753,7 +753,7 @@ class Staging:
                 self._receive(*arriving)
 
     def hand_back(self) -> None:
-        """Give both buffers back to the pool, unless a transfer is under way."""
+        """Give both buffers back to the pool, unless a transfer is in progress."""
         taken = [False]
         try:
             if not self._is_held() and take(self._turn, taken):
@@ -767,7 +767,7 @@ class Staging:
         copy_bytes(piece, stage.view(0, len(piece)))
 
     def _pieces(self, data: memoryview) -> Iterator[tuple[Block, int, memoryview]]:
-        """The staging buffer for each piece of ``data``, where the piece starts, and the piece."""
+        """For each piece of ``data``: its staging buffer, its offset in ``data``, and the piece."""
         for start in range(0, len(data), PIECE_BYTES):
             number = start // PIECE_BYTES % 2
             if len(self._blocks) <= number:
@@ -776,7 +776,7 @@ class Staging:
 
     @contextmanager
     def _transfer(self) -> Iterator[None]:
-        """The time limit of a wait holds for another thread's transfer too."""
+        """Hold the buffers for one transfer; waits for another thread's transfer, up to the time limit."""
         if self._is_held():
             raise in_a_finalizer(self._session.device.physical.info.name)
         timeout = self._session.timeout
@@ -794,9 +794,9 @@ class Staging:
 
 
 class Hold:
-    """A block, given back when nobody refers to this any more.
+    """A reference to a block, which is given back when nothing refers to this object any more.
 
-    size: bytes as the device has them. nbytes: what it counts for as memory in use, those or, imported, none.
+    size: bytes of the block that kernels may use. nbytes: bytes that count as in use: ``size``, or 0 if imported.
     """
 
     __slots__ = ("block", "nbytes", "session", "size")
@@ -808,15 +808,15 @@ class Hold:
         self.nbytes = nbytes
 
     def __del__(self) -> None:
-        # A copy that failed half-way holds nothing at all.
+        # A copy that failed half-way has no attributes.
         if hasattr(self, "nbytes"):
             self.session.take_back(self.nbytes, self.block)
 
 
 class VulkanMemory:
-    """Bytes on the device of one runtime.
+    """A ``Memory`` of this runtime.
 
-    readonly: they are the host's own, which nothing but the host writes.
+    readonly: the bytes are the host's own, and only the host writes them.
     """
 
     __slots__ = ("__weakref__", "_holds", "nbytes", "readonly", "session")
@@ -829,7 +829,7 @@ class VulkanMemory:
 
     @property
     def hold(self) -> Hold:
-        """Where the bytes are, for as long as the result is referred to.
+        """The reference that keeps the block alive; hold it while using the block.
 
         Raises:
             DescriptorError: the memory was freed.
@@ -841,7 +841,7 @@ class VulkanMemory:
 
     @property
     def block(self) -> Block:
-        """Where the bytes are.
+        """The block that holds the bytes.
 
         Raises:
             DescriptorError: the memory was freed.
@@ -850,17 +850,17 @@ class VulkanMemory:
 
     @property
     def is_shareable(self) -> bool:
-        """See ``Memory.is_shareable``: allocated so, here."""
+        """See ``Memory.is_shareable``: allocated by this process as shareable."""
         chunk = self.block.chunk
         return chunk.is_shared and chunk.allocated > 0
 
     def free(self) -> None:
-        """Give the bytes back, once the device no longer uses them and no host array lies over them."""
+        """Give the bytes back, once the device no longer uses them and no array of the host lies over them."""
         self._holds.clear()
 
 
 class _Bytes:
-    """What numpy reads ``__array_interface__`` of and then keeps as the base of an array: it keeps the hold."""
+    """An object with ``__array_interface__``; numpy keeps it as the base of an array, so it keeps the hold alive."""
 
     def __init__(self, hold: Hold, nbytes: int) -> None:
         self._hold = hold
@@ -874,9 +874,9 @@ class _Bytes:
 
 
 def bytes_over(hold: Hold, nbytes: int) -> npt.NDArray[np.uint8]:
-    """The first bytes of a block that the host sees, as a read-only array. It, and every view of it, holds the block.
+    """The first ``nbytes`` of a host-visible block as a read-only array, which keeps the block alive, as its views do.
 
-    Nobody can make it writable: its base hands out read-only memory. A device that is closed meanwhile keeps the block.
+    It cannot be made writable: its base hands out read-only memory. A device that is closed meanwhile keeps the block.
     """
     if hold.block.chunk.owner is None:
         hold.session.lend(hold.block)
@@ -888,12 +888,12 @@ _open: LiveObjects[Session] = LiveObjects()
 
 @cache
 def _close_at_exit() -> None:
-    # Registered after the instance's own, so it runs before it.
+    # Registered after the instance's own handler, so it runs before that.
     atexit.register(_close_all)
 
 
 def _close_all() -> None:
     for session in _open:
         session.close()
-        # Arrays that live on go with the process: too late for calls into the driver.
+        # Arrays that are still alive end with the process: it is too late for calls into the driver.
         session.at_exit = True
