@@ -50,7 +50,7 @@ FORMATS = {
 
 
 class Colors(NamedTuple):
-    """Integer factors from YUV to RGB, in units of 1 / f, f = 2^20; results are rounded halves up and clamped to 0..255.
+    """Integer factors from YUV to RGB, in units of 1 / f, f = 2^20; results are rounded halves up, clamped to 0..255.
 
     l = luma * (max(Y, floor) - zero), R = (l + v_to_r * (V - 128)) / f, B = (l + u_to_b * (U - 128)) / f, and
     G = (l + u_to_g * (U - 128) + v_to_g * (V - 128)) / f.
