@@ -114,7 +114,7 @@ def resample(
         recompute_scale_factor: coordinates follow sizes also where ``scales`` are given, like oneDNN's factors.
         like: "torch", "onnx", "onednn", "directml", "tensorflow", "pillow", "opencv" or "scikit-image": modes, defaults
             and arithmetic are that library's, bit for bit where docs/profiles.md says so. Integers are rounded and
-            clamped as the library does, whatever ``rounding`` and ``saturate`` say; then they are converted to ``dtype``.
+            clamped as the library does, whatever ``rounding`` and ``saturate`` say, and then converted to ``dtype``.
         window: the part of the output to make, a slice for each of ``axes``.
         source_sizes: sizes of a whole source, all axes, if ``x`` is only the part of it that ``source_window`` returns.
         layout: of the result, as in ``reorder``; default: "any", the memory order, tiles or blocks of ``x``.

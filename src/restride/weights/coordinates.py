@@ -39,7 +39,7 @@ class Line:
 
     @property
     def is_identity(self) -> bool:
-        """True when every output index reads at itself."""
+        """True when every output index reads at the same source index."""
         return self.step == self.denominator and self.start == 0
 
     def at(self, index: int) -> Fraction:
