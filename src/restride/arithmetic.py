@@ -24,7 +24,7 @@ from restride.layout import TensorDesc
 
 Rounding: TypeAlias = Literal["nearest_even", "truncate", "half_away"]
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
-"""How a number becomes an integer: to the nearest, ties to even; toward zero; to the nearest, ties away from zero."""
+"""Roundings to an integer: to the nearest, ties to even; toward zero; to the nearest, ties away from zero."""
 
 POST_OPS = ("linear", "clip", "relu")
 """Kinds of post-op, numbered from 1 on in shaders/include/scales.glsl."""
@@ -74,7 +74,7 @@ class Scaling:
         return math.prod(self.sizes)
 
     def permuted(self, axes: Sequence[int]) -> Scaling:
-        """The same for a tensor whose axis k is axis ``axes[k]`` of this one."""
+        """The scaling of a tensor whose axis k is axis ``axes[k]`` of this one's."""
         entries = np.frombuffer(self.pairs, np.float32).reshape(*self.sizes, 2)
         return Scaling(
             tuple(self.sizes[axis] for axis in axes),
@@ -106,7 +106,7 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What an operation does to every element between reading and writing it.
+    """The computation on every element between reading and writing it.
 
     Attributes:
         src: scale and zero point of the source, in its axes.
@@ -164,8 +164,8 @@ def arithmetic(
 
     Scales and zero points are numbers, or anything that numpy turns into arrays of numbers; they are rounded to the
     nearest float32, ties to even. Those of a side broadcast against its sizes by numpy's rules; along an axis of n
-    elements in groups of g (``group_sizes``, one for each axis of ``src``, 1: none) an array with all axes may also have
-    ``ceil(n / g)`` entries.
+    elements in groups of g (``group_sizes``, one for each axis of ``src``, 1: none) an array with all axes may have
+    ``ceil(n / g)`` entries too.
 
     Raises:
         DescriptorError: a scale is 0 or not finite; a zero point is not finite or, on a side of integers, no integer of

@@ -68,7 +68,7 @@ class DType:
 
 
 DTypeLike: TypeAlias = DType | DTypeName | NumpyName | type[np.generic] | np.dtype[Any]
-"""What ``dtype=`` accepts; ``as_dtype`` reads it."""
+"""The values that ``dtype=`` accepts; ``as_dtype`` reads them."""
 
 DTYPES: dict[str, DType] = {
     name: DType(name, np.dtype(numpy_name))

@@ -86,7 +86,7 @@ MANY = 80_000
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device and its runtime allow. Sizes are bytes.
+    """The limits of a device and its runtime, and the choices for it. Sizes are bytes.
 
     max_buffer_range: bytes that one binding may cover (Vulkan ``maxStorageBufferRange``), a multiple of 4.
     offset_alignment: a binding's offset must be a multiple of this power of two. 0: a binding always covers the whole

@@ -201,7 +201,7 @@ def _coarser(of: Linear, modulus: int, divisor: int) -> tuple[Linear, int, int] 
 
 
 def _unnested(of: Linear, modulus: int, divisor: int) -> tuple[Linear, int, int] | None:
-    """Where d1*m2 divides m1, or there is no m2: (((x mod m1) div d1) mod m2) div d2 is (x mod d1*m2) div d1*d2."""
+    """If d1*m2 divides m1, or without m2: (((x mod m1) div d1) mod m2) div d2 is (x mod d1*m2) div d1*d2."""
     inner = of.terms[0][1] if of.is_atom else None
     if not isinstance(inner, Digit):
         return None

@@ -62,7 +62,7 @@ def _strides_and_spans(sizes: Sequence[int], strides: Sequence[int]) -> Iterator
 
 
 class _Reach(NamedTuple):
-    """What some axes can sum to together: only multiples of ``divisor`` in [least, most]."""
+    """The sums that some axes can have: at most the multiples of ``divisor`` in [least, most]."""
 
     least: int = 0
     most: int = 0

@@ -721,7 +721,7 @@ def _coordinates(sizes: Sequence[int]) -> list[Linear]:
 def _coordinates_of_view(
     sizes: tuple[int, ...], counts: tuple[int, ...], starts: tuple[int, ...], steps: tuple[tuple[int, ...], ...]
 ) -> list[Linear]:
-    """Where an index of a view of sizes ``counts`` lies along each axis of the viewed layout of ``sizes``.
+    """The position of an index of a view of sizes ``counts`` along each axis of the viewed layout of ``sizes``.
 
     Raises:
         DescriptorError: an index outside the viewed layout, an axis that moves along two of its axes, or not as many

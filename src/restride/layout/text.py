@@ -138,7 +138,7 @@ def _parse_array(scanner: Scanner, dtype: str, *, is_inner: bool = False) -> Des
 
 
 def _parse_strides(scanner: Scanner, parts: DescParts) -> DescParts:
-    """What follows ``strides``, up to the closing brace."""
+    """Read what follows ``strides``, up to the closing brace."""
     scanner.expect("=", "after 'strides'")
     strides = scanner.numbers("()", "a stride", "the strides")
     offset = 0
@@ -177,7 +177,7 @@ def _parse_order(scanner: Scanner, parts: DescParts) -> DescParts:
 
 
 def _parse_tiles(scanner: Scanner) -> tuple[tuple[int, ...], ...]:
-    """What follows ``T``: one tile or more."""
+    """Read what follows ``T``: one tile or more."""
     tiles: list[tuple[int, ...]] = []
     while not tiles or scanner.comes("("):
         sizes = scanner.enclosed("()", lambda: _parse_tile_size(scanner), "a tile size", "the sizes of a tile")
@@ -225,7 +225,7 @@ def _refuse_part_of_xla(scanner: Scanner) -> None:
 
 
 def _parse_view(scanner: Scanner, parts: DescParts) -> DescParts:
-    """What follows ``at``, up to the closing brace."""
+    """Read what follows ``at``, up to the closing brace."""
     rank = len(parts.sizes)
     scanner.expect("=", "after 'at'")
     if rank > MOST_AXES:
@@ -355,12 +355,12 @@ class Scanner:
         return self.position
 
     def comes(self, characters: str) -> bool:
-        """Whether the next token begins with one of ``characters``; False at the end of the text."""
+        """True if the next token begins with one of ``characters``; False at the end of the text."""
         next_one = self.text[self.here() : self.position + 1]
         return next_one != "" and next_one in characters
 
     def is_at_end(self) -> bool:
-        """Whether nothing is left but blanks."""
+        """True if nothing is left but blanks."""
         return self.here() == len(self.text)
 
     def accept(self, token: str) -> bool:

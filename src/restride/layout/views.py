@@ -18,7 +18,7 @@ from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
 
 Step = tuple[int, ...]
-"""How far one index step moves: in the buffer, or along each coordinate that is split into digits."""
+"""The distance of one index step: in the buffer, or along each coordinate that is split into digits."""
 
 
 def index(desc: TensorDesc, key: Any) -> TensorDesc:

@@ -308,7 +308,7 @@ class Images(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many images there are."""
+        """Number of images."""
         return self.desc.sizes[0] if self.first else len(self.descs)
 
     @property
@@ -558,7 +558,7 @@ def _read_flips(flip: Any, boxes: int) -> npt.NDArray[np.bool_]:
 def _read_places(
     places: Any, letterbox: Any, edges: npt.NDArray[Any], units: str, sizes: tuple[int, int]
 ) -> npt.NDArray[np.int64]:
-    """Where each box lies in its output, (boxes, 4): y0, x0, y1, x1."""
+    """The place of each box in its output, (boxes, 4): y0, x0, y1, x1."""
     if places is not None:
         return np.array(places, np.int64)
     require_word("letterbox", letterbox, (None, *PLACES))
@@ -747,7 +747,7 @@ def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -
 
 
 def _way(library_rows: LibraryRows, keeps_type: bool) -> Way | None:
-    """How kernels of crops sum a box as a library does; None: they cannot.
+    """The way in which kernels of crops sum a box as a library does; None: they cannot.
 
     Bytes are summed in integers in one of two ways. In OpenCV's, sums along columns are exact and those along rows are
     shifted. In that of Pillow and torch, sums along one axis are rounded to bytes before those along the other.
@@ -857,7 +857,7 @@ class _CropPlan(NamedTuple):
 
     @property
     def letterboxed(self) -> Letterboxed:
-        """Where boxes lie in the result, in copies that the caller may change."""
+        """The boxes' places in the result, as copies that the caller may change."""
         return Letterboxed(self.boxes.edges.copy(), self.boxes.places.copy(), self.boxes.flipped.copy())
 
 

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from restride.errors import DescriptorError
 
 PLACES = ("center", "top_left")
-"""Where a letterboxed box may lie in its result."""
+"""Places that a letterboxed box may have in its result."""
 
 
 @dataclass(frozen=True, eq=False)
 class Letterboxed:
-    """Where each box lies in its output; maps points of the outputs back to their images.
+    """The place of each box in its output; maps points of the outputs back to their images.
 
     Points are (y, x), continuous: pixel i covers [i, i + 1), so that the corners of an output of (h, w) are (0, 0) and
     (h, w). If rows [y0, y1) of the image are rows [at, at + h) of the output, ``y`` of the output is
@@ -81,7 +81,7 @@ def _read(numbers: Any, length: int) -> npt.NDArray[np.float64]:
 
 
 def placed(box: tuple[int, int], sizes: tuple[int, int], place: str) -> tuple[int, int, int, int]:
-    """Where a box of these sizes lies in the output: y0, x0, y1, x1, at least one row and column.
+    """The place of a box of these sizes in the output: y0, x0, y1, x1, at least one row and column.
 
     The axis with less room decides the scale; the other size is rounded, halves to even: 300 x 400 in 640 x 640 is
     480 x 640, in rows 80 to 560.

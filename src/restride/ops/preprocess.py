@@ -346,7 +346,7 @@ class Preprocess(Generic[_Made]):
         return out
 
     def _place(self, extents: Sequence[int]) -> tuple[int, int, int, int]:
-        """Where an image lies in the result, centred, if its shorter side becomes ``shorter``: y0, x0, y1, x1.
+        """The place y0, x0, y1, x1 of an image in the result, centred, if its shorter side becomes ``shorter``.
 
         480 x 640 becomes 256 x 341, and 224 x 224 has its columns 58 to 282: these are -16, -58, 240, 283.
         """

@@ -1,4 +1,4 @@
-"""Where an operation writes: the checked descriptor of its result, and the arithmetic applied on the way there."""
+"""Target: where an operation writes, as a checked descriptor, and the arithmetic applied before writing."""
 
 from __future__ import annotations
 
@@ -96,9 +96,10 @@ def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
 
 
 class Target(NamedTuple):
-    """Where sums are written. site: the elements, in the operation's axes. whole: the layout of their buffer.
+    """The destination of sums.
 
-    arithmetic: applied to each sum before it is written.
+    site: the elements, in the operation's axes. whole: the layout of their buffer. arithmetic: applied to each sum
+    before it is written.
     """
 
     site: Site

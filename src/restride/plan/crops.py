@@ -79,11 +79,11 @@ HAS_FIRST, HAS_SECOND, PAST = 1, 2, 4
 """The last word of a table row of crop_pixels: which neighbours are taps, or PAST: there is no such column."""
 
 ANYWHERE, BYTES, RUN, WORD = range(4)
-"""How the channels of a source pixel lie in memory (``PIXELS`` in shaders/crop/crop_resize_fixed.comp)."""
+"""Arrangements of the channels of a source pixel in memory (``PIXELS`` in shaders/crop/crop_resize_fixed.comp)."""
 
 
 class Way(NamedTuple):
-    """How boxes are summed.
+    """The way in which boxes are summed.
 
     moves: elements are copied, not summed. shifts: those of integer sums; None: sums are f32. rounds: sums along the
     first axis are rounded to bytes before the second. rows_first: rows are summed before columns. in_order: as in
@@ -490,7 +490,7 @@ def _chosen(part: _Part, axes: list[_Walked], channel: int | None) -> _Kernel:
 
 
 def _together(channels: int) -> int:
-    """How many channels an invocation makes: the most, up to MOST_CHANNELS, that divide ``channels``."""
+    """Number of channels that an invocation makes: the largest, up to MOST_CHANNELS, that divides ``channels``."""
     return next(count for count in range(MOST_CHANNELS, 0, -1) if channels % count == 0)
 
 

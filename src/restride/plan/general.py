@@ -23,7 +23,7 @@ from restride.plan.problem import FillPush, Push, divisions, word
 from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
-"""How many numbers a pipeline may have room for; few choices, so that there are few pipelines. The largest holds the
+"""Numbers for which a pipeline may have room; few choices, so that there are few pipelines. The largest holds the
 axes and 64 digits for each side, more than a blocking makes."""
 
 _Rows = list[list[int]]
@@ -145,7 +145,7 @@ class _Program:
 
     @property
     def numbers(self) -> int:
-        """How many numbers the program computes: axes and digits."""
+        """Number of numbers that the program computes: axes and digits."""
         return len(self._axes) + len(self._number_of)
 
     def terms_of(self, linear: Linear) -> _Rows:

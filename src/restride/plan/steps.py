@@ -27,7 +27,7 @@ class Site(NamedTuple):
 
 
 class Step:
-    """What one submission does: its kernels read the buffer of ``src`` and write that of ``dst``.
+    """One submission: its kernels read the buffer of ``src`` and write that of ``dst``.
 
     run: bytes to copy after its kernels, if it has any.
     held: its kernels, once ``kernels`` has built them, if their parameters have ``most`` bytes at most.

@@ -43,7 +43,7 @@ class Line:
         return self.step == self.denominator and self.start == 0
 
     def at(self, index: int) -> Fraction:
-        """Where one output index reads."""
+        """The source position at which an output index reads."""
         return Fraction(self.step * index + self.start, self.denominator)
 
     def numerators(self, index: npt.NDArray[np.int64], size: int) -> npt.NDArray[Any]:

@@ -30,14 +30,14 @@ MODES = ("nearest", "linear", "cubic", "area")
 NEAREST_RULES: tuple[NearestRule, ...] = get_args(NearestRule)
 
 _RADIUS = {"linear": 1, "cubic": 2}
-"""How far a filter reaches, in source elements, or in output elements where it is antialiased."""
+"""Radius of a filter, in source elements, or in output elements where it is antialiased."""
 
 _Numbers = Any
 """A Python integer, or a column of int64 with one for each axis."""
 
 
 class Filter(NamedTuple):
-    """How one axis of ``source_size`` elements becomes one of ``size``.
+    """The rule by which an axis of ``source_size`` elements becomes one of ``size``.
 
     shrink: output elements per source element where the filter is widened against aliasing, below 1; else 1.
     extrapolates: outputs that read beyond the centres of the first and last element take an extrapolation value, and

@@ -256,7 +256,7 @@ class Measured:
         return Resizing(self.axes, library.rows, self.window, self.source_sizes, *library[1:], keeps_type, self.outside)
 
     def centres(self) -> tuple[Line, ...]:
-        """Where the centres of outputs lie on each of ``axes``: where they read, before any rounding to an index.
+        """The source positions of the centres of outputs on each of ``axes``, before any rounding to an index.
 
         tf_half_pixel_for_nn adds half an element for its ``floor``; the position it so rounds is that of half_pixel.
         """
@@ -266,7 +266,7 @@ class Measured:
 
     @property
     def _followed(self) -> tuple[tuple[Any, ...] | None, tuple[Fraction, ...]]:
-        """What coordinates follow: scales as given, if any, and factors as fractions."""
+        """The scales that coordinates follow, as given, if any; and their factors as fractions."""
         if self.factors is not None and not self.choice.recompute_scale_factor:
             return self.scales, self.factors
         each = zip(self.new, self.old, strict=True)

@@ -50,7 +50,7 @@ _Floats = npt.NDArray[np.float64]
 
 
 class Shifts(NamedTuple):
-    """How a sum of integers is rounded, as in shaders/include/taps.glsl.
+    """Shifts by which a sum of integers is rounded, as in shaders/include/taps.glsl.
 
     element, product: bits by which source elements, and their products with weights, are shifted right. total: bits by
     which the sum is shifted, to the nearest, halves up. bits: of the unsigned integer that it is clamped to; 0: none.

@@ -202,7 +202,7 @@ def area(source_size: int, size: int, step: float) -> Taps:
 
 
 def _places(size: int, step: float) -> tuple[npt.NDArray[np.int64], _Floats]:
-    """Where each output reads: the element at or before it, and the distance past that element, in f32."""
+    """For each output the element at or before its position, and the distance past that element, in f32."""
     place = ((np.arange(size) + 0.5) * step - 0.5).astype(_F)
     at = np.floor(place)
     return at.astype(np.int64), place - at

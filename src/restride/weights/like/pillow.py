@@ -104,7 +104,7 @@ def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: b
 
 
 def _line(size: int, start: float, end: float) -> tuple[float, float]:
-    """Where the first output begins, and the width of each in source elements."""
+    """The source position where the first output begins, and the width of each output, in source elements."""
     return float(np.float32(start)), float(np.float32(end) - np.float32(start)) / size
 
 
