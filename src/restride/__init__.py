@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-# The command ``restride`` imports for some tenths of a second: a signal then ends it in silence, with the exit code of
-# an interrupted command. ``cli.main`` takes the signals over. Where restride is imported, signals are left alone.
+# The command ``restride`` imports for some tenths of a second: a signal then ends it silently, with the exit code of an
+# interrupted command, until ``cli.main`` takes the signals over. An ``import restride`` leaves signals alone.
 _program = "".join(sys.argv[:1])
 _is_command = Path(_program).name == "restride" or (_program == "-m" and "restride" in sys.orig_argv)
 if _is_command and threading.current_thread() is threading.main_thread():
@@ -22,7 +22,7 @@ if _is_command and threading.current_thread() is threading.main_thread():
             signal.signal(getattr(signal, _name), lambda *_: os._exit(130))
 
 OVERVIEW = frozenset({"-h", "--help", "--version"})
-"""Words of the command ``restride`` that need nothing of the library when they stand alone."""
+"""Arguments of the command ``restride`` that, given alone, need nothing of the library."""
 
 if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in OVERVIEW):
     from restride import compat, reference
@@ -66,7 +66,7 @@ if TYPE_CHECKING or not (_is_command and len(sys.argv) == 2 and sys.argv[1] in O
     _METHODS["namespace"] = lambda: import_module("restride.xp")  # for Tensor.__array_namespace__, imported on use
 
     if sys.modules.get("einops") is not None:
-        with suppress(ImportError):  # one without backends: importing restride.interop.einops says what is wrong
+        with suppress(ImportError):  # an einops without backends: importing restride.interop.einops says what is wrong
             from restride.interop import einops as _einops  # noqa: F401 - its functions then take tensors
 
 __all__ = [
@@ -127,7 +127,7 @@ def __dir__() -> list[str]:
 
 
 _LIBRARIES = {"dask": "dask", "ome": "zarr", "xarray": "xarray"}
-"""Packages that parts of the library need, by the name of the part."""
+"""The package that each of these parts of the library needs."""
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Arguments as a caller has them: exact Python ints from any integer type, and words from a list, or a clear refusal.
+"""Arguments as callers write them: exact Python ints from any integer type, words from a list, or a clear refusal.
 
 The errors name the argument, its value and the rule; the public function adds the descriptor (``restride.errors``).
 """
@@ -15,20 +15,20 @@ import numpy as np
 from restride.errors import DescriptorError
 
 LIMIT = 1 << 512
-"""Magnitude that no size, stride or offset reaches: 8 axes of 2^62 packed in any order stay below it."""
+"""Sizes, strides and offsets stay below this in magnitude, as do those of 8 axes of 2^62 packed in any order."""
 
 MOST_MEMBERS = 1 << 22
-"""Integers that an argument may hold: those of ``range(10**12)``, or an endless iterator, end here."""
+"""Most integers that an argument may hold: so ``range(10**12)`` and endless iterators are refused."""
 
 MAX_RANK = 8
-"""Axes a descriptor can have, DirectML's limit."""
+"""Most axes that a descriptor can have, as in DirectML."""
 
 
 def integer(argument: str, value: Any) -> int:
-    """``value`` as a Python int; numpy integers are welcome, booleans, floats and texts are not.
+    """``value`` as a Python int; numpy integers are accepted, booleans, floats and texts are not.
 
     Args:
-        argument: the name the caller knows the value by.
+        argument: name of the argument in error messages.
         value: anything with ``__index__`` that is not a boolean.
 
     Raises:
@@ -51,7 +51,7 @@ def integers(argument: str, values: Any) -> tuple[int, ...]:
     """``values`` as a tuple of Python ints: any iterable of integers, a numpy vector included.
 
     Raises:
-        DescriptorError: not an iterable, or one of its members is no integer; the message names the member.
+        DescriptorError: not an iterable, too many members, or one that is no integer, which the message names.
     """
     try:
         members = tuple(islice(values, MOST_MEMBERS + 1))
@@ -69,14 +69,14 @@ def integers(argument: str, values: Any) -> tuple[int, ...]:
 def listed(values: Any) -> Any:
     """One integer as a sequence; other values as they are.
 
-    To ask a protocol takes 10 us, so usual types come first.
+    Checking a protocol takes 10 us, so usual types come first.
     """
     is_one = type(values) is int or (not isinstance(values, tuple | list) and isinstance(values, SupportsIndex))
     return (values,) if is_one else values
 
 
 def counts(argument: str, values: Any) -> tuple[int, ...]:
-    """``integers`` of which none is negative.
+    """``integers`` that are all 0 or more.
 
     Raises:
         DescriptorError: as ``integers`` does, or one is negative.
@@ -113,10 +113,10 @@ def permutation(argument: str, axes: Any, rank: int) -> tuple[int, ...]:
 
 
 def require_word(argument: str, value: Any, known: Sequence[str | bool | None]) -> None:
-    """Check that ``known`` holds ``value``. An array is refused before it is compared, which would give an array.
+    """Check that ``value`` is one of ``known``. An array is refused before comparing it, which would give an array.
 
     Raises:
-        DescriptorError: another word, or none at all.
+        DescriptorError: another word, or no word at all.
     """
     is_word = value is None or isinstance(value, str | bool | np.bool_)
     if not is_word or value not in known:

@@ -1,7 +1,7 @@
 """Arithmetic: what an operation does to every element, as one checked value in canonical form.
 
-Two calls that mean the same make equal values here, and so share a plan and its pipelines: arguments that change
-nothing (a scale of 1, a zero point of 0) are left out, and so are settings that make no difference for the types.
+Calls with the same meaning give equal values, and so share a plan and its pipelines: arguments that change nothing (a
+scale of 1, a zero point of 0) are left out, and so are settings that make no difference for the element types.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from restride.layout import TensorDesc
 
 Rounding: TypeAlias = Literal["nearest_even", "truncate", "half_away"]
 ROUNDINGS: tuple[Rounding, ...] = get_args(Rounding)
-"""How a number becomes an integer: to the nearest, ties to even; toward zero; to the nearest, ties away from zero."""
+"""Roundings to an integer: to the nearest, ties to even; toward zero; to the nearest, ties away from zero."""
 
 POST_OPS = ("linear", "clip", "relu")
-"""Kinds of post-op, from 1 on as shaders/include/scales.glsl numbers them."""
+"""Kinds of post-op, numbered from 1 on in shaders/include/scales.glsl."""
 
 MOST_POST_OPS = 4
-"""Post-ops that one operation takes."""
+"""Most post-ops of one operation."""
 
 
 MOST_PAIRS = 1 << 24
-"""Pairs of scale and zero point of one side, where the arrays are smaller: those of [n,1] and [1,m] are n * m."""
+"""Most pairs of scale and zero point of one side, unless one array has more: [n,1] and [1,m] make n * m pairs."""
 
 
 class PostOp(NamedTuple):
-    """A step on every result, before the destination's scale; its numbers are ones that float32 has.
+    """A step on every result, before the destination's scale; its numbers are exact in float32.
 
     ``linear``: ``first * v + second``; ``clip``: v from ``first`` to ``second``; ``relu``: ``first * v`` below 0.
 
@@ -55,11 +55,11 @@ class Scaling:
     """The scale and the zero point of one side of a reorder.
 
     Attributes:
-        sizes: entries along each axis; 1: one for the whole axis.
+        sizes: number of entries along each axis; 1: one for the whole axis.
         groups: indices along each axis that share an entry: index i has entry ``i // group``; 1 where ``sizes`` is 1.
-        pairs: float32 (scale, zero point) of each entry, row-major; an absent one is (1, 0).
-        has_scale: the step that multiplies or divides is there.
-        has_zero_point: the step that subtracts or adds is there.
+        pairs: float32 (scale, zero point) of each entry, row-major; an absent scale is 1, an absent zero point 0.
+        has_scale: the step that multiplies or divides applies.
+        has_zero_point: the step that subtracts or adds applies.
     """
 
     sizes: tuple[int, ...]
@@ -74,7 +74,7 @@ class Scaling:
         return math.prod(self.sizes)
 
     def permuted(self, axes: Sequence[int]) -> Scaling:
-        """The same for a tensor whose axis k is axis ``axes[k]`` of this one."""
+        """The scaling of a tensor whose axis k is axis ``axes[k]`` of this one's."""
         entries = np.frombuffer(self.pairs, np.float32).reshape(*self.sizes, 2)
         return Scaling(
             tuple(self.sizes[axis] for axis in axes),
@@ -85,9 +85,9 @@ class Scaling:
         )
 
     def window(self, parts: Sequence[range]) -> Scaling:
-        """The same for a part of the tensor, a range of indices for each axis.
+        """The scaling of a part of the tensor, given by a range of indices for each axis.
 
-        A part that begins inside a group has an entry for each index: of groups of 4, indices 6 to 10 have the entries
+        A part that begins inside a group gets an entry for each index: with groups of 4, indices 6 to 10 have entries
         1 1 2 2.
         """
         entries = np.frombuffer(self.pairs, np.float32).reshape(*self.sizes, 2)
@@ -106,12 +106,12 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What an operation does to every element between reading and writing it.
+    """The computation on every element between reading and writing it.
 
     Attributes:
         src: scale and zero point of the source, in its axes.
         dst: scale and zero point of the destination, in its axes.
-        sum_scale: what the old destination is multiplied by before it is added, a number that float32 has.
+        sum_scale: factor of the old destination before it is added, a number exact in float32; None: it is not added.
         rounding: one of ROUNDINGS.
         saturate: a result outside the destination's range becomes the nearest bound.
         rounds_first: the quotient is rounded to an integer before the destination's zero point is added.
@@ -128,13 +128,13 @@ class Arithmetic:
 
     @property
     def is_conversion(self) -> bool:
-        """True if the element type is all that changes: no scale, zero point, sum or post-op."""
+        """True if only the element type may change: no scale, zero point, sum or post-op."""
         return self.src is None and self.dst is None and self.sum_scale is None and not self.post_ops
 
     def window(self, parts: Sequence[range]) -> Arithmetic:
-        """The same for a part of the tensor, a range of indices for each axis of the source.
+        """The arithmetic of a part of the tensor, given by a range of indices for each axis of the source.
 
-        A step that changes nothing there is still done: what an element becomes does not depend on the part.
+        A step that changes nothing there still applies: what an element becomes does not depend on the part.
         """
         src, dst = (None if side is None else side.window(parts) for side in (self.src, self.dst))
         return replace(self, src=src, dst=dst)
@@ -162,13 +162,14 @@ def arithmetic(
 ) -> Arithmetic:
     """The arithmetic of a reorder from ``src`` to ``dst``, whose axis k is axis ``order[k]`` of ``src``.
 
-    Scales and zero points are numbers or whatever numpy makes arrays of numbers of; they count as float32, rounded to
-    nearest even. Those of a side broadcast against its sizes by numpy's rules; along an axis of n elements in groups of
-    g (``group_sizes``, one an axis of ``src``, 1: none) an array of that rank may have ``ceil(n / g)`` entries too.
+    Scales and zero points are numbers, or anything that numpy turns into arrays of numbers; they are rounded to the
+    nearest float32, ties to even. Those of a side broadcast against its sizes by numpy's rules; along an axis of n
+    elements in groups of g (``group_sizes``, one for each axis of ``src``, 1: none) an array with all axes may have
+    ``ceil(n / g)`` entries too.
 
     Raises:
         DescriptorError: a scale is 0 or not finite; a zero point is not finite or, on a side of integers, no integer of
-            that type; arrays do not broadcast; groups are not one per axis, are below 1, or there is nothing to group;
+            that type; arrays do not broadcast; groups are not one per axis, are below 1, or have nothing to group;
             ``sum_scale`` is not a finite number; ``rounding`` is unknown; ``saturate`` is not a bool; ``post_ops`` is
             not a sequence of up to four known tuples.
 
@@ -195,7 +196,7 @@ def arithmetic(
 
 
 def _canonical(src: DType, dst: DType, full: Arithmetic) -> Arithmetic:
-    """``full`` with the default for every setting that makes no difference between these element types."""
+    """``full`` with the default for every setting that makes no difference for these element types."""
     to_integer = not dst.is_float and dst != "pred"
     # Zero points of integers are integers, and integers stay integers in float32, however large.
     scaled = any(side is not None and side.has_scale for side in (full.src, full.dst))
@@ -203,7 +204,7 @@ def _canonical(src: DType, dst: DType, full: Arithmetic) -> Arithmetic:
     rounds_first = (
         full.rounds_first
         and not (full.is_conversion or is_integral)
-        and not (to_integer and (full.dst is None or not full.dst.has_zero_point))  # rounded there anyway
+        and not (to_integer and (full.dst is None or not full.dst.has_zero_point))  # the result is rounded anyway
     )
     rounds = rounds_first or (to_integer and not is_integral)
     overflows = dst not in ("pred", "bf16", "f32", "f64") and not (full.is_conversion and _holds(dst, src))
@@ -216,7 +217,7 @@ def _canonical(src: DType, dst: DType, full: Arithmetic) -> Arithmetic:
 
 
 def _holds(dst: DType, src: DType) -> bool:
-    """True if no element of ``src`` leaves the range of ``dst``, or if the two are one type, whose bits are copied."""
+    """True if no element of ``src`` is outside the range of ``dst``, or both are one type, whose bits are copied."""
     if src == dst:
         return True
     has_infinities = src.is_float and src != "f8e4m3fn"
@@ -247,7 +248,7 @@ def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, z
     arrays = [array for array in (scales, zero_points) if array is not None]
     if not arrays:
         return None
-    # Along an axis an array has 1, ceil(n / g) or n entries: both are brought to the larger of the two.
+    # Along an axis an array has 1, ceil(n / g) or n entries: both arrays are expanded to the larger number of the two.
     sizes = tuple(max(counts) for counts in zip(*(array.shape for array in arrays), strict=True))
     if math.prod(sizes) > max(MOST_PAIRS, *(array.size for array in arrays)):
         shapes = " and ".join(str(list(array.shape)) for array in arrays)
@@ -272,7 +273,7 @@ def _scaling(side: str, desc: TensorDesc, groups: tuple[int, ...], scale: Any, z
 def _scales(
     argument: str, value: Any, sizes: tuple[int, ...], groups: tuple[int, ...]
 ) -> npt.NDArray[np.float32] | None:
-    """Checked, with all axes; None where all are 1."""
+    """Checked scales with all axes; None if all are 1."""
     array = _broadcasting(argument, value, sizes, groups)
     scales = _as_float32(array)
     _require_all(np.isfinite(scales) & (scales != 0), argument, "finite and not 0 as f32", array)
@@ -282,7 +283,7 @@ def _scales(
 def _zero_points(
     argument: str, value: Any, desc: TensorDesc, groups: tuple[int, ...]
 ) -> npt.NDArray[np.float32] | None:
-    """Checked, with all axes; None where all are 0."""
+    """Checked zero points with all axes; None if all are 0."""
     array = _broadcasting(argument, value, desc.sizes, groups)
     if not desc.dtype.is_float:
         require_of_type(argument, array, desc.dtype)
@@ -294,7 +295,7 @@ def _zero_points(
 def _refined(
     array: npt.NDArray[np.float32], sizes: tuple[int, ...], groups: tuple[int, ...]
 ) -> npt.NDArray[np.float32]:
-    """``array`` with an entry for each index where another array of its side has one: 2 of 3 become 5 as 0 0 0 1 1."""
+    """``array`` with an entry for each index where ``sizes`` has one: 2 groups of 3 over 5 indices become 0 0 0 1 1."""
     for axis, (count, size, group) in enumerate(zip(array.shape, sizes, groups, strict=True)):
         if count not in (1, size):
             array = np.take(array, np.arange(size) // group, axis)
@@ -302,7 +303,7 @@ def _refined(
 
 
 def _broadcasting(argument: str, value: Any, sizes: tuple[int, ...], groups: tuple[int, ...]) -> npt.NDArray[Any]:
-    """``value`` as an array with all axes of ``sizes``, along each with 1 entry, one an index or one a group.
+    """``value`` as an array with all axes of ``sizes``, along each with 1 entry, one per index or one per group.
 
     Example: for sizes 2,64 in groups of 1,32 these sizes broadcast: (), 64, 1,64, 2,1, 2,2 and 2,64.
     """
@@ -346,13 +347,13 @@ def numbers(argument: str, value: Any) -> npt.NDArray[Any]:
 
 
 def _as_float32(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """``array`` rounded to nearest even, or itself."""
+    """``array`` as float32, rounded to nearest even."""
     with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses what becomes infinite or NaN
         return array.astype(np.float32, copy=False)
 
 
 def require_unit(name: str, values: npt.NDArray[Any], dtype: DType) -> None:
-    """Refuse a mean or deviation in the unit of integer elements, 0 to 255 say, where the range 0 to 1 is meant.
+    """Refuse a mean or deviation in the unit of integer elements, such as 0 to 255, where the unit is 0 to 1.
 
     Raises:
         DescriptorError: ``dtype`` is an integer type, and a value is outside [-1, 1].
@@ -367,7 +368,7 @@ def require_unit(name: str, values: npt.NDArray[Any], dtype: DType) -> None:
 
 
 def require_of_type(argument: str, values: npt.NDArray[Any], dtype: DType) -> None:
-    """Check that ``values`` are integers of ``dtype``, before float32 rounds 2147483647 to 2147483648.
+    """Check that ``values`` are integers of ``dtype``; before rounding to float32, which makes 2147483647 2147483648.
 
     Raises:
         DescriptorError: one is not integral, or out of range.
@@ -399,7 +400,7 @@ def _require_all(
 
 @cache
 def value_range(dtype: DType) -> tuple[int, int]:
-    """The lowest and the highest finite value."""
+    """The lowest and the highest finite value of ``dtype``, as integers."""
     if dtype == "pred":
         return 0, 1
     limits = ml_dtypes.finfo(dtype.dtype) if dtype.is_float else np.iinfo(dtype.dtype)  # type: ignore[no-untyped-call]
@@ -407,12 +408,13 @@ def value_range(dtype: DType) -> tuple[int, int]:
 
 
 def _post_ops(post_ops: Any) -> tuple[PostOp, ...]:
-    """Tuples: ("relu",), ("relu", slope), ("clip", low, high), ("linear", factor, term).
+    """Check tuples ("relu",), ("relu", slope), ("clip", low, high), ("linear", factor, term).
 
-    A bound of ``clip`` may be None. NaN stays NaN. The slope of ``relu`` is 0 or more, and the result 0 where it is 0.
+    A bound of ``clip`` may be None. NaN stays NaN. The slope of ``relu`` is 0 or more; with a slope of 0 negative
+    values become 0.
 
     Raises:
-        DescriptorError: not such a sequence, or more than four; a number is no number, or out of place.
+        DescriptorError: not a sequence of such tuples, more than four, or a number that is invalid in its place.
     """
     if post_ops is None:
         return ()

@@ -1,11 +1,11 @@
-"""Element types: XLA's names, their width in bytes and their numpy twin."""
+"""Element types: their names in XLA, widths in bytes and numpy types."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-import ml_dtypes  # noqa: F401 - numpy knows the names of its types from here on
+import ml_dtypes  # noqa: F401 - the import makes its types' names known to numpy
 import numpy as np
 
 from restride.errors import DescriptorError
@@ -26,9 +26,9 @@ NumpyName = Literal[
 class DType:
     """One element type.
 
-    ``name`` is XLA's spelling (``"f32"``), ``itemsize`` its width in bytes, ``dtype`` the numpy type, under the name
-    numpy's own protocol uses, so ``np.dtype(desc.dtype)`` works. Compares equal to every spelling of itself:
-    ``DType == "f32" == "float32" == np.float32``. It hashes as its name.
+    ``name`` is XLA's spelling (``"f32"``), ``itemsize`` the width in bytes, ``dtype`` the numpy type, named as in
+    numpy's protocol, so that ``np.dtype(desc.dtype)`` works. A DType compares equal to every spelling of
+    itself, such as "f32", "float32" and np.float32 for f32, and hashes as its name.
 
     Examples:
         >>> dtype = rs.TensorDesc("bfloat16", (2,)).dtype
@@ -68,7 +68,7 @@ class DType:
 
 
 DTypeLike: TypeAlias = DType | DTypeName | NumpyName | type[np.generic] | np.dtype[Any]
-"""What ``dtype=`` accepts; ``as_dtype`` reads it."""
+"""The values that ``dtype=`` accepts; ``as_dtype`` reads them."""
 
 DTYPES: dict[str, DType] = {
     name: DType(name, np.dtype(numpy_name))
@@ -77,10 +77,10 @@ DTYPES: dict[str, DType] = {
 """Every element type by its XLA name."""
 
 BY_NUMPY: dict[np.dtype[Any], DType] = {element.dtype: element for element in DTYPES.values()}
-"""Every element type by its numpy twin."""
+"""Every element type by its numpy type."""
 
 BY_NAME: dict[str, DType] = {element.dtype.name: element for element in DTYPES.values()} | DTYPES
-"""Every element type by its own name and by the full name of its numpy twin."""
+"""Every element type by its own name and by the full name of its numpy type."""
 
 
 def as_dtype(value: Any) -> DType:
@@ -89,8 +89,8 @@ def as_dtype(value: Any) -> DType:
     Takes a ``DType``, XLA's name (``"bf16"``), numpy's full name (``"float32"``), a numpy scalar type or ``np.dtype``.
 
     Raises:
-        DescriptorError: the type is unknown, its bytes are not in this machine's order, or it is one of numpy's short
-            names: "i8" would be 64 bits wide, where "u8" is 8.
+        DescriptorError: the type is unknown, its bytes are not in this machine's order, or ``value`` is one of numpy's
+            short names: "i8" would be 64 bits wide, while "u8" is 8.
     """
     if isinstance(value, DType):
         return value
@@ -100,7 +100,7 @@ def as_dtype(value: Any) -> DType:
     try:
         # numpy reads None as float64; here it is no type at all.
         numpy_type = np.dtype(value) if value is not None else None
-    except Exception:  # noqa: BLE001 - numpy raises six types, by what is wrong: TypeError, SyntaxError, ...
+    except Exception:  # noqa: BLE001 - numpy raises six types of errors: TypeError, SyntaxError, ...
         numpy_type = None
     if numpy_type is None:
         raise DescriptorError(f"unknown element type {value!r}; {known}")
@@ -118,7 +118,7 @@ def as_dtype(value: Any) -> DType:
 
 
 def _short_name(text: str, element: DType) -> str:
-    """Why numpy's "i8" is refused: its 8 are bytes, and those of our "s8" are bits."""
+    """Why numpy's "i8" is refused: it counts 8 bytes, while our "s8" counts bits."""
     in_bits = [name for name in DTYPES if name.startswith(text.replace("i", "s")) and DTYPES[name].itemsize == 1]
     choices = " or ".join(map(repr, [element.name, *in_bits]))
     name = element.dtype.name

@@ -23,7 +23,7 @@ from types import FrameType, TracebackType
 
 
 class RestrideError(Exception):
-    """Everything that restride raises on purpose.
+    """The base of all errors that restride raises on purpose.
 
     Attributes:
         desc: the text of the descriptor that the message is about; None until a public function has added it.
@@ -32,7 +32,7 @@ class RestrideError(Exception):
     desc: str | None = None
 
     def add_descriptor(self, desc: object) -> None:
-        """End the message with ", for " and the text of ``desc``, unless it ends with a descriptor or has this one."""
+        """Append ", for " and the text of ``desc`` to the message, unless it has a descriptor already."""
         if self.desc is not None:
             return
         self.desc = str(desc)
@@ -53,8 +53,8 @@ class StreamError(RestrideError):
     """A chunk of a stream could not be read, computed or written; ``__cause__`` says why.
 
     Attributes:
-        chunk: its place among the chunks of the destination, one index an axis; of several that are computed together
-            the first.
+        chunk: the chunk's place among those of the destination, one index for each axis; the first of several chunks
+            that are computed together.
     """
 
     def __init__(self, message: str, chunk: tuple[int, ...] = ()) -> None:
@@ -83,7 +83,7 @@ class DeviceTimeout(DeviceError, TimeoutError):
 
 
 class ErrorContext:
-    """A ``with`` block whose argument errors get the descriptor they are about.
+    """A ``with`` block that adds a descriptor to the argument errors raised in it.
 
     ``with ErrorContext(desc): ...`` costs a fraction of a microsecond. A function that is called often writes
     ``except (DescriptorError, UnsupportedError) as error: error.add_descriptor(desc); raise`` instead, which is free.
@@ -98,7 +98,7 @@ class ErrorContext:
         self._desc = desc
 
     def __enter__(self) -> None:
-        """Nothing to do: errors are looked at on the way out."""
+        """Do nothing: errors are handled on exit."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -108,9 +108,9 @@ class ErrorContext:
 
 
 def warn_caller(message: str) -> None:
-    """A ``UserWarning`` at the line that called into restride, through however many of its functions."""
+    """Give a ``UserWarning`` at the line that called into restride, through however many of its functions."""
     package = __name__.partition(".")[0]
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect has it too, and takes long to import
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - inspect offers the same, but is slow to import
     level = 2
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
         frame, level = frame.f_back, level + 1

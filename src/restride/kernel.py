@@ -16,14 +16,15 @@ Invocations: TypeAlias = Literal["few", "many"]
 
 @dataclass(frozen=True)
 class Choices:
-    """Which of several kernels that compute the same a plan takes; which is faster differs from device to device.
+    """Which of several kernels with the same results a plan takes; the faster one differs from device to device.
 
-    elements: the elements of one invocation are neighbours, or a group apart, so that neighbouring invocations have
-        neighbouring elements. Of a resized row an invocation then makes four at most, or one pixel.
+    elements: the elements of one invocation are neighbours, or a work group's size apart, so that neighbouring
+        invocations have neighbouring elements. If apart, an invocation makes at most four elements, or one pixel, of a
+        resized row.
     transpose: through the registers of each invocation, in groups that are wide or narrow along the rows they write, or
         through memory that a group shares.
     rows: most rows of a resized image that an invocation makes.
-    invocations: of a dispatch: few, which make as much as the other choices say, or many: see ``fewest_invocations``.
+    invocations: in a dispatch: few, as follows from the other choices, or many: see ``fewest_invocations``.
     """
 
     elements: Elements = "neighbours"
@@ -36,13 +37,13 @@ class Choices:
         """The choices for a kind of device, as ``DeviceInfo`` names kinds.
 
         A CPU runs a group as one thread, so a barrier is expensive. Elsewhere neighbouring invocations share a memory
-        transaction, and a result must be cut into enough of them for all of the device.
+        transaction, and a result must be cut into enough invocations for all of the device.
         """
         return cls() if kind == "cpu" else cls("apart", "shared", "8", "many")
 
     @classmethod
     def parse(cls, record: Mapping[str, Any]) -> Self:
-        """The choices from their ``asdict``.
+        """The choices from a dictionary such as ``asdict`` makes of them.
 
         Raises:
             DescriptorError: an unknown choice or candidate, or a choice is missing.
@@ -60,7 +61,7 @@ class Choices:
         return self.elements == "neighbours"
 
     def fewest_invocations(self, elements: int) -> int:
-        """Invocations that a dispatch of so many elements is to have, if its kernel can make less in each.
+        """Fewest invocations that a dispatch of ``elements`` should have, if its kernel can do less in each.
 
         A GPU hides the latency of memory by work in flight. 80 compute units that keep 32 subgroups of 32 each have
         80,000 invocations at once; 224 x 224 x 3 elements are too few for that, and get one for every four: 37,632.
@@ -77,7 +78,7 @@ CANDIDATES: dict[str, tuple[str, ...]] = {
     "rows": get_args(Rows),
     "invocations": get_args(Invocations),
 }
-"""The candidates of each choice."""
+"""The values that each choice may have."""
 
 MANY = 80_000
 """Invocations that keep the largest GPUs busy."""
@@ -85,18 +86,18 @@ MANY = 80_000
 
 @dataclass(frozen=True)
 class Limits:
-    """What a device and its runtime allow. Sizes are bytes.
+    """The limits of a device and its runtime, and the choices for it. Sizes are bytes.
 
     max_buffer_range: bytes that one binding may cover (Vulkan ``maxStorageBufferRange``), a multiple of 4.
-    offset_alignment: what a binding's offset must be a multiple of; a power of two. 0: a binding always covers the
-        whole memory (Kompute).
+    offset_alignment: a binding's offset must be a multiple of this power of two. 0: a binding always covers the whole
+        memory (Kompute).
     max_group_count: work groups per axis of a dispatch, x, y and z.
     choices: which of several kernels, where the better one differs from device to device.
-    max_memory: bytes of the largest memory, those of a heap or of one allocation of it. Plans are the same whatever it
-        is, so limits are equal that differ in it alone.
+    max_memory: bytes of the largest memory, by its heap or its largest allocation. Plans do not depend on it, so
+        limits that differ only in it are equal.
 
-    The properties are choices too, the same on every device, and change no result; ``SteeredLimits`` overrides them.
-    They are not fields, because reports list the fields as facts of the device.
+    The properties are choices as well, the same on every device, that change no result; ``SteeredLimits`` overrides
+    them. They are not fields, because reports list the fields as facts of the device.
     """
 
     max_buffer_range: int = 128 << 20
@@ -106,25 +107,25 @@ class Limits:
     max_memory: int = field(default=1 << 62, compare=False)
 
     def __hash__(self) -> int:
-        """From the two fields that mostly differ: every key of the plan cache hashes its limits."""
+        """Hash only the two fields that usually differ: every key of the plan cache hashes its limits."""
         return hash((self.max_buffer_range, self.offset_alignment))
 
     @property
     def widest_element(self) -> int:
-        """Bytes of the widest load and store, to which a copy brings narrower elements where alignment allows."""
+        """Bytes of the widest load and store: copies join narrower elements to this width where alignment allows."""
         return 16
 
     @property
     def shortcuts(self) -> bool:
-        """A copy of words may go through ``run_copy``, ``strided_gather``, ``strided_scatter`` or ``transpose``.
+        """True if a copy of words may go through ``run_copy``, ``strided_gather``, ``strided_scatter``, ``transpose``.
 
-        ``strided_copy`` can do all that they do, slower.
+        ``strided_copy`` can do the same, but slower.
         """
         return True
 
     @property
     def copies_runs(self) -> bool:
-        """A run of bytes goes through the device's own copy. Kompute's copies whole memories only."""
+        """True if a run of bytes goes through the device's own copy. Kompute's copies whole memories only."""
         return self.offset_alignment > 0
 
     @property

@@ -1,4 +1,4 @@
-"""LRU: the values that were used last, by key, for several threads without a lock."""
+"""LRU: a cache of the values used last, by key, for several threads without a lock."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ Value = TypeVar("Value")
 
 
 class LRU(Generic[Value]):
-    """The last ``most`` values that were used, or at least half of them; fewer where several threads put at once.
+    """A cache of the last ``most`` values that were used, or at least half as many.
 
-    A value that takes much memory may count for several.
+    It holds fewer if several threads put at once. A value with a ``weight`` counts as that many.
 
-    A value that is used joins the young half. When that is full it becomes the old half, and the old one is dropped
-    whole: no order has to be maintained at each use, and no lock is needed.
+    A value that is used joins the young half. When that is full it becomes the old half, and the previous old half is
+    dropped as a whole: no order has to be maintained at each use, and no lock is needed.
     """
 
     def __init__(self, most: int) -> None:
@@ -24,7 +24,7 @@ class LRU(Generic[Value]):
         self._old: dict[Hashable, Value] = {}
 
     def get(self, key: Hashable) -> Value | None:
-        """The value that was put there; None: none was, or not lately."""
+        """The value stored under ``key``; None: there is none, or it was dropped."""
         value = self._young.get(key)
         if value is None:
             value = self._old.get(key)
@@ -33,7 +33,7 @@ class LRU(Generic[Value]):
         return value
 
     def put(self, key: Hashable, value: Value) -> None:
-        """Find ``value`` by ``key`` from now on; it counts for ``value.weight``, where it has one, else for one."""
+        """Store ``value`` under ``key``; it counts as ``value.weight``, or as 1 without a weight."""
         if self._count >= self._half:
             self._count, self._young, self._old = 0, {}, self._young
         self._young[key] = value

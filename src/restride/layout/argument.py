@@ -1,4 +1,4 @@
-"""What ``layout=`` accepts: a descriptor, its text or the braces of it, a oneDNN tag, "NHWC", "NCHW->NHWC", "any"."""
+"""What ``layout=`` accepts: a descriptor, its text or the text's braces, a oneDNN tag, "NHWC", "NCHW->NHWC", "any"."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def _from_text(layout: str, like: TensorDesc, dtype: DType) -> TensorDesc:
 def family(desc: TensorDesc, sizes: Sequence[int], dtype: DType | None = None) -> TensorDesc:
     """The layout of ``desc`` for other sizes: its order of axes, its tiles or blocks; not its padded sizes or holes.
 
-    A view of tiles or blocks that no strides describe has the tiles of the whole, permuted with it. A layout of strides
-    gives their order, also ``t[:, :16]`` of channels in blocks of 16. Others, such as a broadcast, give a packed
-    row-major one.
+    A view of tiles or blocks that no strides describe gives the tiles of the whole, permuted like the view. A strided
+    layout gives the order of its strides, even if it is ``t[:, :16]`` of channels in blocks of 16. Others, such as a
+    broadcast, give a packed row-major layout.
 
     Args:
         desc: the layout to imitate.

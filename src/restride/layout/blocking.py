@@ -1,8 +1,8 @@
 """Blocking: how coordinates become the digits of an offset, by splitting and joining: XLA's tiles and oneDNN's blocks.
 
 A split by 4 turns a number into ``x div 4`` and ``x mod 4``; a join turns two into ``x * bound(y) + y``. The numbers
-that are left, in order from the slowest to the fastest, are the digits of the element's offset. A bound that a split
-does not divide is rounded up: that is the padding.
+left at the end, in order from the slowest to the fastest, are the digits of the element's offset. A bound that a split
+does not divide is rounded up, which makes the padding.
 
 Worked example, ``f32[3,5]{1,0:T(2,2)}``: coordinates of bounds 3 and 5 split into (2, 2) and (3, 2); the order is both
 tile numbers, then both places inside the tile, bounds 2, 3, 2, 2. Element (2, 3) is 1, 1, 0, 1, and lies at
@@ -22,7 +22,7 @@ from restride.errors import UnsupportedError
 from restride.layout.digits import Linear, digit
 
 MOST_NUMBERS = 64
-"""Numbers that splits and joins may make of one index: eight axes under three levels of tiles."""
+"""Most numbers that splits and joins may make of one index: eight axes under three levels of tiles."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Blocking:
     Numbers 0, 1, ... are the coordinates, then the results of each step.
 
     Attributes:
-        bounds: those of the coordinates: the sizes of the logical axes, including padding by value, then 1 for each
+        bounds: bounds of the coordinates: the sizes of the logical axes, including padding by value, then 1 for each
             axis that a tile of higher rank than the array adds.
         steps: splits and joins, in order.
         order: the numbers that are digits of the offset, slowest first.
@@ -71,7 +71,7 @@ class Blocking:
 
     @cached_property
     def extent(self) -> int:
-        """Elements of the buffer, padding counted."""
+        """Elements of the buffer, including padding."""
         return prod(self.all_bounds[number] for number in self.order)
 
     def address(self, coordinates: Iterable[Linear]) -> Linear:
@@ -127,10 +127,10 @@ class Blocking:
 
     @cached_property
     def box(self) -> tuple[int, ...] | None:
-        """Bounds of the coordinates that count padding inside tiles as well, where the buffer is a box of coordinates.
+        """Bounds of the coordinates including padding inside tiles, if the whole buffer then is a box of coordinates.
 
-        3 rows in tiles of 2 are 4. None where a sub-tile does not divide its tile, or numbers are joined: such padding
-        has no coordinates.
+        3 rows in tiles of 2 become 4. None where a sub-tile does not divide its tile, or numbers are joined: such
+        padding has no coordinates.
         """
         bounds = list(self.all_bounds)
         first = len(bounds)
@@ -144,7 +144,7 @@ class Blocking:
 
 
 class _Steps:
-    """A list of splits and joins that grows, and the numbers that each step makes."""
+    """A growing list of splits and joins; each method adds a step and returns the numbers that it makes."""
 
     def __init__(self, coordinates: int) -> None:
         self.steps: list[Split | Join] = []
@@ -166,7 +166,7 @@ class _Steps:
 
 
 def tiled(bounds: Sequence[int], minor_to_major: Sequence[int], tiles: Sequence[Sequence[int]]) -> Blocking:
-    """XLA's layout: the axes in order, then each tile over the fastest dimensions of the result of the tile before it.
+    """XLA's layout: the axes in order, then each tile applied to the fastest dimensions that the tile before it left.
 
     A tile of -1 joins its dimension with the next faster one before the tile is applied. A tile of higher rank than
     there are dimensions adds slower ones of size 1.

@@ -106,7 +106,7 @@ class Linear:
         return next((c for c, atom in self.terms if isinstance(atom, Index) and atom.axis == axis), 0)
 
     def at(self, index: Sequence[int] | Mapping[int, int]) -> int:
-        """The value at an index; it needs only the axes that it depends on."""
+        """The value at an index, which may be a mapping of only the axes that the value depends on."""
         return self.const + sum(coefficient * _value(atom, index) for coefficient, atom in self.terms)
 
     def times(self, factor: int) -> Linear:
@@ -201,7 +201,7 @@ def _coarser(of: Linear, modulus: int, divisor: int) -> tuple[Linear, int, int] 
 
 
 def _unnested(of: Linear, modulus: int, divisor: int) -> tuple[Linear, int, int] | None:
-    """Where d1*m2 divides m1, or there is no m2: (((x mod m1) div d1) mod m2) div d2 is (x mod d1*m2) div d1*d2."""
+    """If d1*m2 divides m1, or without m2: (((x mod m1) div d1) mod m2) div d2 is (x mod d1*m2) div d1*d2."""
     inner = of.terms[0][1] if of.is_atom else None
     if not isinstance(inner, Digit):
         return None
@@ -256,7 +256,7 @@ def _sum(const: int, terms: Iterable[tuple[int, Atom]]) -> Linear:
                 joined = digit(high.of, high.modulus, low.divisor)
                 return _sum(const + low_coefficient * joined.const, [*rest, *joined.times(low_coefficient).terms])
     if len({coefficient for coefficient, _ in remaining}) < len(remaining):
-        remaining.sort(key=lambda term: str(term[1]))  # as text only where it decides: it takes long
+        remaining.sort(key=lambda term: str(term[1]))  # by text only to break ties: making the text is slow
     remaining.sort(key=lambda term: -term[0])
     return Linear(const, tuple(remaining))
 

@@ -20,8 +20,8 @@ def dml_buffer_tensor_size(
     """Bytes of a DirectML buffer tensor, as its ``DMLCalcBufferTensorSize`` computes them.
 
     The last element's offset is ``sum((size - 1) * stride)``, or ``prod(sizes) - 1`` without strides; the bytes through
-    that element are rounded up to 4, and padding after the last row is not counted. Element types that DirectML lacks
-    follow the same rule. Sums that wrap in the published helper's 32 bits do not wrap here.
+    that element are rounded up to a multiple of 4. Padding after the last row is not counted. Element types that
+    DirectML lacks follow the same rule. Sums that wrap in the published helper's 32 bits do not wrap here.
 
     Raises:
         DescriptorError: not 1 to 8 axes, a size below 1, a negative stride, a number beyond 32 bits, or more than

@@ -1,9 +1,9 @@
 """One bounded linear equation, the sum of x_k * stride_k = target, solved exactly: the arithmetic behind offsets.
 
-Which index lies at this offset, do two indices share one, do two views touch: each asks for integers
-``low_k <= x_k <= high_k`` that solve it. A depth-first search over the axes decides, pruned by what the later axes can
-still reach: an interval, and the multiples of the greatest common divisor of their strides. With one axis left both
-prunings are exact, so two interleaved axes of any size take one step.
+Which index lies at this offset, do two indices share one, do two views touch: each question asks for integers
+``low_k <= x_k <= high_k`` that solve the equation. A depth-first search over the axes decides, pruned by what the later
+axes can still reach: an interval, and the multiples of the greatest common divisor of their strides. With one axis left
+both prunings are exact, so two interleaved axes of any size take one step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import gcd
 from typing import NamedTuple
 
 STEPS = 100_000
-"""Values tried before a search gives up: about 0.2 s."""
+"""Most values tried before a search gives up: about 0.2 s."""
 
 
 class SearchTooLongError(Exception):
@@ -22,7 +22,7 @@ class SearchTooLongError(Exception):
 
 
 class Steps:
-    """How many more values may be tried; several searches can share one."""
+    """A budget of values that may still be tried; several searches can share one."""
 
     __slots__ = ("left",)
 
@@ -46,7 +46,7 @@ def nested(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def has_gap(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """True if the offsets, between the lowest and the highest, leave one out; sizes are 1 or more.
+    """True if some offset between the lowest and the highest is not reached; sizes are 1 or more.
 
     From the fastest axis on the offsets reached so far are [0, span]: a larger step leaves a hole for good.
     """
@@ -54,7 +54,7 @@ def has_gap(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _strides_and_spans(sizes: Sequence[int], strides: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The magnitude of each stride, ascending, and the span of the axes before it; an axis of size 1 has none."""
+    """The magnitude of each stride, ascending, and the span of the faster axes; axes of size 1 are left out."""
     span = 0
     for stride, size in sorted((abs(stride), size) for stride, size in zip(strides, sizes, strict=True) if size > 1):
         yield stride, span
@@ -62,14 +62,14 @@ def _strides_and_spans(sizes: Sequence[int], strides: Sequence[int]) -> Iterator
 
 
 class _Reach(NamedTuple):
-    """What some axes reach together: only multiples of ``divisor`` in [least, most]."""
+    """The sums that some axes can have: at most the multiples of ``divisor`` in [least, most]."""
 
     least: int = 0
     most: int = 0
     divisor: int = 0
 
     def with_axis(self, extent: int, stride: int) -> _Reach:
-        """The same axes and one more."""
+        """The reach of the same axes and one more."""
         far = extent * stride
         return _Reach(self.least + min(far, 0), self.most + max(far, 0), gcd(self.divisor, stride if far else 0))
 
@@ -114,10 +114,10 @@ def solve(
 
 
 def _candidates(extent: int, stride: int, rest: int, later: _Reach) -> range:
-    """The values x in [0, extent], ascending, that leave ``rest - x * stride`` where later axes may reach it."""
+    """The values x in [0, extent], ascending, for which later axes may reach ``rest - x * stride``."""
     least, most, divisor = later
     if stride == 0 or extent == 0:
-        # Every value leaves the same: the smallest speaks for all.
+        # Every value leaves the same rest: the smallest stands for all.
         return range(1 if least <= rest <= most and (rest % divisor == 0 if divisor else rest == 0) else 0)
     if stride > 0:
         first, last = -((most - rest) // stride), (rest - least) // stride
@@ -148,13 +148,13 @@ def shared_offset(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int
     """
     if nested(sizes, strides):
         return None
-    # Slowest first: whatever a slow axis moves, the faster ones have to take back, which leaves few values to try.
+    # Slowest first: the faster axes have to undo what a slow axis moves, which leaves few values to try.
     order = sorted((k for k, size in enumerate(sizes) if size > 1), key=lambda k: -abs(strides[k]))
     bounds = [sizes[k] - 1 for k in order]
     slow_first = [strides[k] for k in order]
     steps = Steps()
     for first in reversed(range(len(order))):
-        # With d goes -d: the first axis that differs may be taken positive.
+        # If d is a solution so is -d: the first axis that differs may be taken as positive.
         lows = [1] + [-bound for bound in bounds[first + 1 :]]
         values = solve(lows, bounds[first:], slow_first[first:], 0, steps)
         if values is not None:

@@ -1,4 +1,4 @@
-"""Which layouts are fit to be written: the sizes and the type, no element reached twice, and views that do not touch.
+"""Which layouts may be written: matching sizes and type, no element reached twice, and views that do not overlap.
 
 All answers are exact. Nested strides are proven at once, the rest by a search with a fixed number of steps, past which
 the question is refused rather than guessed.
@@ -52,7 +52,7 @@ def require_like(desc: TensorDesc, argument: str, like: TensorDesc, dtype: DType
     """Check that ``desc`` has the sizes of ``like``, and the element type ``dtype`` or that of ``like``.
 
     Raises:
-        DescriptorError: it does not.
+        DescriptorError: the sizes or the type differ.
     """
     if desc.sizes != like.sizes:
         raise DescriptorError(f"{argument} {desc} must have the sizes of {like}")
@@ -63,7 +63,7 @@ def require_like(desc: TensorDesc, argument: str, like: TensorDesc, dtype: DType
 
 
 def written_by(desc: TensorDesc) -> TensorDesc:
-    """What an operation into ``desc`` writes: its elements, or all of the buffer where padding is written too."""
+    """The layout that an operation into ``desc`` writes: its elements, or all of the buffer if it writes padding."""
     return TensorDesc(desc.dtype, (desc.extent,)) if desc.is_whole and desc.is_padded else desc
 
 
@@ -80,8 +80,8 @@ def may_overlap(a: TensorDesc, b: TensorDesc) -> bool:
     if a.strides is None or b.strides is None:
         return not _apart_in_tiles(a, b)
     # An element of a at byte p and one of b at byte q share a byte if p + i = q + j for bytes i, j inside them: one
-    # bounded equation over both indices, with i - j as one more axis. Axes of equal stride, as two views of one tensor
-    # have, make one axis of all their differences.
+    # bounded equation over both indices, with i - j as one more axis. Axes of equal stride, as in two views of one
+    # tensor, are joined to one axis of all their differences.
     bounds: dict[int, tuple[int, int]] = {1: (1 - b_width, a_width - 1)}
     for sizes, strides, sign in ((a.sizes, a.strides, a_width), (b.sizes, b.strides, -b_width)):
         for size, stride in zip(sizes, strides, strict=True):
@@ -100,7 +100,7 @@ def may_overlap(a: TensorDesc, b: TensorDesc) -> bool:
 
 
 def _apart_in_tiles(a: TensorDesc, b: TensorDesc) -> bool:
-    """True if two views of one tiled layout are proven to share no element: along one coordinate they never meet."""
+    """True if two views of one tiled layout provably share no element, since along one coordinate they never meet."""
     if (a.inner or a) != (b.inner or b) or a.blocking is None:
         return False
     (a_starts, a_steps), (b_starts, b_steps) = a.coordinate_walk, b.coordinate_walk

@@ -1,7 +1,7 @@
-"""Patterns such as ``b (h 2) w -> b h (w 2)``: the axes that sizes are split into, and the order they are joined in.
+"""Patterns such as ``b (h 2) w -> b h (w 2)``: how axes are split, and in which order the parts are joined.
 
-The syntax is that of einops: names, parentheses around axes that lie in one, and ``...`` for all others. A number is an
-axis of that size, which stands once on both sides; 1 may stand on one side only.
+The syntax is that of einops: names, parentheses around axes that make up one, and ``...`` for all others. A number is
+an axis of that size, which stands once on each side; 1 may stand on one side only.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _TOKEN = re.compile(r"\.\.\.|[()]|[^\W\d_](?:\w*[^\W_])?|\d+")
 _ELLIPSIS = "..."
 
 Axes = tuple[tuple[str, ...] | None, ...]
-"""For each axis of a tensor the names of those in it, the slowest first; None: the axes of ``...``, each by itself."""
+"""For each axis of a tensor the names of its parts, the slowest first; None: the axes of ``...``, each by itself."""
 
 
 class Pattern(NamedTuple):
-    """Both sides of a pattern, in which ``...`` may stand for any number of axes."""
+    """Both sides of a pattern; ``...`` stands for any number of axes."""
 
     text: str
     left: Axes
@@ -58,7 +58,7 @@ class Pattern(NamedTuple):
     ) -> tuple[list[list[int]], list[list[tuple[int, int]]]]:
         """The arguments ``parts`` and ``groups`` of ``views.regrouped`` for a tensor of these sizes.
 
-        lengths: sizes of axes by name; one axis in each parentheses may be left to follow from the rest.
+        lengths: sizes of axes by name; in each pair of parentheses one may be left out, and follows from the rest.
 
         Raises:
             DescriptorError: another number of axes, a size that does not divide, or one that is missing or unknown.
@@ -90,7 +90,7 @@ class Pattern(NamedTuple):
         return parts, groups
 
     def _parts(self, axis: int, names: tuple[str, ...], size: int, known: Mapping[str, int]) -> list[int]:
-        """The sizes of the axes in one of the tensor's."""
+        """The sizes of the parts of one axis of the tensor."""
         unknown = [name for name in names if name not in known]
         if len(unknown) > 1:
             missing = ", ".join(unknown)
@@ -113,7 +113,7 @@ def _length(name: str, value: Any) -> int:
 
 
 def _axes(text: str, side: str) -> Iterator[tuple[str, ...] | None]:
-    """The axes of one side. 1 is an axis of nothing, which has one element."""
+    """The axes of one side. 1 is an axis without names, which has one element."""
     group: list[str] | None = None
     at = 0
     for token in _TOKEN.finditer(side):

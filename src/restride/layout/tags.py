@@ -3,9 +3,9 @@
     tag   = letter { letter } { size letter }        the outer axes, slowest first, then the blocks, outermost first
 
 An outer letter is upper-case if its axis is blocked, and lower-case otherwise; a block's letter is lower-case. Letters
-stand for logical axes by one of these words: ``abcdefghijkl`` says them by position; the others are oneDNN's, for
-convolutions and recurrent networks. A tag has letters of one word, all its required ones among them, and they are
-numbered in the order of the word: ``nhwc`` is axes 0, 2, 3, 1, by ``ncdhw``; ``hwigo`` is 3, 4, 2, 0, 1, by ``goidhw``.
+stand for logical axes by one of several words: ``abcdefghijkl`` names them by position; the others are oneDNN's, for
+convolutions and recurrent networks. A tag uses letters of one word, including all that the word requires, numbered in
+the order of the word: ``nhwc`` is axes 0, 2, 3, 1, by ``ncdhw``; ``hwigo`` is 3, 4, 2, 0, 1, by ``goidhw``.
 
 Worked example, ``nChw16c`` of sizes 2,20,4,4: order 0,1,2,3 and one block of 16 on axis 1, so memory is
 [2][2][4][4][16], channel 19 being number 3 of the second block; channels 20 to 31 are padding.
@@ -25,7 +25,7 @@ from restride.errors import DescriptorError
 from restride.layout.text import DIGITS, cut
 
 _VOLUME = 1 << 62
-"""Elements that the blocks of a tag stay below."""
+"""The blocks of a tag hold fewer elements than this."""
 
 _BY_POSITION = "abcdefghijkl"
 
@@ -39,7 +39,7 @@ _WORDS = {
     "ldnc": "ldnc",
     "ldigo": "ldo",
 }
-"""Logical orders, and the letters that each requires. No set of letters fits two of them."""
+"""Words, each in logical order, and the letters that each requires. No set of letters fits two words."""
 
 _LETTERS = frozenset("".join(_WORDS) + "".join(_WORDS).upper())
 
@@ -51,14 +51,14 @@ _OWN_SPELLING = {
     "gIOhw2i8o16i2o": "gOIhw2i8o16i2o",
     "gIOdhw2i8o16i2o": "gOIdhw2i8o16i2o",
 }
-"""Names that dnnl_types.h defines as aliases, and the tag that the library then uses."""
+"""Names that dnnl_types.h defines as aliases, and the tags that the library uses for them."""
 
 _BLOCK = re.compile("([0-9]+)(.?)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class FormatTag:
-    """A tag, read.
+    """A parsed tag.
 
     Args:
         text: the tag as it was written.
@@ -95,7 +95,7 @@ def parse_tag(text: str) -> FormatTag:
 
 
 def _outer_letters(tag: str) -> str:
-    """The letters before the first block, each a known one and there once."""
+    """The letters before the first block, each of them known, and none twice."""
     outer = ""
     for at, letter in enumerate(tag):
         if letter in DIGITS:
@@ -111,7 +111,7 @@ def _outer_letters(tag: str) -> str:
 
 
 def _axes(tag: str, outer: str) -> dict[str, int]:
-    """The axis that each letter stands for: its position among those that the tag has of a word."""
+    """The axis that each letter stands for: its position among the word's letters that the tag uses."""
     words = list(_WORDS)
     for at, letter in enumerate(outer.lower()):
         words = [word for word in words if letter in word]
@@ -128,13 +128,13 @@ def _axes(tag: str, outer: str) -> dict[str, int]:
 
 
 def _missing(word: str, letters: str) -> list[str]:
-    """What ``letters`` lacks to be of ``word``; letters by position leave no gap below the last one."""
+    """The letters that ``word`` requires and ``letters`` lacks; letters by position leave no gap below the last one."""
     required = word[: max(map(word.index, letters)) + 1] if word == _BY_POSITION else _WORDS[word]
     return [letter for letter in required if letter not in letters]
 
 
 def _blocks(tag: str, outer: str, axes: dict[str, int]) -> tuple[tuple[int, int], ...]:
-    """What follows the outer letters: (axis, size) of each block."""
+    """(axis, size) of each block, read from what follows the outer letters."""
     blocks: list[tuple[int, int]] = []
     at, volume = len(outer), 1
     while at < len(tag):

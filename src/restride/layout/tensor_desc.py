@@ -1,4 +1,4 @@
-"""TensorDesc: what a buffer means, as a value: element type, sizes, and the element offset of every index."""
+"""TensorDesc: the layout of a buffer as a value: element type, sizes, and the element offset of every index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from restride.layout.tags import format_tag, parse_tag
 from restride.layout.text import DescParts, cut, format_parts, parse_parts, shape_text
 
 _PLAIN = DescParts("", ())
-"""How a layout of strides, or of the order of the axes alone, was written: without tiles, padding, tag or view."""
+"""Stands for a layout written by strides or by an order of axes alone, without tiles, padding, tag or view."""
 
 
 @dataclass(init=False, repr=False, eq=False, slots=True)
@@ -35,24 +35,24 @@ class TensorDesc:
     at 0 or above. The unit of strides and ``offset`` is elements.
 
     ``==`` and ``hash`` compare memory: which index lies where, and the padding that is written. The strides of axes of
-    size 1 do not count, nor do those of an empty tensor. ``str`` and ``strides`` give back what was written. A text
-    equals the layout that it writes, and none if it writes none; it has its own hash, so a dict of descriptors is not
+    size 1 do not count, nor do those of an empty tensor. ``str`` and ``strides`` give back what was written. A
+    descriptor equals a text that describes it, but the text has another hash, so a dict of descriptors cannot be
     searched by texts.
 
     Args:
         dtype: element type, in any spelling ``as_dtype`` knows.
         sizes: up to 8 sizes, each 0 or more.
         strides: one a size; None: packed in row-major order.
-        offset: element of the buffer that index 0,0,... lies at.
+        offset: element of the buffer at which index 0,0,... lies.
 
     Attributes:
         strides: None where no strides describe the layout: tiles and blocks, and most views of them.
         numel: the product of the sizes.
-        extent: elements of the buffer that it needs, the offset counted; see ``nbytes``.
+        extent: elements that the buffer needs to have, including the offset; see ``nbytes``.
         lowest: the smallest element of the buffer that an index reaches; 0 if the tensor is empty.
         highest: the largest one; -1 if the tensor is empty. Both are bounds where ``strides`` is None.
-        blocking: the tiles, padding and blocks of the layout, or of the one that a view looks at; None without any.
-        inner: for a view of tiles or blocks, the whole layout that it looks at; else None.
+        blocking: the tiles, padding and blocks of the layout, or of the layout that is viewed; None if there are none.
+        inner: for a view of tiles or blocks, the whole layout that is viewed; else None.
 
     Raises:
         DescriptorError: no such type, not integers, a negative size, more than 8 axes, not one stride per axis, or an
@@ -116,15 +116,15 @@ class TensorDesc:
     ) -> TensorDesc:
         """XLA's layout: an order of the axes, padding, tiles.
 
-        Tiles cover the fastest dimensions, each the ones that the tile before it left; -1 joins a dimension with the
-        next faster one.
+        Each tile covers the fastest dimensions that the tile before it left; -1 joins a dimension with the next faster
+        one.
 
         Args:
             dtype: element type.
             sizes: up to 8 sizes.
             minor_to_major: the axes from the fastest to the slowest, -1 the last one; None: row-major.
             tiles: sizes of each tile, slowest dimension first.
-            padded_sizes: per axis, at least its size: what the tensor is padded to before it is tiled.
+            padded_sizes: per axis, the size, not below that in ``sizes``, to which the tensor is padded before tiling.
             padding_value: what an operation writes into that padding. Padding inside tiles is 0.
 
         Raises:
@@ -189,7 +189,7 @@ class TensorDesc:
         starts: Iterable[SupportsIndex],
         steps: Iterable[Iterable[SupportsIndex]],
     ) -> TensorDesc:
-        """A view: index i of it is the element of ``inner`` at ``starts + sum of i_k * steps[k]``, one number an axis.
+        """A view: index i is the element of ``inner`` at ``starts + sum of i_k * steps[k]``, one number for each axis.
 
         Slices, flips, permutations and broadcasts of any tensor are views; indexing makes them. Operations write
         nothing outside a view's elements.
@@ -217,7 +217,7 @@ class TensorDesc:
 
     @classmethod
     def parse(cls, text: str) -> TensorDesc:
-        """The descriptor that ``text`` writes; ``parse(str(desc)) == desc``.
+        """The descriptor that ``text`` describes; ``parse(str(desc)) == desc``.
 
         Blanks between tokens are skipped; without braces the layout is row-major. The grammar is that of
         ``restride.layout.text``.
@@ -254,7 +254,7 @@ class TensorDesc:
 
     @classmethod
     def interleaved(cls, dtype: DTypeLike, sizes: Iterable[SupportsIndex]) -> TensorDesc:
-        """Channels fastest, as images come: N,C,H,W in the order of NHWC, N,C,D,H,W in that of NDHWC.
+        """Channels fastest, as in most images: N,C,H,W in the order of NHWC, N,C,D,H,W in that of NDHWC.
 
         Raises:
             DescriptorError: fewer than 2 axes, or what the constructor refuses.
@@ -272,7 +272,7 @@ class TensorDesc:
     def padded_rows(cls, dtype: DTypeLike, sizes: Iterable[SupportsIndex], row: SupportsIndex) -> TensorDesc:
         """Row-major with ``row`` elements from one row, the last axis, to the next: an image with a row pitch.
 
-        Operations leave what lies between the rows as it is.
+        Operations leave the gaps between rows unchanged.
 
         Raises:
             DescriptorError: no axis, rows below the last size, or what the constructor refuses.
@@ -287,7 +287,7 @@ class TensorDesc:
         return cls(dtype, sizes, packed_strides((*sizes[:-1], row), _row_major(len(sizes))))
 
     def promoted(self, rank: SupportsIndex) -> TensorDesc:
-        """The same elements with leading axes of size 1 up to ``rank``.
+        """The same elements with leading axes of size 1 added up to ``rank``.
 
         Raises:
             DescriptorError: ``rank`` is below the descriptor's or above 8.
@@ -352,7 +352,7 @@ class TensorDesc:
         return f"TensorDesc.parse({str(self)!r})"
 
     def __reduce__(self) -> tuple[Callable[[str], TensorDesc], tuple[str]]:
-        # By text, because the hash of a text, and so the stored one, differs from process to process.
+        # By text, because hashes of texts, and so the stored hash, differ from process to process.
         return TensorDesc.parse, (str(self),)
 
     @property
@@ -367,7 +367,7 @@ class TensorDesc:
 
     @property
     def parts(self) -> DescParts:
-        """The descriptor as it was written, which ``str`` spells."""
+        """The descriptor as it was written, which ``str`` formats."""
         if self._parts is not _PLAIN:
             return self._parts
         if self._order is not None:
@@ -376,7 +376,7 @@ class TensorDesc:
 
     @property
     def spelled(self) -> tuple[object, ...]:
-        """The descriptor and how it was written, which may differ between two that are equal: a key for caches."""
+        """The descriptor and how it was written, in which equal descriptors may differ: a key for caches."""
         return (self, self._order, self.strides, self.offset) if self._parts is _PLAIN else (self, self._parts)
 
     @property
@@ -405,17 +405,17 @@ class TensorDesc:
 
     @property
     def padded_sizes(self) -> tuple[int, ...] | None:
-        """What the sizes are padded to before tiling, as written; None: no padding."""
+        """The sizes after padding, before tiling, as written; None: no padding."""
         return self._parts.padded_sizes
 
     @property
     def padding_value(self) -> float:
-        """What operations write between ``sizes`` and ``padded_sizes``."""
+        """The value that operations write between ``sizes`` and ``padded_sizes``."""
         return self._parts.padding_value
 
     @property
     def tag(self) -> str | None:
-        """The format tag of oneDNN, if the layout was written with one."""
+        """The oneDNN format tag, if the layout was written with one; else None."""
         return self._parts.tag
 
     @property
@@ -428,9 +428,10 @@ class TensorDesc:
 
     @property
     def walk(self) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-        """Starts, and one step per axis: how an index moves through what the descriptor looks at.
+        """Starts, and one step per axis: index i lies at ``starts + sum of i_k * steps[k]``.
 
-        With strides that is the buffer, which has one axis; without, the axes of ``inner`` or its own.
+        With strides that is a place in the buffer, one number; without, coordinates along the axes of ``inner``, or of
+        the descriptor itself.
         """
         if self.strides is not None:
             return (self.offset,), tuple((stride,) for stride in self.strides)
@@ -438,7 +439,7 @@ class TensorDesc:
 
     @property
     def coordinate_walk(self) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-        """``walk`` through the coordinates that are tiled or blocked, also where strides would describe it."""
+        """``walk`` through the coordinates that are tiled or blocked, even where strides describe the layout too."""
         if self.inner is not None:
             return self.starts, self.steps
         axes = range(self.rank)
@@ -456,7 +457,7 @@ class TensorDesc:
 
     @property
     def address(self) -> Linear:
-        """Element offset as a sum of digits of the index; of an empty tensor 0."""
+        """Element offset as a sum of digits of the index; 0 for an empty tensor."""
         if self._address is not None:
             return self._address
         if not self.numel or self.strides is None:
@@ -465,22 +466,22 @@ class TensorDesc:
 
     @property
     def nbytes(self) -> int:
-        """Bytes the buffer needs, not rounded.
+        """Bytes that the buffer needs, not rounded.
 
-        Strides: through the highest element, the offset counted; 0 if empty. Tiles, padded sizes and blocks: all of the
-        buffer, padding counted; views of them need as much.
+        Strides: through the highest element, including the offset; 0 if empty. Tiles, padded sizes and blocks: the
+        whole buffer, including padding; views of them need as much.
         """
         return self.extent * self.dtype.itemsize
 
     @property
     def is_broadcast(self) -> bool:
-        """True if an axis of size greater than 1 moves nothing."""
+        """True if steps along an axis of size greater than 1 do not move."""
         moving = self.strides if self.strides is not None else [any(step) for step in self.walk[1]]
         return bool(self.numel) and any(not move and size > 1 for size, move in zip(self.sizes, moving, strict=True))
 
     @property
     def is_padded(self) -> bool:
-        """True if the buffer that it needs has an element that no index reaches."""
+        """True if some element in the needed ``extent`` of the buffer is reached by no index."""
         if not self.numel:
             return self.extent > 0
         whole = self.inner or self
@@ -496,7 +497,7 @@ class TensorDesc:
 
     @property
     def is_packed(self) -> bool:
-        """True if the elements fill [0, numel) exactly, each once, in whatever order."""
+        """True if the elements fill [0, numel) exactly, each once, in any order."""
         return self.extent == self.numel and not self.is_padded
 
     @property
@@ -513,7 +514,7 @@ class TensorDesc:
         return True
 
     def offset_of(self, index: Iterable[SupportsIndex]) -> int:
-        """Element of the buffer that ``index`` lies at: XLA's linear index, for every layout.
+        """Element of the buffer at which ``index`` lies: XLA's linear index, for every layout.
 
         Raises:
             DescriptorError: not as many numbers as axes, or one outside ``[0, size)``.
@@ -534,10 +535,10 @@ class TensorDesc:
     def index_of(self, offset: SupportsIndex) -> tuple[int, ...] | None:
         """The index that lies at an element of the buffer; None if there is none: padding, a gap, or past the buffer.
 
-        Where several indices share the element it is the lexicographically smallest of them.
+        If several indices share the element, the lexicographically smallest of them.
 
         Raises:
-            DescriptorError: not an integer; or interleaved, overlapping strides hide the answer for too many steps.
+            DescriptorError: not an integer; or, with interleaved or overlapping strides, the search takes too long.
 
         Examples:
             >>> rows = rs.TensorDesc.padded_rows("f32", (2, 3), 5)
@@ -548,8 +549,8 @@ class TensorDesc:
             at = integer("offset", offset)
             if not self.numel or not self.lowest <= at <= self.highest:
                 return None
-            # Without strides, the coordinates that are split into digits. No axis moves along two of them, so each has
-            # an equation of its own.
+            # Without strides, these are the coordinates that are split into digits. No axis moves along two of them, so
+            # each coordinate has an equation of its own.
             coordinates: tuple[int, ...] | None = (at,)
             if self.strides is None and self.blocking is not None:
                 coordinates = self.blocking.coordinates_of(at)
@@ -569,11 +570,11 @@ class TensorDesc:
             return None if coordinates is None else tuple(index)
 
     def to_dml(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Sizes and strides as DirectML's buffer tensor takes them, which says nothing of padding.
+        """Sizes and strides as DirectML's buffer tensor takes them; padding is not part of them.
 
         Raises:
-            UnsupportedError: DirectML cannot say this layout: no strides, a negative one, an offset, a rank or a size
-                of 0, or a number past 32 bits.
+            UnsupportedError: DirectML cannot describe this layout: no strides, a negative one, an offset, a rank or a
+                size of 0, or a number past 32 bits.
 
         Examples:
             >>> rs.TensorDesc("f32", (2, 3)).to_dml()
@@ -590,7 +591,7 @@ class TensorDesc:
         return self.sizes, self.strides
 
 
-@lru_cache(maxsize=4096)  # a program writes few layouts, and each at every call
+@lru_cache(maxsize=4096)  # a program uses few texts, each of them at every call
 def _parsed(text: str) -> TensorDesc:
     return _from_parts(parse_parts(text))
 
@@ -617,7 +618,7 @@ def _by_strides(
     order: tuple[int, ...] | None = None,
     parts: DescParts = _PLAIN,
 ) -> dict[str, Any]:
-    """A layout of strides; ``order`` and ``parts`` as it was written, if not by them.
+    """The fields of a strided layout; ``order`` and ``parts``: how it was written, if not by strides.
 
     Raises:
         DescriptorError: an element below the buffer's start.
@@ -662,9 +663,9 @@ def _by_strides(
 def _by_blocks(
     dtype: DType, parts: DescParts, inner: TensorDesc | None = None, coordinates: Sequence[Linear] | None = None
 ) -> dict[str, Any]:
-    """A whole buffer of tiles, padding or blocks, or a view of ``inner`` whose index lies at ``coordinates`` there.
+    """The fields of a whole buffer of tiles, padding or blocks, or of a view at ``coordinates`` of ``inner``.
 
-    It has strides if its address is affine in the index.
+    The layout has strides if its address is affine in the index.
     """
     sizes, numel = parts.sizes, prod(parts.sizes)
     blocking = _blocking(parts) if inner is None else inner.blocking or _blocking(inner.parts)
@@ -677,7 +678,7 @@ def _by_blocks(
         key += (address,) if strides is None else (strides, offset)
     extent = blocking.extent
     if inner is None and extent > numel:
-        # Operations write the padding of a whole buffer, so it is part of what is compared: its value, if not 0, too.
+        # Operations write the padding of a whole buffer, so == compares it, and also its value unless that is 0.
         padded = parts.padded_sizes or sizes
         value = element_bits(parts.padding_value, dtype) if padded != sizes else 0
         key += (extent, *((value, padded, blocking.address(_coordinates(padded))) if value else ()))
@@ -701,7 +702,7 @@ def _by_blocks(
 
 
 def _blocking(parts: DescParts) -> Blocking:
-    """The tiles, padding or blocks that ``parts`` write."""
+    """The blocking of the tiles, padding or blocks in ``parts``."""
     try:
         if parts.tag is not None:
             tag = parse_tag(parts.tag)
@@ -713,16 +714,18 @@ def _blocking(parts: DescParts) -> Blocking:
 
 
 def _coordinates(sizes: Sequence[int]) -> list[Linear]:
-    """The index of each axis as it is."""
+    """For each axis the index itself."""
     return [affine(0, [(axis, size, 1)]) for axis, size in enumerate(sizes)]
 
 
 def _coordinates_of_view(
     sizes: tuple[int, ...], counts: tuple[int, ...], starts: tuple[int, ...], steps: tuple[tuple[int, ...], ...]
 ) -> list[Linear]:
-    """Where an index of a view of ``counts`` elements lies along each axis of a layout of ``sizes``.
+    """The position of an index of a view of sizes ``counts`` along each axis of the viewed layout of ``sizes``.
 
-    A view reaches no index outside what it looks at, and no axis of it moves along two axes there.
+    Raises:
+        DescriptorError: an index outside the viewed layout, an axis that moves along two of its axes, or not as many
+            numbers as axes.
     """
     if len(steps) != len(counts) or any(len(numbers) != len(sizes) for numbers in (starts, *steps)):
         raise DescriptorError(
@@ -742,11 +745,11 @@ def _coordinates_of_view(
     return coordinates
 
 
-# The rules that the arguments keep.
+# Checks of the arguments.
 
 
 def packed_strides(sizes: Sequence[int], minor_to_major: Sequence[int]) -> tuple[int, ...]:
-    """Strides without gaps, the axes in this order from the fastest on; a size of 0 counts as 1, as in numpy."""
+    """Strides without gaps, for axes in this order from the fastest on; a size of 0 counts as 1, as in numpy."""
     strides, step = [0] * len(sizes), 1
     for axis in minor_to_major:
         strides[axis] = step
@@ -793,7 +796,7 @@ def _checked_tiles(tiles: Any) -> tuple[tuple[int, ...], ...]:
 def _checked_padding(
     padded_sizes: Any, value: Any, sizes: tuple[int, ...], dtype: DType
 ) -> tuple[tuple[int, ...] | None, int | float]:
-    """One padded size an axis, none below its size, and the padding value, which needs them."""
+    """The padded sizes, one per axis and none below its size, and the padding value, which requires them."""
     padded = None if padded_sizes is None else one_per_axis("padded_sizes", padded_sizes, len(sizes))
     for axis, (size, wide) in enumerate(zip(sizes, padded or sizes, strict=True)):
         if wide < size:
@@ -807,7 +810,7 @@ def _checked_padding(
 def padding_number(value: Any, dtype: DType) -> int | float:
     """``value`` as an int for an integer type or ``pred``, as a float for a floating one.
 
-    A float is rounded when its bits are taken: 0.1 is as good a value as any other.
+    A float need not be exact in ``dtype``, such as 0.1: it is rounded when its bits are taken.
 
     Raises:
         DescriptorError: not a number, or out of the element type's range.
@@ -835,7 +838,7 @@ def padding_number(value: Any, dtype: DType) -> int | float:
 
 
 def _as_number(value: Any) -> int | float | None:
-    """``value`` as Python's int or float, exactly; None if it is neither one of these nor a number of numpy's."""
+    """``value`` as a Python int or float, exactly; None if it is no Python or numpy number."""
     if isinstance(value, bool | np.bool_):
         return int(value)
     if isinstance(value, np.generic):
@@ -858,8 +861,8 @@ def element_bits(value: float, dtype: DType) -> int:
 def _f32_that_rounds_once(value: float) -> Any:
     """An f32 that a cast to a narrower float rounds as ``value`` itself would be rounded.
 
-    ml_dtypes casts through f32, which rounds twice. Cut towards zero, with the last bit set where something was lost,
-    f32 keeps what the second rounding needs: whether the rest is below a half, at it, or above.
+    ml_dtypes casts through f32, which rounds twice. If the f32 is cut towards zero, with the last bit set where bits
+    were lost, it has what the second rounding needs: whether the rest is below a half, at it, or above.
     """
     with np.errstate(over="ignore"):
         single = np.float32(value)

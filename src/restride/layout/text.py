@@ -1,4 +1,4 @@
-"""The text of descriptors, XLA's shape syntax grown by strides, tags and views: text to parts and parts to text.
+"""The text of descriptors, XLA's shape syntax extended by strides, tags and views: text to parts and parts to text.
 
     text       = type array
     array      = "[" numbers "]" [ "{" layout "}" | ":" tag ]       neither: row-major
@@ -16,8 +16,8 @@
 ``f32[2,3]{1,0}`` is row-major, ``f32[2,3]{0,1}`` column-major, ``f32[]`` a scalar, ``f32[2,3]{strides=(1,2),offset=4}``
 column-major from element 4 on. ``f32[3,5]{1,0:T(2,2)}`` lies in tiles of 2 x 2, ``f32[2,3]{0,1:pad(3,5)=0}`` inside an
 array of 3 x 5, ``f32[2,16,4,4]:nChw16c`` as oneDNN's tag says. ``f32[2]{at=(1+2a,3),in=[4,4]{1,0:T(4,4)}}`` is elements
-1,3 and 3,3 of a tiled array: index i of the view lies at coordinates 1 + 2*i and 3. A view looks at an order or a tag,
-neither at strides (it would be strides) nor at a view.
+1,3 and 3,3 of a tiled array: index i of the view lies at coordinates 1 + 2*i and 3. What is viewed is written by an
+order or a tag, not by strides (the view would have strides itself), and is no view.
 
 Tiles and padding are written once each and in either order, and blanks between the tokens are skipped; text written
 here has tiles first and no blanks. Source of the order, the tiles and the "*": XLA, "Shapes and layout" and "Tiled
@@ -42,10 +42,10 @@ COMBINED = -1
 DIGITS = "0123456789"
 
 LONGEST_NUMBER = 155
-"""Decimal digits of 2^512, which no number reaches."""
+"""Most decimal digits of a number: those of 2^512, which no number reaches."""
 
 MOST_AXES = len(ascii_lowercase)
-"""Axes of a view: each has a letter in its coordinates."""
+"""Most axes of a view: each has a letter in the coordinates."""
 
 _NUMBER = re.compile("0|-?[1-9][0-9]*")
 _VALUE = re.compile(r"nan|-?inf|-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -62,7 +62,7 @@ _REFUSED = {
     "P": "physical shapes P(..)",
     "M": "dynamic shape metadata M(..)",
 }
-"""What XLA writes after the ":" besides tiles, by the letters before the parenthesis (Layout::ToString)."""
+"""Parts that XLA writes after the ":" besides tiles, by the letters before the parenthesis (Layout::ToString)."""
 
 
 Item = TypeVar("Item")
@@ -73,7 +73,7 @@ class DescParts:
     """A descriptor as it was written; the fields of one written form are set, the others have their defaults.
 
     An order: ``minor_to_major``, and with it ``tiles`` (-1 for ``*``) and ``padded_sizes`` with ``padding_value``.
-    Strides: ``strides`` and ``offset``. A tag: ``tag``. A view: ``inner``, the layout looked at, ``starts``, the
+    Strides: ``strides`` and ``offset``. A tag: ``tag``. A view: ``inner``, the viewed layout, ``starts``, the
     coordinate of index 0,0,... along each axis of ``inner``, and ``steps``: per axis of the view, how far one step
     moves along each axis of ``inner``. None of these: row-major.
 
@@ -138,7 +138,7 @@ def _parse_array(scanner: Scanner, dtype: str, *, is_inner: bool = False) -> Des
 
 
 def _parse_strides(scanner: Scanner, parts: DescParts) -> DescParts:
-    """What follows ``strides``, up to the closing brace."""
+    """Read what follows ``strides``, up to the closing brace."""
     scanner.expect("=", "after 'strides'")
     strides = scanner.numbers("()", "a stride", "the strides")
     offset = 0
@@ -177,7 +177,7 @@ def _parse_order(scanner: Scanner, parts: DescParts) -> DescParts:
 
 
 def _parse_tiles(scanner: Scanner) -> tuple[tuple[int, ...], ...]:
-    """What follows ``T``: one tile or more."""
+    """Read what follows ``T``: one tile or more."""
     tiles: list[tuple[int, ...]] = []
     while not tiles or scanner.comes("("):
         sizes = scanner.enclosed("()", lambda: _parse_tile_size(scanner), "a tile size", "the sizes of a tile")
@@ -191,7 +191,7 @@ def _parse_tiles(scanner: Scanner) -> tuple[tuple[int, ...], ...]:
 
 
 def _parse_tile_size(scanner: Scanner) -> tuple[int, int]:
-    """A size of a tile, and where it stands."""
+    """A size of a tile, and its position in the text."""
     at = scanner.here()
     if scanner.accept("*"):
         return COMBINED, at
@@ -225,7 +225,7 @@ def _refuse_part_of_xla(scanner: Scanner) -> None:
 
 
 def _parse_view(scanner: Scanner, parts: DescParts) -> DescParts:
-    """What follows ``at``, up to the closing brace."""
+    """Read what follows ``at``, up to the closing brace."""
     rank = len(parts.sizes)
     scanner.expect("=", "after 'at'")
     if rank > MOST_AXES:
@@ -244,7 +244,7 @@ def _parse_view(scanner: Scanner, parts: DescParts) -> DescParts:
 
 
 def _parse_coordinate(scanner: Scanner, rank: int) -> tuple[int, dict[int, int]]:
-    """The constant, and by axis of the view what its index is multiplied with.
+    """The constant, and for each axis of the view the factor of its index.
 
     ``7-2b`` is 7 and {1: -2}: index (i, j) of the view lies at coordinate 7 - 2*j.
 
@@ -325,7 +325,7 @@ def _listed(items: Iterable[int | str]) -> str:
 
 
 def _coordinate_text(start: int, factors: Iterable[int]) -> str:
-    """The text of a coordinate, ``factors`` by axis of the view: ``7-2b`` for 7 and (0, -2)."""
+    """The text of a coordinate, with a factor for each axis of the view: ``7-2b`` for 7 and (0, -2)."""
     text = str(start) if start else ""
     for letter, factor in zip(ascii_lowercase, factors, strict=False):
         if factor:
@@ -337,10 +337,10 @@ def _coordinate_text(start: int, factors: Iterable[int]) -> str:
 class Scanner:
     """A position in a text that moves forward token by token; its errors point at a character.
 
-    What is left of ``text`` starts at ``position``; blanks before a token are skipped.
+    The rest of ``text`` starts at ``position``; blanks before a token are skipped.
 
     Raises:
-        DescriptorError: from ``fail``, and from every method that meets something else than it needs.
+        DescriptorError: from ``fail``, and from every method that finds something else than it needs.
         UnsupportedError: from ``refuse``.
     """
 
@@ -349,18 +349,18 @@ class Scanner:
         self.position = 0
 
     def here(self) -> int:
-        """Where the next token begins, for a later message."""
+        """The position where the next token begins, for a later message."""
         while self.position < len(self.text) and self.text[self.position] in " \t\r\n":
             self.position += 1
         return self.position
 
     def comes(self, characters: str) -> bool:
-        """Whether the next token begins with one of ``characters``; False at the end of the text."""
+        """True if the next token begins with one of ``characters``; False at the end of the text."""
         next_one = self.text[self.here() : self.position + 1]
         return next_one != "" and next_one in characters
 
     def is_at_end(self) -> bool:
-        """Whether nothing is left but blanks."""
+        """True if nothing is left but blanks."""
         return self.here() == len(self.text)
 
     def accept(self, token: str) -> bool:
@@ -383,7 +383,7 @@ class Scanner:
         return self.text[self.position - 1]
 
     def match(self, pattern: re.Pattern[str]) -> str:
-        """Step over what ``pattern`` matches next and return it; else an empty text."""
+        """Step over what ``pattern`` matches next and return it; an empty text if it does not match."""
         match = pattern.match(self.text, self.here())
         if match is None:
             return ""

@@ -1,7 +1,7 @@
 """Views: other descriptors over the same buffer. Each function is pure, a descriptor in and a descriptor out.
 
-An index moves affinely through what a tensor looks at: ``starts + sum of i_k * steps[k]``. For strides that is the
-buffer, with one number each; for tiles and blocks it is the coordinates that are split into digits, one number each.
+Index i of a tensor lies at ``starts + sum of i_k * steps[k]``: with strides a place in the buffer, one number; with
+tiles and blocks one number for each of the coordinates that are split into digits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from restride.errors import DescriptorError, ErrorContext, UnsupportedError
 from restride.layout import TensorDesc
 
 Step = tuple[int, ...]
-"""How far one index step moves along each axis of what a tensor looks at."""
+"""The distance of one index step: in the buffer, or along each coordinate that is split into digits."""
 
 
 def index(desc: TensorDesc, key: Any) -> TensorDesc:
@@ -106,10 +106,10 @@ def broadcast_to(desc: TensorDesc, sizes: Iterable[SupportsIndex]) -> TensorDesc
 
 
 def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) -> TensorDesc:
-    """The same elements in row-major order under other sizes; one size may be -1, which the others determine.
+    """The same elements in row-major order with other sizes; one size may be -1, which the others determine.
 
     Raises:
-        DescriptorError: another number of elements, or strides that only a copy could bring into these sizes.
+        DescriptorError: another number of elements, or strides that allow these sizes only in a copy.
     """
     with ErrorContext(desc):
         wanted = _completed(desc.numel, integers("sizes", sizes if np.iterable(sizes) else (sizes,)))
@@ -139,11 +139,11 @@ def reshape(desc: TensorDesc, sizes: SupportsIndex | Iterable[SupportsIndex]) ->
 def regrouped(
     desc: TensorDesc, parts: Sequence[Sequence[int]], groups: Sequence[Sequence[tuple[int, int]]]
 ) -> tuple[TensorDesc, tuple[int, ...]]:
-    """Axes taken apart and joined in another order: the view of them before they are joined, and the sizes after it.
+    """Axes split and joined in another order: the view before they are joined, and the sizes after.
 
-    Parts that one step joins are joined already, so the view has these sizes where no copy is needed. Parts of 1 are
-    left out. ``u8[4,6]`` with parts (4), (3, 2) and groups ((1, 1), (0, 0)), ((1, 0)) has sizes (8, 3); its view is
-    (2, 4, 3), since no one step leads through 2 columns of 4 rows.
+    Parts that one step leads through are joined in the view already, so the view has the final sizes where no copy is
+    needed. Parts of size 1 are left out. ``u8[4,6]`` with parts (4), (3, 2) and groups ((1, 1), (0, 0)), ((1, 0)) has
+    sizes (8, 3); its view is (2, 4, 3), since no one step leads through 2 columns of 4 rows.
 
     Args:
         desc: any layout.
@@ -168,7 +168,7 @@ def regrouped(
             else:
                 joined.append((size, step))
         sizes.append(prod(parts[axis][place] for axis, place in group))
-        # An axis of size 1 is one of the view too, which then has the sizes of the result.
+        # The view keeps axes of size 1, so that it can have the sizes of the result.
         for size, step in joined or [(1, (0,) * len(starts))]:
             view_sizes.append(size)
             view_steps.append(step)
@@ -192,8 +192,8 @@ def window(
 ) -> TensorDesc:
     """DirectML's ``DML_SLICE1``: along each axis, the window ``[offset, offset + size)`` walked by ``stride``.
 
-    A positive stride starts at the window's first element, a negative one at its last. ``output_sizes`` takes fewer
-    elements than the ``1 + (size - 1) // |stride|`` there are; None: all of them.
+    A positive stride starts at the window's first element, a negative one at its last. ``output_sizes`` may take fewer
+    than all ``1 + (size - 1) // |stride|`` elements; None: all of them.
 
     Raises:
         DescriptorError: not one number per axis, no axis, an empty window, a window past the tensor, a stride of 0, or
@@ -235,7 +235,7 @@ def _check_window(axis: int, size: int, start: int, span: int, step: int) -> Non
 
 
 def _view(desc: TensorDesc, sizes: Sequence[int], starts: Step, steps: Sequence[Step]) -> TensorDesc:
-    """A view of ``desc`` in its simplest form: strides where they describe it, row-major where they are packed."""
+    """A view of ``desc`` in its simplest form: by strides if they describe it, by row-major order if it is packed."""
     if 0 in sizes:
         return TensorDesc(desc.dtype, sizes)
     if desc.strides is None:
@@ -252,7 +252,7 @@ def _times(step: Step, factor: int) -> Step:
 
 
 def _moved(starts: Step, step: Step, count: int) -> Step:
-    """Where ``count`` steps lead."""
+    """``starts`` moved by ``count`` steps."""
     return tuple(start + move * count for start, move in zip(starts, step, strict=True))
 
 

@@ -1,9 +1,9 @@
 """crop_resize: many boxes of images, each resized to the same sizes, flipped, converted and laid out.
 
-The images of a call become ``Images``, which says how they lie, and its boxes become ``Boxes``, with a place in the
-outputs for each. A plan is made of these: what both axes of every box read (rows of a filter or of a library), the
-kernels of ``restride.plan.crops`` that sum it, and the copy that the destination may need behind them. Where a library
-sums as no kernel of crops does, boxes go through single operations, one after the other.
+The images of a call become ``Images``, their layouts, and its boxes become ``Boxes``, each with a place in the outputs.
+The plan has the weights of both axes of every box (rows of a filter or of a library), the kernels of
+``restride.plan.crops`` that sum with them, and the copy that the destination may need after them. Where a library sums
+in a way that no kernel of crops has, boxes go through single operations, one after the other.
 """
 
 from __future__ import annotations
@@ -58,38 +58,38 @@ from restride.weights.like.libraries import Library, ModeName
 UNITS = ("pixels", "normalized")
 
 FLIPS = {"none": (False, False), "vertical": (True, False), "horizontal": (False, True), "both": (True, True)}
-"""Which of rows and columns go backwards."""
+"""For each flip, whether rows and columns go backwards."""
 
 FARTHEST = 1 << 30
 """Most pixels that an edge may lie from the image's origin."""
 
 CROPPED_TYPES = tuple(name for name in INTERPOLATED_TYPES if name not in ("s32", "u32"))
-"""Element types that can be interpolated: f32 has their numbers, so that a box of the result's sizes stays as it is."""
+"""Element types that can be interpolated: f32 has all their numbers, so a box of the result's sizes is unchanged."""
 
 _BATCH_RANK = 4
 """Axes of a batch: images, rows, columns and channels. One image may have as many, but seldom does."""
 
 _PLACES_OF_WEIGHTS = 22
-"""Steps of 2^-22 for the weights of libraries that round after each axis, so that all their boxes go together."""
+"""Binary places of weights where a library rounds after each axis: one number, so that boxes share dispatches."""
 
 _MOST_KEPT_BYTES = 1 << 18
-"""Most bytes of parameters of a step that is kept: the tables of 16 boxes to 224 x 224 are 112 KB."""
+"""Most bytes of parameters for which a step keeps its kernels: the tables of 16 boxes to 224 x 224 are 112 KB."""
 
 _MOST_WEIGHTS = 1 << 28
-"""Weights of the rows and columns of all boxes of a call, which are computed at once: they take 1 GB on the host."""
+"""Most weights of the rows and columns of all boxes of a call, computed at once: they take 1 GB on the host."""
 
 _LEAST_TAPS = 16
-"""Weights that a row or a column counts for, however few it has: what else is known of it takes as much memory."""
+"""Fewest weights that a row or a column counts as: its other data take as much memory."""
 
 _MOST_OF_LIBRARY = 1 << 26
-"""Rows and columns of all boxes of different sizes, before and after, whose weights a library makes, in 10 s."""
+"""Most rows and columns, before and after, of all differently sized boxes with a library's weights: 10 s of work."""
 
 _Indices = Iterable[SupportsIndex] | None
 _Flip = str | Iterable[str] | None
 
 
 class Options(TypedDict, total=False):
-    """Arguments of ``crop_resize`` beside ``letterbox``, which says what a call returns."""
+    """Arguments of ``crop_resize`` except ``letterbox``, which decides what a call returns."""
 
     images: _Indices
     units: str
@@ -165,58 +165,60 @@ def crop_resize(
     saturate: bool = True,
     out: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Letterboxed]:
-    """Each of many boxes cut out, resized to ``sizes``, flipped, converted and laid out. docs/crop_resize.md draws it.
+    """Cut out many boxes; resize each to ``sizes``, flip, convert and lay it out. docs/crop_resize.md draws it.
 
-    Every box goes the way of single operations, bit for bit: pad the image with ``fill``, slice the box out,
+    The result of a box is bit for bit that of single operations: pad the image with ``fill``, slice the box out,
     ``resample`` it, flip it, pad it again where it is letterboxed, then the arithmetic, type and layout of ``reorder``.
-    Boxes, sizes and images may change at every call: nothing is compiled again, but for what goes box by box.
+    Boxes, sizes and images may change at every call: nothing is compiled again, except for boxes that are resized one
+    by one.
 
     Args:
         x: one image, a batch with the images along axis 0 and ``images`` given, or a list of images of one type that
             may differ in rows and columns; each a Tensor or what ``rs.asarray`` takes.
         boxes: (boxes, 4) numbers y0, x0, y1, x1, an array or a Tensor, which is read back. Integers in pixels are the
-            slice ``[y0:y1, x0:x1]``, also where it leaves the image. Floats, and normalized ones, are read as
-            "tf_crop_and_resize" has it: the first output reads at y0 and the last at y1, pixels counted by their
-            centres; what is beyond the first or last centre is ``fill``, and a box may be inverted. Floats x0, y0, x1,
-            y1 of a detector are given as ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``.
+            slice ``[y0:y1, x0:x1]``, also where it leaves the image. Floats, and normalized boxes, are read as in
+            "tf_crop_and_resize": the first output reads at y0 and the last at y1, in pixels from centre to centre;
+            what is beyond the first or last centre is ``fill``, and a box may be inverted. For floats x0, y0, x1, y1 of
+            a detector give ``np.rint(boxes[:, [1, 0, 3, 2]]).astype(np.int64)``.
         sizes: height and width of every result.
-        letterbox: of integers: keep the aspect of each box, as large as there is room, "center" or "top_left"; the rest
-            is ``fill``. The result is then a pair: the tensor, and a ``Letterboxed`` that brings points back.
+        letterbox: for boxes of integers: keep each box's aspect and make it as large as fits, at the "center" or
+            "top_left"; the rest is ``fill``. The result is then a pair: the tensor, and a ``Letterboxed`` that maps
+            points back to the images.
         images: index of the image of each box, along axis 0 of a batch or in a list; default: ``x`` is one image, or
             box i is of image i of a list.
-        units: "pixels", or "normalized": 0 is the first centre, 1 the last. Normalized boxes without it are pixels, all
-            within the first one: no error.
+        units: "pixels", or "normalized": 0 is the first centre, 1 the last. Without it normalized boxes are taken as
+            pixels, all within the first one, without an error.
         axes: rows and columns, as axes of ``x``, or of each image of a list; default: the last two.
-        mode: this and what follows as in ``resample``, of each box.
-        coordinates: as in ``resample``, of boxes of integers.
+        mode: this and the following as in ``resample``, for each box.
+        coordinates: as in ``resample``, for boxes of integers only.
         nearest: as in ``resample``.
         cubic_a: as in ``resample``.
-        antialias: as in ``resample``, of boxes of integers.
+        antialias: as in ``resample``, for boxes of integers only.
         exclude_outside: as in ``resample``; what is outside the box counts as outside.
-        like: as in ``resample``; docs/crop_resize.md says which of its ways take a few dispatches a box.
+        like: as in ``resample``; docs/crop_resize.md says for which libraries and modes boxes go one by one.
         flip: "none", "horizontal", "vertical" or "both", one word or one for each box. A letterboxed box is flipped in
             its place.
-        fill: what lies outside of the image, and beside a letterboxed box: an element of the type of ``x``, or one for
-            each channel, where one axis beside rows and columns is all there is.
+        fill: the value outside the image and beside a letterboxed box: an element of the type of ``x``, or one for each
+            channel if an image has exactly one axis beside rows and columns.
         mean: one number or one for each channel, with the arithmetic of ``normalize``: floats become
-            ``(v - mean) / std``, integers ``v / (255 * std) + -mean / std``, where 255 is their largest value; then
-            neither may be above 1. The result is f32 unless ``dtype`` says otherwise.
+            ``(v - mean) / std``, integers ``v / (255 * std) + -mean / std``, where 255 stands for their largest value;
+            for integers neither may be above 1. The result is f32 unless ``dtype`` says otherwise.
         std: see ``mean``.
-        layout: as in ``reorder``, of the result, whose axes are the boxes and then those of an image. "NHWC->NCHW" puts
+        layout: of the result, as in ``reorder``; its axes are the boxes, then those of an image. "NHWC->NCHW" puts
             channels before rows and columns; "NCHW" alone changes memory only, and the axes stay as they are.
         dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
-        src_scale: this and what follows as in ``resample``, against the sizes of the result.
+        src_scale: this and the following as in ``resample``, broadcast against the sizes of the result.
         src_zero_point: as in ``resample``.
         dst_scale: as in ``resample``.
         dst_zero_point: as in ``resample``.
         post_ops: as in ``resample``.
         rounding: as in ``resample``.
         saturate: as in ``resample``.
-        out: where to write instead, in memory of its own.
+        out: the tensor to write to instead, which must not share a buffer with an image.
 
     Raises:
         DescriptorError: a box is not finite, too far out or of no pixel; arguments do not fit each other or ``x``.
-        UnsupportedError: an unknown mode, rule of what an output reads, or library; an element type that cannot be
+        UnsupportedError: an unknown mode, ``coordinates``, ``nearest`` or library; an element type that cannot be
             interpolated; or one box with its result is more than a dispatch can do.
         OutOfDeviceMemory: the device has no room for the result.
 
@@ -267,9 +269,9 @@ def crop_resize(
 def cropped(
     x: Any, out: Tensor | None, *, axes: _Indices = None, images: _Indices = None, **arguments: Any
 ) -> tuple[Tensor, Letterboxed | None]:
-    """What ``crop_resize`` makes, and where boxes lie in it if they are letterboxed.
+    """The result of ``crop_resize``, and where boxes lie in it if they are letterboxed, else None.
 
-    ``places``, y0, x0, y1, x1 of the output for each box of integers, may say where boxes lie, also beyond the output.
+    The argument ``places`` may give y0, x0, y1, x1 of each box of integers in its output, also beyond the output.
     """
     tensors, source = _images_of(x, axes, images is not None, out)
     device = tensors[0].device
@@ -285,13 +287,13 @@ def cropped(
     return plan.run(tensors, device, out), plan.letterboxed if arguments.get("letterbox") else None
 
 
-# What boxes are cut from: one image, a batch or a list of images, and which axes are rows, columns and channels.
+# What boxes are cut from: one image, a batch or a list of images, with their axes of rows, columns and channels.
 
 
 class Images(NamedTuple):
-    """How images lie in tensors, without their elements: one image or a batch, or a list of images.
+    """The layouts of the images of a call: one image, a batch, or a list of images.
 
-    axes: rows and columns. first: the axis at which those of an image begin, 1 in a batch.
+    axes: those of rows and columns. first: the first axis of an image, 1 in a batch, else 0.
     """
 
     descs: tuple[TensorDesc, ...]
@@ -301,12 +303,12 @@ class Images(NamedTuple):
 
     @property
     def desc(self) -> TensorDesc:
-        """That of the first tensor."""
+        """The descriptor of the first tensor."""
         return self.descs[0]
 
     @property
     def number(self) -> int:
-        """How many images there are."""
+        """Number of images."""
         return self.desc.sizes[0] if self.first else len(self.descs)
 
     @property
@@ -336,7 +338,7 @@ class Images(NamedTuple):
         return (boxes, *image[self.first :])
 
     def resized(self, sizes: tuple[int, int]) -> Images:
-        """The first tensor with images of other sizes if it is packed, else as it is: there are few of these."""
+        """The first tensor alone; if packed, with images of ``sizes``, so that images of any sizes share a target."""
         desc = self.desc
         if desc.strides is not None and desc.is_packed:
             new = list(desc.sizes)
@@ -345,7 +347,7 @@ class Images(NamedTuple):
         return Images((desc,), self.axes, self.first)
 
     def runs(self, images: npt.NDArray[np.int64]) -> Iterator[_Run]:
-        """The boxes in order, those of a list cut where the image changes. images: of each box."""
+        """Yield the boxes in order, those of a list cut where the image changes. images: index of each box's image."""
         if not self.is_list:
             yield _Run(slice(0, len(images)), 0, self.desc, images if self.first else None)
             return
@@ -357,7 +359,7 @@ class Images(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Boxes that one dispatch may have: all of one tensor. images: of a batch, that of each box."""
+    """Neighbouring boxes of one tensor, which may share a dispatch. images: in a batch, index of each box's image."""
 
     boxes: slice
     tensor: int
@@ -369,7 +371,7 @@ def _images_of(x: Any, axes: _Indices, is_batch: bool, out: Tensor | None) -> tu
     """The tensors of ``x``, on the device of ``out`` or of the first one, and how images lie in them.
 
     Raises:
-        DescriptorError: a list of none, of several types or ranks; no elements; axes that are not rows and columns; or
+        DescriptorError: an empty list, or one of several types or ranks; no elements; axes not of rows and columns; or
             ``out`` shares the memory of an image.
     """
     is_list = isinstance(x, list | tuple)
@@ -425,18 +427,18 @@ def _axes(axes: _Indices, desc: TensorDesc, first: int) -> tuple[int, int]:
 
 
 def _batch_remedy(desc: TensorDesc) -> str:
-    """What to say where one image seems to be a batch."""
+    """The end of an error message if one image seems to be a batch; else empty."""
     return "; a batch needs images=, the image of each box" if desc.rank == _BATCH_RANK else ""
 
 
-# Boxes, and what fills the outside: checked, box by box in messages.
+# Boxes, and what fills the outside, checked; messages name the box.
 
 
 class Boxes(NamedTuple):
-    """What is cut out, and where it goes.
+    """The boxes of a call, and their places in the outputs.
 
-    edges: (boxes, 4), y0, x0, y1, x1, int64 of pixels or f64. places: (boxes, 4), the same of the outputs. flipped:
-    (boxes, 2), whether rows and columns go backwards.
+    edges: (boxes, 4), y0, x0, y1, x1 in the image, int64 in pixels or f64 in ``units``. places: (boxes, 4), the same
+    in the outputs, in pixels. flipped: (boxes, 2), whether rows and columns go backwards.
     """
 
     edges: npt.NDArray[Any]
@@ -451,16 +453,16 @@ class Boxes(NamedTuple):
 
     @property
     def resized(self) -> list[tuple[int, int]]:
-        """Height and width of each box's place."""
+        """Height and width of each box in its output."""
         return [(y1 - y0, x1 - x0) for y0, x0, y1, x1 in self.places.tolist()]
 
     @property
     def is_exact(self) -> bool:
-        """True where edges are integers of pixels, and a box is what the image, filled around, has there."""
+        """True if edges are integers of pixels, so that a box is a slice of the image with fill around it."""
         return bool(self.edges.dtype.kind == "i")
 
     def sides(self, rows: Sequence[tuple[Rows, ...]], axis: int, boxes: slice = slice(None)) -> list[Side]:
-        """Axis 0, rows, or 1, columns, of some of the boxes, which read what ``rows`` says of both axes."""
+        """The sides along axis 0, rows, or 1, columns, of the given boxes, for which ``rows`` has both axes' rows."""
         starts = self.edges[boxes, axis].tolist() if self.is_exact else [0] * len(rows)
         each = zip(rows, starts, self.places[boxes, axis].tolist(), self.flipped[boxes, axis].tolist(), strict=True)
         return [Side(both[axis], start, at, flip) for both, start, at, flip in each]
@@ -516,7 +518,7 @@ def read_sizes(sizes: Any) -> tuple[int, int]:
 
 
 def _refuse_floats(what: str, units: str) -> NoReturn:
-    """Refuse an argument that boxes of floats, and normalized ones, do not have."""
+    """Refuse an argument that boxes of floats, and normalized ones, do not take."""
     pixels = "boxes" if units == "pixels" else "boxes * (rows, columns, rows, columns)"
     raise DescriptorError(
         f"{what} goes with boxes of integers in pixels, not of floats: np.rint({pixels}).astype(np.int64) makes them; "
@@ -556,7 +558,7 @@ def _read_flips(flip: Any, boxes: int) -> npt.NDArray[np.bool_]:
 def _read_places(
     places: Any, letterbox: Any, edges: npt.NDArray[Any], units: str, sizes: tuple[int, int]
 ) -> npt.NDArray[np.int64]:
-    """Where each box lies in its output: y0, x0, y1, x1."""
+    """The place of each box in its output, (boxes, 4): y0, x0, y1, x1."""
     if places is not None:
         return np.array(places, np.int64)
     require_word("letterbox", letterbox, (None, *PLACES))
@@ -572,7 +574,7 @@ def _per_channel(argument: str, value: Any, source: Images) -> npt.NDArray[Any]:
     """``value`` as one number, or one for each channel of an image.
 
     Raises:
-        DescriptorError: not numbers, or not as many.
+        DescriptorError: not numbers, or not as many as channels.
     """
     array = numbers(argument, value)
     channels = None if source.channel is None else source.desc.sizes[source.channel]
@@ -593,7 +595,7 @@ def _read_fill(fill: Any, source: Images) -> npt.NDArray[Any]:
         return array.astype(dtype.dtype)
 
 
-# What both axes of every box read: rows of a filter, or those that a library's own rules make.
+# The rows of weights of both axes of every box: those of a filter, or of a library's own rules.
 
 
 def _settled(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[Request, Rules | None]:
@@ -626,7 +628,7 @@ def _roi(edges: npt.NDArray[np.float64], extents: tuple[int, int], units: str, b
 
 
 def _rows_of_boxes(boxes: Boxes, extents: Sequence[tuple[int, int]], request: Request) -> list[tuple[Rows, ...]]:
-    """What rows and columns of each box read, of an image of so many rows and columns."""
+    """For each box, the rows of weights along rows and columns. extents: rows and columns of each box's image."""
     if boxes.is_exact:
         return [
             (rows_of_sizes(request, old[0], new[0]), rows_of_sizes(request, old[1], new[1]))
@@ -648,7 +650,7 @@ def _by_filters(
     request: Request,
     fill: Any,
 ) -> Crops:
-    """All boxes, by the rows of a filter, without their images.
+    """The crops of all boxes by the rows of a filter, without the ``images``.
 
     Raises:
         UnsupportedError: one output reads more than an invocation sums.
@@ -674,10 +676,10 @@ def _by_filters(
 
 
 def _require_few_weights(boxes: int, sizes: tuple[int, int], taps: Sequence[int] = (1, 1)) -> None:
-    """Refuse boxes that are resized to ``sizes`` with so many taps along rows and columns, if these are too many.
+    """Require that boxes resized to ``sizes``, with ``taps`` along rows and columns, have few enough weights.
 
     Raises:
-        UnsupportedError: the weights are more than are made for one call.
+        UnsupportedError: the weights are more than one call makes.
     """
     weights = boxes * sum(size * max(each, _LEAST_TAPS) for size, each in zip(sizes, taps, strict=True))
     if weights > _MOST_WEIGHTS:
@@ -688,7 +690,7 @@ def _require_few_weights(boxes: int, sizes: tuple[int, int], taps: Sequence[int]
 
 
 class _LibraryBoxes(NamedTuple):
-    """Boxes whose rows a library's rules make. ways: how kernels sum each box; None: single operations make them."""
+    """Boxes with rows by a library's rules. ways: how kernels sum each box; None: single operations resize them."""
 
     libraries: list[LibraryRows]
     ways: list[Way] | None
@@ -696,7 +698,7 @@ class _LibraryBoxes(NamedTuple):
     def parts(
         self, boxes: Boxes, extents: list[tuple[int, int]], sizes: tuple[int, int], axes: tuple[int, int], fill: Any
     ) -> Iterator[tuple[slice, Crops]]:
-        """Neighbouring boxes that go one way, and what becomes of them, without their images.
+        """Yield neighbouring boxes that are summed in one way, and their crops without the ``images``.
 
         Raises:
             UnsupportedError: they have too many weights.
@@ -719,9 +721,9 @@ class _LibraryBoxes(NamedTuple):
 
 
 def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -> _LibraryBoxes | None:
-    """The boxes, which have edges of integers, by the rules; None: rows of a filter make them, not rounded.
+    """The boxes, whose edges are integers, by a library's rules; None: rows of a filter resize them, unrounded.
 
-    is_moved: elements are not summed.
+    is_moved: elements are moved, not summed.
     """
     axes = (source.axes[0] - source.first, source.axes[1] - source.first)
     known: dict[tuple[tuple[int, int], tuple[int, int]], tuple[LibraryRows | None, Way | None]] = {}
@@ -745,10 +747,10 @@ def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -
 
 
 def _way(library_rows: LibraryRows, keeps_type: bool) -> Way | None:
-    """How kernels of crops sum a box as a library does; None: they do not.
+    """The way in which kernels of crops sum a box as a library does; None: they cannot.
 
-    Bytes are summed in integers in one of two ways. OpenCV's columns lose nothing, and its rows are shifted. Pillow and
-    torch make bytes of the sums along one axis before they sum along the other.
+    Bytes are summed in integers in one of two ways. In OpenCV's, sums along columns are exact and those along rows are
+    shifted. In that of Pillow and torch, sums along one axis are rounded to bytes before those along the other.
     """
     rows, columns = library_rows.rows
     if rows.moves and columns.moves:
@@ -767,13 +769,13 @@ def _way(library_rows: LibraryRows, keeps_type: bool) -> Way | None:
     return Way(shifts=Shifts(total=_PLACES_OF_WEIGHTS, bits=8), rounds=True, rows_first=rows_first)
 
 
-# Where the result goes.
+# The target: where the result is written, and with which arithmetic.
 
 
 def _target(
     source: Images, cropped: TensorDesc, out: Out | None, mean: Any, std: Any, layout: Layout, dtype: Any, **others: Any
 ) -> Target:
-    """Where boxes of the type and sizes ``cropped`` go. others: arguments of ``restride.arithmetic.arithmetic``."""
+    """The target of resized boxes that are ``cropped``. others: arguments of ``restride.arithmetic.arithmetic``."""
     src = source.desc
     is_normalized = mean is not None or std is not None
     says_type = dtype is not None or out is not None or "[" in str(layout)
@@ -787,7 +789,7 @@ def _target(
 
 
 def _family(source: Images, sizes: tuple[int, ...], dtype: DType) -> TensorDesc:
-    """The layout of the images for a result: its order of axes, boxes outermost where it is one image."""
+    """The layout of a result in the images' order of axes; without an axis of images, the boxes are outermost."""
     src = source.desc
     if source.first:
         return family(src, sizes, dtype)
@@ -821,15 +823,15 @@ def normalized(
     return {**others, **in_axes_of_result(arguments, TensorDesc(dtype, source.result_sizes(1, (1, 1))), layout)}
 
 
-# The plan: what becomes of images, whatever their elements are.
+# The plan, which depends on layouts and arguments, not on elements.
 
 
 class _CropPlan(NamedTuple):
-    """What becomes of images laid out so.
+    """The plan of a call for images of certain layouts.
 
-    dst: the layout of the result. starts: steps from so many a tensor of the images. cropped: what they or ``chain``
-    write, which ``last`` brings to the result; None: the result. weight: in the cache of plans, 1 for each 8 KB of
-    tables.
+    dst: the layout of the result. starts: the index of a tensor of images, and the steps that read it. cropped: the
+    layout that these or ``chain`` write, from which ``last`` makes the result; None: they write the result. weight: in
+    the cache of plans, 1 and 1 more for each 8 KB of tables.
     """
 
     boxes: Boxes
@@ -855,7 +857,7 @@ class _CropPlan(NamedTuple):
 
     @property
     def letterboxed(self) -> Letterboxed:
-        """Where boxes lie in the result, in arrays that may be changed."""
+        """The boxes' places in the result, as copies that the caller may change."""
         return Letterboxed(self.boxes.edges.copy(), self.boxes.places.copy(), self.boxes.flipped.copy())
 
 
@@ -923,7 +925,7 @@ def _crop_plan(
 
 
 def _made_dtype(src: TensorDesc, request: Request, rules: Rules | None) -> DType:
-    """The type in which the boxes are made, before the arithmetic. rules: a library's, if these make them."""
+    """The element type of resized boxes before the arithmetic. rules: a library's, if the boxes follow them."""
     if request.mode == "nearest" or (rules is not None and rules.keeps_type):
         return src.dtype
     if src.dtype.name not in CROPPED_TYPES:
@@ -937,9 +939,9 @@ def _made_dtype(src: TensorDesc, request: Request, rules: Rules | None) -> DType
 def _by_kernels(
     plan: _CropPlan, runs: Sequence[_Run], parts: Sequence[tuple[slice, Crops]], target: Target, limits: Limits
 ) -> _CropPlan:
-    """``plan`` with steps into the result, where kernels can write it, or into a packed tensor that is copied there.
+    """``plan`` with steps into the result if kernels can write it, else into a packed tensor that is copied there.
 
-    Sums of integers become elements of less or more than 32 bits in that copy, and are s32 before.
+    Integer sums for a result of less or more than 32 bits are s32 first, and that copy converts them.
     """
     desc = target.site.desc
     is_strided = desc.strides is not None and all(
@@ -968,7 +970,7 @@ def _by_kernels(
 
 
 def _parts_of_run(parts: Sequence[tuple[slice, Crops]], run: _Run) -> Iterator[tuple[slice, Crops]]:
-    """The parts of a run's boxes, with their images."""
+    """Yield the parts that lie in a run's boxes, with their images."""
     for boxes, crops in parts:
         start, stop = max(boxes.start, run.boxes.start), min(boxes.stop, run.boxes.stop)
         if start < stop:
@@ -979,7 +981,7 @@ def _parts_of_run(parts: Sequence[tuple[slice, Crops]], run: _Run) -> Iterator[t
 
 
 def _copied(cropped: Site, target: Target, limits: Limits) -> Steps:
-    """All elements of what was made to the result, through the arithmetic."""
+    """Steps that copy all elements of ``cropped`` to the target, through its arithmetic."""
     steps = Steps(limits)
     steps.copy(cropped, target.site, target.whole, target.arithmetic)
     return steps
@@ -989,9 +991,9 @@ def _copied(cropped: Site, target: Target, limits: Limits) -> Steps:
 
 
 def _visible(start: int, stop: int, size: int, flipped: bool) -> tuple[slice, slice]:
-    """The part of ``size`` outputs that a box from ``start`` to ``stop`` takes, and the part of the box that this is.
+    """The part of ``size`` outputs that a box from ``start`` to ``stop`` covers, and the part of the box that is there.
 
-    From -58 to 283 of 224 outputs it takes all, with its own 58 to 282; or 59 to 283 if it is written backwards.
+    From -58 to 283 of 224 outputs it covers all, with its own 58 to 282; or 59 to 283 if it is written backwards.
     """
     place = slice(max(start, 0), min(stop, size))
     if flipped:
@@ -1010,7 +1012,7 @@ class _Chain(NamedTuple):
     choice: dict[str, Any]
 
     def run(self, tensors: tuple[Tensor, ...], cropped: Tensor) -> None:
-        """Make all boxes, before the arithmetic, in ``cropped``, a packed tensor."""
+        """Write all boxes, before the arithmetic, to ``cropped``, a packed tensor."""
         first, sizes, places = self.source.first, cropped.sizes, self.boxes.places
         axes = self.source.axes[0] - first, self.source.axes[1] - first
         choice = {name: value for name, value in self.choice.items() if value is not None}
@@ -1033,7 +1035,7 @@ class _Chain(NamedTuple):
                 )
 
     def _piece(self, tensors: tuple[Tensor, ...], box: int, axes: tuple[int, int]) -> Tensor:
-        """What the image has in a box, and ``fill`` around it."""
+        """The elements of a box of its image, with ``fill`` where the box leaves the image."""
         index = int(self.images[box])
         image = tensors[0][index] if self.source.first else tensors[index if self.source.is_list else 0]
         y0, x0, y1, x1 = self.boxes.edges[box].tolist()
@@ -1053,7 +1055,7 @@ class _Chain(NamedTuple):
         return piece
 
     def _filled(self, sizes: tuple[int, ...], device: Device) -> Tensor:
-        """``fill`` everywhere, not in memory."""
+        """``fill`` broadcast to ``sizes``, without memory for each element."""
         fill = self.fill
         if fill.ndim and self.source.channel is not None:
             fill = fill.reshape(-1, *[1] * (self.source.desc.rank - 1 - self.source.channel))

@@ -17,21 +17,21 @@ from restride.tensor.tensor import METHODS, Tensor, empty
 
 
 def equal(x: Tensor, y: Any, negated: bool = False) -> Any:
-    """Where the elements of ``x`` and ``y`` are equal numbers, as a tensor of type pred; sizes broadcast.
+    """A tensor of type pred: whether elements of ``x`` and ``y`` are equal numbers; sizes broadcast.
 
     Numbers are compared exactly, whatever their types: no element of s64 equals an f64 that it only rounds to. -0.0
-    equals 0.0, and NaN nothing. A Python float is rounded to the type of ``x`` first, so that f32 elements equal 0.1;
-    a list of them is an array of f64, and is not.
+    equals 0.0, and NaN equals nothing. A Python float is first rounded to the type of ``x``, so that an f32 element can
+    equal 0.1; a list of floats is an array of f64, and is not rounded.
 
     Args:
         x: a tensor.
         y: a tensor on the same device, an array, or a number.
-        negated: where they are not equal, NaN included.
+        negated: whether elements are not equal instead, NaN included.
 
     Returns:
-        The tensor, or NotImplemented for a ``y`` that is none of these.
+        The tensor, or NotImplemented for a ``y`` of another kind.
 
-    A tensor of tiles or blocks is laid out by strides first, in another dispatch.
+        A tensor of tiles or blocks is copied to a strided layout first, in another dispatch.
 
     Raises:
         DescriptorError: sizes do not broadcast, or ``y`` lies on another device.
@@ -64,7 +64,7 @@ def _strided(x: Tensor) -> Tensor:
 
 
 def _operand(x: Tensor, y: Any) -> Tensor | None:
-    """``y`` as a tensor; None: it is nothing that a tensor is compared with."""
+    """``y`` as a tensor; None: a tensor cannot be compared with it."""
     if isinstance(y, Tensor):
         return y
     if isinstance(y, int | float) and not isinstance(y, bool | np.generic):
@@ -75,11 +75,11 @@ def _operand(x: Tensor, y: Any) -> Tensor | None:
 
 
 def _constant(dtype: DType, number: Any) -> Any:
-    """A number of Python in a type that has it exactly, or a float in the type ``dtype``; NaN where none has it."""
+    """A Python int in a type that has it exactly, NaN if none does; a float in ``dtype``, or in f64 if need be."""
     if isinstance(number, float):
         with np.errstate(all="ignore"):
             rounded = np.asarray(number).astype(dtype.dtype)[()] if dtype.is_float else np.float64(number)
-        # An infinity, or the NaN of f8e4m3fn, is not what a finite number is about to be compared as.
+        # A finite number must not be compared as an infinity, or as the NaN of f8e4m3fn.
         return rounded if np.isfinite(rounded) or not math.isfinite(number) else np.float64(number)
     for wide in (np.int64, np.uint64):
         if np.iinfo(wide).min <= number <= np.iinfo(wide).max:

@@ -1,4 +1,4 @@
-"""Letterbox: a box resized to fit the sizes with its aspect kept, and the way back from the result to the image."""
+"""Letterbox: a box resized to fit the sizes with its aspect kept, and the map from the result back to the image."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ import numpy.typing as npt
 from restride.errors import DescriptorError
 
 PLACES = ("center", "top_left")
-"""Where a letterboxed box may lie in its result."""
+"""Places that a letterboxed box may have in its result."""
 
 
 @dataclass(frozen=True, eq=False)
 class Letterboxed:
-    """Where each box lies in its output, and how points of the output go back to the image.
+    """The place of each box in its output; maps points of the outputs back to their images.
 
     Points are (y, x), continuous: pixel i covers [i, i + 1), so that the corners of an output of (h, w) are (0, 0) and
-    (h, w). Of a box of rows [y0, y1) in rows [at, at + h) of the output, ``y`` was ``y0 + (y - at) * (y1 - y0) / h``.
+    (h, w). If rows [y0, y1) of the image are rows [at, at + h) of the output, ``y`` of the output is
+    ``y0 + (y - at) * (y1 - y0) / h`` of the image.
 
     Attributes:
-        boxes: (boxes, 4), y0, x0, y1, x1 of the image, as the caller gave them.
-        places: (boxes, 4), the same of the output: the part of it that is not filled.
-        flipped: (boxes, 2), bool: along y, along x.
+        boxes: (boxes, 4), y0, x0, y1, x1 in the image, as the caller gave them.
+        places: (boxes, 4), the same in the output: the part of it that is not filled.
+        flipped: (boxes, 2), bool: whether along y, whether along x.
     """
 
     boxes: npt.NDArray[np.int64]
@@ -35,8 +36,8 @@ class Letterboxed:
     def points(self, points: Any, index: Any) -> npt.NDArray[np.float64]:
         """Points (..., 2) of the outputs ``index`` as points of their images.
 
-        index: a whole number, or one for each point, or along some of their axes, the others 1: of (images, points, 2)
-            one for each image is ``np.arange(images)[:, None]``.
+        index: the box: a whole number, or an array of one for each point, where axes of the points may have size 1: for
+            points (images, points, 2) one for each image is ``np.arange(images)[:, None]``.
         """
         array = _read(points, 2)
         if array.ndim == 0 or array.shape[-1] != 2:
@@ -74,16 +75,16 @@ class Letterboxed:
 
 
 def _read(numbers: Any, length: int) -> npt.NDArray[np.float64]:
-    """Numbers (..., length); of an empty list (0, length)."""
+    """``numbers`` as f64 of shape (..., length); an empty list as (0, length)."""
     array = np.asarray(numbers, np.float64)
     return array.reshape(0, length) if array.shape == (0,) else array
 
 
 def placed(box: tuple[int, int], sizes: tuple[int, int], place: str) -> tuple[int, int, int, int]:
-    """Rows and columns y0, x0, y1, x1 of the output that a box of these sizes takes; each at least one.
+    """The place of a box of these sizes in the output: y0, x0, y1, x1, at least one row and column.
 
-    The scale is that of the axis with less room, and the other size is rounded, halves to even: 300 x 400 in 640 x 640
-    is 480 x 640, in rows 80 to 560.
+    The axis with less room decides the scale; the other size is rounded, halves to even: 300 x 400 in 640 x 640 is
+    480 x 640, in rows 80 to 560.
     """
     scale = min(Fraction(size, before) for size, before in zip(sizes, box, strict=True))
     height, width = (max(round(scale * before), 1) for before in box)

@@ -21,7 +21,7 @@ def reshaped(x: Tensor, sizes: Sequence[int]) -> Tensor:
 
 
 def _reshaped(src: TensorDesc, sizes: Sequence[int]) -> tuple[TensorDesc, bool]:
-    """The layout under other sizes, and True for a view of ``src``, False for one of a packed copy."""
+    """The layout with other sizes, and True if it is a view of ``src``, False if it is that of a packed copy."""
     try:
         return views.reshape(src, sizes), True
     except DescriptorError as error:
@@ -32,13 +32,13 @@ def _reshaped(src: TensorDesc, sizes: Sequence[int]) -> tuple[TensorDesc, bool]:
 
 
 def concatenated(tensors: Sequence[Tensor], axis: int, dtype: DType | None = None, argument: str = "tensors") -> Tensor:
-    """The tensors one behind the other along an axis, in a dispatch each.
+    """Concatenate tensors along an axis, in one dispatch for each tensor.
 
     Args:
-        tensors: one or more, of the same sizes but along the axis, on one device.
+        tensors: one or more, of the same sizes except along the axis, on one device.
         axis: from 0 on.
-        dtype: of the result; default: theirs, which must be one.
-        argument: the name the caller knows them by.
+        dtype: of the result; default: that of the tensors, which must then be the same.
+        argument: name of the tensors in error messages.
 
     Raises:
         DescriptorError: they do not fit together.
@@ -68,7 +68,7 @@ def concatenated(tensors: Sequence[Tensor], axis: int, dtype: DType | None = Non
 
 
 def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
-    """``x`` beside itself, ``repeats[k]`` times along axis k, in one dispatch, or a few past 8 axes of both.
+    """``x`` repeated ``repeats[k]`` times along axis k, in one dispatch; in a few if the view below exceeds 8 axes.
 
     f32[2,3] twice along axis 1 is the view f32[2,2,3] of strides (3, 0, 1), whose axes 1 and 2 are joined.
     """

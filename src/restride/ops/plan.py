@@ -1,4 +1,4 @@
-"""Plan: an operation between two descriptors, made once, cached, and run on any tensors that have them."""
+"""Plan: an operation planned once for two descriptors, cached, and run on any tensors that have them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 
 
 class Plan:
-    """What an operation does to a source of one layout, to make a result of another.
+    """An operation planned for a source of one layout and a result of another.
 
     ``plan(x)`` and ``plan(x, out=y)`` check descriptors and start the kernels: nothing is computed again.
 
@@ -51,20 +51,20 @@ class Plan:
 
     @property
     def src(self) -> TensorDesc:
-        """The layout that it reads."""
+        """The layout of the source."""
         return self._src
 
     @property
     def dst(self) -> TensorDesc:
-        """The layout that it makes."""
+        """The layout of the result."""
         return self._dst
 
     def __call__(self, x: Any, out: Tensor | None = None) -> Tensor:
         """The result for ``x``, in a new tensor or in ``out``.
 
         Raises:
-            DescriptorError: ``x`` or ``out`` is laid out otherwise, they share a buffer, the plan is for a device of
-                other limits, or it adds to an ``out`` that is not given.
+            DescriptorError: ``x`` or ``out`` has another layout, they share a buffer, the plan is for a device of
+                other limits, or it adds to ``out`` and none is given.
         """
         src = source_beside(x, out)
         if src.desc != self._src:
@@ -80,13 +80,13 @@ class Plan:
         return Plan.run(self, src, out)  # not self.run: a DoubtfulPlan warned when it was made
 
     def run(self, src: Tensor, out: Tensor | None) -> Tensor:
-        """The same without checks, for whoever made the plan for these very tensors."""
+        """Run the plan without checks, on tensors that it was made for."""
         result = empty(self._dst, src.device) if out is None else out
         src.device.run(self._steps, src.memory, result.memory)
         return result
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickled plan is the call that made it, and is made again where it is loaded, for the same limits."""
+        """Pickle the call that made the plan; loading it makes the plan again, for the same limits."""
         if self._call is None:
             raise TypeError(f"{self!r} was made inside an operation and does not pickle; those of rs.plan_reorder do")
         return _planned, self._call
@@ -96,7 +96,7 @@ class Plan:
 
 
 class DoubtfulPlan(Plan):
-    """One whose caller may have meant something else: the operation warns, and the plan itself does not."""
+    """A plan whose caller may have meant something else: the operation warns, a call of the plan does not."""
 
     __slots__ = ("warning",)
 
@@ -105,17 +105,17 @@ class DoubtfulPlan(Plan):
         self.warning = warning
 
     def run(self, src: Tensor, out: Tensor | None) -> Tensor:
-        """The same, with the warning."""
+        """Warn, and run the plan."""
         warn_caller(self.warning)
         return super().run(src, out)
 
 
 Planner = Callable[..., Plan]
-"""Makes a plan of ``src``, ``out`` (a ``Out`` or None), ``limits`` and the arguments of an operation."""
+"""Makes a plan from ``src``, ``out`` (an ``Out`` or None), ``limits`` and the arguments of an operation."""
 
 
 def source_beside(x: Any, out: Tensor | None) -> Tensor:
-    """``x`` on the device that ``out`` lies on."""
+    """``x`` as a tensor, on the device of ``out`` if there is one."""
     if out is None:
         return x if isinstance(x, Tensor) else asarray(x)
     if not isinstance(out, Tensor):
@@ -134,7 +134,7 @@ def source_beside(x: Any, out: Tensor | None) -> Tensor:
 
 
 class Unplaced(NamedTuple):
-    """A source that is a layout alone: an operation called with it gives its plan in place of a result."""
+    """A source that is only a layout: an operation called with it returns its plan instead of a result."""
 
     src: TensorDesc
     out: Out | None
@@ -142,7 +142,7 @@ class Unplaced(NamedTuple):
 
 
 def perform(planner: Planner, x: Any, out: Tensor | None, **arguments: Any) -> Tensor:
-    """Plan an operation on ``x``, or find its plan again, and start it; of what is ``Unplaced``, the plan alone."""
+    """Plan an operation on ``x``, or find its cached plan, and start it; for an ``Unplaced``, return the plan."""
     if type(x) is Unplaced:
         if out is not None:
             raise DescriptorError(f"a plan has no out, for {x.src}: dst is the layout of it")
@@ -178,19 +178,19 @@ def _planned(
     return plan
 
 
-# The one cache of plans: by the values of the arguments, where these cannot change.
+# The one cache of plans, keyed by the values of the arguments, if these cannot change.
 
 MOST_PLANS = 512
-"""Plans and targets that are kept."""
+"""Most plans and targets that the cache keeps."""
 
 _MOST_ARRAY_BYTES = 1 << 10
 _MOST_MEMBERS = 64
 
 _OWN_KEY = frozenset((type(None), str, bool))
-"""Types whose values are their own key. An int has its type beside it, so that True is not 1."""
+"""Types whose values are their own key. The key of an int has its type too, so that True is not 1."""
 
 _WITH_TYPE = _OWN_KEY | {int}
-"""Types whose values are a key beside their type."""
+"""Types whose values, together with their type, are a key."""
 
 _IMMUTABLE = frozenset((int, range, Fraction, DType, Limits, Arithmetic, Resizing))
 _IMMUTABLE_BASES = (type, np.dtype, Limits, Enum)
@@ -200,14 +200,14 @@ _bytes_of_float = struct.Struct("d").pack
 
 
 class _NoKeyError(Exception):
-    """An argument whose value may change, or is used up."""
+    """An argument has no key, since its value may change or be used up."""
 
 
 _plans: LRU[Any] = LRU(MOST_PLANS)
 
 
 def cached(make: Callable[..., Value], arguments: Mapping[str, Any]) -> Value:
-    """``make(**arguments)``, from the cache if it was made lately with equal arguments. Errors are not cached."""
+    """``make(**arguments)``, from the cache if that has it for equal arguments. Errors are not cached."""
     try:
         values = list(arguments.values())
         for place in _places_to_spell(tuple(map(type, values))):
@@ -224,7 +224,7 @@ def cached(make: Callable[..., Value], arguments: Mapping[str, Any]) -> Value:
 
 @lru_cache(maxsize=MOST_PLANS)
 def _places_to_spell(kinds: tuple[type, ...]) -> tuple[int, ...]:
-    """Places of the arguments that are not their own key: of twenty that an operation takes, a few.
+    """Positions of the arguments that are not their own key: a few of the twenty that an operation takes.
 
     Cached: 0.5 us of the 3 us that finding a plan takes.
     """
@@ -232,7 +232,7 @@ def _places_to_spell(kinds: tuple[type, ...]) -> tuple[int, ...]:
 
 
 def key_of(value: Any, levels: int = 4) -> Any:
-    """A hashable that is equal for equal arguments only: 1, 1.0 and True differ, so do 0.0 and -0.0, NaN and -NaN.
+    """A hashable key, equal only for equal arguments: 1, 1.0 and True differ, so do 0.0 and -0.0, NaN and -NaN.
 
     levels: how deep lists may lie in lists.
 
@@ -267,7 +267,7 @@ def key_of(value: Any, levels: int = 4) -> Any:
 
 
 def _keys_of_members(members: tuple[Any, ...] | list[Any], levels: int) -> Any:
-    """The types of some values, and the values, those that are not their own key as ``key_of`` has them."""
+    """The types of the members, and the members, each replaced by its ``key_of`` unless it is its own key."""
     kinds = tuple(map(type, members))
     if _WITH_TYPE.issuperset(kinds):
         return kinds, tuple(members)

@@ -59,21 +59,21 @@ PRESETS: dict[str, dict[str, Any]] = {
         "std": (1.0, 1.0, 1.0),
     },
 }
-"""Those of torchvision's ResNet, of OpenAI's CLIP and of Ultralytics' YOLO, of three channels each, as ``mean`` says.
-``fill`` is an element of u8."""
+"""The recipes of torchvision's ResNet, OpenAI's CLIP and Ultralytics' YOLO, for three channels each, the length of
+``mean``. ``fill`` is an element of u8."""
 
 LAYOUTS = {"NCHW": (0, 2, 3, 1), "NHWC": (0, 1, 2, 3)}
 """Layouts of a batch, and its axes in the order images, rows, columns, channels."""
 
 PIXELS = ("rgb", "bgr")
-"""What images of pixels may be."""
+"""Values of ``input`` for images that are pixels."""
 
 _NORMALIZED = ("u8", "u16")
-"""Integers that pixels are, so that mean and std as if they were in [0, 1] mean something."""
+"""Integer types of pixels, for which a mean and std in units of [0, 1] make sense."""
 
 _CHANNELS_LAST = "np.moveaxis(image, -3, -1), of torch image.moveaxis(-3, -1)"
 _SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 to 1: image.astype('float32') / largest"
-"""What to do with an image, in the words of errors."""
+"""Remedies for an image, as error messages word them."""
 
 _Read = TypeVar("_Read")
 _Made = TypeVar("_Made")
@@ -82,7 +82,7 @@ _Place = Literal["center", "top_left"]
 
 
 class Options(TypedDict, total=False):
-    """Arguments of ``Preprocess`` beside ``sizes``, and ``letterbox``, which says what a call returns."""
+    """Arguments of ``Preprocess`` except ``sizes``, and ``letterbox``, which decides what a call returns."""
 
     shorter: SupportsIndex | None
     fill: Any
@@ -101,33 +101,33 @@ class Options(TypedDict, total=False):
 
 
 class Preprocess(Generic[_Made]):
-    """Images of any sizes to a batch for a network: resized, normalized, of another type and layout.
+    """A recipe that makes a batch for a network of images of any sizes: resized, normalized, converted and laid out.
 
-    A recipe keeps nothing of the images it was given. New sizes compile nothing, but for the ways of a library that
+    A recipe keeps nothing of the images it was given. New sizes compile nothing, except with the library modes that
     docs/crop_resize.md names.
 
     Args:
         sizes: height and width of every result. Without ``shorter`` and ``letterbox`` images are stretched to them.
-        shorter: images are resized until their shorter side has so many pixels, the longer one rounded down, and
-            the middle of that is taken, as torchvision's Resize and CenterCrop do.
+        shorter: images are resized so that their shorter side has this many pixels, the longer one rounded down, and
+            their middle is cut out, as by torchvision's Resize and CenterCrop.
         letterbox: "center" or "top_left": images keep their aspect, and the rest is ``fill``, as in ``crop_resize``.
-        fill: beside letterboxed images: one element, or one for each channel.
+        fill: the value beside letterboxed images: one element, or one for each channel.
         mode: as in ``resample``.
         antialias: as in ``resample``.
         like: as in ``resample``.
-        mean: one number, or one for each channel. Elements become ``(v - mean) / std``: floats as they are, so that
-            those of 0 to 255 need a mean and a std of that unit, and u8 and u16 as if they were in [0, 1], divided by
-            255 or 65535, so that neither is above 1. Images of other types are refused then. None, and no ``std``:
-            elements are converted as they are, of any type.
+        mean: one number, or one for each channel. Elements become ``(v - mean) / std``. Floats are taken as they are:
+            those of 0 to 255 need a mean and a std in that unit. u8 and u16 are first divided by 255 or 65535, so that
+            neither is above 1. Images of other types are refused then. None, without ``std``: elements of any type are
+            converted as they are.
         std: see ``mean``.
-        input: what images are: "rgb", pixels as they come, or "bgr", pixels whose channels are turned round, rows,
-            columns, channels; or "nv12", "nv21", "i420" or "yv12", frames of ``yuv_to_rgb``.
+        input: what images are: "rgb", pixels [rows, columns, channels] as they are; "bgr", such pixels, whose channels
+            are reversed; or "nv12", "nv21", "i420" or "yv12", frames as in ``yuv_to_rgb``.
         matrix: of YUV, as in ``yuv_to_rgb``.
         full_range: of YUV, as in ``yuv_to_rgb``.
         layout: "NCHW" or "NHWC", the axes of the batch.
         dtype: element type of the batch.
-        depth: results of a stream that are started before the first of them is taken.
-        device: where arrays go; default: ``rs.default_device()``.
+        depth: how many results of a stream are started before the first of them is taken.
+        device: where arrays are uploaded to; default: ``rs.default_device()``.
 
     Raises:
         DescriptorError: an unknown word, sizes or a depth below 1, arguments that contradict each other or have no
@@ -207,7 +207,7 @@ class Preprocess(Generic[_Made]):
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Preprocess[Any]:
-        """The recipe "imagenet", "clip" or "yolo", with some of its arguments changed. A fill of its own is for u8.
+        """The recipe "imagenet", "clip" or "yolo", with some of its arguments changed. A preset's own fill is for u8.
 
         Raises:
             DescriptorError: an unknown name.
@@ -219,19 +219,19 @@ class Preprocess(Generic[_Made]):
         return recipe
 
     def __call__(self, images: Any, out: Tensor | None = None) -> _Made:
-        """The batch of ``images``: one, a list of them, or a batch with the images along axis 0.
+        """The batch of ``images``: one image, a list of them, or a batch with the images along axis 0.
 
         Args:
-            images: each rows, columns, channels, or a frame, or a tuple of a frame's parts as in ``yuv_to_rgb``; arrays
-                or Tensors of one type. ``stream`` takes what is iterated.
+            images: each [rows, columns, channels], a frame, or a tuple of a frame's parts as in ``yuv_to_rgb``; arrays
+                or Tensors of one type. For an iterator see ``stream``.
             out: where to write, packed and of the sizes, type and layout of the result.
 
         Returns:
-            A Tensor; letterboxed also a ``Letterboxed``, which brings points and boxes back to the images.
+            A Tensor; with ``letterbox`` a pair of it and a ``Letterboxed``, which maps points and boxes back to images.
 
         Raises:
-            DescriptorError: images of other axes, a list of none, or what ``crop_resize`` and ``resample`` refuse; of
-                a list the message says which one.
+            DescriptorError: images with other axes, an empty list, or what ``crop_resize`` and ``resample`` refuse; for
+                a list the message says which image.
         """
         if isinstance(images, Iterator):
             raise DescriptorError(
@@ -248,15 +248,15 @@ class Preprocess(Generic[_Made]):
         return self._made(read, out)
 
     def stream(self, images: Iterable[Any], batch: SupportsIndex = 1, progress: bool = False) -> Iterator[_Made]:
-        """Results for images as they come, ``batch`` at a time, the last one perhaps fewer.
+        """Yield the results of images as they come, ``batch`` images at a time; the last result may have fewer.
 
-        While one result is read the next is uploaded and computed. Every result has memory of its own, which is taken
-        again once it was dropped.
+        While one result is read the next is uploaded and computed. Every result has memory of its own, which is reused
+        once the result was dropped.
 
         Args:
-            images: an iterable of images or frames; with a ``batch`` of 1 also of batches of them, along axis 0, whose
-                results are as large.
-            batch: images of a result.
+            images: an iterable of images or frames; with a ``batch`` of 1 also of batches of them along axis 0, each of
+                which gives a result of as many images.
+            batch: images in a result.
             progress: show the count on stderr: a bar on a terminal (extra ``cli``), else a line every 15 seconds.
 
         Raises:
@@ -286,7 +286,7 @@ class Preprocess(Generic[_Made]):
             shown.clear()
 
     def _read(self, image: Any, most_axes: int) -> Tensor:
-        """An image as it is resized, channels last; or a batch of them, where it may have four axes."""
+        """An image ready to be resized, channels last; or a batch of images, if ``most_axes`` is 4."""
         _require_rgb(image)
         options = self._options
         is_parts = self._is_parts(image)
@@ -330,10 +330,10 @@ class Preprocess(Generic[_Made]):
         return batch if letterboxed is None else (batch, letterboxed)  # type: ignore[return-value]
 
     def _batch(self, count: int, image: Tensor, out: Any) -> Tensor:
-        """Where the results go.
+        """The tensor that takes the batch: ``out``, or a new one.
 
         Raises:
-            DescriptorError: ``out`` is laid out otherwise.
+            DescriptorError: ``out`` has another layout.
         """
         order = LAYOUTS[self._options["layout"]]
         by_axis = dict(zip(order, (count, *self._sizes, image.sizes[-1]), strict=True))
@@ -346,7 +346,7 @@ class Preprocess(Generic[_Made]):
         return out
 
     def _place(self, extents: Sequence[int]) -> tuple[int, int, int, int]:
-        """Where an image whose shorter side becomes ``shorter`` lies around its middle: y0, x0, y1, x1 of the result.
+        """The place y0, x0, y1, x1 of an image in the result, centred, if its shorter side becomes ``shorter``.
 
         480 x 640 becomes 256 x 341, and 224 x 224 has its columns 58 to 282: these are -16, -58, 240, 283.
         """
@@ -356,13 +356,13 @@ class Preprocess(Generic[_Made]):
         return y, x, y + rows, x + columns
 
 
-# The recipe: words that are known, numbers that fit, nothing that has no effect.
+# Checks of a recipe: known words, fitting numbers, no argument without effect.
 
 
 class _Takes(NamedTuple):
-    """Which images a recipe is for.
+    """Which images a recipe accepts.
 
-    counted: how many channels an argument speaks of; of 1, it speaks of any. fill: that a preset has in the unit of u8.
+    counted: for each argument, how many channels it has numbers for; 1 fits any image. fill: a preset's own, for u8.
     """
 
     counted: dict[str, int]
@@ -372,7 +372,7 @@ class _Takes(NamedTuple):
 
 
 def _require_options(sizes: tuple[int, int], letterbox: Any, options: Options) -> None:
-    """Refuse words that are unknown, and arguments that contradict each other or have no effect.
+    """Refuse unknown words, and arguments that contradict each other or have no effect.
 
     Raises:
         DescriptorError, UnsupportedError: as ``Preprocess`` says.
@@ -396,7 +396,7 @@ def _require_options(sizes: tuple[int, int], letterbox: Any, options: Options) -
 
 
 def _of_channels(argument: str, value: Any) -> Any:
-    """A number, or a tuple of one for each channel, of whatever holds them."""
+    """``value`` as a number, or as a tuple of one for each channel."""
     try:
         array = np.asarray(value)
     except ValueError as error:  # lists of several lengths
@@ -410,7 +410,7 @@ def _read_normal(options: Options) -> tuple[Any, Any]:
     """``mean`` and ``std``, each None, a number or a tuple of one for each channel.
 
     Raises:
-        DescriptorError: no finite numbers, a ``std`` of 0, or a ``dtype`` of integers, which would lose them.
+        DescriptorError: a number that is not finite, a ``std`` of 0, or a ``dtype`` of integers, which lose fractions.
     """
     mean, std = options["mean"], options["std"]
     dtype = as_dtype(options["dtype"])
@@ -426,7 +426,7 @@ def _read_normal(options: Options) -> tuple[Any, Any]:
 
 
 def _taken(sizes: tuple[int, int], options: Options) -> _Takes:
-    """What images must be.
+    """Which images a recipe with these options accepts.
 
     Raises:
         UnsupportedError: no library, or not the one that is named, has the mode.
@@ -441,7 +441,7 @@ def _taken(sizes: tuple[int, int], options: Options) -> _Takes:
 
 
 def _said(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
-    """Arguments as a call has them, without those that are the defaults."""
+    """The arguments as the text of a call, without those that have their defaults."""
     known = signature(Preprocess.__init__).parameters
     arguments = {**arguments, "dtype": as_dtype(arguments["dtype"]).name}
     texts = {name: " ".join(repr(value).split()) for name, value in arguments.items()}
@@ -449,11 +449,11 @@ def _said(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
     return ", ".join([repr(sizes), *said])
 
 
-# Images that a recipe is for.
+# Checks of images against a recipe.
 
 
 def _require_rgb(image: Any) -> None:
-    """Refuse an image of Pillow whose channels are no red, green and blue: places in a palette, inks, gray."""
+    """Refuse a Pillow image whose channels are not red, green and blue but palette indices, inks or gray."""
     mode = getattr(image, "mode", "RGB")
     if mode != "RGB" and hasattr(image, "convert"):
         raise DescriptorError(
@@ -463,12 +463,12 @@ def _require_rgb(image: Any) -> None:
 
 
 def _require_image(desc: TensorDesc, takes: _Takes, most_axes: int) -> None:
-    """Refuse an image, rows, columns, channels, that the recipe is not for.
+    """Refuse an image [rows, columns, channels] that the recipe does not accept.
 
     Args:
         desc: the image, or a batch of them along axis 0, where ``most_axes`` is 4.
-        takes: what the recipe is for.
-        most_axes: that an image may have.
+        takes: what the recipe accepts.
+        most_axes: most axes that ``desc`` may have.
     """
     if desc.rank == 2:
         raise DescriptorError(
@@ -513,7 +513,7 @@ def _require_type(desc: TensorDesc, takes: _Takes) -> None:
 
 
 def _require_alike(images: Sequence[Tensor]) -> None:
-    """Refuse images that cannot be of one batch, and none at all."""
+    """Refuse images that cannot share a batch, and an empty list."""
     if not images:
         raise DescriptorError("images must have one, got none")
     first = images[0]
@@ -531,7 +531,7 @@ def _require_alike(images: Sequence[Tensor]) -> None:
 
 
 def _remedy(desc: TensorDesc, count: int) -> str:
-    """What to do with an image of other channels than ``count``."""
+    """The end of an error message: how to give an image ``count`` channels; may be empty."""
     if desc.sizes[-3] == count:
         return f"; channels that stand first go last by {_CHANNELS_LAST}"
     if desc.sizes[-1] == count + 1:
@@ -551,7 +551,7 @@ def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: 
 
 @contextmanager
 def _naming(what: str) -> Iterator[None]:
-    """Errors of restride inside begin with what they are about: ``images[2]: ...``."""
+    """A block whose restride errors begin with what they are about: ``images[2]: ...``."""
     try:
         yield
     except RestrideError as error:
@@ -567,18 +567,18 @@ def streamed(
     depth: int,
     step: Callable[[], None],
 ) -> Iterator[_Made]:
-    """Results of ``together`` images each, the last of fewer; ``depth`` are started when the first is taken.
+    """Yield results of ``together`` images each, the last of fewer; ``depth`` are started when the first is taken.
 
-    What fails, ``images``, ``read`` or ``make``, is raised once everything before it was made and taken: of 7 images in
-    pairs the sixth of which is wrong, that is two pairs and the fifth alone. Errors of restride say which image it was.
+    An error in ``images``, ``read`` or ``make`` is raised once everything before it was made and taken: for 7 images in
+    pairs with the sixth wrong, that is two pairs and the fifth alone. Errors of restride say which image it was.
 
     Args:
-        images: what is read.
-        read: the image as ``make`` takes it.
-        make: starts the result of some.
-        together: images of a result.
-        depth: results that may be started and not taken.
-        step: called after each image whose result is started.
+        images: the source of images.
+        read: returns an image as ``make`` takes it.
+        make: starts the result of a group of images.
+        together: images in a result.
+        depth: most results that are started and not taken.
+        step: called once for each image whose result is started.
     """
     started: deque[_Made] = deque()
     source = enumerate(images)
@@ -600,7 +600,7 @@ def streamed(
                 break
             for _ in range(len(group)):
                 step()
-            group.clear()  # what was uploaded is free again while the caller has a result
+            group.clear()  # frees the uploads while the caller has a result
             first = last + 1
             if len(started) == depth:
                 yield started.popleft()
@@ -609,13 +609,13 @@ def streamed(
         if failure is not None:
             raise failure
     finally:
-        failure = None  # it knows this frame, and this frame it
+        failure = None  # the error refers to this frame, and this frame to it: break the cycle
 
 
 def _group(
     source: Iterator[tuple[int, Any]], read: Callable[[Any], _Read], together: int
 ) -> tuple[list[_Read], Exception | None]:
-    """The next images, as many as there are, and why there are no more of them if that is an error."""
+    """The next images, at most ``together``, and the error that ended them; None: there was none."""
     group: list[_Read] = []
     try:
         while len(group) < together:
@@ -624,6 +624,6 @@ def _group(
                 break
             with _naming(f"image {place} of the stream"):
                 group.append(read(image))
-    except Exception as error:  # noqa: BLE001 - raised by the caller, when its time has come
+    except Exception as error:  # noqa: BLE001 - the caller raises it after the results before it
         return group, error
     return group, None

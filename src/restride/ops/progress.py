@@ -17,11 +17,11 @@ _LINE_EVERY = 15.0
 
 
 class Progress:
-    """``step`` after each of ``total`` steps; ``clear`` before something else is printed, and at the end.
+    """Shown progress: call ``step`` after each of ``total`` steps, ``clear`` before printing anything else and last.
 
     Args:
-        total: how many steps there will be; None: nobody knows.
-        stream: where it is shown; None, what ``sys.stderr`` is where it was closed: nowhere.
+        total: how many steps there will be; None: unknown.
+        stream: where it is shown; None, as ``sys.stderr`` is once closed: nowhere.
     """
 
     def __init__(self, total: int | None, stream: TextIO | None) -> None:

@@ -23,8 +23,8 @@ from restride.tensor.tensor import Tensor
 class Reordering(NamedTuple):
     """An operation as the arguments of ``reorder_with``.
 
-    names: the operation's own names of arguments, by those that the errors of reorder have. remedy: what such an error
-    says of the element type.
+    names: for the name of an argument in reorder's errors, the operation's own name. remedy: end of an error about the
+    element type.
     """
 
     layout: Layout
@@ -40,7 +40,7 @@ class Reordering(NamedTuple):
 
     @contextmanager
     def renamed(self) -> Iterator[None]:
-        """A block in whose errors the operation's names stand for those of reorder."""
+        """A block whose errors have the operation's names of arguments instead of reorder's."""
         try:
             yield
         except DescriptorError as error:
@@ -55,7 +55,7 @@ class Reordering(NamedTuple):
 
 
 QUANTIZED_TYPES = ("u8", "s8", "u16", "s16", "f8e4m3fn", "f8e5m2")
-"""Types of a zero point that say the type of the result, as in ONNX."""
+"""Types of a zero point that decide the type of the result, as in ONNX."""
 
 
 def quantize(
@@ -118,7 +118,7 @@ def quantizing(
     layout: Layout = None,
     out: Tensor | None = None,
 ) -> Reordering:
-    """What ``quantize`` of a source of element type and sizes ``desc`` asks of ``reorder``."""
+    """``quantize`` for a source with the element type and sizes of ``desc``, as arguments of ``reorder``."""
     require_word("saturate", saturate, (True, False))
     result = _quantized_type(zero_point) if dtype is None else as_dtype(dtype)
     is_default = result is None and out is None
@@ -188,7 +188,7 @@ def dequantizing(
     layout: Layout = None,
     out: Tensor | None = None,
 ) -> Reordering:
-    """What ``dequantize`` of a source of element type and sizes ``desc`` asks of ``reorder``."""
+    """``dequantize`` for a source with the element type and sizes of ``desc``, as arguments of ``reorder``."""
     result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
     _require_quantized("the source of dequantize", desc.dtype)
     _require_float("dequantize", result)
@@ -207,13 +207,13 @@ def normalize(
     dtype: DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``(x - mean) / std`` for each channel, of integers once their largest value is 1: torchvision's Normalize.
+    """``(x - mean) / std`` for each channel, integers first scaled to a largest value of 1: torchvision's Normalize.
 
     ``rs.normalize(image, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), layout="NHWC->NCHW")`` makes planar f32
     of interleaved u8. Floats take torchvision's two steps, a subtraction and a division in f32, bit for bit. Integers
-    are divided by their type's largest value as by ``ToTensor``, here at once: ``x / (255 * std) +
-    (-mean / std)`` in f32, both constants rounded to f32. That is within ``2^-22 / std`` of the exact value for u8, as
-    torchvision's three steps are, but not bit for bit theirs.
+    are also divided by their type's largest value, as by ``ToTensor``, all in one: ``x / (255 * std) + (-mean / std)``
+    in f32, both constants rounded to f32. For u8 that is within ``2^-22 / std`` of the exact value, as torchvision's
+    three steps are, but not bit for bit the same.
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.
@@ -227,8 +227,8 @@ def normalize(
 
     Raises:
         DescriptorError: what ``reorder`` refuses; ``std`` is 0 or not finite, or ``mean`` not finite; a wrong axis, or
-            not one value for each of its indices; ``x`` has integers, and one is beyond -1 and 1, as those of 0 to 255
-            are; or ``dtype`` is no float.
+            not one value for each of its indices; ``x`` has integers, and a mean or std is outside [-1, 1], such as one
+            for 0 to 255; or ``dtype`` is no float.
 
     Examples:
         >>> photo = np.full((1, 2, 2, 3), 255, np.uint8)
@@ -254,7 +254,7 @@ def normalizing_reorder(
     dtype: DTypeLike | None = None,
     out: Tensor | None = None,
 ) -> Reordering:
-    """What ``normalize`` of a source of element type and sizes ``desc`` asks of ``reorder``."""
+    """``normalize`` for a source with the element type and sizes of ``desc``, as arguments of ``reorder``."""
     result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
     _require_float("normalize", result)
     scales = normalizing(mean, std, desc.dtype, lambda name, value: _along(name, value, axis, None, desc))
@@ -267,19 +267,19 @@ def normalizing_reorder(
 def normalizing(
     mean: Any, std: Any, dtype: DType, read: Callable[[str, Any], npt.NDArray[Any]]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Arguments of ``reorder`` that compute ``(v - mean) / std`` of elements of ``dtype``.
+    """Arguments of ``reorder`` that compute ``(v - mean) / std`` for elements of ``dtype``.
 
-    Floats take a subtraction and a division. Integers are first divided by their largest value, 255 for u8, which here
-    is one division by ``255 * std`` and one addition of ``-mean / std``.
+    Floats take a subtraction and a division. Integers, which are also divided by their largest value, 255 for u8, take
+    one division by ``255 * std`` and one addition of ``-mean / std``.
 
     Args:
         mean: as in ``normalize``.
         std: as in ``normalize``.
-        dtype: type of what is normalized.
-        read: the numbers of an argument, by its name and value.
+        dtype: element type of the source.
+        read: returns the numbers of an argument from its name and value.
 
     Raises:
-        DescriptorError: a number is not finite, a ``std`` is 0, or for integers one is beyond -1 and 1.
+        DescriptorError: a number is not finite, a ``std`` is 0, or for integers one is outside [-1, 1].
     """
     means, stds = (read(argument, value).astype(np.float64) for argument, value in (("mean", mean), ("std", std)))
     if not np.isfinite(means).all():
@@ -323,7 +323,7 @@ def _described(x: Any) -> tuple[Any, TensorDesc]:
 
 
 def _quantized_type(zero_point: Any) -> DType | None:
-    """The element type that ``zero_point`` has; a Python number or a list has none."""
+    """The element type of ``zero_point``; None for a Python number or a list, which has none."""
     if not hasattr(zero_point, "dtype"):
         return None
     dtype = as_dtype(zero_point.dtype if isinstance(zero_point, Tensor) else np.asarray(zero_point).dtype)
@@ -356,7 +356,7 @@ def _along(
 ) -> npt.NDArray[Any]:
     """``value`` for the axes of ``x``: three scales of axis 1 of four axes have sizes 1,3,1,1.
 
-    A single number and what broadcasts already stay as they are, and so do the scales of blocks, which have all axes.
+    A single number, an array that already broadcasts, and scales of blocks, which have all axes, stay as they are.
     """
     array = numbers(argument, value)
     if block_size and array.ndim not in (0, desc.rank):

@@ -30,16 +30,16 @@ def rearrange(
     out: Tensor | None = None,
     **lengths: SupportsIndex,
 ) -> Tensor:
-    """Axes split, permuted and joined as einops' patterns say, converted and laid out in the same dispatch.
+    """Split, permute and join axes by a pattern of einops, convert and lay out, in one dispatch.
 
     Without ``layout``, ``dtype``, scales and ``out`` the result is a view where its strides allow one, as all pure
     permutations do; else it is packed, row-major.
 
     Args:
         x: a Tensor, or what ``rs.asarray`` takes.
-        pattern: as of ``einops.rearrange``. Names are axes, parentheses hold those that lie in one axis of the tensor,
+        pattern: as in ``einops.rearrange``. Names are axes, parentheses hold those that make up one axis of the tensor,
             ``...`` is all others. A number is an axis of that size, which both sides have.
-        layout: as in ``reorder``, for the sizes of the result; no "A->B", which the pattern says.
+        layout: as in ``reorder``, for the sizes of the result; not "A->B", since the pattern gives the order.
         dtype: as in ``reorder``.
         src_scale: a number; elements are multiplied by it, as in ``reorder``.
         dst_scale: a number; elements are divided by it.
@@ -74,29 +74,29 @@ def rearrange(
 
 
 class ViewPlan(Plan):
-    """One whose result is a view of its source."""
+    """A plan whose result is a view of its source."""
 
     __slots__ = ()
 
     def run(self, src: Tensor, out: Tensor | None) -> Tensor:  # noqa: ARG002 - there is none
-        """The view."""
+        """Return the view."""
         return Tensor(src.memory, self.dst, src.device)
 
 
 class Arranged(NamedTuple):
-    """The sizes of a result, and its elements in the source: the view of them before axes are joined."""
+    """The sizes of a result, and the view of its elements in the source before axes are joined."""
 
     sizes: tuple[int, ...]
     view: TensorDesc
 
     @property
     def is_view(self) -> bool:
-        """The view has the sizes of the result."""
+        """True if the view has the sizes of the result."""
         return self.view.sizes == self.sizes
 
 
 def arranged(src: TensorDesc, pattern: str, lengths: Mapping[str, Any]) -> Arranged:
-    """What a pattern makes of a source.
+    """The result of a pattern on a source.
 
     Raises:
         DescriptorError, UnsupportedError: as ``rearrange``.
@@ -118,7 +118,7 @@ def rearrange_plan(
     src_scale: Any,
     dst_scale: Any,
 ) -> Plan:
-    """The plan of ``rearrange``: the view is copied into the destination, whose axes are taken apart as it is."""
+    """The plan of ``rearrange``: the view is copied into the destination, whose axes are split like the view's."""
     if is_permutation(layout):
         raise DescriptorError(f"layout {layout!r} permutes axes, which the pattern {pattern!r} says, for {src}")
     found = arranged(src, pattern, lengths)
@@ -138,7 +138,7 @@ def rearrange_plan(
 
 
 def _number(argument: str, value: Any) -> Any:
-    """``value``, unless it is an array, which would need axes that the pattern takes apart."""
+    """``value``, unless it is an array, which would need axes that the pattern splits."""
     if getattr(value, "ndim", 0) or isinstance(value, list | tuple):
         raise DescriptorError(f"{argument} must be a number, got {value!r}; rs.reorder takes arrays")
     return value

@@ -1,4 +1,4 @@
-"""The operations that keep elements, strided_slice and reorder: check the arguments, make the destination, dispatch."""
+"""Operations that keep the elements, strided_slice and reorder: they check arguments, plan the destination and run."""
 
 from __future__ import annotations
 
@@ -103,20 +103,20 @@ def reorder(
             Default: packed, row-major.
         dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
         src_scale: a number, or an array (or Tensor, which is read back) that broadcasts against the sizes of ``x``.
-        src_zero_point: the same; of an integer type, numbers that it has.
+        src_zero_point: the same; for an integer type, numbers of that type.
         dst_scale: as ``src_scale``, against the sizes of the result, which differ under "A->B".
-        dst_zero_point: as ``src_zero_point``, of the result.
-        sum_scale: a number: what ``out`` held is added, times this.
-        group_sizes: one number an axis of ``x``: so many neighbours share a scale; an axis of n in groups of g has
-            ``ceil(n / g)`` of them. 1: no groups.
-        rounding: of what becomes an integer: "nearest_even", "truncate" (toward zero) or "half_away" (from zero).
-        saturate: what is too large for an integer, an f16 or an 8-bit float becomes the largest it has; else an
+        dst_zero_point: as ``src_zero_point``, for the type of the result.
+        sum_scale: a number: the old elements of ``out``, times this, are added.
+        group_sizes: for each axis of ``x``, how many neighbours share a scale; an axis of n in groups of g has
+            ``ceil(n / g)`` scales. 1: no groups.
+        rounding: to integers: "nearest_even", "truncate" (toward zero) or "half_away" (from zero).
+        saturate: a value too large for an integer, an f16 or an 8-bit float becomes the largest of the type; else an
             integer keeps the low bits, an f16 or f8e5m2 becomes infinity, an f8e4m3fn NaN.
-        post_ops: up to four of ("relu",), ("relu", slope), ("clip", low, high) and ("linear", factor, term), done in
+        post_ops: up to four of ("relu",), ("relu", slope), ("clip", low, high) and ("linear", factor, term), applied in
             turn after the sum, before the division.
         out: where to write; its own layout counts. The padding of a whole layout (padded sizes, tiles, blocks) is
-            written; of a view, and between the elements of strides, nothing is touched. It may be ``x`` itself; then,
-            and with ``sum_scale``, padding stays.
+            written; the padding of a view, and gaps between strided elements, are not. ``out`` may be ``x`` itself;
+            then, and with ``sum_scale``, no padding is written.
 
     Example:
         >>> image = np.zeros((2, 4, 3), np.uint8)
@@ -125,8 +125,8 @@ def reorder(
 
     Raises:
         DescriptorError: the layout or the element type is unknown or does not fit, the destination overlaps itself,
-            ``out`` shares memory with ``x`` but is not the same, a scale is 0 or not finite, a zero point is none of
-            its type, one of them does not broadcast, or there is a sum and no ``out``.
+            ``out`` shares memory with ``x`` but is not the same, a scale is 0 or not finite, a zero point is not a
+            number of its type, one of them does not broadcast, or there is a sum and no ``out``.
         OutOfDeviceMemory: the device has no room for the result.
 
     Source: oneDNN specification, Reorder; ONNX operators, Cast.
@@ -199,14 +199,14 @@ def plan_reorder(
     device: Device | None = None,
     **named: Any,
 ) -> Plan:
-    """What ``rs.reorder(x, *arguments, **named)`` does to an ``x`` laid out as ``src``, as a plan.
+    """The plan of ``rs.reorder(x, *arguments, **named)`` for an ``x`` laid out as ``src``.
 
     Args:
         src: layout of the source; may be its text.
-        dst: layout of the result, as that of an ``out``; default: what ``reorder`` makes.
-        arguments: of ``reorder``, from ``layout`` on.
+        dst: layout of the result, like that of an ``out``; default: the one that ``reorder`` makes.
+        arguments: those of ``reorder``, from ``layout`` on.
         device: whose limits the plan respects; default: ``rs.default_device()``.
-        named: of ``reorder``, but ``out``.
+        named: those of ``reorder``, except ``out``.
 
     Example:
         >>> plan = rs.plan_reorder("u8[2,4,3]", None, "HWC->CHW", dtype="f32")

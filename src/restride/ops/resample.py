@@ -79,47 +79,48 @@ def resample(
     saturate: bool = True,
     out: Tensor | None = None,
 ) -> Tensor:
-    """``x`` resized along ``axes``, to ``sizes`` or by ``scales``. docs/resample.md draws every rule.
+    """Resize ``x`` along ``axes``, to ``sizes`` or by ``scales``. docs/resample.md draws every rule.
 
-    An output element is a weighted sum of the source's elements, in f32, nested with the last axis first, so that a
-    window is bit for bit what the whole is there. The sum goes through the arithmetic of ``reorder``, and is rounded
-    once. "nearest" moves elements, bit for bit where neither type nor scale changes.
+    An output element is a weighted sum of source elements, in f32. Sums are nested, the last axis first, so that a
+    window is bit for bit the same part of the whole result. The sum goes through the arithmetic of ``reorder``, and is
+    rounded once. "nearest" moves elements, bit for bit where neither type nor scale changes.
 
     Args:
-        x: a Tensor, or what ``rs.asarray`` takes. Of 64 bits or pred: mode "nearest" alone.
+        x: a Tensor, or what ``rs.asarray`` takes. Elements of 64 bits or pred take only mode "nearest".
         sizes: output size of each of ``axes``.
-        scales: output elements for each element of the source; without ``sizes`` these are ``trunc(size * scale)``.
-        axes: which axes; negative ones count from the end; default: the last ones, as many as ``sizes`` or ``scales``,
-            with a warning where those end with one of 1 to 4 elements, as channels are, and leave another as it is;
-            not where the last two are equal.
-        mode: "nearest"; "linear", of two neighbours an axis, the default; "cubic", of four (Keys); "area", the mean of
-            all source elements that the output element covers a part of. With ``like`` a mode of that library, by its
-            name or by the library's own constant.
+        scales: output elements for each element of the source; without ``sizes``, these are ``trunc(size * scale)``.
+        axes: which axes; negative ones count from the end; default: the last ones, as many as ``sizes`` or ``scales``.
+            The default warns if it resizes a last axis of 1 to 4 elements, which may be channels, and leaves another
+            axis as it is, unless the last two have equal sizes.
+        mode: "nearest"; "linear" (default), of two neighbours along an axis; "cubic", of four (Keys); "area", the mean
+            of all source elements that the output element covers, wholly or partly. With ``like`` a mode of that
+            library, by its name or by the library's own constant.
         coordinates: where an output index reads: "half_pixel", the default, "half_pixel_symmetric",
             "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn" or "tf_crop_and_resize". They
             follow ``scales``.
-        nearest: rounding, of mode "nearest" alone: "half_up", the default, "round_prefer_floor", "round_prefer_ceil",
-            "floor", "ceil".
-        cubic_a: the slope at 1, of mode "cubic" alone: -0.75, the default, in ONNX and torch, -0.5 in Pillow and
-            antialiased in torch.
-        antialias: widen the filters of "linear" and "cubic" where an axis shrinks, to all that the output covers.
-        exclude_outside: taps outside the source count for nothing, and the rest for more; else the edge counts.
-        extrapolation_value: for reads beyond the first and last element, of "tf_crop_and_resize" alone.
-        roi: of "tf_crop_and_resize": first edges of all axes, then last ones; 0 and 1 are first and last element.
+        nearest: how positions are rounded, for mode "nearest" only: "half_up" (default), "round_prefer_floor",
+            "round_prefer_ceil", "floor", "ceil".
+        cubic_a: the filter's slope at 1, for mode "cubic" only: -0.75 (default) in ONNX and torch, -0.5 in Pillow, and
+            in torch if antialiased.
+        antialias: where an axis shrinks, widen the filters of "linear" and "cubic" to all that the output covers.
+        exclude_outside: taps outside the source have weight 0, and the others are scaled to a sum of 1; else taps
+            outside read the edge.
+        extrapolation_value: the value of reads beyond the first and last element, for "tf_crop_and_resize" only.
+        roi: for "tf_crop_and_resize": first edges of all axes, then last ones; 0 and 1 are first and last element.
         keep_aspect_ratio_policy: "stretch"; "not_larger" or "not_smaller" than ``sizes``, with one scale for all axes.
-        input_offsets: DirectML's, one an axis, in place of ``coordinates``: output o reads at
+        input_offsets: DirectML's, one for each axis, in place of ``coordinates``: output o reads at
             ``(o - output_offset) / scale - input_offset``. Default: 1/2.
         output_offsets: see ``input_offsets``. Default: -1/2.
-        recompute_scale_factor: coordinates follow sizes also where ``scales`` are given, as oneDNN's factors have it.
+        recompute_scale_factor: coordinates follow sizes also where ``scales`` are given, like oneDNN's factors.
         like: "torch", "onnx", "onednn", "directml", "tensorflow", "pillow", "opencv" or "scikit-image": modes, defaults
-            and arithmetic are that library's, bit for bit where docs/profiles.md says so. Its integers are rounded and
-            clamped as it does it, whatever ``rounding`` and ``saturate`` say; then they become what is asked for.
+            and arithmetic are that library's, bit for bit where docs/profiles.md says so. Integers are rounded and
+            clamped as the library does, whatever ``rounding`` and ``saturate`` say, and then converted to ``dtype``.
         window: the part of the output to make, a slice for each of ``axes``.
-        source_sizes: ``x`` is only the part of a source of these sizes, all axes, that ``source_window`` says.
+        source_sizes: sizes of a whole source, all axes, if ``x`` is only the part of it that ``source_window`` returns.
         layout: of the result, as in ``reorder``; default: "any", the memory order, tiles or blocks of ``x``.
         dtype: element type of the result; default: that of ``out``, of ``layout`` where it says one, or of ``x``.
-        src_scale: this and what follows as in ``reorder``, of the interpolated elements, against whose sizes it
-            broadcasts.
+        src_scale: this and the following as in ``reorder``, for the interpolated elements; it broadcasts against their
+            sizes.
         src_zero_point: as in ``reorder``.
         dst_scale: as in ``reorder``.
         dst_zero_point: as in ``reorder``.
@@ -188,15 +189,15 @@ def resample_backward(
 ) -> Tensor:
     """The gradient of ``resample``'s source from that of its result: the exact transpose of its matrix.
 
-    A gather: every source element sums what read it, in one order, in f32, so every run gives the same bits.
+    A gather: every source element sums over the outputs that read it, in a fixed order, in f32, so that every run gives
+    the same bits.
 
     Args:
         grad: gradient of the result, f32, f16 or bf16; its sizes along ``axes`` are the result's.
         input_sizes: sizes of the source along ``axes``.
-        scales: those that ``resample`` was given, if it was, for they enter the coordinates.
+        scales: those given to ``resample``, if any, since they enter the coordinates.
         axes: which axes; default: the last ones, as many as ``input_sizes``, with the warning of ``resample``.
-        mode: this and what follows as in ``resample``, also where they are not given; what was extrapolated has no
-            gradient.
+        mode: this and the following as in ``resample``, defaults too; extrapolated outputs contribute no gradient.
         coordinates: as in ``resample``.
         nearest: as in ``resample``.
         cubic_a: as in ``resample``.
@@ -257,15 +258,15 @@ def source_window(
 ) -> tuple[slice, ...]:
     """The part of a source that ``window`` of its resampling reads, a slice for each axis of the source.
 
-    ``rs.resample(x[part], ..., window=window, source_sizes=x.sizes)``, with ``part`` what this says, is bit for bit
-    ``rs.resample(x, ...)[window]``: an image that does not fit the device is resampled piece by piece.
+    ``rs.resample(x[part], ..., window=window, source_sizes=x.sizes)``, with ``part`` from this function, is bit for bit
+    ``rs.resample(x, ...)[window]``: so an image that does not fit the device can be resampled piece by piece.
 
-    Its arguments are those of ``resample`` that say how many outputs there are and what they read, ``sizes`` to
-    ``window``. What becomes of the result, from ``layout`` and ``dtype`` to ``out``, reads nothing and is no argument.
+    The arguments are those of ``resample`` that decide how many outputs there are and what they read, ``sizes`` to
+    ``window``. Those that only concern the result, from ``layout`` and ``dtype`` to ``out``, are not among them.
 
     Args:
-        source_sizes: of the source, all axes.
-        sizes: this and what follows as in ``resample``.
+        source_sizes: sizes of the whole source, all axes.
+        sizes: this and the following as in ``resample``.
         scales: as in ``resample``.
         axes: as in ``resample``.
         mode: as in ``resample``.
@@ -282,7 +283,7 @@ def source_window(
         output_offsets: as in ``resample``.
         recompute_scale_factor: as in ``resample``.
         like: as in ``resample``.
-        source_dtype: element type of the source, at which a library may look.
+        source_dtype: element type of the source, on which a library's rules may depend.
 
     Raises:
         DescriptorError, UnsupportedError: as ``resample`` does.
@@ -312,7 +313,7 @@ def plan_resample(
     device: Device | None = None,
     **named: Any,
 ) -> Plan:
-    """What ``rs.resample(x, *arguments, **named)`` does to an ``x`` laid out as ``src``, as a plan.
+    """The plan of ``rs.resample(x, *arguments, **named)`` for an ``x`` laid out as ``src``.
 
     ``plan = rs.plan_resample("u8[1080,1920,3]", None, (224, 224), axes=(0, 1))`` and ``plan(image)``, image by image.
     The rest as in ``plan_reorder``; ``arguments`` are those of ``resample`` from ``sizes`` on.
@@ -332,7 +333,7 @@ def plan_resample_backward(
     device: Device | None = None,
     **named: Any,
 ) -> Plan:
-    """What ``rs.resample_backward(grad, *arguments, **named)`` does to a ``grad`` laid out so, as a plan.
+    """The plan of ``rs.resample_backward(grad, *arguments, **named)`` for a ``grad`` laid out so.
 
     The rest as in ``plan_reorder``; ``arguments`` are those of ``resample_backward`` from ``input_sizes`` on.
 
@@ -344,7 +345,7 @@ def plan_resample_backward(
     return plan_call(resample_backward, grad, dst, device, arguments, named)
 
 
-# Planners: the arguments of a call, checked, as what is to be resampled.
+# Planners: they check the arguments of a call, and plan it.
 
 
 def resample_plan(
@@ -396,13 +397,13 @@ def library_plan(
     sizes: tuple[int, ...],
     rows: LibraryRows,
 ) -> Plan:
-    """The plan of a resampling along ``axes`` to ``sizes`` by rows that are there already."""
+    """The plan of a resampling along ``axes`` to ``sizes`` by rows that are already known."""
     resized = Resizing(axes, rows.rows, tuple(map(range, sizes)), src.sizes, *rows[1:], rounds=True)
     return plan_of(src, resized, None, None, out, 0.0, {}, limits)
 
 
 def require_rows_and_columns(request: Request, axes: tuple[int, ...], argument: str, src: TensorDesc) -> None:
-    """Refuse to take columns and channels for the rows and columns that a library of images means."""
+    """Refuse default axes that look like columns and channels, where an image library resizes rows and columns."""
     if request.axes is not None or len(axes) != 2 or request.like not in IMAGES_ONLY:
         return
     rows = src.rank - 3
@@ -421,18 +422,18 @@ def _require_room(
 
 
 def about_channels(request: Request, rank: int, old: Sequence[int], new: Sequence[int], argument: str) -> str:
-    """A warning where the last axis, of few elements, is resized without being named, and others are not; or none.
+    """A warning if a last axis of few elements is resized without being named, while another axis is not; else empty.
 
-    Of u8[480,640,3] to (224, 224) these are columns and channels, and (480, 224, 224) is a result too. Small square
-    maps, such as f32[1,512,4,4], are resized without a word. The text has few sizes, so that Python shows it once for
-    photographs of many.
+    From u8[480,640,3] to (224, 224) these are columns and channels, and (480, 224, 224) is a valid result too. Small
+    square maps, such as f32[1,512,4,4], are resized without a warning. The text has few sizes, so that Python shows it
+    once for photographs of many sizes.
 
     Args:
-        request: whose ``axes`` say whether they are named.
-        rank: of what is resized.
+        request: its ``axes`` are None if they are not named.
+        rank: number of axes of the source.
         old: sizes before, of the axes that are resized.
         new: sizes after.
-        argument: what has the old sizes.
+        argument: name of the argument with the old sizes.
     """
     count = len(old)
     if request.axes is not None or not 0 < count < rank or not 0 < old[-1] <= MOST_CHANNELS or old[-1] == new[-1]:
@@ -468,7 +469,7 @@ _MOST_WEIGHTS_OF_AXIS = 1 << 29
 """Most weights along an axis, where an output reads more than 4 elements: they take 8 s to compute."""
 
 _FEW_TAPS = 4
-"""Elements that an output may read where nothing is averaged: axes of any length go through in parts."""
+"""Most elements that an output reads where nothing is averaged: such axes of any length are computed in parts."""
 
 
 def part_read(resized: Resizing) -> tuple[slice, ...]:
@@ -490,9 +491,9 @@ def plan_of(
     limits: Limits,
     warning: str = "",
 ) -> Plan:
-    """The plan that makes what ``resized`` says of ``src``, the whole source or the part of it that is read.
+    """The plan of the resampling ``resized`` on ``src``, the whole source or the part of it that is read.
 
-    numbers: the arguments of ``restride.arithmetic.arithmetic``. warning: as of ``DoubtfulPlan``.
+    numbers: the arguments of ``restride.arithmetic.arithmetic``. warning: that of a ``DoubtfulPlan``; empty: none.
 
     Raises:
         UnsupportedError: elements are not interpolated, or too many weights are needed.
@@ -514,10 +515,10 @@ def plan_of(
 
 
 def sums_of(src: TensorDesc, resized: Resizing) -> TensorDesc:
-    """What a resampling of ``src`` computes, before the arithmetic.
+    """The type and sizes of what a resampling of ``src`` computes, before the arithmetic.
 
     Raises:
-        UnsupportedError: such elements are not interpolated.
+        UnsupportedError: elements of the type cannot be interpolated.
     """
     moves = all(rows.moves for rows in resized.rows)
     if not moves and src.dtype.name not in INTERPOLATED_TYPES:
@@ -566,9 +567,9 @@ def _require_few_weights(resized: Resizing) -> None:
 
 
 def _extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target, value: float) -> None:
-    """Outputs that read beyond the source, as boxes of one value around the box of the others.
+    """Add steps where outputs read beyond the source: boxes of one value around the box of the other outputs.
 
-    All outputs, where no source element is read: a crop beside the source, a gradient of nothing.
+    If no source element is read, all outputs have that value: a crop beside the source, a gradient of nothing.
     """
     constant = steps.new(TensorDesc("f64", ()), np.float64(value).tobytes())
     plain = steps.new(whole)
@@ -593,10 +594,10 @@ def _extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc,
 
 
 def _by_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> None:
-    """The passes one after the other, and the arithmetic in the last; between them f32, or s32 of fixed weights.
+    """Add the passes in order, with the arithmetic in the last; between passes lie f32, or s32 for integer weights.
 
-    Where a library rounds after each axis, its elements lie between them: u16 of Pillow's I;16. Its elements are made
-    whole before they become others, in a pass more.
+    Where a library rounds after each axis, elements of its type lie between passes: u16 for Pillow's I;16. Results of
+    the library's type are complete before they are converted to another type, in one more pass.
     """
     tables = passes(resized)
     between = src.desc.dtype if not tables or is_index(tables[0]) else as_dtype("f32")
@@ -624,7 +625,7 @@ def _by_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> No
 
 
 def _one_pass(steps: Steps, src: Site, tables: Tables, target: Target | None, dtype: DType, last: Arithmetic) -> Site:
-    """One pass, into the target, or by ``last`` into a new buffer of type ``dtype`` before what follows."""
+    """Add one pass into ``target``, or without one into a new buffer of type ``dtype``, with arithmetic ``last``."""
     axes = tuple(axis for axis, _ in tables)
     result = target.site.desc if target is not None else _between(src.desc, tables, dtype)
     if not is_resampled_by_walks(src.desc, result, axes):
@@ -654,9 +655,9 @@ def _one_pass(steps: Steps, src: Site, tables: Tables, target: Target | None, dt
 
 
 def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limits: Limits) -> bool:
-    """True where what is computed by elements has its words better put together afterwards.
+    """True if a pass into ``packed`` and a copy are better than computing the result element by element.
 
-    Rows of u8[750,1050] begin inside words.
+    Rows of u8[750,1050], for example, begin inside words.
     """
     return packed.nbytes <= min(limits.max_buffer_range, _MOST_PACKED_BYTES) and not is_made_by_elements(
         src, packed, tables, limits
@@ -664,7 +665,7 @@ def _is_better_packed(src: TensorDesc, packed: TensorDesc, tables: Tables, limit
 
 
 def _between(src: TensorDesc, tables: Tables, dtype: DType) -> TensorDesc:
-    """A packed tensor of what a pass makes, with the source's order of axes."""
+    """The packed layout of the result of a pass, in the source's order of axes."""
     sizes = list(src.sizes)
     for axis, table in tables:
         sizes[axis] = table.count

@@ -1,4 +1,4 @@
-"""resize: photographs to another size; their axes are guessed by one rule, light and alpha are minded if asked."""
+"""resize: photographs to another size; one rule finds their axes, light and alpha are respected on request."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ def resize(
     linear_light: bool = False,
     premultiply: bool = False,
 ) -> Any:
-    """A photograph, or a batch of them, resized to ``sizes``, rows and columns: ``rs.resample`` with fewer questions.
+    """Resize a photograph, or a batch of them, to ``sizes``, rows and columns: ``rs.resample`` with fewer questions.
 
     The rule of the axes: C is 1 to 4 channels. Two axes are H W. Three are H W C or C H W, and four are N H W C or
-    N C H W, whichever has 1 to 4 at the place of C; if both or neither has, that is an error, and ``axes`` must say it.
-    Of ``axes`` that are named, C is the axis behind them, or if there is none, the one before them. The last of 2 or 4
-    channels is alpha to ``linear_light`` and ``premultiply``; without these it is a channel like the others.
+    N C H W, whichever has 1 to 4 at the place of C; if both or neither has, that is an error: ``axes`` must say it.
+    With ``axes`` given, C is the axis after them, or if there is none, the one before them. The last of 2 or 4 channels
+    is alpha for ``linear_light`` and ``premultiply``; without these it is a channel like the others.
 
     Shrinking averages what it leaves out, as Pillow and torchvision do: without ``like``, "linear" and "cubic" are
-    antialiased, with the weights of Pillow's BILINEAR and BICUBIC, in f32, rounded once. A byte of "linear" is within 1
-    of Pillow's, which rounds between rows and columns too; ``like="pillow"`` gives Pillow's own.
+    antialiased, with the weights of Pillow's BILINEAR and BICUBIC, in f32, rounded once. Bytes of "linear" are within 1
+    of Pillow's, which also rounds between rows and columns; ``like="pillow"`` gives exactly Pillow's.
 
     Args:
-        image: an array, a Tensor, what else ``rs.asarray`` takes, or an image of Pillow's, whose palette becomes RGB or
-            RGBA as in ``rs.imread``.
+        image: an array, a Tensor, anything else that ``rs.asarray`` takes, or a Pillow image, whose palette becomes RGB
+            or RGBA as in ``rs.imread``.
         sizes: rows and columns of the result.
         mode: as in ``resample``.
         like: as in ``resample``; ``antialias`` is then the library's own unless it is given.
-        axes: those of rows and columns, where the rule does not say them.
+        axes: those of rows and columns, where the rule does not find them.
         antialias: as in ``resample``; False reads two or four neighbours an axis, however many lie between.
         linear_light: average light, not the codes of sRGB: u8 and u16 become light, f32 of 0 to 1, are resampled, and
-            become codes again, on the device. Alpha is no light.
-        premultiply: colours count by their alpha: they are times alpha while they are resampled, so that what hides
-            behind alpha 0 does not bleed out; u8 and u16. The image and the result have colours that are not.
+            become codes again, on the device. Alpha is not light: its codes are averaged.
+        premultiply: weight colours by their alpha: they are multiplied by alpha while they are resampled, so that what
+            hides behind alpha 0 does not bleed out; u8 and u16. Colours of image and result are not premultiplied.
 
     Returns:
-        A Tensor of the type and the axes of ``image``; of an image of Pillow's another one. ``linear_light`` and
-        ``premultiply`` take four bytes an element in between, and the same bits on every device but for denormals.
+        A Tensor of the type and the axes of ``image``; for a Pillow image another one. ``linear_light`` and
+        ``premultiply`` take 4 bytes an element in between, and give the same bits on every device but for denormals.
 
     Raises:
         DescriptorError: the axes are not clear, ``premultiply`` has no alpha, ``linear_light`` or ``premultiply`` has
@@ -102,7 +102,7 @@ def resize(
 
 
 def rows_and_columns(sizes: tuple[int, ...], axes: Iterable[SupportsIndex] | None) -> tuple[int, int]:
-    """The axes of rows and columns, as the rule of ``resize`` has it.
+    """The axes of rows and columns, by the rule of ``resize``.
 
     Raises:
         DescriptorError: they are not clear, or ``axes`` does not name two.
@@ -130,14 +130,14 @@ def rows_and_columns(sizes: tuple[int, ...], axes: Iterable[SupportsIndex] | Non
 
 
 def _channels(rank: int, both: tuple[int, int]) -> int | None:
-    """The axis behind rows and columns, or the one before them; None: there is none."""
+    """The last axis if it comes after rows and columns, else the one before them; None: there is none."""
     if max(both) < rank - 1:
         return rank - 1
     return min(both) - 1 if min(both) else None
 
 
 def _require_effect(x: Tensor, request: Request, linear_light: bool, premultiply: bool, has_alpha: bool) -> None:
-    """Raise unless what is asked for can be done and changes something."""
+    """Require that ``linear_light`` or ``premultiply`` can be done and changes something."""
     name = "linear_light" if linear_light else "premultiply"
     if premultiply and not has_alpha:
         raise DescriptorError(f"premultiply needs alpha, the last of 2 or 4 channels, image has shape {x.sizes}")
@@ -159,21 +159,21 @@ def _in_light(
     is_linear: bool,
     premultiply: bool,
 ) -> Tensor:
-    """Codes to f32, resampled, and back: colours by a table, alpha, the last one along ``channels``, as it is."""
+    """Convert codes to f32, resample, and convert back: colours by a table, alpha, the last channel, without one."""
     whole = x.desc
     x = x if whole.strides is not None else x.copy()
     light = empty(TensorDesc.xla("f32", x.sizes, family(x.desc, x.sizes).minor_to_major), x.device)
     _converted(x, light, channels, is_linear, premultiply)
     resized = resample(light, sizes, **filters)
     layout = family(whole, resized.sizes)
-    has_strides = layout.strides is not None  # one tile has, several have none
+    has_strides = layout.strides is not None  # a layout of one tile has strides, of several has none
     codes = empty(layout if has_strides else family(resized.desc, resized.sizes, x.dtype), x.device)
     _converted(resized, codes, channels, is_linear, premultiply)
     return codes if has_strides else reorder(codes, out=empty(layout, x.device))
 
 
 def _converted(src: Tensor, dst: Tensor, channels: int | None, is_linear: bool, premultiply: bool) -> None:
-    """Every element of ``src`` as codes or light in ``dst``, whichever ``src`` is not."""
+    """Convert every element of ``src`` from codes to light, or back, into ``dst``."""
     colors, alpha = src, None
     if channels is not None:
         before = (slice(None),) * channels

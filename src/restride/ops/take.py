@@ -1,4 +1,4 @@
-"""Elements by lists of indices along axes, in one dispatch: nearest resampling, whose tables may hold any indices."""
+"""Take elements by lists of indices along axes, in one dispatch: nearest resampling whose tables are the indices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Indices = npt.NDArray[np.int64]
 
 
 def taken(x: Tensor, indices: Mapping[int, Indices]) -> Tensor:
-    """Element o along axis k is element ``indices[k][o]`` of ``x``, bit for bit; negative ones count from the end.
+    """The tensor whose element o along axis k is ``indices[k][o]`` of ``x``, bit for bit; negative: from the end.
 
     Raises:
         DescriptorError: an index is outside the axis.
@@ -49,7 +49,7 @@ PAD_MODES = ("constant", "edge", "reflect", "wrap")
 
 
 def padded(x: Tensor, widths: tuple[tuple[int, int], ...], mode: str, value: Any) -> Tensor:
-    """``x`` with elements before and behind each axis, as ``np.pad`` makes them.
+    """``x`` with elements added before and after each axis, as ``np.pad`` does.
 
     One dispatch; two for mode "constant", which writes the value everywhere first.
     """

@@ -1,4 +1,4 @@
-"""Where an operation writes: the descriptor of its result, proven fit, and what is computed on the way there."""
+"""Target: where an operation writes, as a checked descriptor, and the arithmetic applied before writing."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def destination(
     dtype: DType | None = None,
     in_place: bool = False,
 ) -> tuple[TensorDesc, Site]:
-    """Where a result with the axes of ``like`` goes, of element type ``dtype`` or its own, proven fit to be written.
+    """The checked destination of a result with the axes of ``like``, and its type unless ``dtype`` is given.
 
-    The result as the caller gets it, and its elements with the axes in the order of ``like``, which differ when the
-    layout is a permutation "A->B". ``default`` is the layout where none is asked for; None: packed, row-major.
-    ``in_place``: ``out`` may be the source itself.
+    Returns the result as the caller gets it, and the site of its elements with the axes in the order of ``like``; the
+    orders differ when the layout is a permutation "A->B". ``default`` is the layout where none is asked for; None:
+    packed, row-major. ``in_place``: ``out`` may be the source itself.
     """
     order = axis_order(like, layout)
     permuted = views.permute(like, order) if is_permutation(layout) else like
@@ -76,15 +76,15 @@ def element_type(src: TensorDesc, layout: Layout, dtype: Any, out: Out | None) -
 
 
 def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
-    """Refuse a result that no memory of the device holds, before anything is computed for it.
+    """Refuse a result larger than the device's memory, before anything is computed for it.
 
     Args:
-        sizes: of the result, or of the window of it that is asked for.
+        sizes: of the result, or of the window asked for.
         dtype: its element type.
         limits: of the device.
 
     Raises:
-        OutOfDeviceMemory: its elements alone have more bytes.
+        OutOfDeviceMemory: the elements alone have more bytes than ``limits.max_memory``.
     """
     nbytes = math.prod(sizes) * dtype.itemsize
     if nbytes > limits.max_memory:
@@ -96,7 +96,11 @@ def require_room(sizes: Sequence[int], dtype: DType, limits: Limits) -> None:
 
 
 class Target(NamedTuple):
-    """Where sums are written: elements in the operation's axes, the buffer's layout, and what is done last."""
+    """The destination of sums.
+
+    site: the elements, in the operation's axes. whole: the layout of their buffer. arithmetic: applied to each sum
+    before it is written.
+    """
 
     site: Site
     whole: TensorDesc
@@ -113,18 +117,18 @@ def target_of_sums(
     *,
     moves: bool,
 ) -> Target:
-    """Where elements of the type and sizes of ``computed`` go, sums of those of ``src``.
+    """The target of sums of elements of ``src`` that have the type and sizes of ``computed``.
 
-    f16 and f8e5m2 that are summed and stay what they are keep infinities.
+    Sums of f16 and f8e5m2 that keep their type, without scales, keep infinities.
 
     Args:
         src: the source.
-        computed: what is computed from it, before the arithmetic.
+        computed: type and sizes of the sums, before the arithmetic.
         result: the layout where neither ``layout`` nor ``out`` says one.
         layout: as in ``reorder``.
-        out: where to write instead.
+        out: the caller's destination, if any.
         numbers: the arguments of ``restride.arithmetic.arithmetic``.
-        moves: elements are not summed.
+        moves: elements are moved, not summed.
     """
     whole, site = destination(result, layout, src, out, result, result.dtype)
     full = arithmetic_of_result(computed, whole, layout, numbers)
@@ -134,7 +138,7 @@ def target_of_sums(
 
 
 def require_out_of_sum(sum_scale: Any, src: TensorDesc, out: Out | None) -> None:
-    """Refuse a sum without a destination to read."""
+    """Refuse ``sum_scale`` without an ``out`` whose elements it can read."""
     if sum_scale is not None and out is None:
         raise DescriptorError(f"sum_scale {sum_scale!r} reads an out, and there is none, for {src}")
 

@@ -31,17 +31,17 @@ def yuv_to_rgb(
     layout: Layout = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """RGB, u8[..., rows, columns, 3], of YUV frames with chroma at half of the rows and columns.
+    """Convert YUV frames, with chroma at half of the rows and columns, to RGB, u8[..., rows, columns, 3].
 
-    A sample of chroma counts for the four pixels it lies on. Each colour is rounded once, halves up, and clamped; its
-    factors are ``like`` or those of the matrix, to 2^-21, so that colours are the nearest ones but next to a half.
+    A sample of chroma applies to the four pixels it covers. Each colour is rounded once, halves up, and clamped. The
+    factors are those of ``like``, or those of the matrix to within 2^-21: a colour can be off only next to a half.
 
     Args:
-        frame: u8[..., 3/2 rows, columns], a Tensor or what ``rs.asarray`` takes: luma, and the chroma below, as OpenCV
-            and decoders have it. Or its parts, which are brought together first: (luma, chroma) with chroma
+        frame: u8[..., 3/2 rows, columns], a Tensor or what ``rs.asarray`` takes: luma, and below it the chroma, as in
+            OpenCV and decoders. Or its parts, which are joined first: (luma, chroma) with chroma
             [rows / 2, columns / 2, 2] or [rows / 2, columns], and (luma, first, second) of a planar format.
-        format: "nv12" and "nv21", rows of U and V in turn, of V and U; "i420" and "yv12", a plane of U and one of V,
-            of V and of U.
+        format: "nv12", rows that alternate U and V; "nv21", V and U; "i420", a plane of U, then one of V; "yv12", V,
+            then U.
         matrix: "bt601" or "bt709".
         full_range: luma is 0 to 255, as in JPEG, and not 16 to 235.
         like: "opencv": factors of three decimals, as ``cv2.cvtColor`` has them, bit for bit.
@@ -49,8 +49,8 @@ def yuv_to_rgb(
         out: where to write instead, as in ``reorder``.
 
     Raises:
-        DescriptorError: an unknown name, a frame of another type or of sizes that are none of a frame, parts that do
-            not fit, or ``out`` does not fit.
+        DescriptorError: an unknown name, a frame of another type or with sizes that no frame has, parts that do not
+            fit, or ``out`` does not fit.
         UnsupportedError: a frame is larger than a binding.
 
     Examples:
@@ -66,7 +66,7 @@ def yuv_to_rgb(
 
 
 def yuv_plan(src: TensorDesc, out: Out | None, limits: Limits, *, form: Format, colors: Colors, layout: Layout) -> Plan:
-    """The plan of ``yuv_to_rgb``: frames are copied first where they cannot be read as they lie, and RGB last."""
+    """The plan of ``yuv_to_rgb``; frames that cannot be read in place are copied first, RGB likewise last."""
     rgb = TensorDesc(DTYPES["u8"], sizes_of_rgb(src))
     dst, site = destination(rgb, layout, src, out)
     steps = Steps(limits)
@@ -88,10 +88,10 @@ def yuv_plan(src: TensorDesc, out: Out | None, limits: Limits, *, form: Format, 
 
 
 def sizes_of_rgb(src: TensorDesc) -> tuple[int, ...]:
-    """[..., rows, columns, 3] of frames [..., 3/2 rows, columns].
+    """The sizes of RGB, [..., rows, columns, 3], for frames [..., 3/2 rows, columns].
 
     Raises:
-        DescriptorError: they are no frames.
+        DescriptorError: ``src`` does not have the type and sizes of frames.
     """
     if src.dtype != "u8":
         raise DescriptorError(f"a frame must be u8, not {src.dtype}: {src}")
@@ -104,7 +104,7 @@ def sizes_of_rgb(src: TensorDesc) -> tuple[int, ...]:
 
 
 def _joined(parts: Sequence[Any], form: Format, name: str, out: Tensor | None) -> Tensor:
-    """One frame of its parts, on the device of ``out`` or of the parts."""
+    """One frame joined from its parts, on the device of ``out`` or of the parts."""
     device = out.device if out is not None else next((each.device for each in parts if isinstance(each, Tensor)), None)
     tensors = [asarray(part, device=device) for part in parts]
     sizes = [tensor.sizes for tensor in tensors]

@@ -1,6 +1,6 @@
-"""Plan of a conversion: elements of one type and layout made of those of another, with scales, zero points and a sum.
+"""Plan of a conversion of elements between types and layouts, with scales, zero points and a sum.
 
-``Conversion`` says what happens to an element, in the words and numbers of shaders/include/scales.glsl.
+``Conversion`` describes what happens to an element, in the names and constants of shaders/include/scales.glsl.
 """
 
 from __future__ import annotations
@@ -56,30 +56,30 @@ ELEMENT_TYPES = {
         )
     )
 }
-"""Every element type, as shaders/include/types.glsl numbers them."""
+"""The number of each element type in shaders/include/types.glsl."""
 
 _SATURATES, _ROUNDS_FIRST, _NORMAL_QUOTIENTS, _SHORT_QUOTIENTS = 4, 8, 16, 32
 _ZERO_POINT, _SCALE, _SUM, _DST_SCALE, _DST_ZERO_POINT, _SRC_PAIRS, _DST_PAIRS = (1 << bit for bit in range(7))
 
 _ORDINARY = 2.0**-60, 2.0**60
-"""Scales from the first to the second divide an integer of 64 bits without coming near the ends of f32."""
+"""Smallest and largest scale by which every integer of 64 bits has a quotient far from the ends of f32's range."""
 
 _MOST_TRIED = 256
-"""Scales by which every integer of 8 bits is divided, to see whether a short division is exact: 0.3 us a scale."""
+"""Most scales that are tested with every integer of 8 bits for whether a short division is exact: 0.3 us a scale."""
 
 _FROM_POWER, _FROM_MIDDLE = 2.0**-20, 2.0**-18
-"""How far at least a quotient is from a power of two, of itself, and from the middle of two f32, in units of the last
-bit, so that ``short_quotient`` in shaders/include/scales.glsl is exact.
+"""Least distances of a quotient from a power of two, relative, and from the middle of two f32, in units of the last
+bit, at which ``short_quotient`` in shaders/include/scales.glsl is exact.
 
-Its ratio is off by 2.5 units of 1 / b and half a unit of the product, 6 * 2^-24 of it or six units; so the number of
-units is at most 6, off by 6 * (2.5 * 2^-23 + 2 * 2^-24) < 2^-18 itself.
+Its ratio is off by 2.5 units of 1 / b and half a unit of the product: relatively 6 * 2^-24, or six units. So the
+correction is at most 6 units, and is itself off by 6 * (2.5 * 2^-23 + 2 * 2^-24) < 2^-18 units.
 """
 
 _POST_OP_BITS = 9
-"""Steps: from this bit on the kind of each post-op in turn, two bits each."""
+"""First bit, in the constant of steps, of the kinds of the post-ops in turn, two bits each."""
 
 PAIRS_ALONG_FOUR = (128, 256)
-"""Steps of convert_fours: the four that an invocation makes differ in their pairs of the source, of the destination."""
+"""Bits of the steps of convert_fours: the four elements differ in their source pairs, in their destination pairs."""
 
 FOURS_PER_INVOCATION = 4
 """Groups of four elements that an invocation of convert.comp makes."""
@@ -88,7 +88,7 @@ _MOST_KEPT_PAIR_BYTES = 1 << 12
 
 
 class Scales(NamedTuple):
-    """Push constants 5 to 11 of every kernel that converts: where the pairs of index 0 lie, and bits of f32."""
+    """Push constants 5 to 11 of every kernel that converts: places of index 0's pairs, then numbers as bits of f32."""
 
     src_pairs: int
     dst_pairs: int
@@ -124,7 +124,7 @@ class Channels(NamedTuple):
 
 
 class Last(NamedTuple):
-    """Push constants 17 and 18: place of the numbers of post-ops among the pairs, and shifts of sums of integers."""
+    """Push constants 17 and 18: where the numbers of post-ops begin, in pairs, and the shifts of integer sums."""
 
     post_ops: int
     shifts: int
@@ -132,7 +132,7 @@ class Last(NamedTuple):
 
 @dataclass(frozen=True)
 class Conversion:
-    """Both element types and the arithmetic between them, whose scalings are in the axes of the problem."""
+    """Both element types and the arithmetic between them; its scalings have the axes of the problem."""
 
     src: DType
     dst: DType
@@ -140,18 +140,18 @@ class Conversion:
 
     @cached_property
     def places(self) -> Pairs:
-        """Where an index finds its pair, on both sides; None where all elements have the same."""
+        """Where an index finds its pair of scale and zero point, per side; None where all elements share one."""
         return _place(self.arithmetic.src), _place(self.arithmetic.dst)
 
     @property
     def has_few_pairs(self) -> bool:
-        """True where a plan keeps the kernels: their scales and zero points are a few KB."""
+        """True if scales and zero points are at most a few KB, so that a plan keeps its kernels."""
         sides = (self.arithmetic.src, self.arithmetic.dst)
         return sum(len(side.pairs) for side in sides if side is not None) <= _MOST_KEPT_PAIR_BYTES
 
     @cached_property
     def constants(self) -> tuple[int, int, int, int]:
-        """Specialization constants 2 to 5: both types, how to round, which steps there are."""
+        """Specialization constants 2 to 5: both types, how to round, which steps apply."""
         arithmetic, src, dst = self.arithmetic, self.arithmetic.src, self.arithmetic.dst
         rounding = ROUNDINGS.index(arithmetic.rounding)
         rounding += _SATURATES * arithmetic.saturate + _ROUNDS_FIRST * arithmetic.rounds_first
@@ -166,9 +166,9 @@ class Conversion:
 
     @cached_property
     def constants_of_elements(self) -> tuple[int, int, int, int]:
-        """Constants 2 to 5 for raw elements of the source: they may say that no quotient needs the long division.
+        """Constants 2 to 5 for raw source elements, whose quotients may be known not to need the long division.
 
-        An integer other than 0 is from 1 to 2^64: no quotient by an ordinary scale is denormal or infinite.
+        An integer other than 0 is 1 to 2^64 in magnitude, so no quotient by an ordinary scale is denormal or infinite.
         """
         src, dst, rounding, steps = self.constants
         scales = self.arithmetic.dst
@@ -181,7 +181,7 @@ class Conversion:
 
     @cached_property
     def constants_of_fours(self) -> tuple[int, int, int, int]:
-        """The same for ``convert_fours`` and ``convert_planes``, where the short division of bytes may be exact too."""
+        """As ``constants_of_elements`` for the kernels of fours, where the short division of bytes may be exact too."""
         src, dst, rounding, steps = self.constants_of_elements
         if self.src.itemsize > 1 or not rounding & _NORMAL_QUOTIENTS or self.arithmetic.dst is None:
             return self.constants_of_elements
@@ -197,8 +197,8 @@ class Conversion:
     ) -> tuple[int, ...]:
         """Push constants of a kernel that converts: ``head``, ``Scales``, ``lanes`` and ``Last``.
 
-        tables: where the pairs of the source, of the destination and of post-ops begin. offsets: the pair of index 0
-        is so far from the beginning of its side.
+        tables: where the pairs of the source, of the destination and of post-ops begin, in pairs.
+        offsets: the pair of index 0 in the source's and in the destination's pairs.
         """
         sum_scale = self.arithmetic.sum_scale or 0.0
         scalars = [_first_pair(side) for side in (self.arithmetic.src, self.arithmetic.dst)]
@@ -208,7 +208,7 @@ class Conversion:
         return (*head, *scales, *(lanes or Planes()), *Last(ops, shifts.word if shifts else 0))
 
     def with_pairs(self, parameters: bytes, ranges: tuple[Span, Span]) -> tuple[bytes, tuple[int, int, int]]:
-        """``parameters`` with the pairs of both sides and of post-ops behind them, and where these begin, in pairs."""
+        """``parameters`` followed by the pairs of both sides and of post-ops, and where each of the three begins."""
         parts, starts = [parameters], []
         nbytes = len(parameters)
         for side, place, part in zip((self.arithmetic.src, self.arithmetic.dst), self.places, ranges, strict=True):
@@ -223,7 +223,7 @@ class Conversion:
 
 
 def _are_short(pairs: bytes) -> bool:
-    """True where the quotients of all bytes by all scales stay clear of what a short division may get wrong."""
+    """True if the short division is exact for all bytes and all scales; False, untested, for too many scales."""
     scales = np.unique(np.abs(np.frombuffer(pairs, np.float32)[::2]))
     if len(scales) > _MOST_TRIED:
         return False
@@ -249,9 +249,9 @@ def _first_pair(scaling: Scaling | None) -> tuple[float, float]:
 
 
 def convert_kernels(src: TensorDesc, dst: TensorDesc, arithmetic: Arithmetic, limits: Limits) -> Iterable[KernelSpec]:
-    """Dispatches that make every element of ``dst`` of the one at the same index of ``src``, as ``arithmetic`` says.
+    """Dispatches that convert every element of ``src`` to the same index of ``dst``, as ``arithmetic`` says.
 
-    Scales are in the axes of both. A tuple where scales are few; otherwise made one by one.
+    Scales have the axes of both. A tuple where scales are few; otherwise an iterator that builds them one by one.
     """
     conversion = Conversion(src.dtype, dst.dtype, arithmetic)
     kernels = _conversion_kernels(src, dst, conversion, limits)
@@ -286,7 +286,7 @@ def _by_digits(region: Region, conversion: Conversion, limits: Limits) -> Iterat
 
 
 def _whole_fours(problem: Problem, limits: Limits) -> Iterator[Problem]:
-    """Rows of elements, cut where their last four ends, if that pays: 10,002 elements are 10,000, and 2 more."""
+    """Yield the problem, cut after the last whole four of its rows if that pays: 10,002 elements as 10,000 and 2."""
     size = problem.axes[0].size if problem.axes else 0
     rest = size % 4
     if 0 < rest < size and limits.allow(2, problem.count):
@@ -321,13 +321,13 @@ def _convert(problem: Problem, conversion: Conversion, limits: Limits) -> Kernel
 
 
 class _Fours(NamedTuple):
-    """A problem by four neighbours of the destination at a time, in ``planes`` planes.
+    """A problem walked by four neighbours of the destination at a time, in every plane.
 
-    axes: what is walked from four to four. lane: the axis of the four. plane: the axis of the planes.
-    is_run: the elements of all planes lie together in the source, and begin where a four of it does.
-    is_aligned: in the destination every four begins at a multiple of four.
-    in_row: the first axis is the one that is walked by fours, in whole invocations, with the same pairs.
-    loads_row: of narrow elements, and all that lie together begin at a multiple of 16 in the source.
+    axes: the axes from four to four. lane: the axis within a four. plane: the axis of the planes.
+    is_run: the elements of a four in all planes lie together in the source, from a multiple of four elements on.
+    is_aligned: in the destination every four begins at a multiple of four elements.
+    in_row: fours along the first axis fill whole invocations, and all have the same pairs.
+    loads_row: also, source elements are narrow, and the runs of an invocation begin at multiples of 16 elements.
     """
 
     axes: tuple[Axis, ...]
@@ -349,10 +349,10 @@ class _Fours(NamedTuple):
 
 
 def _fours(problem: Problem) -> _Fours | None:
-    """Four elements of the destination at a time, where each row of it is made of fours that are whole words.
+    """The problem by fours of the destination; None unless its rows consist of fours, each of them whole words.
 
-    u8 NHWC [2,4,3] to planes: axes (size 8, src 3, dst 1) and (size 3, src 1, dst 8). A four of pixels are 12 bytes of
-    the source: four elements for each of three planes that are 8 apart. One axis is left: (size 2, src 12, dst 4).
+    u8 NHWC [2,4,3] to planes: axes (size 8, src 3, dst 1) and (size 3, src 1, dst 8). A four of pixels is 12 bytes of
+    the source: four elements for each of three planes, which are 8 apart. One axis is left: (size 2, src 12, dst 4).
     """
     if not problem.axes:
         return None

@@ -1,15 +1,15 @@
 """Plan of crops: boxes of one image or a batch, each resized to the same sizes, in one dispatch or one for each axis.
 
 The tables of rows and columns have an entry for every output index of every box, so boxes and sizes are data: the
-specialization constants follow from element types, the number of axes and how pixels lie. Three kernels make boxes, and
-each reads tables of its own:
+specialization constants follow from element types, the number of axes and how pixels lie. Three kernels resize boxes,
+each with its own form of tables:
 
-- ``crop_resize`` takes everything, an element or a few channels at a time.
-- ``crop_pixels`` makes four columns of bytes, linear, with all channels of a pixel. Its tables name two neighbours that
-  the image has: of a box that begins one pixel before its image, taps -1 and 0 of weights 0.75 and 0.25 become the row
-  0.25, 0.75, offset 0, HAS_FIRST, of the elements 0 and 1, the second of which is fill.
-- ``crop_resize_fixed`` sums bytes in integers as a library does. In its tables taps outside the image come last,
-  without weight, and what they weigh goes to fill: weights 3, 5, 7 of elements -1, 0, 1 become 5, 7, 0 from element 0.
+- ``crop_resize`` handles every case, an element or a few channels at a time.
+- ``crop_pixels`` resizes bytes linearly, four columns at a time, with all channels of a pixel. Its tables always name
+  two neighbours inside the image. Where a box begins one pixel before its image, taps -1 and 0 with weights 0.75 and
+  0.25 become the row 0.25, 0.75, offset 0, HAS_FIRST: elements 0 and 1 are read, and fill replaces the second.
+- ``crop_resize_fixed`` sums bytes in integers as a library does. In its tables taps outside the image come last with
+  weight 0, and fill gets their weight: weights 3, 5, 7 of elements -1, 0, 1 become 5, 7, 0 from element 0, and fill 3.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ from restride.plan.steps import Site, Steps
 from restride.weights import BoxRows, Shifts, ones
 
 MOST_TAPS = 2048
-"""Most taps of a row, and of rows times columns: an invocation that makes four rows then runs 16,384 steps."""
+"""Most taps of a row, and most products of row taps and column taps: four rows an invocation are 16,384 steps."""
 
 MOST_BETWEEN = 1 << 26
-"""Most bytes between two passes, unless one box alone needs more."""
+"""Most bytes of the buffer between two passes, unless one box alone needs more."""
 
 ROWS = 4
 """Most rows that an invocation makes, where elements are words."""
@@ -70,23 +70,24 @@ COLUMNS = 4
 """Columns that an invocation of crop_pixels makes (``COLUMNS`` in shaders/crop/crop_pixels.comp)."""
 
 MOST = 1 << 16
-"""Rows of a box and channels have 16 bits each in the parameters, so there are fewer."""
+"""Rows of a box, and channels, must be fewer than this: each has 16 bits in the parameters."""
 
 ALL_FILL = 0xFFFFFFFF
-"""The last word of a row that makes fill (``ALL_FILL`` in shaders/crop/crops.glsl)."""
+"""The last word of a table row whose output is fill (``ALL_FILL`` in shaders/crop/crops.glsl)."""
 
 HAS_FIRST, HAS_SECOND, PAST = 1, 2, 4
-"""The last word of a row of crop_pixels: which neighbours are taps, or that there is no such column."""
+"""The last word of a table row of crop_pixels: which neighbours are taps, or PAST: there is no such column."""
 
 ANYWHERE, BYTES, RUN, WORD = range(4)
-"""How channels of a source lie (``PIXELS`` in shaders/crop/crop_resize_fixed.comp)."""
+"""Arrangements of the channels of a source pixel in memory (``PIXELS`` in shaders/crop/crop_resize_fixed.comp)."""
 
 
 class Way(NamedTuple):
-    """How boxes are summed.
+    """The way in which boxes are summed.
 
-    moves: elements are taken as they are. shifts: of sums of integers; None: sums are f32. rounds: sums along the first
-    axis become bytes before the second. rows_first: rows are summed before columns. in_order: as of ``Rows``.
+    moves: elements are copied, not summed. shifts: those of integer sums; None: sums are f32. rounds: sums along the
+    first axis are rounded to bytes before the second. rows_first: rows are summed before columns. in_order: as in
+    ``Rows``.
     """
 
     moves: bool = False
@@ -101,12 +102,12 @@ _IN_F32 = Way()
 
 @dataclass(frozen=True)
 class Crops:
-    """What becomes of boxes of a source.
+    """Boxes of a source, and how each is resized.
 
-    rows, columns: what the outputs of every box read along ``axes`` of the source. images: (boxes,), the index along
-    axis 0 that each box is cut from, where the source is a batch; None: it is one image. fill: an element for each
-    channel, along the last axis that is not resized. few_taps: rows and columns have 2, or 4, whatever the boxes are;
-    0: that depends on the boxes.
+    rows, columns: for each box and output index, what is read along ``axes`` of the source. images: of shape (boxes,),
+    the index along axis 0 of the image that each box is cut from, where the source is a batch; None: it is one image.
+    fill: an element for each channel, along the last axis that is not resized. few_taps: the taps of rows and columns,
+    2 or 4, if they are the same whatever the boxes are; 0: they depend on the boxes.
     """
 
     rows: BoxRows
@@ -128,13 +129,13 @@ class Crops:
         return sum(4 * rows.first.size * _row_words(rows) for rows in (self.rows, self.columns))
 
     def part(self, boxes: slice) -> Crops:
-        """Some of the boxes."""
+        """The crops of a range of the boxes."""
         images = None if self.images is None else self.images[boxes]
         return replace(self, rows=self.rows.part(boxes), columns=self.columns.part(boxes), images=images)
 
 
 def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
-    """The part of a strided result that some of the boxes are."""
+    """The part of a strided result that holds a range of the boxes."""
     strides = desc.strides or ()
     sizes = (boxes.stop - boxes.start, *desc.sizes[1:])
     return TensorDesc(desc.dtype, sizes, strides, desc.offset + boxes.start * strides[0])
@@ -144,17 +145,17 @@ def boxes_of(desc: TensorDesc, boxes: slice) -> TensorDesc:
 
 
 def add_crops(steps: Steps, src: Site, dst: Site, crops: Crops, arithmetic: Arithmetic, first: int = 0) -> None:
-    """Steps that make ``dst``, by strides above 0, of the boxes of ``src``, strided too.
+    """Add the steps that resize the boxes of ``src`` into ``dst``; both are strided, ``dst`` with strides above 0.
 
     Where ``crops`` sums integers, ``dst`` has elements of 32 bits.
 
     Args:
-        steps: where they are added.
+        steps: the steps to add to.
         src: one image or a batch.
-        dst: its axis 0 is boxes, the others are those of an image.
-        crops: what the boxes are.
-        arithmetic: what is done to the sums.
-        first: the box that is index 0 of the scales.
+        dst: its axis 0 counts boxes, the others are those of an image.
+        crops: the boxes, and how each is resized.
+        arithmetic: applied to the sums.
+        first: index of the first box along the scales' axis of boxes.
 
     Raises:
         UnsupportedError: one box is more than a binding covers, or there are too many channels or scales.
@@ -222,7 +223,7 @@ def _is_one_pass(crops: Crops) -> bool:
 
 
 def _between(sizes: tuple[int, ...], way: Way, axes: tuple[int, int]) -> TensorDesc:
-    """What lies between two passes: f32, s32, or bytes where sums are rounded after the first axis.
+    """The layout between two passes: f32, s32, or bytes where sums are rounded after the first axis.
 
     The channels of a pixel of bytes share a word if there are two to four, else each byte has its own word: u8[2,5,3],
     channels last, has strides 20, 4, 1.
@@ -241,11 +242,11 @@ def _between(sizes: tuple[int, ...], way: Way, axes: tuple[int, int]) -> TensorD
     return TensorDesc("u8", sizes, strides)
 
 
-# From a pass to dispatches: as many boxes together as a dispatch may have.
+# From a pass to dispatches, each with as many boxes as fit.
 
 
 class _Part(NamedTuple):
-    """Boxes that one dispatch makes. first: the box that is index 0 of the scales."""
+    """Boxes that one dispatch makes. first: index of the first of them along the scales' axis of boxes."""
 
     src: TensorDesc
     dst: TensorDesc
@@ -256,10 +257,10 @@ class _Part(NamedTuple):
 
     @property
     def src_span(self) -> Span:
-        """The elements that are bound: all, where a binding covers them, else from the first to the last that is read.
+        """The source elements to bind: all if a binding covers them, else from the first to the last that is read.
 
-        Kernels read two neighbours at least, those of the image that are nearest, also for rows of fill and outside:
-        of taps 9 and 10 of an axis of 8 these are 6 and 7.
+        Kernels read at least two neighbours, also for rows of fill and for taps outside the image, where they read the
+        nearest two of the image: for taps 9 and 10 of an axis of size 8, elements 6 and 7.
         """
         src, crops = self.src, self.crops
         if src.nbytes <= self.limits.max_buffer_range:
@@ -281,7 +282,7 @@ class _Part(NamedTuple):
 
     @property
     def dst_span(self) -> Span:
-        """The elements that are written."""
+        """The destination elements that are written."""
         return Span(self.dst.offset, self.dst.offset + _reach(self.dst))
 
     @property
@@ -304,7 +305,7 @@ def _reach(desc: TensorDesc) -> int:
 
 
 def _parts(whole: _Part) -> Iterator[_Part]:
-    """The boxes, halved until each part fits."""
+    """Yield the boxes in parts, halved until each fits."""
     crops = whole.crops
     if whole.fits:
         yield whole
@@ -321,7 +322,7 @@ def _parts(whole: _Part) -> Iterator[_Part]:
 
 
 def _pair_ranges(part: _Part) -> tuple[Span, Span]:
-    """The pairs of scale and zero point of both sides: all there are."""
+    """The spans of all pairs of scale and zero point, for source and destination."""
     sides = (part.conversion.arithmetic.src, part.conversion.arithmetic.dst)
     ranges = [Span(0, 0 if side is None else side.count - 1) for side in sides]
     if sum(each.pair_bytes for each in ranges) > MOST_PAIR_BYTES:
@@ -334,9 +335,10 @@ def _pair_ranges(part: _Part) -> tuple[Span, Span]:
 
 @dataclass(frozen=True)
 class _Walked(Axis):
-    """An axis of the destination, whose steps move more than source, destination and pairs.
+    """An axis of the destination whose steps also move through the tables, the channels and the rows of a box.
 
-    steps: in the tables of columns and of rows. channel, row: among the channels of fill, and the rows of a box.
+    steps: by how many rows a step moves in the tables of columns and of rows. channel, row: by how many channels of
+    fill, and by how many rows of a box, a step moves.
     """
 
     steps: tuple[int, int] = (0, 0)
@@ -344,7 +346,7 @@ class _Walked(Axis):
     row: int = 0
 
     def by(self, count: int) -> _Walked:
-        """The axis by so many of its steps at once, the last ones perhaps fewer."""
+        """The axis in steps of ``count`` old ones; the last may have fewer."""
         steps, pairs = ((each[0] * count, each[1] * count) for each in (self.steps, self.pairs))
         size, channel, row = -(-self.size // count), self.channel * count, self.row * count
         return _Walked(size, self.src * count, self.dst * count, None, 0, pairs, steps, channel, row)
@@ -355,14 +357,16 @@ _NO_LANE = _Walked(1, 0, 0)
 Words = npt.NDArray[np.uint32]
 
 _MakeTable = Callable[[BoxRows, int, npt.NDArray[np.int64]], Words]
-"""Makes the words of an axis, (boxes, size, words of a row), of its stride and the offset of each box's image."""
+"""Makes the table of an axis, (boxes, size, words of a row), from its rows, its source stride and, for each box, the
+source offset of the box's image."""
 
 
 class _Kernel(NamedTuple):
-    """Which kernel makes a dispatch, and what an invocation of it makes.
+    """The kernel of a dispatch, and what one invocation of it makes.
 
-    tables: of columns and of rows. pixels: specialization constants 8 and 9, how the elements of a pixel are read and
-    written. makes_rows: up to ROWS of them. backwards: the first channel is the last byte of a pixel.
+    tables: functions that make the tables of columns and of rows. pixels: specialization constants 8 and 9, how the
+    elements of a pixel are read and written. makes_rows: an invocation may make up to ROWS rows. backwards: the first
+    channel is the last byte of a pixel.
     """
 
     shader: str
@@ -406,7 +410,7 @@ def _kernel(part: _Part) -> KernelSpec:
     work = Work(own_words=False, pieces=prod(axis.size for axis in walk), first=0)
     if kernel.shader == "crop_resize":
         work = work_of(Problem(walk, 0, dst.offset, itemsize), bound)
-    # Sums of integers, and elements that only move, are integers where the source's are.
+    # Integer sums, and elements that are only moved, are integers where the source's elements are.
     are_elements = crops.way.shifts is not None or crops.rows.weights is None
     constants = (
         8 * itemsize,
@@ -434,7 +438,7 @@ def _kernel(part: _Part) -> KernelSpec:
 
 
 def _slots(crops: Crops) -> int:
-    """Specialization constant 6: columns are slot 0, rows slot 1; none where elements are only moved."""
+    """Specialization constant 6: two slots, columns then rows, with a bit for a long sum; 0 if elements only move."""
     if crops.rows.weights is None:
         return 0
     are_long = [not crops.way.in_order and side.taps > SHORT_SUM for side in (crops.columns, crops.rows)]
@@ -442,14 +446,14 @@ def _slots(crops: Crops) -> int:
 
 
 def _in_words(dst: TensorDesc) -> TensorDesc:
-    """The destination by words; channels of a pixel that is one do not move it."""
+    """The destination with strides in words; channels that share a word have stride 0."""
     if dst.dtype.itemsize == 4:
         return dst
     return TensorDesc("u32", dst.sizes, [stride // 4 for stride in dst.strides or ()], dst.offset // 4)
 
 
 def _walked_axes(part: _Part) -> tuple[list[_Walked], int | None]:
-    """The axes of the destination in its order, and which of them has the channels."""
+    """The axes of the destination in its order, and the position of that of channels; None: there is none."""
     src, dst, crops, conversion = part.src, part.dst, part.crops, part.conversion
     src_strides, dst_strides = src.strides or (), dst.strides or ()
     rows, columns = crops.rows.first.shape[1], crops.columns.first.shape[1]
@@ -486,19 +490,19 @@ def _chosen(part: _Part, axes: list[_Walked], channel: int | None) -> _Kernel:
 
 
 def _together(channels: int) -> int:
-    """How many channels an invocation makes: the most that divide all of them."""
+    """Number of channels that an invocation makes: the largest, up to MOST_CHANNELS, that divides ``channels``."""
     return next(count for count in range(MOST_CHANNELS, 0, -1) if channels % count == 0)
 
 
 def _by_pixels(part: _Part, axes: list[_Walked], lane: _Walked, channel: int | None) -> _Kernel | None:
-    """crop_pixels, where bytes are summed linearly and the channels or columns of the destination lie side by side."""
+    """crop_pixels, if bytes are resized linearly and channels or columns of the destination lie side by side."""
     src, dst, crops = part.src, part.dst, part.crops
     if crops.few_taps != 2 or src.dtype.name not in ("u8", "s8") or dst.dtype.itemsize > 4:
         return None
     if min(rows.extent.min() for rows in (crops.rows, crops.columns)) < 2:
         return None
     if dst.dtype.itemsize == 4 and not part.limits.choices.neighbours:
-        return None  # a pixel an invocation: a third of the registers, and no load waits for another
+        return None  # one pixel an invocation needs a third of the registers, and no load waits for another
     place = crops.axes[1] + dst.rank - src.rank
     column, src_stride = axes[place], (src.strides or ())[crops.axes[1]]
     channels = lane.size if lane.src == 1 and lane.size == src_stride <= MOST_CHANNELS else 1
@@ -515,7 +519,7 @@ def _by_pixels(part: _Part, axes: list[_Walked], lane: _Walked, channel: int | N
 
 
 def _of_integers(part: _Part, lane: _Walked, channel: int | None) -> _Kernel:
-    """crop_resize_fixed, and how it reads channels, of which pixels of bytes have all in a word, or one."""
+    """crop_resize_fixed, and how it reads channels; pixels of bytes have all their channels in one word, or one."""
     src, crops = part.src, part.crops
     tables = (columns_of_two, rows_of_two) if crops.few_taps else (table_of_many, table_of_one)
     is_packed = part.conversion.dst.itemsize == 1
@@ -555,14 +559,14 @@ def _packed(walk: Sequence[_Walked], crops: Crops, src: TensorDesc, make: tuple[
 
 
 def _row_words(rows: BoxRows) -> int:
-    """The words of a row: its weights, offset and range in whole fours; without weights two."""
+    """Words of a table's row: weights, offset and range, rounded up to whole fours; two without weights."""
     return 2 if rows.weights is None else -(-(rows.taps + 2) // ROW_WORDS) * ROW_WORDS
 
 
 def table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """Rows of crop_resize: weights, the offset of the first tap, and which taps the image has. The others are not read.
+    """The table of crop_resize: weights, offset of the first tap, and which taps are in the image; no others are read.
 
-    Rows that move elements have no weights.
+    Rows that only move elements have no weights.
     """
     taps = 0 if rows.weights is None else rows.taps
     words = np.zeros((*rows.first.shape, _row_words(rows)), np.uint32)
@@ -574,10 +578,10 @@ def table(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
 
 
 def table_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """Rows of crop_pixels: two weights, the offset of the first neighbour, and which neighbours are taps.
+    """The table of crop_pixels: two weights, the offset of the first neighbour, and which neighbours are taps.
 
-    Where the second tap is the first neighbour, or the first is the second one, weights change places: a sum of two is
-    the same either way.
+    Where the second tap is the first neighbour, or the first tap the second neighbour, the weights change places: a sum
+    of two is the same in either order.
     """
     if rows.weights is None:
         raise AssertionError("crops of pixels have weights")
@@ -599,7 +603,7 @@ def table_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) ->
 
 
 def table_of_columns_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """The same in whole fours of columns a box; those behind its last column repeat it and are PAST."""
+    """``table_of_pixels`` with the columns of a box padded to whole fours: copies of the last one, marked PAST."""
     words = table_of_pixels(rows, stride, bases)
     past = -words.shape[1] % COLUMNS
     if not past:
@@ -610,13 +614,13 @@ def table_of_columns_of_pixels(rows: BoxRows, stride: int, bases: npt.NDArray[np
 
 
 def columns_of_two(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """Two taps of crop_resize_fixed whose sums lose nothing: weights, offset, what fill weighs, how many taps."""
+    """The table of crop_resize_fixed for two taps with exact sums: weights, offset, weight of fill, number of taps."""
     weights, of_fill, _ = _inside_first(rows)
     return _stacked(_halves(weights), _offsets(rows, rows.first + rows.inside, stride, bases), of_fill, _readable(rows))
 
 
 def rows_of_two(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """Two taps, each of which loses something, so that fill is no weight and taps keep their places."""
+    """The table for two taps whose products are each shifted: fill has no weight of its own, taps keep their places."""
     both = rows.first, rows.first + (1 if rows.is_held is None else ~rows.is_held)
     has_first, has_second = ((index >= 0) & (index < rows.extent) for index in both)
     offsets = [_offsets(rows, index, stride, bases) for index in both]
@@ -624,7 +628,7 @@ def rows_of_two(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Wor
 
 
 def table_of_many(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """Any number of taps: weights in whole fours, offset, what fill and all taps weigh, how many taps."""
+    """The table for any number of taps: weights padded to fours, offset, weights of fill and of all taps, how many."""
     weights, of_fill, of_all = _inside_first(rows)
     offsets = _offsets(rows, rows.first + rows.inside, stride, bases)
     padding = np.zeros((*rows.first.shape, -rows.taps % 4), np.uint32)
@@ -633,7 +637,7 @@ def table_of_many(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> W
 
 
 def table_of_one(rows: BoxRows, stride: int, bases: npt.NDArray[np.int64]) -> Words:
-    """One tap of weight 1: its offset, and if the image has it."""
+    """The table for one tap of weight 1: its offset, and whether it is in the image."""
     return _stacked(_offsets(rows, rows.first, stride, bases), np.where(rows.is_fill, ALL_FILL, rows.inside < rows.end))
 
 
@@ -644,7 +648,7 @@ def _stacked(*words: npt.NDArray[Any]) -> Words:
 def _offsets(
     rows: BoxRows, index: npt.NDArray[np.int64], stride: int, bases: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Source offsets of indices, those outside of the image at its edge, so that each may be read."""
+    """Source offsets of indices; an index outside the image has that of its edge, so that each can be read."""
     return np.clip(index, 0, rows.extent - 1) * stride + bases[:, np.newaxis] & 0xFFFFFFFF
 
 
@@ -653,12 +657,12 @@ def _weights(rows: BoxRows) -> npt.NDArray[np.int32]:
 
 
 def _halves(weights: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Two weights in the halves of a word."""
+    """Two weights of 16 bits packed in a word, the first in the lower half."""
     return weights[:, :, 0] & 0xFFFF | weights[:, :, 1] << 16
 
 
 def _inside_first(rows: BoxRows) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """The weights of the taps that the image has, from the first of these on; of the others together; and of all."""
+    """The weights of the taps in the image, moved to the front; the sum of the other taps' weights; and that of all."""
     weights = _weights(rows)
     tap = np.arange(weights.shape[2])
     inside, end = rows.inside[:, :, np.newaxis], rows.end[:, :, np.newaxis]
@@ -672,5 +676,5 @@ def _inside_first(rows: BoxRows) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.
 
 
 def _readable(rows: BoxRows) -> npt.NDArray[np.int64]:
-    """How many taps of each row may be read, one or more; ALL_FILL for rows of fill."""
+    """The number of taps of each row that are read, at least one; ALL_FILL for rows of fill."""
     return np.where(rows.is_fill, ALL_FILL, np.maximum(rows.end - rows.inside, 1))

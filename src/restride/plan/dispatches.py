@@ -1,9 +1,9 @@
 """Dispatches: a problem cut into parts that one dispatch can bind and count, and the kernel of each part.
 
 A storage buffer binding covers at most ``max_buffer_range`` bytes (128 MiB on llvmpipe). A part is a range of steps on
-every axis; its window is the span of bytes it touches on one side. Parts are halved along the axis that spans most of
-the window that is too wide, until each fits: a 256 MiB transpose ends as four quarters, not as two halves, since half
-of its rows still span all of its columns.
+every axis; its window is the span of bytes it touches on one side. While a window is too wide, its part is halved along
+the axis that spans most of the window: a 256 MiB transpose ends as four quarters, not as two halves, since half of its
+rows still span all of its columns.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ GROUP_SIZE = 128
 """Invocations of a work group in every kernel but the transpose through registers."""
 
 MAX_COUNT = (1 << 31) - 1
-"""Elements of one dispatch: the shaders divide exactly below 2^31."""
+"""Most elements of one dispatch: the shaders divide exactly below 2^31."""
 
 MAX_TABLE_BYTES = 1 << 20
-"""Tables of one dispatch, so that an operation's own memory stays below 2 MiB."""
+"""Most bytes of the tables of one dispatch, so that an operation's own memory stays below 2 MiB."""
 
 MOST_PAIR_BYTES = 1 << 20
-"""Pairs of scale and zero point of one dispatch."""
+"""Most bytes of the pairs of scale and zero point of one dispatch."""
 
 PAIR_BYTES = 8
 """Bytes of a scale and a zero point, both f32."""
 
 WINDOW_ALIGNMENT = 16
-"""A window starts at a multiple of the widest element."""
+"""Bytes of the widest element: a window starts at a multiple of them."""
 
 AxisToCut = Callable[[Problem, Limits], int | None]
-"""Position of the axis at which a problem is to be cut; None: it fits."""
+"""Returns the position of the axis at which to cut a problem; None: it fits."""
 
 _CUT = 64
 """Halves are rounded to multiples of this, which keeps wide elements and blocks of 16 bytes whole."""
 
 _MOST_HOLES = 4
-"""Words are owned while they hold at most this many places for one element that is written."""
+"""Invocations own whole words while these hold at most this many places for each element that is written."""
 
 
 class Span(NamedTuple):
-    """Offsets of elements, or of pairs, of one side of a problem, from ``lowest`` to ``highest``, both touched."""
+    """The lowest and the highest offset, both inclusive, of the elements, or pairs, that one side of a problem has."""
 
     lowest: int
     highest: int
@@ -70,7 +70,7 @@ class Span(NamedTuple):
         return (self.highest + 1 - self.lowest) * PAIR_BYTES
 
     def window(self, itemsize: int, limits: Limits, writes: bool = False) -> Binding:
-        """The binding that covers the span."""
+        """The binding that covers the span, in bytes, for elements of ``itemsize`` bytes."""
         alignment = max(limits.offset_alignment, WINDOW_ALIGNMENT)
         start = self.lowest * itemsize // alignment * alignment if limits.offset_alignment else 0
         end = -(-(self.highest + 1) * itemsize // 4) * 4
@@ -78,7 +78,7 @@ class Span(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A problem's windows of memories 0 and 1, and the offset of its index 0 in each, in elements, as kernels count."""
+    """A problem's windows of memories 0 and 1, source and destination, and the element offset of index 0 in each."""
 
     windows: tuple[Binding, Binding]
     src_base: int
@@ -86,7 +86,7 @@ class Bound(NamedTuple):
 
 
 def bind(problem: Problem, limits: Limits) -> Bound:
-    """The windows of a problem that fits one dispatch."""
+    """The windows and offsets of a problem that fits one dispatch."""
     src = src_span(problem).window(problem.src_itemsize, limits)
     dst = dst_span(problem).window(problem.itemsize, limits, writes=True)
     return Bound(
@@ -127,7 +127,7 @@ def _table_bytes(axis: Axis) -> int:
 
 
 def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
-    """The limits that every kernel has; the axis that does most to exceed one is cut.
+    """The axis that does most to exceed a limit of every kernel, and so is to be cut; None: all limits are kept.
 
     Raises:
         UnsupportedError: a window is too wide, and the runtime binds whole buffers only.
@@ -149,7 +149,7 @@ def _axis_to_cut(problem: Problem, limits: Limits) -> int | None:
 
 
 def pair_ranges(problem: Problem) -> tuple[Span, Span]:
-    """The pairs that a problem reads on both sides."""
+    """The spans of the pairs that a problem reads, for the source and for the destination."""
     ranges = []
     for side, offset in enumerate(problem.pair_offsets):
         lowest = highest = offset
@@ -164,17 +164,17 @@ def pair_ranges(problem: Problem) -> tuple[Span, Span]:
 
 
 def axis_with_too_many_pairs(problem: Problem, _limits: Limits) -> int | None:
-    """The axis to cut a problem that reads more pairs than one dispatch may have."""
+    """The axis at which to cut a problem that reads more pairs than one dispatch may have; None: it does not."""
     if sum(part.pair_bytes for part in pair_ranges(problem)) <= MOST_PAIR_BYTES:
         return None
     return longest(problem, lambda axis: (axis.size - 1) * sum(map(abs, axis.pairs)))
 
 
 def require_windows(nbytes: int, limits: Limits) -> None:
-    """Refuse what only windows of a buffer could bind, where a runtime binds whole buffers.
+    """Require a runtime that can bind windows of a buffer, since ``nbytes`` are more than one binding covers.
 
     Raises:
-        UnsupportedError: it does.
+        UnsupportedError: the runtime binds whole buffers only.
     """
     if not limits.offset_alignment:
         raise UnsupportedError(
@@ -184,7 +184,7 @@ def require_windows(nbytes: int, limits: Limits) -> None:
 
 
 def longest(problem: Problem, measure: Callable[[Axis], int]) -> int:
-    """Position of the axis with most of ``measure``, of those that can be cut, if any can."""
+    """Position of the axis with the largest ``measure``; axes of one step, which no cut shortens, come last."""
     return max(range(len(problem.axes)), key=lambda k: (problem.axes[k].size > 1, measure(problem.axes[k])))
 
 
@@ -234,7 +234,7 @@ def parts(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
 
 
 def groups_for(pieces: int, limits: Limits, each: int = 1) -> tuple[int, int, int]:
-    """Work groups of 128 invocations, ``each`` pieces an invocation."""
+    """The grid (x, y, z) of work groups of 128 invocations that make ``pieces``, ``each`` of them an invocation."""
     return rows_of_groups(-(-pieces // (GROUP_SIZE * each)), limits)
 
 
@@ -255,7 +255,7 @@ def strided_kernel(
     each: int = 1,
     parameters: bytes | None = None,
 ) -> KernelSpec:
-    """The dispatch of a kernel that walks ``axes``, whose invocations make ``each`` of ``push.pieces``.
+    """The dispatch of a kernel that walks ``axes``; an invocation makes ``each`` of the ``pieces`` in ``push``.
 
     parameters: the storage buffer, if it holds more than the axes.
     """
@@ -265,9 +265,9 @@ def strided_kernel(
 
 
 def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int = 8) -> int:
-    """Rows that an invocation makes: as many as the choices say, halved while there are too few invocations.
+    """Rows that an invocation makes: ``choices.rows``, at most ``most``, halved while there are too few invocations.
 
-    rows: along their axis. pieces: of all of them together, each of one row. elements: of the dispatch.
+    rows: size of the axis of rows. pieces: pieces at one index of that axis. elements: of the whole dispatch.
 
     u8[1080,1920,3] to u8[224,224,3], four elements a piece: 224 rows of 168 pieces. Two rows each make 18,816
     invocations, but 150,528 elements are to have 37,632 (``Choices.fewest_invocations``): one row each.
@@ -279,7 +279,7 @@ def rows_each(rows: int, pieces: int, elements: int, choices: Choices, most: int
 
 
 class Work(NamedTuple):
-    """The pieces of a dispatch of shaders/include/destination.glsl: words, the first one ``first``, or elements."""
+    """The pieces of a dispatch in shaders/include/destination.glsl: words from ``first`` on, or elements."""
 
     own_words: bool
     pieces: int
@@ -287,7 +287,7 @@ class Work(NamedTuple):
 
 
 def work_of(problem: Problem, bound: Bound) -> Work:
-    """The work of a problem: words where elements are narrower and few places between them are holes."""
+    """The pieces of a problem: words where elements are narrower than a word and leave few holes, else elements."""
     if problem.itemsize >= 4:
         return Work(False, problem.count, 0)
     lanes = 4 // problem.itemsize
@@ -317,7 +317,7 @@ def plan_elements(problem: Problem, limits: Limits, shader: str) -> Iterator[Ker
 
 
 def _cut_at_words(problem: Problem, limits: Limits) -> Iterator[Problem]:
-    """The problem, cut behind its last whole words where only its end has others.
+    """Yield the problem, cut after its last whole words if only the rest at its end keeps it from being whole words.
 
     u8[1079,1917,3], each row backwards: 6,205,329 bytes. Rows 0 to 1075 are 1,547,019 words, and three rows are left.
     """
@@ -333,7 +333,7 @@ def _cut_at_words(problem: Problem, limits: Limits) -> Iterator[Problem]:
 
 
 def _is_whole_words(problem: Problem) -> bool:
-    """True where the destination is whole words, without a hole, in the order of the axes."""
+    """True if the destination is whole words without a hole, packed in the order of the axes."""
     lanes = 4 // problem.itemsize
     strides = accumulate((axis.size for axis in problem.axes), mul, initial=1)
     has_no_holes = all(map(eq, (axis.dst for axis in problem.axes), strides))

@@ -1,4 +1,4 @@
-"""Plan of a comparison: the dispatches that say of each element of two strided sources whether they are equal."""
+"""Plan of a comparison: the dispatches that write, for each index, whether two strided sources have equal elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from restride.plan.problem import Axis, Problem, simplify, word
 
 
 class EqualPush(NamedTuple):
-    """Push constants: as those of a ``Push``; other_base is what src_base is, of the second source."""
+    """Push constants: the first four as in ``Push``; other_base: as src_base, but of the second source."""
 
     src_base: int
     dst_base: int
@@ -29,10 +29,10 @@ def equal_kernels(
 ) -> tuple[KernelSpec, ...]:
     """Dispatches that write 1 into ``dst``, of type pred, where elements of ``src`` and ``other`` are equal, else 0.
 
-    All have strides and the same sizes. The second source is memory 2; steps along it are what a ``Problem`` has as
-    steps among the pairs of the source.
+    All three are strided and have the same sizes. The second source is memory 2; the ``Problem`` holds its strides
+    and offset in place of those of the source's pairs.
 
-    negated: 1 where they are not equal.
+    negated: write 1 where elements are not equal, and 0 where they are.
     """
     if src.strides is None or other.strides is None or dst.strides is None:
         raise ValueError(f"a comparison walks strides, not {src}, {other} and {dst}")
@@ -54,12 +54,12 @@ def _kernels(problem: Problem, src: DType, other: DType, negated: bool, limits: 
 
 
 def other_window(problem: Problem, itemsize: int, limits: Limits) -> Binding:
-    """What the problem reads of the second source."""
+    """The window of the second source that the problem reads."""
     return pair_ranges(problem)[0].window(itemsize, limits)
 
 
 def axis_to_cut(itemsize: int, problem: Problem, limits: Limits) -> int | None:
-    """The axis to cut where a binding does not cover the second source."""
+    """The axis at which to cut if a binding does not cover the second source; None: it does."""
     nbytes = other_window(problem, itemsize, limits).nbytes
     if nbytes <= limits.max_buffer_range:
         return None

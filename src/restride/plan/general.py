@@ -1,10 +1,10 @@
-"""Plan of the general copy: each index is taken apart into the digits of both sides, whatever they are.
+"""Plan of the general copy: a kernel splits each index into the digits of both sides, whatever these are.
 
 For layouts that no strided walks describe: sub-tiles that do not divide their tile, dimensions joined across a tile,
-steps that do not divide a tile. The kernel gets a program, the address of each side as a sum of numbers:
+steps that do not divide a tile. The kernel gets a program, which has the address of each side as a weighted sum of:
 
-    numbers 0, 1, ...   the index, one number an axis of the region
-    then one a digit    ``(const + sum of coefficient * number) mod modulus div divisor``
+    numbers 0, 1, ...     the index, one number for each axis of the region
+    one for each digit    ``(const + sum of coefficient * number) mod modulus div divisor``
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from restride.plan.problem import FillPush, Push, divisions, word
 from restride.plan.tiles import Region
 
 _NUMBERS = (16, 32, 64, 192)
-"""Numbers that a pipeline has room for; few sizes, so that there are few pipelines. The largest has 64 digits for each
-side, more than a blocking makes, and the axes."""
+"""Numbers for which a pipeline may have room; few choices, so that there are few pipelines. The largest holds the
+axes and 64 digits for each side, more than a blocking makes."""
 
 _Rows = list[list[int]]
 
 UNREAD = Binding(0, 4)
-"""A fill has no source; this is bound in its place and not read."""
+"""The binding in place of a source where a fill has none; it is not read."""
 
 
 class DigitDispatch(NamedTuple):
     """One dispatch by digits.
 
-    room: numbers that the pipeline has room for. pairs: places of the pairs of both sides.
+    room: numbers that the pipeline has room for. pairs: addresses of the pairs of source and destination.
     """
 
     program: bytes
@@ -47,7 +47,7 @@ class DigitDispatch(NamedTuple):
     def kernel(
         self, shader: str, constants: tuple[int, ...], push: tuple[int, ...], limits: Limits, program: bytes = b""
     ) -> KernelSpec:
-        """The dispatch of ``shader``. program: in the place of its own."""
+        """The dispatch of ``shader``. program: replaces the dispatch's own, unless empty."""
         groups = groups_for(self.push.pieces, limits)
         return KernelSpec(shader, (*constants, self.room), push, program or self.program, groups, self.windows)
 
@@ -72,9 +72,9 @@ def general_kernels(region: Region, itemsize: int, limits: Limits, fill: int | N
 def digit_dispatches(
     region: Region, itemsizes: tuple[int, int], limits: Limits, *, has_pairs: bool = False
 ) -> Iterator[DigitDispatch]:
-    """The region in parts that each fit a dispatch. itemsizes: bytes of an element of the source, of the destination.
+    """Yield the dispatches of the parts of a region. itemsizes: bytes of a source and of a destination element.
 
-    has_pairs: the program finds the pairs of both sides too.
+    has_pairs: the program also computes the addresses of the pairs of both sides.
 
     Raises:
         UnsupportedError: as ``general_kernels``.
@@ -101,7 +101,7 @@ def digit_dispatches(
 
 
 def _addresses(region: Region) -> tuple[Linear, ...]:
-    """Where the indices of a region lie: in the source, the destination, and the pairs of both."""
+    """The address of a region's index in the source, in the destination, and in the pairs of both."""
     ranges = enumerate(zip(region.starts, region.sizes, strict=True))
     index = [affine(start, [(axis, size, 1)]) for axis, (start, size) in ranges]
     places = (region.src, region.dst, *region.pairs)
@@ -109,7 +109,7 @@ def _addresses(region: Region) -> tuple[Linear, ...]:
 
 
 def _halves(region: Region, limits: Limits, reach: Callable[[Region], int]) -> tuple[Region, Region]:
-    """The region cut where that shortens its reach most."""
+    """The region cut in two along the axis that shortens its reach most."""
     cuts = [_cut(region, axis) for axis, size in enumerate(region.sizes) if size > 1]
     if not cuts:
         raise UnsupportedError(f"one element lies further than the {limits.max_buffer_range} bytes of a binding")
@@ -136,7 +136,7 @@ def _pair_reach(region: Region) -> int:
 
 
 class _Program:
-    """Rows of four words: the axes, then the digits in the order they are needed."""
+    """A program of rows of four words: the axes, then the digits in the order they are needed."""
 
     def __init__(self, region: Region) -> None:
         self._axes = region.sizes
@@ -145,7 +145,7 @@ class _Program:
 
     @property
     def numbers(self) -> int:
-        """How many numbers it makes."""
+        """Number of numbers that the program computes: axes and digits."""
         return len(self._axes) + len(self._number_of)
 
     def terms_of(self, linear: Linear) -> _Rows:
@@ -165,9 +165,9 @@ class _Program:
         return self._number_of[atom]
 
     def packed(self, src_terms: _Rows, dst_terms: _Rows, *pair_terms: _Rows) -> bytes:
-        """The storage buffer that shaders/copy/digit_copy.comp reads; with the terms of pairs where it converts."""
+        """The storage buffer that shaders/copy/digit_copy.comp reads; for a conversion, the terms of pairs follow."""
         head = [len(self._axes), len(self._number_of), len(src_terms), len(dst_terms)]
-        # Innermost first, as an index is taken apart.
+        # Innermost first, the order in which the kernel splits an index.
         axes = [[axis, size, *divisions(size)] for axis, size in reversed(list(enumerate(self._axes)))]
         rows = [head, *axes, *self._rows, *src_terms, *dst_terms]
         if pair_terms:

@@ -1,4 +1,4 @@
-"""Plan of light and alpha: the dispatches that make f32 of integers through a table, times alpha, and back."""
+"""Plan of light and alpha: dispatches that turn integers into f32 through a table, times alpha, and back."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ CODES = {"u8": 255, "u16": 65535}
 def light_kernels(
     src: TensorDesc, alpha: TensorDesc | None, dst: TensorDesc, is_linear: bool, limits: Limits
 ) -> tuple[KernelSpec, ...]:
-    """Dispatches from codes, u8 or u16, to f32, or back; whichever ``dst`` is not. The alphas are memory 2.
+    """Dispatches from codes, u8 or u16, to f32 if ``dst`` is f32, else from f32 to codes. The alphas are memory 2.
 
-    All have strides and the same sizes. alpha: of the element's pixel, of type ``src``, on the scale of codes; None:
-    nothing is times alpha. is_linear: the f32 are light of 0 to 1, of which sRGB has the codes; else the codes.
+    All are strided and have the same sizes. alpha: for each element the alpha of its pixel, of the type of ``src``, on
+    the scale of codes; None: nothing is multiplied by alpha. is_linear: the f32 are light from 0 to 1, which sRGB
+    encodes as the codes; else they are the codes themselves.
 
-    Light is ``table[code]``, times alpha. Back it is the code whose light, times alpha, is the nearest by code, halves
-    up; the light of half a code more is its threshold.
+    To f32: ``table[code]``, times alpha. Back: the code whose light, times alpha, is nearest to the f32, measured in
+    codes, halves up; the threshold between a code and the next is the light of the code plus a half.
     """
     other = src if alpha is None else alpha
     if src.strides is None or other.strides is None or dst.strides is None:
@@ -65,7 +66,7 @@ def light_kernels(
 
 
 def _by_fours(problem: Problem) -> tuple[Axis, ...] | None:
-    """The axes by fours of neighbours that begin at multiples of four on both sides; None: not all do."""
+    """The axes in fours of neighbours that begin at multiples of four on both sides; None: not all fours do."""
     if not problem.axes:
         return None
     along, *outer = problem.axes
@@ -82,12 +83,12 @@ def _by_fours(problem: Problem) -> tuple[Axis, ...] | None:
 
 @cache
 def _table(dtype: str, is_to_light: bool, is_linear: bool) -> bytes:
-    """The f32 of every code, or that of every threshold between two codes, and one that is not read."""
+    """The f32 of every code, or those of every threshold between two codes and a last one that is not read."""
     most = CODES[dtype]
     codes = np.arange(most + 1) + (0.0 if is_to_light else 0.5)
     return (light_of_srgb(codes / most) if is_linear else codes).astype(np.float32).tobytes()
 
 
 def light_of_srgb(encoded: np.ndarray) -> np.ndarray:
-    """The transfer function of sRGB, from 0 to 1. Source: IEC 61966-2-1."""
+    """Linear light, 0 to 1, of values that sRGB encodes, 0 to 1. Source: IEC 61966-2-1."""
     return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)

@@ -1,7 +1,7 @@
-"""Problem: a strided walk over source and destination in its simplest form, and the words that tell it to a kernel.
+"""Problem: a strided walk over source and destination in its simplest form, and its encoding as words for a kernel.
 
-Axes are innermost first, as the shaders number them. Simplest: no axis of size 1, destination strides positive and
-ascending, neighbours that move together merged, and the widest element that still fits.
+Axes are innermost first, as the shaders number them. In the simplest form no axis has size 1, destination strides are
+positive and ascending, neighbouring axes that move together are merged, and elements are as wide as alignment allows.
 
 Worked example, a crop of 8 columns out of a u8 image into packed rows, sizes (4, 8), source strides (32, 1),
 destination strides (8, 1): nothing merges, since the source skips 24 bytes a row. Widening by 2, 2, 2 gives 8-byte
@@ -24,16 +24,16 @@ MOST_CHANNELS = 4
 """Most channels of a pixel that one invocation handles (``MOST_CHANNELS`` in the shaders)."""
 
 MAX_AXES = 12
-"""Axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
+"""Most axes that a kernel can walk (``MAX_AXES`` in shaders/include/axes.glsl)."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """``size`` steps; each moves the source by ``src`` and the destination by ``dst`` elements.
+    """One axis: ``size`` steps, each of which moves the source by ``src`` and the destination by ``dst`` elements.
 
-    With a ``table`` the source index comes from the table instead of the step number; ``slot`` then counts the
-    resampled axes from the last logical one. ``pairs``: how far a step moves among the pairs of scale and zero point of
-    the source and of the destination.
+    With a ``table`` the source index comes from the table instead of the step number; ``slot`` then is the axis's
+    number among the resampled axes, counted from the last logical one. ``pairs``: by how many pairs of scale and zero
+    point a step moves, in the source's list and in the destination's.
     """
 
     size: int
@@ -45,7 +45,7 @@ class Axis:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Everything that a step moves, the destination last."""
+        """Every distance by which a step moves: in the source, in both lists of pairs, and last in the destination."""
         return (self.src, *self.pairs, self.dst)
 
     @property
@@ -63,9 +63,9 @@ AnyAxis = TypeVar("AnyAxis", bound=Axis)
 
 @dataclass(frozen=True)
 class Problem:
-    """Axes, innermost first, and the element offsets at which both sides, and both lists of pairs, begin.
+    """Axes, innermost first, and the offsets of index 0: in elements of both sides, and in both lists of pairs.
 
-    ``itemsize`` is the width of the destination's elements, ``src_itemsize`` that of the source's; 0: the same.
+    ``itemsize`` is the bytes of a destination element, ``src_itemsize`` those of a source element; 0: the same.
     """
 
     axes: tuple[Axis, ...]
@@ -76,13 +76,13 @@ class Problem:
     pair_offsets: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
-        """Spell out the width of the source's elements."""
+        """Replace a ``src_itemsize`` of 0 by ``itemsize``."""
         if not self.src_itemsize:
             object.__setattr__(self, "src_itemsize", self.itemsize)
 
     @property
     def count(self) -> int:
-        """Destination elements."""
+        """Number of destination elements."""
         count = 1
         for axis in self.axes:
             count *= axis.size
@@ -97,7 +97,7 @@ def simplify(
     src_itemsize: int = 0,
     pair_offsets: tuple[int, int] = (0, 0),
 ) -> Problem:
-    """The simplest problem that touches the same elements in the same pairs.
+    """The simplest problem that maps the same source elements to the same destination elements.
 
     The destination must be injective: a zero destination stride on an axis of more than one step has no meaning here.
     """
@@ -117,15 +117,15 @@ def simplify(
 
 
 def moved(pair_offsets: tuple[int, int], axis: Axis, steps: int) -> tuple[int, int]:
-    """Where the pairs are after so many steps along an axis."""
+    """The pair offsets after ``steps`` steps along an axis."""
     return pair_offsets[0] + steps * axis.pairs[0], pair_offsets[1] + steps * axis.pairs[1]
 
 
 def in_order(axes: Sequence[AnyAxis]) -> tuple[AnyAxis, ...]:
-    """The axes by destination stride; single steps, which only a table keeps alive, outermost.
+    """The axes sorted by destination stride; axes of one step, which only a table keeps, outermost.
 
-    A single step never moves the destination, so it may have any destination stride there: one past the reach of the
-    rest keeps the order nested, and makes the division by it, like that by its size, come out as 0.
+    An axis of one step never moves the destination, so its destination stride is free. A stride past the reach of the
+    other axes keeps the strides nested, and makes division by it, like division by the size, give 0.
     """
     walked = sorted((axis for axis in axes if axis.size > 1), key=lambda axis: axis.dst)
     beyond = sum((axis.size - 1) * axis.dst for axis in walked) + 1
@@ -150,7 +150,7 @@ def _merge(axes: Sequence[Axis]) -> tuple[Axis, ...]:
 
 
 def widen(problem: Problem, widest: int) -> Problem:
-    """The same bytes moved as elements two, four, ... times as wide, up to ``widest`` bytes, as alignment allows."""
+    """The problem with elements two, four, ... times as wide, up to ``widest`` bytes, as far as alignment allows."""
     while problem.itemsize < widest and _pairs_up(problem):
         inner = replace(problem.axes[0], size=problem.axes[0].size // 2)
         outer = tuple(replace(axis, src=axis.src // 2, dst=axis.dst // 2) for axis in problem.axes[1:])
@@ -188,20 +188,20 @@ def in_words(problem: Problem) -> Problem:
 # the order of shaders/include/axes.glsl, push constants in that of shaders/include/dispatch.glsl; tests compare them.
 
 ROW_WORDS = 4
-"""The storage buffer is read in rows of 128 bits; every part of it, and every row of weights, starts at one."""
+"""Words in a row of the storage buffer: 128 bits. Every part of it, and every row of weights, starts at a row."""
 
 HEADER_ROWS = 2
 AXIS_ROWS = 3
 KERNEL_CONSTANTS = 15
-"""Constants 0 to 14 belong to the kernel; the number of axes follows, and behind it what a kernel has beyond those."""
+"""Specialization constants 0 to 14 belong to the kernel, 15 is the number of axes; a kernel's further ones follow."""
 
 
 class Push(NamedTuple):
     """Push constants of kernels that copy or convert elements.
 
     src_base, dst_base: element offset of index 0 in the windows.
-    pieces: elements, or words of the destination, that the dispatch makes.
-    first_word: the word of piece 0, where invocations own words.
+    pieces: elements, or words of the destination, that the dispatch writes.
+    first_word: the destination word of piece 0, where invocations own words.
     lane_stride: elements between neighbouring lanes of an invocation.
     """
 
@@ -225,7 +225,7 @@ class FillPush(NamedTuple):
 class ChunkPush(NamedTuple):
     """Push constants of kernels that copy rows in chunks of 16 bytes.
 
-    row_size: elements, or pixels, of a row. plane_stride: elements from plane to plane, of pixels.
+    row_size: elements, or pixels, of a row. plane_stride: elements from plane to plane, on the side that has planes.
     """
 
     src_base: int
@@ -236,9 +236,9 @@ class ChunkPush(NamedTuple):
 
 
 class BlockPush(NamedTuple):
-    """Push constants of kernels that resample blocks of rows, before those of scales.
+    """Push constants of kernels that resample blocks of rows; those of scales follow.
 
-    row_pieces: pieces of a row. blocks: blocks of rows.
+    row_pieces: pieces in a row. blocks: number of blocks of rows.
     """
 
     src_base: int
@@ -265,7 +265,7 @@ def multiply_shift(divisor: int) -> tuple[int, int]:
 
 
 def constants_for(axes: Sequence[Axis], kernel: Sequence[int]) -> tuple[int, ...]:
-    """The kernel's own constants and the number of axes, so that loops over these are unrolled."""
+    """The specialization constants: the kernel's own, and the number of axes, so that loops over axes are unrolled."""
     if len(axes) > MAX_AXES:
         raise AssertionError(f"a kernel walks at most {MAX_AXES} axes, not {len(axes)}")
     padding = [0] * (KERNEL_CONSTANTS - len(kernel))
@@ -273,12 +273,12 @@ def constants_for(axes: Sequence[Axis], kernel: Sequence[int]) -> tuple[int, ...
 
 
 def divisions(divisor: int) -> tuple[int, int]:
-    """The multiplier and shift of a divisor of 1 or more; what is divided by 1 is below it, and becomes 0."""
+    """The multiplier and shift of a divisor of 1 or more; (0, 0) for 1, by which kernels divide nothing but 0."""
     return multiply_shift(divisor) if divisor > 1 else (0, 0)
 
 
 def slot_word(axis: Axis) -> int:
-    """The slot of an axis, and four times the taps of its rows, if these have weights."""
+    """The slot of an axis, plus four times the taps of its rows if these have weights."""
     return axis.slot if axis.table is None or axis.table.moves else axis.slot + 4 * axis.table.taps
 
 
@@ -289,16 +289,16 @@ def axis_rows(axis: Axis, table: int) -> list[int]:
 
 
 def table_bytes(rows: Rows) -> int:
-    """Bytes of ``table_words``, at most: rows may come to be whole fours."""
+    """Most bytes of ``table_words``, also if the rows are later extended to whole fours of taps."""
     return 4 * rows.count * (1 if rows.moves else _row_words((rows.taps + 6) // 4 * 4))
 
 
 def table_words(rows: Rows, stride: int) -> npt.NDArray[np.uint32]:
-    """The table of an axis, a row an output index: the weights of its taps, f32 or s32, and the offset of the first.
+    """The table of an axis, one row for each output index: the weights of its taps, f32 or s32, then their offset.
 
-    Offsets count source elements modulo 2^32. Rows that move elements are the offset alone. Linear, half_pixel, 2 -> 3,
-    source stride 4: three rows of two weights, an offset and a word of padding, (1, 0, 0, -), (1/2, 1/2, 0, -),
-    (0, 1, 0, -); the second tap of a row is one stride past the first.
+    The offset is that of the first tap, in source elements modulo 2^32. Rows that only move elements hold the offset
+    alone. Linear, half_pixel, 2 -> 3, source stride 4: three rows of two weights, an offset and a word of padding,
+    (1, 0, 0, -), (1/2, 1/2, 0, -), (0, 1, 0, -); the second tap of a row is one stride past the first.
     """
     first, weights = (rows.first(), None) if rows.moves else rows.first_and_weights()
     # 64 bits may wrap here: a product modulo 2^64 is still right modulo 2^32, which is what the cast keeps.
@@ -312,7 +312,7 @@ def table_words(rows: Rows, stride: int) -> npt.NDArray[np.uint32]:
 
 
 def _row_words(taps: int) -> int:
-    """The words of a row: its weights and its offset, in whole rows of the storage buffer."""
+    """Words of a table's row: its weights and its offset, rounded up to whole rows of the storage buffer."""
     return (taps // ROW_WORDS + 1) * ROW_WORDS
 
 

@@ -1,4 +1,4 @@
-"""Steps: an operation as kernels from buffer to buffer, of which only descriptors are known. Pure: no device needed."""
+"""Steps: an operation as kernels from buffer to buffer, planned from descriptors alone. Pure: no device is needed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from restride.plan import convert_kernels, copy_kernels, padding_kernels, run_co
 
 SOURCE = 0
 RESULT = 1
-"""The first buffers of an operation; those between its steps follow."""
+"""Numbers of an operation's source and result buffers; those of the buffers between its steps follow."""
 
 _MOST_KEPT_BYTES = 1 << 16
-"""Parameters of a step that it keeps: the tables of a 1080p image are 48 KB."""
+"""Most bytes of parameters for which a step keeps its kernels: the tables of a 1080p image are 48 KB."""
 
 
 class Site(NamedTuple):
@@ -27,7 +27,7 @@ class Site(NamedTuple):
 
 
 class Step:
-    """What one submission does: its kernels read the buffer of ``src`` and write that of ``dst``.
+    """One submission: its kernels read the buffer of ``src`` and write that of ``dst``.
 
     run: bytes to copy after its kernels, if it has any.
     held: its kernels, once ``kernels`` has built them, if their parameters have ``most`` bytes at most.
@@ -51,8 +51,8 @@ class Step:
         self.held: tuple[KernelSpec, ...] | None = None
 
     def kernels(self) -> Iterable[KernelSpec]:
-        """The kernels: held from the first time on where they are small, else built again."""
-        make = self._make  # first: another thread may set both
+        """The kernels: held from the first call on if their parameters are small, else built on each call."""
+        make = self._make  # read before ``held``: another thread may set both
         if self.held is not None:
             return self.held
         specs = make()
@@ -62,14 +62,14 @@ class Step:
 
 
 class Between(NamedTuple):
-    """A buffer that an operation takes for itself, and what is uploaded into it first."""
+    """A buffer that an operation allocates for itself, and the bytes uploaded into it first; None: nothing is."""
 
     desc: TensorDesc
     contents: bytes | None
 
 
 class Steps:
-    """The steps of an operation on devices of these limits, in order, and buffers 2, 3, ... that they take.
+    """The steps of an operation on devices of these limits, in order, and the buffers 2, 3, ... between them.
 
     most_kept: bytes of parameters up to which a step keeps its kernels.
     """
@@ -81,23 +81,23 @@ class Steps:
         self.between: list[Between] = []
 
     def new(self, desc: TensorDesc, contents: bytes | None = None) -> Site:
-        """A buffer between steps."""
+        """Add a buffer between steps, and return all of it as a site."""
         self.between.append(Between(desc, contents))
         return Site(RESULT + len(self.between), desc)
 
     def add(self, src: Site, dst: Site, make: Callable[[], Iterable[KernelSpec]]) -> None:
-        """One more step."""
+        """Append a step whose kernels ``make`` builds."""
         self.steps.append(Step(src, dst, make, most=self._most_kept))
 
     def copy(
         self, src: Site, dst: Site, whole: TensorDesc | None = None, arithmetic: Arithmetic = NO_ARITHMETIC
     ) -> None:
-        """Bring every element of ``src`` to the same index of ``dst``, whose fitness was proven before.
+        """Append a step that copies every element of ``src`` to the same index of ``dst``, already checked to fit.
 
-        whole: the layout of the buffer of ``dst``, whose padding is to be written; None: that of ``dst`` itself. It
-            stays where a sum reads the old elements, or ``dst`` is ``src``: padding is written before elements, and
-            over them.
-        arithmetic: what is done to them, with scales in the axes of ``src`` and ``dst``.
+        whole: the layout of the whole buffer of ``dst``, whose padding is written; None: that of ``dst`` itself.
+            Writing padding also overwrites elements and comes first, so padding stays as it is where a sum reads the
+            old elements, or ``dst`` is ``src``.
+        arithmetic: applied to the elements, with scales in the axes of ``src`` and ``dst``.
         """
         padded = dst.desc if whole is None else whole
         in_place = dst == src and dst.desc.numel > 0
@@ -120,5 +120,5 @@ class Steps:
 
 
 def together(*parts: Iterable[KernelSpec]) -> Iterable[KernelSpec]:
-    """All kernels of the parts: a tuple if all of them are there already, else one by one."""
+    """All kernels of the parts: a tuple if every part is one, else an iterator that builds them one by one."""
     return tuple(chain(*parts)) if all(isinstance(part, tuple) for part in parts) else chain(*parts)

@@ -1,7 +1,7 @@
-"""Plan of YUV frames to RGB: how frames lie, the integers that make RGB of a pixel, and the dispatches.
+"""Plan of YUV frames to RGB: how frames lie in memory, the integer factors of the conversion, and the dispatches.
 
-Chroma has half of the rows and columns of luma. An invocation makes 4 x 2 pixels, of two words of luma and two samples
-of each chroma.
+Chroma has half of the rows and columns of luma. An invocation makes 4 columns x 2 rows of pixels from two words of luma
+and two samples of each chroma.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ CHANNELS = 3
 
 COLUMNS = 4
 _ROWS = 2
-"""Pixels of an invocation."""
+"""Columns and rows of pixels that an invocation makes."""
 
 _NO_CHUNK = 0xFFFFFFFF
-"""In place of the last four pixels of a row, where all of them are whole."""
+"""``last_chunk`` where every chunk of a row is four whole pixels."""
 
 
 class Format(NamedTuple):
-    """Where the chroma of a frame of rows x columns luma lies, in a frame of rows x 3/2 rows.
+    """How the chroma of a frame lies below its luma: rows x columns of luma are the first of 3/2 rows x columns.
 
-    planar: U and V are planes of a quarter of the luma; else they alternate, a row of both is as wide as one of luma.
-    v_first: V stands before U.
+    planar: U and V are planes, each a quarter of the luma; else they alternate, in rows as wide as those of luma.
+    v_first: V comes before U.
     """
 
     planar: bool
@@ -50,7 +50,7 @@ FORMATS = {
 
 
 class Colors(NamedTuple):
-    """Integers that make RGB of a pixel, with f = 2^20, halves up, clamped to 0 to 255.
+    """Integer factors from YUV to RGB, in units of 1 / f, f = 2^20; results are rounded halves up, clamped to 0..255.
 
     l = luma * (max(Y, floor) - zero), R = (l + v_to_r * (V - 128)) / f, B = (l + u_to_b * (U - 128)) / f, and
     G = (l + u_to_g * (U - 128) + v_to_g * (V - 128)) / f.
@@ -74,11 +74,11 @@ _SHARES = {
 MATRICES = tuple(_SHARES)
 
 OPENCV = Colors(16, 16, 1220542, 1673527, -409993, -852492, 2116026)
-"""BT.601 in limited range, its factors rounded to three decimals and Y below black as black."""
+"""The factors of OpenCV: BT.601 in limited range, rounded to three decimals, with Y below black taken as black."""
 
 
 def colors(matrix: str, full_range: bool) -> Colors:
-    """The factors of a matrix and a range, to the nearest.
+    """The factors of a matrix and a range, rounded to the nearest integer.
 
     Source: ITU-R BT.601-7, 2.5.1 to 2.5.3; BT.709-6, 3.2 to 3.5; full range: JFIF 1.02.
     BT.709, limited: 255 / 219 of the luma above 16, 2 * (1 - 0.2126) * 255 / 224 = 1.793 of V for red.
@@ -133,7 +133,7 @@ class YuvPush(NamedTuple):
 
 
 class _Frames(NamedTuple):
-    """``number`` frames, ``stride`` bytes apart, of rows ``row`` apart, each of ``reach`` + 1 bytes."""
+    """``number`` frames, ``stride`` bytes apart, each ``reach`` + 1 bytes long with rows ``row`` bytes apart."""
 
     number: int
     stride: int
@@ -142,13 +142,13 @@ class _Frames(NamedTuple):
     reach: int
 
     def span(self, first: int, number: int) -> Span:
-        """The bytes of so many frames."""
+        """The span in bytes of ``number`` frames from frame ``first`` on."""
         begins = self.offset + first * self.stride
         return Span(begins, begins + (number - 1) * self.stride + self.reach)
 
 
 def _frames(desc: TensorDesc, axes_of_a_frame: int) -> _Frames | None:
-    """The frames along the first axes; None where they lie at no single stride, or a stride is below 0."""
+    """The frames along the first axes; None if they do not lie at a single stride, or a stride is below 0."""
     if desc.strides is None or any(stride < 0 for stride in desc.strides):
         return None
     split = desc.rank - axes_of_a_frame
@@ -164,7 +164,7 @@ def _frames(desc: TensorDesc, axes_of_a_frame: int) -> _Frames | None:
 
 
 def reads_frames(src: TensorDesc, form: Format) -> bool:
-    """True where frames can be read as they lie: whole rows, and no gap between those of a planar one."""
+    """True if frames can be read in place: rows are contiguous and, in a planar format, have no gap between them."""
     frames = _frames(src, 2)
     if frames is None or src.strides is None or src.strides[-1] != 1:
         return False
@@ -172,7 +172,7 @@ def reads_frames(src: TensorDesc, form: Format) -> bool:
 
 
 def writes_frames(dst: TensorDesc) -> bool:
-    """True where four pixels are whole words, of pixels or of each plane, in every row."""
+    """True if every four pixels of a row fill whole words, of interleaved channels or of each plane."""
     frames = _frames(dst, 3)
     if frames is None or dst.strides is None:
         return False
@@ -184,9 +184,10 @@ def writes_frames(dst: TensorDesc) -> bool:
 
 
 def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, limits: Limits) -> Iterator[KernelSpec]:
-    """Dispatches from YUV frames, [..., 3/2 rows, columns], to RGB frames, [..., rows, columns, 3], both as above.
+    """Dispatches from YUV frames, [..., 3/2 rows, columns], to RGB frames, [..., rows, columns, 3].
 
-    dst has whole fours of columns: where src has two more than a multiple of four, the last two may hold anything.
+    Both lie as ``reads_frames`` and ``writes_frames`` accept. dst has a multiple of four columns: where src has two
+    more than a multiple of four, the last two of dst may hold anything.
 
     u8[6,6] in NV12: rows of 6 are chunks of four pixels and of two. Luma of rows 2 and 3 begins at 12 and 18, their
     chroma, three pairs of U and V, at 4 * 6 + 1 * 6 = 30.
@@ -238,9 +239,9 @@ def yuv_kernels(src: TensorDesc, dst: TensorDesc, form: Format, colors: Colors, 
 
 
 def _parts(frames: _Frames, rgb: _Frames, limits: Limits) -> Iterator[tuple[int, int]]:
-    """First frame and number of frames of each dispatch: as many as both windows can have."""
+    """First frame and number of frames of each dispatch: as many as both windows can cover."""
     most = frames.number
-    # Windows of later frames may begin before them, at the last place where a binding may.
+    # The window of a later frame may begin before it, at the last offset where a binding may begin.
     slack = max(limits.offset_alignment, WINDOW_ALIGNMENT) if most > 1 else 0
     while (
         needed := max(each.span(0, most).window(1, limits).nbytes for each in (frames, rgb)) + slack

@@ -1,11 +1,11 @@
-"""Boxes: the rows of many boxes of an axis, all with as many outputs and taps, counted from the start of the image.
+"""Boxes: the rows of weights of many boxes along an axis, all with the same number of outputs and of taps.
 
-Worked example, linear, half_pixel, boxes [1, 3) and [-1, 1) of an axis of 4 elements, each to 3: rows of the first are
-those of 2 -> 3, one element further on: first 1, 1, 1 and weights (1, 0), (1/2, 1/2), (0, 1). Of the second first is
--1, and tap 0 lies outside: the image has taps 1 to 2 of its rows.
+Source indices count from the start of the image. Worked example, linear, half_pixel, boxes [1, 3) and [-1, 1) of an
+axis of 4 elements, each to 3. Rows of the first are those of 2 -> 3, moved by one element: first 1, 1, 1 and weights
+(1, 0), (1/2, 1/2), (0, 1). For the second, first is -1 and tap 0 lies outside: only taps [1, 2) are in the image.
 
-OpenCV's bytes, 2 -> 4, along the rows of an image, a box at index 5: the rows read an axis with its edges once more, 5,
-5, 6, 6, of which output 0 reads the first two. Both are element 5 of the image: first is 5, and the row is held there.
+OpenCV's bytes, 2 -> 4, along the rows of an image, a box at index 5: the rows read the axis with its edges repeated,
+5, 5, 6, 6. Output 0 reads the first two, both element 5 of the image: first is 5, and the row is held there.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from restride.weights.rows import Rows
 class Side(NamedTuple):
     """One axis of a box.
 
-    start: index of the image that the rows count as 0. at: output index of their row 0, negative where the output is a
-    window of them. flipped: written from the other end, to the same output indices.
+    start: image index that the rows count as 0. at: output index of row 0, negative where the output is a window of the
+    rows. flipped: the rows go to the same output indices in reverse order.
     """
 
     rows: Rows
@@ -34,12 +34,12 @@ class Side(NamedTuple):
 
 
 class BoxRows(NamedTuple):
-    """A row for every output index of every box, all of them (boxes, size), and weights (boxes, size, taps).
+    """A row for every output index of every box, in arrays (boxes, size), and weights (boxes, size, taps).
 
-    first: index of the image that tap 0 reads; it may lie outside. inside, end: taps of the image, [inside, end).
-    is_fill: the row reads nothing, and makes what is outside. weights: f32, or s32 where a library has them so; None
-    where an element is moved as it is. extent: (boxes, 1), indices of the image of each box. is_held: all taps of the
-    row read ``first``; None: of no row.
+    first: image index that tap 0 reads; it may lie outside. inside, end: taps [inside, end) are in the image. is_fill:
+    the row reads nothing, and its output is fill. weights: f32, or s32 where a library sums integers; None where
+    elements are moved. extent: (boxes, 1), size of the axis in each box's image. is_held: all taps of the row read
+    ``first``; None: no row does.
     """
 
     first: npt.NDArray[np.int64]
@@ -52,11 +52,11 @@ class BoxRows(NamedTuple):
 
     @property
     def taps(self) -> int:
-        """Indices that a row reads."""
+        """Number of taps of each row."""
         return 1 if self.weights is None else self.weights.shape[2]
 
     def part(self, boxes: slice) -> BoxRows:
-        """The rows of some of the boxes."""
+        """The rows of a range of the boxes."""
         weights = None if self.weights is None else self.weights[boxes]
         is_held = None if self.is_held is None else self.is_held[boxes]
         first, inside, end = self.first[boxes], self.inside[boxes], self.end[boxes]
@@ -64,20 +64,20 @@ class BoxRows(NamedTuple):
 
     @property
     def span(self) -> tuple[npt.NDArray[np.int64], int]:
-        """The lowest index that each box reads, and how many are from there to the highest, at most."""
+        """The lowest index that each box reads, and the most indices that any box has from there to its highest."""
         low = np.where(self.is_fill, 1 << 62, self.first).min(axis=1)
         high = np.where(self.is_fill, -(1 << 62), self.first).max(axis=1)
         reads = low <= high
         return np.where(reads, low, 0), int(np.where(reads, high - low, 0).max()) + self.taps
 
     def within(self, low: npt.NDArray[np.int64], extent: int) -> BoxRows:
-        """The same of images that begin at index ``low`` of those of each box, and have all that the box reads."""
+        """The same rows on the part of each box's image that begins at index ``low`` and has ``extent`` indices."""
         its = np.full((len(low), 1), extent)
         return _clipped(self.first - low[:, np.newaxis], self.taps, self.is_fill, self.weights, its)
 
 
 def ones(first: npt.NDArray[np.int64], is_fill: npt.NDArray[np.bool_], extent: npt.NDArray[np.int64]) -> BoxRows:
-    """Rows that take the element at ``first``, as sums of it alone."""
+    """Rows with one tap of weight 1, the element at ``first``."""
     return _clipped(first, 1, is_fill, np.ones((*first.shape, 1), np.float32), extent)
 
 
@@ -89,7 +89,7 @@ def _clipped(
     extent: npt.NDArray[np.int64],
     is_held: npt.NDArray[np.bool_] | None = None,
 ) -> BoxRows:
-    """Rows of so many taps, of which an image has those that lie in ``extent``."""
+    """The rows, with [inside, end) those of their ``taps`` taps that lie in [0, ``extent``)."""
     if first.min() >= 0 and not (first > extent - taps).any():
         inside, end = np.zeros_like(first), np.broadcast_to(taps, first.shape)
         return BoxRows(first, inside, end, is_fill, weights, extent, is_held)
@@ -100,9 +100,9 @@ def _clipped(
 def box_rows(
     sides: Sequence[Side], size: int, extents: Sequence[int], *, least: int = 1, places: int | None = None
 ) -> BoxRows:
-    """The rows of ``size`` outputs of each box, of images of so many indices each, with ``least`` taps or more.
+    """The rows of ``size`` outputs of each box, with ``least`` taps or more. extents: axis size of each box's image.
 
-    places: integer weights of rows that are shifted are brought to steps of 2^-places; None: they stay as they are.
+    places: integer weights of rows that are shifted are scaled to steps of 2^-places; None: they stay as they are.
     """
     extent = _column(extents)
     filters = [filter_ for side in sides if (filter_ := filter_of(side.rows)) is not None]
@@ -126,7 +126,7 @@ def box_rows(
         if rows.repeats_edges:
             is_held[box, inside] = (index == 0) | (index == rows.source_size)
             index = np.clip(index - 1, 0, rows.source_size - 1)
-        first[box] = index[0] + start  # rows of fill too read near the others
+        first[box] = index[0] + start  # rows of fill, too, read near the others
         first[box, inside] = index + start
         if weights is not None:
             shift = 0 if places is None or rows.shifts is None else places - rows.shifts.total
@@ -138,7 +138,7 @@ def box_rows(
 def _at_once(
     sides: Sequence[Side], filters: Sequence[Filter], size: int, extent: npt.NDArray[np.int64], least: int
 ) -> BoxRows:
-    """The same rows, of filters that are computed together."""
+    """``box_rows`` for filters that are alike, computed together."""
     shape = len(sides), size
     if any(side.at or side.flipped or side.rows.size != size for side in sides):
         sizes, at = _column([side.rows.size for side in sides]), _column([side.at for side in sides])

@@ -39,11 +39,11 @@ class Line:
 
     @property
     def is_identity(self) -> bool:
-        """True when every output index reads at itself."""
+        """True when every output index reads at the same source index."""
         return self.step == self.denominator and self.start == 0
 
     def at(self, index: int) -> Fraction:
-        """Where one output index reads."""
+        """The source position at which an output index reads."""
         return Fraction(self.step * index + self.start, self.denominator)
 
     def numerators(self, index: npt.NDArray[np.int64], size: int) -> npt.NDArray[Any]:

@@ -30,17 +30,17 @@ MODES = ("nearest", "linear", "cubic", "area")
 NEAREST_RULES: tuple[NearestRule, ...] = get_args(NearestRule)
 
 _RADIUS = {"linear": 1, "cubic": 2}
-"""How far a filter reaches, in source elements, or in output elements where it is antialiased."""
+"""Radius of a filter, in source elements, or in output elements where it is antialiased."""
 
 _Numbers = Any
 """A Python integer, or a column of int64 with one for each axis."""
 
 
 class Filter(NamedTuple):
-    """How one axis of ``source_size`` elements becomes one of ``size``.
+    """The rule by which an axis of ``source_size`` elements becomes one of ``size``.
 
     shrink: output elements per source element where the filter is widened against aliasing, below 1; else 1.
-    extrapolates: outputs that read beyond the centres of the first and last element take a value from elsewhere, and
+    extrapolates: outputs that read beyond the centres of the first and last element take an extrapolation value, and
         their gradient is dropped.
     """
 
@@ -55,7 +55,7 @@ class Filter(NamedTuple):
     extrapolates: bool = False
 
     def __hash__(self) -> int:
-        """By the numbers that mostly differ: hashing fractions is slow."""
+        """Hash only the numbers that usually differ: hashing fractions is slow."""
         return hash((self.source_size, self.size, self.line.start))
 
     @property
@@ -67,14 +67,14 @@ class Filter(NamedTuple):
 
     @property
     def reach(self) -> int:
-        """Indices that the filter of one row can reach on an endless axis."""
+        """Most indices that the filter of one row reaches on an endless axis."""
         if self.mode == "nearest":
             return 1
         if self.mode == "area":
-            # ceil((o + 1) I / O) - floor(o I / O), where o I / O is most of an element past a whole one: 5 -> 3 has 3.
+            # ceil((o + 1) I / O) - floor(o I / O) where o I / O is furthest past a whole number: 3 for 5 -> 3.
             common = math.gcd(self.source_size, self.size)
             return 1 - (common - self.source_size) // max(self.size, 1)
-        # Integers that an open interval of twice the radius can hold, which is _RADIUS / shrink.
+        # Most integers in an open interval of twice the radius; the radius is _RADIUS / shrink.
         return -(-2 * _RADIUS[self.mode] * self.shrink.denominator // self.shrink.numerator)
 
     @property
@@ -90,7 +90,7 @@ class Filter(NamedTuple):
 
 
 def filter_rows(filter_: Filter) -> Rows:
-    """The rows of an axis that ``filter_`` weighs."""
+    """The rows of an axis with the weights of ``filter_``."""
     taps = min(filter_.reach, filter_.source_size)
     return Rows(
         _of_filter,
@@ -106,7 +106,7 @@ def filter_rows(filter_: Filter) -> Rows:
 
 
 def filter_of(rows: Rows) -> Filter | None:
-    """The filter that weighs these rows; None: a library's rule says them, or they are of a gradient."""
+    """The filter of these rows; None: they follow a library's rule, or are those of a gradient."""
     return rows.arguments[0] if rows.compute is _of_filter else None
 
 
@@ -116,11 +116,11 @@ def _of_filter(filter_: Filter, index: npt.NDArray[np.int64], weighs: bool) -> T
     axis = _Axis(line.start, line.denominator, source_size, size, min(reach, source_size))
     if filter_.mode == "area":
         return _area(axis, reach, index, weighs)
-    # Python's integers where 64 bits might not hold what is computed of them.
+    # Python's integers where 64 bits might not hold what is computed from them.
     last, beyond = (source_size - 1) * axis.one, (reach + 1) * axis.one
     is_wide = (last + beyond) * 8 * max(filter_.shrink.numerator, filter_.shrink.denominator) >= 1 << 63
     numerators = line.numerators(index, size)
-    # No further beyond an edge than where all taps are folded onto it.
+    # Clamped to where all taps are folded onto an edge anyway.
     positions = np.minimum(np.maximum(numerators.astype(object) if is_wide else numerators, -beyond), last + beyond)
     return _band(filter_, axis, positions if is_wide else positions.astype(np.int64, copy=False), axis.taps, weighs)
 
@@ -136,7 +136,7 @@ class _Axis(NamedTuple):
 
 
 def are_alike(filters: Sequence[Filter]) -> bool:
-    """True where ``rows_of_all`` takes these: of one mode and width, without a rule for the outside, and in 64 bits."""
+    """True if ``rows_of_all`` takes these: one mode and width, no rule for the outside, and 64 bits suffice."""
     one = filters[0]
     if one.mode == "area" or any(each[4:] != one[4:] or each.mode != one.mode for each in filters):
         return False
@@ -150,9 +150,9 @@ def are_alike(filters: Sequence[Filter]) -> bool:
 
 
 def rows_of_all(filters: Sequence[Filter], index: npt.NDArray[np.int64], least: int) -> Taps:
-    """The rows of filters that are alike, (filters, outputs) and as many taps as the widest has, or ``least``.
+    """The rows of filters that are alike, (filters, outputs), with the taps of the widest, but at least ``least``.
 
-    index: an output index of each, or one row of them for all.
+    index: output indices, (filters, outputs), or one row of them for all filters.
     """
     reach = filters[0].reach
     numbers = [
@@ -166,7 +166,7 @@ def rows_of_all(filters: Sequence[Filter], index: npt.NDArray[np.int64], least: 
 
 
 def _band(choice: Filter, axis: _Axis, positions: npt.NDArray[Any], taps: int, weighs: bool) -> Taps:
-    """Rows that read at ``positions / axis.one``, with so many taps. choice: what all axes have in common."""
+    """Rows of ``taps`` taps that read at ``positions / axis.one``. choice: a filter with all that the axes share."""
     one, shrink, reach = axis.one, choice.shrink, choice.reach
     if choice.mode == "nearest":
         return Taps(_on_axis(nearest(choice.nearest, positions, one), axis))
@@ -201,9 +201,9 @@ def _on_axis(lowest: npt.NDArray[Any], axis: _Axis) -> npt.NDArray[np.int64]:
 
 
 def _of_two(axis: _Axis, positions: npt.NDArray[Any]) -> Taps:
-    """Linear rows of axes with two elements or more; those beyond an edge read the edge's element alone.
+    """Linear rows of axes with two elements or more; rows beyond an edge read the edge's element alone.
 
-    Axes of one element may be among those of many: they read it with a weight of 1.
+    Axes of one element may be among many axes: their rows read it with a weight of 1.
     """
     lowest = positions // axis.one
     above = positions - lowest * axis.one
@@ -237,7 +237,7 @@ def _folded(
     weights: npt.NDArray[np.float64],
     taps: int,
 ) -> npt.NDArray[np.float32]:
-    """The weights of ``taps`` taps from ``first`` on, of those from ``lowest`` on; an edge has those beyond it too."""
+    """The weights of ``taps`` taps from ``first`` on, from those from ``lowest`` on; an edge adds those beyond it."""
     reach = weights.shape[-1]
     is_at_edge = (lowest != first) | (axis.taps < reach)
     if reach == taps:
@@ -260,14 +260,14 @@ def _folded(
 
 
 def nearest(rule: str, numerators: npt.NDArray[Any], denominator: _Numbers) -> npt.NDArray[Any]:
-    """The element nearest to each place, ties as the rule has it."""
+    """The element that ``rule`` picks for each position ``numerators / denominator``."""
     if rule == "floor":
         return np.asarray(numerators // denominator)
     if rule == "ceil":
         return np.asarray(-(-numerators // denominator))
     if rule == "round_prefer_floor":
         return np.asarray(-((denominator - 2 * numerators) // (2 * denominator)))
-    # Half up, for both other rules: what is below index 0 reads it in any case.
+    # Half up for both other rules, which differ only below index 0, where index 0 is read in any case.
     return np.asarray((2 * numerators + denominator) // (2 * denominator))
 
 
@@ -278,7 +278,7 @@ def triangle(distance: npt.NDArray[Any], one: _Numbers) -> npt.NDArray[np.float6
 
 
 def keys(distance: npt.NDArray[Any], one: _Numbers, a: float) -> npt.NDArray[np.float64]:
-    """The cubic of Keys (1981), factored at its zeros 1 and 2, near which the differences are taken exactly."""
+    """The cubic of Keys (1981), factored at its zeros 1 and 2 so that differences from them are exact."""
     x = (distance / one).astype(np.float64)
     x_1, x_2 = (((distance - n * one) / one).astype(np.float64) for n in (1, 2))
     inner = x_1 * ((a + 2) * x * x - x - 1)  # (a + 2) x^3 - (a + 3) x^2 + 1

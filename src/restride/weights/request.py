@@ -1,8 +1,8 @@
-"""Request: the arguments of a resampling as one value, and what they make of a source: the rows of each axis.
+"""Request: the arguments of a resampling as one value, and the rows of each axis that follow for a source.
 
-A float among scales, offsets and crops counts as the decimal number that prints it: 0.1 is 1/10, so that output 1 of
-ten times fewer reads at exactly 10, where the binary number behind it, a little above 1/10, would read at 9.99... and
-``floor`` take 9.
+A float among scales, offsets and crops counts as the decimal number that prints it: 0.1 is 1/10, so that output 1 of a
+tenth as many reads at exactly 10. The binary number behind it, a little above 1/10, would read at 9.99..., and
+``floor`` would take 9.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ DEFAULTS: dict[str, Any] = {
     "output_offsets": None,
     "recompute_scale_factor": False,
 }
-"""The arguments for which libraries have defaults of their own, and ours."""
+"""Our defaults for the arguments for which libraries have their own."""
 
 
 _MOST_OF_AXIS = 1 << 63
-"""No axis that is resampled has as many elements: their indices are s64."""
+"""A resampled axis has fewer elements than this: their indices are s64."""
 
 
 class Request(NamedTuple):
-    """The arguments of ``rs.resample`` that say what an output reads, under their names there.
+    """The arguments of ``rs.resample`` that decide what an output reads, under the same names.
 
-    None of those in ``DEFAULTS``: the default, of the library that ``like`` names if it names one.
+    None for an argument in ``DEFAULTS``: the default, that of the library ``like`` if there is one.
     """
 
     sizes: Any = None
@@ -76,9 +76,9 @@ class Request(NamedTuple):
     source_sizes: Any = None
 
     def settled(self, dtype: str) -> tuple[Request, Rules | None]:
-        """The request in our words, all defaults filled in and checked, like no library; and the rules of ``like``.
+        """The checked request in our words, with all defaults and without ``like``; and the rules of ``like``, or None.
 
-        dtype: element type of the source, at which a library may look.
+        dtype: element type of the source, on which a library's rules may depend.
 
         Raises:
             DescriptorError: an argument contradicts the library or another argument, or would have no effect.
@@ -98,7 +98,7 @@ class Request(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """A library's own rules for a request: its word for the mode, and what else it looks at."""
+    """A library's own rules for a request: its word for the mode, and what else the rules depend on."""
 
     like: str
     profile: Profile
@@ -109,12 +109,12 @@ class Rules(NamedTuple):
 
     @property
     def rounds_sizes(self) -> bool:
-        """True where sizes that scales say are rounded to nearest even, instead of down."""
+        """True if sizes that follow from scales are rounded to nearest even, instead of down."""
         return self.profile.rounds_sizes
 
     @property
     def keeps_type(self) -> bool:
-        """True where results have the source's type, and are rounded to it before they become others."""
+        """True if results are rounded to the source's type before they are converted to another."""
         return self.dtype in self.profile.keeps
 
     def rows(
@@ -125,7 +125,7 @@ class Rules(NamedTuple):
         new: tuple[int, ...],
         scales: tuple[Any, ...] | None,
     ) -> LibraryRows | None:
-        """The rows of ``axes``, of ``old`` sizes before and ``new`` ones after; None: those of our own words.
+        """The rows of ``axes`` from ``old`` sizes to ``new`` ones; None: the library has those of our own words.
 
         scales: those that coordinates follow, if any.
         """
@@ -141,7 +141,7 @@ class Rules(NamedTuple):
 
 @dataclass(frozen=True)
 class Resizing:
-    """A checked resampling: ``rows[k]`` are those of ``axes[k]``, of which ``window[k]`` is asked for.
+    """A checked resampling: ``rows[k]`` are those of all outputs along ``axes[k]``; ``window[k]`` is asked for.
 
     order, scale, rounding: those of ``LibraryRows``. rounds: results are rounded to the source's type before they are
         converted to another.
@@ -160,7 +160,7 @@ class Resizing:
 
     @cached_property
     def keeps_type(self) -> bool:
-        """True where sums are rounded to the source's type before they are converted."""
+        """True if sums are rounded to the source's type before they are converted."""
         return self.rounds and not all(rows.moves for rows in self.rows)
 
     @cached_property
@@ -190,7 +190,7 @@ class Resizing:
         return self._with(self.read)
 
     def transposed(self) -> Resizing:
-        """The gradient: from all sizes of the result to those of the source."""
+        """The resampling of the gradient, from all sizes of the result to those of the source."""
         rows = tuple(each.transposed() for each in self.rows)
         return Resizing(self.axes, rows, tuple(range(each.size) for each in rows), self.sizes)
 
@@ -213,11 +213,11 @@ def _common(a: range, b: range) -> range:
 
 @dataclass(frozen=True)
 class Measured:
-    """A checked request of which all sizes are known, and no rows are made yet.
+    """A checked request with all sizes known, before any rows are made.
 
-    choice, rules: those of ``Request.settled``. old, new: sizes of ``axes`` before and after. window: the part of
-    these that is asked for. scales, factors: those that coordinates follow, as they are said and as fractions; None:
-    they follow the sizes. outside: the value of outputs that read beyond the source.
+    choice, rules: those of ``Request.settled``. old, new: sizes of ``axes`` before and after. window: the outputs that
+    are asked for. scales, factors: those that coordinates follow, as given and as fractions; None: they follow the
+    sizes. outside: the value of outputs that read beyond the source.
     """
 
     choice: Request
@@ -237,10 +237,10 @@ class Measured:
         return _with_sizes(self.source_sizes, self.axes, self.window)
 
     def resizing(self) -> Resizing:
-        """The rows of each axis.
+        """The resampling, with the rows of each axis.
 
         Raises:
-            UnsupportedError: they are more than can be made.
+            UnsupportedError: there are more rows than can be made.
         """
         for axis, size, before in zip(self.axes, self.new, self.old, strict=True):
             if max(size, before) >= _MOST_OF_AXIS:
@@ -256,9 +256,9 @@ class Measured:
         return Resizing(self.axes, library.rows, self.window, self.source_sizes, *library[1:], keeps_type, self.outside)
 
     def centres(self) -> tuple[Line, ...]:
-        """Where the centres of outputs lie on each of ``axes``: where they read, before any rounding to an index.
+        """The source positions of the centres of outputs on each of ``axes``, before any rounding to an index.
 
-        tf_half_pixel_for_nn reads half an element further, for its ``floor``: what it rounds is half_pixel.
+        tf_half_pixel_for_nn adds half an element for its ``floor``; the position it so rounds is that of half_pixel.
         """
         is_ahead = self.choice.coordinates == "tf_half_pixel_for_nn"
         choice = self.choice._replace(coordinates="half_pixel") if is_ahead else self.choice
@@ -266,7 +266,7 @@ class Measured:
 
     @property
     def _followed(self) -> tuple[tuple[Any, ...] | None, tuple[Fraction, ...]]:
-        """What coordinates follow: scales as they are said, if any, and factors."""
+        """The scales that coordinates follow, as given, if any; and their factors as fractions."""
         if self.factors is not None and not self.choice.recompute_scale_factor:
             return self.scales, self.factors
         each = zip(self.new, self.old, strict=True)
@@ -274,7 +274,7 @@ class Measured:
 
 
 def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Measured:
-    """The sizes that a request makes of a source of these sizes, all of its axes, and of this element type.
+    """The checked request, with its sizes, for a source of ``source_sizes``, all axes, and of this element type.
 
     Raises:
         DescriptorError: the arguments do not fit each other or the source.
@@ -298,7 +298,7 @@ def measured(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
 
 
 def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") -> Resizing:
-    """What a request makes of a source of these sizes, all of its axes, and of this element type.
+    """The resampling that a request means for a source of ``source_sizes``, all axes, and of this element type.
 
     Raises:
         DescriptorError: the arguments do not fit each other or the source.
@@ -310,7 +310,7 @@ def resizing(source_sizes: Sequence[int], request: Request, dtype: str = "f32") 
 def _sizes(
     source_sizes: Sequence[int], choice: Request, *, rounds: bool
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Any, ...] | None, tuple[Fraction, ...] | None]:
-    """Sizes before and after, the axes that have them, and their scales, as they are said and as fractions."""
+    """Sizes before and after, the axes that have them, and their scales, as given and as fractions."""
     sizes = one_per_axis("sizes", choice.sizes, Integral)
     scales = one_per_axis("scales", choice.scales)
     new_sizes = None if sizes is None else integers("sizes", sizes)
@@ -360,7 +360,7 @@ def _rows(choice: Request, before: int, size: int, coordinates: Line, factor: Fr
 
 @lru_cache(maxsize=4096)
 def rows_of_sizes(choice: Request, before: int, size: int) -> Rows:
-    """The rows of an axis of ``before`` indices, 1 or more, and ``size`` outputs, by a request that is settled.
+    """The rows of an axis of ``before`` indices, 1 or more, and ``size`` outputs, by a settled request.
 
     Cached: the axes of a thousand boxes of sizes seen before take 0.6 ms instead of 22; 0.6 KB each, 2.6 MB in all.
     """
@@ -398,7 +398,7 @@ def resized_axes(
 def _keeping_aspect(
     policy: str, old: tuple[int, ...], sizes: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
-    """One scale for all axes, that of the one which shrinks most, or least, and the sizes that it gives, halves up."""
+    """Sizes, halves up, by one scale, that of the axis that shrinks most or least; and that scale for each axis."""
     if 0 in old:
         raise DescriptorError(f"keep_aspect_ratio_policy {policy!r} needs axes with elements")
     ratios = [Fraction(size, before) for size, before in zip(sizes, old, strict=True)]
@@ -464,7 +464,7 @@ def _part(argument: str, part: Any, size: int) -> range:
     return range(start, stop)
 
 
-# Words: which are known, and which go together. What would have no effect is refused: whoever asks expects one.
+# Words: which are known, and which go together. An argument without effect is refused: its caller expects one.
 
 _WORDS = {
     "mode": MODES,
@@ -481,7 +481,7 @@ _ELSEWHERE = {
 
 
 def word_elsewhere(argument: str, value: Any) -> str:
-    """What to say of another library's word for an argument: what it is called here; empty of all other words.
+    """A hint on another library's word for an argument: what it is called here; empty for all other words.
 
     "bilinear" is 'linear', "half-pixel" is 'half_pixel'.
     """
@@ -511,7 +511,7 @@ def _require_words(choice: Request) -> None:
 
 
 def _require_agreement(choice: Request) -> None:
-    """Refuse arguments that contradict each other, or of which one would have no effect."""
+    """Refuse arguments that contradict each other, or would have no effect."""
     for argument in ("antialias", "exclude_outside"):
         if getattr(choice, argument) and choice.mode not in ("linear", "cubic"):
             raise DescriptorError(f"{argument} goes with mode 'linear' or 'cubic', not {choice.mode!r}")
@@ -539,10 +539,10 @@ def _require_agreement(choice: Request) -> None:
         )
 
 
-# Libraries: their words in ours.
+# Libraries: their words translated into ours.
 
 _OUR_WORDS = {"linear": ("bilinear",), "cubic": ("bicubic",)}
-"""Our words, and what libraries that have no such mode call it."""
+"""Our words for modes, and what libraries without these words call them."""
 
 
 def _profile(like: Any) -> Profile:
@@ -555,7 +555,7 @@ def _profile(like: Any) -> Profile:
 
 
 def _in_our_words(like: str, profile: Profile, said: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The library's word for the mode, and what it and the other arguments are here.
+    """The library's word for the mode, and the arguments in our words that it and the other arguments mean.
 
     Raises:
         DescriptorError: an argument contradicts the library.
@@ -569,7 +569,7 @@ def _in_our_words(like: str, profile: Profile, said: dict[str, Any]) -> tuple[st
         if name in mode.free or (name == "antialias" and mode.antialiased is not None):
             continue
         wins = fixed.get(name, DEFAULTS[name])
-        if wins is None or value != wins:  # an array is equal to nothing at once
+        if wins is None or value != wins:  # None first: an array compares to an array
             has = "none" if wins is None else repr(wins)
             raise DescriptorError(f"{name} {value!r} contradicts like {like!r}, which has {has} in mode {word!r}")
     coordinates = others.get("coordinates", DEFAULTS["coordinates"])
@@ -580,10 +580,10 @@ def _in_our_words(like: str, profile: Profile, said: dict[str, Any]) -> tuple[st
 
 
 def word_of_mode(like: str, mode: Any) -> str:
-    """The word that the library itself has for a mode, in any spelling.
+    """The library's own word for a mode that is given in any spelling.
 
     Raises:
-        UnsupportedError: no such mode of it; the message lists them.
+        UnsupportedError: the library has no such mode; the message lists those it has.
     """
     return _mode(like, LIBRARIES[like], mode)[0]
 
@@ -591,7 +591,7 @@ def word_of_mode(like: str, mode: Any) -> str:
 def _mode(like: str, profile: Profile, mode: Any) -> tuple[str, Mode]:
     """The library's word for a mode, in any spelling or as its constant, and what it means.
 
-    A member of an Enum that is no text goes by its name: Pillow's BICUBIC is 3, and so is OpenCV's INTER_AREA.
+    A member of an Enum that is no text is found by its name: Pillow's BICUBIC is 3, and so is OpenCV's INTER_AREA.
     """
     meant: Any = mode.name if isinstance(mode, Enum) and not isinstance(mode, str) else mode
     is_number = isinstance(meant, Integral) and not isinstance(meant, bool)
@@ -624,7 +624,7 @@ def members(argument: str, values: Any) -> tuple[Any, ...]:
 
 
 def one_per_axis(argument: str, values: Any, kind: type = numbers.Real) -> Any:
-    """``values``, unless it is a bare number of ``kind``, which says nothing of how many axes it is for.
+    """``values``, unless it is a bare number of ``kind``, which does not say how many axes it is for.
 
     Raises:
         DescriptorError: it is one.
@@ -693,7 +693,7 @@ def fraction(argument: str, value: Any) -> Fraction:
 
 
 def finite(argument: str, value: Any) -> float:
-    """One number.
+    """One finite number.
 
     Raises:
         DescriptorError: not a finite number.
@@ -705,7 +705,7 @@ def finite(argument: str, value: Any) -> float:
 
 
 def real(argument: str, value: Any) -> float:
-    """One number, infinities and NaN among them.
+    """One number, which may be an infinity or NaN.
 
     Raises:
         DescriptorError: not a number.

@@ -1,8 +1,8 @@
 """Rows: which source elements the output indices of an axis sum, and with which weights.
 
 Row o has ``taps`` weights for the source indices ``first[o]``, ``first[o] + 1`` and so on, all on the axis: a band of
-the matrix that takes the source to the output. Rows begin ever further along the axis, or ever less far; those that
-move elements by a list of indices, in any order.
+the matrix that takes the source to the output. From row to row ``first`` never decreases, or never increases, except
+in rows that move elements by a list of indices, which may have any order.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from restride.errors import UnsupportedError
 from restride.lru import LRU
 
 MOST_TAPS = 4096
-"""Taps of one row in a dispatch: llvmpipe ends loops without a word after 65,535 steps of an invocation."""
+"""Most taps of one row in a dispatch: llvmpipe silently ends loops after 65,535 steps of an invocation."""
 
 MOST_OF_LIBRARY = 1 << 21
-"""Elements of an axis, before and after, whose rows a library makes: it makes those of the whole axis.
+"""Most elements of an axis, before and after, for a library's rows, which are made for the whole axis at once.
 
 Two million outputs of Pillow's lanczos, the slowest, take 4 s and 900 MB, those of bicubic 1 s and 500 MB.
 """
 
 MOST_OF_GRADIENT = 1 << 24
-"""Elements of an axis, before and after, of which there is a gradient: what reads each is known of the whole axis.
+"""Most elements of an axis, before and after, for a gradient, which needs to know what reads each of them.
 
 Sixteen million take 3 s and 1 GB.
 """
 
 _MOST_AT_ONCE = 1 << 13
-"""Weights of an axis up to which all its rows are computed together, and cached: 96 KB at most.
+"""Most weights of an axis whose rows are all computed together, and cached: 96 KB.
 
 Rows of a longer axis are computed for the part that is asked for, each time: those of 10^8 outputs of two taps are
 1.6 GB, where a dispatch takes tables of 1 MB.
 """
 
 _MOST_CACHED_BYTES = 1 << 24
-"""Bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs, with 0.6 KB more for each.
+"""Most bytes of cached rows: 700,000 rows of four taps, or 6,000 axes of a few hundred outputs, with 0.6 KB more each.
 
 The rows of 640 -> 224 take 13 us from the cache; to compute them takes 20 us, or 124 us where they are antialiased.
 """
@@ -50,7 +50,7 @@ _Floats = npt.NDArray[np.float64]
 
 
 class Shifts(NamedTuple):
-    """How a sum of integers is rounded, as shaders/include/taps.glsl has it.
+    """Shifts by which a sum of integers is rounded, as in shaders/include/taps.glsl.
 
     element, product: bits by which source elements, and their products with weights, are shifted right. total: bits by
     which the sum is shifted, to the nearest, halves up. bits: of the unsigned integer that it is clamped to; 0: none.
@@ -85,26 +85,27 @@ class Taps(NamedTuple):
 
 
 Rule = Callable[..., Taps]
-"""A library's rows of all output indices, by the source size, the size and what else it looks at.
+"""Makes a library's rows of all output indices from the source size, the size and what else they depend on.
 
-One of ``picked_rows`` has the output indices behind these, and whether weights are wanted.
+A rule for ``picked_rows`` also takes, after these, the output indices, and whether weights are wanted.
 """
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of output indices ``start`` to ``start + count`` of an axis: all of them, until a part is taken.
+    """The rows of output indices ``start`` to ``start + count`` of an axis: all of them, unless a part was taken.
 
-    A value that can be hashed: ``compute(*arguments, index, weighs)`` says the arrays, when they are asked for.
+    A hashable value: ``compute(*arguments, index, weighs)`` makes the arrays when they are asked for.
 
     source_size, size: of the whole axis. moves: every row takes one element as it is. shifts: how sums of integers are
         rounded; None: weights are floats.
     is_identity: every output index is the source index. is_transposed: these are the rows of a gradient.
-    in_order: long sums too are plain f32, one tap after the other, as a library has them.
-    repeats_edges: they read the axis with its first and last element once more in front and behind.
-    inside: the outputs that read source elements, where the others take a value from elsewhere; None: all.
+    in_order: long sums, too, add up plain f32 one tap after the other, as a library does.
+    repeats_edges: the rows read the axis with its first and last element repeated before and after it.
+    inside: the outputs that read source elements, if the others take an extrapolation value; None: all.
     at_once: all rows of the axis are computed together, and cached.
-    descending: from ``start`` downwards. origin: the source index that counts as 0. extent: how many there are from it.
+    descending: output indices go down from ``start``. origin: the source index that counts as 0. extent: how many
+        source indices there are from it.
     """
 
     compute: Callable[..., Taps]
@@ -127,12 +128,12 @@ class Rows:
     extent: int = 0
 
     def __post_init__(self) -> None:
-        """All rows, unless told how many."""
+        """Count all rows, unless a count is given."""
         if self.count < 0:
             object.__setattr__(self, "count", self.size)
 
     def __hash__(self) -> int:
-        """By what mostly differs."""
+        """Hash only what usually differs."""
         return hash((self.compute, self.arguments, self.start, self.count))
 
     def first(self) -> Index:
@@ -144,7 +145,7 @@ class Rows:
         return self.first_and_weights()[1]
 
     def first_and_weights(self) -> tuple[Index, npt.NDArray[Any]]:
-        """Both, computed together."""
+        """``first()`` and ``weights()``, computed together."""
         first, weights, _ = self.at(self.index())
         return first - self.origin, np.ones((len(first), 1), np.float32) if weights is None else weights
 
@@ -212,7 +213,7 @@ class Rows:
         return Rows(*back, is_identity=self.is_identity, is_transposed=True, at_once=are_few(self.source_size, taps))
 
     def split(self) -> tuple[Rows, ...]:
-        """These rows, or where one has more taps than a dispatch sums, rows of parts of it and rows that sum those.
+        """These rows; or if a row has more taps than a dispatch sums, rows of its parts, then rows that sum the parts.
 
         A row of 70,000 taps is 18 rows of 4096, the last one filled up with weights of zero, and one row that adds
         their 18 sums. Where a part begins depends on the row alone, so a window of the output sums as the whole does.
@@ -245,17 +246,17 @@ class Rows:
 
 
 def are_few(size: int, taps: int) -> bool:
-    """True where all rows of an axis are computed at once."""
+    """True if all rows of an axis are computed at once."""
     return size * taps <= _MOST_AT_ONCE
 
 
 def library_rows(
     rule: Rule, source_size: int, size: int, *others: Any, is_identity: bool = False, repeats_edges: bool = False
 ) -> Rows:
-    """The rows ``rule(source_size, size, *others)`` of an axis; where ``is_identity``, the library leaves it alone.
+    """The rows ``rule(source_size, size, *others)`` of an axis; ``is_identity``: the library copies the axis as it is.
 
     Raises:
-        UnsupportedError: the axis is longer than such rows are made of.
+        UnsupportedError: the axis has more elements than ``MOST_OF_LIBRARY``.
     """
     if max(source_size, size) > MOST_OF_LIBRARY:
         raise UnsupportedError(
@@ -280,7 +281,7 @@ def library_rows(
 
 
 def with_edges(rows: Rows) -> Rows:
-    """What rows that repeat edges read of the source, moved as it is: of an axis of 3, elements of 0, 0, 1, 2, 2."""
+    """Rows that move what ``rows``, which repeat edges, read of the source: for an axis of 3, some of 0, 0, 1, 2, 2."""
     low, high = rows.reads()
     whole = picked_rows(_with_edges, rows.source_size, rows.source_size + 2)
     return replace(whole.part(low + rows.origin, high + 1 - low), origin=rows.span.start)
@@ -291,7 +292,7 @@ def _with_edges(source_size: int, _size: int, index: Index, _weighs: bool) -> Ta
 
 
 def picked_rows(rule: Rule, source_size: int, size: int, *others: Any) -> Rows:
-    """Rows that move elements, those that ``rule(source_size, size, *others, index, weighs)`` says of any outputs."""
+    """Rows that move the elements that ``rule(source_size, size, *others, index, weighs)`` picks for any outputs."""
     arguments = source_size, size, *others
     return Rows(rule, arguments, source_size, size, 1, moves=True, at_once=are_few(size, 1))
 
@@ -375,7 +376,7 @@ def _sum_of_parts(many: int, of_floats: bool, index: Index, _weighs: bool) -> Ta
 
 
 _cache: LRU[Taps] = LRU(_MOST_CACHED_BYTES)
-"""Rows of whole axes, by what computes them; those of the last two axes whatever their size."""
+"""Rows of whole axes, keyed by what computes them; those of the last two axes whatever their size."""
 
 
 def _whole(compute: Callable[..., Taps], arguments: tuple[Any, ...], size: int) -> Taps:
@@ -418,7 +419,7 @@ def _fours(rows: Rows, taps: int, aligned: bool, index: Index, weighs: bool) -> 
     return Taps(begin, wide[:, :taps])
 
 
-# What a library's rules return, and what several of them have in common.
+# What a library's rules return, and what several libraries' rules share.
 
 
 class LibraryRows(NamedTuple):
@@ -436,7 +437,7 @@ class LibraryRows(NamedTuple):
 
 
 def on_axis(first: Index, weights: npt.NDArray[Any], source_size: int, shifts: Shifts | None = None) -> Taps:
-    """The same rows, begun so early that all taps lie on the axis; those that lay beyond must weigh nothing.
+    """The same rows, moved so that all taps lie on the axis; taps that lay beyond it must have weight 0.
 
     Taps 2, 3, 4 of an axis of 4 elements with weights w, w, 0 become taps 1, 2, 3 with weights 0, w, w.
     """
@@ -460,7 +461,7 @@ def normalized(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def folded_at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -> tuple[Index, npt.NDArray[Any]]:
-    """The rows that read neighbours, those beyond an edge of the axis at the edge.
+    """First indices and weights of rows that read the neighbours ``index``, where those beyond an edge read the edge.
 
     Indices -1, 0, 1, 2 with weights a, b, c, d are taps 0, 1, 2, 3 with weights a + b, c, d, 0.
     """
@@ -468,7 +469,7 @@ def folded_at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -
     first = np.minimum(index.min(axis=1, initial=source_size), source_size - taps)
     folded = np.zeros((len(index), taps), weights.dtype)
     rows = np.arange(len(index))
-    if len(index) < index.shape[1]:  # few rows and many columns: of each row they are added in the same order
+    if len(index) < index.shape[1]:  # few rows and many columns: in each row weights are added in the same order
         np.add.at(folded, (rows[:, np.newaxis], index - first[:, np.newaxis]), weights)
     else:
         for column, tap in zip(weights.T, index.T, strict=True):
@@ -477,17 +478,17 @@ def folded_at_edges(index: Index, weights: npt.NDArray[Any], source_size: int) -
 
 
 def at_edges(index: Index, weights: npt.NDArray[Any], source_size: int, shifts: Shifts | None = None) -> Taps:
-    """The rows of ``folded_at_edges``."""
+    """``folded_at_edges`` as ``Taps``."""
     return Taps(*folded_at_edges(index, weights, source_size), shifts)
 
 
 def windowed(
     source_size: int, size: int, origin: float, scale: float, support: float, kernel: Callable[[_Floats], _Floats]
 ) -> tuple[Index, _Floats]:
-    """First indices and weights, in f64, of Pillow's filters, which torch has too; ``on_axis`` brings them on the axis.
+    """First indices and f64 weights of Pillow's filters, which torch has too; ``on_axis`` moves them onto the axis.
 
-    origin: where the first output begins. scale: source elements an output is wide. support: radius of the kernel in
-    outputs, or in source elements where these are wider.
+    origin: where the first output begins. scale: width of an output in source elements. support: radius of the kernel
+    in outputs, or in source elements where these are wider.
     """
     stretch = max(scale, 1.0)
     support *= stretch

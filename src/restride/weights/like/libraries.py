@@ -1,4 +1,4 @@
-"""Libraries: what each of their modes is in the words of ``rs.resample``, and whose rules say its rows."""
+"""Libraries: what each of their modes means in the words of ``rs.resample``, and the rules that make its rows."""
 
 from __future__ import annotations
 
@@ -130,10 +130,10 @@ LIBRARIES: dict[str, Profile] = {
         rules=scikit_image.rules,
     ),
 }
-"""By the names that ``like`` takes."""
+"""The libraries, by the names that ``like`` takes."""
 
 IMAGES_ONLY = ("pillow", "opencv", "scikit-image")
-"""Those that resize rows and columns of images, whose channels come last."""
+"""Libraries that resize only rows and columns of images, whose channels come last."""
 
 
 OTHER_NAMES = {name: name for name in LIBRARIES} | {

@@ -1,4 +1,4 @@
-"""OpenCV's resize: which elements it reads, and with which weights, in f32 or in the steps that it has for bytes."""
+"""OpenCV's resize: which elements it reads, and with which weights, in f32 or, for bytes, in integers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _mode_run(asked: Asked, steps: list[float]) -> str:
 
 
 def _shrunk(asked: Asked, steps: list[float], along: list[str]) -> LibraryRows:
-    """INTER_AREA where it shrinks: integers of whole cells are added, then shifted or divided; others by parts."""
+    """INTER_AREA where it shrinks: integers of whole cells are added, then shifted or divided; others are weighted."""
     factors = [int(step) for step in steps]
     is_shifted = factors == steps == [2, 2] and asked.channels in (1, 3, 4)
     fit = all(new * step <= old for old, new, step in zip(asked.old, asked.new, steps, strict=True))
@@ -97,7 +97,7 @@ def nearest(source_size: int, size: int, step: float) -> Taps:
 
 
 def nearest_exact(source_size: int, size: int, _step: float) -> Taps:
-    """Rows of INTER_NEAREST_EXACT: middles, each the one before it and a step of the sizes, in f64."""
+    """Rows of INTER_NEAREST_EXACT: each middle is the one before it plus the ratio of the sizes, in f64."""
     step = source_size / size
     middles = np.cumsum(np.concatenate([[step * 0.5], np.full(max(size - 1, 0), step)]))
     return Taps(np.minimum(middles.astype(np.int64), source_size - 1)[:size])
@@ -107,10 +107,10 @@ _PICKS = {"nearest": nearest, "nearest_exact": nearest_exact}
 
 
 def linear(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
-    """Rows of INTER_LINEAR. Those of bytes along the rows are for an axis with its edges repeated once.
+    """Rows of INTER_LINEAR. Those of bytes along the rows read an axis with its edges repeated once.
 
-    Worked example, bytes, 2 -> 4, rows: output 0 reads at -1/4, element -1 and 0 with weights 512 and 1536 of 2048, and
-    each product is cut to a multiple of 2^16 before they are added.
+    Worked example, bytes, 2 -> 4, rows: output 0 reads at -1/4, elements -1 and 0 with weights 512 and 1536 of 2048;
+    each product is cut to a multiple of 2^16 before the two are added.
     """
     at, part = _places(size, step)
     return _linear(source_size, at, part, along, arithmetic)
@@ -155,7 +155,7 @@ def lanczos4(source_size: int, size: int, step: float, along: str, arithmetic: s
 
 
 def linear_exact(source_size: int, size: int, step: float, along: str, arithmetic: str) -> Taps:
-    """Rows of INTER_LINEAR_EXACT: weights in steps of 1/256 of bytes, and of 2^-16, as floats, of other integers."""
+    """Rows of INTER_LINEAR_EXACT: weights in steps of 1/256 for bytes, of 2^-16, as floats, for other integers."""
     places = 8 if arithmetic == BYTES else 16
     place = step * (np.arange(size) + 0.5) - 0.5
     at = np.floor(place).astype(np.int64)
@@ -170,10 +170,10 @@ def linear_exact(source_size: int, size: int, step: float, along: str, arithmeti
 
 
 def cells(source_size: int, size: int, factor: int, places: int, bits: int, along: str) -> Taps:
-    """Rows of INTER_AREA of integers by a whole factor: the sum of each cell, which loses ``places`` at the last.
+    """Rows of INTER_AREA of integers by a whole factor: the sum of each cell, at last shifted right by ``places`` bits.
 
-    Worked example, 3 -> 2 by a factor of 2, as fy = 0.5 makes it: the second cell has one element, which counts twice.
-    OpenCV rounds halves of such a cell to even, and here they go up, as in all others.
+    Worked example, 3 -> 2 by a factor of 2, as with fy = 0.5: the second cell has one element, which counts twice.
+    OpenCV rounds halves of such a cell to even; here they go up, as in all other cells.
     """
     shifts = Shifts(total=places, bits=bits) if along == ROWS else Shifts()
     first = np.arange(size) * factor
@@ -202,7 +202,7 @@ def area(source_size: int, size: int, step: float) -> Taps:
 
 
 def _places(size: int, step: float) -> tuple[npt.NDArray[np.int64], _Floats]:
-    """Where each output reads: the element at or before it, and the distance past that element, in f32."""
+    """For each output the element at or before its position, and the distance past that element, in f32."""
     place = ((np.arange(size) + 0.5) * step - 0.5).astype(_F)
     at = np.floor(place)
     return at.astype(np.int64), place - at

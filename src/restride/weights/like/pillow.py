@@ -77,7 +77,7 @@ def rules(asked: Asked) -> LibraryRows:
 def rows_of_part(asked: Asked, box: tuple[tuple[float, float], ...]) -> LibraryRows:
     """The rows of the part of the source between the edges in ``box``, a pair an axis, which Pillow holds as f32.
 
-    Columns are summed first; since Pillow 13, rows are where an image loses more than twice as many rows as columns.
+    Columns are summed first; since Pillow 13 rows are, if an image loses more than twice as many rows as columns.
     """
     each = []
     for old, new, edges in zip(asked.old, asked.new, box, strict=True):
@@ -94,7 +94,7 @@ def rows_of_part(asked: Asked, box: tuple[tuple[float, float], ...]) -> LibraryR
 
 
 def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: bool) -> Taps:
-    """Rows of NEAREST, in f64: each middle is the one before it plus a step; of I;16 it is a product."""
+    """Rows of NEAREST, in f64: each middle is the one before it plus a step; for I;16 it is a product."""
     origin, step = _line(size, start, end)
     if of_16_bits:
         middles = step * (np.arange(size) + 0.5) + origin
@@ -104,7 +104,7 @@ def nearest(source_size: int, size: int, start: float, end: float, of_16_bits: b
 
 
 def _line(size: int, start: float, end: float) -> tuple[float, float]:
-    """Where the first output begins, and the width of each in source elements."""
+    """The source position where the first output begins, and the width of each output, in source elements."""
     return float(np.float32(start)), float(np.float32(end) - np.float32(start)) / size
 
 

@@ -10,7 +10,7 @@ from restride.weights.rows import LibraryRows
 
 
 class Asked(NamedTuple):
-    """What a library looks at before it chooses an arithmetic.
+    """All that a library's choice of arithmetic depends on.
 
     mode: the library's word. dtype: name of the element type. source_sizes: of all axes. axes: those that are resized,
     with ``old`` sizes before and ``new`` ones after. scales: those that coordinates follow; None: they follow sizes.
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
 
 
 Rules = Callable[[Asked], LibraryRows | None]
-"""The library's own rows, of axes with elements; None: those of our own words."""
+"""Makes a library's own rows for axes that have elements; None: it has those of our own words."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Profile:
     constants: the modes whose constants are 0, 1, 2 and so on. is_flat: it resizes exactly two axes.
     rounds_sizes: sizes that follow from scales are rounded to nearest even, instead of down.
     keeps: element types whose results are rounded to the same type before any conversion.
-    coordinates: those that it has, if not all.
+    coordinates: those that the library has, if not all.
     """
 
     library: str

@@ -32,7 +32,10 @@ sizes are equal or doubled.
 
 
 def rules(asked: Asked) -> LibraryRows | None:
-    """The indices of nearest and the weights of bytes; torch leaves an axis that keeps its size alone."""
+    """The indices of nearest, and the weights of bytes or of ``antialias`` with ``align_corners``; else None.
+
+    Where these weights are made, an axis that keeps its size is copied as it is.
+    """
     both = list(zip(asked.old, asked.new, asked.scales or (None,) * len(asked.old), strict=True))
     if asked.mode.startswith("nearest"):
         is_exact = asked.mode == "nearest-exact"
@@ -86,7 +89,7 @@ def antialiased(
 def plain(
     source_size: int, size: int, _in_integers: bool, is_cubic: bool, align_corners: bool, scale_factor: float | None
 ) -> Taps:
-    """Rows of u8 "bilinear" or "bicubic" without ``antialias``: what lies beyond an edge counts for the edge."""
+    """Rows of u8 "bilinear" or "bicubic" without ``antialias``: taps beyond an edge read the edge."""
     scale = _scale(source_size, size, align_corners, scale_factor)
     output = np.arange(size)
     place = scale * output if align_corners else scale * (output + 0.5) - 0.5
