@@ -58,7 +58,7 @@ from restride.plan.steps import Site, Steps
 from restride.weights import BoxRows, Shifts, ones
 
 MOST_TAPS = 2048
-"""Most taps of a row, and most products of row taps and column taps: four rows an invocation are 16,384 steps."""
+"""Most taps of a row, and most products of row taps and column taps: 8,192 of an invocation, which has four rows."""
 
 MOST_BETWEEN = 1 << 26
 """Most bytes of the buffer between two passes, unless one box alone needs more."""
