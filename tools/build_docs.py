@@ -1,4 +1,4 @@
-"""Builds the site into build/docs, and checks that every link in it leads to a file and an anchor. Fetches nothing."""
+"""Build the site into build/docs, and check that every local link leads to a file and an anchor. Fetches nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def missing_packages() -> list[str]:
 
 
 class Page(HTMLParser):
-    """The anchors of a page, and what it links to or shows."""
+    """The anchors of a page, and the targets of its links and images."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Page(HTMLParser):
 
 
 def broken_links(site: Path) -> Iterator[str]:
-    """Each link of a folder of pages that leads to no file of it, or to no anchor of the page, as a line."""
+    """Yield a line for each local link in a folder of pages whose file or anchor does not exist."""
     pages = {path: Page(path) for path in site.rglob("*.html")}
     for path, page in sorted(pages.items()):
         for link in dict.fromkeys(page.links):
@@ -58,7 +58,7 @@ def broken_links(site: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """The exit code: 0 where the site is built without a warning and its links are whole."""
+    """Build and check the site; the exit code is 0 if there was no warning and no broken link."""
     if missing := missing_packages():
         print(f"restride: the site needs {', '.join(missing)}: pip install . --group docs", file=sys.stderr)
         return 1

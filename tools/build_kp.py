@@ -1,15 +1,15 @@
-"""Install Kompute's Python package `kp` 0.9.0 for the second runtime: built once, its wheel kept in .cache/wheels.
+"""Install Kompute's Python package `kp` 0.9.0 for the second runtime: built once, its wheel is kept in .cache/wheels.
 
 `kp` is published as a source distribution only. Three things keep `pip install kp` from working as it is:
 
-- it asks for numpy below 2, but works with numpy 2: it is installed with --no-deps;
-- it fetches fmt, pybind11 and the Vulkan headers while it builds: it is pointed at the installed ones instead;
-- its setup.py lacks a comma before -DPYTHON_EXECUTABLE, so CMake looks for some Python by itself and may find another
-  than the one that builds: a CMake toolchain file says which.
+- it requires numpy below 2, but works with numpy 2, so it is installed with --no-deps;
+- it downloads fmt, pybind11 and the Vulkan headers during the build, so it is pointed at the installed ones instead;
+- its setup.py lacks a comma before -DPYTHON_EXECUTABLE, so CMake searches for a Python itself and may find another one
+  than that of the build, so a CMake toolchain file names it.
 
 Needs cmake, a C++ compiler, the Vulkan headers and loader, fmt, and Python's headers; pybind11, setuptools and wheel
-are installed where they are missing. Takes about two minutes on two cores. Run it with the interpreter that is to have
-`kp`: ``.venv/bin/python tools/build_kp.py``.
+are installed if missing. Takes about two minutes on two cores. Run it with the interpreter that is to get `kp`:
+``.venv/bin/python tools/build_kp.py``.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def installed_version(package: str) -> str | None:
 
 
 def wheel_folder() -> Path:
-    """Where the wheel for this interpreter lies: a wheel built by another Python or pybind11 has another folder."""
+    """The folder of the wheel for this interpreter; each version of Python and pybind11 has its own."""
     tag = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}"
     return WHEELS / f"kp-{KP_VERSION}-{tag}-pybind11-{installed_version('pybind11')}"
 
@@ -73,7 +73,7 @@ def _pip(step: str, *arguments: str, environment: dict[str, str] | None = None) 
 
 
 def install_build_packages() -> None:
-    """Those of ``BUILD_PACKAGES`` that this interpreter's environment lacks."""
+    """Install those of ``BUILD_PACKAGES`` that this interpreter's environment lacks."""
     missing = [name for name in BUILD_PACKAGES if installed_version(name) is None]
     if missing:
         print(f"installing {', '.join(missing)} to build kp with", flush=True)
@@ -96,7 +96,7 @@ def build(folder: Path) -> None:
             **OPTIONS,
             "CMAKE_PREFIX_PATH": pybind11.get_cmake_dir(),
             "CMAKE_TOOLCHAIN_FILE": str(toolchain),
-            # Without a number kp's setup.py says `make -j`: every file at once.
+            # Without a number kp's setup.py runs `make -j`, which compiles all files at once.
             "KOMPUTE_PYTHON_NUM_PARALLEL_THREADS": str(cores),
         }
         source = ("--no-deps", "--no-build-isolation", "--no-binary", "kp", f"kp=={KP_VERSION}")
@@ -104,11 +104,11 @@ def build(folder: Path) -> None:
 
 
 def main() -> int:
-    """0: ``kp`` is installed and imports. 1: it could not be built or does not import."""
+    """Install ``kp``; the exit code is 0 if it can be imported, 1 if it could not be built or imported."""
     if installed_version("kp") == KP_VERSION:
         return 0
     try:
-        # First: the wheel's folder is named after pybind11's version.
+        # This comes first, because the wheel's folder is named after pybind11's version.
         install_build_packages()
         folder = wheel_folder()
         if not list(folder.glob("kp-*.whl")):

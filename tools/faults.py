@@ -1,8 +1,8 @@
-"""The planted faults of tools/faults.toml: read them, and write the source file that each one changes.
+"""Read the planted faults of tools/faults.toml, and compute the source file that each of them changes.
 
-A fault of Python names a symbol of the library and one operation on it, so that it survives when the code is moved,
-formatted or reworded. Symbols are found by name in ``src/restride``, but for the reference.
-A fault of a shader is a text in it, found in any file below ``shaders/``.
+A fault in Python names a symbol of the library and an operation on it, so that it stays valid when the code is moved or
+formatted, or comments change. Symbols are found by name in ``src/restride``, except in the reference.
+A fault in a shader names a text, which is found in any file below ``shaders/``.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ ROOT = Path(__file__).resolve().parent.parent
 FAULTS = Path(__file__).with_name("faults.toml")
 
 _JUDGE = "reference"
-"""The folder of ``src/restride`` whose results all others are held against: a fault there proves nothing."""
+"""The folder of ``src/restride`` with which all results are compared: a fault there would prove nothing."""
 IMPORTS = "from dataclasses import replace\nimport numpy as np\n"
-"""Names that an expression of a fault may use wherever it is planted."""
+"""Imports added to the changed file, so that the expressions of a fault may use these names."""
 
 _Function = ast.FunctionDef
 _Constant = ast.Assign | ast.AnnAssign
 
 
 class FaultError(Exception):
-    """A fault does not fit the source it is for, or its copy does not compile."""
+    """A fault does not fit its source, or the changed copy does not compile."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault, and how the cases are run that should catch it.
+    """A fault, and the cases or tests that should catch it.
 
-    symbol: a function, method or constant, ``name`` or ``Class.name``; "" for a fault of a shader. Of several with
-        that name it is the only one that the fault fits; where it fits more, ``module.name`` says which.
-    gives: an expression for what the function returns, or for the constant, where ``result`` is what it was without.
-        It may use the parameters, and the names of the module.
-    takes: for some parameters an expression that the function gets instead.
-    replace, by: a pattern, and the code in place of the only part of the symbol that matches it. A capital letter in
-        the pattern stands for any expression, and twice for the same one. Of a shader both are text, in which only
-        words count, not the white space between them.
-    shader: the name of the file, where several have that text.
-    run: the catalogue of ``restride test`` and the selection from it; or tests of this repository, as pytest has them.
-    options: its other arguments.
+    symbol: a function, method or constant, ``name`` or ``Class.name``; "" for a fault in a shader. If several symbols
+        have the name, the fault must fit only one of them; otherwise ``module.name`` says which.
+    gives: an expression that replaces the function's return value, or the constant, where ``result`` is the original
+        value. It may use the parameters, and the names of the module.
+    takes: for some parameters an expression that replaces the argument.
+    replace, by: a pattern, and the code that replaces the only part of the symbol that matches it. A capital letter in
+        the pattern stands for any expression; if it occurs twice, both must be equal. For a shader both are text, in
+        which white space does not matter.
+    shader: the name of the file, if several files have that text.
+    run: the catalogue of ``restride test`` and the selection from it; or tests of this repository, as for pytest.
+    options: further arguments of ``restride test``.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Fault:
         """The file that the fault changes, relative to ``root``, and its text with the fault.
 
         Raises:
-            FaultError: there is no such symbol, part of it or text, or more than one.
+            FaultError: the symbol, the part of it or the text does not exist, or is not unique.
         """
         try:
             return self._in_python(root) if self.symbol else self._in_shader(root)
@@ -127,14 +127,14 @@ def read_faults(path: Path = FAULTS) -> list[Fault]:
 
 
 def _places_of(symbol: str, package: Path) -> list[tuple[Path, str]]:
-    """The files that define a symbol, and its name there."""
+    """The files that define a symbol, and its name in each file."""
     found = _symbols(package).get(symbol.rpartition(".")[2], ())
     return [(path, name) for dotted, path, name in found if f".{dotted}".endswith(f".{symbol}")]
 
 
 @lru_cache(maxsize=4)
 def _symbols(package: Path) -> dict[str, list[tuple[str, Path, str]]]:
-    """By the last part of their names: the dotted name, the file, and the name in the file of all definitions."""
+    """All definitions by the last part of their names: the dotted name, the file, and the name inside the file."""
     symbols: dict[str, list[tuple[str, Path, str]]] = {}
     for path in sorted(package.rglob("*.py")):
         module = path.relative_to(package).with_suffix("").parts
@@ -147,7 +147,7 @@ def _symbols(package: Path) -> dict[str, list[tuple[str, Path, str]]]:
 
 
 def _definitions(body: Sequence[ast.stmt], prefix: str = "") -> Iterator[tuple[str, _Function | _Constant]]:
-    """Functions, methods and constants by their names inside the module; of overloads the last is the function."""
+    """Yield functions, methods and constants with their names in the module; overloads come before their function."""
     for node in body:
         if isinstance(node, _Function):
             yield prefix + node.name, node
@@ -171,7 +171,7 @@ def _replace(node: ast.AST, pattern: str, by: str, known: set[str]) -> None:
 
 
 def _change_function(function: _Function, gives: str, takes: Mapping[str, str], known: set[str]) -> None:
-    """The arguments are replaced first; the body becomes a function inside, whose result is replaced."""
+    """Replace arguments at the start of a function; for ``gives`` wrap its body in an inner function."""
     parameters = [argument.arg for argument in _arguments(function)]
     lines: list[ast.stmt] = []
     for parameter, text in takes.items():
@@ -196,7 +196,7 @@ def _change_function(function: _Function, gives: str, takes: Mapping[str, str], 
 
 
 def _matches(pattern: ast.AST, node: ast.AST, letters: dict[str, ast.expr]) -> bool:
-    """True where ``node`` is what the pattern says; ``letters`` gets what its capital letters stand for."""
+    """True if ``node`` matches the pattern; fills ``letters`` with the expressions for its capital letters."""
     if isinstance(pattern, ast.Name) and _is_letter(pattern.id):
         if not isinstance(node, ast.expr):
             return False
@@ -221,7 +221,7 @@ def _is_letter(name: str) -> bool:
 
 
 def _code(text: str) -> ast.expr | ast.stmt:
-    """An expression, or a statement."""
+    """Parse an expression or a statement."""
     (code,) = ast.parse(text).body
     return code.value if isinstance(code, ast.Expr) else code
 
@@ -233,7 +233,7 @@ def _expression(text: str, known: set[str]) -> ast.expr:
 
 
 def _require_names(code: ast.AST, known: set[str]) -> None:
-    """A name that nothing has would be an error of Python in the place of a wrong result."""
+    """Raise FaultError for unknown names, which would cause a NameError instead of a wrong result."""
     unknown = {node.id for node in ast.walk(code) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     own = {node.id for node in ast.walk(code) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     own |= {node.arg for node in ast.walk(code) if isinstance(node, ast.arg)}
@@ -251,7 +251,7 @@ def _all_names(node: ast.AST) -> set[str]:
 
 
 def _names(body: Sequence[ast.stmt]) -> set[str]:
-    """What these statements of a module define or import."""
+    """The names that these statements of a module define or import."""
     names: set[str] = set()
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -266,13 +266,13 @@ def _names(body: Sequence[ast.stmt]) -> set[str]:
 
 
 def _is_head(line: ast.stmt) -> bool:
-    """True for the docstring of a module, and what it imports from ``__future__``."""
+    """True for the docstring of a module, and for imports from ``__future__``."""
     is_text = isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
     return is_text or (isinstance(line, ast.ImportFrom) and line.module == "__future__")
 
 
 class _Replacing(ast.NodeTransformer):
-    """Puts other code in the place of one node, or of names."""
+    """A transformer that replaces one node by another."""
 
     def __init__(self, old: ast.AST, new: ast.AST) -> None:
         self._old, self._new = old, new

@@ -1,9 +1,9 @@
-"""Build hook: compile the shaders while the package is built, so that whoever installs a wheel needs no compiler.
+"""Build hook: compile the shaders while the package is built, so that installing a wheel needs no compiler.
 
-The modules are made from ``shaders/`` and are not in git, so neither a checkout nor an sdist has them. A wheel carries
-them with their manifest, and the GLSL they came from under ``restride/shaders`` for readers. An editable install gets
-them in ``src/restride/spirv``, where ``tools/compile_shaders.py`` refreshes them. The wheel stays ``py3-none-any``:
-SPIR-V is the same on every machine.
+The modules are compiled from ``shaders/`` and are not in git, so neither a checkout nor an sdist has them. A wheel
+contains them with their manifest, and their GLSL sources under ``restride/shaders`` for readers. An editable install
+has them in ``src/restride/spirv``, where ``tools/compile_shaders.py`` updates them. The wheel stays ``py3-none-any``,
+because SPIR-V is the same on every machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from compile_shaders import compile_shaders
 
 
 class CompileShaders(BuildHookInterface):  # type: ignore[type-arg]
-    """Runs before hatchling collects the files of a wheel."""
+    """The hook, which runs before hatchling collects the files of a wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile into the source tree; ``version`` is ``"standard"`` or ``"editable"``."""

@@ -2,12 +2,12 @@
 
     python tools/make_arithmetic_cases.py
 
-Scales and zero points on one side or both, as numbers or varying along some axes, in groups or not; sums; roundings;
-saturation; axes that are permuted. The layouts are those of tools/make_layout_cases.py. The same program writes the
-same files, to which tests/test_catalogue.py holds them.
+They have scales and zero points on one side or both, as numbers or varying along some axes, with or without groups;
+sums; roundings; saturation; and permuted axes. The layouts are those of tools/make_layout_cases.py. Every run writes
+the same files, which tests/test_catalogue.py checks.
 
-A driver compiles kernels anew for each pair of types and each choice of steps, which takes longer than 20 cases: the
-cases of ci share few choices, each of those of full has its own.
+A driver compiles kernels for each pair of types and each choice of steps, which takes longer than 20 cases, so the
+cases of ci share few choices; in full every case has its own.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FILES = {
     CATALOGUE / "ci" / "arithmetic_random.txt": (1200, 15),
     CATALOGUE / "full" / "arithmetic_random.txt": (800, 800),
 }
-"""Cases of each file, and how many choices of types and steps they have."""
+"""For each file the number of cases, and of different kinds (types and steps) among them."""
 
 K = TypeVar("K")
 
@@ -47,9 +47,10 @@ _FRACTIONS = (0.5, -2.25, 103.939, 0.1)
 
 @dataclass(frozen=True)
 class Kind:
-    """What a kernel is compiled for.
+    """The properties of a case for which kernels are compiled.
 
-    scales: the scales and zero points that there are. varying: the sides of which at least one is an array.
+    scales: the parameters among ``SCALES`` that are used. varying: the sides, "dst" and "src", on which at least one of
+    them is an array.
     """
 
     src: DType
@@ -61,7 +62,7 @@ class Kind:
 
 
 def texts(is_taken: Callable[[Case], bool] = proves_something) -> dict[Path, str]:
-    """The files: cases of which no two are equal; of those that are drawn, the ones that are taken."""
+    """The files by path, with different random cases for which ``is_taken`` is true."""
     head = f"# Written by tools/{Path(__file__).name}: random reorders with scales, zero points and sums."
     return case_files(FILES, random.Random(_SEED), random_kinds, _of_kind, head, is_taken)
 
@@ -74,9 +75,9 @@ def case_files(
     head: str,
     is_taken: Callable[[Case], bool],
 ) -> dict[Path, str]:
-    """Case files by path, each with as many different cases of as many kinds, in turn, as ``files`` says.
+    """The texts of case files by path; ``files`` gives the number of cases in each, and of kinds, which take turns.
 
-    draw: a case of a kind, or None where chance gave it another kind.
+    kinds: yields random kinds for ever. draw: a random case of a kind, or None if it turned out to be of another kind.
     """
     every = kinds(rng)
     taken: set[Case] = set()
@@ -95,11 +96,11 @@ def case_files(
 
 
 def random_kinds(rng: random.Random) -> Iterator[Kind]:
-    """Each element type is as often a source and a destination as any other."""
+    """Yield kinds for ever; all element types are equally often sources, and destinations."""
     while True:
         for src, dst in zip(*(rng.sample(list(DTYPES.values()), len(DTYPES)) for _ in range(2)), strict=True):
             drawn = tuple(name for name in SCALES if rng.random() < 0.6)
-            scales = drawn if drawn and dst != "pred" else ("src_scale",)  # a zero point leaves no truth value false
+            scales = drawn if drawn and dst != "pred" else ("src_scale",)  # with a zero point every pred would be true
             sides = {name.partition("_")[0] for name in scales}
             words = [("rounding", rng.choice(ROUNDINGS)), ("saturate", rng.choice(("yes", "yes", "no")))]
             if dst.name[0] in "su" and rng.random() < 1 / 4:
@@ -151,7 +152,7 @@ def _varying(case: Case) -> tuple[str, ...]:
 
 
 def drawn_number(rng: random.Random, name: str, dtype: DType) -> float:
-    """A scale, or a zero point of a side with elements of this type."""
+    """A random scale, or a random zero point for elements of type ``dtype``."""
     if name.endswith("scale"):
         return float(rng.choice(_SCALES))
     if dtype == "pred":

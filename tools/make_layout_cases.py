@@ -3,7 +3,7 @@
     python tools/make_layout_cases.py
 
 The layouts are those of tests/random_layouts.py, and views of them: steps, flips, cuts, permutations, broadcasts of
-sources. The same program writes the same file, to which tests/test_catalogue.py holds it.
+sources. Every run writes the same file, which tests/test_catalogue.py checks.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ CASES = 2000
 
 _SEED = 4
 _MOST_ELEMENTS = (60, 600, 600, 600, 5000)
-"""Of a tensor; with more than 2048 for each, the parts of cut tiles are strided walks."""
+"""Most elements of a tensor, drawn at random; with more than 2048 each, the parts of cut tiles are strided walks."""
 
 _MOST_BYTES = 1 << 18
-"""Of what a view looks at."""
+"""Most bytes of the layout that a view refers to."""
 
 
 def proves_something(case: Case) -> bool:
-    """Whether a right answer says that a device is right."""
+    """True if a right answer to the case proves something."""
     return not mistrusted(case, prepare(case))
 
 
 def text(count: int = CASES, is_taken: Callable[[Case], bool] = proves_something) -> str:
-    """The file: ``count`` cases, no two equal; of those that are drawn, the ones that are taken."""
+    """The text of the file: ``count`` different random cases for which ``is_taken`` is true."""
     rng = random.Random(_SEED)
     cases: dict[Case, None] = {}
     while len(cases) < count:
@@ -60,7 +60,7 @@ def text(count: int = CASES, is_taken: Callable[[Case], bool] = proves_something
 
 
 def random_case(rng: random.Random, dtype: str) -> Case:
-    """A reorder between two random layouts, of an element type."""
+    """A reorder between two random layouts, with one element type."""
     most = rng.choice(_MOST_ELEMENTS)
     sizes = random_sizes(rng, max_elements=most)
     src, dst = (layout_or_view(rng, dtype, sizes, most, repeats) for repeats in (True, False))
@@ -69,7 +69,7 @@ def random_case(rng: random.Random, dtype: str) -> Case:
 
 
 def layout_or_view(rng: random.Random, dtype: str, sizes: Sequence[int], most: int, repeats: bool) -> TensorDesc:
-    """A layout of a tensor, in one of four cases a view; ``repeats``: elements may share a place."""
+    """A random layout of a tensor, one time in four a view; ``repeats``: elements may share an address."""
     if rng.random() < 1 / 4 and 0 not in sizes:
         for _ in range(8):
             view = _view(rng, dtype, sizes, most, repeats)
@@ -79,10 +79,10 @@ def layout_or_view(rng: random.Random, dtype: str, sizes: Sequence[int], most: i
 
 
 def _view(rng: random.Random, dtype: str, sizes: Sequence[int], most: int, repeats: bool) -> TensorDesc | None:
-    """A view of ``sizes`` into a larger layout; None where chance made none that a view looks at."""
+    """A random view with ``sizes`` of a larger layout; None if the drawn layout is too large or has no such view."""
     inner_sizes: list[int] = []
     starts: list[int] = []
-    moves: list[tuple[int, int]] = []  # of each inner axis: the axis of the view that moves along it, and how far
+    moves: list[tuple[int, int]] = []  # for each inner axis: the axis of the view that moves along it, and its step
     for axis, size in enumerate(sizes):
         if repeats and rng.random() < 0.1:
             continue
@@ -92,7 +92,7 @@ def _view(rng: random.Random, dtype: str, sizes: Sequence[int], most: int, repea
         inner_sizes.append(before + reach + 1 + behind)
         starts.append(before + (reach if step < 0 else 0))
         moves.append((axis, step))
-    if rng.random() < 0.2 and len(inner_sizes) < MAX_RANK:  # an axis that an integer took
+    if rng.random() < 0.2 and len(inner_sizes) < MAX_RANK:  # an axis indexed by an integer
         inner_sizes.append(rng.randint(1, 4))
         starts.append(rng.randrange(inner_sizes[-1]))
         moves.append((len(sizes), 0))

@@ -2,12 +2,12 @@
 
     python tools/make_resampling_cases.py
 
-Between random layouts, those of tools/make_layout_cases.py; windows, crops, offsets, scales, one scale for all axes,
-conversions, and arithmetic as tools/make_arithmetic_cases.py draws it. The same program writes the same files, to which
-tests/test_catalogue.py holds them.
+They use the random layouts of tools/make_layout_cases.py, windows, crops, offsets, scales, one scale for all axes,
+conversions, and the arithmetic of tools/make_arithmetic_cases.py. Every run writes the same files, which
+tests/test_catalogue.py checks.
 
-A driver compiles kernels anew for each pair of types, number of axes and choice of steps, which takes longer than ten
-cases: the cases of ci share few choices.
+A driver compiles kernels for each pair of types, number of axes and choice of steps, which takes longer than ten cases,
+so the cases of ci share few choices.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FILES = {
     CATALOGUE / "ci" / "resampling_random.txt": (200, 5),
     CATALOGUE / "full" / "resampling_random.txt": (600, 100),
 }
-"""Cases of each file, and how many choices of types, axes and steps they have."""
+"""For each file the number of cases, and of different kinds (types, axes and steps) among them."""
 
 _SEED = 6
 _MOST_ELEMENTS = (60, 200, 600)
@@ -46,9 +46,10 @@ _EDGES = (0, 1, 0.2, 0.75, -0.3, 1.4, 0.5, Fraction(1, 3))
 
 @dataclass(frozen=True)
 class Kind:
-    """What a kernel is compiled for, more or less.
+    """Roughly the properties of a case for which kernels are compiled.
 
-    scales: the scales and zero points that there are. varying: those of them that are arrays. axes: resampled ones.
+    scales: the parameters among ``SCALES`` that are used. varying: those of them that are arrays. axes: number of
+    resampled axes.
     """
 
     op: str
@@ -63,13 +64,13 @@ class Kind:
 
 
 def texts(is_taken: Callable[[Case], bool] = proves_something) -> dict[Path, str]:
-    """The files: cases of which no two are equal; of those that are drawn, the ones that are taken."""
+    """The files by path, with different random cases for which ``is_taken`` is true."""
     head = f"# Written by tools/{Path(__file__).name}: random resamplings and gradients."
     return case_files(FILES, random.Random(_SEED), random_kinds, random_case, head, is_taken)
 
 
 def random_kinds(rng: random.Random) -> Iterator[Kind]:
-    """In turn gradients, elements that are moved, and sums of them."""
+    """Yield kinds for ever: a gradient, a resampling that moves elements, three that sum them, and so on."""
     while True:
         axes = rng.choice((1, 2, 2, 3))
         yield Kind("resample_backward", rng.random() < 1 / 4, *_types(rng, GRADIENT_TYPES, GRADIENT_TYPES), axes)
@@ -83,14 +84,14 @@ def random_kinds(rng: random.Random) -> Iterator[Kind]:
                 ("saturate", rng.choice(("yes", "yes", "no"))),
             )
             is_integer = dst.name[0] in "su"
-            words = words[: 1 if is_integer and not moves else 2]  # sums that wrap are an interval of nearly everything
+            words = words[: 1 if is_integer and not moves else 2]  # sums that wrap around would permit nearly any value
             yield Kind(
                 "resample", moves, src, dst, rng.choice((1, 2, 2, 3)), drawn, varying, rng.random() < 1 / 5, words
             )
 
 
 def _types(rng: random.Random, sources: Collection[str], destinations: Collection[str]) -> tuple[DType, DType]:
-    """One of each; half of the time the same, if there is one."""
+    """A source and a destination type; half of the time the same, if possible."""
     src = rng.choice(list(sources))
     dst = src if src in destinations and rng.random() < 1 / 2 else rng.choice(list(destinations))
     return as_dtype(src), as_dtype(dst)
@@ -137,7 +138,7 @@ def _filter(rng: random.Random, mode: str) -> Iterator[tuple[str, Value]]:
 def _places(
     rng: random.Random, mode: str, sizes: Sequence[int], is_forward: bool
 ) -> tuple[list[tuple[str, Value]], list[int]]:
-    """Where output indices read, and the sizes of the result."""
+    """Random parameters that determine where outputs read, and the sizes of the result."""
     new_sizes = [rng.choice((2 * size, size, -(-size // 2), rng.randint(1, 2 * size + 2))) for size in sizes]
     parameters: list[tuple[str, Value]] = [("sizes", tuple(new_sizes))] if is_forward else []
     way = rng.choice(("sizes", "scales", "policy", "offsets", "crop") if mode != "area" else ("sizes", "policy"))

@@ -1,11 +1,11 @@
-"""Plant faults in copies of the shaders and the package, one at a time, and see which conformance cases catch each.
+"""Plant faults in copies of the shaders and the package, one at a time, and find the conformance cases that catch each.
 
     python tools/mutate.py [--only TEXT] [--new] [--sample 40 [--seed N]] [--jobs 2] [--write]
 
-The faults are those of tools/faults.toml. Each is planted in a temporary copy, the shaders there are compiled, and
-``restride test ... -x`` runs there until the first case that does not pass, or pytest, for what no case runs: first the
-case that docs/conformance.md has for the fault, then, if that one passes, the whole selection. A fault that no case
-catches is a missing case. Afterwards the cases that caught something run without a fault: one that fails then too
+The faults are those of tools/faults.toml. Each is planted in a temporary copy, whose shaders are compiled, and there
+``restride test ... -x`` (or pytest, for code that no case runs) runs until the first case that does not pass: first the
+case that docs/conformance.md lists for the fault, then, if it passes, the whole selection. A fault that is not caught
+shows that a case is missing. Afterwards the cases that caught a fault run without one: a case that fails then too
 proves nothing.
 
 Exit code: 0 every fault is caught, 1 one survived, 2 one could not be judged.
@@ -38,7 +38,7 @@ _CAUGHT = (1, 6)
 """Exit codes of ``restride test``: a case failed; the device was lost, or hung."""
 
 TESTS = "tests/"
-"""Begins what a fault says to run where no case can show it: pytest's files and options, a blank between them."""
+"""Prefix of a fault's ``run`` that names tests, for faults that no case can show: files and options for pytest."""
 
 _HEADING = "## What the cases catch"
 _SECTION = f"""\
@@ -56,12 +56,13 @@ constant, wherever it is, and what is wrong with it; those of shaders quote thei
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of one fault.
+    """The outcome of trying a fault.
 
-    code: what ``restride test`` exited with; -1: it was not run, or not to its end.
-    case, verdict: of the first case that did not pass.
-    reason: the first line of its message, or why there is no result.
-    place: the name of the file that has the fault.
+    code: exit code of ``restride test``; -1: it did not run, or not to its end.
+    cases: number of cases that ran. seconds: wall time.
+    case, verdict: the first case that did not pass, and its verdict.
+    reason: the first line of its message, or the reason why there is no result.
+    place: the name of the changed file.
     """
 
     fault: Fault
@@ -75,10 +76,10 @@ class Trial:
 
     @property
     def result(self) -> str:
-        """``caught``, ``survived``, or ``no result`` for a mutant that is no good."""
+        """``caught``, ``survived``, or ``no result`` if the fault could not be judged."""
         if self.code == 0:
             return "survived"
-        if self.reason.startswith("a mistake in restride"):  # a Python error is no wrong answer
+        if self.reason.startswith("a mistake in restride"):  # a Python error is not a wrong answer
             return "no result"
         return "caught" if self.code in _CAUGHT and self.case else "no result"
 
@@ -88,7 +89,7 @@ class Trial:
 
 
 def try_fault(fault: Fault, case: str = "", root: Path = ROOT) -> Trial:
-    """Run ``case``, if there is one, on a copy of ``root`` with the fault in it, and where it passes all cases."""
+    """Run ``case``, if not empty, on a copy of ``root`` with the fault; if it passes, run the whole selection."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="restride-mutate-") as name:
         folder = Path(name)
@@ -112,14 +113,14 @@ def copy_with(fault: Fault, root: Path, folder: Path) -> Path:
     """Copy shaders and package into ``folder``, plant the fault, and compile what it changes.
 
     Returns:
-        The file that has the fault.
+        The changed file, relative to ``root``.
 
     Raises:
         FaultError: the fault does not fit, or a shader does not compile.
     """
     path, text = fault.plant(root)
     for part in ("shaders", "src"):
-        shutil.copytree(root / part, folder / part)  # with Python's caches, so that it compiles this file alone
+        shutil.copytree(root / part, folder / part)  # with Python's caches, so that it compiles only the changed file
     (folder / path).write_text(text, encoding="utf-8")
     for cache in (folder / path.parent / "__pycache__").glob(f"{path.stem}.*"):
         cache.unlink()
@@ -134,7 +135,7 @@ def copy_with(fault: Fault, root: Path, folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of ``restride test`` exited with, the outcomes of its cases, and why it ended, if not well."""
+    """A run of ``restride test``: its exit code, the outcomes of its cases, and the reason if it did not end well."""
 
     code: int
     outcomes: list[dict[str, str]]
@@ -147,7 +148,7 @@ class Run:
 
 
 def run_cases(fault: Fault, cases: Sequence[str], root: Path, folder: Path) -> Run:
-    """Run these cases or tests, or those that ``fault`` names, until one fails, with the sources of ``root``."""
+    """Run ``cases`` (or tests), else the selection of ``fault``, until one fails, with the sources of ``root``."""
     if (cases or fault.run.split())[0].startswith(TESTS):
         return _run_tests(cases or fault.run.split(), root)
     report, file = folder / "report.json", folder / "cases.txt"
@@ -157,7 +158,7 @@ def run_cases(fault: Fault, cases: Sequence[str], root: Path, folder: Path) -> R
     shaders = {path.name: str(path) for path in (root / "shaders").rglob("*.comp")}
     options = [shaders.get(word, word) for word in fault.options.split()]
     command = [sys.executable, "-m", "restride", "test", *selection, *options, "-x", "--json", str(report)]
-    # The cache is where the cases that failed last are kept.
+    # A cache of its own, because the list of the cases that failed last is kept there.
     environment = os.environ | {"PYTHONPATH": str(root / "src"), "XDG_CACHE_HOME": str(folder / "cache")}
     try:
         done = subprocess.run(
@@ -171,7 +172,7 @@ def run_cases(fault: Fault, cases: Sequence[str], root: Path, folder: Path) -> R
 
 
 def _run_tests(selection: Sequence[str], root: Path) -> Run:
-    """Run tests of this repository until one fails; of tests with parameters the name without them is the case."""
+    """Run tests of this repository until one fails; its name without parameters is the case of the outcome."""
     options = ["-x", "-q", "-rf", "--tb=no", "-p", "no:cacheprovider"]
     environment = os.environ | {"PYTHONPATH": str(root / "src")}
     try:
@@ -188,7 +189,7 @@ def _run_tests(selection: Sequence[str], root: Path) -> Run:
 
 
 def try_all(faults: Sequence[Fault], cases: Mapping[str, str], jobs: int) -> list[Trial]:
-    """Try each fault, first with the case of its name, ``jobs`` at a time, and print what became of it."""
+    """Try each fault, first with the case in ``cases`` under its name, ``jobs`` at a time, and print the outcomes."""
     trials = []
     with ThreadPoolExecutor(jobs) as pool:
         tried = pool.map(lambda fault: try_fault(fault, cases.get(fault.name, "")), faults)
@@ -199,7 +200,7 @@ def try_all(faults: Sequence[Fault], cases: Mapping[str, str], jobs: int) -> lis
 
 
 def failing_without(trials: Iterable[Trial], root: Path = ROOT) -> list[str]:
-    """Of the cases that caught something, those that fail without a fault too, with the same options."""
+    """Those of the cases that caught a fault which also fail without a fault, with the same options."""
     cases: dict[tuple[str, bool], dict[str, None]] = {}
     for trial in trials:
         if trial.result == "caught":
@@ -208,7 +209,7 @@ def failing_without(trials: Iterable[Trial], root: Path = ROOT) -> list[str]:
     for (options, _), those in cases.items():
         with tempfile.TemporaryDirectory(prefix="restride-mutate-") as name:
             ran = run_cases(Fault("no fault", options=options), list(those), root, Path(name))
-        if ran.code not in (0, 5):  # 5: all are skipped, as where only the fault lets a shader of the user's take part
+        if ran.code not in (0, 5):  # 5: all were skipped, as when only the fault makes a user's shader run
             failing.append(f"{ran.bad['case']} {options}".rstrip() if ran.bad is not None else ran.reason)
     return failing
 
@@ -221,7 +222,7 @@ def row(tried: Trial) -> str:
 
 
 def rows_of(page: str, faults: Iterable[Fault]) -> dict[str, str]:
-    """The rows that a page has, by name, of those ``faults`` that run as they did when they were tried."""
+    """The rows of a page's table by fault name, of those ``faults`` whose ``run`` and options have not changed."""
     rows = {}
     for line in page.partition(_HEADING)[2].splitlines():
         name, _, run, *_ = [*line.removeprefix("| ").split(" | "), "", "", ""]
@@ -230,13 +231,13 @@ def rows_of(page: str, faults: Iterable[Fault]) -> dict[str, str]:
 
 
 def cases_of(rows: Mapping[str, str]) -> dict[str, str]:
-    """The cases that rows of the table have, by the names of the faults that they caught."""
+    """The cases in the rows of the table, by the names of the faults that they caught."""
     found = {name: re.search(r" \| caught \| [A-Z]+: `(.*)` \|$", line) for name, line in rows.items()}
     return {name: match[1] for name, match in found.items() if match is not None}
 
 
 def table(rows: Iterable[str]) -> str:
-    """Rows as a Markdown table: what survived first, then what has no result."""
+    """The rows as a Markdown table: survivors first, then faults without a result, then caught ones."""
     order = ["survived", "no result", "caught"]
     lines = ["| fault | in | run | result | first case that shows it |", "| --- " * 5 + "|"]
     return "\n".join([*lines, *sorted(rows, key=lambda text: order.index(text.split(" | ")[3]))]) + "\n"
@@ -247,7 +248,7 @@ def _run_of(fault: Fault) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command line."""
+    """Run the command line; returns the exit code described above."""
     parser = argparse.ArgumentParser(description="Plant faults and see which conformance cases catch them.")
     parser.add_argument("--only", metavar="TEXT", default="", help="faults whose name contains this")
     parser.add_argument("--new", action="store_true", help="faults that the page has no row of")

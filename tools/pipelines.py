@@ -28,11 +28,11 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "preprocess.md"
 PHOTOGRAPHS = ("coffee.png", "retina.jpg")
 
 SECONDS = 2.0
-"""Of one example on one photograph, both sides together."""
+"""Seconds to measure one example on one photograph, both sides together."""
 
 FRAMES = 300
 SETTLED = 20
-"""Frames of a stream after which memory should be all that it needs."""
+"""Frames of a stream after which it should allocate no more memory."""
 
 _HEADING = "## How long it takes"
 _SECTION = f"""\
@@ -58,7 +58,7 @@ Images = Callable[[Array], Array]
 
 
 class Example(NamedTuple):
-    """A section of the page: what was done, and what does it now."""
+    """A section of the page: its title, the function it replaces, and the replacement."""
 
     title: str
     before: Images
@@ -66,7 +66,7 @@ class Example(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Seconds of a call of each side, and the largest difference of their results."""
+    """Seconds per call of each side, and the largest difference between their results."""
 
     before: float
     after: float
@@ -74,10 +74,10 @@ class Measured(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """A stream of frames, once it is settled.
+    """The figures of a stream of frames, from frame ``SETTLED`` on.
 
-    seconds, slow: of a frame, on average, and what 95 of 100 stay below. in_use, most: bytes of memories on the device,
-    at first and the most from then on. grown: bytes that the process grew by from then on.
+    seconds, slow: time of a frame, the mean and the 95th percentile. in_use, most: bytes of memory on the device, at
+    that frame and at most after it. grown: bytes by which the process grew after it.
     """
 
     seconds: float
@@ -93,13 +93,13 @@ def sections(page: str) -> dict[str, str]:
 
 
 def shown(page: str) -> dict[str, list[str]]:
-    """The blocks of the sections that have two sides, by their titles."""
+    """The Python blocks of the sections that define ``before``, by their titles."""
     found = {title: re.findall(r"```python\n(.*?)```", text, re.DOTALL) for title, text in sections(page).items()}
     return {title: blocks for title, blocks in found.items() if any("def before(" in block for block in blocks)}
 
 
 def examples(page: str) -> Iterator[Example]:
-    """What ``shown`` shows, as functions."""
+    """Yield the sections of ``shown`` with their functions."""
     for title, blocks in shown(page).items():
         made: dict[str, Any] = {}
         for block in blocks:
@@ -108,7 +108,7 @@ def examples(page: str) -> Iterator[Example]:
 
 
 def measure(example: Example, photo: Array, seconds: float = SECONDS) -> Measured:
-    """Both sides in turn, after a call of each that is not counted."""
+    """Measure both sides in turn, after a call of each that is not counted."""
     expected, result = example.before(photo), example.after(photo)
     difference = float(np.abs(result.astype(np.float64) - expected).max())
     times: tuple[list[float], list[float]] = ([], [])
@@ -122,7 +122,7 @@ def measure(example: Example, photo: Array, seconds: float = SECONDS) -> Measure
 
 
 def flow(recipe: rs.Preprocess[Any], frame: Array, device: rs.Device, frames: int = FRAMES) -> Flow:
-    """One frame again and again, each result read as an array."""
+    """Stream the same frame repeatedly, and read each result as an array."""
     in_use, resident = [], []
     taken = []
     for made in recipe.stream(frame for _ in range(frames)):
@@ -130,7 +130,7 @@ def flow(recipe: rs.Preprocess[Any], frame: Array, device: rs.Device, frames: in
         taken.append(time.perf_counter())
         in_use.append(device.counters().bytes_in_use)
         resident.append(resident_bytes())
-        del made  # or it would be alive beside the next ones
+        del made  # otherwise it would stay alive next to the following results
     each = np.diff(taken[SETTLED:])
     slow = float(np.quantile(each, 0.95))
     most = max(in_use[SETTLED:])
@@ -138,14 +138,14 @@ def flow(recipe: rs.Preprocess[Any], frame: Array, device: rs.Device, frames: in
 
 
 def resident_bytes() -> int:
-    """Memory of this process, on Linux; elsewhere 0."""
+    """Resident bytes of this process on Linux; 0 on other systems."""
     status = Path("/proc/self/status")
     found = re.search(r"^VmRSS:\s+(\d+) kB", status.read_text(), re.MULTILINE) if status.exists() else None
     return 1024 * int(found[1]) if found else 0
 
 
 def streams(device: rs.Device) -> dict[str, Flow]:
-    """The two streams of the page: frames of a camera, and of a photograph for a detector."""
+    """Measure the two streams of the page: frames of a camera, and a photograph for a detector."""
     photo = photograph(PHOTOGRAPHS[0])
     rgb = rs.resample(photo, (1080, 1920), axes=(0, 1)).numpy()
     chroma = np.full((540, 1920), 128, np.uint8)
@@ -158,14 +158,14 @@ def streams(device: rs.Device) -> dict[str, Flow]:
 
 
 def tables(page: str) -> str:
-    """The section of the page."""
+    """The text of the page's section about times."""
     lines = [
         "| example | photograph | before | restride | ratio | difference |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for example in examples(page):
         for name in PHOTOGRAPHS:
-            photo = photograph(name).copy()  # torch wants to be able to write
+            photo = photograph(name).copy()  # a copy, because torch wants a writable array
             before, after, difference = measure(example, photo)
             size = " x ".join(map(str, photo.shape[:2]))
             lines.append(
@@ -182,7 +182,7 @@ def tables(page: str) -> str:
 
 
 def main() -> None:
-    """Measure, print, and write the section if asked to."""
+    """Measure, print the section, and write it if requested."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="the page whose last section is brought up to date")
     path = parser.parse_args().write

@@ -1,9 +1,9 @@
-"""Check that a wheel and a source distribution can be published; they are left in dist/, and their SBOM in build/.
+"""Check that a wheel and a source distribution can be published; leaves them in dist/, and their SBOM in build/.
 
 Both are built twice from copies of the checkout that differ in folder, umask, time zone and hash seed, and must be
-equal byte for byte. What they hold is listed and bounded, and twine reads their metadata. The wheel is installed in
-clean environments and runs the demo there: each Python that is here, with the oldest numpy and the newest. In the last
-one every way in, without a Vulkan loader, ends in the error that names the fix.
+equal byte for byte. Their contents are listed and checked, and twine reads their metadata. The wheel is installed in
+clean environments and runs the demo there: with each installed Python, the oldest numpy and the newest. In the last
+environment, commands and library calls without a Vulkan loader must end in the error that names the fix.
 
     python tools/release_check.py                               with every Python from 3.11 to 3.14 that is here
     python tools/release_check.py --all-pythons --tag v1.2.3    none may be missing, and the versions must agree
@@ -30,14 +30,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".cache" / "release"
-"""A virtual environment with the dependency group ``release`` and what the build needs."""
+"""A virtual environment with the dependency group ``release`` and the build requirements."""
 
 MOST_BYTES = 3_000_000
-"""Of the wheel, and of the source distribution."""
+"""Most bytes of the wheel, and of the source distribution."""
 
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 OLDEST_NUMPY, LAST_PYTHON_OF_IT = "numpy==1.26.*", "3.12"
-"""The oldest numpy that restride takes, and the last Python that it has wheels for."""
+"""The oldest numpy that restride supports, and the last Python with wheels of it."""
 
 PACKAGES = ("restride", "restride_bench", "restride_conformance", "restride_like_check")
 WHEEL_NEEDS = ("restride/py.typed", "restride/spirv/manifest.json", "restride/shaders/README.md")
@@ -59,14 +59,14 @@ else:
 
 
 class ReleaseError(Exception):
-    """Something that must not be published."""
+    """The reason why the files must not be published."""
 
 
 def run(*command: str | Path, code: int = 0, **options: object) -> str:
-    """What a command prints, on both streams.
+    """Run a command; returns its output on both streams.
 
     Raises:
-        ReleaseError: it ended with another exit code than ``code``.
+        ReleaseError: the exit code is not ``code``.
     """
     done = subprocess.run(  # type: ignore[call-overload]
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options
@@ -77,15 +77,15 @@ def run(*command: str | Path, code: int = 0, **options: object) -> str:
 
 
 def say(text: str) -> None:
-    """A line of progress."""
+    """Print a line of progress on stderr."""
     print(f"restride: {text}", file=sys.stderr, flush=True)
 
 
-# What the two files are, without running anything.
+# Checks of the two files without running anything.
 
 
 def members(path: Path) -> dict[str, bytes]:
-    """The files of a wheel or a source distribution, those of the latter without their first folder."""
+    """The files in a wheel or a source distribution by path; in the latter without the first folder."""
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             return {name: wheel.read(name) for name in wheel.namelist() if not name.endswith("/")}
@@ -100,7 +100,7 @@ def _content(sdist: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def differences(first: Path, second: Path) -> list[str]:
-    """Why two builds of one file are not equal: the members that differ."""
+    """A message that names the members in which two builds of a file differ; empty if they are equal."""
     if first.read_bytes() == second.read_bytes():
         return []
     one, other = members(first), members(second)
@@ -109,7 +109,7 @@ def differences(first: Path, second: Path) -> list[str]:
 
 
 def wheel_problems(path: Path, files: Mapping[str, bytes], version: str) -> list[str]:
-    """What a wheel lacks, and what it holds that it should not."""
+    """Messages about what a wheel lacks, and what it must not contain."""
     info = f"restride-{version}.dist-info"
     tops = {name.partition("/")[0] for name in files} - {*PACKAGES, info}
     problems = [f"{path.name} has {top}, which is no package of restride" for top in sorted(tops)]
@@ -126,7 +126,7 @@ def wheel_problems(path: Path, files: Mapping[str, bytes], version: str) -> list
 
 
 def sdist_problems(path: Path, files: Mapping[str, bytes]) -> list[str]:
-    """What a source distribution lacks, and what it holds that it should not."""
+    """Messages about what a source distribution lacks, and what it must not contain."""
     compiled = sorted(name for name in files if name.startswith("src/restride/spirv/"))
     problems = [f"{path.name} has {compiled[0]}, which the wheel's build makes"] if compiled else []
     return problems + _common_problems(
@@ -142,7 +142,7 @@ def _common_problems(path: Path, files: Mapping[str, bytes], needed: Sequence[st
 
 
 def version_problems(tag: str | None, changelog: str, version: str, module: str) -> list[str]:
-    """What disagrees with the version of pyproject.toml: the module, and with ``tag`` the tag and the changelog."""
+    """Messages if the module, and with ``tag`` the tag or the changelog, disagrees with pyproject.toml's version."""
     problems = [] if f'__version__ = "{version}"' in module else [f"restride.__version__ is not {version}"]
     if tag is not None:
         problems += [] if tag == f"v{version}" else [f"the tag is {tag}, the version {version}"]
@@ -152,7 +152,7 @@ def version_problems(tag: str | None, changelog: str, version: str, module: str)
 
 
 def contents(path: Path, files: Mapping[str, bytes]) -> str:
-    """A table: files and bytes of each folder, unpacked."""
+    """A table of the number of files and unpacked bytes in each folder."""
     folders: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     for name, data in files.items():
@@ -163,22 +163,22 @@ def contents(path: Path, files: Mapping[str, bytes]) -> str:
     return "\n".join([f"{path.name}: {path.stat().st_size:,} bytes, {len(files)} files", *lines])
 
 
-# Building, and trying the wheel.
+# Building and trying the wheel.
 
 
 def pip(python: Path, *arguments: str | Path) -> None:
-    """Pip of this environment, at work in that of ``python``, which needs none of its own."""
+    """Run this environment's pip on the environment of ``python``, which needs no pip of its own."""
     run(sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", "--python", python, *arguments)
 
 
 def environment(home: Path, python: str | Path = sys.executable) -> Path:
-    """A new virtual environment without pip, and its interpreter."""
+    """Create a virtual environment without pip; returns its interpreter."""
     run(python, "-m", "venv", "--clear", "--without-pip", home)
     return home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def install_tools() -> Path:
-    """The interpreter that builds and judges; installed again when pyproject.toml has changed."""
+    """Install the tools that build and check, again if pyproject.toml has changed; returns their interpreter."""
     stamp = TOOLS / "stamp"
     requires = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = [*requires["build-system"]["requires"], *requires["dependency-groups"]["release"]]
@@ -193,7 +193,7 @@ def install_tools() -> Path:
 
 
 def build(python: Path, folder: Path, place: str, umask: int, **variables: str) -> list[Path]:
-    """The source distribution and the wheel that is built from it, in ``folder``, from a copy of the checkout."""
+    """Build the source distribution, and the wheel from it, in a copy of the checkout in ``folder``."""
     checkout = folder / place / "restride"
     listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
     for name in filter(None, listed.split("\0")):
@@ -211,7 +211,7 @@ def build(python: Path, folder: Path, place: str, umask: int, **variables: str) 
 
 
 def interpreters(names: Sequence[str]) -> dict[str, str]:
-    """Those of ``names`` that are here and can make virtual environments: on the PATH or in pyenv's folder."""
+    """Those of ``names`` that are installed, on the PATH or in pyenv's folder, and can create virtual environments."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     present = {}
     for name in names:
@@ -228,7 +228,7 @@ def interpreters(names: Sequence[str]) -> dict[str, str]:
 
 
 def try_wheel(python: Path, wheel: Path, numpy: str, folder: Path) -> str:
-    """Install the wheel with ``numpy`` for ``python``, and run the demo; its first line."""
+    """Install the wheel with ``numpy`` for ``python``, and run the demo; returns the first line of its output."""
     pip(python, "install", "--only-binary=:all:", wheel, numpy)
     pip(python, "check")
     demo = run(python.with_name("restride"), "demo", "--no-photo", cwd=folder, env=_outside())
@@ -238,8 +238,8 @@ def try_wheel(python: Path, wheel: Path, numpy: str, folder: Path) -> str:
 
 
 def try_without_vulkan(python: Path, folder: Path) -> None:
-    """What needs a device ends in the error that says what to install, what needs none works."""
-    # A loader that cannot be loaded, whatever the system has: an empty file comes first, and is no library.
+    """Check without a Vulkan loader: what needs a device ends in the error that names the fix, and the rest works."""
+    # Empty files, which are no libraries, come first on the library path, so that no installed loader can be loaded.
     hidden = folder / "hidden"
     hidden.mkdir()
     for name in ("libvulkan.so", "libvulkan.so.1", "libvulkan.dylib"):
@@ -259,7 +259,7 @@ def _outside() -> dict[str, str]:
 
 
 def write_sbom(tools: Path, python: Path, target: Path, version: str) -> None:
-    """CycloneDX of an environment with nothing but the wheel: what installing restride brings along."""
+    """Write the CycloneDX SBOM of an environment with only the wheel: restride and its dependencies."""
     target.parent.mkdir(exist_ok=True)
     run(
         *(tools.with_name("cyclonedx-py"), "environment", python, "--pyproject", ROOT / "pyproject.toml"),
@@ -273,10 +273,10 @@ def write_sbom(tools: Path, python: Path, target: Path, version: str) -> None:
 
 
 def check(tag: str | None, pythons: Mapping[str, str], folder: Path) -> None:
-    """All checks; the files are left in dist/ and build/.
+    """Run all checks, and leave the files in dist/ and build/.
 
     Raises:
-        ReleaseError: what must not be published, and why.
+        ReleaseError: a check failed.
     """
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -316,7 +316,7 @@ def check(tag: str | None, pythons: Mapping[str, str], folder: Path) -> None:
 
 
 def main() -> int:
-    """Exit code 0: the files may be published."""
+    """Run the command line; the exit code is 0 if the files may be published."""
     parser = argparse.ArgumentParser(description="check that the wheel and the source distribution can be published")
     parser.add_argument("--all-pythons", action="store_true", help=f"fail if one of {', '.join(PYTHONS)} is missing")
     parser.add_argument("--tag", help="the release's tag: the version and the changelog must agree with it")

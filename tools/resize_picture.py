@@ -1,7 +1,7 @@
-"""Draws docs/images/light.png: what averaging codes does to brightness, and to colours behind alpha; and rs.resize.
+"""Draw docs/images/light.png: how averaging codes changes brightness and colours behind alpha, and rs.resize's options.
 
-Stripes of 0 and 255 have as much light as a square of 188, the code of half the light, which stands out where codes are
-averaged. A red disc lies on pixels that are transparent, and green if they were not.
+Stripes of 0 and 255 emit as much light as a square of 188, the code for half the light, so the square stands out where
+codes are averaged. A red disc lies on transparent pixels whose hidden colour is green.
 
     python tools/resize_picture.py docs/images/light.png
 """
@@ -33,13 +33,13 @@ def disc() -> np.ndarray:
 
 
 def on_white(pixels: np.ndarray) -> np.ndarray:
-    """What a viewer shows on white paper."""
+    """The pixels blended onto white, as a viewer shows them."""
     alpha = pixels[..., 3:] / 255
     return np.rint(pixels[..., :3] * alpha + 255 * (1 - alpha)).astype(np.uint8)
 
 
 def panels() -> list[Panel]:
-    """Each source, what becomes of it by default, and by the option."""
+    """The panels: each source, its resize by default, and its resize with the option."""
     lines, shape = stripes(), disc()
     codes, light = (rs.resize(lines, SMALL, linear_light=each).numpy() for each in (False, True))
     apart, times = (rs.resize(shape, SMALL, premultiply=each).numpy() for each in (False, True))

@@ -2,7 +2,7 @@
 
     python tools/scale_pictures.py [FOLDER]
 
-FOLDER is docs/images unless it is named. It takes scikit-image, whose photograph is resized, and matplotlib.
+FOLDER is docs/images by default. Needs scikit-image, whose photograph is resized, and matplotlib.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from restride.stream.reads import Grid, ReadPlan, plan_reads
 from restride_bench.charts import chart_file, require_matplotlib
 
 FACE = np.s_[84:124, 222:262]
-"""The part of the photograph that is enlarged, 40 x 40 pixels."""
+"""The part of the photograph to enlarge, 40 x 40 pixels."""
 
 CHUNK, FACTOR = 10, 8
-"""Pixels of a chunk of the source along each axis, and how much it is enlarged."""
+"""Pixels of a chunk of the source along each axis, and the factor of the enlargement."""
 
 SOURCE, SOURCE_CHUNKS, CHUNKS = (768, 1024), (64, 512), (96, 192)
-"""Elements of an f32 matrix that is transposed, and of the chunks of the source and of the result."""
+"""Sizes of an f32 matrix to transpose, of its chunks, and of the chunks of the result."""
 
 
 def enlarged(photo: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
@@ -45,7 +45,7 @@ def enlarged(photo: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any
 
 
 def draw_seams(photo: npt.NDArray[Any]) -> Any:
-    """Both ways beside each other, and under them how far each is from one call."""
+    """Draw both ways side by side, and below each its difference from one call."""
     whole, alone, streamed = enlarged(photo)
     figure = require_matplotlib().figure.Figure(figsize=(8, 8.4), layout="constrained")
     sides = figure.subplots(2, 2)
@@ -69,7 +69,7 @@ def draw_seams(photo: npt.NDArray[Any]) -> Any:
 
 
 def plan(memory: int) -> tuple[Any, ReadPlan]:
-    """A transposition, and how a stream with so many bytes for a group of chunks reads its source."""
+    """A transposition, and the plan by which a stream with ``memory`` bytes per group of chunks reads its source."""
     work = rs.Chain().reorder("YX->XY").of(SOURCE, "f32")
     return work, plan_reads(work, Grid(work.sizes, CHUNKS), SOURCE_CHUNKS, memory)
 
@@ -85,7 +85,7 @@ def reads(memory: int) -> npt.NDArray[np.int64]:
 
 
 def draw_reads() -> Any:
-    """The chunks of the source with the times that each is read: chunk by chunk of the result, and by groups."""
+    """Draw the chunks of the source with the number of times each is read, for three sizes of groups."""
     figure = require_matplotlib().figure.Figure(figsize=(9, 3.6), layout="constrained")
     for axes, memory in zip(figure.subplots(1, 3), (300_000, 2_000_000, 4_000_000), strict=True):
         times, (_, groups) = reads(memory), plan(memory)
@@ -102,7 +102,7 @@ def draw_reads() -> Any:
 
 
 def main(folder: Path) -> None:
-    """Write both."""
+    """Write both pictures to ``folder``."""
     from skimage import data
 
     for name, figure in (("scale-seams.png", draw_seams(data.astronaut()[FACE])), ("scale-reads.svg", draw_reads())):

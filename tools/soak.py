@@ -36,31 +36,32 @@ from restride_conformance import Case, Outcome, Verdict, catalogue, run_case
 from restride_conformance.case import OPERATIONS
 
 RUNNING = Path(__file__).resolve().parent.parent / ".cache" / "soak.txt"
-"""The case that runs."""
+"""The file with the case that is running, for after a crash."""
 
 _SHOWN_SECONDS = 15.0
 _SAMPLED_SECONDS = 1.0
 _NEIGHBOURS = 25
-"""Cases that a stretch draws from at each of two places of the catalogue."""
+"""Consecutive cases that a stretch draws from, at each of two places of the catalogue."""
 
 _STRETCH = 500
-"""Cases of a stretch."""
+"""Cases in a stretch."""
 
 _LEAST_DISPATCHES = 50_000
-"""In thirty minutes; no goal of a shorter run."""
+"""Goal for a run of at least thirty minutes."""
 
 _WARM_OPERATIONS = 8000
-"""From so many on memory is judged: after half of them pipelines, plans and tables fill their caches."""
+"""Fewest operations of a run whose memory is judged: after half of them the caches of pipelines and plans are full."""
 
 _MOST_GROWTH = 1024
-"""KiB in 1,000 operations: 1 KiB each."""
+"""Largest growth of memory in KiB per 1,000 operations, which is 1 KiB each."""
 
 
 def drawn_cases(seed: int, part: str = "ci") -> Iterator[Case]:
-    """Random cases for ever, the same for a seed; ``part``: the catalogue that half of them are from.
+    """Yield random cases for ever, the same for the same seed; ``part``: the catalogue that half of them come from.
 
-    They come in stretches, of neighbours in the catalogue, half of one operation, and of a few choices of types and
-    steps: a driver compiles kernels for each choice, which takes as long as 20 cases.
+    They come in stretches that draw from neighbours at two places of the catalogue, one within a single operation, and
+    from few choices of types and steps, because a driver compiles kernels for each choice, which takes as long as 20
+    cases.
     """
     rng = random.Random(seed)
     written, types = catalogue(part), list(DTYPES)
@@ -88,9 +89,9 @@ def drawn_cases(seed: int, part: str = "ci") -> Iterator[Case]:
 
 @dataclass
 class Soaked:
-    """What a run on one runtime came to.
+    """The results of a run on one runtime.
 
-    samples: operations so far, bytes of the process, bytes that the driver was asked for, bytes in use.
+    samples: tuples of the operations so far, bytes of the process, bytes allocated from the driver, bytes in use.
     """
 
     runtime: RuntimeName
@@ -103,7 +104,7 @@ class Soaked:
     samples: list[tuple[int, int, int, int]] = field(default_factory=list)
 
     def growth(self, column: int) -> float:
-        """KiB in 1,000 operations: the slope of a line through the samples of the run's second half."""
+        """Growth in KiB per 1,000 operations: the slope of a line through the samples of the run's second half."""
         late = np.array([sample for sample in self.samples if sample[0] * 2 >= self.operations], np.float64)
         if len(late) < 2:
             return 0.0
@@ -119,7 +120,7 @@ class Soaked:
 
 
 def soak(runtime: RuntimeName, seconds: float, seed: int, part: str = "ci") -> Soaked:
-    """Run random cases on one device for so many seconds."""
+    """Run random cases on one device for ``seconds``."""
     soaked = Soaked(runtime)
     rng = random.Random(~seed)
     RUNNING.parent.mkdir(exist_ok=True)
@@ -163,13 +164,13 @@ def _repeated(outcome: Outcome, device: rs.Device, number: int, seed: int) -> st
 
 
 def _resident_bytes() -> int:
-    """Of this process, as the kernel counts its pages."""
+    """Resident bytes of this process."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS:")) << 10
 
 
 def figures(minutes: float, seed: int, runtimes: tuple[RuntimeName, ...], part: str = "ci") -> Iterator[Figure]:
-    """The figures of a run on some runtimes, which share the minutes."""
+    """Soak the runtimes, which share the minutes equally, and yield the figures of each."""
     dispatches = 0
     for runtime in runtimes:
         soaked = soak(runtime, minutes * 60 / len(runtimes), seed, part)
@@ -201,7 +202,7 @@ def figures(minutes: float, seed: int, runtimes: tuple[RuntimeName, ...], part: 
 
 
 def main() -> None:
-    """Soak as the command line says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30.0, help="of all runtimes together (default: 30)")
     parser.add_argument("--seed", type=int, default=1)

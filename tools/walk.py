@@ -1,10 +1,10 @@
-"""Print the walk of one array through an operation: each module it enters and the function it enters by, in order.
+"""Print the path of one array through an operation: each module and the function by which it is entered, in order.
 
     python tools/walk.py [resample | reorder | crop_resize] [--repeated] [--all]
 
-The first call plans and compiles; ``--repeated`` shows the same call again, which finds its plan. A module is shown
-where it is entered for the first time; ``--all`` shows every step from one module to another. CONTRIBUTING.md has the
-output as the map of the package.
+The first call plans and compiles; ``--repeated`` shows a second, equal call, which finds its plan. A module is shown
+when it is first entered; ``--all`` shows every step from one module to another. CONTRIBUTING.md shows the output as a
+map of the package.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class Step(NamedTuple):
 
 
 def operations() -> dict[str, Callable[[], object]]:
-    """The calls that are followed, each from a tensor to a numpy array."""
+    """The calls to follow, each from a tensor to a numpy array."""
     photo = np.random.default_rng(0).integers(0, 256, (480, 640, 3), np.uint8)
     tensor = rs.asarray(photo)
-    tensor.numpy()  # the device is open, and the bytes are there
+    tensor.numpy()  # opens the device, and waits for the upload
     boxes = [(10.5, 20.5, 200.5, 220.5), (100.0, 50.0, 300.0, 400.0)]
     return {
         "resample": lambda: rs.resample(tensor, (224, 224), axes=(0, 1), antialias=True).numpy(),
@@ -42,7 +42,7 @@ def operations() -> dict[str, Callable[[], object]]:
 
 
 def called(frame: FrameType) -> str:
-    """The function of a frame; the class, where a dataclass or tuple generated the function."""
+    """The name of a frame's function; for a generated method of a dataclass or tuple, the class."""
     name = frame.f_code.co_qualname
     return type(frame.f_locals["self"]).__name__ if name.startswith("__create_fn__") else name.split(".<locals>")[0]
 
@@ -81,7 +81,7 @@ def entries(steps: list[Step]) -> list[Step]:
 
 
 def main() -> None:
-    """Print the walk that the command line asks for."""
+    """Print the walk that the command line names."""
     parser = argparse.ArgumentParser(description="Print the modules that one array passes, in order.")
     parser.add_argument("operation", nargs="?", default="resample", choices=("resample", "reorder", "crop_resize"))
     parser.add_argument("--repeated", action="store_true", help="the same call again, which finds its plan")

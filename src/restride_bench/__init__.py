@@ -1,1 +1,1 @@
-"""The benchmark: what restride takes for everyday work, beside other libraries and the device's own copy."""
+"""The benchmark: the time restride takes for everyday work, next to other libraries and the device's own copy."""

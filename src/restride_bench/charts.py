@@ -1,6 +1,6 @@
-"""Charts of a run, drawn by matplotlib: bars of speed for each workload, and lines of how time grows; and of an audit.
+"""Draw charts with matplotlib: bars of speed for each workload, lines of how time grows, and bars of an audit.
 
-matplotlib is an extra, ``restride[charts]``, and is imported when a chart is drawn.
+matplotlib comes with the extra ``restride[charts]``, and is imported only when a chart is drawn.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from restride_bench.workloads import BY_AXES, BY_BYTES, bytes_text, result_bytes
 
 Figure: TypeAlias = Any
 Axes: TypeAlias = Any
-"""matplotlib's, whose types are not read: it may be missing."""
+"""Types of matplotlib, as Any because it may not be installed."""
 
 FORMATS = (".svg", ".png")
 
 _WIDTH, _ROW, _PLOT = 9.0, 0.2, 4.5
-"""Inches: the width of a chart, the height of a bar, and of a plot of lines."""
+"""Inches: the width of a chart, the height of a bar, and the height of a line plot."""
 
 _SETTINGS = {"svg.hashsalt": "restride", "svg.fonttype": "none", "font.size": 9, "axes.autolimit_mode": "round_numbers"}
-"""The same figures give the same file; texts in an SVG stay texts; axes end at whole decades."""
+"""Equal figures give equal files; text in an SVG stays text; axes end at round numbers."""
 
 
 def require_matplotlib() -> Any:
-    """The package matplotlib.
+    """Import matplotlib.
 
     Raises:
-        UnsupportedError: it is not installed.
+        UnsupportedError: matplotlib is not installed.
     """
     try:
         import matplotlib.figure
@@ -53,15 +53,15 @@ def require_matplotlib() -> Any:
 
 
 def require_format(path: Path) -> None:
-    """Raise a ``UsageError`` for a file whose name does not end in one of ``FORMATS``."""
+    """Raise a ``UsageError`` unless the name of the file ends in one of ``FORMATS``."""
     if path.suffix.lower() not in FORMATS:
         raise UsageError(f"a chart is .svg or .png, not {str(path)!r}")
 
 
 def chart_file(figure: Figure, suffix: str) -> bytes:
-    """The figure as the bytes of a file, whose name ends in ``suffix``: one of ``FORMATS``.
+    """The bytes of a file with the figure; ``suffix`` is one of ``FORMATS``.
 
-    An SVG says in words what it shows: the title and the texts of the bars, and where each line begins and ends.
+    An SVG includes a description: the title, the texts of the bars, and the first and last point of each line.
     """
     file, title = io.BytesIO(), figure.get_suptitle()
     is_svg = suffix.lower() == ".svg"
@@ -92,9 +92,9 @@ def _place(axes: Axes, x: float) -> str:
 
 
 def draw_bars(report: Report, measure: Measure) -> Figure:
-    """A bar for each column of each workload: its speed, as a share of the fastest column's.
+    """Draw a bar for each column of each workload: its speed, as a share of the fastest column's.
 
-    The median time and the useful bytes a second stand beside the bar.
+    The median time and the useful bytes per second are written next to the bar.
     """
     measured = [result for result in report.results if result.median(measure) is not None]
     rows = sum(len(result.seconds[measure]) + 2 for result in measured) + len(
@@ -116,10 +116,10 @@ def draw_bars(report: Report, measure: Measure) -> Figure:
 
 
 def _bars(axes: Axes, row: int, result: Result, measure: Measure, peers: Sequence[str]) -> int:
-    """The bars of one workload from ``row`` on; the row after them."""
+    """Draw the bars of one workload from ``row`` on; returns the row after them."""
     medians = {column: result.median(measure, column) or 0.0 for column in result.seconds[measure]}
     fastest = min(filter(None, medians.values()), default=0.0)
-    for row, (column, seconds) in enumerate(medians.items(), row):  # noqa: B020, PLR1704 - rows go on from the first
+    for row, (column, seconds) in enumerate(medians.items(), row):  # noqa: B020, PLR1704 - continues from the given row
         colour = "C0" if column == OURS else f"C{1 + peers.index(column) % 6}" if column in peers else "C7"
         speed = result.workload.nbytes / seconds / 1e9 if seconds else 0.0
         axes.text(-0.01, row, column, ha="right", va="center", weight="bold" if column == OURS else "normal")
@@ -129,9 +129,9 @@ def _bars(axes: Axes, row: int, result: Result, measure: Measure, peers: Sequenc
 
 
 def draw_growth(report: Report, measure: Measure) -> Figure:
-    """Time of a call over the bytes of its result, and time of an element over the axes of its tensor.
+    """Draw the time per call over the bytes of the result, and the time per element over the number of axes.
 
-    A point is the fastest of all rounds: other work on the machine only adds.
+    A point is the fastest of all rounds, because other work on the machine can only add time.
     """
     results = [result for result in report.results if result.fastest(measure)]
     plots = [groups for groups in (BY_BYTES, (BY_AXES,)) if any(each.workload.group in groups for each in results)]
@@ -160,7 +160,7 @@ def draw_growth(report: Report, measure: Measure) -> Figure:
 
 
 def draw_streams(report: Report, result: Streams) -> Figure:
-    """Time of a line and the most memory, over the bytes of the source, of a part about growth."""
+    """Draw the time per line and the peak memory over the bytes of the source, for a part about growth."""
     lines = [f"restride on {report.device_name}", report.cpu, f"{result.part.name}; {rounds(report)}"]
     figure = _titled([*lines, *(f"warning: {warning}" for warning in report.warnings)], 1 + 2 * _PLOT)
     ways = [way for way in result.part.ways if way.name in result.took]
@@ -184,7 +184,7 @@ def draw_streams(report: Report, result: Streams) -> Figure:
 
 
 def _line(axes: Axes, label: str, results: Sequence[Result], measure: Measure, column: str) -> None:
-    """The times of a column: of a call over its bytes, or of an element over its axes."""
+    """Draw a line of a column's times: per call over bytes, or per element over the number of axes."""
     points = []
     for workload, seconds in ((result.workload, result.fastest(measure, column)) for result in results):
         if seconds and workload.group == BY_AXES:
@@ -193,7 +193,7 @@ def _line(axes: Axes, label: str, results: Sequence[Result], measure: Measure, c
             points.append((result_bytes(workload), seconds))
     if points:
         options = {} if column == OURS else {"color": "C7", "linestyle": "dashed"}
-        # Lines differ in their marks too, for those who do not see colours.
+        # Lines also differ in their marks, for readers who cannot tell the colours apart.
         mark = "os^vDX"[len(axes.lines) % 6]
         axes.plot(*zip(*points, strict=True), marker=mark, markersize=4, label=label, **options)
 
@@ -204,9 +204,9 @@ def draw_audit(
     model: Mapping[Subject, Mapping[str, Prediction]],
     devices: Sequence[Device],
 ) -> Figure:
-    """Bars for each workload: efficiency of its kernels' loads and stores, and the model's share of each device's copy.
+    """Draw bars for each workload: efficiency of loads and stores, and the model's share of each device's copy.
 
-    The efficiency of several kernels is that of all their sectors together.
+    The efficiency of a workload with several kernels is computed over all their sectors together.
     """
     subjects = list(dict.fromkeys(row.subject for row in rows))
     colours = {f"{way}s: efficiency": f"C{7 + number}" for number, way in enumerate(("load", "store"))}
@@ -240,13 +240,13 @@ def _efficiency(rows: Sequence[Row], subject: Subject, way: str) -> float | None
 
 
 def _figure(report: Report, measure: Measure, text: str, height: float) -> Figure:
-    """An empty figure under the device's name, the measure, and warnings."""
+    """An empty figure titled with the device's name, the processor, the measure and warnings."""
     lines = [f"restride on {report.device_name}", report.cpu, f"{TITLES[measure]}; {text}"]
     return _titled([*lines, *(f"warning: {warning}" for warning in report.warnings)], height)
 
 
 def _titled(lines: Sequence[str], height: float) -> Figure:
-    """An empty figure under some lines."""
+    """An empty figure titled with ``lines``; ``height`` in inches."""
     matplotlib = require_matplotlib()
     with matplotlib.rc_context(_SETTINGS):
         figure: Figure = matplotlib.figure.Figure(figsize=(_WIDTH, height), layout="constrained")

@@ -1,4 +1,4 @@
-"""An offer: how a library does one workload, in each of the three measures, and what a peer is."""
+"""Offers, the functions by which a library does one workload in each of three measures; and peers, the libraries."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from restride_bench.workloads import Array, Workload
 
 Measure: TypeAlias = Literal["kernel", "resident", "numpy"]
 MEASURES: tuple[Measure, ...] = ("resident", "kernel", "numpy")
-"""The call and the wait, on data that are there; what the device itself takes; numpy array in, numpy array out."""
+"""resident: the call and the wait, with the tensors already on the device. kernel: the device's own time. numpy: from
+numpy array to numpy array."""
 
 
 class Absent(RestrideError):
-    """A peer is not on this machine; the message says why."""
+    """A peer is not available on this machine; the message says why."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Functions that do the work once a call; what is None is not measured.
+    """Functions that do a workload once per call; None: that measure is not taken.
 
-    resident: from and into memory of the library's own, complete when it returns.
-    result: what ``resident`` computed last, in logical order.
-    numpy: from the workload's array to a new one.
-    kernel: the seconds that the device took.
-    slack: how far its own arithmetic may lie off, beside the tolerance that all have; who sets it says why.
+    resident: reads and writes the library's own memory; the result is complete when it returns.
+    result: the last result of ``resident``, in logical order.
+    numpy: computes a new array from the workload's array.
+    kernel: does the work and returns the seconds that the device took.
+    slack: difference that this library's arithmetic may have on top of the common tolerance; callers state the reason.
     """
 
     resident: Callable[[], object] | None = None
@@ -40,7 +41,7 @@ class Offer:
 
 
 def filling(fill: Callable[[Array], object], workload: Workload, slack: float = 0.0) -> Offer:
-    """The offer of a library that fills a numpy array: the same one again, or a new one."""
+    """The offer of a library that fills a numpy array: the same array for ``resident``, a new one for ``numpy``."""
     sizes, dtype = workload.result_sizes, workload.result_dtype.dtype
     out = np.empty(sizes, dtype)
 
@@ -53,11 +54,11 @@ def filling(fill: Callable[[Array], object], workload: Workload, slack: float = 
 
 
 class Peer(Protocol):
-    """A library that does some of the workloads.
+    """Another library that can do some of the workloads.
 
-    name: as in ``--peers`` and in the table.
-    version: what the report names.
-    lingers: its threads go on for a while after a call, and would disturb who comes next.
+    name: its name in ``--peers`` and in the table.
+    version: its version for the report.
+    lingers: True if its threads stay busy for a while after a call, and would disturb the next column.
     """
 
     name: str
@@ -65,14 +66,14 @@ class Peer(Protocol):
     lingers: bool
 
     def offer(self, workload: Workload, source: Array) -> Offer | None:
-        """How it does the workload on ``source``; None: it does not."""
+        """The functions that do the workload on ``source``; None if the library does not support it."""
 
 
 def installed(name: str, distribution: str) -> Any:
-    """The package ``name``.
+    """Import the package ``name``.
 
     Raises:
-        Absent: it is not installed, or cannot be loaded.
+        Absent: the package is not installed, or cannot be loaded.
     """
     try:
         return importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""What the device itself does: a task as calls of restride's public functions, and a copy of as many bytes."""
+"""The columns of restride itself: tasks as calls of its public functions, and the device's copy of as many bytes."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from restride_bench.workloads import (
 )
 
 OURS, COPY = "restride", "copy"
-"""The columns of the table for what is here."""
+"""Names of the table's columns for restride and for the device's own copy."""
 
 Operation: TypeAlias = Callable[[rs.Tensor, rs.Tensor | None], rs.Tensor]
 """A function of a source and a destination (None: a new one) that returns the destination."""
 
 
 def has_clock(device: Device) -> bool:
-    """True where the device can say itself how long it took."""
+    """True if the device can measure its own time."""
     try:
         device_seconds(device, lambda: None)()
     except UnsupportedError:
@@ -58,7 +58,7 @@ def has_clock(device: Device) -> bool:
 
 
 def device_seconds(device: Device, call: Callable[[], object]) -> Callable[[], float]:
-    """A function that does the call and returns what the device took for it.
+    """A function that does the call and returns the seconds that the device took for it.
 
     Raises:
         UnsupportedError: the runtime has no clock.
@@ -84,7 +84,7 @@ def dispatched(
     result: Callable[[], Array] | None = None,
     numpy: Callable[[], Array] | None = None,
 ) -> Offer:
-    """The offer of work that ``start`` submits: the call and the wait, and, if ``clock``, the device's own seconds."""
+    """The offer for work that ``start`` submits; ``resident`` also waits for it, and ``clock`` adds ``kernel``."""
 
     def resident() -> None:
         start()
@@ -94,7 +94,7 @@ def dispatched(
 
 
 def offer(workload: Workload | Rival, source: Array | None, device: Device, *, clock: bool) -> Offer:
-    """How restride does a workload; ``source``: its elements, None for a rival, which makes its own."""
+    """The offer of restride for a workload with the elements ``source``; None for a rival, which gets random ones."""
     desc = rs.TensorDesc.parse(workload.src)
     elements = random_elements(desc, workload.name) if source is None else source
     uploaded = rs.asarray(elements, device=device)
@@ -119,21 +119,21 @@ def offer(workload: Workload | Rival, source: Array | None, device: Device, *, c
 
 
 def copy_offer(nbytes: int, device: Device, *, clock: bool) -> Offer:
-    """The device's own copy, which reads and writes ``nbytes`` bytes together: what memory gives.
+    """The offer of the device's own copy, which reads and writes ``nbytes`` bytes in total: the speed of memory.
 
-    With the runtime kompute the host has a part in it.
+    With the runtime kompute the copy also runs on the host.
     """
     half = max(nbytes // 2, 1)
     runtime = device.runtime
     src, dst = runtime.allocate(half), runtime.allocate(half)
-    # Not zeros, which a driver may know to be.
+    # Not zeros, which a driver may recognise and treat specially.
     runtime.write(src, 0, np.random.default_rng(0).integers(0, 256, half, np.uint8).data)
 
     return dispatched(device, lambda: runtime.copy(src, dst, half), clock=clock)
 
 
 def viewed(task: Task, x: rs.Tensor) -> rs.Tensor:
-    """The view of ``x`` that the task reads, which costs nothing."""
+    """The view of ``x`` that the task reads; it copies nothing."""
     if isinstance(task, Calls):
         return viewed(task.move, x)
     if isinstance(task, Move):
@@ -142,7 +142,7 @@ def viewed(task: Task, x: rs.Tensor) -> rs.Tensor:
 
 
 def operation_of(task: Task, sizes: Sizes) -> Operation:  # noqa: PLR0911, PLR0912 - one for each kind of task
-    """The call that is measured, of a tensor or view of ``sizes``; a new one counts its calls from 0."""
+    """The call to measure, for a tensor or view of ``sizes``; tasks with new sizes restart with each new operation."""
     match task:
         case Move():
             return lambda x, out: rs.reorder(x, out=out)
@@ -153,7 +153,7 @@ def operation_of(task: Task, sizes: Sizes) -> Operation:  # noqa: PLR0911, PLR09
         case Normalize(divides):
             return _normalize(divides)
         case Resize(_, mode, antialias):
-            # As Pillow and torch have it: weights outside are left out.
+            # As in Pillow and torch, weights outside of the source are left out.
             options: Any = {"axes": task.axes(len(sizes)), "mode": mode, "like": task.like}
             options |= {"antialias": antialias, "exclude_outside": antialias}
             return lambda x, out: rs.resample(x, task.sizes, out=out, **options)
@@ -171,7 +171,7 @@ def operation_of(task: Task, sizes: Sizes) -> Operation:  # noqa: PLR0911, PLR09
         case Calls():
             return _calls(task, sizes)
         case Rearrange(pattern, lengths):
-            # With a type, or it is a view where there is one.
+            # dtype is passed because without it the result would be a view where possible.
             named: dict[str, Any] = dict(lengths)
             return lambda x, out: rs.rearrange(x, pattern, dtype=x.dtype, out=out, **named)
         case Methods():

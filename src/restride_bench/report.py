@@ -1,4 +1,4 @@
-"""Report: what a run measured, on what, beside whom, and which goals it met; as a value, as JSON, and as a table."""
+"""The report of a benchmark: times, device, peers and met goals, as a value, as JSON, and as a table."""
 
 from __future__ import annotations
 
@@ -30,12 +30,15 @@ from restride_bench.workloads import MEAN_GOALS, Goal, Workload
 FORMAT, VERSION = "restride-benchmark", 1
 
 JUDGED: Measure = "resident"
-"""The measure that goals are about."""
+"""The measure that goals apply to."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A goal and how it was met. ratio: restride to the other; None where the goal is a time."""
+    """A goal and its outcome.
+
+    ours: restride's median in seconds. ratio: restride's time over the other column's; None if the goal is a time.
+    """
 
     workload: Workload
     goal: Goal
@@ -50,15 +53,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Report:
-    """A run, whole or broken off.
+    """A benchmark run, complete or ended early.
 
     device: a ``DeviceInfo`` as a dict.
-    platform, cpu: the system and the processor, whatever the device is.
+    platform, cpu: the operating system and the processor, whatever the device is.
     versions: of restride, python, numpy.
-    warnings: what spoils the figures.
-    peers, absent: the version of each that took part, and why the others did not.
-    memory_beside: bytes that a resample allocates beside its destination; None: not asked.
-    broken_off: why it ended early; empty if it did not.
+    warnings: conditions that distort the figures.
+    notes: other lines for the user, such as a measure that was left out.
+    peers, absent: the version of each peer that took part, and the reason for each that did not, by name.
+    memory_beside: bytes that a resample allocates in addition to its destination; None: not measured.
+    broken_off: why the run ended early; empty if it did not.
     """
 
     started: datetime
@@ -81,26 +85,26 @@ class Report:
 
     @property
     def device_name(self) -> str:
-        """The device and its driver."""
+        """The names of the device and its driver, with the driver's version."""
         return f"{self.device['name']}, {self.device['driver']} {self.device['driver_version']}"
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """Whether each goal was met, where its other side was measured."""
+        """A verdict for each goal whose other column, if any, was measured."""
         return [verdict for result in self.results for verdict in verdicts(result)]
 
     @property
     def disagreements(self) -> list[Disagreement]:
-        """Peers that computed something else."""
+        """Columns with a wrong result."""
         return [wrong for result in self.results for wrong in result.disagreements]
 
     def columns(self, measure: Measure) -> list[str]:
-        """Peers that were measured, in their order."""
+        """The peers with times for a measure, in the order of ``peers``."""
         measured = {column for result in self.results for column in result.seconds.get(measure, {})}
         return [name for name in self.peers if name in measured]
 
     def record(self) -> dict[str, Any]:
-        """The report as JSON values: the fields, and how it was measured. Times are seconds."""
+        """The report as JSON values: its fields and the settings of the measurement. Times are seconds."""
         fields = {name: value for name, value in vars(self).items() if name not in {"is_small", "results"}}
         return {
             "format": FORMAT,
@@ -115,7 +119,7 @@ class Report:
 
 
 def verdicts(result: Result) -> Iterator[Verdict]:
-    """Whether each goal was met, where its other side was measured."""
+    """Yield a verdict for each goal whose other column, if any, was measured."""
     ours = result.median(JUDGED)
     for goal in result.workload.goals if ours is not None else ():
         theirs = result.median(JUDGED, goal.against) if goal.against else None
@@ -126,9 +130,10 @@ def verdicts(result: Result) -> Iterator[Verdict]:
 
 
 class Mean(NamedTuple):
-    """The geometric mean of restride's time over another's, in a group whose workloads only move elements.
+    """The geometric mean of restride's time over another column's, for a group whose workloads only move elements.
 
-    equal: workloads where the other had the same bits, which the mean is of. workloads: of the group.
+    equal: number of workloads in the mean, those where the other column's bits were equal. workloads: number of all
+    workloads of the group.
     """
 
     group: str
@@ -139,7 +144,7 @@ class Mean(NamedTuple):
 
     @property
     def is_met(self) -> bool:
-        """Whether it meets the goal."""
+        """True if the mean meets the goal."""
         return self.goal.is_met(self.ratio, 1.0)
 
     def __str__(self) -> str:
@@ -149,7 +154,7 @@ class Mean(NamedTuple):
 
 
 def means(report: Report) -> list[Mean]:
-    """The means of the groups that have a goal for it, where both sides were measured."""
+    """The means of the groups in ``MEAN_GOALS`` in which both sides were measured."""
     found = []
     for group, goal in MEAN_GOALS.items():
         members = [result for result in report.results if result.workload.group == group]
@@ -159,7 +164,7 @@ def means(report: Report) -> list[Mean]:
 
 
 def share_of_copy(result: Result, measure: Measure) -> float | None:
-    """The speed of restride beside that of the device's own copy of as many bytes."""
+    """The speed of restride over that of the device's own copy of as many bytes; None if not measured."""
     ratio = result.ratio(measure, COPY)
     return 1 / ratio if ratio else None
 
@@ -201,18 +206,21 @@ def measured_report(
     say: Callable[[str], None] = lambda _: None,
     finished: Callable[[Result], None] = lambda _: None,
 ) -> tuple[Report, BaseException | None]:
-    """Measure workloads: the report, and what broke the run off, which is to be raised once the report is written.
+    """Measure workloads.
 
     Args:
-        workloads: what to measure.
-        device: where restride runs.
-        measures: which of them; "kernel" is left out where the device has no clock.
-        peers: their names; who is absent is named in the report.
+        workloads: the workloads to measure.
+        device: the device for restride.
+        measures: the measures to take; "kernel" is left out if the device has no clock.
+        peers: names of the other libraries; the report lists those that are absent.
         repeat: rounds that count.
-        is_small: the workloads have small sizes, and the times mean nothing.
-        is_whole: it is the whole catalogue, so the memory beside a resample is asked, too.
-        say: called before the first round with each line that a user should know.
+        is_small: the workloads have small sizes, so the times mean nothing.
+        is_whole: the workloads are the whole catalogue, so also measure the extra memory of a resample.
+        say: called before the first round with each warning and note for the user.
         finished: called with each result.
+
+    Returns:
+        The report, and the exception that ended the run early or None; raise it once the report is written.
     """
     started, warned, notes = datetime.now(UTC), warnings(), []
     if "kernel" in measures and not has_clock(device):
@@ -262,7 +270,7 @@ TITLES: dict[Measure, str] = {
 
 
 def table(report: Report) -> str:
-    """Everything that the terminal shows of a run: heading, a table for each measure, goals and peers."""
+    """The text for the terminal: heading, a table for each measure, goals and peers."""
     blocks = [heading(report), *("\n".join(_block(report, measure)) for measure in report.measures)]
     return "\n\n".join([*blocks, "\n".join(_summary(report))])
 
@@ -281,12 +289,15 @@ def heading(report: Report) -> str:
 
 
 def rounds(report: Report) -> str:
-    """How often it was measured, in words."""
+    """The number of rounds, in words."""
     return "one round" if report.repeat == 1 else f"medians of {report.repeat} rounds"
 
 
 def _block(report: Report, measure: Measure) -> Iterator[str]:
-    """A row for each workload; ratios are restride's time over the other's; ``own``: the rival of its goal."""
+    """The lines of one measure's table, a row per workload.
+
+    Ratios are restride's time over the other column's; ``own`` is the workload's rival.
+    """
     results = [result for result in report.results if result.median(measure) is not None]
     yield f"{TITLES[measure]}; {rounds(report)}"
     if not results:

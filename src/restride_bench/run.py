@@ -1,8 +1,8 @@
-"""A run: each workload's columns are checked against restride's result, then measured in turn, round by round.
+"""Run workloads: check every column against restride's result, then measure the columns in turn, round by round.
 
-What moves elements or rounds once has one right answer, bit for bit. What sums has a tolerance: how far the roundings
-that f32 allows lead two honest libraries apart, plus one for integers, which each rounds at its end, some after weights
-in fixed point.
+Work that moves elements or rounds once has one right answer, bit for bit. Sums have a tolerance: for floats, how far
+f32 roundings can drive two correct libraries apart; for integers 1, because each library rounds at its end, some after
+fixed-point weights.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from restride_bench.own import COPY, OURS
 from restride_bench.workloads import STD, Array, Boxes, Gradient, Normalize, Relayout, Resize, Sizes, Workload
 
 WARM_UP = 3
-"""Rounds before the clock counts: the first dispatches compile."""
+"""Rounds that are not counted, because the first dispatches compile kernels."""
 
 PAUSE = 0.002
-"""Seconds after a library whose threads linger."""
+"""Seconds to wait after a library whose threads linger."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """Seconds of every round, by measure and column.
+    """The measured times of a workload: seconds of every round, by measure and column.
 
-    disagreements: peers that were left out.
-    skipped: why nothing was measured; empty if something was.
+    disagreements: columns with a wrong result; wrong peers are not measured.
+    skipped: the reason why nothing was measured; empty if something was.
     """
 
     workload: Workload
@@ -44,21 +44,21 @@ class Result:
     skipped: str = ""
 
     def median(self, measure: Measure, column: str = OURS) -> float | None:
-        """The median of the seconds; None where it was not measured."""
+        """The median of the seconds; None if not measured."""
         times = self.seconds.get(measure, {}).get(column)
         return statistics.median(times) if times else None
 
     def fastest(self, measure: Measure, column: str = OURS) -> float | None:
-        """The least of the seconds; None where it was not measured."""
+        """The smallest of the seconds; None if not measured."""
         return min(self.seconds.get(measure, {}).get(column, ()), default=None)
 
     def ratio(self, measure: Measure, column: str) -> float | None:
-        """How many times as long as ``column`` restride takes."""
+        """Median time of restride divided by that of ``column``; None if either was not measured."""
         ours, theirs = self.median(measure), self.median(measure, column)
         return ours / theirs if ours and theirs else None
 
     def speed(self, measure: Measure) -> float | None:
-        """10^9 useful bytes a second."""
+        """Speed of restride in 10^9 useful bytes per second; None if not measured."""
         ours = self.median(measure)
         return self.workload.nbytes / ours / 1e9 if ours else None
 
@@ -75,14 +75,14 @@ class Columns:
 def run(
     workloads: Iterable[Workload], device: Device, peers: Sequence[Peer], measures: Sequence[Measure], repeat: int
 ) -> Iterator[Result]:
-    """Measure one workload after the other, whose tensors are gone before the next one's are made.
+    """Measure the workloads one after the other, freeing the tensors of each before the next.
 
     Args:
-        workloads: what to measure; one that does not fit the device is skipped.
-        device: where restride runs.
-        peers: who else does.
-        measures: which of them; "kernel" only where the device has a clock.
-        repeat: rounds that count.
+        workloads: the workloads; one that does not fit into the device's memory is skipped.
+        device: the device for restride.
+        peers: the other libraries.
+        measures: the measures to take; "kernel" only if the device has a clock.
+        repeat: rounds that count, after ``WARM_UP``.
     """
     for workload in workloads:
         try:
@@ -96,7 +96,7 @@ def run(
 
 
 def columns_of(workload: Workload, device: Device, peers: Sequence[Peer], *, clock: bool) -> Columns:
-    """Every column of a workload, each checked once against restride's result."""
+    """Prepare every column of a workload and check each peer once against restride's result."""
     source = workload.source()
     columns = Columns()
     columns.offers[OURS] = ours = own.offer(workload, source, device, clock=clock)
@@ -111,7 +111,7 @@ def columns_of(workload: Workload, device: Device, peers: Sequence[Peer], *, clo
         try:
             offer = peer.offer(workload, source)
             wrong = None if offer is None else _disagreement(workload, peer.name, offer, expected)
-        except Exception as error:  # noqa: BLE001 - another library's, of any type
+        except Exception as error:  # noqa: BLE001 - other libraries raise any type
             offer, wrong = None, failed(workload, peer.name, error)
         if wrong is not None:
             columns.disagreements.append(wrong)
@@ -124,7 +124,7 @@ def columns_of(workload: Workload, device: Device, peers: Sequence[Peer], *, clo
 def timed_rounds(
     columns: Columns, measures: Sequence[Measure], repeat: int, warm_up: int = WARM_UP
 ) -> dict[Measure, dict[str, tuple[float, ...]]]:
-    """Seconds by measure and column. Every round runs all columns, so that other work on the machine meets them all."""
+    """Seconds by measure and column. Every round runs all columns, so that other work disturbs them all equally."""
     steps = [
         (measure, column, step)
         for measure in measures
@@ -143,7 +143,7 @@ def timed_rounds(
 
 
 def _timer(offer: Offer, measure: Measure) -> Callable[[], float] | None:
-    """A function that does the work once and returns its seconds; None: not measured."""
+    """A function that does the work once and returns its seconds; None if the offer lacks this measure."""
     if measure == "kernel":
         return offer.kernel
     call = offer.resident if measure == "resident" else offer.numpy
@@ -159,7 +159,7 @@ def _timer(offer: Offer, measure: Measure) -> Callable[[], float] | None:
 
 
 def _results(offer: Offer) -> Iterator[Array]:
-    """The result of ``resident``, then that of ``numpy``, each after one call."""
+    """Yield the result of one call of ``resident``, then of one call of ``numpy``, if the offer has them."""
     if offer.resident is not None:
         if offer.result is None:
             raise TypeError("an offer that is checked has a result")
@@ -170,7 +170,7 @@ def _results(offer: Offer) -> Iterator[Array]:
 
 
 def _disagreement(workload: Workload, name: str, offer: Offer, expected: Array) -> Disagreement | None:
-    """Where the result of a peer is wrong: of ``resident``, else of ``numpy``."""
+    """The first wrong result of a peer, of ``resident`` or else of ``numpy``; None if both are right."""
     wrong = (compare(workload, name, result, expected, offer.slack) for result in _results(offer))
     return next(filter(None, wrong), None)
 
@@ -178,15 +178,15 @@ def _disagreement(workload: Workload, name: str, offer: Offer, expected: Array) 
 HALF_UNIT = 2.0**-24
 
 _MOST_WORDS = 300
-"""Characters of another library's message."""
+"""Most characters to show of another library's message."""
 
 _SLOPES = {"linear": 1.0, "cubic": 4.0}
-"""Most that a result changes while its coordinate moves by one element, in spans of the source."""
+"""Largest change of a result when its coordinate moves by one element, as a multiple of the source's value range."""
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A peer's result differs by ``difference``, where ``tolerance`` is allowed."""
+    """A wrong result: it differs by ``difference`` where ``tolerance`` is allowed; ``message``: another reason."""
 
     workload: str
     peer: str
@@ -200,24 +200,24 @@ class Disagreement:
 
 
 def compare(workload: Workload, peer: str, theirs: Array, ours: Array, slack: float = 0.0) -> Disagreement | None:
-    """None where the two agree."""
+    """Compare two results of a workload; None if they agree within its tolerance plus ``slack``."""
     allowed = tolerance(workload) + slack
     if theirs.shape != ours.shape or theirs.dtype != ours.dtype:
         message = f"its result is {theirs.dtype}{list(theirs.shape)}, not {ours.dtype}{list(ours.shape)}"
         return Disagreement(workload.name, peer, math.inf, allowed, message)
     difference = _difference(theirs, ours, exactly=not allowed)
-    # A NaN is no agreement.
+    # The comparison is False for a NaN, which counts as a disagreement.
     return None if difference <= allowed else Disagreement(workload.name, peer, difference, allowed)
 
 
 def failed(workload: Workload, peer: str, error: Exception) -> Disagreement:
-    """A peer that raises instead."""
+    """The disagreement of a peer that raises an exception."""
     words = " ".join(str(error).split())
     return Disagreement(workload.name, peer, math.inf, 0.0, f"{type(error).__name__}: {words[:_MOST_WORDS]}")
 
 
 def tolerance(workload: Workload) -> float:
-    """Largest difference between two right results; 0: their bits are equal."""
+    """Largest difference between two right results; 0 means that their bits must be equal."""
     task, desc = workload.task, workload.desc
     match task:
         case Normalize():
@@ -232,19 +232,19 @@ def tolerance(workload: Workload) -> float:
             slope = 2.0 if antialias else _SLOPES[mode]
             return span * slope * _coordinate_error(before) + 4 * peak * sum(taps) * HALF_UNIT
         case Boxes():
-            # Of sums as in a resize of bytes as f32, and of what is normalized.
+            # The error of the sums, as for a resize of bytes as f32, plus that of the normalization.
             return (255 * _coordinate_error(desc.sizes[:2]) + (4 * 255 * 8 + 8 * 255) * HALF_UNIT) / min(STD)
         case Gradient(sizes):
             results = desc.sizes[-len(sizes) :]
             terms = math.prod(2 * math.ceil(result / size) + 2 for size, result in zip(sizes, results, strict=True))
-            # Every term has weights of at most 1, and every sum is of at most so many terms.
+            # Weights are at most 1, and every sum has at most this many terms.
             return workload.high * terms * (_coordinate_error(sizes) + 2 * terms * HALF_UNIT)
         case _:
             return 0.0
 
 
 def _coordinate_error(sizes: Sizes) -> float:
-    """Error of ``(i + 0.5) * step - 0.5`` in f32, over all axes: four roundings of numbers up to the size."""
+    """Error of ``(i + 0.5) * step - 0.5`` in f32, summed over the axes: four roundings of numbers up to the size."""
     return sum(4 * size * HALF_UNIT for size in sizes)
 
 
@@ -253,7 +253,7 @@ def _taps(size: int, result: int, antialias: bool) -> int:
 
 
 def _difference(theirs: Array, ours: Array, *, exactly: bool) -> float:
-    """The largest one; of the same numbers with other bits the smallest that there is."""
+    """The largest difference. With ``exactly``, 0 only if all bits are equal; equal numbers with other bits: 5e-324."""
     largest = float(np.abs(theirs.astype(np.float64) - ours.astype(np.float64)).max(initial=0.0))
     if exactly and np.ascontiguousarray(theirs).tobytes() != np.ascontiguousarray(ours).tobytes():
         return max(largest, math.ulp(0.0))

@@ -1,4 +1,4 @@
-"""Surroundings: what on this machine would spoil the figures, and what an operation takes in memory."""
+"""Check this machine for anything that would distort the figures, and measure the memory of an operation."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import restride as rs
 from restride.tensor.device import Device
 
 BUSY = 0.5
-"""Load average per core above which somebody else's work is in the figures."""
+"""Load average per core above which other work distorts the figures."""
 
 _LAYERS = ("VK_INSTANCE_LAYERS", "VK_LOADER_LAYERS_ENABLE")
 
 
 def warnings(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Why the figures would be too high; empty on an idle machine without validation layers."""
+    """The reasons why measured times would be too high; empty on an idle machine without validation layers."""
     lines = []
     if hasattr(os, "getloadavg"):
         average, cores = os.getloadavg()[0], os.cpu_count() or 1
@@ -32,7 +32,7 @@ def warnings(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def memory_beside(device: Device) -> int:
-    """Bytes of the device that a resample to f32[3,1200,2000] allocates beside its destination."""
+    """Bytes of device memory that a resample to f32[3,1200,2000] allocates in addition to its destination."""
     x = rs.asarray(np.random.default_rng(0).random((3, 1080, 1920), np.float32), device=device)
     device.wait()
     before = device.counters().bytes_allocated

@@ -1,4 +1,4 @@
-"""Which kernels are faster on a device: every candidate of every choice, in turn on the same work."""
+"""Measure which kernels are faster on a device: every candidate of every choice, in turn on the same work."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from restride_bench.own import Operation, dispatched, has_clock
 from restride_bench.run import Columns, timed_rounds
 
 EDGE = 4096
-"""Rows and columns of the square that is moved: 64 MiB of f32, more than the caches of most devices."""
+"""Rows and columns of the square source: 64 MiB of f32, more than the caches of most devices."""
 
 ROUNDS = 9
 WARM_UP = 2
 
 WORTH = 0.95
-"""A candidate takes the place of the usual one where it takes at most this share of its time."""
+"""A candidate replaces the usual one if it takes at most this share of its time."""
 
 SMALL = (224, 224)
-"""Sizes of a result too small to fill a large GPU."""
+"""Sizes of a result that is too small to occupy a large GPU fully."""
 
 
 def _enlarged(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-    """Its first quarter along both axes, linear."""
+    """Enlarge the first quarter along both axes to the sizes of ``x``, linear."""
     return rs.resample(x[: x.sizes[0] // 4, : x.sizes[1] // 4], x.sizes, out=out)
 
 
 def _shrunk(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-    """To an eighth of rows and columns, antialiased."""
+    """Shrink to an eighth of the rows and columns, antialiased."""
     return rs.resample(x, [size // 8 for size in x.sizes[:2]], axes=(0, 1), antialias=True, out=out)
 
 
 def _pixels(x: rs.Tensor) -> rs.Tensor:
-    """Four columns as the channels of a pixel."""
+    """A view with four columns as the channels of a pixel."""
     return x.reshape((x.sizes[0], x.sizes[1] // 4, 4))
 
 
 def _boxes(x: rs.Tensor, out: rs.Tensor | None) -> rs.Tensor:
-    """Sixteen overlapping boxes of pixels, in planes of f32."""
+    """Crop and resize sixteen overlapping boxes of pixels to planes of f32."""
     height, width, _ = _pixels(x).sizes
     corners = [(height * n // 32, width * n // 32) for n in range(16)]
     boxes = [(top, left, top + height // 2, left + width // 2) for top, left in corners]
@@ -80,15 +80,15 @@ WORK: Mapping[str, Mapping[str, tuple[str, Operation]]] = {
         "u16 transposed": ("u16", lambda x, out: rs.reorder(x[: x.sizes[0] // 8].permute(1, 0), out=out)),
     },
 }
-"""By choice and name: the element type of a square, and what is done to it."""
+"""The work for each choice, by name: the element type of the square source, and the operation."""
 
 
 @dataclass(frozen=True)
 class Tuning:
     """Median seconds by choice, candidate and work.
 
-    usual: the choices for this kind of device.
-    by_device: the clock is the device's own; else the host's, from the call to the end of the wait.
+    usual: the default choices for this kind of device.
+    by_device: True if measured by the device's clock; otherwise by the host's, from the call to the end of the wait.
     """
 
     seconds: Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -96,12 +96,12 @@ class Tuning:
     by_device: bool
 
     def total(self, choice: str, candidate: str) -> float:
-        """Seconds of all work together."""
+        """Sum of the median seconds over all work of a choice."""
         return sum(self.seconds[choice][candidate].values())
 
     @property
     def choices(self) -> Choices:
-        """The faster ones; the usual one where the difference may be chance."""
+        """The fastest candidate of each choice; the usual one where the difference may be chance (``WORTH``)."""
         return Choices.parse({name: self._best(name) for name in CANDIDATES})
 
     def _best(self, choice: str) -> str:
@@ -113,7 +113,7 @@ class Tuning:
 def tune(
     device: Device, edge: int = EDGE, rounds: int = ROUNDS, measured: Callable[[str], None] = lambda _: None
 ) -> Tuning:
-    """Measure every candidate beside the usual other choices. The choices of the runtime are as before in the end.
+    """Measure every candidate with the usual candidates for the other choices; restores the runtime's own choices.
 
     measured: called after each work, with its choice and name.
 
@@ -153,7 +153,11 @@ def _square(device: Device, dtype: str, edge: int) -> rs.Tensor:
 def _columns(
     device: Device, runtime: VulkanRuntime, candidates: Mapping[str, Limits], x: rs.Tensor, operation: Operation
 ) -> Columns:
-    """The same work by each candidate, which has done it once."""
+    """A column for each candidate with the same work, after one call of each to compare their results.
+
+    Raises:
+        DeviceError: two candidates have different results.
+    """
     outs: dict[str, rs.Tensor] = {}
     for candidate, limits in candidates.items():
         runtime.limits = limits

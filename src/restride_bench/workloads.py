@@ -1,7 +1,7 @@
-"""Workloads: what the benchmark measures, as plain values that restride and every other library can read.
+"""The workloads of the benchmark, as plain values that restride and every other library can read.
 
-A task says what is computed, a workload on which source and with which goals. ``catalogue`` has those of the table,
-``growth`` those that show how time grows with bytes and axes, ``ttc57`` those of other authors for transpositions.
+A task describes a computation; a workload is a task with a source and goals. ``catalogue`` returns the workloads of the
+table, ``growth`` those that show how time grows with bytes and axes, ``ttc57`` transpositions by other authors.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ Sizes: TypeAlias = tuple[int, ...]
 
 MEAN = (123.675, 116.28, 103.53)
 STD = (58.395, 57.12, 57.375)
-"""ImageNet's, of pixels from 0 to 255."""
+"""Mean and standard deviation of ImageNet's channels, for pixels from 0 to 255."""
 
 SHAPES = 1009
-"""Sizes that are new before they begin anew: a prime, and more than restride remembers plans."""
+"""Number of different sizes before they repeat: a prime, and more than the plan cache holds."""
 
 
 @dataclass(frozen=True)
 class Move:
     """``x[steps].transpose(axes)``, row-major: copies, slices, flips and permutations.
 
-    axes: where each axis of the result comes from.
-    steps: the step along each axis of the source; a negative one begins at its end. Empty: all 1.
+    axes: for each axis of the result, the axis of the source.
+    steps: the step along each axis of the source; a negative step begins at the end of the axis. Empty: all 1.
     """
 
     axes: tuple[int, ...]
     steps: tuple[int, ...] = ()
 
     def index(self) -> tuple[slice, ...]:
-        """The slices of ``steps``."""
+        """The steps as slices."""
         return tuple(slice(None, None, step) for step in self.steps)
 
     @property
@@ -59,17 +59,17 @@ class Move:
 
 @dataclass(frozen=True)
 class Relayout:
-    """The same elements in another layout, ``layout`` as ``TensorDesc.parse`` reads it."""
+    """The same elements in another layout, whose descriptor ``TensorDesc.parse`` reads."""
 
     layout: str
 
 
 @dataclass(frozen=True)
 class Convert:
-    """The same elements as another type.
+    """The same elements converted to another type.
 
-    scale: what they are multiplied with first; integers are rounded to even and saturated.
-    per_channel: a scale for each index of axis 1 instead, ``channel_scales``.
+    scale: a factor that is applied first; results of integer type are rounded to even and saturated.
+    per_channel: use a factor for each index of axis 1 instead, ``channel_scales``.
     """
 
     dtype: DTypeName
@@ -81,7 +81,7 @@ class Convert:
 class Normalize:
     """Pixels u8[n,h,w,3] to planes f32[n,3,h,w], ``(x - MEAN) / STD``.
 
-    divides: the quotient is exact; otherwise ``1 / STD`` is multiplied with, as most do.
+    divides: divide by ``STD`` exactly; otherwise multiply by ``1 / STD``, as most libraries do.
     """
 
     divides: bool = False
@@ -89,11 +89,11 @@ class Normalize:
 
 @dataclass(frozen=True)
 class Resize:
-    """The last axes to other sizes, half-pixel centres.
+    """The last axes resized, with half-pixel centres.
 
     antialias: shrinking reads all elements, and weights outside of the source are left out.
-    pixels: the axes before the last, which is the channels.
-    like: the library whose arithmetic it is; the others do the same in their own.
+    pixels: the last axis is the channels, so the axes before it are resized.
+    like: the library whose arithmetic restride uses; other libraries use their own.
     """
 
     sizes: tuple[int, ...]
@@ -103,14 +103,14 @@ class Resize:
     like: str | None = None
 
     def axes(self, rank: int) -> tuple[int, ...]:
-        """The axes that get other sizes, of a source with ``rank`` axes."""
+        """The axes to resize, for a source with ``rank`` axes."""
         end = rank - self.pixels
         return tuple(range(end - len(self.sizes), end))
 
 
 @dataclass(frozen=True)
 class Gradient:
-    """The gradient of a linear resize of the last axes from ``sizes``; the source is the gradient of its result."""
+    """The gradient of a linear resize of the last axes from ``sizes``; the source is the gradient of the resized."""
 
     sizes: tuple[int, ...]
 
@@ -123,7 +123,7 @@ class Boxes:
     sizes: tuple[int, int]
 
     def of(self, sizes: Sizes) -> npt.NDArray[np.int64]:
-        """Boxes y0, x0, y1, x1 of an image of such sizes, a quarter to a half of either side, anywhere."""
+        """Random boxes y0, x0, y1, x1 in an image of ``sizes``, each side a quarter to a half of the image's."""
         chosen = np.random.default_rng(self.count)
         extent = np.array(sizes[:2])
         size = np.maximum((extent * chosen.uniform(0.25, 0.5, (self.count, 2))).astype(np.int64), 1)
@@ -135,36 +135,36 @@ class _Shrinking:
     """A task whose sizes are smaller at every call."""
 
     def crop(self, sizes: Sizes, call: int) -> Sizes:
-        """The sizes of call or image number ``call``, from 0 on: one row and column less than the one before.
+        """The sizes for call or image number ``call``, counted from 0: each has one row and column less than the last.
 
-        (1024, 768), (1023, 767), ...; after ``SHAPES`` calls they begin anew.
+        (1024, 768), (1023, 767), ...; after ``SHAPES`` calls they repeat.
         """
         rows, columns = sizes[:2]
         less = call % min(SHAPES, rows, columns)
         return rows - less, columns - less, *sizes[2:]
 
     def crops(self, sizes: Sizes) -> Iterator[Sizes]:
-        """The sizes of one call after the other."""
+        """Yield the sizes for successive calls."""
         return (self.crop(sizes, call) for call in count())
 
 
 @dataclass(frozen=True)
 class NewShapes(_Shrinking):
-    """A transpose of a corner of a matrix, of other sizes at every call."""
+    """A transpose of a corner of a matrix, with other sizes at every call."""
 
 
 @dataclass(frozen=True)
 class NewImages(_Shrinking):
-    """A linear resize of pixels ``[h,w,c]`` to ``sizes``, of packed images that are smaller at every call."""
+    """A linear resize of packed pixels ``[h,w,c]`` to ``sizes``, with a smaller source at every call."""
 
     sizes: tuple[int, int]
 
 
 @dataclass(frozen=True)
 class NewPhotos(_Shrinking):
-    """``count`` packed photographs of pixels ``[h,w,3]``, one after the other to planes f32[3,``sizes``], normalized.
+    """``count`` packed photographs of pixels ``[h,w,3]``, each resized to planes f32[3,``sizes``] and normalized.
 
-    Each is smaller than the one before, at the next call too. is_one_size: all are as large as the first.
+    Each photograph is smaller than the one before, also from call to call. is_one_size: all are as large as the first.
     """
 
     count: int
@@ -172,16 +172,16 @@ class NewPhotos(_Shrinking):
     is_one_size: bool = False
 
     def crop(self, sizes: Sizes, call: int) -> Sizes:
-        """The sizes of photograph number ``call``, from 0 on."""
+        """The sizes of photograph number ``call``, counted from 0."""
         return super().crop(sizes, 0 if self.is_one_size else call)
 
 
 @dataclass(frozen=True)
 class Calls:
-    """A move so small that the call is what takes time, again and again, of the same tensors.
+    """``count`` calls of the same small move, to measure the cost of a call.
 
-    in_batch: recorded into a batch; else each is a submission, and the wait is for the last.
-    by_plan: a plan is called, made beforehand, and not the operation.
+    in_batch: the calls are recorded into one batch; otherwise each is a submission, and the wait is for the last.
+    by_plan: a plan prepared beforehand is called instead of the operation.
     """
 
     move: Move
@@ -192,7 +192,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Rearrange:
-    """Axes split, permuted and joined as a pattern of einops says, row-major; ``lengths``: sizes of axes by name."""
+    """Axes split, permuted and joined by a pattern of einops, row-major; ``lengths``: sizes of axes by name."""
 
     pattern: str
     lengths: tuple[tuple[str, int], ...] = ()
@@ -200,7 +200,7 @@ class Rearrange:
 
 @dataclass(frozen=True)
 class Methods:
-    """One conversion or one view of NCHW as NHWC again and again, by a tensor's method or the array API's function."""
+    """``count`` conversions, or views of NCHW as NHWC, by a tensor's method or by the array API's function."""
 
     converts: bool
     by_xp: bool
@@ -209,7 +209,7 @@ class Methods:
 
 @dataclass(frozen=True)
 class Page:
-    """The page that a notebook shows of a tensor; the result is the tensor."""
+    """The HTML that a notebook shows for a tensor; the result is the tensor itself."""
 
 
 Task: TypeAlias = (
@@ -231,12 +231,12 @@ Task: TypeAlias = (
 
 
 def channel_scales(channels: int) -> npt.NDArray[np.float32]:
-    """A scale for each channel, from 0.5 on to 1.5."""
+    """A scale for each channel, from 0.5 up to but not including 1.5."""
     return (0.5 + np.arange(channels) / channels).astype(np.float32)
 
 
 def result_sizes(task: Task, sizes: Sizes) -> Sizes:  # noqa: PLR0911 - one for each kind of task
-    """The sizes of what a task makes of a source; of the first call, where they change."""
+    """The sizes of a task's result for a source of ``sizes``; those of the first call where they change."""
     match task:
         case Move(axes, steps):
             left = tuple(-(-size // abs(step)) for size, step in zip(sizes, steps or (1,) * len(sizes), strict=True))
@@ -266,7 +266,7 @@ def result_sizes(task: Task, sizes: Sizes) -> Sizes:  # noqa: PLR0911 - one for 
 
 
 def result_dtype(task: Task, dtype: str) -> str:
-    """The element type of what a task makes of a source."""
+    """The element type of a task's result for a source of type ``dtype``."""
     match task:
         case Convert(name):
             return name
@@ -279,10 +279,10 @@ def result_dtype(task: Task, dtype: str) -> str:
 
 
 def useful_bytes(task: Task, src: TensorDesc) -> int:
-    """Bytes of the elements that must be read and written, each counted once, wherever they lie.
+    """Bytes of the elements that must be read and written, each counted once, whatever their layout.
 
-    A resize that is not antialiased reads at most two elements an axis for each that it writes (nearest: one), so
-    1080 rows to 224 are 448 rows read. A gradient reads all of its source.
+    A resize without antialiasing reads along each axis at most two elements per element written (nearest: one, cubic:
+    four), so 1080 rows to 224 read 448 rows. A gradient reads all of its source.
     """
     written = math.prod(result_sizes(task, src.sizes))
     read = src.numel
@@ -314,14 +314,14 @@ def useful_bytes(task: Task, src: TensorDesc) -> int:
 
 @dataclass(frozen=True)
 class Goal:
-    """At most ``factor`` times as long as the column ``against``, and ``seconds`` more; or under ``seconds``."""
+    """A time limit: ``factor`` times that of the column ``against`` plus ``seconds``; without a column, ``seconds``."""
 
     against: str = ""
     factor: float = 1.0
     seconds: float = 0.0
 
     def is_met(self, ours: float, theirs: float | None) -> bool:
-        """Whether the median of restride meets it, in seconds, beside that of the other."""
+        """True if restride's median meets the goal; ``theirs``: the other column's. Both in seconds."""
         return ours < self.seconds if theirs is None else ours <= self.factor * theirs + self.seconds
 
     def __str__(self) -> str:
@@ -334,7 +334,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Rival:
-    """Another task of restride's own, which a workload is measured against."""
+    """Another task of restride itself that a workload is compared with."""
 
     name: str
     src: str
@@ -343,10 +343,10 @@ class Rival:
 
 @dataclass(frozen=True)
 class Workload:
-    """One row.
+    """A row of the table.
 
     src: the source's descriptor, as text.
-    low, high: floating elements are random numbers between them; integers are any.
+    low, high: range of the random source elements of float types; integers are random over their whole range.
     """
 
     name: str
@@ -365,12 +365,12 @@ class Workload:
 
     @property
     def nbytes(self) -> int:
-        """Useful bytes of one call."""
+        """Useful bytes per call."""
         return useful_bytes(self.task, self.desc)
 
     @property
     def result_sizes(self) -> Sizes:
-        """Sizes of the result; of the first call, where they change."""
+        """Sizes of the result; those of the first call where they change."""
         return result_sizes(self.task, self.desc.sizes)
 
     @property
@@ -379,12 +379,12 @@ class Workload:
         return as_dtype(result_dtype(self.task, self.desc.dtype.name))
 
     def source(self) -> Array:
-        """Elements in logical order, the same in every run."""
+        """The source's elements in logical order, the same in every run."""
         return random_elements(self.desc, self.name, self.low, self.high)
 
 
 def random_elements(desc: TensorDesc, seed: str, low: float = 0.0, high: float = 1.0) -> Array:
-    """An array of the sizes and type of ``desc``: random, for a driver may know zeros."""
+    """Random elements with the sizes and type of ``desc``; not zeros, which a driver may treat specially."""
     generator = np.random.default_rng(crc32(seed.encode()))
     dtype = np.dtype(desc.dtype)
     if not desc.dtype.is_float:
@@ -399,27 +399,27 @@ def random_elements(desc: TensorDesc, seed: str, low: float = 0.0, high: float =
 
 @dataclass(frozen=True)
 class Scale:
-    """Two sizes for everything: the one to measure, and one so small that every workload runs in a moment."""
+    """A choice between the sizes to measure and small sizes with which every workload runs in a moment."""
 
     is_small: bool
 
     def __call__(self, measured: _T, small: _T) -> _T:
-        """``small`` stands in for ``measured``; what divides one must divide the other."""
+        """``small`` if ``is_small``, else ``measured``; a divisor of one must divide the other."""
         return small if self.is_small else measured
 
     @property
     def photo(self) -> str:
-        """Height and width of a photograph, as a descriptor has them."""
+        """Height and width of a photograph, as text for a descriptor."""
         return self("1080,1920", "24,32")
 
     @property
     def square(self) -> str:
-        """Sizes of a matrix of 64 MiB in f32."""
+        """Sizes of a matrix of 64 MiB in f32, as text for a descriptor."""
         return self("4096,4096", "64,64")
 
     @property
     def thumbnail(self) -> tuple[int, int]:
-        """Height and width of what networks take."""
+        """Height and width of a network's input image."""
         return self((224, 224), (8, 8))
 
 
@@ -427,8 +427,8 @@ def catalogue(is_small: bool = False) -> tuple[Workload, ...]:
     """Every workload of ``restride bench``, in the order of the table.
 
     Args:
-        is_small: with small sizes, under the same names: to see that all works. Their times mean nothing,
-            so they have no goals.
+        is_small: small sizes under the same names, to test that all workloads run. Their times mean nothing, so they
+            have no goals.
     """
     scale = Scale(is_small)
     groups = (_copies, _permutations, _patterns, _layouts, _conversions, _resamplings, _calls)
@@ -498,9 +498,9 @@ def _patterns(scale: Scale) -> Iterator[Workload]:
 
 
 def _layouts(scale: Scale) -> Iterator[Workload]:
-    """XLA's tiles, with sub-tiles for narrow types, and oneDNN's blocks, in and out.
+    """XLA's tiles, with sub-tiles for narrow types, and oneDNN's blocks, to and from row-major.
 
-    Whole tiles against a transpose of as many bytes, partial tiles against whole ones.
+    Whole tiles are compared with a transpose of as many bytes, partial tiles with whole ones.
     """
     row, matrix, weights = partial(_row, "tiles and blocks"), scale.square, scale("512,512,3,3", "32,32,3,3")
     maps, flat, tiles = scale("8,64,56,56", "2,32,6,6"), scale("1536,1536", "96,96"), "{1,0:T(8,128)}"
@@ -526,9 +526,9 @@ def _layouts(scale: Scale) -> Iterator[Workload]:
 
 
 def _conversions(scale: Scale) -> Iterator[Workload]:
-    """To bytes and from them, to narrow floats and from wide ones, with scales and without.
+    """To and from bytes, to narrow floats and from wide ones, with scales and without.
 
-    Against kernels written by hand, numpy, and a copy of as many bytes.
+    Compared with kernels written by hand, numpy, and a copy of as many bytes.
     """
     row, by_hand, numpy = partial(_row, "types and scales"), Goal("by-hand"), Goal("numpy")
     photo, run, maps = f"[1,3,{scale.photo}]", scale("8388608", "4096"), scale("8,64,128,128", "2,8,12,12")
@@ -551,7 +551,7 @@ def _conversions(scale: Scale) -> Iterator[Workload]:
 
 
 def _resamplings(scale: Scale) -> Iterator[Workload]:
-    """Photographs to what networks take and back, feature maps and volumes to twice the size, gradients."""
+    """Photographs to network inputs and back, feature maps and volumes to twice the size, gradients."""
     row, by_hand, pillow = partial(_row, "resampling"), Goal("by-hand", 1.05), Goal("pillow")
     sizes, small = scale((1080, 1920), (24, 32)), scale.thumbnail
     photo, photo_u8, pixels = f"f32[1,3,{scale.photo}]", f"u8[1,3,{scale.photo}]", f"u8[{scale.photo},3]"
@@ -582,7 +582,7 @@ def _resamplings(scale: Scale) -> Iterator[Workload]:
 
 
 def _calls(scale: Scale) -> Iterator[Workload]:
-    """What an operation costs beside its work: on tensors so small that there is hardly any, and with new sizes."""
+    """The cost of a call apart from its work: on tensors so small that there is hardly any work, and with new sizes."""
     row, small, turn, one_size = partial(_row, "small calls"), "f32[1,3,8,8]", Move((0, 2, 3, 1)), "own one size"
     alone, together, new, thumbnail = Goal("raw", 2.0), Goal("raw", 1.3), Goal(one_size, 1.5), scale.thumbnail
     matrix, photo = f"f32[{scale('1024,768', '64,48')}]", f"u8[{scale.photo},3]"
@@ -610,17 +610,17 @@ def _calls(scale: Scale) -> Iterator[Workload]:
 
 
 TTC57 = "ttc57"
-"""Group: the transpositions of ``ttc57``, which are measured only where they are asked for."""
+"""Name of the group of ``ttc57``'s transpositions, which are measured only on request."""
 
 MEAN_GOALS = {TTC57: Goal("numpy")}
-"""Goals of the geometric mean of all workloads of a group."""
+"""Goals for the geometric mean over all workloads of a group."""
 
 
 def ttc57(is_small: bool = False) -> tuple[Workload, ...]:
-    """The 57 transpositions of TTC, HPTT and cuTT, 2 to 6 axes, about 200 MiB each; ``ttc57.toml`` names the sources.
+    """The 57 transpositions of TTC, HPTT and cuTT, 2 to 6 axes, about 200 MiB each; ``ttc57.toml`` cites the sources.
 
     Args:
-        is_small: sizes to the power 0.6, 200 KiB in all.
+        is_small: use the sizes to the power 0.6, together 200 KiB.
     """
     data = tomllib.loads(files("restride_bench").joinpath("ttc57.toml").read_text(encoding="utf-8"))
     workloads = []
@@ -632,23 +632,23 @@ def ttc57(is_small: bool = False) -> tuple[Workload, ...]:
 
 
 def selected(keyword: str, is_small: bool = False) -> list[Workload]:
-    """The workloads of the table with a keyword in name or group; those of ``ttc57`` where it begins with that."""
+    """The workloads with ``keyword`` in name or group; those of ``ttc57`` only if the keyword begins with that."""
     is_asked_for = keyword.casefold().startswith(TTC57)
     everything = (*catalogue(is_small), *(ttc57(is_small) if is_asked_for else ()))
     return [workload for workload in everything if is_named(keyword, workload.group, workload.name)]
 
 
 def is_named(keyword: str, group: str, name: str) -> bool:
-    """Whether a keyword is in the name of a workload or in that of its group."""
+    """True if a keyword is in ``group: name``, regardless of case."""
     return keyword.casefold() in f"{group}: {name}".casefold()
 
 
 BY_BYTES = ("copy", "transpose", "u8 -> f32", "bilinear, twice the size")
 BY_AXES = "axes reversed"
-"""Groups: what is drawn over the bytes of its result, and over its axes."""
+"""Groups of ``growth``: drawn over the bytes of the result, and over the number of axes."""
 
 _MOST_EXPONENT = 30
-"""A result of 1 GiB. What does not fit the device is skipped."""
+"""Base-2 logarithm of the largest result, 1 GiB; workloads that do not fit the device are skipped."""
 
 _BY_RANK = (
     "4194304",
@@ -660,11 +660,11 @@ _BY_RANK = (
     "16,8,8,8,8,8,8",
     "8,8,8,6,6,6,6,6",
 )
-"""Sizes of some four million elements along 1 to 8 axes, which are 16 MB of f32."""
+"""Sizes with 1 to 8 axes of about four million elements, which are 16 MB of f32."""
 
 
 def growth(is_small: bool = False) -> tuple[Workload, ...]:
-    """Every workload of ``restride bench --growth``. Small: of a few bytes and axes, to see that all works."""
+    """Every workload of ``restride bench --growth``; with ``is_small`` only a few bytes and axes, as a test."""
     exponents, ranks = ((10, 12), (1, 3)) if is_small else (range(10, _MOST_EXPONENT + 1), range(1, 9))
     by_bytes = [
         Workload(f"{group}, {bytes_text(1 << exponent)}", group, *_of_bytes(group, exponent))
@@ -679,25 +679,25 @@ def growth(is_small: bool = False) -> tuple[Workload, ...]:
 
 
 def result_elements(workload: Workload) -> int:
-    """Elements that a workload makes."""
+    """Number of elements of a workload's result."""
     return math.prod(workload.result_sizes)
 
 
 def result_bytes(workload: Workload) -> int:
-    """Bytes that a workload makes."""
+    """Bytes of a workload's result."""
     return result_elements(workload) * workload.result_dtype.itemsize
 
 
 def bytes_text(nbytes: int) -> str:
-    """``64 KiB`` for 65536: a power of two."""
+    """A power of two as text: ``64 KiB`` for 65536."""
     exponent = nbytes.bit_length() - 1
     return f"{1 << exponent % 10} {('B', 'KiB', 'MiB', 'GiB')[exponent // 10]}"
 
 
 def _of_bytes(group: str, exponent: int) -> tuple[str, Move | Convert | Resize]:
-    """Source and task that make ``2 ** exponent`` bytes of f32, of as many rows as columns or twice as many.
+    """Source and task for a result of ``2 ** exponent`` bytes of f32, with as many rows as columns or twice as many.
 
-    Of 2^13 bytes there are 2^11 elements, 64 x 32.
+    Example: 2^13 bytes are 2^11 elements, 64 x 32.
     """
     elements = exponent - 2
     columns = elements // 2

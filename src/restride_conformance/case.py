@@ -1,4 +1,4 @@
-"""A conformance case, one problem on one line of text, and what an operation must declare to have cases.
+"""A conformance case, which is one problem on one line of text, and the base class of the operations that cases name.
 
     slice f32[1,1,4,4]{3,2,1,0} -> f32[1,1,2,2]{3,2,1,0} offsets=(0,0,0,1) sizes=(1,1,4,3) strides=(1,1,-2,2)
     reorder u8[1,3,5,7]{3,2,1,0} -> u8[1,5,7,3]{3,2,1,0} permute=NCHW->NHWC
@@ -12,15 +12,17 @@
     rearrange u8[6,4]{1,0} -> u8[3,8]{1,0} pattern=(h,s),w->h,(s,w) lengths=s=2
     equal s64[3,5]{1,0} -> pred[3,5]{1,0} other=f64[5]{0} out=new
 
-An operation, a source descriptor, a destination descriptor, the parameters that differ from their defaults, and the
-seed of the source's values unless it is 0. The destination says a slice's ``output_sizes``, a resample's ``sizes``,
-unless they are written or ``scales`` give them, and its element type, a reorder's too, and the sizes that
-``resample_backward`` goes back to. Where a scale or a zero point varies, its entries follow from the seed
-(``restride_conformance.operations``).
-Every operation takes ``view=``, what is done to the source first (``restride_conformance.spelling``); ``data=``,
-what the source holds: any bits where they are copied, numbers aimed at the conversion where there is one, numbers
-elsewhere; or ``bits``, ``index``, ``image`` or ``edges``;
-and ``out=``, where the answer goes instead of to a destination of its own (``restride_conformance.spelling.read_out``).
+A line holds an operation, a source descriptor, a destination descriptor, the parameters that differ from their
+defaults, and the seed of the source's values unless it is 0. The destination descriptor supplies the ``output_sizes``
+of a slice, the ``sizes`` of a resample unless ``sizes=`` or ``scales=`` is written, the element type of a resample or
+a reorder, and the input sizes of ``resample_backward``. Where a scale or a zero point is an array, its entries follow
+from the seed (``restride_conformance.operations``).
+Every operation also takes three parameters:
+
+- ``view=``: steps applied to the source first (``restride_conformance.spelling``).
+- ``data=``: the source's values: ``bits``, ``index``, ``image`` or ``edges``. By default, copies read any bit
+  patterns, conversions read numbers near the limits and ties of the conversion, other operations read plain numbers.
+- ``out=``: where the result goes if not to a separate destination buffer (``restride_conformance.spelling.read_out``).
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ from restride.weights.like import LIBRARIES
 from restride_conformance.spelling import OneOf, Parameter, Sizes, Value, View, read_out, write
 
 LONGEST_LINE = 4096
-"""Characters of a case."""
+"""Most characters that a case may have."""
 
 Array = np.ndarray[Any, Any]
 
@@ -58,14 +60,14 @@ _EVERYWHERE = (
 
 @dataclass(frozen=True)
 class Case:
-    """One problem. ``==`` compares the canonical layouts; ``str`` gives what was written, defaults left out.
+    """One problem. ``==`` compares the canonical layouts; ``str`` gives the line as written, without defaults.
 
     Args:
         op: one of ``OPERATIONS``: ``"slice"``, ``"reorder"``, ``"resample"``, ...
-        src: where the source's elements lie.
-        dst: where the destination's elements lie; bytes between them must stay as they are.
-        parameters: pairs of name and value, as in ``restride_conformance.spelling``, in any order; a value may be its
-            text.
+        src: the layout of the source.
+        dst: the layout of the destination; the operation must not change the bytes between its elements.
+        parameters: pairs of name and value in any order; a value may also be its text, as in
+            ``restride_conformance.spelling``.
         seed: 0 to 2^64 - 1; the source's values are a function of index, element type and seed, or of a later seed
             where those would prove nothing (``restride_conformance.setting.prepare``).
 
@@ -78,10 +80,10 @@ class Case:
     dst: TensorDesc
     parameters: tuple[tuple[str, Value], ...] = ()
     seed: int = 0
-    viewed: tuple[int, ...] = field(init=False, compare=False, repr=False)  # the source's sizes behind the view
+    viewed: tuple[int, ...] = field(init=False, compare=False, repr=False)  # the source's sizes after the view
 
     def __post_init__(self) -> None:
-        """Read the parameters, bring them into their written order and drop those that say the default."""
+        """Read the parameters, put them into the order of the operation and drop those that equal their defaults."""
         if self.op not in OPERATIONS:
             raise DescriptorError(f"operation {self.op!r} is unknown; known: {', '.join(OPERATIONS)}")
         if self.operation.keeps_type and self.src.dtype != self.dst.dtype:
@@ -113,22 +115,22 @@ class Case:
 
     @property
     def operation(self) -> Operation:
-        """What its operation declares."""
+        """The ``Operation`` that ``op`` names."""
         return OPERATIONS[self.op]
 
     def takes(self, name: str) -> bool:
-        """Whether its operation has this parameter."""
+        """True if the operation has this parameter."""
         return name in self.operation.named
 
     def __getitem__(self, name: str) -> Value | None:
-        """The value of a parameter, written or by default; None where it is absent."""
+        """The value of a parameter, or its default; None where it has neither."""
         if not self.takes(name):
             raise DescriptorError(f"{self.op} has no parameter {name}")
         default = self.operation.named[name].default_of(self.viewed, self.dst.sizes)
         return dict(self.parameters).get(name, default)
 
     def get(self, name: str) -> Value | None:
-        """The same; None where the operation has no such parameter too."""
+        """As ``case[name]``, but None where the operation does not have the parameter."""
         return self[name] if self.takes(name) else None
 
     def integers(self, name: str) -> tuple[int, ...]:
@@ -148,26 +150,26 @@ class Case:
         return value
 
     def written(self, *names: str) -> dict[str, Any]:
-        """The parameters among ``names`` that differ from their defaults; yes and no as truth values."""
+        """The parameters among ``names`` that differ from their defaults; yes and no become True and False."""
         truths = {"yes": True, "no": False}
         chosen = ((name, value) for name, value in self.parameters if name in names)
         return {name: truths.get(value, value) if isinstance(value, str) else value for name, value in chosen}
 
     @property
     def view(self) -> View | None:
-        """What is done to the source before the operation."""
+        """The view of the source that the operation reads; None for the source itself."""
         value = self["view"]
         return value if isinstance(value, View) else None
 
     @property
     def layout(self) -> Layout:
-        """The layout argument where the operation makes its destination."""
+        """The ``layout`` argument of a call that allocates its destination."""
         out = self["out"]
         return self.dst if out == "new" else None if out == "default" else self.word("out")
 
     @classmethod
     def parse(cls, line: str) -> Case:
-        """The case that ``line`` writes; ``parse(str(case)) == case``. Words are separated by blanks.
+        """Read a case from a line whose words are separated by blanks; ``parse(str(case)) == case``.
 
         Raises:
             DescriptorError: the line does not follow the syntax; the message holds the line.
@@ -201,7 +203,7 @@ class Case:
 
 
 def _read_seed(values: list[str]) -> int:
-    """The seed from what stood behind each ``seed=``; 0 if none did."""
+    """The seed from the texts after each ``seed=``; 0 if there are none."""
     if len(values) > 1:
         raise DescriptorError(f"seed is given twice: {', '.join(values)}")
     if values and not re.fullmatch("[0-9]{1,20}", values[0]):
@@ -211,11 +213,12 @@ def _read_seed(values: list[str]) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the elements of a destination may be: ``lowest`` to ``highest``, both inclusive.
+    """The permitted values of each element of a destination: ``lowest`` to ``highest``, both inclusive.
 
-    Where both have the same bits, or the operation is exact, those bits must come; but where they are NaN and it is not
-    exact, any NaN is right. Where ``highest`` alone is NaN, NaN and everything from ``lowest`` on are right.
-    ``flushed``: the elements on a device that takes denormals of f32 for zeros; None: they are the same.
+    Where both have the same bits, or the operation is exact, the result must have those bits; but where they are NaN
+    and the operation is not exact, any NaN is right. Where ``highest`` alone is NaN, NaN and every value from
+    ``lowest`` up are right.
+    ``flushed``: the elements as a device computes them that flushes f32 denormals to zero; None: the same elements.
     """
 
     lowest: Array
@@ -224,15 +227,17 @@ class Answer:
 
 
 class Operation:
-    """One operation: a subclass in ``restride_conformance.operations`` declares all that its cases need.
+    """An operation that cases can name: its parameters, sizes, numpy answer, tolerance and call on a device.
 
-    ``function``, ``parameters`` and ``sizes`` are each one's own. The rest is here as it is for an operation that moves
-    elements and takes ``layout``, ``dtype`` and ``out``. Sources are viewed already.
+    Each subclass in ``restride_conformance.operations`` defines ``function``, ``parameters`` and ``sizes``. The other
+    methods have a default that suits an operation which moves elements and takes ``layout``, ``dtype`` and ``out``.
+    ``source`` arguments already have the case's view applied.
 
     function: its name in ``restride`` and in ``restride.reference``, whose functions take the same arguments.
     parameters: in the order in which they are written, before ``view=``, ``data=`` and ``out=``.
-    keeps_type: source and destination have one element type.
-    converts: where their types differ, elements of the source become those of the destination.
+    keeps_type: source and destination must have the same element type.
+    converts: where the element types differ, elements of the source are converted to the destination's type; False for
+        a comparison.
     """
 
     function: str
@@ -242,54 +247,55 @@ class Operation:
 
     @cached_property
     def named(self) -> dict[str, Parameter]:
-        """Its parameters, and those of every operation, by name."""
+        """The parameters by name, including those that every operation has."""
         return {parameter.name: parameter for parameter in (*self.parameters, *_EVERYWHERE)}
 
     def sizes(self, case: Case) -> Sizes:
-        """The sizes of the answer, without its elements.
+        """The sizes of the result; computes no element.
 
         Raises:
-            DescriptorError: the operation does no such thing.
+            DescriptorError: the parameters do not fit the source or each other.
         """
         raise NotImplementedError
 
     def arguments(self, case: Case) -> dict[str, Any]:
-        """The arguments of both functions beside the source: the parameters that differ from their defaults.
+        """The arguments of both functions after the source: the parameters that differ from their defaults.
 
-        Those of an arithmetic are not among them, nor what ``destination`` gives.
+        Scales, zero points and the like (``operations.arguments``) and the arguments in ``destination`` are not
+        included.
         """
         return case.written(*(parameter.name for parameter in self.parameters))
 
     def answer(self, case: Case, source: Array, _old: Array | None) -> Answer:
-        """The right elements, by the reference; ``_old``: those of the destination before, where they are read."""
+        """The right elements, by the reference; ``_old``: the destination's elements before, where they are read."""
         right = getattr(reference, self.function)(source, **self.arguments(case))
         return Answer(right, right)
 
     def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
-        """Run it on the device: the destination, a new one where ``out`` is None."""
+        """Run the operation on the device; the result is ``out``, or a new tensor where ``out`` is None."""
         result: Tensor = getattr(rs, self.function)(source, **self.destination(case, out) | self.arguments(case))
         return result
 
     def destination(self, case: Case, out: Tensor | None) -> dict[str, Any]:
-        """The arguments that say where the answer goes: a tensor, or the layout and the element type of a new one."""
+        """The arguments for the destination: the tensor ``out``, or the layout and element type of a new tensor."""
         return {"layout": case.layout, "dtype": case.dst.dtype} if out is None else {"out": out}
 
     def moves(self, _case: Case) -> bool:
-        """Whether the elements of the answer are elements of the source, converted or not, rather than sums."""
+        """True if each element of the result comes from one element of the source, converted or not; False for sums."""
         return True
 
     def is_exact(self, _case: Case) -> bool:
-        """Whether the bits of the answer must come, rather than a number within its limits."""
+        """True if the result must match the answer bit for bit, rather than lie within its limits."""
         return True
 
     def tolerance(self, _case: Case) -> str:
-        """Where it is not exact: what the limits are, and where they come from, in a line."""
+        """One line that says what the limits are and where they come from; empty for an exact operation."""
         return ""
 
     def origins(self, case: Case, places: Array) -> Array:
-        """The place that each element of the answer comes from, where ``places`` are those of the viewed source.
+        """For each element of the result, the entry of ``places`` at the source element that it comes from.
 
-        Of a sum the nearest element counts.
+        ``places`` has the sizes of the viewed source. For a sum it is the nearest source element.
         """
         parameters = [(name, value) for name, value in case.parameters if self.named[name].moves]
         parameters += [("mode", "nearest")] if {"mode", "like"} <= self.named.keys() else []
@@ -298,14 +304,14 @@ class Operation:
         return self.answer(moving, places.astype(np.int64), None).lowest
 
     def elements_read(self, case: Case) -> int:
-        """Elements of the source that it must read: one for each that it writes, also where zero strides repeat it."""
+        """How many source elements it must read: by default one per element written, even if zero strides repeat it."""
         return case.dst.numel
 
 
 def unplaced(dtype: DType, sizes: Sizes) -> TensorDesc:
-    """A descriptor whose strides are all 0, since a view may have more elements than a packed tensor."""
+    """A descriptor with all strides 0, because a view may have more elements than a packed tensor can."""
     return TensorDesc(dtype, sizes, (0,) * len(sizes))
 
 
 OPERATIONS: dict[str, Operation] = {}
-"""Every operation by the name that begins its cases: ``restride_conformance.operations`` fills it."""
+"""Every operation by the first word of its cases; filled by ``restride_conformance.operations``."""

@@ -1,7 +1,7 @@
 """Run a case on a device between guard bytes, and judge every byte of both buffers afterwards.
 
-A case that does not fit the device or this machine's memory, by estimates made before anything is allocated, is
-skipped. What is wrong is said in words: the first wrong elements by index, value and bits, the first changed bytes.
+A case is skipped if estimates made before any allocation say that it does not fit the device or this machine's memory.
+The message of a failure lists the first wrong elements by index, value and bits, and the first changed bytes.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from restride_conformance.setting import (
 )
 
 SHOWN = 5
-"""Wrong elements or bytes that a message lists."""
+"""Most wrong elements or bytes that a message lists."""
 
 _HOST_BYTES = 12
-"""Host bytes for each byte of a buffer or of an array: fills are hashed in 64 bits, and a byte has an int64 place."""
+"""Host bytes per byte of a buffer or array: fills hash 64-bit words, and the place of each byte is an int64."""
 
 _CONVERSION_BYTES = 16
-"""Bytes of arrays for each element that is computed: numbers of 64 bits, at most two at a time."""
+"""Host bytes per computed element: at most two 64-bit numbers at a time."""
 
 _COORDINATE_BYTES = 600
-"""Host bytes for each index of a resampled axis: its coordinate is a Python fraction, as are both of its weights."""
+"""Host bytes per index of a resampled axis: its coordinate and both of its weights are Python fractions."""
 
 _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""Bytes of memory that a container has, version 2 and 1; ``max`` or more than there is: no limit."""
+"""Files with a container's memory limit in bytes, of cgroup versions 2 and 1; ``max`` or a huge number: no limit."""
 
 Array = np.ndarray[Any, Any]
 
@@ -66,12 +66,12 @@ def run_case(
     Args:
         case: the problem.
         device: where it runs.
-        started: called when the inputs and the answer are there, just before the device works.
-        judging: called when the device's results are back, just before they are judged.
+        started: called once the inputs and the answer are ready, just before the device starts.
+        judging: called once the device's results have been read back, just before they are judged.
         keep: a file for the raw bytes of the destination's buffer after the run.
 
     Raises:
-        DeviceLost, DeviceTimeout: the device is of no more use; the verdict is the caller's.
+        DeviceLost, DeviceTimeout: the device is unusable now; the caller decides the verdict.
     """
     start = perf_counter()
     reason = why_not(case, device)
@@ -115,17 +115,17 @@ def _run(
 
 
 def destination_tensor(case: Case, setting: Setting, source: Tensor) -> Tensor | None:
-    """The tensor that an operation is told to write to; None where it makes one."""
+    """The tensor to pass as ``out``; None where the operation allocates its destination."""
     import restride as rs
 
     device = source.device
     if makes_destination(case):
-        # What was freed last is what an allocation gets: poison, not the right answer of an earlier case.
+        # An allocation reuses the memory freed last: it gets poison, not the right answer of an earlier case.
         rs.from_buffer(setting.destination, setting.dst, device=device).memory.free()
         return None
     if case["out"] == "same":
         return rs.Tensor(source.memory, setting.dst, device)
-    # Poisoned by a copy on the device that the operation must wait for: a layer sees a barrier that is missing.
+    # Poison it by a copy on the device that the operation must wait for: a validation layer sees a missing barrier.
     poison = rs.from_buffer(setting.destination, setting.dst, device=device)
     out = rs.Tensor(device.runtime.allocate(poison.memory.nbytes), setting.dst, device)
     device.runtime.copy(poison.memory, out.memory, poison.memory.nbytes)
@@ -133,7 +133,7 @@ def destination_tensor(case: Case, setting: Setting, source: Tensor) -> Tensor |
 
 
 def without_holes(setting: Setting, result: Array) -> Array:
-    """What an operation must write of a buffer that it made, in poison: what lies between is nobody's."""
+    """The buffer of a ``result`` that the operation allocated, with poison in the bytes that it need not write."""
     if result.size != setting.destination.size:
         return result
     written = setting.padding.copy()
@@ -144,9 +144,10 @@ def without_holes(setting: Setting, result: Array) -> Array:
 def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Outcome:
     """Compare both raw buffers after the run with what they must be.
 
-    Elements: bit for bit where the operation is exact, else within the answer's limits, NaN where NaN is due. The
-    padding of a whole layout: its value, and zeros. Every other byte of the destination, and the whole source, must be
-    as before. What is right may still prove nothing.
+    Elements must match bit for bit where the operation is exact, else lie within the answer's limits, and be NaN where
+    NaN is expected. Padding of a whole layout must hold the padding value, or zeros in tiles and blocks. Every other
+    byte of the destination, and the whole source, must be unchanged. A case that passes all this is still MISTRUSTED
+    if its data prove nothing.
     """
     for which, before, now in (("source", setting.source, source), ("destination", setting.destination, destination)):
         if now.shape != before.shape:
@@ -167,13 +168,16 @@ def judge(case: Case, setting: Setting, source: Array, destination: Array) -> Ou
     if not findings:
         doubt = mistrusted(case, setting)
         return Outcome(case, Verdict.MISTRUSTED if doubt else Verdict.PASSED, doubt or _as_flushed(setting, actual))
-    # Where an answer is an interval, the right one nearest to what came: only what is wrong shows as a difference.
+    # Right elements are drawn as they came, even within an interval, so that only wrong ones show as a difference.
     drawn = pictures.draw(case, np.where(right, actual, setting.lowest), actual)
     return Outcome(case, Verdict.FAILED, "\n".join(findings), pictures=drawn)
 
 
 def _as_flushed(setting: Setting, actual: Array) -> str:
-    """How many elements came out as where denormals of f32 are zeros, of those that tell; empty if none did."""
+    """A message: how many elements match a device that flushes f32 denormals to zero; empty if none do.
+
+    Only elements count whose lower and upper limit differ.
+    """
     if setting.flushed is None:
         return ""
     telling = bits_of(setting.lowest) != bits_of(setting.highest)
@@ -183,11 +187,11 @@ def _as_flushed(setting: Setting, actual: Array) -> str:
     return f"{as_flushed} of {telling.size} elements are {FLUSHED}"
 
 
-# Whether a case fits.
+# Does a case fit the device and the host?
 
 
 def why_not(case: Case, device: Device) -> str:
-    """Why ``case`` cannot run on ``device`` and this machine; empty if it can."""
+    """The reason why ``case`` cannot run on ``device`` and this machine; empty if it can."""
     buffers = [buffer_bytes(desc.nbytes) for desc in (case.src, case.dst)]
     limits, heap = device.limits, device.info.heap_bytes
     if sum(buffers) > heap // 2:
@@ -204,7 +208,7 @@ def why_not(case: Case, device: Device) -> str:
 
 
 def host_bytes(case: Case) -> int:
-    """About what filling, answering and judging take on the host."""
+    """Estimate the bytes of host memory that filling, answering and judging take."""
     itemsize = max(case.src.dtype.itemsize, case.dst.dtype.itemsize)
     on_the_way = 0 if case.view is None else case.view.most_elements(case.src.sizes)
     arrays = [case.src.numel, on_the_way, prod(case.viewed), case.dst.numel]
@@ -212,7 +216,7 @@ def host_bytes(case: Case) -> int:
     if case.src.dtype != case.dst.dtype or is_arithmetic(case):
         nbytes += case.dst.numel * _CONVERSION_BYTES
     if case.op.startswith("resample") and len(case.viewed) == case.dst.rank:
-        # Axes change one after the other: the largest array on the way has the larger size of each.
+        # Axes are resampled one after the other: no array in between exceeds the larger size along each axis.
         nbytes += prod(map(max, case.viewed, case.dst.sizes)) * (itemsize if case.operation.is_exact(case) else 8)
         resampled = sum(max(old, new) for old, new in zip(case.viewed, case.dst.sizes, strict=True) if old != new)
         return nbytes * _HOST_BYTES + resampled * _COORDINATE_BYTES
@@ -220,7 +224,7 @@ def host_bytes(case: Case) -> int:
 
 
 def _available() -> int:
-    """Half of the memory that this machine has, or this container; where the system does not say, 2^62."""
+    """Half of the bytes of memory that this machine or container has; 2^62 where the system does not say."""
     known = [1 << 63]
     with suppress(AttributeError, ValueError, OSError):
         known.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -230,14 +234,14 @@ def _available() -> int:
     return min(known) // 2
 
 
-# Findings in words.
+# Messages about what is wrong.
 
 
 def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, highest: Array, right: Array) -> list[str]:
-    """The elements of ``actual`` that are not ``right``, and between which values they should lie.
+    """List the elements of ``actual`` that are not ``right``, and the values between which they should lie.
 
-    Those that are as ``before`` the run were never written, the most useful thing to know of a kernel; unless they are
-    few: one byte in 256 is what it was by chance.
+    Wrong elements that equal ``before`` were never written, which is the most useful fact about a kernel. It is stated
+    only if at least a quarter are: one byte in 256 is unchanged by chance.
     """
     places = np.argwhere(~right)
     untouched = int((~right & (bits_of(before) == bits_of(actual))).sum())
@@ -255,7 +259,7 @@ def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, high
 
 
 def wrong_padding(right: Array, after: Array, padding: Array) -> list[str]:
-    """Bytes of ``padding``, in a buffer that begins with its layout, that are not ``right``."""
+    """List the bytes in the mask ``padding`` that are not ``right``; the layout begins at byte 0 of the buffer."""
     places = np.flatnonzero((right != after) & padding)
     findings = [
         f"byte {place} of the destination (padding) is 0x{after[place]:02x}, expected 0x{right[place]:02x}"
@@ -265,7 +269,10 @@ def wrong_padding(right: Array, after: Array, padding: Array) -> list[str]:
 
 
 def changed_bytes(which: str, before: Array, after: Array, compared: Array, body: range) -> list[str]:
-    """Bytes among ``compared`` that the run changed, counted from the beginning of ``body``, between the guards."""
+    """List the bytes in the mask ``compared`` that the run changed.
+
+    ``body`` is the range between the guards, and bytes are counted from its start.
+    """
     places = np.flatnonzero((before != after) & compared)
     findings = []
     for place in places[:SHOWN].tolist():
@@ -280,7 +287,7 @@ def _counted(findings: list[str], wrong: int, total: int, what: str) -> list[str
 
 
 def _expected(element: Any, lowest: Any, highest: Any) -> str:
-    """What would be right, and how far ``element`` is from it where that is a distance."""
+    """The expected value, or the interval and how far ``element`` lies above or below it."""
     if bits_of(lowest) == bits_of(highest):
         return _shown(lowest, ())
     value, low, high = float(element), float(lowest), float(highest)
@@ -289,5 +296,8 @@ def _expected(element: Any, lowest: Any, highest: Any) -> str:
 
 
 def _shown(elements: Any, place: tuple[int, ...]) -> str:
-    """An element and its bits: ``1.5 (0x3fc00000)``. Bits of the array: a pred taken out of it is 0 or 1 at once."""
+    """An element and its bits: ``1.5 (0x3fc00000)``.
+
+    The bits are read from the array, because numpy turns any nonzero byte of a pred into True when it is taken out.
+    """
     return f"{elements[place]} (0x{int(bits_of(elements)[place]):0{2 * elements.dtype.itemsize}x})"

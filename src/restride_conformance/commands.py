@@ -134,7 +134,7 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
 
 
 def run_test(arguments: argparse.Namespace) -> int:
-    """Run the cases and print what became of them; the worst verdict decides the exit code."""
+    """Run the cases and print their verdicts; returns the exit code, which follows from the worst verdict."""
     files = _report_files(arguments)
     choice = Choice(arguments)
     cases = choice.cases(Limits())
@@ -151,7 +151,7 @@ def run_test(arguments: argparse.Namespace) -> int:
             with missing_runtimes():
                 host = runner.host
             print(f"restride: {host}", file=sys.stderr)
-            if host.limits != Limits():  # case files may name the device's own
+            if host.limits != Limits():  # case files may refer to the device's limits
                 cases = choice.cases(host.limits)
             if not cases:
                 return _nothing("no case is selected")
@@ -184,7 +184,7 @@ def run_test(arguments: argparse.Namespace) -> int:
 
 
 def _target(arguments: argparse.Namespace, folder: Path) -> Target:
-    """What the options ask for; a shader of the user's own is compiled into ``folder`` and checked."""
+    """The target that the options ask for; a user's shader is compiled into ``folder`` and checked."""
     if (arguments.shader is None) != (arguments.module is None):
         raise UsageError("--shader FILE and --as MODULE go together")
     shader = None if arguments.shader is None else shader_under_test(arguments.shader, arguments.module, folder)
@@ -205,7 +205,7 @@ def _nothing(why: str) -> int:
 
 
 def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namespace, outcomes: list[Outcome]) -> None:
-    """Add the outcome of each case to ``outcomes``, which keeps them whatever breaks the run off."""
+    """Run the cases and append each outcome to ``outcomes``, where they remain if an exception ends the run."""
     progress = Progress(len(cases), sys.stderr)
     bad = 0
     try:
@@ -224,7 +224,10 @@ def _run_all(runner: Runner, cases: tuple[Case, ...], arguments: argparse.Namesp
 
 
 def add_aftermath(outcomes: list[Outcome], aftermath: Sequence[Aftermath]) -> None:
-    """What went wrong behind a case that had its verdict, as the device was closed say, counts against that case."""
+    """Add faults that showed after a case had its verdict, such as on closing the device, to the case's outcome.
+
+    A fault of an unknown case goes to the last outcome.
+    """
     for late in aftermath:
         ran = [number for number, outcome in enumerate(outcomes) if outcome.case == late.case]
         if outcomes:
@@ -236,7 +239,7 @@ def add_aftermath(outcomes: list[Outcome], aftermath: Sequence[Aftermath]) -> No
 
 
 def _line(outcome: Outcome) -> str:
-    """What the terminal shows of an outcome while others still run."""
+    """The line that the terminal shows for an outcome during the run."""
     speed = outcome.speed
     measured = "" if speed is None else f"{speed_text(*astuple(speed))}  "
     why = first_line(outcome.message)
@@ -244,7 +247,7 @@ def _line(outcome: Outcome) -> str:
 
 
 def _exit(report: Report) -> int:
-    """0 where nothing is to be mended; a run that judged nothing, or skipped everything, has proven nothing."""
+    """The exit code of a run: 0 if nothing failed, and not 0 if no case was judged or all were skipped."""
     if report.worst is None:
         return _nothing("no case was judged")
     if set(report.counts) == {Verdict.SKIPPED}:
@@ -254,16 +257,16 @@ def _exit(report: Report) -> int:
     return Exit.CHECK_FAILED if report.bad else Exit.OK
 
 
-# The cases to run: those that the arguments name, those that failed last, or both.
+# The cases to run: those that the arguments name, those that failed last time, or the intersection.
 
 _LARGEST_FILE = 64 << 20
 
 
 class Choice:
-    """What the arguments choose. Files are read once, here: a pipe gives its text once.
+    """The cases that the arguments choose. Case files are read once, on creation, because a pipe can be read only once.
 
     Raises:
-        RestrideError: a file that cannot be read, or arguments that make no sense.
+        RestrideError: a file that cannot be read, or contradictory arguments.
     """
 
     def __init__(self, arguments: argparse.Namespace) -> None:
@@ -280,14 +283,16 @@ class Choice:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Where the cases are from, for the report: catalogues, case files, and ``--lf``."""
+        """The sources of the cases, for the report: catalogues, case files, and ``--lf``."""
         return (*self._texts, *(["--lf"] if self._failed else []))
 
     def cases(self, limits: Limits) -> tuple[Case, ...]:
-        """The chosen cases for a device of these limits; with ``--lf``, of those that are named, the last failed.
+        """The chosen cases for a device of these limits.
+
+        With ``--lf`` they are the cases that failed last time, restricted to the named ones if any are named.
 
         Raises:
-            RestrideError: a line is no case, or an option names what there is not.
+            RestrideError: a line is not a case, or an option names something that does not exist.
         """
         arguments = self._arguments
         takes_failed = bool(self._failed) and not self._is_named
@@ -296,7 +301,7 @@ class Choice:
             keywords=arguments.keywords,
             ops=arguments.op,
             dtypes=arguments.dtype,
-            # What failed has the seed of the run that it failed in.
+            # Stored failures already include the seed of the run in which they failed.
             seed=None if takes_failed else arguments.seed,
         )
         if self._failed:
@@ -315,7 +320,7 @@ class Choice:
 
 
 def _require_valid(case: Case) -> None:
-    """Catalogues hold no case that asks for what its operation does not do, but whoever writes one may."""
+    """Raise UsageError if the operation does not accept a user's case; cases of catalogues are known to be valid."""
     try:
         require_valid(case)
     except DescriptorError as error:
@@ -330,7 +335,7 @@ def _text(name: str) -> str:
             raise UsageError(f"case file {name} is larger than {_LARGEST_FILE >> 20} MiB")
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        if name.partition(" ")[0] in OPERATIONS:  # a long one is no name that a file may have
+        if name.partition(" ")[0] in OPERATIONS:  # before FileNotFoundError: a long case is no valid file name
             raise UsageError(f"{name!r} is no case file; a case itself goes with --repro") from None
         if isinstance(error, FileNotFoundError):
             known = ", ".join(CATALOGUES)
@@ -351,13 +356,13 @@ def _shard(text: str | None) -> tuple[int, int] | None:
 
 
 def last_failed_file() -> Path | None:
-    """Where they are kept; the file may be given to ``restride test`` like any other. None: the user has no home."""
+    """The file with those cases, which ``restride test`` accepts like any other; None: the user has no home folder."""
     folder = cache_folder()
     return None if folder is None else folder / "last_failed.txt"
 
 
 def _write_last_failed(outcomes: Iterable[Outcome]) -> None:
-    """Add what did not pass, take out what did; cases that did not run stay. A home that is read-only keeps nothing."""
+    """Add cases that did not pass to the file and remove those that did; ignores errors such as a read-only home."""
     cases = {case: None for case in _last_failed_lines().values() if case is not None}
     for outcome in outcomes:
         if outcome.verdict.is_good:
@@ -371,7 +376,7 @@ def _write_last_failed(outcomes: Iterable[Outcome]) -> None:
 
 
 def _read_last_failed() -> tuple[Case, ...]:
-    """Those that failed last; nothing if there are none. Says on stderr how many lines are no cases any more."""
+    """The cases that failed last time; says on stderr how many lines of the file are no longer valid cases."""
     lines = _last_failed_lines()
     cases = tuple(case for case in lines.values() if case is not None)
     if dropped := len(lines) - len(cases):
@@ -382,7 +387,7 @@ def _read_last_failed() -> tuple[Case, ...]:
 
 
 def _last_failed_lines() -> Mapping[str, Case | None]:
-    """Each line, and its case; None where another version, or anybody else, wrote what is no case here."""
+    """Each line of the file and its case; None where the line is not a case, for example one of another version."""
     path = last_failed_file()
     try:
         content = None if path is None else read_cached(path, _LARGEST_FILE)
@@ -400,17 +405,17 @@ def _case(line: str) -> Case | None:
         return None
 
 
-# Files that are written of a run: those asked for, all of them, whatever one costs.
+# The report files of a run: all that were asked for are written, even if one of them fails.
 
 ReportFile = tuple[Callable[[Report, Path], None], Path]
-"""What writes a report, and where to."""
+"""The function that writes a report, and the path to write to."""
 
 
 def _report_files(arguments: argparse.Namespace) -> list[ReportFile]:
-    """The files; a folder that is not there is better known before the run than after.
+    """The report files that the options ask for, checked before the run so that a missing folder costs no run.
 
     Raises:
-        RestrideError: a file that cannot be written, or two that are one.
+        RestrideError: a file cannot be written, or two options name the same file.
     """
     options = ((write_json, arguments.json), (write_junit, arguments.junitxml), (write_page, arguments.html))
     files: list[ReportFile] = [(write, Path(name)) for write, name in options if name is not None]
@@ -419,11 +424,11 @@ def _report_files(arguments: argparse.Namespace) -> list[ReportFile]:
 
 
 def _publish(report: Report, text: str, files: Sequence[ReportFile]) -> Exception | None:
-    """Print ``text``, keep for ``--lf`` what failed, and write every file, though one before it cannot be written.
+    """Print ``text``, store the failed cases for ``--lf``, and write every file, even if an earlier one fails.
 
-    The first error is returned, for the end.
+    Returns the first error, or None.
     """
-    # A kernel under test says nothing about ours.
+    # Failures of a user's shader say nothing about our kernels, so they are not stored.
     steps: list[Callable[[], None]] = [] if report.target.shader else [partial(_write_last_failed, report.outcomes)]
     steps += [partial(print, text, flush=True), *(partial(_write, report, *file) for file in files)]
     first: Exception | None = None
@@ -484,19 +489,19 @@ def _add_report(commands: Commands) -> None:
 
 
 def _run_compare(arguments: argparse.Namespace) -> int:
-    """Print the comparison."""
+    """Print the comparison of two reports."""
     comparison = compare(read_json(arguments.before), read_json(arguments.after))
     print(json.dumps(comparison.record(), indent=2, allow_nan=False) if arguments.json else comparison)
     return Exit.CHECK_FAILED if comparison.is_worse else Exit.OK
 
 
 def _run_show(arguments: argparse.Namespace) -> int:
-    """Print the summary."""
+    """Print the summary of a report."""
     print(summary(read_json(arguments.report)))
     return Exit.OK
 
 
 def _run_convert(arguments: argparse.Namespace) -> int:
-    """Write the report in another form."""
+    """Write a report in another form."""
     arguments.write(read_json(arguments.report), arguments.output)
     return Exit.OK

@@ -1,7 +1,7 @@
-"""What tensors hold before a case runs: deterministic functions of position, element type and seed.
+"""The values of tensors before a case runs, as deterministic functions of position, element type and seed.
 
-``bits`` for copies, ``numbers`` for arithmetic, ``aimed`` for conversions, ``comparable`` for comparisons, ``edges``,
-``indices`` and ``image`` on request, ``poison`` for every other byte of a buffer.
+``bits`` for copies, ``numbers`` for arithmetic, ``aimed`` for conversions, ``comparable`` for comparisons; ``edges``,
+``indices`` and ``image`` on request; ``poison`` for every other byte of a buffer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ POISON_SEED = 0xDEAD
 
 
 def poison(nbytes: int, seed: int = POISON_SEED) -> Array:
-    """Bytes that no operation has written, a function of their position: uint8, 1-D. Guards and padding hold them."""
+    """Bytes for guards, padding and unwritten elements, a function of their position: uint8, 1-D."""
     words = hashed_words(np.arange(-(-nbytes // 8), dtype=np.uint64), seed)
     return words.astype("<u8").view(np.uint8)[:nbytes].copy()
 
@@ -36,7 +36,7 @@ def hashed_words(index: Array, seed: int) -> Array:
 
 
 def _shuffled(values: Array, width: int) -> Array:
-    """A bijection of ``[0, 2^width)``: odd multiplications and one fold, each of which can be undone."""
+    """A bijection of ``[0, 2^width)``: two odd multiplications and one xor fold, each of them invertible."""
     mask, half = np.uint64((1 << width) - 1), np.uint64(width // 2)
     values = (values * np.uint64(0xB5)) & mask
     values ^= values >> half
@@ -44,10 +44,10 @@ def _shuffled(values: Array, width: int) -> Array:
 
 
 _REACH = {"pred": 1, "f16": 16, "bf16": 128, "f32": 128, "f64": 1024, "f8e4m3fn": 9, "f8e5m2": 16}
-"""Binary digits before the point of the largest number; of integers, those without the sign."""
+"""Binary digits before the point of the type's largest number. Other types: ``_reach``."""
 
 _PRECISION = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "f8e4m3fn": 4, "f8e5m2": 3, "pred": 1}
-"""Significant binary digits n, the leading one included: every integer in [0, 2^n) is one of their numbers."""
+"""Significant binary digits n, including the leading one: the type holds every integer in [0, 2^n) exactly."""
 
 
 def _reach(dtype: DType) -> int:
@@ -78,16 +78,17 @@ _LINEAR_EDGES = {
     "f8e4m3fn": (0x80, 0x7F, 0xFF, 0x7E, 0xFE, 0x01, 0x87, 0x08),
     "f8e5m2": (0x80, 0x7C, 0xFC, 0x7D, 0x7B, 0xFB, 0x01, 0x83, 0x04),
 }
-"""Bit patterns that conversions may get wrong: infinities, NaN, zeros, the largest numbers, the smallest of f16. Those
-of f32 and bf16 are left out: a weight turns them into denormals of f32, which devices may flush."""
+"""Bit patterns that conversions may get wrong: infinities, NaN, zeros, the largest numbers, the smallest of f16 and the
+8-bit floats. The smallest of f32 and bf16 are left out: a weight turns them into f32 denormals, which devices may
+flush."""
 
 
 def bits(dtype: DType, count: int, seed: int = 0) -> Array:
-    """Elements of any bit pattern, for copies: 1-D, ``count`` elements of ``dtype``.
+    """Elements with any bit pattern, for copies: 1-D, ``count`` elements of ``dtype``.
 
     8- and 16-bit types: every aligned run of 2^bits elements holds every pattern once, each run in another order.
-    32- and 64-bit floats: hashed bits, every eighth an edge value. Integers: hashed bits. pred: hashed False and True,
-    both in every aligned pair.
+    32- and 64-bit floats: hashed bits, about one in eight an edge value. Integers: hashed bits. pred: False and True in
+    every aligned pair, in hashed order.
     """
     element = dtype.dtype
     index = np.arange(count, dtype=np.uint64)
@@ -108,21 +109,21 @@ def bits(dtype: DType, count: int, seed: int = 0) -> Array:
 
 
 def comparable(dtype: DType, count: int, seed: int = 0) -> Array:
-    """Elements of which half have any bits, and half are 0 or 1, which every type has: 1-D, ``count`` of ``dtype``."""
+    """Elements, half with any bits and half 0 or 1, which every type can hold: 1-D, ``count`` of ``dtype``."""
     hashed = hashed_words(np.arange(count, dtype=np.uint64), seed)
     ones = (hashed & np.uint64(1)).astype(dtype.dtype)
     return np.where(hashed >> np.uint64(63) == 0, ones, bits(dtype, count, seed))
 
 
 _NUMBERS = {"f32": (24, 2.0**-14), "f16": (11, 2.0**-8), "bf16": (8, 2.0**-5)}
-"""Bits of the magnitude, and what one of them is worth."""
+"""Per type: bits of the magnitude as an integer, and the factor it is multiplied by."""
 
 _NARROW_NUMBERS = {"f8e4m3fn": (5 << 3, 4 << 3), "f8e5m2": (13 << 2, 4 << 2)}
-"""Of the 8-bit floats the bits of the smallest magnitude, and how many follow it: four powers of two from 1/4 on."""
+"""Per 8-bit float: the bit pattern of 1/4, and how many magnitudes to use from there on: those below 4."""
 
 
 def numbers(dtype: DType, count: int, seed: int = 0) -> Array:
-    """Finite elements of sensible magnitude, for arithmetic: 1-D, ``count`` elements of ``dtype``, each exact.
+    """Finite elements of moderate magnitude, for arithmetic: 1-D, ``count`` elements of ``dtype``.
 
     f32: 24-bit integers / 2^14, up to 1024. f16: 11-bit integers / 2^8, up to 8. bf16: 8-bit integers / 2^5, up to 8.
     8-bit floats: 1/4 to 4. Integers of 8 and 16 bits: all values. s32, u32: up to 1000 and 2000 in magnitude, where f32
@@ -149,22 +150,23 @@ def numbers(dtype: DType, count: int, seed: int = 0) -> Array:
 
 
 def indices(dtype: DType, count: int) -> Array:
-    """Elements that are their own linear index, modulo what ``dtype`` holds exactly: a wrong copy can be read."""
+    """Elements that equal their linear index, modulo what ``dtype`` holds exactly, so a wrong copy is easy to read."""
     return _integers(dtype, np.arange(count, dtype=np.uint64))
 
 
 def _integers(dtype: DType, words: Array) -> Array:
-    """The low bits of ``words``, as many as ``dtype`` holds exactly above 0."""
+    """The low bits of ``words`` as nonnegative integers, as many bits as ``dtype`` holds exactly."""
     width = _PRECISION.get(dtype.name, _reach(dtype))
     integers: Array = (words & np.uint64((1 << width) - 1)).astype(dtype.dtype)
     return integers
 
 
 def image(dtype: DType, sizes: tuple[int, ...], seed: int = 0) -> Array:
-    """Something to look at: gradients, rings about a point off the centre, and a bright corner; no two sides alike.
+    """A test picture: gradients, rings about a point off the centre, and a bright corner; no two sides are alike.
 
-    Rows and columns are the two longest axes, of equals the later ones. Each index along other axes moves the rings, as
-    the seed does. Floats: 0 to 1. u8 and s8: their range. Other integers: 0 to 1000. pred: rings of True and False.
+    Rows and columns are the two longest axes, the later ones among equals. The index along each other axis shifts the
+    rings, and so does the seed. Floats: 0 to 1. u8 and s8: their range. Other integers: 0 to 1000. pred: rings of True
+    and False.
     """
     along = sorted(sorted(range(len(sizes)), key=lambda axis: (sizes[axis], axis))[-2:])
     place = [np.zeros((1,) * len(sizes))] * 2  # column, row: the middle of each element in (0, 1)
@@ -189,7 +191,7 @@ def image(dtype: DType, sizes: tuple[int, ...], seed: int = 0) -> Array:
 
 
 def edges(dtype: DType, count: int, seed: int = 0) -> Array:
-    """``numbers``, in every other place an edge value."""
+    """``numbers``, about half of them replaced by an edge value."""
     values = numbers(dtype, count, seed)
     if dtype.name in _LINEAR_EDGES:
         patterns = np.array(_LINEAR_EDGES[dtype.name], np.uint64).astype(_unsigned(dtype)).view(dtype.dtype)
@@ -199,18 +201,18 @@ def edges(dtype: DType, count: int, seed: int = 0) -> Array:
     return values
 
 
-# Elements aimed at a conversion: of eight, four are plain numbers of the destination's size, two lie halfway between
-# neighbours of its type or right beside that, one is about a bound of it, and one has any bits: denormals, infinities
-# and NaN among them.
+# Elements aimed at a conversion. Of eight, four are plain numbers within the destination's range, two lie halfway
+# between neighbours of its type or next to that, one is near a bound of its range, and one has any bits, which includes
+# denormals, infinities and NaN.
 
 _TRUTHS = np.array((0, 1, 0, 2, 0, 0x80, 0, 0xFF), np.uint8)
-"""Bytes of truth values to be converted: each that is not 0 is true."""
+"""Bytes of pred elements to be converted: every byte that is not 0 is true."""
 
 
 def aimed(src: DType, dst: DType, count: int, seed: int = 0) -> Array:
     """Elements of ``src`` to be converted to ``dst``: 1-D, ``count`` of them.
 
-    8-bit types show every bit pattern. To truth values about half are zeros, of floats with both signs.
+    8-bit types have every bit pattern. For a conversion to pred about half are zeros, for floats with both signs.
     """
     if dst == "pred" and src != "pred":
         words = _words(count, seed, 6) >> np.uint64(60)
@@ -221,7 +223,7 @@ def aimed(src: DType, dst: DType, count: int, seed: int = 0) -> Array:
         return _bytes(src, count, seed)
     words, choice = _words(count, seed, 1), _words(count, seed, 2) >> np.uint64(61)
     ties = _ties_of_floats if src.is_float else _ties_of_integers
-    with np.errstate(all="ignore"):  # what overflows becomes an infinity, which is wanted
+    with np.errstate(all="ignore"):  # an overflow gives an infinity, as intended
         bounds = _bounds(src, dst)
         kinds = (plain(src, dst, count, seed), ties(src, dst, words), bounds[words % np.uint64(len(bounds))])
     patterns = [array.view(_unsigned(src)) for array in (*kinds, bits(src, count, seed))]
@@ -230,9 +232,9 @@ def aimed(src: DType, dst: DType, count: int, seed: int = 0) -> Array:
 
 
 def plain(src: DType, dst: DType, count: int, seed: int = 0) -> Array:
-    """Numbers of every size up to the bounds of both types; to a float type 1/64 to 1024. 8-bit types: every pattern.
+    """Numbers of every magnitude up to the bounds of both types; for a float ``dst``, floats from 1/64 to 1024.
 
-    Few are negative where ``dst`` has no negative numbers.
+    8-bit types have every bit pattern. Few numbers are negative where ``dst`` has no negative numbers.
     """
     if src.itemsize == 1:
         return _bytes(src, count, seed)
@@ -247,21 +249,21 @@ def plain(src: DType, dst: DType, count: int, seed: int = 0) -> Array:
 
 
 def _bytes(src: DType, count: int, seed: int) -> Array:
-    """``bits``; of truth values, bytes of which several say true."""
+    """``bits``; for pred, bytes in which several values mean true."""
     return _TRUTHS[_words(count, seed, 5) >> np.uint64(61)].view(np.bool_) if src == "pred" else bits(src, count, seed)
 
 
 def _ties_of_floats(src: DType, dst: DType, words: Array) -> Array:
-    """Halfway between two neighbours of ``dst``, and one unit in the last place of ``src`` to either side of that."""
+    """Numbers halfway between two neighbours of ``dst``, or one unit in the last place of ``src`` above or below."""
     bits_of = hashed_words(words, 1)
     if dst.is_float:
-        # Neighbours of the type that reaches less far: those of a wider one are hardly ever within both.
+        # Neighbours of the type with the smaller range: those of the wider one are hardly ever within both.
         grid = min(dst, src, key=_reach)
         lower = bits_of.astype(_unsigned(grid))
         below, above = (each.view(grid.dtype).astype(np.float64) for each in (lower, lower + lower.dtype.type(1)))
         halfway = (below + above) / 2
     else:
-        length = words % np.uint64(min(_reach(src), _reach(dst)) + 1)  # of the whole part; 0: a half
+        length = words % np.uint64(min(_reach(src), _reach(dst)) + 1)  # bits of the whole part; 0: the number is 1/2
         whole = np.where(length == 0, 0, bits_of >> ((np.uint64(64) - length) & np.uint64(63)))
         halfway = np.where(_is_negative(dst, words), -1, 1) * (whole.astype(np.float64) + 0.5)
     patterns: Array = halfway.astype(src.dtype).view(_unsigned(src)) + _beside(words).astype(_unsigned(src))
@@ -269,9 +271,9 @@ def _ties_of_floats(src: DType, dst: DType, words: Array) -> Array:
 
 
 def _ties_of_integers(src: DType, dst: DType, words: Array) -> Array:
-    """The same; to integers, where nothing is rounded, numbers about powers of two.
+    """As ``_ties_of_floats``, for integers; if ``dst`` is an integer type, which needs no rounding, near powers of two.
 
-    s32 to bf16: of 20 digits 8 stay, so the others are 1 and eleven zeros.
+    Example: of a 20-bit s32, bf16 keeps 8 digits, so a tie has a 1 and eleven zeros as the others.
     """
     length = words % np.uint64(min(_reach(src), _reach(dst))) + np.uint64(1)
     leading = np.uint64(1) << (length - np.uint64(1))
@@ -291,7 +293,7 @@ def _beside(words: Array) -> Array:
 
 @cache
 def _bounds(src: DType, dst: DType) -> Array:
-    """What lies about the largest, the smallest and the least numbers of ``dst``, as far as ``src`` has it."""
+    """Numbers near the largest, the lowest and the least positive numbers of ``dst``, those that ``src`` can hold."""
     if not dst.is_float:
         low, high = (0, 1) if dst == "pred" else (int(np.iinfo(dst.dtype).min), int(np.iinfo(dst.dtype).max))
         numbers: list[float] = [low, high, -1, 0, 1, 2 * high + 1, 2 * high + 2]
@@ -316,17 +318,17 @@ def _bounds(src: DType, dst: DType) -> Array:
 
 
 def _words(count: int, seed: int, which: int) -> Array:
-    """Hashed words; those of another ``which`` are others."""
+    """Hashed words, a different sequence for each ``which``."""
     return hashed_words(np.arange(count, dtype=np.uint64) + np.uint64(which << 44), seed)
 
 
 def _as_integers(src: DType, dst: DType, magnitudes: Array, words: Array) -> Array:
-    """Integers of ``src`` with these magnitudes, modulo its range, some of them negative."""
+    """Integers of ``src`` with these magnitudes, modulo its range, some of them negative if ``src`` is signed."""
     negative = _is_negative(dst, words) & (src.name[0] == "s")
     return np.where(negative, np.uint64(0) - magnitudes, magnitudes).astype(_unsigned(src)).view(src.dtype)
 
 
 def _is_negative(dst: DType, words: Array) -> Array:
-    """Half of the numbers; one of eight where ``dst`` has no negative ones."""
+    """Which numbers to make negative: half of them, or an eighth where ``dst`` has no negative numbers."""
     eighths = (words >> np.uint64(40)) % np.uint64(8)
     return np.asarray(eighths < (1 if dst == "pred" or dst.name[0] == "u" else 4))

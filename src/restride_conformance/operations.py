@@ -1,7 +1,6 @@
 """The operations of cases, a class for each: its parameters, sizes, numpy answer with its limits, and call on a device.
 
-A new operation is one class more, and its entry in ``OPERATIONS``. The entries of arrays of scales follow from a case's
-seed.
+To add an operation, add a class and its entry in ``OPERATIONS``. The entries of scale arrays follow from a case's seed.
 """
 
 from __future__ import annotations
@@ -58,17 +57,17 @@ from restride_conformance.spelling import (
 )
 
 MOST_ENTRIES = 1 << 20
-"""Entries of an array of scales or zero points."""
+"""Most entries that an array of scales or zero points may have."""
 
-# What holds of every case.
+# Functions for cases of every operation.
 
 
 def require_valid(case: Case) -> None:
-    """Check that a case asks for what its operation does, from its sizes alone: no element is computed.
+    """Check that the operation of a case accepts its sizes and parameters; computes no element.
 
     Raises:
-        DescriptorError: a window, axis or permutation does not fit, the destination has other sizes, what ``out`` says
-            does not go with it, or a scale, a zero point or a sum cannot be.
+        DescriptorError: a window, axis or permutation does not fit, the destination has other sizes than the result,
+            ``out`` does not suit the other parameters, or a scale, zero point or sum is not allowed.
     """
     _require_sizes(case, case.operation.sizes(case))
     out = case["out"]
@@ -86,10 +85,15 @@ def require_valid(case: Case) -> None:
 
 
 def answer(case: Case, source: Array, old: Array | None = None) -> Answer:
-    """The right destination, elementwise, of a source that is not viewed yet and the old destination where it is read.
+    """The permitted values of each element of the destination.
+
+    Args:
+        case: the problem.
+        source: the source's elements in logical order, before the case's view.
+        old: the destination's elements before the run, where the operation reads them.
 
     Raises:
-        DescriptorError: the case asks for something the operation does not do, or for another destination size.
+        DescriptorError: the parameters do not fit, or the destination has other sizes than the result.
     """
     _require_sizes(case, case.operation.sizes(case))
     right = case.operation.answer(case, _viewed(case, source), old)
@@ -98,15 +102,15 @@ def answer(case: Case, source: Array, old: Array | None = None) -> Answer:
 
 
 def origins(case: Case, places: Array) -> Array:
-    """The place that each element of the destination comes from, where ``places`` are those of the source."""
+    """For each element of the destination, the entry of ``places`` (of the source's sizes) that it comes from."""
     return case.operation.origins(case, _viewed(case, places))
 
 
 def source_values(case: Case) -> Array:
-    """The source's elements in logical order, as ``data`` says.
+    """The source's elements in logical order, of the kind that ``data=`` names.
 
-    Without it any bits where they are copied, what is aimed at a conversion where there is one, what two types have
-    where they are compared, else numbers: those that are interpolated are no larger than the destination's.
+    By default: any bits for copies, ``fill.aimed`` for conversions, ``fill.comparable`` for comparisons, and otherwise
+    numbers, for interpolation into another type none larger than the destination's type can hold.
     """
     src, dst, sizes, count = case.src.dtype, case.dst.dtype, case.src.sizes, case.src.numel
     if case["data"] == "image":
@@ -127,23 +131,23 @@ def source_values(case: Case) -> Array:
 
 
 def _viewed(case: Case, source: Array) -> Array:
-    """The array that the operation reads."""
+    """The source after the case's view, which is what the operation reads."""
     return source if case.view is None else case.view.of_array(source)
 
 
 def makes_destination(case: Case) -> bool:
-    """Whether the operation is to make its destination, rather than write to one that is given."""
+    """True if the operation is to allocate its destination, rather than write to an existing one."""
     return case["out"] not in (None, "same")
 
 
 def is_in_place(case: Case) -> bool:
-    """Whether a reorder writes to where it reads."""
+    """True for a reorder that writes to the elements that it reads."""
     alone = case["out"] == "same" and case.view is None and case.src == case.dst
     return alone and case.op == "reorder" and case["permute"] is None
 
 
 def keeps_padding(case: Case) -> bool:
-    """Whether padding of the destination must stay: where its elements are read too."""
+    """True if the padding of the destination must not change, as the operation also reads its elements."""
     return is_in_place(case) or case.get("sum_scale") not in (None, 0.0)
 
 
@@ -152,10 +156,10 @@ def _require_sizes(case: Case, sizes: Sizes) -> None:
         raise DescriptorError(f"{case.op} gives sizes {list(sizes)}, but the destination is {case.dst}: {case}")
 
 
-# Arithmetic: numbers are on a case's line, the entries of arrays follow from its seed.
+# Arithmetic: single numbers are written on a case's line, the entries of arrays follow from its seed.
 
 SCALES = ("src_scale", "src_zero_point", "dst_scale", "dst_zero_point")
-"""Parameters that are a number, or the axes along which an array varies."""
+"""Parameters whose value is a number, or the axes along which an array of numbers varies."""
 
 _SCALES = tuple(Parameter(name, read_scale, canonical=in_order, moves=False) for name in SCALES)
 _SUM = Parameter("sum_scale", read_number, moves=False)
@@ -176,32 +180,33 @@ _NEUTRAL = {"src_scale": 1.0, "src_zero_point": 0.0, "dst_scale": 1.0, "dst_zero
 
 
 def is_arithmetic(case: Case) -> bool:
-    """Whether a case computes in f32 what it writes: a scale, a zero point, a sum that is not neutral, or post-ops."""
+    """True if a case computes in f32: it has post-ops, or a scale, zero point or sum that is not neutral."""
     named = any(case.get(name) not in (None, neutral) for name, neutral in _NEUTRAL.items())
     return named or case.get("post_ops") is not None
 
 
 def _order(case: Case) -> tuple[int, ...]:
-    """For each axis of the destination, the axis of the source, as the view leaves it: a reorder alone permutes."""
+    """For each axis of the destination, the axis of the viewed source; only a reorder can permute them."""
     if not case.takes("permute"):
         return tuple(range(case.dst.rank))
     return axis_order(unplaced(case.src.dtype, case.viewed), None if case["permute"] is None else case.word("permute"))
 
 
 def _scaled_sizes(case: Case) -> Sizes:
-    """The sizes along which scales of the source vary: of a sum those of the result."""
+    """The sizes along which scales of the source vary: the viewed source's for a reorder, else the destination's."""
     return case.viewed if case.takes("permute") else case.dst.sizes
 
 
 def _computed_type(case: Case) -> DType:
-    """The element type that the arithmetic starts from: f32 behind a sum, else the source's."""
+    """The element type that the arithmetic starts from: f32 after an interpolation, else the source's type."""
     return case.src.dtype if case.operation.moves(case) else as_dtype("f32")
 
 
 def arguments(case: Case) -> dict[str, Any]:
-    """The arithmetic that an operation is called with; only what differs from its default.
+    """The arithmetic arguments of an operation that differ from their defaults.
 
-    The arrays of a reorder fit the source and the destination; those of a resample both fit its result.
+    For a reorder, arrays for the source fit the source and arrays for the destination fit the destination; for a
+    resample, both fit the result.
 
     Raises:
         DescriptorError: a parameter does not fit the sizes.
@@ -228,7 +233,7 @@ def arguments(case: Case) -> dict[str, Any]:
 
 
 def _words(case: Case, name: str, sizes: Sizes, groups: Collection[int], number: int) -> Array:
-    """A hashed word for each entry: along the axes of a parameter one for each group of indices, elsewhere one."""
+    """A hashed word for each entry: along the axes of the parameter one per group of indices, along others one."""
     axes = case.integers(name)
     if len(set(axes)) != len(axes) or any(not 0 <= axis < len(sizes) for axis in axes):
         raise DescriptorError(f"{name}={list(axes)} must be axes in [0, {len(sizes)}), each once: {case}")
@@ -242,7 +247,7 @@ def _words(case: Case, name: str, sizes: Sizes, groups: Collection[int], number:
 
 
 def _scales(words: Array) -> Array:
-    """1/8 to 8 in magnitude: a quarter are powers of two, the others have all 24 bits; one of eight is negative."""
+    """Scales from 1/8 to 8 in magnitude: a quarter powers of two, the rest with all 24 bits; an eighth are negative."""
     fraction = np.where(words & np.uint64(3) == 0, 0, (words >> np.uint64(2)) & np.uint64((1 << 23) - 1))
     exponent = ((words >> np.uint64(32)) % np.uint64(6)).astype(np.int64) - 3
     magnitude = np.ldexp(1 + fraction.astype(np.float64) / (1 << 23), exponent)
@@ -250,7 +255,7 @@ def _scales(words: Array) -> Array:
 
 
 def _zero_points(dtype: DType, words: Array) -> Array:
-    """For a float type eighths in [-8, 8], for another integers of its range, up to 1000 in magnitude."""
+    """Zero points: multiples of 1/8 in [-8, 8] for a float type, else integers in its range and in [-1000, 1000]."""
     if dtype.is_float:
         return ((words % np.uint64(129)).astype(np.float32) - np.float32(64)) / np.float32(8)
     lowest, highest = (0, 1) if dtype == "pred" else (np.iinfo(dtype.dtype).min, np.iinfo(dtype.dtype).max)
@@ -259,7 +264,7 @@ def _zero_points(dtype: DType, words: Array) -> Array:
 
 
 class _Converting(Operation):
-    """Operations whose elements are scaled, added to those of the destination and converted."""
+    """Operations that can scale their elements, add them to the destination's and convert them."""
 
     def arguments(self, case: Case) -> dict[str, Any]:
         computing = {parameter.name for parameter in _ARITHMETIC}
@@ -276,13 +281,13 @@ class _Converting(Operation):
 
 
 def _converted(case: Case, source: Array, old: Array | None, **named: Any) -> Answer:
-    """Elements that are moved, after the arithmetic of a case and the conversion to its destination's type."""
+    """The answer for elements that are moved: ``source`` after the arithmetic and conversion of a case."""
     named |= {"dtype": case.dst.dtype, **arguments(case), **case.written("rounds_first"), "out": old}
     right = reference.reorder(source, **named, flush=False)
     if not is_arithmetic(case):
         return Answer(right, right)
     flushed = reference.reorder(source, **named, flush=True)
-    with np.errstate(invalid="ignore"):  # bf16 and the 8-bit floats say so where NaN is compared
+    with np.errstate(invalid="ignore"):  # bf16 and the 8-bit floats warn when NaN is compared
         is_lower = flushed < right
     return Answer(np.where(is_lower, flushed, right), np.where(is_lower, right, flushed), flushed)
 
@@ -348,11 +353,11 @@ _SAMPLING = (
     Parameter("output_offsets", read_numbers),
     word("recompute_scale_factor", "no", "yes"),
 )
-"""What a resampling and its transpose share: the arguments of ``rs.resample`` of these names."""
+"""Parameters shared by a resampling and its transpose: the arguments of ``rs.resample`` with the same names."""
 
 
 class _Sampling(_Converting):
-    """Operations that move the nearest elements or sum several, within limits."""
+    """Operations that move the nearest element, or sum several within limits."""
 
     def moves(self, case: Case) -> bool:
         return case.word("mode").startswith("nearest")
@@ -367,13 +372,13 @@ class _Sampling(_Converting):
         return Answer(*getattr(reference, f"{self.function}_limits")(source, **named))
 
     def tolerance(self, case: Case) -> str:
-        """The limits of a case and where they come from, with its numbers."""
+        """One line with the limits for this case, in its own numbers, and where they come from."""
         if self.moves(case):
             return super().tolerance(case)
         return self.limits(case, ", through the arithmetic a f32 step at a time" if is_arithmetic(case) else "")
 
     def limits(self, case: Case, steps: str) -> str:
-        """The limits of sums; ``steps``: what follows them."""
+        """The line about the limits of sums; ``steps`` is inserted after the sum and names further roundings."""
         raise NotImplementedError
 
 
@@ -414,7 +419,7 @@ class Resample(_Sampling):
         return {} if case["sizes"] is not None or case["scales"] is not None else {"sizes": sizes}
 
     def resized(self, case: Case) -> Resizing:
-        """The resampling, checked; no element is computed.
+        """The checked resampling; computes no element.
 
         Raises:
             DescriptorError: the parameters do not fit each other or the sizes.
@@ -422,7 +427,7 @@ class Resample(_Sampling):
         return _resizing(case, case.viewed, self.arguments(case))
 
     def summed(self, resampling: Resizing) -> Resizing:
-        """The rows that are summed."""
+        """The resampling whose rows the operation sums: the transposed one for a gradient."""
         return resampling
 
     def limits(self, case: Case, steps: str) -> str:
@@ -437,7 +442,11 @@ class Resample(_Sampling):
         )
 
     def elements_read(self, case: Case) -> int:
-        """Along each axis as many as the result or its window reaches over, or where that is more, those it needs."""
+        """How many source elements it must read.
+
+        Along each axis, this is the span that the result or its window covers, or if that is fewer, the number of
+        neighbours times the destination's size (see ``run.measure.useful_bytes``).
+        """
         resampling, sizes = self.resized(case), list(case.viewed)
         skips = case["antialias"] == "no" and case["mode"] != "area" and case["like"] is None
         for axis, part in zip(resampling.axes, resampling.read, strict=True):
@@ -456,7 +465,7 @@ def _resizing(case: Case, sizes: Sizes, named: dict[str, Any]) -> Resizing:
 
 
 class ResampleBackward(Resample):
-    """``rs.resample_backward``: ``resized`` is the resampling whose transpose it is."""
+    """``rs.resample_backward``; ``resized`` is the forward resampling, whose transpose this operation computes."""
 
     function = "resample_backward"
     parameters = (_MODE, _AXES, _LIKE, *_SAMPLING)
@@ -465,7 +474,7 @@ class ResampleBackward(Resample):
         return False
 
     def sizes(self, case: Case) -> Sizes:
-        """Those of the destination, if the gradient has those of the result."""
+        """The sizes of the destination, after a check that the gradient has the sizes of the forward result."""
         result = self.resized(case).sizes
         if result != case.viewed:
             raise DescriptorError(
@@ -486,13 +495,13 @@ class ResampleBackward(Resample):
         return resampling.transposed()
 
     def origins(self, case: Case, places: Array) -> Array:
-        """The sizes alone count."""
+        """As for a nearest resample between the same sizes, whatever the mode."""
         alike = tuple(each for each in case.parameters if each[0] in ("axes", "view"))
         forward = replace(case, op="resample", parameters=(("mode", "nearest"), *alike))
         return forward.operation.origins(forward, places)
 
     def elements_read(self, case: Case) -> int:
-        """The whole gradient."""
+        """Every element of the gradient."""
         return prod(case.viewed)
 
 
@@ -508,7 +517,7 @@ class YuvToRgb(Operation):
     )
 
     def sizes(self, case: Case) -> Sizes:
-        """The sizes of RGB, from frames of 3/2 as many rows."""
+        """The sizes of the RGB image; a frame has 3/2 as many rows."""
         *frames, height, columns = case.viewed
         return (*frames, height // 3 * 2, columns, 3)
 
@@ -519,11 +528,11 @@ class YuvToRgb(Operation):
         return False
 
     def origins(self, case: Case, places: Array) -> Array:
-        """Those of the luma."""
+        """The places of the luma, the same for the three channels."""
         return np.repeat(places[..., : case.dst.sizes[-3], :, None], case.dst.sizes[-1], axis=-1)
 
     def elements_read(self, case: Case) -> int:
-        """Whole frames."""
+        """Every byte of the frames."""
         return prod(case.viewed)
 
 
@@ -561,7 +570,7 @@ class CropResize(_Sampling):
         return (count, *result[1:]) if has_images else (count, *result)
 
     def arguments(self, case: Case) -> dict[str, Any]:
-        """The boxes are integers where all of them are; rows and columns of each result are the destination's."""
+        """The array of boxes holds integers if all of them are; ``sizes`` are the destination's rows and columns."""
         named = super().arguments(case)
         behind = 0 if case["images"] is not None else 1
         axes = [axis + behind for axis in case.integers("axes")]
@@ -589,11 +598,11 @@ class CropResize(_Sampling):
         return f"those of a resample of each box (restride.reference.resample_limits){steps}"
 
 
-# What is made of pieces: functions of the array API, which numpy has too.
+# Functions of the array API that join or repeat parts of an array, which numpy also has.
 
 
 class _ArrayFunction(Operation):
-    """A function that numpy and ``restride.xp`` both have, which makes a row-major tensor of its own."""
+    """A function that numpy and ``restride.xp`` both have, which returns a new row-major tensor."""
 
     keeps_type = True
 
@@ -610,14 +619,14 @@ class _ArrayFunction(Operation):
 
 
 def _placed(case: Case, result: Tensor, out: Tensor | None) -> Tensor:
-    """What an operation made by itself: as it is with ``out=default``, else copied to where the case wants it."""
+    """A new tensor as it is with ``out=default``, else a copy of it in the destination that the case asks for."""
     if out is None and case["out"] == "default":
         return result
     return rs.reorder(result, None if out is not None else case.layout, out=out)
 
 
 def _axes_of(case: Case, count: int | None = None) -> tuple[int, ...]:
-    """The value of ``axes``: axes of the source, as many as ``count``."""
+    """The value of ``axes``: axes of the viewed source, exactly ``count`` of them unless it is None."""
     axes = case.integers("axes")
     if len(axes) != (count or len(axes)) or any(not 0 <= axis < len(case.viewed) for axis in axes):
         many = "axes" if count is None else "one axis"
@@ -650,7 +659,7 @@ class Pad(_ArrayFunction):
 
 
 class Roll(_ArrayFunction):
-    """``restride.xp.roll``; without ``axes`` as if flat."""
+    """``restride.xp.roll``; without ``axes`` it rolls the flattened array."""
 
     parameters = (
         Parameter("shift", read_integers, required=True),
@@ -693,7 +702,7 @@ class Concat(_ArrayFunction):
 
 
 class Stack(_ArrayFunction):
-    """``restride.xp.stack`` of what the source has at each index of axis 0."""
+    """``restride.xp.stack`` of the slices of the source at each index of axis 0."""
 
     parameters = (Parameter("axes", read_integers, required=True, canonical=from_0),)
 
@@ -781,7 +790,7 @@ def _rearranged(x: Array, pattern: str, lengths: dict[str, int]) -> Array:
 
 
 class Equal(Operation):
-    """``x == y`` of tensors: y has the elements of the source in another type and layout, a third of them changed."""
+    """``x == y`` of tensors; y holds the source's elements in another type and layout, a third of them changed."""
 
     parameters = (Parameter("other", read_desc, required=True, moves=False), word("negated", "no", "yes", moves=False))
     converts = False
@@ -824,9 +833,9 @@ def _other(case: Case) -> TensorDesc:
 
 @lru_cache(maxsize=4)
 def _other_values(case: Case) -> Array:
-    """The elements of the second operand: those of the source, rounded to its type, a third with their last bit turned.
+    """The second operand: the source's elements rounded to its type, a third of them with the last bit flipped.
 
-    Along axes of size 1 those at index 0.
+    Where the second operand has size 1 along an axis, it takes the source's elements at index 0.
     """
     desc = _other(case)
     if not case.dst.numel:
@@ -846,7 +855,7 @@ def _other_values(case: Case) -> Array:
 
 
 def _numbers(array: Array) -> list[Any]:
-    """The elements as numbers of Python, which has each of them exactly and compares them so."""
+    """The elements as Python numbers, which hold and compare every value exactly."""
     is_narrow_float = array.dtype.kind not in "biu" and array.dtype.itemsize < np.dtype(np.float64).itemsize
     with np.errstate(invalid="ignore"):  # a signalling NaN
         numbers: list[Any] = (array.astype(np.float64) if is_narrow_float else array).reshape(-1).tolist()

@@ -1,7 +1,7 @@
-"""What a run is made on and what becomes of its cases, as values that travel between processes and into reports.
+"""Frozen values that describe a run, for messages between processes and for reports.
 
-``Target``: a driver, a device, a runtime, perhaps a shader under test, as they were asked for. ``Host``: the device and
-the versions that were there. ``Outcome``: the verdict on one case.
+``Target``: the driver, device, runtime and shader under test that the user asked for. ``Host``: the device and the
+versions in use. ``Outcome``: the verdict on one case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
 from restride_conformance.case import Case
 
 FLUSHED = "as on a device that takes denormals of f32 for zeros"
-"""How the message of a case that passed says what some of its elements are; both answers are right."""
+"""The words in the message of a passed case some of whose elements were flushed; both answers are right."""
 
 Profile = Literal["core", "sync", "practices", "gpu"]
 Mode = Literal["correctness", "bitwise", "perf"]
@@ -27,11 +27,11 @@ SmallDevice = Literal["mobile"]
 
 @dataclass(frozen=True)
 class ShaderUnderTest:
-    """A kernel that stands in for one of ours.
+    """A user's kernel that replaces one of restride's modules.
 
-    source: the file as its author named it, GLSL or SPIR-V.
+    source: the path of the GLSL or SPIR-V file as the user wrote it.
     module: the name of the module it replaces, such as ``"strided_copy_32"``.
-    spirv: the checked SPIR-V file, absolute.
+    spirv: the absolute path of the checked SPIR-V file.
     """
 
     source: str
@@ -41,13 +41,13 @@ class ShaderUnderTest:
 
 @dataclass(frozen=True)
 class Target:
-    """Everything a worker process must know beside the cases.
+    """Everything a worker process must know besides the cases.
 
-    device: index or part of a name; None: ``RESTRIDE_DEVICE``, then the best.
+    device: index or part of a name; None: ``RESTRIDE_DEVICE`` if it is set, otherwise the best device.
     timeout: seconds that a case may take on the device.
-    driver: absolute path of the ICD manifest that the Vulkan loader is to use; None: what it finds.
-    validate: a profile of the Khronos validation layer; its messages fail their case.
-    limits: those of a small device, which the device is narrowed to; None: its own.
+    driver: absolute path of the ICD manifest that the Vulkan loader is to use; None: the drivers that it finds.
+    validate: a profile of the Khronos validation layer; a case with messages of the layer fails.
+    limits: the small device to whose limits the device is narrowed; None: the device's own limits.
     """
 
     device: str | None = None
@@ -60,7 +60,7 @@ class Target:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """The target whose ``asdict`` went through JSON."""
+        """Restore a target from its ``asdict``, which may have been through JSON."""
         shader = record["shader"]
         return cls(**{**record, "shader": None if shader is None else ShaderUnderTest(**shader)})
 
@@ -85,10 +85,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Host:
-    """What a worker says of itself once its device is open.
+    """The device and software of a worker, which it reports once its device is open.
 
-    device: the ``DeviceInfo``, as JSON has it.
-    limits: what plans for the device respect; ``device`` has what it allows without a runtime in between.
+    device: the ``DeviceInfo`` as a JSON object, with the device's own limits.
+    limits: the limits that plans respect, after those of the runtime are applied.
     versions: of Python and of packages, by name.
     """
 
@@ -99,7 +99,7 @@ class Host:
 
     @classmethod
     def from_hello(cls, hello: Mapping[str, Any]) -> Self:
-        """What the first answer of a worker says."""
+        """Read the first answer of a worker."""
         limits_record = hello["limits"]
         counts, choices = tuple(limits_record["max_group_count"]), Choices.parse(limits_record["choices"])
         limits = Limits(**{**limits_record, "max_group_count": counts, "choices": choices})
@@ -111,10 +111,10 @@ class Host:
 
 
 class Verdict(StrEnum):
-    """What a run of a case says; the mildest first, and the worst of a run is the run's.
+    """The verdict on a case, from the mildest to the worst; the worst of a run is the run's verdict.
 
     SKIPPED: not run, for the reason in the message. MISTRUSTED: right, but the data prove nothing. UNIMPLEMENTED: the
-    library refused it with UnsupportedError. TIMEOUT, CRASHED: the driver hung, or took its process along.
+    library refused it with UnsupportedError. TIMEOUT, CRASHED: the driver hung, or its process died.
     """
 
     PASSED = "PASSED"
@@ -132,7 +132,7 @@ class Verdict(StrEnum):
 
     @property
     def is_good(self) -> bool:
-        """True where nothing is to be mended: PASSED and SKIPPED."""
+        """True if nothing needs fixing: PASSED and SKIPPED."""
         return self in (Verdict.PASSED, Verdict.SKIPPED)
 
 
@@ -143,10 +143,10 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast a case is with its tensors resident on the device, medians of several calls.
+    """The speed of a case with its tensors resident on the device; medians of several batches of calls.
 
-    seconds: one call. gigabytes_per_second: useful bytes read and written, 10^9 a second. share_of_copy: that rate over
-    the rate of the device's own buffer copy, measured in the same process.
+    seconds: of one call. gigabytes_per_second: useful bytes read and written, in 10^9 bytes per second. share_of_copy:
+    that rate divided by the rate of the device's own buffer copy, measured in the same process.
     """
 
     seconds: float
@@ -156,7 +156,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Pictures:
-    """PNG files of an image-like case: what was expected, what came, and their difference times ``gain``."""
+    """PNG files of an image-like case: the expected image, the actual one, and their difference times ``gain``."""
 
     expected: bytes
     actual: bytes
@@ -168,9 +168,9 @@ class Pictures:
 class Outcome:
     """The verdict on a case.
 
-    message: the reason, lines of text, the first one says it shortest; empty if it passed, unless it was not measured
-        as asked, or has elements that are FLUSHED.
-    seconds: wall time of the case in its worker, filling and judging included.
+    message: the reason in one or more lines, the first a summary; empty if the case passed, unless its speed could not
+        be measured or some of its elements are FLUSHED.
+    seconds: wall time of the case in its worker, including filling and judging.
     """
 
     case: Case
@@ -181,7 +181,7 @@ class Outcome:
     pictures: Pictures | None = None
 
     def record(self) -> dict[str, Any]:
-        """The outcome as JSON has it; absent values are left out."""
+        """The outcome as a JSON object; absent values are left out."""
         record: dict[str, Any] = {"case": str(self.case), "verdict": str(self.verdict), "seconds": self.seconds}
         if self.message:
             record["message"] = self.message
@@ -195,7 +195,7 @@ class Outcome:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """The outcome that ``record`` made; trusts it, as a worker's parent may. Reports check theirs first."""
+        """Restore an outcome from its ``record()``, unchecked; ``read_json`` checks records from report files first."""
         speed, pictures = record.get("speed"), record.get("pictures")
         if pictures is not None:
             expected, actual, difference = (b64decode(pictures[name]) for name in ("expected", "actual", "difference"))
@@ -212,9 +212,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Aftermath:
-    """What went wrong behind a case that had its outcome: messages of the validation layer, or a death.
+    """A fault that showed after a case had its outcome: messages of the validation layer, or a worker that died.
 
-    case: the one before; None: there was none yet.
+    case: the last case before the fault; None: no case had run yet.
     """
 
     case: Case | None

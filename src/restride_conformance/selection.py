@@ -1,4 +1,4 @@
-"""Which cases run: by words of their line, operation, element type and part of a whole; with other seeds. Pure."""
+"""Select the cases to run by keywords, operation, element type and shard, and change their seeds. Pure."""
 
 from __future__ import annotations
 
@@ -28,20 +28,19 @@ def select(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> tuple[Case, ...]:
-    """The cases that pass every filter that is given, in their order.
+    """The cases that pass every filter that is not None, in their order.
 
     Args:
-        cases: what to choose from.
-        keywords: as in pytest's ``-k``, see ``expression``; it judges the line before ``seed`` adds to it.
-        ops: operations; a case has one of them.
-        dtypes: element types in any spelling; a case's source or destination has one of them.
-        seed: added to each case's seed, modulo 2^64: other values in the same places.
-        shard: ``(i, n)``, 1 <= i <= n: of the chosen cases number i, i + n, i + 2n, ... The n parts have no case in
-            common and hold all of them.
+        cases: the cases to choose from.
+        keywords: as in pytest's ``-k``, see ``expression``; it is matched to the line before ``seed`` is added.
+        ops: keep cases with one of these operations.
+        dtypes: element types in any spelling; keep cases whose source or destination has one of them.
+        seed: added to each case's seed, modulo 2^64, for other values in the same tensors.
+        shard: ``(i, n)``, 1 <= i <= n: keep number i, i + n, i + 2n, ... of the cases chosen so far. The n shards have
+            no case in common and together hold all of them.
 
     Raises:
-        DescriptorError: an expression that is not well formed, an operation or type that there is not, or a part that
-            is not one of n.
+        DescriptorError: an expression that is not well formed, an unknown operation or type, or a shard outside 1 to n.
     """
     chosen = list(cases)
     if keywords is not None:
@@ -65,15 +64,16 @@ def select(
 
 
 def expression(text: str) -> Matches:
-    """What ``text`` says about a line: ``linear and not (u8 or s8)``.
+    """A function that tests whether a line matches ``text``, such as ``linear and not (u8 or s8)``.
 
-    A word is true of a line that contains it, in upper or lower case; a word with blanks or parentheses stands in
-    quotes. ``not`` binds tighter than ``and``, ``and`` tighter than ``or``.
+    A word matches a line that contains it, regardless of case; a word with blanks or parentheses must be quoted.
+    ``not`` binds tighter than ``and``, ``and`` tighter than ``or``.
 
-    Each word becomes a name, and Python's parser, which has the same precedence, reads the rest; nothing is executed.
+    Each word is replaced by a name, and Python's parser, which has the same precedence, reads the result; nothing is
+    executed.
 
     Raises:
-        DescriptorError: it is not well formed, or longer than 4096 characters.
+        DescriptorError: the expression is not well formed, has more than 4096 characters or more than 100 ``not``.
     """
     shown = text if len(text) <= 80 else text[:77] + "..."
     if len(text) > _LONGEST_EXPRESSION:

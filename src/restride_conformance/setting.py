@@ -2,11 +2,12 @@
 
     | guard bytes | the case's buffer: offset, elements, padding between them | guard bytes |
 
-Tiles, padded sizes and blocks begin where their buffer does, so both guards lie behind those, and views of them.
+Layouts with tiles, padded sizes or blocks, and views of them, begin at byte 0 of their buffer, so all of their guard
+bytes come after them.
 
-The guards, the padding and the destination before the run hold poison, a function of the byte's position; where a byte
-of it would be right, its inverse. So it shows when padding of the source is read, or when a byte of the destination is
-not written. A destination that is added to the answer holds numbers, and its padding must stay.
+Before the run the guards, the padding and the destination hold poison, a function of the byte's position, inverted
+where a byte of it would be right by chance. So reading padding of the source, or not writing a byte of the destination,
+shows. A destination that ``sum_scale`` adds to the result holds numbers, and its padding must not change.
 """
 
 from __future__ import annotations
@@ -31,25 +32,29 @@ from restride_conformance.operations import (
 )
 
 GUARD_BYTES = 4096
-"""Least bytes before and behind a case's buffer that nothing may change: whole elements of every type, and more than
-the 512 words that a work group handles, so that one invocation or group too many is seen."""
+"""Fewest guard bytes before and after a case's buffer: whole elements of every type, and more than the 512 words that a
+work group handles, so that one invocation or work group too many is seen."""
 
 _ATTEMPTS = 16
 _ANOTHER = "another seed may prove more"
 _OLD_SEED = 0x01D  # added to the seed for the destination's elements before the run
-_FEW = 64  # elements: half of more than these do not come out the same by chance, not even truth values
+_FEW = 64  # elements; more than these are not mistrusted by chance, not even if they are pred
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Both buffers before the run, and the answer: raw bytes with guards, and descriptors that count the guard.
+    """Both buffers before the run, and the answer.
 
-    places: where in the destination's buffer each byte of each element lies.
-    padding: which bytes there the operation must write beside its elements: those of a whole layout.
-    padded: the destination's buffer with these bytes right.
-    flushed: which elements come out otherwise on a device that takes denormals of f32 for zeros, and how.
+    src, dst: descriptors whose offset includes the guard bytes before the case's buffer.
+    source, destination: raw bytes with guards.
+    lowest, highest: the permitted values of each element, as in ``Answer``.
+    places: the position in the destination's buffer of each byte of each element.
+    padding: a mask of the bytes of that buffer that the operation must write besides its elements: the padding of a
+        whole layout.
+    padded: the destination's buffer with the elements and that padding as they must be.
+    flushed: the elements on a device that flushes f32 denormals to zero; None: the same elements.
     """
 
     src: TensorDesc
@@ -67,12 +72,12 @@ class Setting:
 def prepare(case: Case) -> Setting:
     """Fill the buffers of a case and compute its answer; needs no device.
 
-    Of few elements chance may make data that prove nothing, such as two equal ones: then the values are those of a seed
-    2^32 higher, and so on, 16 times at most. So ``--seed N`` finds no fault with a device that is right.
+    A destination of at most 64 elements may by chance prove nothing, for example if two elements are equal. Then the
+    values of a seed 2^32 higher are tried, up to 16 seeds, so that no ``--seed N`` makes a correct device fail.
 
     Raises:
-        DescriptorError: the case asks for something its operation does not do.
-        UnsupportedError: for something it may do one day.
+        DescriptorError: the operation does not accept the case.
+        UnsupportedError: the operation does not support the case yet.
     """
     setting = _filled(case, source_values(case))
     attempts = _ATTEMPTS if case["data"] is None and case.dst.numel <= _FEW else 1
@@ -84,7 +89,7 @@ def prepare(case: Case) -> Setting:
 
 
 def old_values(case: Case) -> Array | None:
-    """The destination's elements before the run, in logical order, where the operation reads them: plain numbers."""
+    """The destination's elements before the run, in logical order: plain numbers for ``sum_scale``, None without it."""
     if case.get("sum_scale") is None:
         return None
     dtype = case.dst.dtype
@@ -98,13 +103,13 @@ def _filled(case: Case, values: Array) -> Setting:
     dst = case.dst if makes_destination(case) else _moved(case.dst, before_dst)
     nbytes = [buffer_bytes(case.src.nbytes), buffer_bytes(case.dst.nbytes)]
     source = fill.poison(max(nbytes) if is_same else nbytes[0], fill.POISON_SEED + 1)
-    # Not by to_buffer, which would write the padding of a whole layout.
+    # Without to_buffer, which would also write the padding of a whole layout.
     source[element_bytes(src).reshape(-1)] = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
     destination = source if is_same else fill.poison(case.dst.nbytes if makes_destination(case) else nbytes[1])
     places, old = element_bytes(dst), from_buffer(source, src) if is_in_place(case) else old_values(case)
     if old is not None:
         destination[places.reshape(-1)] = np.ascontiguousarray(old).reshape(-1).view(np.uint8)
-    # Read back, because elements that share a place (zero strides) hold one value.
+    # The source is read back, because elements that share an address (zero strides) hold one value.
     right = answer(case, from_buffer(source, src), old)
     padded = to_buffer(right.lowest, dst, destination.copy())
     padding = np.zeros(destination.size, np.bool_)
@@ -121,38 +126,38 @@ def _filled(case: Case, values: Array) -> Setting:
 
 
 def buffer_bytes(nbytes: int) -> int:
-    """Bytes of a buffer with both guards; an empty tensor has nothing between them.
+    """Bytes of a buffer for ``nbytes`` bytes and both guards.
 
-    A multiple of 4 KiB, so most have one of a few sizes: kompute makes a pipeline for a kernel and its buffers, and
-    reuses it where the next case gets the same ones.
+    The result is a multiple of 4 KiB, so that most buffers have one of a few sizes: kompute builds a pipeline for a
+    kernel with its buffers, and reuses it if the next case gets the same buffers.
     """
     return (-(-nbytes // GUARD_BYTES) + 2) * GUARD_BYTES
 
 
 def guards(case: Case) -> tuple[int, int]:
-    """Guard bytes before the source and before the destination; in one buffer both are counted from one place.
+    """Guard bytes before the source and before the destination; the same number if they share a buffer.
 
-    None lie before tiles, padded sizes and blocks, which begin where their buffer does.
+    It is 0 before tiles, padded sizes and blocks, which begin at byte 0 of their buffer.
     """
     src, dst = (0 if desc.blocking is not None else GUARD_BYTES for desc in (case.src, case.dst))
     return (min(src, dst),) * 2 if case["out"] == "same" else (src, dst)
 
 
 def _moved(desc: TensorDesc, before: int) -> TensorDesc:
-    """The descriptor in a buffer that begins with ``before`` bytes of guard."""
+    """The descriptor with its offset raised by ``before`` guard bytes."""
     if not before:
         return desc
     return TensorDesc(desc.dtype, desc.sizes, desc.strides, desc.offset + before // desc.dtype.itemsize)
 
 
 def elements_of(setting: Setting, destination: Array) -> Array:
-    """The elements that a destination's buffer holds."""
+    """The elements in the bytes of a destination's buffer, in logical order."""
     raw: Array = destination[setting.places.reshape(-1)].view(setting.dst.dtype.dtype)
     return raw.reshape(setting.dst.sizes)
 
 
 def is_right(case: Case, setting: Setting, elements: Array) -> Array:
-    """Which ``elements`` of the destination are right, one truth value each."""
+    """True for each of the destination's ``elements`` that is right."""
     lowest, highest = setting.lowest, setting.highest
     if case.operation.is_exact(case):
         equal: Array = bits_of(elements) == bits_of(lowest)
@@ -161,17 +166,17 @@ def is_right(case: Case, setting: Setting, elements: Array) -> Array:
         values, low, high = (array.astype(np.float64) for array in (elements, lowest, highest))
     not_a_number = np.isnan(values) & (np.isnan(low) | np.isnan(high))
     within = (low <= values) & ((values <= high) | np.isnan(high)) | not_a_number
-    one = (bits_of(lowest) == bits_of(highest)) & ~np.isnan(low)  # the sign of a zero counts
+    one = (bits_of(lowest) == bits_of(highest)) & ~np.isnan(low)  # one permitted value, including the sign of a zero
     return np.where(one, bits_of(elements) == bits_of(lowest), within)
 
 
 def mistrusted(case: Case, setting: Setting) -> str:
-    """Why a right answer proves nothing; empty if it proves something.
+    """The reason why a right answer proves nothing; empty if it proves something.
 
-    The data prove nothing where more than an eighth of the destination would be right without a kernel, because its
-    limits accept almost anything. Or where a wrong index along an axis may not show: the expected elements are the
-    same at every index of it, bit for bit, though they come from different places of the source. An empty destination
-    proves that its guards stay.
+    There are two reasons. More than an eighth of the destination would be right had no kernel run, because its limits
+    accept almost anything. Or a wrong index along an axis would not show, because the expected elements are the same
+    bit for bit at every index of it, though they come from different source elements. An empty destination is never
+    mistrusted: it proves that the guards stay.
     """
     count = setting.lowest.size
     if not count:
@@ -194,5 +199,5 @@ def _axes_alike(array: Array) -> set[int]:
 
 
 def bits_of(elements: Any) -> Array:
-    """Elements as unsigned integers of their size."""
+    """The bits of elements as unsigned integers of the same size."""
     return np.asarray(elements).view(f"u{elements.dtype.itemsize}")

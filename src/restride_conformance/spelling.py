@@ -1,15 +1,15 @@
-"""How the values in a case are written, as in ``mode=linear``: their types, readers, and the text of a value.
+"""The syntax of parameter values in a case, as in ``mode=linear``: their types, their readers and their text.
 
     integers      offsets=(0,0,-1)
     permutation   permute=NCHW->NHWC
     word          mode=linear
     number        sum_scale=-0.5
     numbers       scales=(2,1/3,0.6): integers, exact fractions and floats
-    scale         src_scale=0.5, one for all; src_scale=(1), one for each index along axis 1
+    scale         src_scale=0.5: one for all; src_scale=(1): one for each index along axis 1
     post-ops      post_ops=relu(0.1),clip(0,6),linear(2,-1): one to four, in this order
     window        window=(5:25,:): part of the result along each resampled axis
-    boxes         boxes=(2,3,10,12,-5,0,9,9), y0, x0, y1, x1 of each
-    pattern       pattern=b,(h,s),w->b,h,(s,w), of rs.rearrange, with commas for blanks
+    boxes         boxes=(2,3,10,12,-5,0,9,9): y0, x0, y1, x1 of each
+    pattern       pattern=b,(h,s),w->b,h,(s,w): as for rs.rearrange, with commas for blanks
     lengths       lengths=h=2,s=3
     descriptor    other=f64[5]{0:T(2)}
     view          view=[1:,::-1].permute(2,0,1).broadcast_to(4,2,3).reshape(4,6)
@@ -47,7 +47,7 @@ _NUMBERS = {"permute": _INTEGER, "broadcast_to": "[0-9]{1,19}", "reshape": "[0-9
 
 
 class Span(NamedTuple):
-    """A slice, ``start:stop:step``; a step of 1 is None."""
+    """A slice, ``start:stop:step``; a step of 1 is stored as None."""
 
     start: int | None
     stop: int | None
@@ -63,7 +63,7 @@ Item = int | Span | EllipsisType | None
 
 @dataclass(frozen=True)
 class Index:
-    """Basic indexing by one item an axis, ``...`` and ``None`` (a new axis) among them."""
+    """Basic indexing: one item per axis, ``...`` or ``None`` (a new axis)."""
 
     items: tuple[Item, ...]
 
@@ -72,13 +72,13 @@ class Index:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What stands in the brackets, as Python has it."""
+        """The items as the Python index that the brackets stand for."""
         return tuple(slice(*item) if isinstance(item, Span) else item for item in self.items)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A method of ``Tensor`` and its integers."""
+    """A call of a ``Tensor`` method with integer arguments."""
 
     method: str
     numbers: tuple[int, ...]
@@ -89,13 +89,13 @@ class Call:
 
 @dataclass(frozen=True)
 class View:
-    """The steps, in the order in which they are taken; ``View.read(str(view)) == view``."""
+    """A view as its steps, in the order in which they are applied; ``View.read(str(view)) == view``."""
 
     steps: tuple[Index | Call, ...]
 
     @classmethod
     def read(cls, text: str) -> View:
-        """The view that ``text`` writes.
+        """Read a view from its text.
 
         Raises:
             DescriptorError: the text does not follow the syntax.
@@ -121,7 +121,7 @@ class View:
         return "".join(map(str, self.steps))
 
     def sizes(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """The sizes of the view of a tensor of ``sizes``, by numpy's rules; takes no memory.
+        """The sizes of the view of a tensor with ``sizes``, by numpy's rules; allocates no elements.
 
         Raises:
             DescriptorError: numpy refuses the view, or it has more than 8 axes.
@@ -132,27 +132,27 @@ class View:
         return viewed
 
     def most_elements(self, sizes: tuple[int, ...]) -> int:
-        """Elements of the largest array on the way; numpy copies where it cannot reshape otherwise."""
+        """Elements of the largest intermediate array; numpy copies one where it cannot reshape otherwise."""
         return max(map(prod, self._shapes(sizes)))
 
     def _shapes(self, sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
         try:
-            # Every stride is 0: one byte stands for all elements, and any reshape of it is a view.
+            # With all strides 0, one byte stands for all elements, and any reshape is a view.
             everywhere = np.lib.stride_tricks.as_strided(np.zeros((), np.int8), sizes, (0,) * len(sizes))
             return [array.shape for array in self._arrays(everywhere)]
         except (IndexError, ValueError, OverflowError) as error:
             raise DescriptorError(f"view {self} does not fit sizes {list(sizes)}: {error}") from error
 
     def of_array(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """The view by numpy's own means; numpy may copy where it reshapes."""
+        """The view of a numpy array; numpy may copy where it reshapes."""
         *_, viewed = self._arrays(array)
         return viewed
 
     def _arrays(self, array: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
-        """What each step leaves."""
+        """Yield the array after each step."""
         for step in self.steps:
             if isinstance(step, Index):
-                # With an Ellipsis, numpy gives an array where integers alone would give a scalar.
+                # With an Ellipsis, numpy returns an array even where integers alone would return a scalar.
                 array = array[step.key if Ellipsis in step.items else (*step.key, Ellipsis)]
             elif step.method == "permute":
                 array = array.transpose(step.numbers)
@@ -203,16 +203,16 @@ _PART = "(?:[0-9]{1,19})?:(?:[0-9]{1,19})?"
 
 @dataclass(frozen=True)
 class Window:
-    """The part of the result along each resampled axis; None is an end of the axis, and no part has a step."""
+    """The part of the result along each resampled axis; a None bound is the end of the axis, and no part has a step."""
 
     parts: tuple[Span, ...]
 
     @classmethod
     def read(cls, text: str) -> Window:
-        """``(5:25,:,3:)``, at most 8 parts.
+        """Read at most 8 parts, written ``(5:25,:,3:)``.
 
         Raises:
-            DescriptorError: it is not well formed.
+            DescriptorError: the text is not well formed.
         """
         if not re.fullmatch(rf"\({_PART}(?:,{_PART}){{0,7}}\)", text):
             raise DescriptorError(f"{text!r} is not a window of 1 to 8 parts such as (5:25,:)")
@@ -223,28 +223,28 @@ class Window:
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        """The argument of ``rs.resample``."""
+        """The parts as the ``window`` argument of ``rs.resample``."""
         return tuple(slice(*part) for part in self.parts)
 
 
 Number = int | float | Fraction
 
 Value = str | float | tuple[Number, ...] | View | Window | TensorDesc
-"""What a parameter can be."""
+"""The types of parameter values."""
 
 Sizes = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of an operation.
+    """A parameter of an operation.
 
-    read: its value from a text; raises DescriptorError.
-    default: its value where it is not written, or what gives it from the sizes of the source, as the view leaves them,
-        and of the destination; None: there is none.
-    required: a case must have a value.
-    canonical: the one spelling of a value, for a source of a rank.
-    moves: it says which element of the source goes where, not only what becomes of its value.
+    read: reads the value from its text; raises DescriptorError.
+    default: the value where none is written, or a function that computes it from the sizes of the viewed source and of
+        the destination; None: no default.
+    required: a case must have a value, written or by default.
+    canonical: turns a value into its canonical form, given the rank of the viewed source.
+    moves: the parameter affects which source element each result element comes from, not only its value.
     """
 
     name: str
@@ -255,31 +255,31 @@ class Parameter:
     moves: bool = True
 
     def default_of(self, src: Sizes, dst: Sizes) -> Value | None:
-        """The value where none is written."""
+        """The value where none is written, for these sizes of the viewed source and the destination; None: none."""
         return self.default(src, dst) if callable(self.default) else self.default
 
 
 def word(name: str, default: str, *others: str, moves: bool = True) -> Parameter:
-    """A parameter that is one of these words."""
+    """A parameter whose value is one word: ``default`` or one of ``others``."""
     return Parameter(name, OneOf(name, default, *others), default, moves=moves)
 
 
 def write(value: Value | Fraction) -> str:
-    """The text of a value; ``Parameter.read`` reads it back."""
+    """The text of a value, which ``Parameter.read`` reads back."""
     if isinstance(value, tuple):
         return f"({','.join(map(write, value))})"
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 def read_integers(text: str) -> tuple[int, ...]:
-    """``(0,0,-1)``. At most 8 numbers, as many as a tensor has axes, of at most 19 digits."""
+    """Read ``(0,0,-1)``: 1 to 8 integers (a tensor has at most 8 axes) of at most 19 digits."""
     if not re.fullmatch(r"\((-?[0-9]{1,19})(,-?[0-9]{1,19}){0,7}\)", text):
         raise DescriptorError(f"{text!r} is not a list of 1 to 8 integers such as (0,0,-1)")
     return tuple(int(number) for number in text[1:-1].split(","))
 
 
 def read_group_sizes(text: str) -> tuple[int, ...]:
-    """``(1,32)``: how many indices along each axis share a scale, each at least 1."""
+    """Read ``(1,32)``: how many indices along each axis share a scale, each at least 1."""
     sizes = read_integers(text)
     if min(sizes) < 1:
         raise DescriptorError(f"group_sizes {text} must be 1 or more")
@@ -292,7 +292,7 @@ _FRACTION = "-?[0-9]{1,19}/[1-9][0-9]{0,18}"
 
 
 def read_numbers(text: str, most: int = 16) -> tuple[Number, ...]:
-    """``(2,1/3,0.6)``: by default two for each axis. A whole number is an integer, a half is a float."""
+    """Read ``(2,1/3,0.6)``: 1 to ``most`` numbers, by default up to two for each of 8 axes; see ``_number``."""
     number = f"(?:{_FLOAT}|{_FRACTION})"
     if not re.fullmatch(rf"\({number}(?:,{number}){{0,{most - 1}}}\)", text):
         raise DescriptorError(f"{text!r} is not a list of 1 to {most} numbers such as (2,1/3,0.6)")
@@ -300,7 +300,7 @@ def read_numbers(text: str, most: int = 16) -> tuple[Number, ...]:
 
 
 def _number(text: str) -> Number:
-    """The simplest kind that holds it: of ``4/2``, ``2.0`` and ``2`` the last."""
+    """The value in its simplest type: ``4/2``, ``2.0`` and ``2`` give int 2, ``1/2`` float 0.5, ``1/3`` a Fraction."""
     exact = Fraction(text) if "/" in text else Fraction(repr(float(text)))
     if exact.denominator == 1 and abs(exact) < _LARGEST_WRITTEN:
         return int(exact)
@@ -309,19 +309,19 @@ def _number(text: str) -> Number:
 
 
 def read_boxes(text: str) -> tuple[Number, ...]:
-    """``(2,3,10,12,-5,0.5,9,9)``: four numbers each of at most 8 boxes."""
+    """Read ``(2,3,10,12,-5,0.5,9,9)``: four numbers for each of at most 8 boxes; their count is checked later."""
     return read_numbers(text, 32)
 
 
 def read_number(text: str) -> float:
-    """``-0.5``, ``128`` or ``1e-05``."""
+    """Read a number such as ``-0.5``, ``128`` or ``1e-05``."""
     if not re.fullmatch(_FLOAT, text):
         raise DescriptorError(f"{text!r} is not a number such as 0.5, -4 or 1e-05")
     return float(text) + 0.0  # -0 is 0
 
 
 def read_scale(text: str) -> Value:
-    """``0.5``, or ``(0,2)``: the axes along which it varies."""
+    """Read one scale such as ``0.5``, or the axes along which the scale varies such as ``(0,2)``."""
     return read_integers(text) if text.startswith("(") else read_number(text)
 
 
@@ -329,20 +329,20 @@ _POST_OP = rf"[a-z]{{1,10}}(?:\({_FLOAT}(?:,{_FLOAT})?\))?"
 
 
 def read_post_ops(text: str) -> str:
-    """``relu(0.1),clip(0,6)``, each number in its shortest form."""
+    """Read one to four post-ops such as ``relu(0.1),clip(0,6)``; returns them with each number in its shortest form."""
     if not re.fullmatch(f"{_POST_OP}(?:,{_POST_OP}){{0,3}}", text):
         raise DescriptorError(f"post_ops {text!r} must be one to four, such as relu(0.1),clip(0,6),linear(2,-1)")
     return ",".join(f"{name}{write(tuple(numbers)) if numbers else ''}" for name, *numbers in post_ops_of(text))
 
 
 def post_ops_of(text: str) -> tuple[tuple[Any, ...], ...]:
-    """The argument that a text of ``read_post_ops`` means: (("relu", 0.1), ("clip", 0.0, 6.0))."""
+    """The ``post_ops`` argument for a text from ``read_post_ops``: (("relu", 0.1), ("clip", 0.0, 6.0))."""
     operations = re.findall(rf"([a-z]+)(?:\(({_FLOAT})(?:,({_FLOAT}))?\))?", text)
     return tuple((name, *(read_number(number) for number in numbers if number)) for name, *numbers in operations)
 
 
 def read_permutation(text: str) -> str:
-    """``NCHW->NHWC``: the same letters on both sides, at most 8, each once."""
+    """Read ``NCHW->NHWC``: the same letters on both sides, at most 8, each once."""
     source, _, destination = text.partition("->")
     if not re.fullmatch("[A-Za-z]{1,8}", source) or sorted(source) != sorted(set(destination)):
         raise DescriptorError(f"{text!r} is not a permutation of letters such as NCHW->NHWC")
@@ -352,14 +352,14 @@ def read_permutation(text: str) -> str:
 
 
 def read_pattern(text: str) -> str:
-    """``b,(h,s),w->b,h,(s,w)``: a pattern of ``rs.rearrange`` with a comma for each blank."""
+    """Read ``b,(h,s),w->b,h,(s,w)``: a pattern of ``rs.rearrange`` with a comma for each blank."""
     sides = text.replace(",", " ").split("->")
     Pattern.parse("->".join(sides))
     return "->".join(",".join(side.split()).replace("(,", "(").replace(",)", ")") for side in sides)
 
 
 def read_lengths(text: str) -> str:
-    """``h=2,s=3``, sorted by name."""
+    """Read ``h=2,s=3``; returns the pairs sorted by name."""
     pairs = text.split(",")
     if not all(re.fullmatch(r"[^\W\d_]\w{0,30}=[0-9]{1,9}", pair) for pair in pairs):
         raise DescriptorError(f"lengths {_cut(text)} must be written as h=2,s=3")
@@ -367,12 +367,12 @@ def read_lengths(text: str) -> str:
 
 
 def read_desc(text: str) -> TensorDesc:
-    """``f64[5]{0:T(2)}``."""
+    """Read a descriptor such as ``f64[5]{0:T(2)}``."""
     return TensorDesc.parse(text)
 
 
 class OneOf:
-    """A reader of words: the known ones. ``what`` they are is how messages call them."""
+    """A reader that accepts only the ``known`` words; ``what`` names the kind of word in error messages."""
 
     def __init__(self, what: str, *known: str) -> None:
         self.known = known
@@ -385,18 +385,18 @@ class OneOf:
 
 
 def changed_axes(src: Sizes, dst: Sizes) -> tuple[int, ...] | None:
-    """The axes whose sizes differ, which a resample case means unless it names others; None if none do."""
+    """The axes whose sizes differ, the default ``axes`` of a resample case; None if there are none or ranks differ."""
     if len(src) != len(dst):
         return None
     return tuple(axis for axis in range(len(src)) if src[axis] != dst[axis]) or None
 
 
 def read_out(text: str) -> str:
-    """Where the answer goes instead of to a destination of its own.
+    """Check the value of ``out=``, which says where the result goes if not to a separate destination buffer.
 
-    ``same``: into the source's buffer, beside its elements. Others: into one that the operation makes: ``new`` with
-    the destination as its layout, ``default`` without a layout, ``any`` with that of the source, or with the layout of
-    that name or tag, as ``NHWC`` or ``nChw16c``.
+    ``same``: the source's buffer, beside its elements. All others: a buffer that the operation allocates, with the
+    layout of the case's destination (``new``), without a ``layout`` argument (``default``), with the source's layout
+    (``any``), or with the layout of a name or tag such as ``NHWC`` or ``nChw16c``.
     """
     if text not in ("same", "new", "default", "any") and not re.fullmatch(
         f"[{AXIS_NAMES}]{{1,{len(AXIS_NAMES)}}}", text
@@ -411,13 +411,13 @@ def read_out(text: str) -> str:
 
 
 def from_0(axes: Value, rank: int) -> Value:
-    """Axes counted from the first one; -1 is the last."""
+    """Turn negative axes, where -1 is the last, into axes counted from 0; other values stay."""
     if not isinstance(axes, tuple):
         return axes
     return tuple(axis + rank if -rank <= axis < 0 else axis for axis in axes)
 
 
 def in_order(axes: Value, rank: int) -> Value:
-    """Axes counted from the first one, in ascending order; a number as it is."""
+    """Turn axes into axes counted from 0, in ascending order; a number stays."""
     counted = from_0(axes, rank)
     return tuple(sorted(counted)) if isinstance(counted, tuple) else counted

@@ -1,4 +1,4 @@
-"""Case files: cases one a line, with loops, so that a capability's cases are a few lines; and the catalogues of them.
+"""Read case files, which hold one case per line and loops over them, and the catalogues that come with the package.
 
     # Behind a # that begins a line, or follows a blank, is a comment.
     let WIDE = f32 s32 u32
@@ -7,18 +7,18 @@
     reorder $T[$N,$M]{1,0} -> $T[$N,$M]{0,1}
     slice $T[$N]{0} -> $T[$((N-1)/3+1)]{0} offsets=(0) sizes=($N) strides=(3)
 
-A ``for`` applies to the lines behind it up to the next blank line, those of further loops included. Its names are
-split by commas, or by semicolons where values hold commas: ``for SIZES;ORDER in 2,3;1,0 4,5;0,1``. ``1..4`` is
-``1 2 3 4``. A ``let`` names a text until the end of the file, behind a ``for`` until the blank line. Names are upper
-case. ``$NAME`` is the text, ``$(...)`` arithmetic on integers: ``+ - * /`` and parentheses over numbers and names.
+A ``for`` applies to all lines after it up to the next blank line, including further loops. Its names are separated by
+commas, or by semicolons if values contain commas: ``for SIZES;ORDER in 2,3;1,0 4,5;0,1``. ``1..4`` means ``1 2 3 4``.
+A ``let`` names a text until the end of the file, or inside a ``for`` until the blank line. Names are upper case.
+``$NAME`` stands for the text, ``$(...)`` for integer arithmetic: ``+ - * /`` and parentheses over numbers and names.
 
-Always there: TYPES and INTERPOLATED_TYPES, the element types that are copied and interpolated, LINEAR_TYPES, those that
-oneDNN interpolates; MAX_BINDING, the bytes that one binding of the device covers; MAX_GROUPS, its work groups along an
-axis.
+Predefined names: TYPES, INTERPOLATED_TYPES and LINEAR_TYPES are the element types that can be copied, that can be
+interpolated, and that oneDNN interpolates. MAX_BINDING is the bytes that one binding of the device covers; MAX_GROUPS
+is its largest number of work groups along an axis.
 
-The catalogues are folders of ``restride_conformance/catalogue``. Each holds what it adds to the one before: ``smoke``
-takes a second, ``ci`` a minute, ``full`` takes its time and has the cases at the device's limits. ``perf`` stands
-apart: a few large tensors, to be measured.
+The catalogues are folders of ``restride_conformance/catalogue``. ``smoke`` takes a second, ``ci`` a minute, and
+``full`` longer, with the cases at the device's limits; each contains the one before, and its folder holds only the
+cases that it adds. ``perf`` stands apart: a few large tensors, to be measured.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ from restride.reference.resample import INTERPOLATED_TYPES, LINEAR_TYPES
 from restride_conformance.case import LONGEST_LINE, OPERATIONS, Case
 
 MOST_CASES = 200_000
-"""Cases of a file, once its loops are unrolled."""
+"""Most cases in a file, once its loops are unrolled."""
 
 MOST_CHARACTERS = 20_000_000
-"""Characters of a file."""
+"""Most characters in a file."""
 
 MOST_WORK = 50_000_000
-"""Characters that a file's loops read and make; a turn of a loop counts as 50 more."""
+"""Most characters that the loops of a file may read and produce; each turn of a loop counts as 50 more."""
 
 MOST_NAMES = 256
-"""Names of a file that stand at once."""
+"""Most names that are defined at once."""
 
 MOST_LOOPED = 16
-"""Names of loops within each other."""
+"""Most names in nested loops."""
 
 NESTED = ("smoke", "ci", "full")
-"""Catalogues that contain the one before."""
+"""Catalogues each of which contains the one before."""
 
 CATALOGUES = (*NESTED, "perf")
 """Every catalogue."""
 
-# Possessive: else a long name can be cut into shorter ones in 2^n ways, which a repetition tries one after the other.
+# Possessive, as otherwise a repetition could try 2^n ways to split a long name into shorter ones.
 _NAME = "[A-Z][A-Z0-9_]*+"
 _LET = re.compile(rf"let\s+({_NAME})\s*=\s*(.*)")
 _FOR = re.compile(rf"for\s+({_NAME}(?:[,;]{_NAME})*)\s+in\s+(.*)")
@@ -71,16 +71,16 @@ Names = dict[str, str]
 
 
 def read_cases(text: str, name: str = "cases", limits: Limits | None = None) -> tuple[Case, ...]:
-    """The cases of a case file's text, in order.
+    """Read the cases of a case file, in order.
 
     Args:
-        text: the file.
-        name: what messages call it.
-        limits: what MAX_BINDING and MAX_GROUPS are taken from.
+        text: the content of the file.
+        name: the file's name in error messages.
+        limits: the device limits that MAX_BINDING and MAX_GROUPS come from; default: ``Limits()``.
 
     Raises:
-        DescriptorError: a line is no case and no loop, or there are too many; the message begins with ``name`` and the
-            line's number.
+        DescriptorError: a line is neither a case, a loop nor a ``let``, or there are too many; the message begins with
+            ``name`` and the line's number.
         UnsupportedError: a descriptor that this version does not read.
     """
     return tuple(_File(name, limits or Limits()).cases(text))
@@ -90,7 +90,7 @@ def catalogue(name: str = "ci", limits: Limits | None = None) -> tuple[Case, ...
     """The cases of a catalogue that comes with the package, for a device of these ``limits`` (default: ``Limits()``).
 
     Raises:
-        DescriptorError: there is no such catalogue; the message names those there are.
+        DescriptorError: there is no such catalogue; the message lists the known ones.
     """
     if name not in CATALOGUES:
         raise DescriptorError(f"catalogue {name!r} is unknown; known: {', '.join(CATALOGUES)}")
@@ -100,10 +100,10 @@ def catalogue(name: str = "ci", limits: Limits | None = None) -> tuple[Case, ...
 
 @lru_cache(maxsize=8)
 def _folder(part: str, limits: Limits) -> tuple[Case, ...]:
-    """The cases of a folder, which takes seconds to read, once for all catalogues that contain it.
+    """The cases of a catalogue's folder, cached, because reading one takes seconds and several catalogues contain it.
 
-    Those of simple operations come first, slices, then reorders, whatever file they are in: a kernel that many use is
-    first seen wrong where it alone is used.
+    Cases are in the order of ``OPERATIONS``, slices first, then reorders, whatever file they are in. So a fault in a
+    kernel that many operations use shows first in a case that uses only this kernel.
     """
     cases: list[Case] = []
     for entry in sorted((files("restride_conformance") / "catalogue" / part).iterdir(), key=lambda entry: entry.name):
@@ -120,7 +120,7 @@ class _Line(NamedTuple):
 
 @dataclass
 class _File:
-    """A case file while it is unrolled."""
+    """A case file whose loops are being unrolled."""
 
     name: str
     limits: Limits
@@ -147,7 +147,7 @@ class _File:
         yield from self.unrolled(group, names)
 
     def unrolled(self, lines: list[_Line], names: Names, looped: frozenset[str] = frozenset()) -> Iterator[Case]:
-        """The cases of some lines, inside of loops over ``looped``; a ``let`` among them changes ``names``."""
+        """Yield the cases of some lines inside loops over ``looped``; a ``let`` among them changes ``names``."""
         for position, (number, text) in enumerate(lines):
             try:
                 if len(text) > LONGEST_LINE:
@@ -186,10 +186,10 @@ class _File:
 
 
 def substitute(text: str, names: Mapping[str, str]) -> str:
-    """``text`` with each ``$NAME`` and ``$(...)`` replaced by what it stands for.
+    """``text`` with each ``$NAME`` and ``$(...)`` replaced by its value.
 
     Raises:
-        DescriptorError: an unknown name, wrong arithmetic, a ``$`` alone, or more characters than a case may have.
+        DescriptorError: an unknown name, wrong arithmetic, a lone ``$``, or more characters than a case may have.
     """
     parts: list[str] = []
     position = length = 0
@@ -230,13 +230,13 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def evaluate(text: str, names: Mapping[str, str]) -> int:
-    """The value of ``text``, the inside of ``$(...)``, with the integers that ``names`` stand for.
+    """The value of ``text``, the inside of ``$(...)``, where ``names`` maps names to texts of integers.
 
     Division rounds down. Python's parser reads the text; nothing is executed.
 
     Raises:
-        DescriptorError: it is not well formed or longer than 200 characters, a name is unknown or no integer, it
-            divides by 0, or a value reaches 2^64 in magnitude.
+        DescriptorError: the text is not well formed or longer than 200 characters, a name is unknown or not an integer,
+            a divisor is 0, or a value reaches 2^64 in magnitude.
     """
 
     def wrong(why: str) -> DescriptorError:
@@ -281,12 +281,12 @@ def _too_long(text: str) -> DescriptorError:
 
 
 def _some(names: Mapping[str, str]) -> str:
-    """The latest names, as many as a message has room for."""
+    """The last nine names, for a message."""
     return ", ".join(name[:40] for name in [*names][-9:])
 
 
 def _closing(text: str, start: int) -> int:
-    """The position behind the parenthesis that closes the one before ``start``."""
+    """The position after the parenthesis that closes the one just before ``start``."""
     depth = 1
     for position in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[position], 0)
@@ -296,7 +296,7 @@ def _closing(text: str, start: int) -> int:
 
 
 def _let(line: str, names: Names) -> int:
-    """Add the name that ``line`` gives; how many characters it stands for."""
+    """Add the name that ``line`` defines to ``names``; returns the length of its text."""
     match = _LET.fullmatch(line)
     if match is None:
         raise DescriptorError(f"a name is given as 'let NAME = TEXT', not {line[:80]!r}")
@@ -308,7 +308,7 @@ def _let(line: str, names: Names) -> int:
 
 
 def _loop(line: str) -> tuple[list[str], list[list[str]]]:
-    """The names of a ``for``, and their values at each turn."""
+    """The names of a ``for``, and their values for each turn of the loop."""
     match = _FOR.fullmatch(line)
     if match is None:
         raise DescriptorError(f"a loop is written 'for NAME,... in VALUE,... ...', not {line[:80]!r}")
@@ -326,7 +326,7 @@ def _loop(line: str) -> tuple[list[str], list[list[str]]]:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a list, ranges written out."""
+    """The words of a list, with ranges expanded: ``1..3`` becomes 1, 2 and 3."""
     words: list[str] = []
     for word in text.split():
         bounds = _RANGE.fullmatch(word)

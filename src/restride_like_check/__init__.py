@@ -1,4 +1,4 @@
-"""How close ``rs.resample(..., like=...)`` is to the libraries themselves: run side by side, counted, and put down."""
+"""Measure how close ``rs.resample(..., like=...)`` is to the libraries themselves, by running them side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparison: one way of one library on a number of images, what differs, counted, and what docs/profiles.md states."""
+"""Compare a way of a library with ``rs.resample`` on images: count differences, check limits of docs/profiles.md."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from restride_like_check.images import DIRECTIONS, SIZES, Image, image, sizes_of
 from restride_like_check.judges import Array, Judge, Way
 
 FLOAT_UNIT = 2.0**-24
-"""Unit of differences of floats from 0 to 1: half a unit in the last place of 1."""
+"""Unit for differences of floats from 0 to 1: half the f32 unit in the last place at 1."""
 
 
 class Limit(NamedTuple):
-    """The largest difference, in steps of integers or 2^-24 of floats from 0 to 1, and the share of pixels with any."""
+    """The largest difference (for integers in steps of 1, for floats in 2^-24), and the share of pixels that differ."""
 
     largest: float
     share: float = 1.0
@@ -29,9 +29,10 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table. pixels: elements of all results. largest: in steps of integers, or ``FLOAT_UNIT`` of floats.
+    """A row of the table.
 
-    limit: what docs/profiles.md states.
+    pixels: elements of all results. differ: how many of them differ. largest: largest difference, in the unit of
+    ``limit``. limit: the limit that docs/profiles.md states.
     """
 
     like: str
@@ -52,11 +53,11 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """True where nothing is further apart than is stated."""
+        """True if the differences are within the stated limit."""
         return self.largest <= self.limit.largest and self.share <= self.limit.share
 
     def record(self) -> dict[str, object]:
-        """For JSON. measured: the version that what is stated is of."""
+        """The row as JSON values. measured: the version of the library for which the limit is stated."""
         own = {name: value for name, value in vars(self).items() if name != "limit"}
         stated_here = {"largest": self.limit.largest, "share": self.limit.share}
         version = measured(self.like)
@@ -64,14 +65,14 @@ class Row:
 
 
 def steps_of(judges: Sequence[Judge], images: int) -> int:
-    """How many images ``compare`` goes through."""
+    """How many images ``compare`` processes."""
     return sum(len(judge.ways) for judge in judges) * len(DIRECTIONS) * images
 
 
 def compare(
     judges: Sequence[Judge], images: int, device: Device, step: Callable[[str], None], seed: int = 0
 ) -> Iterator[Row]:
-    """The rows of each judge's ways, down, up and both. step: called after each image. seed: of images and sizes."""
+    """Yield the rows for each judge, way and direction. step: called after each image. seed: for images and sizes."""
     for judge in judges:
         for way in judge.ways:
             for direction in DIRECTIONS:
@@ -87,7 +88,7 @@ def row_of(
     step: Callable[[str], None] = lambda _: None,
     seed: int = 0,
 ) -> Row:
-    """One row, of the first ``images`` images that the way takes."""
+    """Compute one row with the first ``images`` images that the way accepts."""
     pixels = differ = 0
     largest = 0.0
     for pictures in _of_one_size(way, direction, images, way.key(judge.like, seed)):
@@ -110,7 +111,7 @@ def row_of(
 
 
 def _of_one_size(way: Way, direction: str, images: int, key: str) -> Iterator[list[Image]]:
-    """The first ``images`` images that a way takes, those of the same sizes together."""
+    """Yield the first ``images`` images that a way accepts, grouped by their sizes."""
     taken = (number for number in count() if way.takes(*sizes_of(number, direction, way.largest, key)))
     numbers = list(islice(taken, images))
     for place in dict.fromkeys(number % SIZES for number in numbers):
@@ -120,7 +121,7 @@ def _of_one_size(way: Way, direction: str, images: int, key: str) -> Iterator[li
 
 
 def _distance(ours: Array, theirs: Array, white: float) -> Array:
-    """How far each element is from the library's, in units of the row; ``white`` is the range of the pixels."""
+    """The distance of each element from the library's, in the unit of the row; ``white`` is the range of the pixels."""
     if ours.shape != theirs.shape:
         raise AssertionError(f"sizes {ours.shape} are not the library's {theirs.shape}")
     apart = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
@@ -128,12 +129,12 @@ def _distance(ours: Array, theirs: Array, white: float) -> Array:
 
 
 def measured(like: str) -> str:
-    """The version of a library that what is stated was measured with: "13.0.0" of "Pillow 13.0.0, Image.resize"."""
+    """The version of a library for which the limits are stated: "13.0.0" of "Pillow 13.0.0, Image.resize"."""
     return LIBRARIES[like].library.partition(",")[0].split()[-1]
 
 
 def is_measured(like: str, version: str) -> bool:
-    """Whether ``version`` is that one; "2.13.0+cpu" is 2.13.0."""
+    """True if ``version`` is the one that was measured; "2.13.0+cpu" counts as 2.13.0."""
     return version.partition("+")[0] == measured(like)
 
 
@@ -142,10 +143,10 @@ EXACT = Limit(0.0, 0.0)
 _STEP = Limit(1.0)
 
 _SUMS = Limit(16.0)
-"""Floats: sums in f32 here, and in f64 or in another order there. 16 is one millionth of the range."""
+"""Floats: restride sums in f32, the library in f64 or in another order. 16 units are one millionth of the range."""
 
 _LONG_SUMS = Limit(32.0)
-"""The same where each of up to 600 rows and 600 columns is a tap: the library's sums, or its weights, are f32."""
+"""As ``_SUMS``, for up to 600 rows and 600 columns of taps, where the library's sums or weights are f32."""
 
 _LIMITS: dict[tuple[str, str, str], Limit] = {
     ("torch", "", "f32, against f64"): _SUMS,
@@ -173,7 +174,7 @@ _LIMITS: dict[tuple[str, str, str], Limit] = {
     ("scikit-image", "bilinear, antialias", "f32"): _LONG_SUMS,
     ("scikit-image", "", "f32"): _SUMS,
 }
-"""By library, mode and type; an empty mode: those that are not named. What is not here is exact."""
+"""Limits by library, mode and type; an empty mode stands for all modes not listed. Any other row is exact."""
 
 
 def stated(like: str, mode: str, type_: str) -> Limit:

@@ -1,8 +1,8 @@
-"""The images: photographs that scikit-image ships and drawn ones, each a crop, and the size that it is brought to.
+"""The test images, crops of photographs that scikit-image ships and drawn images, and the sizes to resize them to.
 
-An image follows from its number, the direction and the key alone, which is the way and a seed: 10 images are the first
-10 of 100. Their sizes come again after ``SIZES`` of them, so that of many images those of the same sizes are one call
-of ours; another seed has other sizes.
+An image depends only on its number, the direction and the key, which holds the way and a seed: 10 images are the first
+10 of 100. Sizes repeat after ``SIZES`` images, so that images of equal sizes are resized by one call of restride;
+another seed gives other sizes.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from restride.dtypes import as_dtype
 from restride_like_check.judges import Array
 
 DIRECTIONS = ("down", "up", "both")
-"""How sizes change: both axes shrink, both grow, or one each."""
+"""How sizes change: both axes shrink, both grow, or one shrinks and one grows."""
 
 SIZES = 56
-"""Images of a row, one after the other, that have sizes of their own."""
+"""Number of consecutive images of a row with different sizes."""
 
 PHOTOGRAPHS = ("astronaut.png", "coffee.png", "chelsea.png")
 
 DRAWN = ("edges", "checker", "noise", "ramps", "extremes", "flat")
 
 _PLAIN = {"down": ((2, 2), (3, 3), (4, 2)), "up": ((2, 2), (3, 3), (2, 4)), "both": ((2, 2), (2, 3), (4, 2))}
-"""Whole factors of the first images, which libraries have ways of their own for."""
+"""Whole factors of the first images, because libraries have special code for them."""
 
 _KEEPS = 10
-"""One of so many images keeps the size of an axis."""
+"""One in this many images keeps the size of an axis."""
 
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """u8 pixels, the low bytes that wider types have beside them, and the sizes to come to."""
+    """An image. pixels: u8. low: the low bytes for wider types. sizes: rows and columns to resize to."""
 
     name: str
     pixels: Array
@@ -45,7 +45,7 @@ class Image:
     sizes: tuple[int, int]
 
     def of(self, dtype: str) -> Array:
-        """The pixels as elements of ``dtype``: bytes, all values of 16 bits, or floats from 0 to 1."""
+        """The pixels as ``dtype``: u8, u16 and s16 over their whole range, s32 64 times s16's, f32 from 0 to 1."""
         if dtype == "u8":
             return self.pixels
         wide = self.pixels.astype(np.int64) * 256 + self.low
@@ -54,7 +54,7 @@ class Image:
 
 
 def photographs() -> dict[str, Path]:
-    """The photographs that are installed; none without scikit-image."""
+    """The paths of the installed photographs by name; none without scikit-image."""
     package = find_spec("skimage")
     if package is None or package.origin is None:
         return {}
@@ -63,9 +63,10 @@ def photographs() -> dict[str, Path]:
 
 
 def sizes_of(number: int, direction: str, largest: int, key: str) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Rows and columns of image ``number`` of the row ``key``, at most ``largest``, before and after.
+    """Rows and columns of image ``number`` of the row ``key``, before and after the resize, each at most ``largest``.
 
-    Whole factors first, then any, as many to 10 as from 60 to 600; some axes keep their size.
+    The first images have whole factors. Others have random sizes, spread evenly on a logarithmic scale, and some of
+    them keep the size of an axis.
     """
     number %= SIZES
     random = _random(key, direction, number)
@@ -84,11 +85,11 @@ def sizes_of(number: int, direction: str, largest: int, key: str) -> tuple[tuple
 
 
 def image(number: int, direction: str, channels: int, largest: int, key: str) -> Image:
-    """Image ``number``, of sizes ``sizes_of``."""
+    """Image ``number``, with the sizes that ``sizes_of`` gives."""
     old, new = sizes_of(number, direction, largest, key)
     random = _random(key, direction, number, 1)
     names = tuple(photographs())
-    # Of four images, and of four of the same sizes, three are photographs, where there are any.
+    # Three in four images, also among those of the same sizes, are photographs, if any are installed.
     name = str(random.choice(names if names and (number + number // SIZES) % 4 else DRAWN))
     pixels = _cropped(name, old, random) if name in names else _drawn(name, old, random)
     if channels > 3:
@@ -104,7 +105,7 @@ def _random(key: str, direction: str, *numbers: int) -> np.random.Generator:
 
 @lru_cache(maxsize=len(PHOTOGRAPHS))
 def photograph(name: str) -> Array:
-    """One of the photographs, [rows, columns, 3]."""
+    """The pixels of a photograph, u8[rows,columns,3]."""
     from PIL import Image as Pictures
 
     path = photographs().get(name)
@@ -122,10 +123,10 @@ def _cropped(name: str, sizes: tuple[int, int], random: np.random.Generator) -> 
 
 
 def _drawn(name: str, sizes: tuple[int, int], random: np.random.Generator) -> Array:
-    """Edges at any angle, boxes of a few pixels, all values or black and white by chance, ramps, or one value.
+    """Draw an image: edges at any angle, a checkerboard, noise, ramps, "extremes" or "flat".
 
-    Black and white by chance change most from pixel to pixel, so that a rounded coordinate shows most. The sums of one
-    value are rounded the same way at every step.
+    "extremes" is random black and white, which changes most from pixel to pixel, so that a rounded coordinate shows
+    most. "flat" has one value, so that sums are rounded the same way at every step.
     """
     rows, columns = np.meshgrid(np.arange(sizes[0]), np.arange(sizes[1]), indexing="ij")
     if name == "noise":

@@ -1,4 +1,4 @@
-"""Judges: the libraries that are run beside ``rs.resample``, and each way of resizing that it is held against."""
+"""The judges, libraries that ``rs.resample`` is compared with, and their ways of resizing."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Resize = Callable[[Array, tuple[int, int]], Array]
 
 
 def any_sizes(_before: tuple[int, ...], _after: tuple[int, ...]) -> bool:
-    """A library that is right for all of them."""
+    """Accept all sizes, for a library that is right for all of them."""
     return True
 
 
 @dataclass(frozen=True)
 class Way:
-    """One row of the table, but for its direction.
+    """A library's way of resizing: a row of the table without its direction.
 
-    mode: its words in the table. dtype: of the pixels. arguments: of ``rs.resample``, beside ``like``. resize: the
-    library's own. channels: 1 stands for arrays of two axes. result: element type of the result; default: of the
-    pixels. largest: no axis of its images is longer, where the library takes its time. against: what the library
-    computed in, where that is not the type of the pixels. takes: whether it is to be asked, by the sizes before and
-    after.
+    mode: its name in the table. dtype: type of the pixels. arguments: of ``rs.resample``, besides ``like``. resize: the
+    library's function. channels: numbers of channels; 1 means arrays of two axes. result: element type of the result;
+    default: that of the pixels. largest: longest axis of its images, small for slow libraries. against: the type that
+    the library computes in, if it is not that of the pixels. takes: True for sizes, before and after, for which the
+    library is right.
     """
 
     mode: str
@@ -53,13 +53,13 @@ class Way:
         return f"{self.dtype}, against {self.against}" if self.against else self.dtype
 
     def key(self, like: str, seed: int = 0) -> str:
-        """What its images follow from: "pillow bicubic u8", and a seed other than 0."""
+        """The key that determines its images: "pillow bicubic u8", with the seed appended if it is not 0."""
         return f"{like} {self.mode} {self.type}" + (f" {seed}" if seed else "")
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A library: ``like`` as ``rs.resample`` takes it, the name that pip has for it, the version that is installed."""
+    """An installed library: its name for ``like`` of ``rs.resample``, its pip name, its version and its ways."""
 
     like: Library
     package: str
@@ -67,12 +67,12 @@ class Judge:
     ways: tuple[Way, ...] = field(repr=False)
 
     def of_rows(self, text: str) -> Judge:
-        """The judge with only the ways that have ``text`` in their mode and type: "cubic u8"."""
+        """The judge with only the ways whose mode and type contain ``text``, such as "cubic u8"."""
         return replace(self, ways=tuple(way for way in self.ways if text in f"{way.mode} {way.type}"))
 
 
 def judges_of(like: str | None) -> tuple[list[Judge], list[str]]:
-    """The judges that are installed, of all libraries or of one, and the pip names of those that are not."""
+    """The installed judges, of all libraries or of one, and the pip names of those that are not installed."""
     judges, missing = [], []
     for name, (package, module, ways) in JUDGES.items():
         if like not in (None, name):
@@ -109,17 +109,17 @@ def _torch_ways() -> Iterator[Way]:
 
 
 def _is_large(_before: tuple[int, ...], after: tuple[int, ...]) -> bool:
-    """False for one pixel, of which torch's bytes of three channels end in an error of its own."""
+    """False for a result of one pixel, for which torch raises an internal error with u8 and three channels."""
     return after != (1, 1)
 
 
 def _has_columns(_before: tuple[int, ...], after: tuple[int, ...]) -> bool:
-    """False for one column, where torch's antialiased floats repeat their first row."""
+    """False for a result of one column, for which torch's antialiased floats repeat their first row."""
     return after[1] > 1
 
 
 def _by_torch(x: Array, sizes: tuple[int, int], *, is_wide: bool = False, **options: Any) -> Array:
-    """Resized by torch; in float64 if ``is_wide``."""
+    """Resize with torch, in float64 if ``is_wide``."""
     import torch
 
     planes = torch.from_numpy(np.ascontiguousarray(np.atleast_3d(x).transpose(2, 0, 1)))[None]
@@ -127,7 +127,7 @@ def _by_torch(x: Array, sizes: tuple[int, int], *, is_wide: bool = False, **opti
     return np.ascontiguousarray(result.transpose(1, 2, 0).reshape(*sizes, *x.shape[2:]))
 
 
-# ONNX: the reference implementation of Resize-19 that its package brings, in float64 and element by element.
+# ONNX: the reference implementation of Resize-19 in its package, which computes in float64, element by element.
 
 
 def _onnx_ways() -> Iterator[Way]:
@@ -147,7 +147,7 @@ def _onnx_ways() -> Iterator[Way]:
 
 
 def _is_right_for_onnx(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
-    """False where it rounds a place to an element once and once not, and takes weights for the wrong elements.
+    """False for sizes where it rounds a coordinate inconsistently, and applies weights to the wrong elements.
 
     10 -> 14: output 10 reads at 7.000000000000001, a little past element 7, but beside 5, 6, 7 and 8: with two elements
     of an edge before it, that place is 9.0, which it takes for the last of those to its left.
@@ -160,7 +160,7 @@ def _is_right_for_onnx(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
 
 
 def _by_onnx(mode: str, **options: bool) -> Resize:
-    """Resize by a model of one node."""
+    """A function that resizes with a model of one Resize node."""
     from onnx import parser
     from onnx.reference import ReferenceEvaluator
 
@@ -177,10 +177,10 @@ def _by_onnx(mode: str, **options: bool) -> Resize:
     return resize
 
 
-# Pillow: bytes in bands apart, I;16, I and F.
+# Pillow: u8 with one to four independent bands, I;16, I and F.
 
 _PILLOW_MODES = {1: "L", 2: "La", 3: "RGB", 4: "CMYK"}
-"""By channels. LA and RGBA are resized with colours times alpha, which ``like`` has not; ``rs.compat.pil`` has."""
+"""Pillow's modes by channels. LA and RGBA premultiply colours by alpha, as ``rs.compat.pil`` does but not ``like``."""
 
 
 def _pillow_ways() -> Iterator[Way]:
@@ -200,7 +200,7 @@ def _by_pillow(x: Array, sizes: tuple[int, int], *, name: str) -> Array:
     return np.ascontiguousarray(image.resize(sizes[::-1], Image.Resampling[name.upper()]))
 
 
-# OpenCV: every interpolation of ``cv2.resize``, of four element types.
+# OpenCV: every interpolation of ``cv2.resize``, for four element types.
 
 
 def _opencv_ways() -> Iterator[Way]:
@@ -211,13 +211,13 @@ def _opencv_ways() -> Iterator[Way]:
 
 
 _MOST_OF_CELL = 256
-"""Elements of 16 bits whose sum f32 holds exactly."""
+"""Most 16-bit elements whose sum f32 holds exactly."""
 
 
 def _has_small_cells(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
-    """False for whole factors and large cells, which OpenCV adds up in f32 one after the other.
+    """False for whole factors with large cells, which OpenCV sums in f32 one element after the other.
 
-    The mean of 600 x 600 elements of u16 that are all 40000 is then 39955.
+    The mean of 600 x 600 elements of u16 that are all 40000 becomes 39955.
     """
     is_whole = not any(old % new for old, new in zip(before, after, strict=True))
     return not is_whole or math.prod(before) // math.prod(after) <= _MOST_OF_CELL
@@ -230,7 +230,7 @@ def _by_opencv(x: Array, sizes: tuple[int, int], *, mode: str) -> Array:
     return np.ascontiguousarray(cv2.resize(x, sizes[::-1], interpolation=interpolation))
 
 
-# scikit-image: ``skimage.transform.resize``, which computes in float64, so that bytes are compared before rounding.
+# scikit-image: ``skimage.transform.resize``, which returns float64, so that u8 is compared before rounding.
 
 
 def _skimage_ways() -> Iterator[Way]:
@@ -256,4 +256,4 @@ JUDGES: dict[Library, tuple[str, str, Callable[[], Iterator[Way]]]] = {
     "opencv": ("opencv-python-headless", "cv2", _opencv_ways),
     "scikit-image": ("scikit-image", "skimage", _skimage_ways),
 }
-"""By what ``like`` takes: the name that pip has for the library, its module, and its ways."""
+"""For each value of ``like``: the pip name of the library, its module, and the function that yields its ways."""

@@ -1,6 +1,6 @@
-"""What the documents show: the profiles in words, the tables of docs/profiles.md, and a picture of three libraries.
+"""Write the documents: the list of profiles, the tables of docs/profiles.md, and a picture of three libraries.
 
-The head of docs/profiles.md is profiles.md beside this module.
+The beginning of docs/profiles.md is profiles.md in the folder of this module.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from restride_like_check.images import photograph, photographs
 from restride_like_check.judges import JUDGES, Array, judges_of
 
 _OWN = {"pillow": pillow.FILTERS, "opencv": ("area", "lanczos4")}
-"""Modes that no arguments of ``rs.resample`` come near, or not all of the time."""
+"""Modes that no arguments of ``rs.resample`` approximate, or not in all cases."""
 
 
 def listing(like: str | None) -> str:
-    """All profiles, or one, as ``restride profiles`` prints them."""
+    """The text of all profiles, or of one, as ``restride profiles`` prints them."""
     return "\n\n".join("\n".join(_lines(name)) for name in LIBRARIES if like in (None, name))
 
 
@@ -45,7 +45,7 @@ def _lines(name: str) -> Iterator[str]:
 
 
 def words(like: str, word: str) -> str:
-    """The arguments of ``rs.resample`` that say the same, without the library's arithmetic; or that there are none."""
+    """The equivalent arguments of ``rs.resample``, apart from the library's arithmetic; or "a filter of its own"."""
     if word in _OWN.get(like, ()):
         return "a filter of its own"
     mode = LIBRARIES[like].modes[word]
@@ -53,23 +53,23 @@ def words(like: str, word: str) -> str:
 
 
 def free_of(mode: Mode) -> tuple[str, ...]:
-    """The arguments that may be given beside this mode."""
+    """The arguments that may be combined with this mode."""
     return (("antialias",) if mode.antialiased is not None else ()) + mode.free
 
 
 def page(rows: Sequence[Row]) -> str:
-    """The whole page, of rows that ``compare`` gave."""
+    """The whole page docs/profiles.md with the rows from ``compare``."""
     return "\n\n".join((head(), *(_table(name, [row for row in rows if row.like == name]) for name in JUDGES), _rest()))
 
 
 def head() -> str:
-    """The text before the figures, with the profiles themselves."""
+    """The text before the figures, including the table of profiles."""
     text = (files(__package__) / "profiles.md").read_text(encoding="utf-8")
     return text.replace("{profiles}", profiles_table()).rstrip()
 
 
 def profiles_table() -> str:
-    """Every mode of every library, in the words of ``rs.resample``."""
+    """The Markdown table of every mode of every library, with the arguments of ``rs.resample``."""
     lines = ["| `like` | mode | arguments of `rs.resample` | free arguments |", "| --- | --- | --- | --- |"]
     for name, profile in LIBRARIES.items():
         for word, mode in profile.modes.items():
@@ -82,14 +82,14 @@ def profiles_table() -> str:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """The columns of a row, but for the library's."""
+    """The cells of a row, without those about the library."""
     differ = f"{row.differ} ({100 * row.share:.3g} %)" if row.differ else "0"
     counts = str(row.images), str(row.pixels), differ, f"{row.largest:g}"
     return row.mode, row.type, row.direction, *counts, limit_text(row.limit)
 
 
 def limit_text(limit: Limit) -> str:
-    """``exact``, or the largest difference and where it is one, the share: ``1 in 0.1 %``."""
+    """A limit as text: ``exact``, or the largest difference and the share if that is limited: ``1 in 0.1 %``."""
     if not limit.largest:
         return "exact"
     return f"{limit.largest:g}" + (f" in {100 * limit.share:g} %" if limit.share < 1 else "")
@@ -106,7 +106,7 @@ def _table(name: str, rows: Sequence[Row]) -> str:
 
 
 def _rest() -> str:
-    """The libraries that have not been run."""
+    """The section about libraries that have not been run."""
     unjudged = {name: profile.library for name, profile in LIBRARIES.items() if name not in JUDGES}
     return (
         f"### {', '.join(unjudged)}: formulas only\n\n{'; '.join(unjudged.values())}. They have not been run beside "
@@ -120,20 +120,20 @@ def _rest() -> str:
 PHOTOGRAPH = "coffee.png"
 
 SIZES = (240, 360)
-"""Rows and columns that its 400 x 600 become."""
+"""Rows and columns to which the 400 x 600 pixels are resized."""
 
 MODES: dict[Library, ModeName] = {"pillow": "bilinear", "opencv": "linear", "torch": "bilinear"}
-"""What each calls bilinear: Pillow's filter covers all that an output does, the others read 2 x 2 elements."""
+"""The bilinear mode of each: Pillow's filter covers the whole area of an output, the others read 2 x 2 elements."""
 
 _WHITE = 8
-"""Steps of 255 that are drawn white."""
+"""Difference in steps of 1/255 that is drawn white."""
 
 
 def results(device: Device) -> dict[Library, tuple[Array, Array]]:
-    """Our result and the library's own, by library.
+    """The result of restride and of the library itself, by library.
 
     Raises:
-        UsageError: one of them, or the photograph, is not installed.
+        UsageError: a library or the photograph is not installed.
     """
     judges, missing = judges_of(None)
     if PHOTOGRAPH not in photographs():
@@ -153,7 +153,7 @@ def results(device: Device) -> dict[Library, tuple[Array, Array]]:
 
 
 def draw_profile_sheet(path: Path, device: Device) -> None:
-    """Draw our result, its distance from the library's own, and from the next library's, for each."""
+    """Draw for each library: our result, its distance from the library's own result, and from the next library's."""
     by_library = results(device)
     panels = []
     for place, (like, (ours, own)) in enumerate(by_library.items()):

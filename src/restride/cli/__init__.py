@@ -30,8 +30,8 @@ COMMANDS = (
     "restride.cli.demo",
     "restride.cli.completion",
 )
-"""Modules with the commands, in the order of ``restride --help``. By name: the library never imports the packages that
-test, measure and compare it, which the same wheel installs.
+"""Names of the modules with the commands, in the order of ``restride --help``. They are imported by name, because the
+library never imports the packages that test, measure and compare it, which the same wheel installs.
 """
 
 SUMMARIES = {
@@ -56,13 +56,13 @@ SUMMARIES = {
     "completion": "print a shell's completion script",
     "demo": "run every operation on a photograph, checked",
 }
-"""What the modules say of their commands, for ``restride --help`` to print without them and the library."""
+"""The modules' help text for each command, so that ``restride --help`` can print it without importing them."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. Nothing is raised.
+    """Run one command and return its exit code; never raises.
 
-    argv: the words after ``restride``; by default those of this process, which is then to end.
+    argv: the words after ``restride``; None: those of this process, which must then end with the exit code.
     """
     process.open_closed()
     failure: KeyboardInterrupt | Exception | None = None
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         failure = error
     if argv is None:
         process.ignore_endings()
-    # Python itself flushes once more at its end, and what it cannot write then is a second error.
+    # Flush here, because Python flushes once more at its end, where a failure would print a second error.
     broken = process.flush()
     failure = failure or broken
     return code if failure is None else _failed(failure)

@@ -1,4 +1,4 @@
-"""Comparison of results with the reference: how many elements are wrong, and how far the others may differ."""
+"""Compare results with the reference: how many elements are wrong, and how far elements may differ."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Comparison:
-    """``wrong`` of ``count`` elements lie outside their limits.
+    """The outcome of a comparison: ``wrong`` of ``count`` elements lie outside their limits.
 
     difference: the largest distance between an element and the reference's answer.
-    allowed: the largest distance that any element may have; 0 where the bits must be equal.
+    allowed: the largest distance that any element may have; 0 if the bits must be equal.
     """
 
     wrong: int
@@ -35,14 +35,14 @@ class Comparison:
 
 
 def compare_bits(actual: Array, expected: Array) -> Comparison:
-    """Every bit must be equal: copies, conversions and nearest resampling."""
+    """Compare results whose bits must all be equal: copies, conversions and nearest resampling."""
     _require_alike(actual, expected)
     wrong = int(np.count_nonzero(_bits(actual) != _bits(expected)))
     return Comparison(wrong, actual.size, _distance(actual, expected) if wrong else 0.0, 0.0)
 
 
 def compare_limits(actual: Array, answer: Array, lowest: Array, highest: Array) -> Comparison:
-    """Every element must lie in its own interval around ``answer``; NaN is right where the interval is NaN."""
+    """Compare elements, each with its own interval around ``answer``; NaN is right where ``lowest`` is NaN."""
     _require_alike(actual, answer)
     values, low, high = (array.astype(np.float64) for array in (actual, lowest, highest))
     right = ((low <= values) & (values <= high)) | (np.isnan(low) & np.isnan(values))
@@ -51,10 +51,10 @@ def compare_limits(actual: Array, answer: Array, lowest: Array, highest: Array) 
 
 
 def compare_flushed(actual: Array, answer: Array, flushed: Array) -> Comparison:
-    """Every bit must be that of ``answer``, but any NaN is right for a NaN.
+    """Compare elements whose bits must be those of ``answer``, where any NaN is right for a NaN.
 
-    A device may take denormals of f32 for zeros, in some of its steps or in all: where that makes a difference,
-    ``flushed`` and what lies between the two is right.
+    A device may flush f32 denormals to zero in some or all of its steps: where that makes a difference, ``flushed`` and
+    every value between the two is also right.
     """
     _require_alike(actual, answer)
     values, one, other = (array.astype(np.float64) for array in (actual, answer, flushed))
@@ -70,7 +70,7 @@ def _require_alike(actual: Array, expected: Array) -> None:
 
 
 def _distance(a: Array, b: Array) -> float:
-    """The largest |a - b| of finite pairs; infinity where one side alone is finite."""
+    """The largest |a - b|; infinity if in some pair only one side is finite."""
     if not a.size:
         return 0.0
     with np.errstate(invalid="ignore"):

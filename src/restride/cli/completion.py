@@ -1,4 +1,4 @@
-"""``restride completion``: a script with which a shell completes commands, options, words and file names."""
+"""``restride completion``: print a script with which a shell completes commands, options, words and file names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ examples:
 
 _SHELLS = ("bash", "zsh", "fish")
 _FILES = ("FILE", "CASES")
-"""What options call files that are no ``Path`` yet."""
+"""Metavars of options for files whose type is not ``Path``."""
 
 
 def add_commands(commands: Commands) -> None:
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The actions of a parser and of those below it, which get their summaries as descriptions: shells show these."""
+    """Yield the actions of a parser and its subparsers; replaces the descriptions, which shells show, by summaries."""
     for action in parser._actions:  # noqa: SLF001 - as shtab does
         yield action
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""``restride crop``: boxes of an image or of an array, each resized to the same sizes, from file to file."""
+"""``restride crop``: cut boxes out of an image or an array in a file, and resize each to the same sizes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
     dtype = arguments.to or laid_out(result, layout).dtype
     if is_normal and arguments.to is None and "[" not in str(layout):
         dtype = as_dtype("f32")
-    # Scales and zero points are those of the result, whose axes are in the order of IN behind the boxes.
+    # Scales and zero points apply to the result, whose axes are the boxes, then the axes of IN in order.
     on_device, expected = (
         options.elements(arguments, result, turned) | {"dtype": dtype} for turned in (order, range(result.rank))
     )
@@ -101,7 +101,7 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
         own = dict.fromkeys(options.SCALES) | expected
         with ErrorContext(desc):
             expected = normalized(normal["mean"], normal["std"], images, dtype, None, own)
-    taken = order.index(0)  # where the boxes are in OUT, if it is no image, which has one and no axis for it
+    taken = order.index(0)  # the axis of the boxes in OUT; an image has one box and no such axis
     has_axis = format_of(arguments.output) not in ("PNG", "JPEG")
     if not has_axis and len(boxes) != 1:
         raise UsageError(f"an image is one box, not {len(boxes)}: give {arguments.output.stem}.npy as the output")
@@ -127,7 +127,7 @@ def _crop(arguments: argparse.Namespace, file: FileContent) -> Operation:
 
 
 def _boxes(arguments: argparse.Namespace, images: Images) -> Any:
-    """The boxes, as ``crop_resize`` takes them; by default one, all of the image."""
+    """The boxes as an argument of ``crop_resize``; by default one box, the whole image."""
     if arguments.boxes is not None:
         return read_array(arguments.boxes).array
     if arguments.box is None:
@@ -139,7 +139,7 @@ def _boxes(arguments: argparse.Namespace, images: Images) -> Any:
 
 
 def _places(arguments: argparse.Namespace, boxes: Array) -> tuple[str, ...]:
-    """Where letterboxed boxes lie in their results."""
+    """A note for each letterboxed box with its place in its result; none for boxes of floats."""
     if arguments.letterbox is None or boxes.dtype.kind != "i":
         return ()
     notes = []
@@ -150,7 +150,7 @@ def _places(arguments: argparse.Namespace, boxes: Array) -> tuple[str, ...]:
 
 
 def _box(text: str) -> tuple[int | float, ...]:
-    """``20,30,220,330``."""
+    """Parse a box such as ``20,30,220,330``."""
     parts = text.split(",")
     if len(parts) != 4:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no box, Y0,X0,Y1,X1")

@@ -1,4 +1,4 @@
-"""``restride demo``: a photograph cropped, flipped, re-laid-out and resized on the device, each result checked."""
+"""``restride demo``: crop, flip, re-lay-out and resize a photograph on the device, and check each result."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ examples:
 
 _MOST_RUNS = 15
 _LONGEST = 0.3
-"""Seconds that one step is measured for."""
+"""Seconds after which no further run of a step is measured."""
 
 _SHIPPED = ("astronaut.png", "coffee.png", "chelsea.png")
 _LONGEST_SIDE = 1280
-"""Pixels. The numpy reference works in float64 and takes its time with a camera's 48 megapixels."""
+"""Most pixels of a side, because the numpy reference works in float64 and is slow with a camera's 48 megapixels."""
 _SHORTEST_SIDE = 32
 
 
@@ -131,7 +131,7 @@ def _measured(step: Step, device: Device) -> Outcome:
 
 
 def _milliseconds(steps: tuple[Step, ...], device: Device) -> float:
-    """The median of several runs of all steps one after the other, the device warmed up before."""
+    """The median milliseconds of several runs of all steps in turn; the device must be warmed up."""
     seconds: list[float] = []
     while len(seconds) < _MOST_RUNS and (len(seconds) < 3 or sum(seconds) < _LONGEST):
         device.wait()
@@ -144,7 +144,11 @@ def _milliseconds(steps: tuple[Step, ...], device: Device) -> float:
 
 
 def _print_fusion(tour: Tour, fused: Outcome, device: Device) -> bool:
-    """The last row again, step by step: the same bits, through two results in memory."""
+    """Run the last row again one operation at a time, with two intermediate results, and print the comparison.
+
+    Returns:
+        True if the bits of both results are equal.
+    """
     before = device.counters().dispatches
     for step in tour.unfused:
         step.run()
@@ -163,7 +167,7 @@ def _print_fusion(tour: Tour, fused: Outcome, device: Device) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Photograph:
-    """u8 pixels of sizes [height, width, 3], what they are, and what was done to them first (usually nothing)."""
+    """A photograph. pixels: u8[height,width,3]. title: its name. note: how it was changed first, usually empty."""
 
     pixels: npt.NDArray[Any]
     title: str
@@ -171,7 +175,7 @@ class Photograph:
 
 
 def load_photograph(path: Path | None) -> Photograph:
-    """``path``, or a photograph that scikit-image ships, as RGB.
+    """Read ``path``, or a photograph that scikit-image ships, as RGB.
 
     Raises:
         UsageError: no such photograph, or smaller than the demo can crop.
@@ -194,7 +198,7 @@ def load_photograph(path: Path | None) -> Photograph:
 
 
 def zone_plates() -> Photograph:
-    """Rings that become finer outwards, about another centre in each channel; resizing them shows a wrong filter."""
+    """Rings that become finer outwards, with another centre in each channel; resizing them shows a wrong filter."""
     y, x = np.mgrid[0:240, 0:320]
     rings = [1 + np.cos(((y - top) ** 2 + (x - left) ** 2) / 250) for top, left in ((80, 100), (120, 220), (160, 140))]
     return Photograph(np.rint(127.5 * np.stack(rings, 2)).astype(np.uint8), "zone plates, computed")
@@ -215,17 +219,17 @@ def _shipped() -> Path:
 # The steps: each with its source, its destination and the check against the numpy reference.
 
 FUSED_SIZES = (224, 224)
-"""What many vision models read."""
+"""The input sizes of many vision models."""
 
 _TAPS = {"nearest": 1, "linear": 4, "cubic": 16}
-"""Source elements of an output, along two axes."""
+"""Source elements per output element, over two axes."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operation, ready to run again and again into the same destination.
+    """One operation that can run repeatedly into the same destination.
 
-    taps: source elements that one destination element needs, for the bytes it moves.
+    taps: source elements per destination element, for ``nbytes``.
     """
 
     name: str
@@ -237,14 +241,14 @@ class Step:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the elements that are read, at most once each, and of those written."""
+        """Bytes of the elements that are read, each counted once, and of those written."""
         read = min(self.src.desc.numel, self.taps * self.dst.desc.numel)
         return (read + self.dst.desc.numel) * self.src.dtype.itemsize
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The result of a step. milliseconds: the median of several runs, from the call until the device is done."""
+    """The result of a step. milliseconds: the median of several runs, from the call until the device has finished."""
 
     step: Step
     result: Array
@@ -254,7 +258,7 @@ class Outcome:
 
     @property
     def gigabytes_per_second(self) -> float:
-        """10^9 bytes read and written a second."""
+        """10^9 bytes read and written per second."""
         return self.step.nbytes / self.milliseconds / 1e6
 
 
@@ -271,18 +275,18 @@ class Crop:
 
     @classmethod
     def of(cls, height: int, width: int) -> Crop:
-        """The upper five eighths, less a strip at the left."""
+        """The upper five eighths without a strip of 3/16 at the left."""
         left = width * 3 // 16
         return cls(height * 5 // 8, left, width - left)
 
     @property
     def window(self) -> tuple[_Triple, _Triple, _Triple]:
-        """DirectML's offsets, sizes and strides."""
+        """The crop and flip as DirectML's offsets, sizes and strides."""
         return (0, self.left, 0), (self.rows, self.columns, 3), (1, -1, 1)
 
     @property
     def text(self) -> str:
-        """As numpy writes it."""
+        """The crop as a Python expression."""
         return f"x[:{self.rows}, {self.left}:{self.left + self.columns}][:, ::-1].permute(2, 0, 1)"
 
     def view(self, x: Tensor) -> Tensor:
@@ -292,7 +296,7 @@ class Crop:
 
 @dataclass(frozen=True, eq=False)
 class Tour:
-    """All steps; ``unfused`` does what ``fused`` does, one operation at a time."""
+    """All steps of the demo; ``unfused`` computes the same as ``fused``, one operation at a time."""
 
     steps: tuple[Step, ...]
     fused: Step
@@ -301,13 +305,13 @@ class Tour:
 
 
 def make_tour(pixels: Array, device: Device) -> Tour:
-    """The steps for a u8 photograph; those in f32 take it divided by 255."""
+    """The steps for a u8 photograph, in u8 and in f32, where it is divided by 255."""
     crop = Crop.of(pixels.shape[0], pixels.shape[1])
     scaled = pixels.astype(np.float32) / np.float32(255)
     photo = asarray(scaled, device=device)
     as_u8 = _steps(pixels, asarray(pixels, device=device), crop)
     as_f32 = _steps(scaled, photo, crop)
-    # From the photograph itself, through views, in one dispatch; and with each intermediate result in memory.
+    # Fused: from the photograph through views in one dispatch. Unfused: with each intermediate result in memory.
     planes_answer = reference.reorder(reference.strided_slice(scaled, *crop.window), "HWC->CHW")
     fused = _resize("crop + flip + HWC->CHW + resize", crop.view(photo), planes_answer, FUSED_SIZES)
     unfused = (as_f32[0], as_f32[1], _resize("resize", as_f32[1].dst, planes_answer, FUSED_SIZES))
@@ -334,7 +338,7 @@ def _steps(pixels: Array, photo: Tensor, crop: Crop) -> list[Step]:
 
 
 def _moved(name: str, src: Tensor, answer: Array, operation: Callable[[Tensor], object]) -> Step:
-    """A step that only moves elements of ``src``, into an array whose elements are those of ``answer``."""
+    """A step that only moves elements of ``src``; its result must equal ``answer`` bit for bit."""
     dst = empty(TensorDesc(src.dtype, answer.shape), src.device)
     return Step(name, src, dst, lambda: operation(dst), lambda result: compare_bits(result, answer))
 
@@ -342,7 +346,7 @@ def _moved(name: str, src: Tensor, answer: Array, operation: Callable[[Tensor], 
 def _resize(
     name: str, src: Tensor, source: Array, sizes: tuple[int, int], mode: str = "linear", antialias: bool = False
 ) -> Step:
-    """A resample of ``src``, whose elements are those of ``source``, along its last two axes."""
+    """A resample of ``src``, whose elements are ``source``, along its last two axes."""
     dst = empty(TensorDesc(src.dtype, (*src.sizes[:-2], *sizes)), src.device)
     asked: dict[str, Any] = {"mode": mode, "antialias": antialias}
 
@@ -362,7 +366,7 @@ def _resize(
     )
 
 
-# Contact sheets: panels in one picture; that of the demo has every step's result, and where it differs from numpy.
+# Contact sheets: panels in one picture; the demo's sheet shows results of the steps, and a difference from numpy.
 
 _CELL = (360, 288)
 _CAPTION = 44
@@ -372,9 +376,9 @@ _COLUMNS = 3
 _BACKGROUND, _CELL_GREY, _TITLE, _TEXT = (22, 25, 30), (33, 37, 44), (240, 242, 245), (150, 158, 168)
 _TINTS = ((255, 110, 100), (110, 235, 120), (110, 150, 255))
 _PILE_STEP = 0.3
-"""Of a plane's size: how far the planes of a pile lie apart."""
+"""Distance between the planes of a pile, as a fraction of a plane's size."""
 _DETAIL_CENTRE = (0.38, 0.66)
-"""Of height and width: where the enlarged results are shown pixel by pixel."""
+"""Centre of the detail of enlarged results, as fractions of height and width."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,7 +439,7 @@ def _caption(outcome: Outcome) -> str:
 
 
 def _difference(outcome: Outcome, planes_f32: Array) -> Panel:
-    """How far the f32 result is from numpy's: black is equal, white the most that is allowed."""
+    """A panel with the distance of the f32 result from numpy's: black is equal, white the largest allowed."""
     sizes = outcome.result.shape[1:]
     answer = reference.resample(planes_f32, sizes, mode="cubic")
     distance = np.abs(outcome.result.astype(np.float64) - answer).max(axis=0)
@@ -447,19 +451,19 @@ def _difference(outcome: Outcome, planes_f32: Array) -> Panel:
 
 
 def glowing(share: Array) -> Array:
-    """Numbers from 0 to 1 as pixels, black over orange to white."""
+    """Numbers from 0 to 1 as u8 pixels with colours from black through orange to white."""
     return np.asarray(np.clip(255 * share[:, :, np.newaxis] * np.array([2.2, 1.3, 0.6]), 0, 255), np.uint8)
 
 
 def _as_pixels(planes: Array) -> Array:
-    """Channels first, u8 or f32 of 0 to 1, to u8 pixels."""
+    """Convert planes, u8 or f32 from 0 to 1, with channels first, to u8 pixels."""
     if planes.dtype == np.float32:
         planes = np.rint(np.clip(planes, 0, 1) * 255).astype(np.uint8)
     return planes.transpose(1, 2, 0)
 
 
 def _tinted_planes(planes: Array) -> Array:
-    """The three planes as a pile, each in its colour."""
+    """A picture of the three planes as a pile, each tinted in its colour."""
     rows, columns = planes.shape[1:]
     down, right = int(rows * _PILE_STEP), int(columns * _PILE_STEP)
     pile = np.full((rows + 2 * down, columns + 2 * right, 3), _CELL_GREY, np.uint8)
@@ -470,7 +474,7 @@ def _tinted_planes(planes: Array) -> Array:
 
 
 def _detail(pixels: Array) -> Array:
-    """A window of the size of a cell, pixel for pixel."""
+    """Cut out a window of the size of a cell, unscaled."""
     window = []
     for size, room, centre in zip(pixels.shape[:2], reversed(_CELL), _DETAIL_CENTRE, strict=True):
         start = min(max(int(size * centre) - room // 2, 0), max(size - room, 0))
@@ -479,7 +483,7 @@ def _detail(pixels: Array) -> Array:
 
 
 def _fitted(image_module: Any, pixels: Array) -> Any:
-    """The picture as large as the cell allows; what is small is magnified pixel by pixel."""
+    """Scale a picture to the cell; small pictures are enlarged by a whole factor without smoothing."""
     image = image_module.fromarray(np.ascontiguousarray(pixels))
     scale = min(_CELL[0] / image.width, _CELL[1] / image.height)
     if scale >= 2:

@@ -1,4 +1,4 @@
-"""``restride devices``: the Vulkan devices of this machine, and its processor, on which drivers for CPUs compute."""
+"""``restride devices``: list this machine's Vulkan devices, and its processor, on which CPU drivers compute."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 _VECTORS = {"avx512vl": "AVX-512", "avx2": "AVX2"}
-"""What x86 processors have, by its flag: a driver for CPUs makes other code for each."""
+"""Vector extensions of x86 processors by their flag, widest first; a CPU driver generates different code for each."""
 
 
 def cpu_model() -> str:
-    """The processor's model, its widest vectors and its cores; elsewhere than on Linux what Python knows of it."""
+    """The processor's model (on systems other than Linux as Python reports it), its widest vectors and its cores."""
     text = _CPU_INFO.read_text(encoding="utf-8", errors="replace") if _CPU_INFO.is_file() else ""
     said = dict(re.findall(r"^(model name|flags)\s*: (.+)$", text, re.MULTILINE))
     vectors = [name for flag, name in _VECTORS.items() if flag in said.get("flags", "").split()]

@@ -1,4 +1,4 @@
-"""``restride doctor``: what restride needs, whether it is installed and works, and the fix where it does not."""
+"""``restride doctor``: check that everything restride needs is installed and works, and print a fix where not."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ _PACKAGES = (
     ("rich", "progress bars", "pip install 'restride[cli]'"),
     ("shtab", "restride completion", "pip install 'restride[cli]'"),
 )
-"""Name, what alone needs it (empty: everything), and the fix."""
+"""Name of a package, the only feature that needs it (empty: all of restride needs it), and the fix."""
 
 _LONGEST = 120.0
-"""Seconds that one runtime may take, the start of Python and a first compile of shaders included."""
+"""Most seconds for one runtime, including the start of Python and a first compilation of shaders."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: status is "ok", "old" (slow), "missing" (optional), or "BROKEN"; ``fix`` is what to do, if anything."""
+    """A line of the output. status: "ok", "old" (slow), "missing" (optional) or "BROKEN". fix: advice, or empty."""
 
     status: str
     subject: str
@@ -100,13 +100,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2), flush=True)
     verdict = f"restride: the default runtime, {default}, {'works' if works else 'does not work'}"
-    # The last line of the text; beside a JSON list it is talk.
+    # The verdict is the last line of the text; with JSON it goes to stderr.
     print(verdict, file=sys.stderr if arguments.json else sys.stdout, flush=True)
     return Exit.OK if works else Exit.NO_DEVICE
 
 
 def look(default: str, selector: str | None) -> Iterator[Finding]:
-    """What is there and works, and what is not; ``default``: the runtime that must, ``selector``: its device."""
+    """Yield the findings; ``default``: the runtime that must work, ``selector``: the device for the runtimes."""
     yield Finding("ok", "restride", f"{restride.__version__} in {Path(restride.__file__).parent}")
     yield Finding("ok", "python", f"{platform.python_version()} on {platform.platform()}")
     yield Finding("ok", "processor", cpu_model())
@@ -141,7 +141,7 @@ def _runtime_subject(runtime: str) -> str:
 
 
 def _guarded(subject: str, look: Callable[[], Finding]) -> Finding:
-    """What ``look`` finds, or the error of ours that it raises."""
+    """The finding of ``look``, or a BROKEN one for a ``RestrideError`` that it raises."""
     try:
         return look()
     except RestrideError as error:
@@ -149,7 +149,7 @@ def _guarded(subject: str, look: Callable[[], Finding]) -> Finding:
 
 
 def _explained(status: str, subject: str, message: str) -> Finding:
-    """Our device errors end in what to do, behind a semicolon."""
+    """A finding from the message of a device error, whose part after the first semicolon is the fix."""
     detail, _, fix = message.partition("; ")
     return Finding(status, subject, detail, fix)
 
@@ -213,7 +213,7 @@ def _devices() -> Iterator[Finding]:
 
 
 _FAST_MESA = 25
-"""The major version from which on Mesa's lavapipe is faster: docs/benchmarks compares 22.3, 23.2, 24.0 and 25.0."""
+"""First major version of Mesa with a faster lavapipe: docs/benchmarks compares 22.3, 23.2, 24.0 and 25.0."""
 
 _NEWER_MESA = {
     "debian 12": "add the suite bookworm-backports to apt's sources, then `apt install -t bookworm-backports "
@@ -222,7 +222,7 @@ _NEWER_MESA = {
     "fedora": "`dnf upgrade mesa-vulkan-drivers`",
     "arch": "`pacman -Syu vulkan-swrast`",
 }
-"""How to get it, by ID, and VERSION_ID where this matters, of /etc/os-release."""
+"""How to install a newer Mesa, by ID, and VERSION_ID if that matters, in /etc/os-release."""
 
 
 def _old_lavapipe(info: DeviceInfo) -> Iterator[Finding]:
@@ -248,14 +248,14 @@ def _validation_layer() -> Finding:
     return Finding("missing", "validation layer", user, INSTALL_VALIDATION_LAYER)
 
 
-# One runtime, opened and used in a process of its own: a driver that crashes ends only that process.
+# Each runtime is tried in a process of its own, so that a crashing driver ends only that process.
 #
 # ``python -m restride.cli.doctor RUNTIME [DEVICE]`` prints a line of JSON; ``try_runtime`` runs it and reads the line.
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """The result of using a runtime. absent: it or its device is not installed, in contrast to one that fails."""
+    """The result of trying a runtime. absent: True if it or its device is not installed, rather than failing."""
 
     works: bool
     detail: str

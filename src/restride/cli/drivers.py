@@ -1,4 +1,4 @@
-"""Drivers of the Vulkan loader: the manifests (ICD files) that it reads, and the manifest of a driver by its name."""
+"""Find Vulkan drivers: the manifests (ICD files) that the loader reads, and the manifest of a driver by its name."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from restride.runtime.loader import DRIVER_VARIABLES
 
 @dataclass(frozen=True)
 class Manifest:
-    """One ICD file; ``problem`` is empty, or why the loader cannot use it."""
+    """An ICD file; ``problem``: why the loader cannot use it, or empty."""
 
     path: Path
     problem: str = ""
 
 
 def manifests(environment: Mapping[str, str] = os.environ) -> tuple[str, list[Manifest]]:
-    """Where the list comes from (a variable, or "the standard folders"), and the files."""
+    """The source of the list (a variable's name, or "the standard folders"), and the manifests."""
     for variable in DRIVER_VARIABLES:
         if environment.get(variable):
             named = [Path(entry) for entry in environment[variable].split(os.pathsep) if entry]
@@ -38,7 +38,7 @@ _INSTALL = {
     "`pacman -S vulkan-swrast`",
     "swiftshader": "it comes with Chromium and Chrome (Debian: `apt install chromium-common`)",
 }
-"""How to install the drivers that have a name."""
+"""How to install the drivers that ``driver_file`` knows by name."""
 
 _SWIFTSHADER = "vk_swiftshader_icd.json"
 _BROWSERS = (
@@ -56,12 +56,12 @@ def driver_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
     """The absolute path of a driver's manifest.
 
     Args:
-        name: ``"lavapipe"``, ``"swiftshader"``, the path of a manifest, or part of the name of one that is installed
+        name: ``"lavapipe"``, ``"swiftshader"``, the path of a manifest, or part of the file name of an installed one
             (``"radeon"``).
-        environment: where XDG variables are looked up.
+        environment: variables in which to look up XDG folders.
 
     Raises:
-        DeviceNotFound: there is no such driver; the message says what there is, or how to install it.
+        DeviceNotFound: there is no such driver; the message lists the drivers, or says how to install it.
         UsageError: the path is no manifest, or its library does not exist.
     """
     if name not in _INSTALL:
@@ -69,7 +69,7 @@ def driver_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
     folders = _folders(environment)
     if name == "lavapipe":
         files = [file for folder in folders for file in sorted(folder.glob("lvp_icd*.json"))]
-        files.sort(key=_is_for_another_machine)  # stable: of one name, the file of the first folder
+        files.sort(key=_is_for_another_machine)  # a stable sort: among equals the first folder wins
     else:
         files = [folder / _SWIFTSHADER for folder in (*folders, *map(Path, _BROWSERS))]
     usable = [file for file in files if not _examined(file).problem]
@@ -89,22 +89,22 @@ def _file_or_installed(name: str, environment: Mapping[str, str]) -> Path:
     if not matching:
         known = ", ".join([*_INSTALL, *(file.name for file in installed)])
         raise DeviceNotFound(f"driver {name!r} is no file, and no driver here has it in its name: {known}")
-    # intel_icd beside intel_hasvk_icd: the shorter name is the driver of today's devices.
+    # Of intel_icd and intel_hasvk_icd, the shorter name is the driver for current devices.
     return min(matching, key=lambda file: (_is_for_another_machine(file), len(_driver(file)))).absolute()
 
 
 def _installed(environment: Mapping[str, str]) -> list[Path]:
-    """Every manifest, in the order in which the loader looks: folder by folder."""
+    """Every manifest, folder by folder in the loader's order."""
     return list(dict.fromkeys(file for folder in _folders(environment) for file in sorted(folder.glob("*.json"))))
 
 
 def _driver(file: Path) -> str:
-    """``lvp_icd``, of lvp_icd.x86_64.json (Mesa 22) and lvp_icd.json (Mesa 25)."""
+    """The driver's part of a file name: ``lvp_icd`` for lvp_icd.x86_64.json (Mesa 22) and lvp_icd.json (Mesa 25)."""
     return file.name.partition(".")[0]
 
 
 def _is_for_another_machine(file: Path) -> bool:
-    """lvp_icd.i686.json beside lvp_icd.x86_64.json or lvp_icd.json: the loader of this process needs its own."""
+    """True for a manifest of another architecture: on x86_64 for lvp_icd.i686.json, but not for lvp_icd.json."""
     return file.stem not in {_driver(file), f"{_driver(file)}.{platform.machine()}"}
 
 
@@ -141,7 +141,7 @@ def _examined(path: Path) -> Manifest:
         return Manifest(path, why)
     if not isinstance(library, str) or not library or "\0" in library:
         return Manifest(path, f"its library_path is {str(library)[:80]!r}")
-    # A bare name is the dynamic linker's to find; a path is relative to the manifest.
+    # The dynamic linker finds a bare name; a path is relative to the manifest.
     if os.sep in library and not (path.parent / library).exists():
         return Manifest(path, f"its library {library[:200]} does not exist")
     return Manifest(path)

@@ -1,4 +1,4 @@
-"""Arrays in files, by the ending of the name: .npy, images through Pillow, and .bin, the bytes of a buffer."""
+"""Read and write arrays in files by the ending of the name: .npy, images with Pillow, and .bin, a buffer's bytes."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ Array = npt.NDArray[Any]
 
 _FORMATS = {".npy": "npy", **IMAGE_FORMATS, ".bin": "raw"}
 _LONGEST_HEADER = 10_000
-"""Bytes of a .npy header; numpy's own limit, above which parsing it can exhaust the stack."""
+"""Most bytes of a .npy header, numpy's own limit: parsing a longer one can exhaust the stack."""
 _RAW_TYPES = ("bf16", "f8e4m3fn", "f8e5m2")
-"""Element types that numpy can only write as raw bytes."""
+"""Element types that numpy can write only as raw bytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class FileArray:
     """The content of a .npy file or an image: elements in logical order.
 
-    An image is u8 of sizes [height, width] or [height, width, channels], or a grey one of u16.
+    An image is u8[height,width], u8[height,width,channels], or u16[height,width].
     """
 
     array: Array
@@ -67,7 +67,7 @@ class FileArray:
         return asarray(self.array, device=device)
 
     def write(self, path: Path) -> None:
-        """``write_array`` of the elements."""
+        """Write the elements with ``write_array``."""
         write_array(path, self.array)
 
     def __str__(self) -> str:
@@ -91,14 +91,14 @@ class FileBuffer:
         return np.delete(line, element_positions(self.desc).reshape(-1))
 
     def tensor(self, device: Device) -> Tensor:
-        """The buffer on ``device``, as it is."""
+        """The unchanged buffer on ``device``."""
         return from_buffer(self.data, self.desc, device)
 
     def write(self, path: Path) -> None:
-        """Write the bytes and nothing else; the old content of ``path`` stays whole until the new file is.
+        """Write only the bytes, atomically: an existing file stays intact until the new one is complete.
 
         Raises:
-            UsageError: the file system refused.
+            UsageError: the file cannot be written.
         """
         write_whole(path, self.data.data)
 
@@ -106,14 +106,14 @@ class FileBuffer:
         return f"{self.desc}, {self.data.size} bytes"
 
 
-# Names of files, and whether they can be read and written.
+# File names, and checks that files can be read and written.
 
 
 def format_of(path: Path) -> str:
-    """``"npy"``, ``"PNG"``, ``"JPEG"`` or ``"raw"``, by the name of the file.
+    """The format by the ending of the name: ``"npy"``, ``"PNG"``, ``"JPEG"`` or ``"raw"``.
 
     Raises:
-        UsageError: another name.
+        UsageError: the name has another ending.
     """
     known = _FORMATS.get(path.suffix.lower())
     if known is None:
@@ -122,7 +122,7 @@ def format_of(path: Path) -> str:
 
 
 def is_raw(path: Path) -> bool:
-    """True if the name of the file says that it holds a raw buffer.
+    """True if the name of the file ends in .bin, for a raw buffer.
 
     Raises:
         UsageError: the name has another ending.
@@ -148,14 +148,14 @@ def require_file(path: Path) -> None:
 
 
 def require_writable(path: Path) -> None:
-    """Raise ``UsageError`` before any work if an output file cannot be written, whatever its content."""
+    """Raise ``UsageError``, before any work, if an output file cannot be written, whatever its content."""
     if format_of(path) in IMAGES:
         pillow()
     require_places(path)
 
 
 def require_places(*paths: Path) -> None:
-    """Raise ``UsageError`` before any work if a report cannot be written to its path, or two would be one file."""
+    """Raise ``UsageError``, before any work, if a report cannot be written to its path, or two paths are one file."""
     for path in paths:
         with named_errors("write", path):
             file_store.require_writable(path)
@@ -178,7 +178,7 @@ def require_room(path: Path, dtype: np.dtype[Any], sizes: Sequence[int]) -> None
 
 @contextmanager
 def named_errors(action: str, path: Path) -> Iterator[None]:
-    """An ``OSError`` inside becomes a ``UsageError`` that names the file."""
+    """Turn an ``OSError`` inside the block into a ``UsageError`` that names the file."""
     try:
         yield
     except OSError as error:
@@ -189,9 +189,9 @@ def named_errors(action: str, path: Path) -> Iterator[None]:
 
 
 def read_bounded(path: Path, most_bytes: int) -> bytes:
-    """The content of a file, or its first ``most_bytes + 1`` bytes, which tell that it is too long.
+    """Read a file, but at most ``most_bytes + 1`` bytes; a result of that length means that the file is too long.
 
-    No memory is asked for that the file does not fill: what is given back in parts of MiB leaves holes in the heap.
+    The read asks for no more memory than the file fills, because returning MiBs of it would fragment the heap.
 
     Raises:
         UsageError: there is no such file, or it cannot be read.
@@ -202,7 +202,7 @@ def read_bounded(path: Path, most_bytes: int) -> bytes:
 
 
 def read_array(path: Path, dtype: str | None = None) -> FileArray:
-    """The array in ``path``; ``dtype`` takes a .npy file's elements as another type of the same width.
+    """Read the array in ``path``; ``dtype`` reinterprets a .npy file's elements as another type of the same width.
 
     Raises:
         UsageError: no such file, damaged, or not an array of numbers.
@@ -216,7 +216,7 @@ def read_array(path: Path, dtype: str | None = None) -> FileArray:
 
 
 def mapped_array(path: Path) -> Array:
-    """The array in a .npy file as a mapping of it, in its byte order: nothing but the header is read yet.
+    """The array in a .npy file as a memory map, in the file's byte order; only the header is read yet.
 
     Raises:
         UsageError: no such file, damaged, or not an array of numbers.
@@ -230,10 +230,10 @@ def mapped_array(path: Path) -> Array:
 
 
 def read_buffer(path: Path, desc: str | None) -> FileBuffer:
-    """The bytes in ``path``, in the layout that the descriptor text ``desc`` states.
+    """Read the bytes in ``path``, whose layout is the descriptor text ``desc``.
 
     Raises:
-        UsageError: no ``desc`` or a wrong one, no such file, or not exactly as many bytes as ``desc`` needs.
+        UsageError: ``desc`` is missing or wrong, there is no such file, or its size is not exactly that of ``desc``.
     """
     if desc is None:
         raise UsageError(f"{path} holds bytes alone: say what they are, such as --desc 'f32[2,20,4,4]:nChw16c'")
@@ -252,7 +252,7 @@ def read_buffer(path: Path, desc: str | None) -> FileBuffer:
 
 
 def _read_npy(path: Path, dtype: str | None) -> Array:
-    """The array in a .npy file, in this machine's byte order; no byte is allocated that the file does not have."""
+    """Read the array in a .npy file, in this machine's byte order; allocates no more bytes than the file has."""
     with path.open("rb") as file:
         sizes, is_fortran, stored, start = _npy_elements(file, path)
         element = _element_type(stored, dtype, path)
@@ -262,13 +262,13 @@ def _read_npy(path: Path, dtype: str | None) -> Array:
         data.view(f"u{stored.itemsize}").byteswap(inplace=True)
     try:
         array: Array = data.view(element.dtype).reshape(sizes, order="F" if is_fortran else "C")
-    except ValueError as error:  # a size beyond what numpy can index, beside a size of 0
+    except ValueError as error:  # one size is 0, and another exceeds what numpy can index
         raise UsageError(f"{path} has sizes {list(sizes)}: {error}") from error
     return array
 
 
 def _npy_elements(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
-    """What the header says, as ``_npy_header``, and the offset of the elements, all of which the file has."""
+    """The values of ``_npy_header`` and the byte offset of the elements; checks that the file has all of them."""
     sizes, is_fortran, stored = _npy_header(file, path)
     needed = math.prod(sizes) * stored.itemsize
     start = file.tell()
@@ -281,14 +281,14 @@ def _npy_elements(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np
 
 
 def _npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Sizes, whether in Fortran order, and element type; ``file`` is then at the first element."""
-    # ml_dtypes' float8_e5m2 is '<f1' as numpy writes it, a type that numpy cannot read.
+    """Read sizes, whether in Fortran order, and element type; leaves ``file`` at the first element."""
+    # numpy writes ml_dtypes' float8_e5m2 as '<f1', a type that numpy cannot read.
     head = BytesIO(file.read(_LONGEST_HEADER + 12).replace(b"'<f1'", b"'|V1'", 1))
     try:
         major, minor = npy.read_magic(head)
         if major not in {1, 2, 3}:
             raise ValueError(f"version {major}.{minor} is none of 1.0, 2.0 and 3.0")  # noqa: TRY301 - named below
-        # 3.0 differs from 2.0 in the encoding of names of fields alone, which are refused.
+        # 3.0 differs from 2.0 only in the encoding of field names, which are refused below.
         read_header = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
         with warnings.catch_warnings(action="error"):
             _require_literal(head.getvalue(), major)
@@ -306,7 +306,7 @@ def _npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.d
 
 
 def _require_literal(head: bytes, major: int) -> None:
-    """Raise if a header is no literal; numpy would repair it, in a time that grows with the square of its length."""
+    """Raise if a header is no Python literal, because numpy would try to repair it in quadratic time."""
     start = 10 if major == 1 else 12
     length = int.from_bytes(head[8:start], "little")
     text = head[start : start + min(length, _LONGEST_HEADER)].decode("utf-8" if major == 3 else "latin1")
@@ -349,18 +349,18 @@ def _read_image(path: Path) -> Array:
 
 
 def write_array(path: Path, array: Array) -> None:
-    """Write ``array``; the old content of ``path`` stays whole until the new file is.
+    """Write ``array`` atomically: an existing file stays intact until the new one is complete.
 
     Raises:
-        UsageError: the format cannot hold the array, or the file system refused.
+        UsageError: the format cannot hold the array, or the file cannot be written.
     """
     kind = _array_format(path)
     require_room(path, array.dtype, array.shape)
     if kind == "npy":
         is_raw_type = as_dtype(array.dtype).name in _RAW_TYPES
         stored = array.view(f"V{array.dtype.itemsize}") if is_raw_type else array
-        # Of a real file numpy makes a FILE of C, which drops what a full disk refuses at its end, and needs a place
-        # to seek to, which a pipe has not.
+        # Given a real file, numpy would write through a C FILE, which ignores a full disk at its end, and needs to
+        # seek, which a pipe cannot.
         write_whole(path, lambda file: npy.write_array(SimpleNamespace(write=file.write), stored, allow_pickle=False))
         return
     with named_errors("write", path):
@@ -368,20 +368,20 @@ def write_array(path: Path, array: Array) -> None:
 
 
 def write_whole(path: Path, content: Content) -> None:
-    """Put ``content`` into ``path`` in one step, as ``write_file`` does.
+    """Write ``content`` to ``path`` atomically, as ``write_file`` does.
 
     Raises:
-        UsageError: the file system refused.
+        UsageError: the file cannot be written.
     """
     with named_errors("write", path):
         write_file(path, content)
 
 
 def buffer_of(result: Tensor, source: Tensor) -> FileBuffer:
-    """The buffer of a ``result`` that was computed from ``source``, with no bytes in it but the result's.
+    """The buffer of a ``result`` that was computed from ``source``, without any other bytes.
 
-    A slice is a view of all of the source's buffer: it is packed first. Strides leave what lies between their elements
-    as memory held it before: here it is zero.
+    A view of the source's buffer, such as a slice, is packed first. Gaps between the elements of a strided result,
+    which an operation leaves as they were, become zero.
     """
     if result.memory is source.memory:
         result = reorder(result)

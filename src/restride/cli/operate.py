@@ -1,4 +1,4 @@
-"""``restride slice``, ``reorder`` and ``resample``: one operation from file to file."""
+"""``restride slice``, ``reorder`` and ``resample``: apply one operation to a file and write the result to another."""
 
 from __future__ import annotations
 
@@ -101,14 +101,15 @@ examples:
 
 
 FileContent = FileArray | FileBuffer
-"""The content of a file, by its name: elements in logical order, or the bytes of a buffer."""
+"""The content of a file: elements in logical order, or for a .bin file the bytes of a buffer."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation on one file: its result's type and sizes, the computation, and the check against the reference.
+    """An operation on a file.
 
-    notes: lines to print afterwards.
+    dtype, sizes: of the result. on_device: computes the result. check: compares the source's and the result's elements
+    with the reference. notes: lines to print afterwards.
     """
 
     dtype: DType
@@ -144,7 +145,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add_sizes(parser: Parser) -> None:
-    """Sizes and scales, axes and window, and an option for each of ``DEFAULTS``."""
+    """Add options for sizes and scales, axes and window, and one for each of ``DEFAULTS``."""
     options.add_numbers(parser, "--sizes", "new size of each axis: height and width of an image")
     options.add_numbers(parser, "--scales", "new elements for each old one, for each axis", kind=options.number)
     options.add_numbers(parser, "--axes", "which axes; negative ones count from the end")
@@ -186,7 +187,7 @@ def _add_sizes(parser: Parser) -> None:
 
 
 def _part(text: str) -> slice:
-    """``0:10``, or ``:`` for all of an axis."""
+    """Parse a part of an axis such as ``0:10``, or ``:`` for all of it."""
     try:
         (item,) = parse_index(text)
     except (UsageError, ValueError):
@@ -203,7 +204,7 @@ def add_operation(
     description: str,
     operation: Callable[[argparse.Namespace, FileContent], Operation],
 ) -> Parser:
-    """Add a command from IN to OUT that ``run`` carries out; the caller adds its other options, the device's last."""
+    """Add a command from IN to OUT that ``run`` executes; the caller adds further options, those of the device last."""
     parser: Parser = commands.add_parser(name, help=summary, description=description, epilog=EXPLAINED)
     parser.add_argument("input", metavar="IN", type=Path, help="file to read")
     parser.add_argument("output", metavar="OUT", type=Path, help="file to write, in one step once all went well")
@@ -215,7 +216,7 @@ def add_operation(
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read, operate, check if asked to, write."""
+    """Read the file, compute, check if requested, and write the result."""
     require_writable(arguments.output)
     file = _read(arguments)
     operation: Operation = arguments.operation(arguments, file)
@@ -237,7 +238,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def print_time(start: float, device: Device, text: str) -> None:
-    """Print on stderr how long ago ``start``, of ``time.perf_counter``, is, and what ran in that time."""
+    """Print on stderr the time since ``start``, from ``time.perf_counter``, and ``text`` about what it includes."""
     milliseconds = 1000 * (time.perf_counter() - start)
     print(f"restride: {milliseconds:.1f} ms on {device.info.name} ({runtime_name(device)}), {text}", file=sys.stderr)
 
@@ -254,7 +255,7 @@ def _read(arguments: argparse.Namespace) -> FileContent:
 
 
 def _is_right(operation: Operation, file: FileContent, output: FileContent) -> bool:
-    """Compare the elements of the result, and the padding of a buffer, with the reference; print both."""
+    """Compare the elements of the result, and the padding of a buffer, with the reference; print the comparisons."""
     elements = output.elements()
     comparisons = {"check": operation.check(file.elements(), elements)}
     if isinstance(output, FileBuffer):
@@ -298,11 +299,11 @@ def _reorder(arguments: argparse.Namespace, file: FileContent) -> Operation:
         raise UsageError(
             "one of these is required: --layout, --to, a scale or a zero point (see `restride reorder --help`)"
         )
-    # A layout that is a text says a type of its own.
+    # A layout that is a descriptor's text states its own element type.
     dtype = asked.get("dtype") or laid_out(desc, layout).dtype
     if dtype != desc.dtype:
         asked["dtype"] = dtype
-    permutation = layout if is_permutation(layout) else None  # the others keep the order of the elements
+    permutation = layout if is_permutation(layout) else None  # other layouts keep the order of the axes
 
     def check(array: Array, result: Array) -> Comparison:
         answer = reference.reorder(array, permutation, **asked)
@@ -332,7 +333,7 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
     result_desc = TensorDesc(desc.dtype, resized.sizes)
     warning = about_channels(request, desc.rank, resized.old, resized.new, arguments.input)
     asked["axes"] = resized.axes
-    # Scales and zero points are those of the interpolated elements, whose axes are in the order of IN.
+    # Scales and zero points apply to the interpolated elements, whose axes are in the order of IN.
     on_device, expected = (asked | options.elements(arguments, result_desc, axes) for axes in (order, range(desc.rank)))
     dtype = on_device.get("dtype") or laid_out(result_desc, layout).dtype
     if dtype != desc.dtype:
@@ -357,14 +358,14 @@ def _resample(arguments: argparse.Namespace, file: FileContent) -> Operation:
 
 
 def _sizes_and_rules(arguments: argparse.Namespace, is_image: bool) -> dict[str, Any]:
-    """The options as arguments of ``resample``, but the layout. The axes of images are height and width.
+    """The options as arguments of ``resample``, except the layout. The default axes of images are height and width.
 
     Raises:
         UsageError: neither sizes nor scales, not two for an image, or an unknown mode.
     """
     if arguments.sizes is None and arguments.scales is None:
         raise UsageError("one of these is required: --sizes, --scales (see `restride resample --help`)")
-    asked = options.rules(arguments)  # replaces arguments.mode, which is one of DEFAULTS too
+    asked = options.rules(arguments)  # first, as it replaces arguments.mode, which is also one of DEFAULTS
     names = ("sizes", "scales", "axes", "window", "extrapolation_value", *DEFAULTS)
     asked |= {name: getattr(arguments, name) for name in names}
     if asked["axes"] is None and is_image:
@@ -379,7 +380,7 @@ def _sizes_and_rules(arguments: argparse.Namespace, is_image: bool) -> dict[str,
 
 
 def layout_notes(arguments: argparse.Namespace, file: FileContent) -> tuple[str, ...]:
-    """A note where ``--layout`` changes memory only, and OUT holds the logical order."""
+    """A note if ``--layout`` changes only memory, which does not show in an OUT in logical order; else none."""
     layout: str | None = arguments.layout
     is_logical = isinstance(file, FileArray) and not is_raw(arguments.output)
     if not is_logical or layout is None or is_permutation(layout):

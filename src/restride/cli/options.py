@@ -24,12 +24,12 @@ SCALES = {
     "dst_scale": "divides the result",
     "dst_zero_point": "added to the result last",
 }
-"""Arguments of ``reorder`` with which it computes in f32; without them it converts."""
+"""Arguments that make ``reorder`` compute in f32, and their help; without them it only converts."""
 
 
 def number(text: str) -> int | float:
-    """The value of an option: integers are exact, a number with a point is the decimal number that it shows."""
-    for kind in (int, float):  # float64 has no 9223372036854775807
+    """Parse a number: an exact int if possible, else a float, which operations take as the decimal that it shows."""
+    for kind in (int, float):  # int first, because float64 cannot hold 9223372036854775807
         try:
             return kind(text)
         except ValueError:
@@ -38,7 +38,7 @@ def number(text: str) -> int | float:
 
 
 def element_type(text: str) -> DType:
-    """The value of an option: an element type."""
+    """Parse an element type."""
     try:
         return as_dtype(text)
     except DescriptorError as error:
@@ -46,12 +46,12 @@ def element_type(text: str) -> DType:
 
 
 def add_numbers(group: Any, name: str, text: str, *, count: int | str = "+", kind: Any = int, **others: Any) -> None:
-    """An option of ``count`` numbers, or of one or more."""
+    """Add an option that takes ``count`` numbers; "+" means one or more."""
     group.add_argument(name, type=kind, nargs=count, metavar="N", help=text, **others)
 
 
 def add_normalization(group: Any) -> None:
-    """``--letterbox``, ``--fill``, ``--mean`` and ``--std``: what is done to images for a network."""
+    """Add ``--letterbox``, ``--fill``, ``--mean`` and ``--std``, which prepare images for a network."""
     group.add_argument("--letterbox", choices=PLACES, help="keep the aspect ratio, and fill the rest")
     add_numbers(group, "--fill", "value of elements outside the image (default: 0, or the preset's)", kind=number)
     for option in ("--mean", "--std"):
@@ -59,7 +59,7 @@ def add_normalization(group: Any) -> None:
 
 
 def one_or_many(numbers: list[Any] | None, default: Any = None) -> Any:
-    """The value of an option of several numbers: one for all, one for each, or the default."""
+    """The argument for an option of several numbers: a single number, the list, or the default if not given."""
     if numbers is None:
         return default
     return numbers[0] if len(numbers) == 1 else numbers
@@ -69,9 +69,9 @@ def one_or_many(numbers: list[Any] | None, default: Any = None) -> Any:
 
 
 def add_elements(parser: argparse.ArgumentParser, side: str = "IN") -> None:
-    """``--to``, a scale and a zero point for each side, and the two choices of a conversion.
+    """Add ``--to``, a scale and a zero point for each side, ``--axis``, ``--rounding`` and ``--no-saturate``.
 
-    side: of which file ``--axis`` is an axis.
+    side: the file that ``--axis`` refers to, for its help.
     """
     group = parser.add_argument_group("elements")
     group.add_argument("--to", type=element_type, metavar="TYPE", help="element type of OUT (default: that of IN)")
@@ -96,9 +96,9 @@ def add_elements(parser: argparse.ArgumentParser, side: str = "IN") -> None:
 
 
 def elements(arguments: argparse.Namespace, src: TensorDesc, order: Sequence[int]) -> dict[str, Any]:
-    """The options of ``add_elements`` as arguments of ``reorder``; empty where none is given.
+    """The options of ``add_elements`` as arguments of ``reorder``; empty if none is given.
 
-    Axis k of the result is axis ``order[k]`` of ``src``.
+    order: axis k of the result is axis ``order[k]`` of ``src``.
 
     Raises:
         UsageError: not as many scales or zero points as the axis has indices.
@@ -117,7 +117,7 @@ def elements(arguments: argparse.Namespace, src: TensorDesc, order: Sequence[int
 
 
 def _along(name: str, numbers: list[int | float], axis: int, src: TensorDesc) -> npt.NDArray[Any]:
-    """Three numbers for axis 2 of three axes have sizes 1,1,3; a single one has none."""
+    """The numbers as an array that varies along ``axis``: three for axis 2 of 3 have sizes 1,1,3, a single one none."""
     if len(numbers) == 1:
         return np.asarray(numbers[0])
     if not -src.rank <= axis < src.rank:
@@ -139,7 +139,7 @@ def _option(name: str) -> str:
 
 
 def _rule(argument: str, words: Sequence[str], text: str) -> dict[str, Any]:
-    """An option that takes one of ``words``; another library's word for one of them is explained."""
+    """The settings of an option that takes one of ``words``; the error for another library's word names ours."""
 
     def word(value: str) -> str:
         if hint := word_elsewhere(argument, value):
@@ -173,17 +173,17 @@ RULES: dict[str, dict[str, Any]] = {
     "antialias": _SWITCH | {"help": "widen the filters of linear and cubic where an axis shrinks"},
     "exclude_outside": _SWITCH | {"help": "leave out taps outside IN, and divide by the sum of the others"},
 }
-"""The rules, by their name as an argument of ``resample``."""
+"""The settings of the option for each rule, by the name of the argument of ``resample``."""
 
 
 def add_rules(group: Any, names: Iterable[str] = RULES) -> None:
-    """The rules of a resampling as options: the library, the filter, and where it reads."""
+    """Add the rules of a resampling as options: the library, the filter, and where it reads."""
     for name in names:
         group.add_argument(_option(name), **RULES[name])
 
 
 def rules(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The options of ``add_rules`` as arguments; ``--mode`` becomes the word of ``--like``, however it is spelled.
+    """The options of ``add_rules`` as arguments; ``--mode`` in any spelling becomes the mode name of ``--like``.
 
     Raises:
         UsageError: an unknown mode.
@@ -202,7 +202,7 @@ def rules(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def alpha_notes(arguments: argparse.Namespace, src: TensorDesc, is_image: bool) -> tuple[str, ...]:
-    """A warning for an image with alpha: Pillow multiplies the colours by it first, and divides them afterwards."""
+    """A warning if ``--like pillow`` resizes an image with alpha, because Pillow multiplies colours by alpha first."""
     has_alpha = is_image and src.rank == 3 and src.sizes[2] in (2, 4)
     if arguments.like != "pillow" or arguments.mode == "nearest" or not has_alpha:
         return ()

@@ -1,4 +1,4 @@
-"""Parsing the command line: a parser for each command, the options of the device, and indices in numpy's syntax."""
+"""Parse the command line: a parser for each command, the options of the device, and indices in numpy's syntax."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ GROUPS = {
     "this machine": ("doctor", "devices", "tune", "selftest", "completion"),
     "tests and speed": ("test", "report", "bench", "audit"),
 }
-"""Commands in the order of ``restride --help``, by what they are for."""
+"""Commands in the order of ``restride --help``, grouped by purpose."""
 
 _OTHERS = "other commands"
 _COMMAND = "COMMAND"
@@ -58,11 +58,11 @@ Four commands to try:
 
 In Python: import restride as rs; y = rs.resample(x, (224, 224)).numpy()
 All commands: restride --help; one, with examples: restride COMMAND --help"""
-"""What ``restride`` alone prints."""
+"""The text that ``restride`` prints without a command."""
 
 
 _WIDEST = 120
-"""Columns of a terminal that help uses, at most."""
+"""Most columns that help uses."""
 
 
 class _Help(argparse.HelpFormatter):
@@ -73,7 +73,7 @@ class _Help(argparse.HelpFormatter):
         super().__init__(prog, **{"max_help_position": 26, "width": columns - 2, **options})
 
     def add_usage(self, usage: Any, actions: Iterable[argparse.Action], _: Any, prefix: str | None = None) -> None:
-        """What must be given; all else is [OPTIONS], which the sections below explain."""
+        """Show only required arguments in the usage; the rest is [OPTIONS], which the sections below explain."""
         actions = list(actions)
         needed = [action for action in actions if action.required or not action.option_strings]
         if len(needed) < len(actions):
@@ -81,11 +81,11 @@ class _Help(argparse.HelpFormatter):
         super().add_usage(usage, needed, (), prefix)
 
     def start_section(self, heading: str | None) -> None:
-        """What argparse calls positional arguments are arguments here."""
+        """Rename argparse's section "positional arguments" to "arguments"."""
         super().start_section("arguments" if heading == "positional arguments" else heading)
 
     def add_argument(self, action: argparse.Action) -> None:
-        """The commands are shown in groups, by ``_list``."""
+        """Skip the list of commands, which ``_list`` shows in groups."""
         if action.metavar != _COMMAND:
             super().add_argument(action)
 
@@ -111,7 +111,7 @@ def _kind(line: str) -> str:
 
 
 def _examples(lines: list[str], width: int) -> list[str]:
-    """Commands with their comments behind them, or above where a line is too long; it goes on in the next line then."""
+    """Wrap example commands; if one line is too long, all comments go above their commands, which may be continued."""
     if max(map(len, lines)) <= width:
         return lines
     shown = []
@@ -128,15 +128,15 @@ def _examples(lines: list[str], width: int) -> list[str]:
 
 
 def _row(line: str, width: int) -> list[str]:
-    """A line of a table; what is too long goes on below its last column."""
+    """Wrap a line of a table; the rest is indented to its last column."""
     column = max((match.end() for match in re.finditer(r"(?:^|\S) {2,}(?=\S)", line)), default=0)
     return wrap(line, width, subsequent_indent=" " * column, break_on_hyphens=False) or [""]
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, with the exit code that ``main`` returns.
+    """A parser that raises ``UsageError``, so that ``main`` prints one line and returns its exit code.
 
-    description: the examples at its end are shown below the options.
+    description: examples at its end are shown below the options.
     """
 
     def __init__(self, description: str = "", epilog: str = "", **options: Any) -> None:
@@ -147,9 +147,9 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**{"formatter_class": _Help, "allow_abbrev": False, **texts, **options})
 
     def error(self, message: str) -> NoReturn:
-        """Raise ``UsageError`` with the message and where to read more.
+        """Raise ``UsageError`` with the message and the help command to read.
 
-        argparse takes -8,0,100,100 and -1e-3 for options.
+        A hint is added for values such as -8,0,100,100 and -1e-3, which argparse takes for options.
         """
         if bare := re.search(r"(--[\w-]+): expected (one|at least one) argument$", message):
             message += f"; a value that begins with a minus is given as {bare[1]}=-8"
@@ -157,14 +157,14 @@ class Parser(argparse.ArgumentParser):
 
 
 Commands = Any
-"""What ``add_subparsers`` returns; argparse keeps its type private."""
+"""The type that ``add_subparsers`` returns, which is private in argparse."""
 
 
 def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments of the command that was asked for; ``run`` among them does it, ``program`` is the whole parser.
+    """Parse the command line; in the result ``run`` executes the command, and ``program`` is the whole parser.
 
     Raises:
-        UsageError: they make no sense.
+        UsageError: the arguments are wrong.
         SystemExit: after ``--help`` and ``--version``, and without any command.
     """
     parser, commands = _parser()
@@ -173,8 +173,8 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
     _list(parser, {action.dest: action.help for action in commands._choices_actions})  # noqa: SLF001 - nowhere else
     parser.set_defaults(program=parser)
     arguments, rest = parser.parse_known_args(argv)
-    # argparse takes an optional positional only next to the others: `slice --check IN OUT [::2]` works,
-    # `slice IN OUT --check [::2]` leaves the index over.
+    # argparse accepts an optional positional argument only next to the others: `slice --check IN OUT [::2]` works, but
+    # `slice IN OUT --check [::2]` leaves the index unparsed.
     if len(rest) == 1 and rest[0].startswith("[") and getattr(arguments, "index", "") is None:
         arguments.index = rest.pop()
     if rest:
@@ -186,14 +186,14 @@ def parse(modules: Iterable[Any], argv: Sequence[str] | None) -> argparse.Namesp
 
 
 OVERVIEW = restride.OVERVIEW
-"""Each alone asks for what ``print_overview`` prints."""
+"""The words that, given alone, make ``print_overview`` print."""
 
 
 def print_overview(summaries: Mapping[str, str], argv: Sequence[str]) -> NoReturn:
-    """What ``--help`` or ``--version`` prints, from what commands say of themselves alone.
+    """Print the output of ``--help`` or ``--version`` from the commands' summaries alone.
 
     Raises:
-        SystemExit: after that.
+        SystemExit: always.
     """
     parser, commands = _parser()
     for command, summary in summaries.items():
@@ -204,10 +204,10 @@ def print_overview(summaries: Mapping[str, str], argv: Sequence[str]) -> NoRetur
 
 
 def print_tour() -> NoReturn:
-    """What ``restride`` alone prints, on stderr: no command is a usage error for scripts.
+    """Print ``TOUR`` on stderr, because a missing command is a usage error for scripts.
 
     Raises:
-        SystemExit: after that.
+        SystemExit: always.
     """
     print(TOUR, file=sys.stderr)
     raise SystemExit(Exit.USAGE)
@@ -232,13 +232,13 @@ def _parser() -> tuple[Parser, Commands]:
 
 
 _LONGEST_TIMEOUT = 86400.0
-"""Seconds: a day. Clocks and locks of the system have a largest number."""
+"""Longest timeout in seconds, a day; clocks and locks of the system have an upper limit."""
 
 _LONGEST_WAIT = "longest wait for the device (default: %(default)g); kompute only warns, afterwards"
 
 
 def add_device_options(parser: argparse.ArgumentParser, timeout_help: str = _LONGEST_WAIT) -> None:
-    """``--device``, ``--runtime`` and ``--timeout``."""
+    """Add ``--device``, ``--runtime`` and ``--timeout``."""
     from restride.runtime import DEFAULT_TIMEOUT, RUNTIMES
 
     group = parser.add_argument_group("device")
@@ -268,10 +268,10 @@ def _seconds(text: str) -> float:
 
 
 def open_device(arguments: argparse.Namespace) -> Device:
-    """The device that the options ask for.
+    """Open the device that the options name.
 
     Raises:
-        DeviceNotFound: it is not there, or its runtime is not installed.
+        DeviceNotFound: there is no such device, or its runtime is not installed.
     """
     from restride.tensor.device import Device
 
@@ -281,7 +281,7 @@ def open_device(arguments: argparse.Namespace) -> Device:
 
 @contextmanager
 def missing_runtimes() -> Iterator[None]:
-    """A runtime that is not installed is a missing device: ``UnsupportedError`` becomes ``DeviceNotFound``."""
+    """Turn an ``UnsupportedError`` inside, for a runtime that is not installed, into ``DeviceNotFound``."""
     try:
         yield
     except UnsupportedError as error:
@@ -289,11 +289,11 @@ def missing_runtimes() -> Iterator[None]:
 
 
 def runtime_name(device: Device) -> str:
-    """``"vulkan"`` or ``"kompute"``."""
+    """The name of a device's runtime, ``"vulkan"`` or ``"kompute"``."""
     return type(device.runtime).__name__.removesuffix("Runtime").lower()
 
 
-# numpy's slice syntax, ``[..., ::2, ::-1]``, to the key that indexing takes, without evaluating anything.
+# Parse numpy's slice syntax, ``[..., ::2, ::-1]``, into an indexing key, without evaluating anything.
 
 Item = int | slice | EllipsisType | None
 
@@ -303,12 +303,12 @@ _INTEGER = re.compile(r"[+-]?\d{1,30}")
 
 
 def parse_index(text: str) -> tuple[Item, ...]:
-    """The key that ``text`` writes; the brackets may be left out.
+    """The indexing key for ``text``, whose brackets may be left out.
 
     ``"[..., 1:9:2, -1, None]"`` is ``(..., slice(1, 9, 2), -1, None)``.
 
     Raises:
-        UsageError: something else than integers, slices, ``...`` and ``None``.
+        UsageError: the text has anything but integers, slices, ``...`` and ``None``.
     """
     inner = text.strip()
     if inner.startswith("[") != inner.endswith("]"):

@@ -1,4 +1,4 @@
-"""``restride preprocess``: photographs of any sizes to one batch for a network, by a preset or another recipe."""
+"""``restride preprocess``: turn photographs of any sizes into one batch for a network, by a preset or own recipe."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read, preprocess and write: one file is read while the one before it is computed."""
+    """Read, preprocess and write the images; each file is read while the one before it is computed."""
     if arguments.output.suffix.lower() != ".npy":
         raise UsageError(f"{arguments.output}: a batch is written to a .npy file, so the name must end in .npy")
     require_writable(arguments.output)
@@ -128,11 +128,11 @@ _ARGUMENTS = (
     "letterbox",
     *(name for name in Options.__annotations__ if name not in ("dtype", "depth", "device")),
 )
-"""Options that are arguments of ``Preprocess`` by the same names."""
+"""Options that are also arguments of ``Preprocess``, with the same names."""
 
 
 def _batch(recipe: Preprocess[Any], paths: list[Path]) -> tuple[Array, list[str]]:
-    """The batch of all files, and where each image lies in its result, if it is letterboxed."""
+    """The batch of all files, and if they are letterboxed a line with the place of each image in its result."""
     results: list[Array] = []
     lines: list[str] = []
     reading = _Reading(paths)
@@ -151,7 +151,7 @@ def _batch(recipe: Preprocess[Any], paths: list[Path]) -> tuple[Array, list[str]
 
 
 class _Reading:
-    """The images of files, one after the other. path: the file that was read last."""
+    """An iterable over the images of files. path: the file that was read last."""
 
     def __init__(self, paths: list[Path]) -> None:
         self._paths = paths
@@ -168,7 +168,7 @@ class _Reading:
 
 
 def _rgb(pixels: Array) -> Array:
-    """An image of three channels: gray ones repeated, alpha left out."""
+    """The image with three channels: gray is repeated, alpha is dropped."""
     if pixels.ndim == 2:
         pixels = pixels[..., np.newaxis]
     return np.repeat(pixels[..., :1], 3, axis=-1) if pixels.shape[-1] < 3 else pixels[..., :3]

@@ -1,4 +1,4 @@
-"""A command as a process: its exit codes, the signals that end it, and standard streams that cannot be written."""
+"""The process of a command: exit codes, signals that end it, and standard streams that cannot be written."""
 
 from __future__ import annotations
 
@@ -46,63 +46,63 @@ class UsageError(RestrideError):
 
 
 def line_for(error: BaseException) -> str:
-    """The message of an error, in words of the command line: one line, except for a compiler's messages."""
+    """The message of an error in terms of the command line: one line, except for a compiler's messages."""
     text = "\n".join(line.rstrip() for line in str(error).splitlines() if line.strip()) or type(error).__name__
     return in_options(text.replace("open Device(timeout=...)", "use --timeout SECONDS"))
 
 
 def in_options(text: str) -> str:
-    """What a message advises, as options: ``axes=(0, 1)`` is ``--axes 0 1``."""
+    """A message with arguments rewritten as options: ``axes=(0, 1)`` becomes ``--axes 0 1``."""
     return re.sub(r"\baxes=\(([\d, ]+)\)", lambda axes: f"--axes {' '.join(re.findall('[0-9]+', axes[1]))}", text)
 
 
 INTERRUPTED = "interrupted"
-"""What a report says of a run that the user ended."""
+"""The reason in a report for a run that the user ended."""
 
 
 def why_ended(error: BaseException | None) -> str:
-    """Why a run ended early, as its report says it; empty if it did not."""
+    """The reason why a run ended early, for its report; empty if it did not."""
     return "" if error is None else INTERRUPTED if isinstance(error, KeyboardInterrupt) else line_for(error)
 
 
 def exit_for(error: Exception) -> Exit | None:
-    """The exit code of an error that a user can act on; None: an internal error."""
+    """The exit code for an error that a user can act on; None for an internal error."""
     if isinstance(error, UsageError | DescriptorError | UnsupportedError):
         return Exit.USAGE
     if isinstance(error, DeviceNotFound):
         return Exit.NO_DEVICE
     if isinstance(error, DeviceError | MemoryError):
         return Exit.DEVICE_FAILED
-    if isinstance(error, StreamError):  # of a device, or of a file that cannot be read or written
+    if isinstance(error, StreamError):  # caused by a device, or by a file that cannot be read or written
         return (exit_for(error.__cause__) if isinstance(error.__cause__, Exception) else None) or Exit.USAGE
     return None
 
 
-# Signals that end a program raise what Ctrl-C raises, so that the same code cleans up after all of them.
+# Signals that end a program raise KeyboardInterrupt as Ctrl-C does, so that the same code cleans up after all of them.
 
 
 @contextmanager
 def as_interrupts() -> Iterator[None]:
-    """SIGINT raises KeyboardInterrupt, and so do SIGTERM and SIGHUP, once.
+    """Make SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt inside the block; SIGTERM and SIGHUP only once.
 
-    Where one is ignored, as SIGHUP under nohup, it stays ignored.
+    A signal that was ignored, such as SIGHUP under nohup, stays ignored.
     """
     before = {number: handler for number in _endings() if (handler := signal.getsignal(number)) is not signal.SIG_IGN}
 
     def interrupt(number: int, _frame: FrameType | None) -> NoReturn:
-        # A terminal that closes sends one after the other: the second would find reports half written.
+        # A closing terminal sends several signals in turn, and the second would interrupt the writing of reports.
         for each in before:
             if each != signal.SIGINT:
                 signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt(signal.Signals(number).name)
 
     def repeat(unraisable: sys.UnraisableHookArgs) -> None:
-        """What Python drops, since a finalizer or a callback of C was running, is raised a moment later."""
+        """Send the signal again if Python dropped its exception because a finalizer or a C callback was running."""
         error = unraisable.exc_value
         if isinstance(error, KeyboardInterrupt) and error.args:
             number = signal.Signals[error.args[0]]
             signal.signal(number, interrupt)
-            # Not Timer.start, which waits for the thread: the signal would come here, where Python drops it as well.
+            # Not Timer.start, which waits for the thread: the signal would arrive in this hook and be dropped again.
             _thread.start_new_thread(_send_later, (number,))
         else:
             hook(unraisable)
@@ -120,7 +120,7 @@ def as_interrupts() -> Iterator[None]:
 
 
 def _send_later(number: signal.Signals) -> None:
-    """Send a signal to the main thread, which has left the hook by then."""
+    """Send a signal to the main thread after 0.05 s, when it has left the hook."""
     time.sleep(0.05)
     if hasattr(signal, "pthread_kill"):  # it also ends a wait of that thread
         signal.pthread_kill(threading.main_thread().ident or 0, number)
@@ -129,42 +129,42 @@ def _send_later(number: signal.Signals) -> None:
 
 
 def ignore_endings() -> None:
-    """All that is left is to say how it went: no signal ends the process any more."""
+    """Ignore the signals that end the process; call it when only the result remains to be printed."""
     for number in _endings():
         signal.signal(number, signal.SIG_IGN)
-    # CPython notes a KeyboardInterrupt that leaves the code of a string, as of a dataclass or namedtuple that an import
-    # makes, even where it is caught further out. At its end `python -m` then kills itself with SIGINT in the place of
-    # returning the exit code. The next code of a string takes the note back.
-    exec("")  # noqa: S102 - as said
+    # CPython sets a flag when a KeyboardInterrupt leaves code that was compiled from a string, such as that of a
+    # dataclass or namedtuple during an import, even if it is caught further out. At its end `python -m` then kills
+    # itself with SIGINT instead of returning the exit code. Running code from a string again clears the flag.
+    exec("")  # noqa: S102 - clears the flag
 
 
 def _endings() -> list[signal.Signals]:
-    """The signals that ask a process to end; none outside of the main thread, where Python refuses to handle any."""
+    """The signals that ask a process to end; none outside of the main thread, where Python cannot handle signals."""
     if threading.current_thread() is not threading.main_thread():
         return []
     return [signal.Signals[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-# Standard streams that are closed, full, or no longer read: no traceback, and no message at exit.
+# Standard streams that are closed, full, or no longer read must cause no traceback, and no message at exit.
 
 _UNWRITTEN = {errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EAGAIN}
 
 
 def open_closed() -> None:
-    """Give a process that was started without stdout or stderr (``>&-``) one that goes nowhere."""
+    """Replace stdout or stderr by devnull if the process was started without it (``>&-``)."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            nowhere = Path(os.devnull).open("w", encoding="utf-8", errors="replace")  # noqa: SIM115 - to the end
+            nowhere = Path(os.devnull).open("w", encoding="utf-8", errors="replace")  # noqa: SIM115 - stays open
             setattr(sys, name, nowhere)
 
 
 def is_about_a_stream(error: BaseException) -> TypeGuard[OSError]:
-    """True if ``print`` raised it: the reader has gone, the disk is full. Errors of files have a file name."""
+    """True if writing to a standard stream raised the error (reader gone, disk full); errors of files have a name."""
     return isinstance(error, OSError) and error.errno in _UNWRITTEN and error.filename is None
 
 
 def flush() -> OSError | None:
-    """Flush both; the error of one that cannot be written, whose buffered text is then dropped."""
+    """Flush stdout and stderr; returns the error of a stream that cannot be written, whose buffer is then dropped."""
     failure = None
     for stream in (sys.stderr, sys.stdout):
         try:
@@ -178,7 +178,7 @@ def flush() -> OSError | None:
 
 
 def complain(text: str, begin: str = "restride: ") -> None:
-    """Lines on stderr, if they can be written."""
+    """Print text on stderr, if that can be written."""
     try:
         print(f"{begin}{text.rstrip()}", file=sys.stderr, flush=True)
     except OSError:

@@ -1,4 +1,4 @@
-"""``restride pyramid``: an image in a file of any size to OME-Zarr, level by level, chunk by chunk."""
+"""``restride pyramid``: convert an image in a file of any size to OME-Zarr, level by level, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Open, and write level after level."""
+    """Open the source and write level after level."""
     path: Path = arguments.output
     if path.suffix != ".zarr":
         raise UsageError(f"{path}: the name must end in .zarr, best in .ome.zarr")
@@ -137,10 +137,10 @@ def _extra(module: str, what: str) -> Any:
 
 
 def _opened(path: Path, stack: ExitStack) -> tuple[Any, str | None]:
-    """The array in a file, or at FILE/NAME, until the stack is closed, and its axes, if the file names them.
+    """Open the array in a file, or at FILE/NAME, until the stack closes; returns it and its axes, or None if unnamed.
 
     Raises:
-        UsageError: no such file, no array in it or several, or it is damaged.
+        UsageError: there is no such file, it has no array or several, or it is damaged.
     """
     within = [each for each in (path, *path.parents) if each.suffix.lower() in _KINDS]
     if not within:
@@ -158,14 +158,14 @@ def _opened(path: Path, stack: ExitStack) -> tuple[Any, str | None]:
         return read(file, name, stack)
     except UsageError:
         raise
-    except Exception as error:  # of each library its own
+    except Exception as error:  # each library raises its own types
         raise UsageError(f"cannot read {path}: {str(error) or type(error).__name__}") from error
 
 
 def _tiff(file: Path, _name: str, stack: ExitStack) -> tuple[Any, str | None]:
     tifffile = _extra("tifffile", f"{file}: TIFF")
     series = stack.enter_context(tifffile.TiffFile(file)).series[0]
-    if series.dataoffset is not None:  # one run of bytes
+    if series.dataoffset is not None:  # contiguous in the file
         array = tifffile.memmap(file, mode="r")
     else:
         array = _extra("zarr", f"{file}: TIFF").open_array(series.levels[0].aszarr(), mode="r")
@@ -195,7 +195,7 @@ def _zarr(file: Path, name: str, _stack: ExitStack) -> tuple[Any, str | None]:
 
 
 def _only(file: Path, name: str, found: list[str]) -> str:
-    """The array that is named, or the only one."""
+    """The name of the array: ``name`` if it was found, or the only one."""
     if name in found:
         return name
     if name or len(found) != 1:

@@ -1,4 +1,4 @@
-"""``restride show``: a picture of a layout, or of what a reorder from one layout to another moves."""
+"""``restride show``: draw a layout, or the reorder from one layout to another."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Draw, write or explain."""
+    """Print the picture or write it to a file, and explain offsets if requested."""
     for text in filter(None, (arguments.layout, arguments.to)):
         if re.search(r"\][0-9]", text):
             raise UsageError(f"{text!r} is what a shell makes of braces: put the layout in quotes")

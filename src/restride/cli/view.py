@@ -1,4 +1,4 @@
-"""``restride view``: the picture in a file, in the terminal, in a browser or in another file."""
+"""``restride view``: show the picture in a file in the terminal or a browser, or write it to another file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show it, or write it."""
+    """Show the picture, or write it."""
     output: Path | None = arguments.output
     if output is not None and output.suffix.lower() not in (*IMAGE_FORMATS, ".html"):
         raise UsageError(f"{output}: the name must end in {', '.join(IMAGE_FORMATS)} or .html")
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _write(bytes_shown: pixels.Bytes, facts: str, output: Path | None, *, opens: bool) -> None:
-    """The picture in a file, by its name; without one in a page of its own, for a browser."""
+    """Write the picture to ``output`` in the format of its name, or to a temporary page; ``opens`` shows a browser."""
     if output is None:
         output = Path(tempfile.mkdtemp(prefix="restride-")) / "view.html"
     if output.suffix.lower() == ".html":

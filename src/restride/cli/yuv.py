@@ -1,4 +1,4 @@
-"""``restride yuv``: frames of cameras and decoders to RGB, from file to file."""
+"""``restride yuv``: convert frames of cameras and decoders in a file to RGB."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """``operate.run``, with the descriptor of frames of ``--sizes``."""
+    """Run ``operate.run`` with the descriptor of the frames that follows from ``--sizes``."""
     if arguments.sizes is not None:
         arguments.desc = _described(arguments)
     elif is_raw(arguments.input) and arguments.desc is None:

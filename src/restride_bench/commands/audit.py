@@ -1,4 +1,4 @@
-"""``restride audit``: without a GPU, what its compiler makes of kernels, their memory traffic, and a model's times."""
+"""``restride audit``: without a GPU, compile kernels for one, count memory traffic, and predict times by a model."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _T = TypeVar("_T")
 
 _Model: TypeAlias = Mapping[Subject, Mapping[str, Prediction]]
 _Times: TypeAlias = Mapping[tuple[str, str], tuple[float, float]]
-"""Seconds and share of copy, by group and workload."""
+"""Seconds and share of the copy's speed, by group and workload."""
 
 _NO_TIMES: _Times = {}
 
@@ -136,7 +136,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Audit, print the tables, the goals and the changes, write the files. A goal that is missed is no failure."""
+    """Audit, print the tables, goals and changes, and write the files. A missed goal is no failure."""
     device, times = "", _NO_TIMES
     if arguments.measured is not None:
         device, times = _read(arguments.measured, partial(_measured, is_small=arguments.small))
@@ -183,7 +183,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _devices(arguments: argparse.Namespace, measured: str) -> list[Device]:
-    """Those of the model that are asked for, and the one that was measured."""
+    """The requested devices of the model, and the measured one."""
     if arguments.no_traffic:
         if arguments.device or measured:
             raise UsageError("the model needs the traffic, so --device and --measured exclude --no-traffic")
@@ -193,14 +193,14 @@ def _devices(arguments: argparse.Namespace, measured: str) -> list[Device]:
 
 
 def _rows(arguments: argparse.Namespace) -> list[Row]:
-    """The rows of what is asked for, not compiled yet."""
+    """The rows of the requested case or workloads, before compilation."""
     if arguments.case is not None:
         return case_rows(Case.parse(arguments.case))
     return [row for each in selected(arguments.keyword, arguments.small) for row in workload_rows(each)]
 
 
 def _trace(rows: Sequence[Row], devices: Sequence[Device], subgroup: int) -> None:
-    """Fill in the traffic of the rows; one that no device here has room for has none, and is named."""
+    """Fill in the traffic of the rows; rows that fit no device here stay without it, and are named on stderr."""
     progress = Progress(len(rows), sys.stderr)
     tracer = Tracer()
     try:
@@ -226,7 +226,7 @@ def _blocks(
     measured: Mapping[Subject, Measured],
     verdicts: Sequence[goals.Verdict],
 ) -> Iterator[str]:
-    """What the terminal shows: the tables of the kernels, that of the model, and the goals."""
+    """Yield the blocks of text for the terminal: the tables of the kernels, the table of the model, and the goals."""
     missed = [verdict for verdict in verdicts if not verdict.is_met]
     of_rows = [[verdict.figure for verdict in missed if verdict.row is row] for row in rows]
     for family in families:
@@ -242,11 +242,11 @@ def _blocks(
 
 
 _LARGEST = 16 << 20
-"""Bytes of a JSON file; an audit of all workloads and families has half a MiB, a benchmark less."""
+"""Most bytes of a JSON file; an audit of all workloads and families has half a MiB, a benchmark less."""
 
 
 def _read(path: Path, parse: Callable[[Any, str], _T]) -> _T:
-    """What ``parse`` makes of the content of a JSON file, and of its name for errors."""
+    """Read a JSON file and return ``parse(content, name)``, where the name is for error messages."""
     content = read_bounded(path, _LARGEST)
     try:
         if len(content) > _LARGEST:
@@ -257,7 +257,7 @@ def _read(path: Path, parse: Callable[[Any, str], _T]) -> _T:
 
 
 def _measured(content: Any, source: str, *, is_small: bool) -> tuple[str, _Times]:
-    """The model's name of a benchmark's device, and what the device's own clock said there."""
+    """The model's name for the device of a benchmark, and the times measured there by the device's own clock."""
     if not isinstance(content, dict) or content.get("format") != BENCHMARK:
         raise UsageError(f"{source} is no benchmark of `restride bench --json`")
     _require_alike(content, {"small": is_small}, source)
@@ -287,7 +287,7 @@ def _seconds(value: Any) -> float:
 
 
 def _chosen(before: Mapping[str, Any], subjects: Collection[Subject], keyword: str) -> dict[str, Any]:
-    """Of a record, what was asked for now: what has the keyword, or, of cases, these."""
+    """The part of an earlier record that was requested now: the rows with the keyword, or those of the same cases."""
     cases = {subject.name for subject in subjects if subject.group == "cases"}
 
     def is_chosen(each: Mapping[str, Any]) -> bool:
@@ -297,7 +297,7 @@ def _chosen(before: Mapping[str, Any], subjects: Collection[Subject], keyword: s
 
 
 def _require_alike(before: Mapping[str, Any], settings: Mapping[str, Any], source: Path | str) -> None:
-    """Refuse to compare kernels of other sizes, or traffic of other subgroups."""
+    """Raise UsageError if the other file has kernels of other sizes, or traffic of other subgroups."""
     for name in ("subgroup", "small"):
         was, now = before.get(name), settings.get(name)
         if name in settings and was != now:
@@ -305,7 +305,7 @@ def _require_alike(before: Mapping[str, Any], settings: Mapping[str, Any], sourc
 
 
 def _require_files(arguments: argparse.Namespace) -> None:
-    """Raise before the work if a file could not be written after it."""
+    """Raise before the work if one of the output files cannot be written."""
     if arguments.chart is not None:
         charts.require_format(arguments.chart)
         charts.require_matplotlib()

@@ -1,4 +1,4 @@
-"""``restride bench``: how fast it is here, beside other libraries and the device's own copy; text, JSON, a chart."""
+"""``restride bench``: measure speed, compared with other libraries and the device's own copy; text, JSON and charts."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, print the table, write the files. A goal that is missed is no failure; a peer that is wrong is one."""
+    """Measure, print the table and write the files. A wrong peer is a failure; a missed goal is not."""
     if is_asked_for(arguments.keyword):
         return _run_scale(arguments)
     if arguments.whole:
@@ -149,7 +149,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_scale(arguments: argparse.Namespace) -> int:
-    """The same for the group ``scale``."""
+    """As ``run``, for the group ``scale``."""
     chosen = [
         part
         for part in parts(is_small=arguments.small, is_whole=arguments.whole, peers=arguments.peers)
@@ -225,7 +225,7 @@ def _write_file(path: Path, data: bytes) -> None:
 
 
 def _require_files(arguments: argparse.Namespace) -> None:
-    """Raise before the run if a file could not be written after it."""
+    """Raise before the run if one of the output files cannot be written."""
     drawn = [path for path in (arguments.chart, arguments.growth) if path is not None]
     for path in drawn:
         charts.require_format(path)
@@ -239,7 +239,7 @@ def _listed(workload: Workload) -> str:
 
 
 def list_of(known: Collection[str]) -> Callable[[str], tuple[str, ...]]:
-    """A list with commas, of known names, in the order that is known; ``none`` is empty."""
+    """An argparse type for ``known`` names separated by commas, returned in the order of ``known``; "none" is empty."""
 
     def parse(words: str) -> tuple[str, ...]:
         named = [] if words == "none" else [word.strip() for word in words.split(",")]

@@ -1,4 +1,4 @@
-"""``restride selftest``: what a device gets right and how fast it is, in two files to share, JSON and HTML."""
+"""``restride selftest``: check and measure a device, and write two files to share, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _KEPT = (
     "format", "part", "device", "processor", "system", "versions", "status", "subject", "catalogue", "validation",
     "counts", "verdict", "case", "clock", "used", "usual", "faster", "measures", "name",
 )  # fmt: skip
-"""Keys whose texts are restride's or the driver's, and stay though a user or a host may have the same name."""
+"""Keys whose texts come from restride or the driver, and stay even if a user or a host has the same name."""
 
 
 def add_commands(commands: Commands) -> None:
@@ -83,7 +83,7 @@ def add_commands(commands: Commands) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the parts and write both files after each of them: a driver that takes the process along leaves the rest."""
+    """Run the parts and write both files after each, so that a crash of the driver loses only the current part."""
     if arguments.table is not None:
         print(table(map(read, arguments.table)))
         return Exit.OK
@@ -100,9 +100,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 class _Selftest:
-    """A selftest that is under way: what is known of it so far, in both files.
+    """A selftest in progress, which writes its results so far to both files.
 
-    codes: exit codes of its problems.
+    codes: exit codes of the problems found so far.
     """
 
     def __init__(self, files: tuple[Path, Path], is_small: bool) -> None:
@@ -156,7 +156,7 @@ class _Selftest:
         self._write()
 
     def _attempt(self, part: str, work: Callable[[], Result]) -> Result | None:
-        """What ``work`` returns; None: it failed, which the files say."""
+        """The result of ``work``; None if it failed, which is recorded as a problem."""
         try:
             return work()
         except BaseException as error:
@@ -181,7 +181,7 @@ class _Selftest:
 
 
 def _described(info: DeviceInfo) -> Mapping[str, Any]:
-    """A device as everybody may know it: not which of its kind it is, nor where in this machine."""
+    """The public facts about a device, without its index and UUID, which identify it."""
     described = {key: value for key, value in asdict(info).items() if key not in {"index", "uuid"}}
-    del described["limits"]["max_memory"]  # of an open device
+    del described["limits"]["max_memory"]  # known only for an open device
     return described

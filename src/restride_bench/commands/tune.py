@@ -1,4 +1,4 @@
-"""``restride tune``: measure which kernels are faster on a device, and keep that for those who open it next."""
+"""``restride tune``: measure which kernels are faster on a device, and store the choices for later processes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stored(info: DeviceInfo, tuning: Tuning) -> Path | None:
-    """The file that is written; None: choices are not stored."""
+    """Store the choices; returns the path of the file, or None if choices are not stored."""
     (identity,) = (each.pipeline_cache_id for each in physical_devices() if each.info.index == info.index)
     path = choices_path(identity)
     if path is not None:
@@ -89,7 +89,7 @@ def _record(info: DeviceInfo, tuning: Tuning, path: Path | None) -> dict[str, An
 
 
 def _text(info: DeviceInfo, tuning: Tuning) -> str:
-    """A row for each candidate: its milliseconds, all together and each, and whether it is chosen or the usual one."""
+    """The table with a row per candidate: its total and single milliseconds, and whether it is chosen or usual."""
     rows = [("choice", "candidate", "ms", "", "")]
     for choice, candidates in CANDIDATES.items():
         for candidate in candidates:

@@ -1,1 +1,1 @@
-"""Scale: pyramids, streams and Dask on files, each run in a process of its own, with the memory that it took."""
+"""Measure pyramids, streams and Dask on files: time and memory, with a process for each run."""

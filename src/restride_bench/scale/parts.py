@@ -1,4 +1,4 @@
-"""Parts: what the group ``scale`` measures on which source, and its goals, as plain values."""
+"""The parts of the group ``scale``: sources, ways to process them, and goals, as plain values."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 from restride_bench.scale.ways import SMALLER, astronaut, noise
 
 SCALE = "scale"
-"""The group, which is measured only where it is asked for."""
+"""Name of the group, which is measured only on request."""
 
 
 def is_asked_for(keyword: str) -> bool:
-    """Whether a keyword is the group, or a part of it as "scale: growth"; others may have the word in their names."""
+    """True if a keyword is the group's name, or names a part of it as in "scale: growth"."""
     return keyword.casefold().partition(":")[0].strip() == SCALE
 
 
@@ -23,18 +23,18 @@ Measure: TypeAlias = Literal["seconds", "peak"]
 
 @dataclass(frozen=True)
 class Source:
-    """A volume in a file. chunk: elements along y and x of a chunk of Zarr; 0: a .npy file of u16."""
+    """A volume in a file. chunk: elements of a Zarr chunk along y and x, of type u8; 0: a .npy file of u16."""
 
     sizes: tuple[int, int, int]
     chunk: int = 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its elements."""
+        """Bytes of the elements."""
         return math.prod(self.sizes) * (1 if self.chunk else 2)
 
     def write(self, path: Path) -> None:
-        """Make the file, or the folder."""
+        """Write the .npy file or the Zarr folder."""
         if self.chunk:
             astronaut(path, self.sizes[0], self.sizes[1], self.chunk)
         else:
@@ -47,10 +47,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Way:
-    """A row of the table: ``way`` of ``WAYS``.
+    """A row of the table, which runs the function ``way`` of ``WAYS``.
 
-    packages: that it needs. extra: what pip installs to have them.
-    lines: of the source, where it takes a part of it; times are then those of a line.
+    packages: modules that it needs. extra: the requirement with which pip installs them.
+    lines: how many lines of the source it reads, and times are then per line; 0: all of them.
+    memory: limit for restride's stream.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Goal:
-    """``way`` takes at most ``most`` times as much as ``against``, or at most ``most`` bytes where that is empty."""
+    """A limit: ``way`` takes at most ``most`` times as much as ``against``, or ``most`` bytes if that is empty."""
 
     way: str
     most: float
@@ -78,7 +79,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Part:
-    """Ways that take turns on one source."""
+    """Ways that are measured in turn on one source."""
 
     name: str
     source: Source
@@ -87,7 +88,7 @@ class Part:
 
     @property
     def is_growth(self) -> bool:
-        """Whether its ways are one way on ever more lines."""
+        """True if the ways are the same way with more and more lines."""
         return any(way.lines for way in self.ways)
 
 
@@ -103,24 +104,24 @@ PYRAMID_PEERS = (
 )
 
 PEERS = tuple(way.way for way in PYRAMID_PEERS)
-"""As ``--peers`` names them."""
+"""Their names in ``--peers``."""
 
 _WORKERS = 1 / 0.9
-"""Two workers with one core each are at least 0.9 times as fast as one with two."""
+"""Time limit for two workers with one core each: at least 0.9 times as fast as one worker with two cores."""
 
 GROWS, FLAT = 1.15, 1.1
-"""Most time of a line, and most memory, beside those of the smallest size."""
+"""Largest growth of the time per line, and of the memory, as factors of those of the smallest size."""
 
 _BOUND, _BESIDE = 256, 200e6
-"""MiB that a growing stream may take; bytes that Python, libraries and the driver take beside that."""
+"""Memory limit of a growing stream in MiB; and bytes that Python, libraries and the driver may take in addition."""
 
 
 def parts(*, is_small: bool = False, is_whole: bool = False, peers: tuple[str, ...] = PEERS) -> list[Part]:
     """The parts of the group.
 
     Args:
-        is_small: of a few MB, to see that all works.
-        is_whole: the whole image of 7.1 GB, else an eighth of it; streams up to 8 GiB, else 4.
+        is_small: sources of a few MB, as a test.
+        is_whole: the whole image of 7.1 GB instead of an eighth of it, and streams up to 8 GiB instead of 4.
         peers: which of ``PEERS`` take part.
     """
     image = Source((2, 1024, 1024), 256) if is_small else Source((15, 7680, 7680), 2048)
@@ -162,7 +163,7 @@ def parts(*, is_small: bool = False, is_whole: bool = False, peers: tuple[str, .
 
 
 def _growth(*, is_small: bool, is_whole: bool) -> Part:
-    """Streams of 1 GiB, 2 GiB and so on: the first lines of one file."""
+    """The part with streams of 1 GiB, 2 GiB and so on, which read the first lines of one file."""
     side, unit = (64, "MiB") if is_small else (1024, "GiB")
     amounts = (1, 2, 4, 8) if is_whole else (1, 2, 4)
     lines = (1 << (20 if is_small else 30)) // (2 * side)

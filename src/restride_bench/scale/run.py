@@ -1,4 +1,4 @@
-"""A run of parts: every round runs all ways of a part in turn, each in a process of its own; and its report."""
+"""Run parts and report them: every round runs all ways of a part in turn, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from restride_bench.scale.ways import Job
 FORMAT, VERSION = "restride-scale", 1
 
 _PROGRAM = "import sys; from restride_bench.scale.ways import main; main(sys.argv[1])"
-"""Not ``-m``: what Dask sends to its workers is then of a module that they can import."""
+"""Not ``-m``, so that functions which Dask sends to its workers belong to a module that they can import."""
 
 _ROOM = 2.5
-"""Free bytes that a part needs, beside the bytes of its source: the source, a copy of it and smaller levels."""
+"""Free disk space that a part needs, as a multiple of its source: the source, a copy of it and smaller levels."""
 
 _LONGEST = 300
-"""Characters of another library's message."""
+"""Most characters of another library's message."""
 
 
 class Took(NamedTuple):
-    """One process. seconds: of its work. before, peak: bytes of memory when it began, and the most; 0: not known."""
+    """The cost of a process. seconds: of its work. before, peak: bytes of memory at first and at most; 0: unknown."""
 
     seconds: float
     before: int
@@ -44,10 +44,10 @@ class Took(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """One part: what each way took in every round.
+    """The result of a part: the cost of each way in every round.
 
-    absent: ways that are not on this machine, and why. wrong: those that failed, or that computed something else.
-    skipped: why nothing was measured; empty if something was.
+    absent: ways that are not available on this machine, and why. wrong: ways that failed or gave a wrong result, and
+    why. skipped: the reason why nothing was measured; empty if something was.
     """
 
     part: Part
@@ -57,7 +57,7 @@ class Result:
     skipped: str = ""
 
     def value(self, way: str, measure: Measure = "seconds") -> float | None:
-        """The median of the seconds, those of a line in a part about growth; or the most memory. None: not measured."""
+        """The median seconds (per line in a part about growth) or the peak memory of a way; None if not measured."""
         runs = self.took.get(way)
         if not runs:
             return None
@@ -67,7 +67,7 @@ class Result:
         return median(run.seconds for run in runs) / (lines or 1)
 
     def verdicts(self) -> Iterator[Verdict]:
-        """Whether each goal was met, where both sides were measured."""
+        """Yield a verdict for each goal whose two sides were measured."""
         for goal in self.part.goals:
             ours = self.value(goal.way, goal.measure)
             theirs = self.value(goal.against, goal.measure) if goal.against else 1.0
@@ -75,7 +75,7 @@ class Result:
                 yield Verdict(self.part, goal, ours / theirs)
 
     def record(self) -> dict[str, Any]:
-        """As JSON values."""
+        """The result as JSON values."""
         return {
             "name": self.part.name,
             "source": str(self.part.source),
@@ -96,7 +96,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A goal and how it was met. measured: the ratio to the other way; bytes where there is none."""
+    """A goal and its outcome. measured: the ratio to the other way; bytes if the goal names none."""
 
     part: Part
     goal: Goal
@@ -104,7 +104,7 @@ class Verdict:
 
     @property
     def is_met(self) -> bool:
-        """Whether it is at most what the goal says."""
+        """True if the measured value is within the goal."""
         return self.measured <= self.goal.most
 
     def __str__(self) -> str:
@@ -116,13 +116,13 @@ class Verdict:
 def run(
     parts: Sequence[Part], environment: Mapping[str, str], repeat: int, step: Callable[[str], None] = lambda _: None
 ) -> Iterator[Result]:
-    """Measure one part after the other.
+    """Measure the parts one after the other.
 
     Args:
-        parts: what to measure; one whose files find no room is skipped.
-        environment: of the processes, such as the device that restride takes.
-        repeat: rounds. None warms up: each process starts anew, and its clock after its imports.
-        step: called after each source that was made, and each process, with its name.
+        parts: the parts to measure; one whose files need more disk space than there is gets skipped.
+        environment: variables for the processes, such as the device for restride.
+        repeat: rounds. There is no warm-up round: each process is new, and its clock starts after its imports.
+        step: called after each source that was written, and each process, with its name.
     """
     with TemporaryDirectory(prefix="restride-scale-") as name:
         folder, written = Path(name), None
@@ -139,7 +139,7 @@ def run(
 
 
 def _written(source: Source, path: Path) -> str:
-    """Write the source; why that is impossible, or empty."""
+    """Write the source; returns the reason why that is impossible, or empty text."""
     needed, free = int(_ROOM * source.nbytes), shutil.disk_usage(path.parent).free
     if free < needed:
         return (
@@ -177,13 +177,13 @@ def _measured(
 
 
 def _missing(way: Way) -> str:
-    """Why a way is not on this machine; empty if its packages are."""
+    """The reason why a way is not available on this machine; empty if its packages are installed."""
     missing = [package for package in way.packages if importlib.util.find_spec(package) is None]
     return f"not installed: pip install {way.extra}" if missing else ""
 
 
 def _process(job: Job, environment: Mapping[str, str]) -> dict[str, Any]:
-    """What a process says of the job; one that fails says why it is wrong."""
+    """Run a job in a process and return its JSON answer; a failure gives ``{"wrong": message}``."""
     command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(asdict(job))]
     process = subprocess.run(
         command, env={**os.environ, **environment}, capture_output=True, encoding="utf-8", errors="replace", check=False
@@ -203,19 +203,19 @@ def _remove(path: Path) -> None:
 
 
 def steps(parts: Sequence[Part], repeat: int) -> int:
-    """How often ``run`` calls ``step``, where no part is skipped."""
+    """How often ``run`` calls ``step`` if no part is skipped."""
     sources = sum(1 for _ in groupby(part.source for part in parts))
     return sources + repeat * sum(len(part.ways) for part in parts)
 
 
 def versions(results: Sequence[Result]) -> dict[str, str]:
-    """Of the packages of all ways that were measured."""
+    """The versions of the packages of all measured ways, by name."""
     used = (way.packages for result in results for way in result.part.ways if way.name in result.took)
     return {package: version(package) for package in dict.fromkeys(chain.from_iterable(used))}
 
 
 def record(report: Report, results: Sequence[Result]) -> dict[str, Any]:
-    """A run as JSON values. Times are seconds, memory is bytes."""
+    """A run as JSON values. Times are in seconds, memory in bytes."""
     everything = report.record()
     kept = ("started", "command", "device", "runtime", "platform", "cpu", "versions", "warnings", "repeat", "small")
     return {
@@ -228,9 +228,9 @@ def record(report: Report, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def table(report: Report, results: Sequence[Result]) -> str:
-    """Everything that the terminal shows of a run.
+    """The text for the terminal.
 
-    report: of the device and the machine; it has no results of its own.
+    report: describes the device and the machine; it has no results of its own.
     """
     blocks = [heading(report), *("\n".join(_block(report, result)) for result in results)]
     return "\n\n".join([*blocks, "\n".join(_summary(report, results))])

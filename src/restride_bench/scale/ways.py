@@ -1,7 +1,7 @@
-"""Ways: how restride and each other library does a job on files. ``main`` does one job, in a process of its own.
+"""The ways in which restride and other libraries do a job on files. ``main`` does one job, in a process of its own.
 
-A way gets a ``Job``, imports its library and opens the source, and returns the function that the clock covers. Every
-pyramid is level 0, a copy of the source, and ``SMALLER`` levels, each half as long along y and x, as arrays of Zarr.
+A way takes a ``Job``, imports its library, opens the source, and returns the function to time. Every pyramid is a set
+of Zarr arrays: level 0, a copy of the source, and ``SMALLER`` levels, each half as long along y and x as the last.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ import restride as rs
 from restride_bench.offer import Absent
 
 SMALLER = 3
-"""Levels of a pyramid beside its source."""
+"""Levels of a pyramid besides the copy of its source."""
 
 _WARM = 256
-"""Elements along y and x of what compiles the kernels, at most."""
+"""Most elements along y and x of the part with which kernels are compiled before the clock starts."""
 
 _CHECKED = 64
-"""Elements along y and x of the last level that are compared with the mean of the source."""
+"""Most elements along y and x of the last level to compare with the mean of the source."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What one process does: ``way`` of ``WAYS``, from ``source`` to ``destination``, which does not exist.
+    """The work of one process: ``way`` of ``WAYS``, from ``source`` to ``destination``, which does not exist yet.
 
-    lines: of the source that are read; 0: all. memory: what restride's stream may take.
+    lines: lines of the source to read; 0: all. memory: limit for restride's stream.
     """
 
     way: str
@@ -49,7 +49,7 @@ Work: TypeAlias = Callable[[], object]
 
 
 def halved(volume: Any) -> tuple[rs.Chain, tuple[int, ...]]:
-    """The mean of two by two elements of the last two of three axes, and the sizes of the result."""
+    """A chain that takes the mean of 2 x 2 elements along the last two of three axes, and the sizes of its result."""
     sizes = tuple(size // 2 for size in volume.shape[1:])
     return rs.Chain().resample(sizes, axes=(1, 2), mode="area"), (volume.shape[0], *sizes)
 
@@ -190,7 +190,7 @@ _CORES = 2
 
 
 def _workers(job: Job, count: int) -> Work:
-    """Workers of Dask that share two cores: one with both, or two with one each."""
+    """Start Dask workers on two cores, one worker with both or two with one each, and return the Dask work."""
     if not hasattr(os, "sched_setaffinity"):
         raise Absent("this system does not let a process choose its cores")
     cores = sorted(os.sched_getaffinity(0))[:_CORES]
@@ -211,7 +211,7 @@ def _workers(job: Job, count: int) -> Work:
 
 
 def _keep_to(cores: list[int]) -> None:
-    """Keep this process to some cores: what runs, and what it starts."""
+    """Pin all threads of this process, and those that they start, to some cores."""
     for thread in Path("/proc/self/task").iterdir():
         os.sched_setaffinity(int(thread.name), cores)
 
@@ -230,7 +230,7 @@ def _stream_in_memory(job: Job) -> Work:
 
 
 def _warm(volume: Any) -> None:
-    """Compile the kernels on a small part, for the clock to cover what grows with the volume only."""
+    """Compile the kernels with a small part, so that the clock covers only work that grows with the volume."""
     part = np.asarray(volume[:1, :_WARM, :_WARM])
     rs.resample(part, halved(part)[1][1:], axes=(1, 2), mode="area").numpy()
 
@@ -286,9 +286,9 @@ def _new(path: str, sizes: tuple[int, ...], chunks: tuple[int, ...], **config: A
 
 
 def wrong(job: Job) -> str:
-    """How the last level of a pyramid differs from the mean of the source; empty: by at most one a level.
+    """A message about how the last level of a pyramid differs from the mean of the source; empty if it is right.
 
-    Every level is rounded or cut off to integers, which is up to one.
+    A difference of 1 per level is allowed, because every level is rounded or truncated to integers.
     """
     source, group = _zarr(job.source), Path(job.destination)
     attributes = json.loads((group / "zarr.json").read_text())["attributes"] if (group / "zarr.json").exists() else {}
@@ -305,7 +305,7 @@ def wrong(job: Job) -> str:
 
 
 def resident(key: str) -> int:
-    """Bytes that this process has in memory: "VmRSS", or "VmHWM", the most it ever had. 0: the system does not say."""
+    """Resident bytes of this process: "VmRSS" now, "VmHWM" at most so far; 0 if the system does not say."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:
@@ -314,17 +314,17 @@ def resident(key: str) -> int:
 
 
 def main(text: str) -> None:
-    """Do the job that the text says as JSON, and print what it took as JSON, as the last line.
+    """Do the job described by the JSON ``text``, and print its cost as JSON, in the last line.
 
-    seconds: of the work. before, peak: bytes of memory when it began, and the most. wrong: see ``wrong``. Or
-    absent: why there is no such way here.
+    seconds: of the work. before, peak: bytes of memory at the start and at most. wrong: see ``wrong``. Or only absent:
+    the reason why the way is not available here.
     """
     job = Job(**json.loads(text))
     try:
         if job.way in PYRAMIDS:
             _rehearse(job)
         work = WAYS[job.way](job)
-    except (Absent, ImportError, OSError) as error:  # a library, or one that it loads, is not there
+    except (Absent, ImportError, OSError) as error:  # a library, or one that it loads, is missing
         print(json.dumps({"absent": " ".join(str(error).split())}), flush=True)
         return
     before, start = resident("VmRSS"), time.perf_counter()
@@ -335,7 +335,7 @@ def main(text: str) -> None:
 
 
 def _rehearse(job: Job) -> None:
-    """Make a small pyramid first: kernels and WebAssembly are compiled then, as in a process that makes many."""
+    """Write a small pyramid first, so that kernels and WebAssembly are compiled, as in a process that writes many."""
     with TemporaryDirectory(prefix="restride-scale-") as name:
         source = f"{name}/source"
         _new(source, (1, 512, 512), (1, 256, 256))[:] = 1
@@ -343,13 +343,13 @@ def _rehearse(job: Job) -> None:
 
 
 PYRAMIDS = ("restride", "ngff-zarr", "ome-zarr", "dask-coarsen", "xarray-multiscale", "pyvips", "tensorstore")
-"""Those whose last level is checked."""
+"""The ways that write pyramids, whose last level is checked."""
 
 
 def astronaut(path: Path, count: int, side: int, chunk: int) -> None:
-    """A volume u8[count,side,side] in Zarr, of tiles of a photograph: a public benchmark of ngff-zarr by a user of it.
+    """Write a volume u8[count,side,side] to Zarr that tiles a photograph, as in a user's public benchmark of ngff-zarr.
 
-    There it is 30 x 15360 x 15360 with chunks of 2048; scikit-image has the photograph.
+    That benchmark uses 30 x 15360 x 15360 with chunks of 2048; scikit-image ships the photograph.
     """
     from skimage import data
 
@@ -361,7 +361,7 @@ def astronaut(path: Path, count: int, side: int, chunk: int) -> None:
 
 
 def noise(path: Path, count: int, side: int) -> None:
-    """A volume u16[count,side,side] in a .npy file, of frames that differ."""
+    """Write a volume u16[count,side,side] of different frames to a .npy file."""
     frame = np.random.default_rng(0).integers(0, 4096, (side, side)).astype(np.uint16)
     volume = np.lib.format.open_memmap(path, "w+", np.uint16, (count, side, side))
     for number in range(count):

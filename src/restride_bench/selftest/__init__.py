@@ -1,1 +1,1 @@
-"""The selftest: what a device gets right and how fast it is, in files that name nothing else of the machine."""
+"""The selftest: checks and measures a device, and writes files without personal names of the machine or its user."""

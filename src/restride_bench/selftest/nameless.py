@@ -1,4 +1,4 @@
-"""Texts without the names of this machine: its users, its hosts, and paths of its files."""
+"""Remove the names of this machine from texts: its users, its hosts, and paths of its files."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _HOST_VARIABLES = ("HOSTNAME", "HOST", "COMPUTERNAME")
 _FOLDER_VARIABLES = ("HOME", "USERPROFILE", "PWD", "VIRTUAL_ENV", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 
 _END = r"\s'\"<>|,;:()\[\]{}`"
-# '/home/x/a b.py', blanks and all
+# a quoted path, which may contain blanks: '/home/x/a b.py'
 _QUOTED = re.compile(r"""(['"`])(?:~?[/\\]|[A-Za-z]:[/\\])(?:(?!\1).)*\1""")
-# /home/x/a.py, ~/a, C:\Users\x, \\server\share; no share such as GB/s or 1/3, and no lone slash
+# /home/x/a.py, ~/a, C:\Users\x, \\server\share; but no quotient such as GB/s or 1/3, and no lone slash
 _ABSOLUTE = re.compile(rf"(?<![\w/\\.~])(?:~[\w.-]*(?=[/\\])|[A-Za-z]:(?=[/\\]))?(?:[/\\]+[^/\\{_END}]+)+[/\\]?")
 
 
 def nameless(value: Any, kept: Collection[str] = (), environment: Mapping[str, str] = os.environ) -> Any:
-    """The value of JSON with every text in it rewritten: a path is ``<path>``, a user or a host ``<name>``.
+    """A copy of a JSON value in which every path is replaced by ``<path>``, and every user or host by ``<name>``.
 
-    kept: keys whose values stay as they are; what is none of the machine's, such as a device's name, may be one there.
+    kept: keys whose values stay unchanged, because texts such as a device's name may happen to contain a user's name.
     """
     folders = sorted(set(_folders(environment)), key=len, reverse=True)
     names = sorted(set(_names(environment)), key=len, reverse=True)
-    # A folder with blanks in its name would end early as a path; what follows a folder is a part of it.
+    # Known folders are matched whole, as the pattern of a path ends at a blank; the rest of the path goes with them.
     whole = re.compile(rf"(?:{_any(folders)})(?:[/\\]+[^/\\{_END}]+)*[/\\]?", re.IGNORECASE) if folders else None
     words = re.compile(rf"(?<![A-Za-z0-9])(?:{_any(names)})(?![A-Za-z0-9])", re.IGNORECASE) if names else None
 
@@ -65,7 +65,7 @@ def _home() -> Path:
 
 
 def _folders(environment: Mapping[str, str]) -> Iterator[str]:
-    """Folders of this process and its user, but for the root."""
+    """Yield folders of this process and its user, except the root folder."""
     known = [*map(environment.get, _FOLDER_VARIABLES), str(_home()), str(Path.cwd()), tempfile.gettempdir()]
     known += [sys.prefix, sys.base_prefix, str(Path(restride.__file__).parent.parent)]
     for folder in filter(None, known):
@@ -74,9 +74,9 @@ def _folders(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _names(environment: Mapping[str, str]) -> Iterator[str]:
-    """Users and hosts, a host without its domain too."""
+    """Yield users and hosts; hosts also without their domain."""
     yield from filter(None, [*map(environment.get, _USER_VARIABLES), _home().name])
-    with suppress(OSError, KeyError, ImportError):  # nobody knows; before Python 3.13 one of three errors
+    with suppress(OSError, KeyError, ImportError):  # the user is unknown: one of three errors before Python 3.13
         yield getpass.getuser()
     for host in filter(None, [*map(environment.get, _HOST_VARIABLES), socket.gethostname(), platform.node()]):
         yield from {host, host.partition(".")[0]}

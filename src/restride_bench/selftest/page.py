@@ -1,4 +1,4 @@
-"""A selftest as one HTML page that needs no network and runs no script."""
+"""Write a selftest as one HTML page that needs no network and runs no script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from restride_conformance.report.page import limit_text
 
 
 def page(record: Mapping[str, Any]) -> str:
-    """The page of a record, which is nameless already."""
+    """The HTML page of a record that ``nameless`` has rewritten."""
     device, problems = record["device"], record["problems"]
     name = "no device" if device is None else device["name"]
     filled = {
@@ -30,7 +30,7 @@ def page(record: Mapping[str, Any]) -> str:
         "INSTALLED": _installed(record["installed"]),
     }
     words = (files(__package__) / "page.html").read_text(encoding="utf-8").split("@@")
-    # In one pass over the template's own marks: what is filled in may look like one.
+    # Replaced in one pass over the template, because inserted text may contain something like a mark.
     return "".join(filled[word] if place % 2 else word for place, word in enumerate(words))
 
 
@@ -55,13 +55,13 @@ def _facts(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _list(name: str, items: Iterable[str]) -> str:
-    """A list of HTML items; nothing where there are none."""
+    """An HTML list of items; empty text if there are none."""
     lines = "".join(f"<li>{item}</li>" for item in items)
     return lines and f'<ul id="{name}">{lines}</ul>'
 
 
 def _table(name: str, caption: str, rows: Iterable[Sequence[str]]) -> str:
-    """Rows of HTML cells, the heading first, as a table that scrolls by itself, with the keyboard too."""
+    """Rows of HTML cells, the heading first, as a table in a scrollable region that the keyboard can reach."""
     heading, *others = rows
     head = "".join(f'<th scope="col">{cell}</th>' for cell in heading)
     body = "".join(
@@ -83,7 +83,7 @@ def _speed(record: Mapping[str, Any]) -> str:
     (caption, *units), *rows = speed_rows(dict(speed))
     cells = [["workload", *units]]
     for *row, share in rows:
-        # The number beside it says the same.
+        # Hidden from screen readers, because the number before it says the same.
         bar = f'<meter max="1.2" value="{share}" aria-hidden="true"></meter>'
         cells.append([*map(_text, row), f"{share} {bar}"])
     return "".join(f'<p class="note">{_text(note)}</p>' for note in notes) + _table("speed", caption, cells)

@@ -1,4 +1,4 @@
-"""The parts of a selftest, each as values of JSON: what is installed, smoke cases, which kernels are faster, speed."""
+"""The parts of a selftest, each as JSON values: the installation, smoke cases, the faster kernels, and speed."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ MEASURED = (
     "bilinear u8 1080p -> 224, like pillow",
     "NCHW->NHWC f32 1x3x8x8",
 )
-"""Workloads of the benchmark."""
+"""Names of the benchmark's workloads to measure."""
 
 ROUNDS = 9
 SMALL_EDGE, SMALL_CASES = 64, 24
-"""Of small selftests: rows and columns that kernels are chosen by, and cases."""
+"""For small selftests: rows and columns of the source that kernels are measured on, and the number of cases."""
 
 NOTHING = "small sizes: the times mean nothing"
 
 _SHOWN = 20
-"""Cases that are not right, of which a file has the message."""
+"""Most failed cases that a file lists."""
 
 _MESSAGE = 2000
-"""Characters of a message."""
+"""Most characters of a message."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that is not as it should be, and the exit code that says so."""
+    """A fault that the selftest found, and the exit code for it."""
 
     exit_code: Exit
     message: str
@@ -68,7 +68,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Part:
-    """record: values of JSON. text: lines for the terminal."""
+    """The result of a part of the selftest. record: JSON values. text: lines for the terminal."""
 
     record: dict[str, Any]
     text: str
@@ -76,7 +76,7 @@ class Part:
 
 
 def installed(selector: str | None, progress: Callable[[int | None], Progress]) -> Part:
-    """What ``restride doctor`` finds."""
+    """The findings of ``restride doctor``; those that are BROKEN are problems."""
     default = os.environ.get("RESTRIDE_RUNTIME") or RUNTIMES[0]
     found, bar = [], progress(None)
     for finding in look(default, selector):
@@ -92,7 +92,7 @@ def installed(selector: str | None, progress: Callable[[int | None], Progress]) 
 
 
 def cases(selector: str | None, timeout: float, is_small: bool, progress: Callable[[int | None], Progress]) -> Part:
-    """The smoke cases under synchronization validation; without the layer where that is missing, which is a problem."""
+    """Run the smoke cases under synchronization validation; a missing layer is a problem, and they run without it."""
     chosen = catalogue("smoke")
     chosen = chosen[:: len(chosen) // SMALL_CASES] if is_small else chosen
     target, problems = Target(device=selector, timeout=timeout, validate="sync"), []
@@ -100,7 +100,7 @@ def cases(selector: str | None, timeout: float, is_small: bool, progress: Callab
     try:
         _ = runner.host
     except DeviceNotFound as error:
-        # Of the device, if it is that which is missing, the next attempt says it again.
+        # If the device rather than the layer is missing, the next attempt raises the same error.
         runner = Runner(replace(target, validate=None))
         _ = runner.host
         problems.append(Problem(Exit.NO_DEVICE, f"{error}; the cases ran without it"))
@@ -135,7 +135,7 @@ def cases(selector: str | None, timeout: float, is_small: bool, progress: Callab
 
 
 def kernels(device: Device, is_small: bool, progress: Callable[[int | None], Progress]) -> Part:
-    """Which kernels are faster, as ``restride tune`` measures it. Nothing is stored: what is used stays."""
+    """Measure which kernels are faster, as ``restride tune`` does, but without storing the choices."""
     bar = progress(sum(map(len, tuning.WORK.values())))
     edge, rounds = (SMALL_EDGE, 1) if is_small else (tuning.EDGE, tuning.ROUNDS)
     found = tuning.tune(device, edge, rounds, bar.step)
@@ -161,7 +161,7 @@ def kernels(device: Device, is_small: bool, progress: Callable[[int | None], Pro
 
 
 def speed(device: Device, is_small: bool, progress: Callable[[int | None], Progress]) -> Part:
-    """A short benchmark: restride beside the device's own copy of as many bytes."""
+    """Run a short benchmark: restride compared with the device's own copy of as many bytes."""
     chosen = [replace(each, goals=(), rivals=()) for each in workloads(is_small) if each.name in MEASURED]
     measures: tuple[Measure, ...] = ("resident", "kernel") if has_clock(device) else ("resident",)
     rounds = 1 if is_small else ROUNDS
@@ -196,12 +196,12 @@ def _measured(result: Result) -> dict[str, Any]:
 
 
 def _figure(seconds: float) -> float:
-    """Four digits: more are chance."""
+    """Round to four significant digits, because more are noise."""
     return float(f"{seconds:.4g}")
 
 
 def speed_rows(record: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Rows of the table of speeds, its heading first: by the device's clock where it has one."""
+    """Yield the rows of the table of speeds, the heading first; by the device's clock if it has one."""
     measure = record["measures"][-1]
     yield (f"{measure}, medians of {record['rounds']} rounds", "ms", "GB/s", "of copy")
     for each in record["workloads"]:
@@ -212,11 +212,11 @@ def speed_rows(record: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def share_of_copy(workload: dict[str, Any], measure: str) -> float | None:
-    """The speed of restride beside that of the device's own copy; None: not measured."""
+    """The speed of restride over that of the device's own copy; None if not measured."""
     seconds = workload["seconds"].get(measure)
     return seconds[COPY] / seconds[OURS] if seconds and seconds[OURS] else None
 
 
 def system() -> str:
-    """The operating system and the architecture, without the name that the machine has in a network."""
+    """The operating system and the architecture, without the machine's network name."""
     return f"{platform.system()} {platform.machine()}"

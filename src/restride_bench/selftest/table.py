@@ -1,4 +1,4 @@
-"""Selftests of several devices as one table of Markdown, from files that anyone may have sent."""
+"""Write selftests of several devices as one Markdown table, from untrusted files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from restride_conformance.report import printable
 FORMAT, VERSION = "restride-selftest", 1
 
 LARGEST = 1 << 20
-"""Bytes of a file; a selftest has some 10 KiB."""
+"""Most bytes of a file; a selftest has about 10 KiB."""
 
 _LONGEST = 100
-"""Characters of a cell."""
+"""Most characters of a cell."""
 
 COPIED = "copy f32 4096x4096"
-"""The workload whose copy says how fast the device's memory is."""
+"""The workload whose copy shows the speed of the device's memory."""
 
 SHARES = {
     "transpose": "transpose f32 4096x4096",
@@ -33,19 +33,19 @@ SHARES = {
     "shrink": "bilinear f32 1080p -> 224",
     "enlarge": "bilinear f32 224 -> 1080p",
 }
-"""Columns, and the workloads whose speed, as a share of the copy's, they have."""
+"""Columns of the table, and the workload whose speed each shows as a share of the copy's speed."""
 
 BUSY = " (busy)"
-"""Behind the speed of a copy: other work ran on the machine, or a layer, and all times are too high."""
+"""Mark after the speed of a copy: other work or a layer was running, so that all times are too high."""
 
 _HEAD = ("device", "driver", "system", "cases", "copy, GB/s", *SHARES, "faster kernels", "restride")
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The record in a file that ``restride selftest`` wrote.
+    """Read the record in a file that ``restride selftest`` wrote.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the file cannot be read, or holds no such record.
     """
     content = read_bounded(path, LARGEST)
     try:
@@ -60,7 +60,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def table(records: Iterable[Mapping[str, Any]]) -> str:
-    """A row for each record, in their order; small selftests, whose times mean nothing, without times."""
+    """The Markdown table with a row for each record, in order; small selftests, whose times mean nothing, show none."""
     rows = [_HEAD, ("---",) * len(_HEAD), *(tuple(_cells(record)) for record in records)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -110,7 +110,7 @@ def _number(value: float) -> str:
 
 
 def _faster(kernels: Mapping[str, Any] | None) -> str:
-    """The choices that were measured to be faster than the usual ones."""
+    """The choices that measured faster than the usual ones, as a cell."""
     if kernels is None:
         return ""
     usual, faster = dict(kernels["usual"]), dict(kernels["faster"])
@@ -118,6 +118,6 @@ def _faster(kernels: Mapping[str, Any] | None) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text as Markdown shows it, on one line."""
+    """A text as a Markdown cell: escaped, on one line, at most ``_LONGEST`` characters before escaping."""
     shown = printable(" ".join(text.split()))[:_LONGEST]
     return html.escape(shown, quote=False).replace("\\", "\\\\").replace("|", "\\|").replace("`", "\\`")

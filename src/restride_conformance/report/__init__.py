@@ -1,6 +1,7 @@
-"""A report: what a run of cases gave, on what and with what, as one frozen value, and its summary in words.
+"""The report of a run: its outcomes, device and versions as one frozen value, and its summary as text.
 
-Its other forms are beside it: ``file`` (JSON, written and read), ``junit``, ``page`` (HTML), ``compare`` (two reports).
+Other modules have its other forms: ``file`` (JSON, written and read), ``junit``, ``page`` (HTML), ``compare`` (two
+reports).
 """
 
 from __future__ import annotations
@@ -21,32 +22,32 @@ FORMAT = "restride-test-report"
 VERSION = 1
 
 MESSAGE_CHARACTERS = 8192
-"""Most characters of a message; the rest is cut off, and counted in its place."""
+"""Most characters of a message; the rest is replaced by a line with their number."""
 PICTURE_BYTES = 16 << 20
-"""Most bytes of all pictures together: those of the first failures are kept."""
+"""Most bytes of all pictures together; those of the first failures are kept."""
 
 SHOWN_FAILURES = 20
 SHOWN_LINES = 8
-"""Lines of the message of each."""
+"""Most lines that the summary shows of a failure's message."""
 SHOWN_REASONS = 10
 LEAST_MOVED = 64 << 10
-"""Bytes that a case must move to count in a median, unless none of its operation does."""
-MOST_DIGITS = 6  # behind the point
+"""Fewest bytes that a case must move to count in a median, unless no case of its operation moves as many."""
+MOST_DIGITS = 6  # after the decimal point
 
 
 @dataclass(frozen=True)
 class Report:
-    """A run, whole or broken off. Messages and pictures past the bounds above are not kept.
+    """A run, complete or ended early. Messages and pictures past the bounds above are not kept.
 
-    started: with its time zone.
+    started: when the run started, with its time zone.
     seconds: wall time of the whole run.
-    command: the command line that made it.
+    command: the command line of the run.
     catalogues: names of the catalogues and case files that the cases are from.
-    selected: how many cases were to be run; more than there are outcomes if the run was broken off.
-    device: a ``DeviceInfo`` as a dict, limits included.
-    versions: of restride, python, numpy and whatever else took part, by name.
-    broken_off: why it ended early, ``INTERRUPTED`` if the user ended it; empty if it did not, or if it was to stop at
-        the first failure.
+    selected: number of cases that were to run; more than the number of outcomes if the run ended early.
+    device: a ``DeviceInfo`` as a dict, including its limits.
+    versions: of restride, python, numpy and other packages, by name.
+    broken_off: why the run ended early, ``INTERRUPTED`` if the user ended it; empty if it did not, or if it stopped at
+        the first failure as asked.
     """
 
     started: datetime
@@ -63,7 +64,7 @@ class Report:
     broken_off: str = ""
 
     def __post_init__(self) -> None:
-        """Keep to the bounds."""
+        """Cut messages and drop pictures past the bounds."""
         object.__setattr__(self, "broken_off", _cut(self.broken_off))
         object.__setattr__(self, "outcomes", tuple(_bounded(self.outcomes)))
 
@@ -80,13 +81,13 @@ class Report:
 
     @property
     def bad(self) -> tuple[Outcome, ...]:
-        """The outcomes where something is to be mended, the worst verdict first, otherwise in the order they ran."""
+        """The outcomes that are not ``is_good``, the worst verdict first, otherwise in the order they ran."""
         bad = (outcome for outcome in self.outcomes if not outcome.verdict.is_good)
         return tuple(sorted(bad, key=lambda outcome: -outcome.verdict.severity))
 
     @property
     def skip_reasons(self) -> dict[str, int]:
-        """Why cases were skipped, and how many for each reason, the most frequent first."""
+        """How many cases were skipped for each reason, the most frequent first."""
         skipped = (outcome for outcome in self.outcomes if outcome.verdict is Verdict.SKIPPED)
         return dict(Counter(first_line(outcome.message) for outcome in skipped).most_common())
 
@@ -96,7 +97,7 @@ class Report:
         return f"{self.device['driver']} {self.device['driver_version']}"
 
     def record(self) -> dict[str, Any]:
-        """The report as JSON has it: ``report.schema.json``."""
+        """The report as a JSON object that follows ``report.schema.json``."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -109,7 +110,7 @@ class Report:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any], outcomes: Iterable[Outcome]) -> Self:
-        """The report that ``record`` made, of the outcomes in it; trusts the record: ``read_json`` checks it first."""
+        """Restore a report from its ``record()``, unchecked, and its outcomes; ``read_json`` checks records first."""
         values = {field.name: record[field.name] for field in fields(cls)}
         values["started"] = datetime.fromisoformat(record["started"])
         values["catalogues"], values["outcomes"] = tuple(record["catalogues"]), tuple(outcomes)
@@ -140,22 +141,22 @@ def _bounded(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
         yield bounded
 
 
-# In words.
+# The report as text.
 
-# All but the line feed, and characters that turn the direction of text: a message may hold what a driver printed, and a
-# report what anyone wrote.
+# Control characters except the line feed, and characters that change the direction of text: a message may hold what a
+# driver printed, and a report file may come from anyone.
 _CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """The text with control characters, all but the line feed, written out, ESC as ``x1b`` behind a backslash."""
+    """The text with control characters except the line feed escaped: ESC becomes a backslash and ``x1b``."""
     return _CONTROL.sub(lambda character: ascii(character[0])[1:-1], text)
 
 
 def headline(report: Report) -> str:
-    """The run's verdict and why, in one line: ``FAILED: 3 of 5,120 cases are not right (3 FAILED)``.
+    """One line with the run's verdict and the reason: ``FAILED: 3 of 5,120 cases are not right (3 FAILED)``.
 
-    A run that ended early and has nothing to mend is INTERRUPTED or STOPPED: what it did not reach may be wrong.
+    A run that ended early without a fault is INTERRUPTED or STOPPED, because cases that it did not reach may be wrong.
     """
     total, counts, early = len(report.outcomes), report.counts, ended_early(report)
     passed, skipped = (counts.get(verdict, 0) for verdict in (Verdict.PASSED, Verdict.SKIPPED))
@@ -177,7 +178,7 @@ def headline(report: Report) -> str:
 
 
 def ended_early(report: Report) -> str:
-    """How far a run came that did not come to its end, and why: ``interrupted after 5 of 10``; else empty."""
+    """How far a run got that ended early, and why, such as ``interrupted after 5 of 10``; empty if it is complete."""
     total = len(report.outcomes)
     how_far = f"after {total:,} of {report.selected:,}"
     if report.broken_off == INTERRUPTED:
@@ -188,7 +189,7 @@ def ended_early(report: Report) -> str:
 
 
 def facts(report: Report) -> dict[str, str]:
-    """What a run was made on and with: names and values for people, empty values included."""
+    """The device, driver, versions and options of a run: names and values to show, including empty values."""
     device, target = report.device, report.target
     known = {
         "device": str(device["name"]),
@@ -204,11 +205,11 @@ def facts(report: Report) -> dict[str, str]:
         "mode": report.mode,
         "platform": report.platform,
     }
-    return {**known, **report.versions, **known}  # a version may have any name, and stands for no other fact
+    return {**known, **report.versions, **known}  # known again: a version may have any name, but replaces no fact
 
 
 def speed_text(seconds: float, gigabytes_per_second: float, share_of_copy: float) -> str:
-    """``    0.812 ms     9.31 GB/s   87.2% of copy``: three significant digits."""
+    """A speed as text with three significant digits: ``    0.812 ms     9.31 GB/s   87.2% of copy``."""
     time = f"{_three(seconds * 1e3):>8} ms" if seconds >= 1e-4 else f"{_three(seconds * 1e6):>8} us"
     fast = gigabytes_per_second >= 0.1
     rate = f"{_three(gigabytes_per_second):>8} GB/s" if fast else f"{_three(gigabytes_per_second * 1e3):>8} MB/s"
@@ -216,13 +217,13 @@ def speed_text(seconds: float, gigabytes_per_second: float, share_of_copy: float
 
 
 def _three(value: float) -> str:
-    """Three significant digits, or all before the point: 0.0123, 1.23, 12,345."""
+    """A number with three significant digits, or all before the point if there are more: 0.0123, 1.23, 12,345."""
     digits = 2 - math.floor(math.log10(value)) if value > 0 else 0
     return f"{value:,.{min(max(digits, 0), MOST_DIGITS)}f}"
 
 
 def summary(report: Report) -> str:
-    """The lines for the terminal: device, failures and what reruns them, reasons for skipping, speeds, the headline."""
+    """The text for the terminal: device, failures with the commands that rerun them, skip reasons, speeds, headline."""
     return printable("\n".join(_lines(report)))
 
 
@@ -239,7 +240,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"    {report.target.repro(outcome.case, report.mode)}"
     if len(report.bad) > SHOWN_FAILURES:
         yield ""
-        # A run of another shader leaves the list of last failures as it was.
+        # A run with a user's shader does not change the list of last failures.
         again = "" if report.target.shader is not None else "; `restride test --lf` runs them again"
         yield f"... and {len(report.bad) - SHOWN_FAILURES:,} more that are not right{again}"
     if report.skip_reasons:
@@ -257,7 +258,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _speeds(report: Report) -> Iterator[str]:
-    """The medians of each operation, where speeds were measured; small cases tell only what a call costs."""
+    """The median speed of each measured operation, without small cases, which only show the cost of a call."""
     measured = [(outcome.case.op, outcome.speed) for outcome in report.outcomes if outcome.speed is not None]
     if measured:
         yield ""

@@ -1,4 +1,4 @@
-"""Two reports side by side: another device, driver or version, and what it changed."""
+"""Compare two reports, to see what another device, driver or version changed."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from restride_conformance.report import Report, ended_early, facts, first_line, 
 FORMAT = "restride-test-comparison"
 VERSION = 1
 SHOWN = 50
-"""Lines of each kind in the text; JSON has them all."""
+"""Most lines of each kind in the text; JSON has all of them."""
 SHOWN_SPEEDS = 5
 
 
 @dataclass(frozen=True)
 class Change:
-    """A case that got another verdict."""
+    """A case with different verdicts in two reports."""
 
     before: Outcome
     after: Outcome
 
     @property
     def is_worse(self) -> bool:
-        """True if the later verdict is worse and is to be mended: from PASSED to SKIPPED is no fault."""
+        """True if the later verdict is worse and not ``is_good``: from PASSED to SKIPPED is no fault."""
         later = self.after.verdict
         return later.severity > self.before.verdict.severity and not later.is_good
 
     @property
     def is_better(self) -> bool:
-        """True if what was to be mended is so no longer, or less."""
+        """True if the earlier verdict was not ``is_good`` and the later one is milder."""
         earlier = self.before.verdict
         return earlier.severity > self.after.verdict.severity and not earlier.is_good
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How much time a case takes of what it took: 2.0 is half as fast."""
+    """The times of a case in two reports, in seconds per call; a ratio of 2.0 is half as fast."""
 
     case: str
     before: float
@@ -53,14 +53,14 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What differs between two reports.
+    """The differences between two reports.
 
     before, after: the headlines of the two.
-    head: what the runs were made with, and where they ended early, where it differs: name, before, after.
-    only_before, only_after: cases that the other report does not have.
-    changed: the worse first.
-    ratios: of cases with a speed in both, the most slowed down first.
-    same: how many cases got the same verdict in both.
+    head: facts about the runs that differ, including whether they ended early: name, before, after.
+    only_before, only_after: outcomes of cases that the other report does not have.
+    changed: cases with different verdicts, those that got worse first.
+    ratios: times of cases with a speed in both reports, the most slowed down first.
+    same: number of cases with the same verdict in both.
     """
 
     before: str
@@ -74,12 +74,12 @@ class Comparison:
 
     @property
     def is_worse(self) -> bool:
-        """True if a case that both reports have got worse. Speeds have no part in it: they vary from run to run."""
+        """True if a case in both reports got worse. Speeds do not count, because they vary from run to run."""
         return any(change.is_worse for change in self.changed)
 
     @property
     def median_ratio(self) -> float | None:
-        """Of the times; None where no case has a speed in both."""
+        """The median ratio of the times; None if no case has a speed in both."""
         return statistics.median(ratio.ratio for ratio in self.ratios) if self.ratios else None
 
     def record(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class Comparison:
 
 
 def compare(before: Report, after: Report) -> Comparison:
-    """Match the cases by their lines; of a line that a report has more than once, the worst verdict counts."""
+    """Compare two reports case by case; if a report has a case more than once, the worst verdict counts."""
     first, second = _by_line(before), _by_line(after)
     both = [(first[line], second[line]) for line in first if line in second]
     changes = [Change(old, new) for old, new in both if old.verdict is not new.verdict]
@@ -164,7 +164,7 @@ def compare(before: Report, after: Report) -> Comparison:
 
 
 def _head(before: Report, after: Report) -> Iterator[tuple[str, str, str]]:
-    # Cases that a run did not reach are listed as those of the other report alone.
+    # "ended early" explains cases that are only in the other report because the run did not reach them.
     first, second = ({**facts(report), "ended early": ended_early(report)} for report in (before, after))
     for name in {**first, **second}:
         if first.get(name, "") != second.get(name, ""):

@@ -1,6 +1,6 @@
-"""Reports as files: JSON written in one step, and read as what anyone may have sent.
+"""Write reports to JSON files atomically, and read them as untrusted input.
 
-Reading needs the package jsonschema, which holds a report to ``report.schema.json``.
+Reading needs the package jsonschema, which checks a report against ``report.schema.json``.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from restride_conformance.record import Outcome
 from restride_conformance.report import FORMAT, VERSION, Report
 
 MOST_BYTES = 48 << 20
-"""Longest file that is read: 150,000 cases and all pictures that a report keeps, or 200,000 cases, the most there may
-be, which take about a minute."""
+"""Most bytes of a file to read: enough for 150,000 cases with all pictures that a report keeps, or for 200,000 cases,
+the most that a report may have, which take about a minute to read."""
 
 
 def write_json(report: Report, path: Path) -> None:
-    """Write the report, as ``write_text`` does."""
+    """Write the report as JSON, as ``write_text`` does."""
     write_text(path, json.dumps(report.record(), ensure_ascii=False, allow_nan=False, indent=1))
 
 
 def read_json(path: Path) -> Report:
-    """The report in a file that ``write_json`` wrote.
+    """Read a report from a file that ``write_json`` wrote.
 
     Raises:
         UsageError: no such file.
-        DescriptorError: not such a report; the message says what is wrong and at which place.
+        DescriptorError: the file is not such a report; the message says what is wrong, and where.
         UnsupportedError: jsonschema is not installed.
     """
     data = read_bounded(path, MOST_BYTES)
@@ -47,17 +47,17 @@ def read_json(path: Path) -> Report:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Put ``text`` into ``path`` in one step: what was there stays whole until the new file is.
+    """Write ``text`` to ``path`` atomically: an existing file stays intact until the new one is complete.
 
     Raises:
-        UsageError: the file system refused.
+        UsageError: the file cannot be written.
     """
-    write_whole(path, text.encode("utf-8", "replace"))  # names of files may hold bytes that are no text
+    write_whole(path, text.encode("utf-8", "replace"))  # file names in it may hold bytes that are not text
 
 
 @cache
 def report_schema() -> Mapping[str, Any]:
-    """The JSON Schema that reports are held to."""
+    """The JSON Schema of reports."""
     text = (files(__package__) / "report.schema.json").read_text(encoding="utf-8")
     parsed: Mapping[str, Any] = json.loads(text)
     return parsed
@@ -88,7 +88,7 @@ def _require_schema(record: dict[str, Any]) -> None:
             "to check a report, restride needs the package jsonschema: pip install 'restride[report]'"
         ) from error
     for name, value in record.items():
-        # Half of a surrogate pair passes as an escape of JSON, and then nothing can print it.
+        # JSON can escape half of a surrogate pair, which nothing can print afterwards.
         text = json.dumps([name, value], ensure_ascii=False)
         try:
             text.encode()
@@ -96,7 +96,7 @@ def _require_schema(record: dict[str, Any]) -> None:
             shown = ascii(text[max(0, error.start - 20) : error.start + 20])
             raise DescriptorError(f"{name[:80]!a} must have no half of a surrogate pair, is {shown}") from error
     for wrong in jsonschema.Draft202012Validator(report_schema()).iter_errors(record):
-        message = wrong.message  # begins with the value, ends with the rule
+        message = wrong.message  # it begins with the value and ends with the rule
         shown = message if len(message) <= 400 else f"{message[:200]} ... {message[-200:]}"
         raise DescriptorError(f"{wrong.json_path.removeprefix('$.')[:120]}: {shown}")
 
@@ -107,7 +107,7 @@ def _outcomes(records: list[Any]) -> Iterator[Outcome]:
             yield Outcome.from_record(record)
         except (DescriptorError, UnsupportedError) as error:
             raise DescriptorError(f"outcomes[{index}].case: {error}") from error
-        except ValueError as error:  # of base64
+        except ValueError as error:  # invalid base64
             raise DescriptorError(f"outcomes[{index}].pictures: {error}") from error
 
 
@@ -118,7 +118,7 @@ def _parsed(data: bytes) -> Any:
         raise DescriptorError("it is nested too deeply") from error
     except DescriptorError:
         raise
-    except ValueError as error:  # of JSON, of UTF-8, and of integers with thousands of digits
+    except ValueError as error:  # invalid JSON or UTF-8, or an integer with thousands of digits
         raise DescriptorError(f"it is no JSON: {error}") from error
 
 

@@ -1,7 +1,7 @@
-"""A report as JUnit XML, as Jenkins, GitLab and the reporters of GitHub Actions read it.
+"""Write a report as JUnit XML, in the form that Jenkins, GitLab and the reporters of GitHub Actions read.
 
-https://github.com/testmoapp/junitxml: a suite with its counts and properties, a testcase for each case, and in it a
-failure, an error or a skipped element.
+https://github.com/testmoapp/junitxml: a suite with counts and properties, and a testcase for each case, which holds a
+failure, error or skipped element unless the case passed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ ELEMENTS = {
     Verdict.TIMEOUT: "error",
     Verdict.CRASHED: "error",
 }
-"""What a verdict becomes; PASSED has no element."""
+"""The XML element for each verdict; PASSED has none."""
 
-# https://www.w3.org/TR/xml/#charsets: what a document cannot hold, not even as a reference.
+# https://www.w3.org/TR/xml/#charsets: characters that a document cannot contain, not even as references.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_junit(report: Report, path: Path) -> None:
-    """Write the report, as ``write_text`` does."""
+    """Write the report as JUnit XML, as ``write_text`` does."""
     numbers = Counter(ELEMENTS.get(outcome.verdict) for outcome in report.outcomes)
     counts = {
         "tests": str(len(report.outcomes) + bool(report.broken_off)),
@@ -41,7 +41,7 @@ def write_junit(report: Report, path: Path) -> None:
         "time": f"{report.seconds:.3f}",
     }
     root = ET.Element("testsuites", {"name": "restride test", **counts})
-    # In UTC and without a zone, the one form that every reader takes.
+    # In UTC and without a zone, the only form that every reader accepts.
     started = report.started.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
     suite = ET.SubElement(root, "testsuite", {"name": _suite_name(report), **counts, "timestamp": started})
     properties = ET.SubElement(suite, "properties")
@@ -83,7 +83,7 @@ def _add_case(suite: ET.Element, report: Report, outcome: Outcome) -> None:
 
 
 def _add_end(suite: ET.Element, report: Report) -> None:
-    """A case that stands for those that a run did not reach: a CI system must not take it for a whole one."""
+    """Add a testcase with an error for the cases that a run did not reach, so that CI does not take it as complete."""
     attributes = {"classname": _text(f"restride.{report.target.runtime}"), "name": "the whole run", "time": "0.000"}
     element = ET.SubElement(suite, "testcase", attributes)
     why = _text(ended_early(report))
@@ -91,5 +91,5 @@ def _add_end(suite: ET.Element, report: Report) -> None:
 
 
 def _text(text: str) -> str:
-    """The text with characters that XML forbids written out, ESC as ``x1b`` behind a backslash."""
+    """The text with characters that XML forbids escaped: ESC becomes a backslash and ``x1b``."""
     return _FORBIDDEN.sub(lambda character: ascii(character[0])[1:-1], text)

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs no network: data, style and script are in the file.
+"""Write a report as one HTML page that needs no network: data, style and script are in the file.
 
 The page groups cases by operation, element types and layout family.
 """
@@ -22,11 +22,11 @@ from restride_conformance.report import Report, ended_early, facts, headline, pr
 from restride_conformance.report.file import write_text
 
 _CONVERTED = {name: f"{name} to others" for name in DTYPES}
-"""Rows of the matrix by element type for cases whose types differ: all pairs would be 210."""
+"""Rows of the page's matrix by element type for cases whose types differ; a row for each pair would make 210."""
 
 
 def write_page(report: Report, path: Path) -> None:
-    """Write the page, as ``write_text`` does."""
+    """Write the report as a page, as ``write_text`` does."""
     filled = {
         "TITLE": html.escape(f"restride test: {report.device['name']}"),
         "STYLE": _part("page.css"),
@@ -34,7 +34,7 @@ def write_page(report: Report, path: Path) -> None:
         "DATA": _embedded(_record(report)),
         "SCRIPT": _part("page.js"),
     }
-    # In one pass over the template's own marks: what is filled in may look like one.
+    # Replaced in one pass over the template, because inserted text may contain something like a mark.
     words = _part("page.html").split("@@")
     write_text(path, "".join(filled[word] if place % 2 else word for place, word in enumerate(words)))
 
@@ -44,13 +44,13 @@ def _part(name: str) -> str:
 
 
 def _embedded(record: Mapping[str, Any]) -> str:
-    """JSON that no HTML parser takes for anything else: no ``</script>``, no ``<!--``, no character above ASCII."""
+    """The record as JSON that is safe inside HTML: without ``</script>``, ``<!--`` and characters above ASCII."""
     text = json.dumps(record, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _record(report: Report) -> dict[str, Any]:
-    """What the script shows; it computes counts, and nothing that Python knows better."""
+    """The data for the page's script, which itself computes only counts."""
     cases = [_case_record(outcome) for outcome in report.outcomes]
     return {
         "headline": printable(headline(report)),
@@ -69,7 +69,7 @@ def _record(report: Report) -> dict[str, Any]:
 
 def _case_record(outcome: Outcome) -> dict[str, Any]:
     case = outcome.case
-    # What a driver printed may hold control characters, which a page shows as nothing or as boxes.
+    # A driver's output may hold control characters, which a page would hide or show as boxes.
     return outcome.record() | {
         "message": printable(outcome.message),
         "op": case.op,
@@ -79,7 +79,7 @@ def _case_record(outcome: Outcome) -> dict[str, Any]:
 
 
 def _tone(report: Report) -> str:
-    """The class of the headline: a verdict, PASSED also where cases were skipped; EARLY if the run ended early."""
+    """The CSS class of the headline: a verdict (PASSED even if cases were skipped), or EARLY if the run ended early."""
     if report.bad:
         return report.bad[0].verdict
     if ended_early(report):
@@ -97,7 +97,7 @@ def _facts(report: Report) -> dict[str, str]:
 
 
 def limit_text(value: Any) -> str:
-    """A limit of a device, or what it is made of, as a page shows it."""
+    """The text of a device limit, or of a part of one, for a page."""
     if isinstance(value, list | tuple):
         return " x ".join(map(limit_text, value))
     if isinstance(value, Mapping):
@@ -108,37 +108,37 @@ def limit_text(value: Any) -> str:
 
 
 def _ordered(names: Iterable[str], order: Iterable[str]) -> list[str]:
-    """What was found, in its usual order; what that does not know comes last."""
+    """The distinct ``names`` in the order of ``order``, then those that are not in it, sorted."""
     present = set(names)
     return [name for name in order if name in present] + sorted(present.difference(order))
 
 
 def _repro(report: Report) -> list[str]:
-    """The command that reruns a case: what stands before its quoted line, and what behind."""
+    """The command that reruns a case, as the two parts before and after the case's quoted line."""
     blank = Case("reorder", TensorDesc("u8", (1,)), TensorDesc("u8", (1,)))
     before, _, after = report.target.repro(blank, report.mode).partition(shlex.quote(str(blank)))
     return [before, after]
 
 
 STRIDED = ("row-major", "permuted", "padded", "flipped", "interleaved")
-"""Families of strides, and of orders of the axes, which a plain tag such as nhwc is."""
+"""Families of layouts that strides describe, including plain tags such as nhwc."""
 
 WHOLE = ("padded sizes", "tiled", "nested tiles", "combined", "blocked")
-"""Families of layouts whose padding an operation writes, by what they are written with."""
+"""Families of whole layouts, whose padding an operation writes."""
 
 FAMILIES = (*STRIDED, *WHOLE, "view of tiles", "broadcast", "empty")
-"""Layout families: one word for what is special about where a tensor's elements lie. The last one that fits counts.
+"""Layout families: a name for what is special about a tensor's layout. If several fit, the last of them counts.
 
-row-major: packed, the last axis fastest; a scalar too. permuted: packed, the axes in another order (NHWC).
-padded: the buffer has elements that no index reaches, before or between. flipped: a negative stride. interleaved: the
-span of one axis reaches over a step of another. padded sizes: the sizes alone are padded. tiled: under one tile. nested
-tiles: under several. combined: a tile joins dimensions. blocked: a tag with blocks. view of tiles: of any of these,
-where strides do not say it. broadcast: an axis that moves nothing. empty: no elements.
+row-major: packed, the last axis fastest; also a scalar. permuted: packed, the axes in another order (NHWC).
+padded: the buffer has elements that no index reaches, before or between the others. flipped: a negative stride.
+interleaved: the span of one axis is longer than a step of another. padded sizes: padded sizes without tiles. tiled: one
+tile. nested tiles: several tiles. combined: a tile joins dimensions. blocked: a tag with blocks. view of tiles: a view
+of any of these that strides cannot describe. broadcast: an axis with stride 0. empty: no elements.
 """
 
 
 def family(desc: TensorDesc) -> str:
-    """The family of ``desc``, one of ``FAMILIES``. Axes of size 1 do not count.
+    """The family of ``desc``, one of ``FAMILIES``. Axes of size 1 are ignored.
 
     ``f32[2,3]{0,1}`` is permuted, ``f32[2,3]{strides=(5,1)}`` padded, ``f32[2,3]{strides=(-5,1),offset=5}`` flipped,
     ``bf16[64]{0:T(32)(2,1)}`` nested tiles.

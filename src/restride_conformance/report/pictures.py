@@ -1,11 +1,11 @@
-"""Pictures of an image-like resample case as PNG files: what was expected, what came, and where they differ.
+"""Draw an image-like resample case as PNG files: the expected image, the actual one, and where they differ.
 
     [height, width]                           grey
-    [3, height, width], [height, width, 3]    colour; 1 channel is grey, of 4 the first three are drawn
-    [batch, ...]                              of those, the picture with the largest difference
+    [3, height, width], [height, width, 3]    colour; 1 channel is drawn grey, of 4 channels the first three
+    [batch, ...]                              the picture of the batch with the largest difference
 
-Which axis holds the channels is guessed: one of 1, 3 or 4, first or last, that the case does not resample if there is
-such a one; the first of two. Black and white are the smallest and the largest finite value that is expected.
+The channel axis is guessed: the first or last axis, if it has size 1, 3 or 4; of two candidates one that the case does
+not resample, otherwise the first. Black and white are the smallest and largest finite expected values.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from restride_conformance.case import Case
 from restride_conformance.record import Pictures
 
 SMALL = 160
-"""Pixels: smaller pictures are enlarged by a whole factor, to this size at most."""
+"""Pixels of the longer side: smaller pictures are enlarged by a whole factor, at most to this size."""
 LARGE = 256
-"""Pixels: of larger ones each nth row and column is drawn; of the difference, the largest of each square."""
+"""Pixels of the longer side: of larger pictures every nth row and column is drawn; of the difference, the largest value
+of each square of n by n pixels."""
 NAN_COLOUR = (255, 0, 255)
 
-_MOST_DOUBLINGS = 1023  # what f64 holds
+_MOST_DOUBLINGS = 1023  # largest exponent of f64
 
 Array = np.ndarray[Any, Any]
 
 
-# Signalling NaNs, infinities, and the range of f64, which f64 does not hold, are all to be drawn.
+# Signalling NaNs, infinities and differences beyond the range of f64 must all be drawn without warnings.
 @np.errstate(invalid="ignore", over="ignore")
 def draw(case: Case, expected: Array, actual: Array) -> Pictures | None:
     """The pictures of a resample case whose destination looks like an image; None for any other case."""
@@ -56,7 +57,7 @@ def draw(case: Case, expected: Array, actual: Array) -> Pictures | None:
 
 
 def _channel_axis(case: Case) -> int | None:
-    """The axis of the channels, or 2 for a picture without them; None: no picture."""
+    """The axis of the channels, or 2 for a picture without them; None if the destination is not image-like."""
     sizes = case.dst.sizes
     if len(sizes) == 2:
         return 2 if min(sizes) >= 2 else None
@@ -73,9 +74,9 @@ def _channel_axis(case: Case) -> int | None:
 
 
 def _difference(expected: Array, actual: Array) -> Array:
-    """|expected - actual| as f64; infinite where one of them is no finite number and the other is another value."""
+    """|expected - actual| as f64; infinite where they differ and at least one of them is not finite."""
     if expected.dtype.kind in "iu" and expected.dtype.itemsize == 8:
-        # Exact: f64 has 53 bits. In u64, 3 - (2^64 - 2) = 5 is s64's 3 - -2.
+        # Subtracted as u64, because f64 has only 53 bits. For s64, 3 - -2 is 3 - (2^64 - 2) = 5 modulo 2^64.
         above = np.where(actual > expected, actual, expected).view(np.uint64)
         return (above - np.where(actual > expected, expected, actual).view(np.uint64)).astype(np.float64)
     wanted, came = expected.astype(np.float64), actual.astype(np.float64)
@@ -84,10 +85,10 @@ def _difference(expected: Array, actual: Array) -> Array:
 
 
 def _shades(values: Array, low: float, high: float) -> Array:
-    """u8 grey or colour: 0 for ``low``, 255 for ``high``, NaN in its own colour."""
+    """Pixels as u8, grey or colour: 0 for ``low``, 255 for ``high``, ``NAN_COLOUR`` for NaN."""
     values = values[..., :3] if values.shape[-1] > 1 else values
     lost = np.isnan(values)
-    # Halves, since high - low of f64 may be infinite.
+    # Computed with halves, because high - low may overflow f64.
     scale = (high / 2 - low / 2) or 0.5
     levels = np.clip((np.where(lost, low, values) / 2 - low / 2) / scale, 0, 1) * 255
     shades = np.rint(levels).astype(np.uint8)
@@ -98,9 +99,10 @@ def _shades(values: Array, low: float, high: float) -> Array:
 
 
 def _magnified(difference: Array, half_range: float) -> tuple[int, Array]:
-    """The gain, a power of two that brings the largest finite difference to 128..255, and the grey picture.
+    """The gain and the grey picture of the difference times the gain.
 
-    Worked: expected 0 to 255, largest difference 3: gain 64, drawn as 192.
+    The gain is the power of two, at least 1, that brings the largest finite difference to 128..255.
+    Example: expected values 0 to 255 and a largest difference of 3 give gain 64, drawn as 192.
     """
     levels = difference.max(axis=-1) / 2 / (half_range or 0.5) * 255
     finite = levels[np.isfinite(levels)]
@@ -118,7 +120,7 @@ def _step(height: int, width: int) -> int:
 
 
 def _file(pixels: Array) -> bytes:
-    """The pixels as a PNG file of a size to look at; the difference is already thinned out."""
+    """The pixels as a PNG file, enlarged or thinned out to between ``SMALL`` and ``LARGE`` pixels."""
     step = _step(*pixels.shape[:2])
     pixels = pixels[::step, ::step]
     factor = max(1, SMALL // max(pixels.shape[:2]))
@@ -130,13 +132,13 @@ _GREY, _RGB = 0, 2  # colour types
 
 
 def png(pixels: Array) -> bytes:
-    """The PNG file (https://www.w3.org/TR/png-3/) of u8 pixels, no side of which is 0.
+    """Encode u8 pixels as a PNG file (https://www.w3.org/TR/png-3/); no side may be 0.
 
-    [height, width] are grey, [height, width, 3] red, green and blue.
+    [height, width] is grey, [height, width, 3] red, green and blue.
     """
     height, width = pixels.shape[:2]
     colour = _GREY if pixels.ndim == 2 else _RGB
-    # Each row begins with the number of its filter: 0, the bytes as they are.
+    # Each row begins with the number of its filter: 0 means unfiltered.
     rows = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0)))
     header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
     parts = (_chunk(b"IHDR", header), _chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)), _chunk(b"IEND", b""))

@@ -1,1 +1,1 @@
-"""Runs of cases: worker processes that open a device, the runner that feeds them, validation layers, speed."""
+"""Run cases: worker processes that open a device, the runner that feeds them, validation layers and measurements."""

@@ -1,8 +1,9 @@
-"""Limits of small devices on any device: what the runtime is told, and a refusal of modules that need more.
+"""Impose the limits of a small device on any device: narrow what the runtime is told, and refuse modules beyond them.
 
-``mobile`` is the limits of Android's Vulkan Profile 2021, which are the least that the Vulkan specification allows
-(section "Limit Requirements"): no device has less. Beside them it lacks what phones and MoltenVK may lack: timestamps,
-pages of the host as memory, and all optional features, 8- and 16-bit storage among them. Kernels are those for GPUs.
+``mobile`` has the limits of Android's Vulkan Profile 2021, which are the least that the Vulkan specification allows
+(section "Limit Requirements"): no device has less. It also lacks everything that phones and MoltenVK may lack:
+timestamps, import of host memory, and all optional features, including 8- and 16-bit storage. It uses the kernel
+choices for GPUs.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Bounds:
     max_memory_allocation_size: int = 1 << 30
 
     def narrowed(self, physical: PhysicalDevice) -> PhysicalDevice:
-        """The device as one that has no more than this."""
+        """A description of ``physical`` whose limits are no wider than these."""
         limits, counts = physical.info.limits, self.max_compute_work_group_count
         x, y, z = (min(pair) for pair in zip(limits.max_group_count, counts, strict=True))
         limits = replace(
@@ -55,7 +56,7 @@ class Bounds:
         )
 
     def within(self, source: Callable[[str], bytes]) -> Callable[[str], bytes]:
-        """``source``, but for modules that such a device need not run."""
+        """Wrap ``source``: the returned function raises DescriptorError for a module that exceeds these limits."""
 
         def checked(name: str) -> bytes:
             code = source(name)
@@ -66,7 +67,7 @@ class Bounds:
         return checked
 
     def exceeded(self, code: bytes) -> str:
-        """What a module has more of than this allows; empty: nothing."""
+        """Words for the first limit that a SPIR-V module exceeds; empty if it exceeds none."""
         declared = read_interface(code)
         sizes = [entry.local_size for entry in declared.entry_points]
         bindings = {(each.descriptor_set, each.binding) for each in declared.variables if each.is_buffer}
@@ -85,7 +86,7 @@ class Bounds:
 
 
 BOUNDS: dict[SmallDevice, Bounds] = {"mobile": Bounds()}
-"""What ``restride test --limits`` takes."""
+"""The choices of ``restride test --limits``."""
 
 
 def open_within(
@@ -95,7 +96,7 @@ def open_within(
     timeout: float,
     source: Callable[[str], bytes],
 ) -> VulkanRuntime:
-    """As ``open_runtime``, on a device that is narrowed to ``limits``.
+    """Open a runtime as ``open_runtime`` does, on a device narrowed to ``limits``.
 
     Raises:
         DescriptorError: the runtime is not ``vulkan``.

@@ -1,4 +1,4 @@
-"""Measure the speed of a case with its tensors resident on the device, beside the device's own buffer copy."""
+"""Measure the speed of a case with its tensors resident on the device, relative to the device's own buffer copy."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from restride_conformance.setting import prepare
 
 BATCHES = 5
 BATCH_SECONDS = 0.01
-"""A batch takes this long or up to twice, so a case and its copies take some 0.15 s; one slow call is a batch too."""
+"""A batch takes once to twice this long, so a case and its copies take about 0.15 s; a slow call is a batch alone."""
 
 MOST_CALLS = 1024
 _LEAST_COPIED, _MOST_COPIED = 16 << 20, 256 << 20
 
 
 class Batch:
-    """Calls that follow one another on the device without a wait, and one wait for all; as many as take a while."""
+    """Repeated calls on the device with one wait at the end; enough of them to take ``BATCH_SECONDS``."""
 
     def __init__(
         self, call: Callable[[], object], wait: Callable[[], object], started: Callable[[], None] = lambda: None
@@ -32,12 +32,12 @@ class Batch:
         self._wait = wait
         self._started = started
         self._calls = 1
-        self.seconds()  # kernels are compiled, memory is touched
+        self.seconds()  # warm-up: compiles kernels, touches memory
         while self._calls < MOST_CALLS and self.seconds() * self._calls < BATCH_SECONDS:
             self._calls *= 2
 
     def seconds(self) -> float:
-        """Run the batch; seconds a call."""
+        """Run the batch; returns the seconds per call."""
         self._started()
         start = perf_counter()
         for _ in range(self._calls):
@@ -47,19 +47,19 @@ class Batch:
 
 
 def measure_case(case: Case, device: Device, started: Callable[[], None] = lambda: None) -> Speed:
-    """Run a case again and again, and copies of the device in between, so that both meet the same other work.
+    """Run batches of a case alternately with batches of device copies, so that other work disturbs both equally.
 
     A copy moves as many bytes as the case reads and writes, rounded up to a power of two from 16 to 256 MiB, so that
-    both find the same caches; they count twice, read and written. It takes the way of a case from runtime to queue. The
-    runtime ``kompute`` repeats a copy on the host, so there the share is that of both together.
+    caches affect both alike; its bytes count twice, as read and as written. It takes the same path from runtime to
+    queue as a case. The runtime ``kompute`` repeats each copy on the host, so its share is relative to both together.
 
     Args:
-        case: one that passes.
-        device: where it runs.
-        started: called before each batch: a time limit is for each anew.
+        case: a case that passes.
+        device: the device to run on.
+        started: called before each batch, as the time limit applies to each batch separately.
 
     Raises:
-        RestrideError: the operation refused the case, the device has no room, or it failed.
+        RestrideError: the operation refused the case, the device has too little memory, or the device failed.
     """
     import restride as rs
 
@@ -72,7 +72,7 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
     copied = min(max(_LEAST_COPIED, 1 << (moved - 1).bit_length()), _MOST_COPIED)
     runtime = device.runtime
     src, dst = runtime.allocate(copied), runtime.allocate(copied)
-    # Not zeros, which a driver may know to be.
+    # Not zeros, which a driver may recognise and treat specially.
     runtime.write(src, 0, np.resize(poison(1 << 20), copied).data)
     operation = Batch(lambda: case.operation.call(case, viewed, out), device.wait, started)
     copy = Batch(lambda: runtime.copy(src, dst, copied), device.wait, started)
@@ -83,13 +83,13 @@ def measure_case(case: Case, device: Device, started: Callable[[], None] = lambd
 
 
 def useful_bytes(case: Case) -> int:
-    """Bytes of the elements that a case must read and write, each counted once, wherever they lie.
+    """Bytes of the elements that a case must read and write, each counted once, whatever their layout.
 
-    slice, reorder: one source element for each that is written, also where zero strides repeat it; with ``sum_scale``
-    an old one too.
-    resample: along each axis as many as the result or its window reaches over, or where that is more than it needs, one
-    for each that is written (nearest), two (linear) or four (cubic): ``u8[100] -> u8[20]`` linear reads 40 and writes
-    20 bytes, ``u8[100] -> u8[400]`` 100 and 400. Mode area, ``antialias`` and ``like`` need all that they reach over.
+    slice, reorder: one source element per element written, even where zero strides repeat it; with ``sum_scale`` also
+    one old element of the destination.
+    resample: along each axis the elements that the result or its window spans, but at most one per element written
+    (nearest), two (linear) or four (cubic): ``u8[100] -> u8[20]`` linear reads 40 and writes 20 bytes,
+    ``u8[100] -> u8[400]`` reads 100 and writes 400. Mode area, ``antialias`` and ``like`` need the whole span.
     resample_backward: the whole gradient; yuv_to_rgb: whole frames.
     """
     passes = 2 if case.get("sum_scale") is not None else 1

@@ -1,6 +1,6 @@
-"""The runner: cases one at a time in worker processes, under time limits, a fresh process after each crash and hang.
+"""Run cases one at a time in a worker process, under time limits, with a new process after each crash or hang.
 
-``Runner`` is what others use; ``WorkerProcess`` is the parent's side of ``restride_conformance.run.worker``.
+Other modules use ``Runner``; ``WorkerProcess`` is the parent's side of ``restride_conformance.run.worker``.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ from restride_conformance.run.worker import GRACE, preparation, too_late
 
 COMMAND = (sys.executable, "-m", "restride_conformance.run.worker")
 
-_SHOWN = 5  # differing bytes that a message lists
+_SHOWN = 5  # most differing bytes that a message lists
 
 REOPENING = 10.0
-"""Seconds in which a device that was open before may open again: a GPU that is reset is gone for a few."""
+"""Seconds during which to retry opening a device that was open before: a GPU vanishes for a few while it is reset."""
 
 _PAUSE = 0.5
 
 _CLOSING = 5.0
-"""Seconds that a worker has to close its device."""
+"""Most seconds to wait for a worker to close its device."""
 
 _DYING = 0.5
-"""Seconds until a process that was killed, or closed its channel, is gone."""
+"""Most seconds to wait for the end of a process that was killed, or closed its channel."""
 
 _SAID_BYTES = 8192
 _BEFORE, _AFTER = 6, 10
-"""Lines of stderr that a message shows around the beginning of faulthandler's report."""
+"""Lines of stderr that a message shows before and after the first line of faulthandler's report."""
 
 
 class Runner:
-    """Runs cases on a target; nothing that a driver does reaches the process that asks.
+    """Runs cases on a target in other processes, so that a driver cannot harm this one.
 
     Args:
-        target: what to run on.
-        command: what starts a worker, for tests.
+        target: the driver, device and runtime to run on.
+        command: the command that starts a worker; tests replace it.
     """
 
     def __init__(self, target: Target, command: Sequence[str] = COMMAND) -> None:
@@ -68,7 +68,7 @@ class Runner:
 
     @property
     def host(self) -> Host:
-        """What the cases run on; opens the device.
+        """The device and software that the cases run on; opens the device.
 
         Raises:
             RestrideError: as ``run``.
@@ -77,25 +77,25 @@ class Runner:
 
     @property
     def aftermath(self) -> tuple[Aftermath, ...]:
-        """What went wrong behind a case that had its outcome, so that no outcome has it.
+        """Faults that showed after a case had its outcome, so that no outcome includes them.
 
-        A worker that died before the next case was on the device, or messages and a crash when ``close`` closed the
-        device.
+        These are workers that died before the next case reached the device, and validation messages and crashes while
+        ``close`` closed the device.
         """
         return tuple(self._aftermath)
 
     def run(self, case: Case, mode: Literal["correctness", "perf"] = "correctness") -> Outcome:
-        """The outcome of a case, whatever the driver does; ``"perf"``: with its speed, if it passed.
+        """The outcome of a case, whatever the driver does; in mode ``"perf"`` with its speed, if it passed.
 
         Raises:
-            RestrideError: a device that cannot be opened, with the worker's own error; the validation layer is not
+            RestrideError: the device cannot be opened, with the worker's own error; the validation layer is not
                 installed (DeviceNotFound); or two workers in a row ended or hung before the device was open
-                (DeviceError). A device that was open before has some seconds to come back.
+                (DeviceError). Opening a device that was open before is retried for ``REOPENING`` seconds.
         """
         return self._run("first", case, mode)
 
     def run_bitwise(self, case: Case) -> Outcome:
-        """The worse outcome of a case in two processes, FAILED if the destinations differ in any byte.
+        """Run a case in two processes: the worse outcome, at best FAILED if the destinations differ in any byte.
 
         Raises:
             RestrideError: as ``run``.
@@ -113,9 +113,9 @@ class Runner:
         return replace(worse, verdict=Verdict.FAILED, message=message)
 
     def close(self) -> None:
-        """Let the workers close their devices, a few seconds at most; a second call does nothing.
+        """Let the workers close their devices, for at most a few seconds; a second call does nothing.
 
-        Ctrl-C meanwhile ends them at once.
+        Ctrl-C during the wait kills them at once.
         """
         try:
             for worker in self._workers.values():
@@ -167,7 +167,7 @@ class Runner:
 
 
 def _difference(first: Path, second: Path) -> str:
-    """How two files differ; empty where they do not."""
+    """A message about how two files differ; empty if they do not."""
     one, other = (np.fromfile(file, np.uint8) for file in (first, second))
     if one.size != other.size:
         return f"two runs differ: {one.size} bytes and {other.size} bytes"
@@ -179,7 +179,7 @@ def _difference(first: Path, second: Path) -> str:
 
 
 class WorkerDied(Exception):
-    """The worker ended, or had no time left, before it answered. verdict: CRASHED or TIMEOUT."""
+    """Raised when the worker ended, or its time ran out, before it answered. verdict: CRASHED or TIMEOUT."""
 
     def __init__(self, verdict: Verdict, message: str) -> None:
         super().__init__(message)
@@ -187,15 +187,16 @@ class WorkerDied(Exception):
 
 
 class WorkerProcess:
-    """One process, from the opening of its device to its end.
+    """A worker process, from opening its device to its end.
 
-    host: what it runs on.
-    is_usable: it waits for a case. One that crashed, hung or was interrupted is killed and never usable again.
-    aftermath: what went wrong after its last case, perhaps as it closed.
+    host: the device and software of the worker.
+    is_usable: True while it waits for a case. A worker that crashed, hung or was interrupted is killed and never
+        usable again.
+    aftermath: faults that showed after its last case, for example while it closed the device.
 
     Raises:
-        WorkerDied: it ended before its device was open, or did not open it in time.
-        RestrideError: its device does not open, or the validation layer is not installed.
+        WorkerDied: the process ended before its device was open, or did not open it in time.
+        RestrideError: the device does not open, or the validation layer is not installed.
     """
 
     def __init__(self, target: Target, command: Sequence[str] = COMMAND) -> None:
@@ -211,7 +212,7 @@ class WorkerProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=_environment(target, self._layer),
-                # A group of its own: Ctrl-C is the parent's, and a kill reaches what the driver started.
+                # Its own process group: Ctrl-C reaches only the parent, and a kill reaches the driver's children.
                 start_new_session=True,
                 creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
             )
@@ -241,7 +242,7 @@ class WorkerProcess:
         """The outcome of one case. After TIMEOUT and CRASHED the process is dead.
 
         Raises:
-            WorkerDied: of something before this case; ``aftermath`` has it.
+            WorkerDied: the process died of something before this case; ``aftermath`` describes it.
         """
         self.is_usable = False
         if self._process.poll() is None:
@@ -264,7 +265,7 @@ class WorkerProcess:
         return outcome
 
     def close(self) -> None:
-        """Let the worker close its device, or kill it where it does not; a second call does nothing."""
+        """Let the worker close its device, and kill it if it does not; a second call does nothing."""
         try:
             if self.is_usable:
                 self.aftermath = self._closed()
@@ -272,7 +273,7 @@ class WorkerProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End the process and those that it started, at once; a second call does nothing."""
+        """Kill the process and its children at once; a second call does nothing."""
         self.is_usable = False
         if self._process.returncode is None:
             self._kill_group()
@@ -320,11 +321,11 @@ class WorkerProcess:
             return Outcome.from_record(answer["outcome"])
         except WorkerDied as died:
             if died.verdict is Verdict.CRASHED and not has_started and self._case_before is not None:
-                raise  # numpy does not crash: the driver did, behind the case before
+                raise  # the case was still in numpy, which does not crash: the driver did, after the previous case
             return Outcome(case, died.verdict, str(died), time.monotonic() - begin)
 
     def _with_messages(self, outcome: Outcome) -> Outcome:
-        """The outcome, at best FAILED where the validation layer said something; the first case has the opening's."""
+        """The outcome, at best FAILED if the validation layer has messages; the first case gets those of opening."""
         messages = self._messages()
         if not messages:
             return outcome
@@ -339,13 +340,17 @@ class WorkerProcess:
         return [Aftermath(self._case_before, Verdict.FAILED, message) for message in self._messages()]
 
     def _send(self, message: dict[str, Any]) -> None:
-        # That it is dead is what its answers say.
+        # If the worker is dead, reading its answer will show that.
         with suppress(OSError):
             self._commands.write(json.dumps(message).encode() + b"\n")
             self._commands.flush()
 
     def _answer(self, deadline: float, late: str) -> dict[str, Any]:
-        """The next answer. A line without an end is one that the worker died in."""
+        """The worker's next answer. A line without its newline means that the worker died.
+
+        Raises:
+            WorkerDied: the worker died, did not answer by ``deadline`` (with the message ``late``), or sent no JSON.
+        """
         try:
             line = self._answers.get(timeout=min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX))
         except queue.Empty:
@@ -360,10 +365,10 @@ class WorkerProcess:
         return answer
 
     def _wait(self, seconds: float) -> None:
-        """Wait for the end of the process, which may not come: it works, or hangs inside the kernel."""
+        """Wait at most ``seconds`` for the process to end; it may still work, or hang inside the kernel."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
-            self._kill_group()  # what it left behind; at once, while its number is nobody else's
+            self._kill_group()  # kill its children at once, before the system reuses its process id
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -377,7 +382,7 @@ class WorkerProcess:
             self._commands.close()
 
     def _death(self) -> str:
-        """How the process ended, and its last words."""
+        """A message about how the process ended, with its last lines on stderr."""
         code = self._process.returncode
         if code is None:
             end = "does not end"
@@ -389,7 +394,7 @@ class WorkerProcess:
         return "\n".join([f"the worker {end}", *self._last_words()])
 
     def _last_words(self) -> list[str]:
-        """The last lines on stderr, those around the beginning of faulthandler's report if there is one."""
+        """The last lines on stderr, or those around the start of faulthandler's report if there is one."""
         if self._process.returncode is not None:
             self._readers[1][0].join(_DYING)
         lines = [line[:200] for line in self._said.decode("utf-8", "replace").splitlines() if line.strip()]
@@ -409,19 +414,19 @@ class WorkerProcess:
 
 
 def _environment(target: Target, layer: Layer | None) -> dict[str, str]:
-    """This process's variables, the target's driver and layer, and the modules of this process."""
+    """The environment of a worker: this process's variables and module path, the target's driver and layer."""
     variables = {
         **os.environ,
-        # An empty entry is the folder that a process is in; and the worker is not to put its own first.
+        # An empty entry means the current folder; PYTHONSAFEPATH keeps the worker from putting its own folder first.
         "PYTHONPATH": os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path),
         "PYTHONSAFEPATH": "1",
     }
     if target.driver is not None:
-        # Loaders before 1.3.207 know only the second.
+        # Loaders before 1.3.207 know only VK_ICD_FILENAMES.
         variables |= {"VK_DRIVER_FILES": target.driver, "VK_ICD_FILENAMES": target.driver}
     if layer is not None:
         return layer.environment(variables)
     if target.runtime == "kompute":
-        # kp enables it wherever it is installed, and drops its messages.
+        # kp enables the validation layer wherever it is installed, and drops its messages.
         variables.setdefault("VK_LOADER_LAYERS_DISABLE", VALIDATION_LAYER)
     return variables

@@ -1,7 +1,8 @@
-"""The Khronos validation layer for one process: a profile's settings, the environment that turns it on, and its log.
+"""Run the Khronos validation layer in one process: a profile's settings, the environment that enables it, its log.
 
-The layer reads its settings once, when the process makes its VkInstance, hence the process. It flushes each message, so
-the log is complete when the call that it is about returns; each new VkInstance begins the log afresh.
+The layer reads its settings once, when the process creates its VkInstance, so each profile needs a process of its own.
+It flushes each message, so the log is complete when the call that caused the message returns; each new VkInstance
+truncates the log.
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ from restride.errors import DeviceError, DeviceNotFound
 from restride.runtime.loader import INSTALL_VALIDATION_LAYER, VALIDATION_LAYER
 
 _FEATURE = "VK_VALIDATION_FEATURE_ENABLE_"
-# Without the second the layer compares accesses inside one command buffer only; each operation is a submission.
+# Without ..._QUEUE_SUBMIT the layer compares accesses only inside a command buffer, but each operation is a submission.
 _SYNC = f"{_FEATURE}SYNCHRONIZATION_VALIDATION_EXT,VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
-# ``enables``: for layers that know nothing else, such as 1.3.239; from 1.4.335 on they warn about it, and obey it.
-# Keys of their own replace it: validate_sync since 2023, gpuav_enable after 1.3.296. A layer ignores the keys of a
-# settings file that it does not know, and says nothing.
+# Old layers such as 1.3.239 know only ``enables``; from 1.4.335 on they obey it with a warning. It was replaced by one
+# key per feature: validate_sync since 2023, gpuav_enable after 1.3.296. A layer silently ignores unknown keys.
 PROFILES: dict[str, tuple[str, ...]] = {
     "core": (),
     "sync": (f"khronos_validation.enables = {_SYNC}", "khronos_validation.validate_sync = true"),
@@ -35,12 +35,12 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "khronos_validation.gpuav_enable = true",
     ),
 }
-"""What each profile adds to the layer's settings file. ``practices`` is ``sync`` and best practices."""
+"""The lines that each profile adds to the layer's settings file. ``practices`` is ``sync`` plus best practices."""
 
-# The layer compares accesses with the buffer, not with the range that is bound: each memory needs its own.
+# GPU assistance checks accesses against the whole buffer, not the bound range, so each memory needs its own buffer.
 _ENVIRONMENT = {"gpu": {"RESTRIDE_SEPARATE_BUFFERS": "1"}}
 
-# What the layer says about itself when it reads its settings and when GPU assistance starts, not about the program.
+# Messages of the layer about itself, when it reads its settings and when GPU assistance starts, not about the program.
 _ABOUT_ITSELF = (
     "UNASSIGNED-GPU-Assisted Validation Setup",
     "UNASSIGNED-GPU-Assisted-Validation-Setup",
@@ -48,24 +48,24 @@ _ABOUT_ITSELF = (
     "[ WARNING-Setting-",
 )
 
-# Practices that are not followed. Command buffers are reset one by one, because others of their pool are pending.
-# Blocks of 256 KiB to 1 MiB have an allocation of their own, because a slab of 1 MiB holds three of them at most; those
-# that are smaller must not, and small-allocation says so.
+# Practices that restride deliberately does not follow. Command buffers are reset one by one, because others of their
+# pool are pending. Blocks of 256 KiB to 1 MiB have an allocation each, because a slab of 1 MiB holds at most three of
+# them; smaller blocks must not, and the message small-allocation, which is kept, reports them.
 _ANSWERED = (
     "BestPractices-vkCreateCommandPool-command-buffer-reset",
     "BestPractices-vkBindMemory-small-dedicated-allocation",
 )
 
-# VUID-vkDestroyDevice-device-00378(ERROR / SPEC): msgNum: 1901072314 - Validation Error: [ VUID-...; later layers
-# leave out what is before "Validation Error".
+# The first line of a message: VUID-vkDestroyDevice-device-00378(ERROR / SPEC): msgNum: 1901072314 - Validation Error:
+# [ VUID-...; later layers leave out the part before "Validation Error".
 _BEGINNING = re.compile(r"\S.*\([A-Z]+ / [A-Z]+\): msgNum: |Validation [A-Z][A-Za-z ]*: ")
 
 _LONGEST_PORTION = 1 << 20
-"""Bytes of the log that one call of ``messages`` reads."""
+"""Most bytes of the log that one call of ``messages`` reads."""
 
 
 class Layer:
-    """The layer under a profile, for one process; settings and log lie in a temporary folder until ``close``."""
+    """The layer with a profile, for one process; settings and log are in a temporary folder until ``close``."""
 
     def __init__(self, profile: str) -> None:
         self._profile = profile
@@ -87,7 +87,7 @@ class Layer:
             raise DeviceError(f"the settings of the validation layer, {path}: {error.strerror}") from error
 
     def environment(self, base: Mapping[str, str]) -> dict[str, str]:
-        """The variables ``base``, changed so that a process with them runs under the layer."""
+        """A copy of the variables ``base``, changed so that a process with them runs under the layer."""
         return {
             **{name: value for name, value in base.items() if name != "VK_LOADER_LAYERS_DISABLE"},
             "VK_INSTANCE_LAYERS": VALIDATION_LAYER,
@@ -96,7 +96,7 @@ class Layer:
         }
 
     def require_running(self) -> None:
-        """Raise unless the layer runs in the process, which has made its VkInstance: the log is opened with it.
+        """Raise unless the layer runs in the process. Call it once the VkInstance exists, which creates the log.
 
         Raises:
             DeviceNotFound: the loader did not find the layer.
@@ -107,22 +107,22 @@ class Layer:
             )
 
     def messages(self) -> list[str]:
-        """What the layer said since the last call."""
+        """The messages of the layer since the last call."""
         if not self._log.exists():
             return []
         with self._log.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
-            begin = self._position if self._position <= size else 0  # a new VkInstance began afresh
+            begin = self._position if self._position <= size else 0  # a new VkInstance truncated the log
             log.seek(begin)
             portion = log.read(_LONGEST_PORTION)
         self._position = size
-        # A process with two instances leaves zeros where the first one's log was.
+        # A process with two instances leaves zero bytes in place of the first one's log.
         messages = split(portion.decode("utf-8", "replace").replace("\0", ""))
         left_out = size - begin - len(portion)
         return [*messages, f"{left_out} bytes of further messages"] if left_out else messages
 
     def close(self) -> None:
-        """Remove settings and log; a second call does nothing."""
+        """Remove the settings and the log; a second call does nothing."""
         self._folder.cleanup()
 
     def __enter__(self) -> Self:
@@ -133,7 +133,7 @@ class Layer:
 
 
 def split(log: str) -> list[str]:
-    """The messages of a log, each from the line that it begins with."""
+    """Split a log into its messages, without those of ``_ABOUT_ITSELF`` and ``_ANSWERED``."""
     messages: list[str] = []
     for line in filter(str.strip, log.splitlines()):
         if _BEGINNING.match(line) or not messages:

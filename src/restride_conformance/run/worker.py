@@ -1,12 +1,12 @@
-"""The worker: a process that opens one device and runs cases on it, a line of JSON for every command and answer.
+"""The worker process: opens one device and runs cases on it, with a line of JSON for every command and answer.
 
     in:  the target                                out: {"device": ..., "limits": ..., "runtime": ..., "versions": ...}
                                                     or: {"error": "DeviceNotFound", "message": "..."}, and it ends
     in:  {"case": "...", "mode": "...", "keep": ...}  out: {"started": true}, {"judging": true}, {"outcome": ...}
 
-Commands come on file descriptor 0 and answers go to 1, both moved away first: what drivers print on stdout goes to
-stderr, which the parent keeps. ``started`` starts the clock of the device, anew for each batch that is measured, and
-``judging`` that of the host. At the end of its input the worker closes the device and ends.
+Commands come on file descriptor 0 and answers go to 1. Both are first moved to other descriptors, so that what drivers
+print on stdout goes to stderr, which the parent keeps. ``started`` starts the device's time limit, again for each batch
+that is measured, and ``judging`` starts the host's. At the end of its input the worker closes the device and ends.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from restride_conformance.shader import module_source
 from restride_conformance.shader.part import RuntimeUnderTest, TakesNoPart, put_to_test
 
 PREPARATION = 60.0
-"""Least seconds to open the device, to fill the inputs of a case and compute its answer, or to judge its results."""
+"""Shortest limit in seconds for opening the device, for filling inputs and computing the answer, and for judging."""
 
 PREPARED_BYTES = 32 << 20
-"""Bytes of host work for which a case has one second more."""
+"""Host bytes for which filling and judging get one more second each."""
 
 GRACE = 1.0
-"""Seconds past the time limit of a case: the runtime, which has the same limit, may answer before its end."""
+"""Seconds that the parent waits past a case's time limit, so that the runtime, which has the same limit, can answer."""
 
 _TRACEBACK_LINES = 12
 _PACKAGES = ("numpy", "ml_dtypes", "vulkan", "kp")
@@ -63,14 +63,14 @@ def main() -> None:
         answers.write(json.dumps(message).encode() + b"\n")
         answers.flush()
 
-    # A parent that is gone hears no answer.
+    # The parent may be gone.
     with suppress(BrokenPipeError):
         serve(commands, answer)
     _end_after(0)
 
 
 def serve(commands: BinaryIO, answer: Answer) -> None:
-    """Open the device, then run one case for each line of ``commands``."""
+    """Open the device, then run a case for each line of ``commands``."""
     target = Target.from_record(json.loads(commands.readline()))
     try:
         _end_after(preparation(target))
@@ -92,10 +92,10 @@ def serve(commands: BinaryIO, answer: Answer) -> None:
 
 
 def open_device(target: Target) -> Device:
-    """The device of a target, with its form of the kernels, and with the shader under test in the place of ours.
+    """Open the device of a target, with its limits, and with the shader under test in place of ours.
 
     Raises:
-        RestrideError: it does not open.
+        RestrideError: the device does not open.
     """
     source = load_module if target.shader is None else module_source(target.shader)
     if target.limits is None:
@@ -106,7 +106,7 @@ def open_device(target: Target) -> Device:
 
 
 def run(case: Case, device: Device, target: Target, command: dict[str, Any], answer: Answer) -> Outcome:
-    """Run one case and turn whatever it raises into a verdict; one that is not ours is a mistake in restride."""
+    """Run a case and turn any exception into a verdict; one that is no RestrideError is a bug in restride."""
     begin = time.perf_counter()
 
     def started() -> None:
@@ -127,7 +127,7 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], ans
     try:
         outcome = run_case(case, device, started=started, judging=judging, keep=keep)
         if command["mode"] == "perf" and outcome.verdict is Verdict.PASSED:
-            judging()  # its tensors are made once more
+            judging()  # the host prepares the tensors once more
             outcome = _measured(outcome, device, started)
     except TakesNoPart as reason:
         return ended(Verdict.SKIPPED, str(reason))
@@ -144,7 +144,7 @@ def run(case: Case, device: Device, target: Target, command: dict[str, Any], ans
 
 
 def _measured(outcome: Outcome, device: Device, started: Callable[[], None]) -> Outcome:
-    """The outcome with its speed, or why it has none: that the tensors found no room twice is no wrong answer."""
+    """The outcome with its speed, or with the reason why it has none: too little memory to measure is no failure."""
     try:
         return replace(outcome, speed=measure_case(outcome.case, device, started))
     except (DeviceLost, DeviceTimeout):
@@ -154,17 +154,17 @@ def _measured(outcome: Outcome, device: Device, started: Callable[[], None]) -> 
 
 
 def preparation(target: Target, case: Case | None = None) -> float:
-    """Seconds that the host has before a case is on the device, and again after it; without a case, to open it."""
+    """Seconds that the host has to prepare a case, and again to judge it; without a case, to open the device."""
     return max(target.timeout, PREPARATION + (0 if case is None else host_bytes(case) // PREPARED_BYTES))
 
 
 def too_late(seconds: float) -> str:
-    """The message of a case that its time limit ended."""
+    """The message of a case that exceeded its time limit of ``seconds``."""
     return f"not finished within the time limit of {seconds:g} s"
 
 
 def _take_channel() -> tuple[BinaryIO, BinaryIO]:
-    """Move the channel to descriptors that only this process knows, and be deaf to Ctrl-C: the parent decides."""
+    """Move commands and answers to other descriptors, stdout to stderr, and ignore Ctrl-C, which the parent handles."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     commands, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -176,7 +176,7 @@ def _take_channel() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _end_after(seconds: float) -> None:
-    """End this process, if it hangs, a little after its parent would: the parent may be gone. Needs no GIL."""
+    """End this process in ``seconds`` and a little more, in case it hangs and its parent is gone. Needs no GIL."""
     faulthandler.dump_traceback_later(min(seconds + 5 * GRACE, threading.TIMEOUT_MAX), exit=True)
 
 

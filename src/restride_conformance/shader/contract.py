@@ -1,6 +1,6 @@
-"""Contract 1: the bindings, push words and constants of each module, and whether a SPIR-V module keeps to them.
+"""Contract 1: the bindings, push words and constants of each module, and the check of a SPIR-V module against them.
 
-``shaders/README.md`` says what they mean.
+``shaders/README.md`` explains what they mean.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ from restride.errors import DescriptorError
 from restride_conformance.shader.spirv import Declared, EntryPoint, Variable, read_interface
 
 CONTRACT = 1
-"""Goes up with every change that a shader which keeps to it would notice."""
+"""Version of the contract, raised by every change that can affect a shader written for it."""
 
 SPIRV_VERSION = (1, 3)
-"""The newest that every Vulkan 1.1 device takes."""
+"""The newest SPIR-V version that every Vulkan 1.1 device accepts."""
 
 EXTENSIONS = frozenset({"SPV_KHR_storage_buffer_storage_class"})
-"""SPIR-V extensions that Vulkan 1.1 has in its core."""
+"""SPIR-V extensions that are core in Vulkan 1.1."""
 
 SHARED_BYTES = 16384
-"""Of all ``shared`` variables together: what every Vulkan device has (``maxComputeSharedMemorySize``)."""
+"""Most bytes of all ``shared`` variables together: the least ``maxComputeSharedMemorySize`` of any Vulkan device."""
 
 NUMBER_OF_AXES = 15
-"""The specialization constant that is no kernel's own."""
+"""Id of the specialization constant with the number of axes, which many kernels share."""
 
 
 @dataclass(frozen=True)
 class Interface:
-    """What a module is given; it may leave out any of it but the local size.
+    """The resources of a module. A shader must have this local size, and may leave any of the others unused.
 
     local_size: invocations of a work group.
-    bindings: storage buffers, numbers 0, 1, ... of descriptor set 0.
-    push_words: 32-bit words of push constants.
-    kernel_constants: how many of the specialization constants 0 to 14, 16, ... the kernel has.
-    walks_axes: it has one more, the number of axes.
+    bindings: number of storage buffers, at bindings 0, 1, ... of descriptor set 0.
+    push_words: number of 32-bit words of push constants.
+    kernel_constants: number of the kernel's own specialization constants, with ids 0 to 14, 16, ...
+    walks_axes: the kernel also has the constant NUMBER_OF_AXES.
     """
 
     local_size: tuple[int, int, int]
@@ -47,7 +47,7 @@ class Interface:
 
     @property
     def constants(self) -> frozenset[int]:
-        """Ids of all specialization constants."""
+        """The ids of all specialization constants."""
         own = (number + (number >= NUMBER_OF_AXES) for number in range(self.kernel_constants))
         return frozenset({*own, *([NUMBER_OF_AXES] if self.walks_axes else ())})
 
@@ -91,31 +91,31 @@ INTERFACES = {name: interface for names, interface in _MODULES for name in names
 
 
 def module_named(name: str) -> str:
-    """The module that ``name`` means; without the width, the narrowest: ``"strided_copy"`` is ``"strided_copy_32"``.
+    """The module called ``name``; without a width, the narrowest: ``"strided_copy"`` means ``"strided_copy_32"``.
 
     Raises:
-        DescriptorError: there is none; the message lists all.
+        DescriptorError: there is no such module; the message lists all of them.
     """
     if name in INTERFACES:
         return name
-    for module in INTERFACES:  # narrow ones stand before wide ones
+    for module in INTERFACES:  # narrow modules come before wide ones
         if re.sub(r"_\d+", "", module) == name:
             return module
     raise DescriptorError(f"no module is called {name!r}; contract {CONTRACT} has {', '.join(INTERFACES)}")
 
 
 _OF_THE_SHADER = ("Input", "Output", "Private", "Workgroup")
-"""Storage classes that no caller provides."""
+"""Storage classes of variables that the caller does not provide."""
 
 _MOST_SHOWN = 10
-"""A module of 4 MiB can break a rule a million times."""
+"""Most broken rules that a message lists: a module of 4 MiB can break a rule a million times."""
 
 
 def require_interface(code: bytes, module: str) -> None:
-    """Raise unless ``code`` can stand in for ``module``, one of the contract's.
+    """Raise unless ``code`` can replace ``module``, a module of the contract.
 
     Raises:
-        DescriptorError: it is no SPIR-V, or breaks the contract; the message has a line for each rule that it breaks.
+        DescriptorError: ``code`` is not SPIR-V or breaks the contract; the message has a line for each broken rule.
     """
     declared = read_interface(code)
     broken = list(dict.fromkeys(_broken_rules(declared, INTERFACES[module])))
@@ -188,7 +188,7 @@ def _broken_constants(declared: Declared, contract: Interface) -> Iterator[str]:
 
 
 def _ranges(numbers: frozenset[int]) -> str:
-    """``{0, 1, 8, 9, 10}`` as ``0, 1, 8 to 10``."""
+    """The numbers as text with ranges: ``{0, 1, 8, 9, 10}`` gives ``0, 1, 8 to 10``."""
     text = ""
     for n in sorted(numbers):
         inside = n - 1 in numbers and n + 1 in numbers

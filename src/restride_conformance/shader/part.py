@@ -1,4 +1,4 @@
-"""Only the problems that a shader has a part in: plans are steered towards it, and what passes it by does not run."""
+"""Run only problems that use the shader under test: plans are steered towards it, and other problems are skipped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from restride_conformance.record import ShaderUnderTest
 
 @dataclass(frozen=True)
 class SteeredLimits(Limits):
-    """Limits with other choices, so that more problems reach one kernel. They change no result."""
+    """Limits that steer more problems to one kernel; they do not change results.
+
+    widest_element: bytes of the widest load and store.
+    shortcuts: copies of words may use ``run_copy``, ``strided_gather``, ``strided_scatter`` and ``transpose``.
+    elements_per_dispatch: fewest elements that justify an extra dispatch of a tiled copy.
+    copies_runs: a run of bytes may use the device's own copy.
+    """
 
     widest_element: int = 16
     shortcuts: bool = True
@@ -35,23 +41,23 @@ _STEERED = {
     "element_copy": (1, False),
     "element_rows": (1, True),
 }
-"""``widest_element`` and ``shortcuts`` with which most problems reach a module; absent: any."""
+"""The ``widest_element`` and ``shortcuts`` with which most problems reach a module; others use 16 and True."""
 
 
 class TakesNoPart(Exception):
-    """The problem is solved without the shader under test. A fault of neither, so no ``RestrideError``."""
+    """Raised when a problem does not use the shader under test. That is nobody's fault, so not a ``RestrideError``."""
 
 
 def put_to_test(runtime: Runtime, shader: ShaderUnderTest) -> RuntimeUnderTest:
-    """``runtime``, opened with ``module_source(shader)``, for problems that ``shader`` has a part in."""
+    """Wrap ``runtime``, which was opened with ``module_source(shader)``, to run only problems that use ``shader``."""
     return RuntimeUnderTest(runtime, shader.module)
 
 
 class RuntimeUnderTest:
-    """A ``Runtime`` in front of another, which does all that is not here. ``begin`` comes before each problem.
+    """A ``Runtime`` that wraps another and skips problems without the module under test. Call ``begin`` before each.
 
-    Submissions are held back until one has the module among its kernels: an operation may copy its source first.
-    Reading the result of a problem that never had it raises ``TakesNoPart``, and nothing was dispatched.
+    Submissions are held back until one uses the module, because an operation may copy its source first. If no
+    submission of a problem uses it, reading the result raises ``TakesNoPart``, and nothing was dispatched.
     """
 
     def __init__(self, runtime: Runtime, module: str) -> None:
@@ -65,9 +71,10 @@ class RuntimeUnderTest:
         self._held: list[tuple[Sequence[KernelSpec], Sequence[Memory]]] = []
 
     def begin(self, line: str) -> None:
-        """Forget the problem before. Half of all lines, always the same, meet the form of kernels that CPUs get.
+        """Start the problem ``line``: drop held submissions and choose a form of the kernels by the line's checksum.
 
-        The others meet those of GPUs: a third of them each number of rows.
+        Half of all lines get the default choices; the others get choices for GPUs, a third of them with each number of
+        rows. A line always gets the same choices.
         """
         self._held.clear()
         self._takes_part = False
@@ -75,14 +82,14 @@ class RuntimeUnderTest:
         transpose = self.limits.choices.transpose
         choices = Choices(transpose=transpose)
         if number % 2:
-            # Elements of 32 bits are not for crop_pixels where they are apart.
+            # With elements "apart", crop_pixels does not get 32-bit elements.
             elements: Elements = "neighbours" if self._module == "crop_pixels" else "apart"
             rows: tuple[Rows, ...] = ("4", "2", "1")
             choices = Choices(elements, transpose, rows[number // 2 % len(rows)], "many")
         self.limits = replace(self.limits, choices=choices)
 
     def __getattr__(self, name: str) -> Any:
-        # A tensor is written once, when it is made: what is held back reads nothing that this changes.
+        # All other calls pass through: a tensor is written only when it is created, so no held submission is affected.
         if name in ("read", "mapped_bytes") and not self._takes_part:
             raise TakesNoPart(f"{self._module} takes no part in it")
         return getattr(self._runtime, name)
@@ -96,7 +103,10 @@ class RuntimeUnderTest:
                 self._runtime.submit(*earlier)
 
     def _open_ended(self, kernel: KernelSpec, memories: Sequence[Memory]) -> KernelSpec:
-        """The kernel with what it writes bound to the end of the memory: a driver may drop stores past a binding."""
+        """The kernel with each written binding extended to the end of its memory.
+
+        A driver may drop stores past the end of a binding, which would hide a shader's writes out of bounds.
+        """
         most = self.limits.max_buffer_range
         bindings = tuple(
             replace(binding, nbytes=max(binding.nbytes, min((memory.nbytes - binding.offset) // 4 * 4, most)))

@@ -1,7 +1,7 @@
-"""The interface that a SPIR-V module declares, read from bytes that nobody has checked.
+"""Read the interface that a SPIR-V module declares, from untrusted bytes.
 
-One pass over the instructions: a module declares everything before it uses it, so a type's size is known as soon as the
-type is, and nothing here recurses. What is not of the interface is stepped over.
+One pass over the instructions suffices: a module declares everything before using it, so a type's size is known as soon
+as the type is, and nothing here recurses. Instructions that do not concern the interface are skipped.
 
 Source: SPIR-V specification 1.6, sections 2.3 (physical layout) and 3 (numbers of instructions, decorations, execution
 models, storage classes and capabilities).
@@ -18,12 +18,12 @@ import numpy as np
 from restride.errors import DescriptorError
 
 MOST_BYTES = 4 << 20
-"""Of a module; the largest of ours has 42 KiB."""
+"""Most bytes of a module; the largest of ours has 42 KiB."""
 
 MAGIC = 0x07230203
 
 _LARGEST = 1 << 32
-"""Bytes at which sizes stop growing: no interface is so large, and products of lengths stay small numbers."""
+"""Computed sizes are capped at this many bytes: no interface is so large, and products of lengths stay small."""
 
 _MOST_IDS = 0x3FFFFF  # universal limit, section 2.17
 
@@ -54,7 +54,7 @@ EXECUTION_MODELS = {
 
 
 class EntryPoint(NamedTuple):
-    """A function that a pipeline may start at; ``local_size`` is None where the module does not fix it."""
+    """An entry point; ``local_size`` is None where the module does not fix it."""
 
     model: str
     name: str
@@ -64,8 +64,9 @@ class EntryPoint(NamedTuple):
 class Variable(NamedTuple):
     """A global variable.
 
-    is_buffer: a block of a storage buffer, in either of the two spellings that SPIR-V 1.3 has.
-    nbytes: of the block it points to, or of all its words in shared memory; None: not known before the module runs.
+    is_buffer: True for a storage buffer, in either of the two forms that SPIR-V 1.3 has.
+    nbytes: bytes of the block that it points to, or in shared memory of all its words; None: unknown until the module
+        is specialised or runs.
     """
 
     storage: str
@@ -76,7 +77,7 @@ class Variable(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """A specialization constant that a caller may set: its number and its type, "bool", "int32", "float32", ..."""
+    """A specialization constant that a caller may set: its id and its type, "bool", "int32", "float32", ..."""
 
     number: int
     kind: str
@@ -84,7 +85,7 @@ class Constant(NamedTuple):
 
 @dataclass(frozen=True)
 class Declared:
-    """What a module says of itself."""
+    """The interface that a module declares."""
 
     version: tuple[int, int]
     capabilities: tuple[str, ...]
@@ -95,15 +96,15 @@ class Declared:
 
 
 def is_spirv(content: bytes) -> bool:
-    """True for what begins like SPIR-V, in either byte order."""
+    """True if the content begins with SPIR-V's magic number, in either byte order."""
     return content[:4] in (struct.pack("<I", MAGIC), struct.pack(">I", MAGIC))
 
 
 def read_interface(code: bytes) -> Declared:
-    """The interface of a module.
+    """Read the interface of a module.
 
     Raises:
-        DescriptorError: it is not SPIR-V, not little-endian, too large, or cut off.
+        DescriptorError: the bytes are not SPIR-V, not little-endian, too large, or cut off.
     """
     if not is_spirv(code):
         raise DescriptorError(f"SPIR-V begins with the bytes 03 02 23 07, not {code[:4].hex(' ') or 'nothing'}")
@@ -132,7 +133,7 @@ def read_interface(code: bytes) -> Declared:
 
 
 class _Type(NamedTuple):
-    """A type. nbytes: as it is laid out in a block. content: of its words alone, as in shared memory."""
+    """A type. nbytes: size with its explicit layout in a block. content: size without padding, as in shared memory."""
 
     kind: str
     nbytes: int | None = None
@@ -144,7 +145,7 @@ _UNKNOWN = _Type("unknown")
 
 
 class _Reader:
-    """What the instructions so far have declared."""
+    """The declarations of the instructions read so far."""
 
     def __init__(self, bound: int) -> None:
         self.bound = bound
@@ -152,7 +153,7 @@ class _Reader:
         self.extensions: list[str] = []
         self.entry_points: list[tuple[int, str, str]] = []
         self.local_sizes: dict[int, tuple[int, int, int]] = {}
-        self.workgroup_size: list[int | None] | None = None  # of a side: not fixed
+        self.workgroup_size: list[int | None] | None = None  # a side that is None is not fixed
         self.decorations: dict[int, dict[int, int]] = {}
         self.offsets: dict[int, dict[int, int]] = {}
         self.types: dict[int, _Type] = {}
@@ -161,7 +162,7 @@ class _Reader:
         self.constants: list[Constant] = []
 
     def take(self, opcode: int, operands: list[int], position: int) -> None:  # noqa: PLR0912 - one for each instruction
-        """One instruction."""
+        """Record the declaration in one instruction; ``position`` is its word, for messages."""
         if opcode not in _LEAST_OPERANDS:
             return
         if len(operands) < _LEAST_OPERANDS[opcode]:
@@ -211,7 +212,7 @@ class _Reader:
                 raise DescriptorError(f"SPIR-V instruction {name}: the contract has no decorations in groups")
 
     def interface(self, version: tuple[int, int]) -> Declared:
-        """What the whole module says."""
+        """The interface, once all instructions have been read."""
         entry_points = tuple(
             EntryPoint(model, name, self._local_size(function)) for function, model, name in self.entry_points
         )
@@ -227,7 +228,7 @@ class _Reader:
     def _local_size(self, function: int) -> tuple[int, int, int] | None:
         if self.workgroup_size is None:
             return self.local_sizes.get(function)
-        # The built-in outdoes the execution mode.
+        # The WorkgroupSize built-in overrides the execution mode.
         fixed = [size for size in self.workgroup_size if size is not None]
         return (fixed[0], fixed[1], fixed[2]) if len(fixed) == len(self.workgroup_size) == 3 else None
 
@@ -269,7 +270,7 @@ def _plus(nbytes: int | None, more: int | None) -> int | None:
 
 
 def _text(words: list[int]) -> str:
-    """A literal string: UTF-8, ended by a zero byte, padded to whole words."""
+    """Decode a literal string: UTF-8, ended by a zero byte, padded to whole words."""
     return np.array(words, "<u4").tobytes().split(b"\0", 1)[0].decode(errors="replace")
 
 
@@ -279,4 +280,4 @@ _LEAST_OPERANDS = {
     10: 1, 15: 3, 16: 2, 17: 1, 20: 1, 21: 3, 22: 2, 23: 3, 28: 3, 30: 1, 32: 3,
     43: 3, 44: 2, 48: 2, 49: 2, 50: 3, 51: 2, 59: 3, 71: 2, 72: 3, **dict.fromkeys(_GROUPS, 0),
 }  # fmt: skip
-"""By the number of an instruction that is of the interface."""
+"""Fewest operands of each instruction that concerns the interface, by opcode."""

@@ -1,4 +1,4 @@
-"""``restride profiles``: the libraries that ``like`` takes, and how close each is to what is installed here."""
+"""``restride profiles``: list the libraries that ``like`` accepts, and measure how close it is to those installed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    """Print the table row by row; 1 if one says more than is stated."""
+    """Print the table row by row; the exit code is 1 if a row exceeds its stated limit."""
     if arguments.picture is not None:
         raise UsageError("--picture goes without --check")
     if arguments.markdown is not None and (arguments.like, arguments.k) != (None, None):
