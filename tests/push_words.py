@@ -32,6 +32,7 @@ _WORDS = {
     "resample_nearest": Push._fields,
     "resample_rows": _BLOCKS,
     "resample_runs": _BLOCKS,
+    "resample_cells": _BLOCKS,
     "resample_a": _BLOCKS,
     "resample": _CONVERTED + _UNUSED + Last._fields,
     "": Push._fields,

@@ -31,13 +31,15 @@ SHORT_SUM = 32
 
 
 def run_resample(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
-    """resample.comp, resample_rows.comp or resample_fours.comp, in both its forms; in integers too."""
+    """resample.comp, resample_cells.comp, resample_rows.comp or resample_fours.comp, in all forms; in integers too."""
     shader = kernel.shader.removesuffix("_fixed")
     if shader == "resample":
         dst, coordinates = destination(kernel, axes)
         _put_resampled(kernel, windows, axes, coordinates, dst, parameters)
     elif shader in ("resample_rows", "resample_runs"):
         _rows(kernel, axes, windows, parameters)
+    elif shader == "resample_cells":
+        _cells(kernel, axes, windows, parameters)
     elif shader == "resample_along":
         _along(kernel, axes, windows, parameters)
     else:
@@ -215,6 +217,63 @@ def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], p
     source = by_elements(windows[0], kernel_types(kernel)[0])
     taken = _from_groups(kernel, source, axes, chosen, parameters)
     put_made(kernel, windows[1], at(source, taken), dst[is_row], pair_places(kernel, axes, chosen, len(taken)))
+
+
+def _cells(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:
+    """resample_cells.comp: four neighbours along axis 0 in blocks of rows; offsets and weights are those of row 0."""
+    position, between, taps, taps_0, taps_1, step, rows = kernel.constants[7:14]
+    slots = kernel.constants[6] & 3
+    of_slots = {0: (0, taps_0), slots - 1: (position, taps), **({1: (between, taps_1)} if slots == 3 else {})}
+    assert len(of_slots) == slots > 1
+    assert rows in NUMBERS_OF_ROWS
+    assert kernel.push[3:5] == (axes[0].size // 4, -(-axes[position].size // rows))
+    piece, block, outer = _place(kernel, parameters)
+    # Of every invocation its rows, and of these the four neighbours.
+    of_row = block[:, None] * rows + np.arange(rows)
+    coordinates: list[np.ndarray] = []
+    for k, axis in enumerate(axes):
+        if k in (0, position):
+            coordinates.append(4 * piece if k == 0 else of_row)
+            continue
+        rest = axis.divide_by_size(outer)
+        coordinates.append(outer - rest * axis.size)
+        outer = rest
+    assert not outer.any()
+    is_row = of_row < axes[position].size
+    chosen = [np.broadcast_to(each.reshape(len(piece), -1), is_row.shape)[is_row] for each in coordinates]
+    src, dst = np.full(len(chosen[0]), kernel.push[0], np.int64), np.full(len(chosen[0]), kernel.push[1], np.int64)
+    of_tables = {axis.slot: k for k, axis in enumerate(axes) if axis.table}
+    assert of_tables == {slot: k for slot, (k, _) in of_slots.items()}
+    sums: dict[int, tuple[int, np.ndarray]] = {}
+    for k, (axis, coordinate) in enumerate(zip(axes, chosen, strict=True)):
+        dst += coordinate * axis.dst
+        if not axis.table:
+            src += coordinate * axis.src
+            continue
+        assert axis.taps == of_slots[axis.slot][1] <= MOST_TAPS
+        weights, first = _row(kernel, parameters, axis, np.array([0, min(1, axis.size - 1)]))
+        apart = step if k == 0 else int(first[1]) - int(first[0])
+        src += int(first[0]) + coordinate * apart
+        sums[axis.slot] = axis.src, weights[0]
+        assert weights[0].all()
+    source = by_elements(windows[0], kernel_types(kernel)[0])
+    lanes = 4 // source.itemsize
+    assert (axes[0].src, axes[0].dst) == (1, 1)
+    assert not (src % lanes).any()
+    assert not (dst % 4).any()
+
+    def value(slot: int, offset: np.ndarray) -> np.ndarray:
+        if slot < 0:
+            return _numbers(kernel, at(source, offset % (1 << 32)))
+        stride, weights = sums[slot]
+        return _sum(kernel, weights, [value(slot - 1, offset + tap * stride) for tap in range(len(weights))], slot)
+
+    lane = np.arange(4)
+    total = _result(kernel, value(slots - 1, src[:, None] + lane * step))
+    everywhere = [np.broadcast_to(each[:, None], total.shape).ravel() for each in chosen]
+    everywhere[0] = everywhere[0] + np.tile(lane, len(src))
+    places = pair_places(kernel, axes, everywhere, total.size)
+    put_made(kernel, windows[1], total.ravel(), (dst[:, None] + lane).ravel(), places)
 
 
 def _check_taps(kernel: KernelSpec, axes: list[TwinAxis], words: np.ndarray) -> None:

@@ -518,8 +518,8 @@ def test_every_shader_module_is_reached(name: str) -> None:
 
 
 def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
-    """Pixels of any channels, fours put together; groups, runs and elements of any width."""
-    channels, groups, fours, runs, repeats = set(), set(), set(), set(), set()
+    """Pixels of any channels, fours put together; groups, runs, cells and elements of any width."""
+    channels, groups, fours, runs, cells, repeats = set(), set(), set(), set(), set(), set()
     for case in CI:
         if not case.op.startswith("resample"):
             continue
@@ -528,6 +528,8 @@ def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
                 channels.add(kernel.constants[10])
             elif kernel.shader == "resample_runs":
                 runs.add((kernel.constants[1], kernel.constants[2], kernel.constants[6] & 3))
+            elif kernel.shader == "resample_cells":
+                cells.add((kernel.constants[2], kernel.constants[6] & 3))
             elif kernel.shader == "resample_rows" and kernel.constants[14]:
                 repeats.add(kernel.constants[10] > 1)
                 source = DTYPES[list(ELEMENT_TYPES)[kernel.constants[2]]].itemsize
@@ -538,6 +540,7 @@ def test_ci_reaches_the_kernels_of_resamplings_in_every_form() -> None:
     assert groups >= {(1, 4), (1, 8), (1, 16), (2, 4), (2, 8), (2, 16), (4, 8), (4, 16)}
     types = [list(ELEMENT_TYPES).index(name) for name in ("u8", "f16", "f32")]
     assert runs >= set(product((4, 8), types, (2, 3)))
+    assert cells >= set(product(types, (2, 3)))
     assert repeats == {False, True}
     assert fours >= set(product(("resample_along", "resample_across"), types, (False, True)))
 

@@ -20,7 +20,16 @@ from restride.plan import Tables, taps_fit
 from restride.plan.convert import Conversion
 from restride.plan.dispatches import bind
 from restride.plan.problem import Axis, Problem, simplify, table_bytes, table_words
-from restride.plan.resample import Invocations, by_elements, by_neighbours, by_rows, by_taps, invocations, plan_resample
+from restride.plan.resample import (
+    Invocations,
+    by_cells,
+    by_elements,
+    by_neighbours,
+    by_rows,
+    by_taps,
+    invocations,
+    plan_resample,
+)
 from restride.reference import from_buffer
 from restride.weights import Request, Rows, in_fours, library_rows, resizing
 from restride.weights.like.pillow import filtered
@@ -60,6 +69,56 @@ def chosen(src: str, dst: str, choice: Request = WIDENED, axes: tuple[int, ...] 
 
 
 # --- which problems each kernel gets
+
+
+def test_cells_are_the_worked_example():
+    made = by_cells(problem("u8[8,1080,1920]", "u8[8,540,960]", AREA), ROOMY)
+    assert (made.shader, made.total, made.first, made.lane_stride) == ("resample_cells", 130_560, 240, 68)
+    # The rows are axis 1, of two taps like axis 0, whose cells are two apart; no slot between.
+    assert (made.axes, made.rows) == ((1, 0, 2, 2, 1, 2), 8)
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice"),
+    [
+        ("u8[9,24,16]", "u8[9,12,8]", AREA),
+        ("u8[24,16]", "u8[12,8]", LINEAR),  # two taps of a half too
+        ("u8[24,32]", "u8[8,8]", AREA),  # a third of the rows, a quarter of the columns
+        ("u8[8,24,16]", "u8[4,12,8]", AREA),
+        ("u8[8,6,24,16]", "u8[4,6,12,8]", AREA),  # the axis between has no table
+        ("f32[24,16]{strides=(17,1),offset=3}", "u8[12,8]{strides=(20,1),offset=4}", AREA),
+        ("s8[24,16]{strides=(-16,1),offset=368}", "s8[12,8]", AREA),
+    ],
+)
+def test_cells_have_the_bits_of_elements(src, dst, choice):
+    """Where the last block has fewer rows, too."""
+    (kernel,) = assert_same_bits(TensorDesc.parse(src), TensorDesc.parse(dst), choice)
+    assert kernel.shader == "resample_cells"
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "choice"),
+    [
+        ("u8[9,24,17]", "u8[9,12,8]", AREA),  # an odd row: cells are wider than two
+        ("u8[9,25,16]", "u8[9,12,8]", AREA),
+        ("u8[9,24,12]", "u8[9,12,6]", AREA),  # six outputs are no whole words
+        ("u8[9,24,16]{strides=(408,17,1)}", "u8[9,12,8]", AREA),  # rows that begin inside a word
+        ("u8[9,24,16]{strides=(384,16,1),offset=2}", "u8[9,12,8]", AREA),
+        ("u8[9,24,16]", "u8[9,12,8]{strides=(120,10,1)}", AREA),
+        ("u8[9,24,16]{strides=(768,32,2)}", "u8[9,12,8]", AREA),
+        ("u8[24,9,16]{0,1,2}", "u8[12,9,8]{0,1,2}", AREA),  # sums along axis 0 are the second
+        ("u8[9,24,16]", "u8[9,24,8]", AREA),  # along one axis
+        ("u8[9,24,40]", "u8[9,12,8]", AREA),  # five taps
+        ("u8[24,32]", "u8[12,8]", LINEAR),  # of four elements the middle two, which begin inside a word
+        ("u8[9,24,16]", "u8[9,12,8]", WIDENED),  # other weights at the edges
+        ("u8[9,12,8]", "u8[9,24,16]", LINEAR),
+        ("u8[9,24,16]", "u8[9,12,8]", NEAREST),
+        ("u8[24,16]", "u8[12,8]{strides=(8,-1),offset=7}", AREA),
+        ("f64[24,16]", "f64[12,8]", AREA),
+    ],
+)
+def test_what_has_no_cells(src, dst, choice):
+    assert chosen(src, dst, choice).shader != "resample_cells"
 
 
 def test_rows_are_the_worked_example():
@@ -579,6 +638,7 @@ def test_four_neighbours_are_what_elements_are(types):
         ((9, 4, 8), (17, 4, 12), Request(mode="cubic")),  # the axis between has no table
         ((5, 3, 4), (9, 6, 8), LINEAR),  # three tables
         ((5, 9, 4), (9, 3, 8), AREA),  # of 2, 3 and 1 taps
+        ((9, 6, 12), (9, 3, 4), AREA),  # cells of 2 and 3 elements
         ((9, 6), (18, 9), LINEAR),  # pieces across rows, or of fewer than four
     ],
 )
@@ -587,6 +647,9 @@ def test_blocks_of_rows_are_what_elements_are(types, src, dst, choice):
     for most in CANDIDATES["rows"]:
         limits = replace(ROOMY, choices=Choices(rows=most))
         (kernel,) = assert_same_bits(TensorDesc(src_type, src), TensorDesc(dst_type, dst), choice, limits)
+        if src == (9, 6, 12):
+            assert (kernel.shader, kernel.constants[13]) == ("resample_cells", int(most))
+            continue
         if dst[-1] % 4 == 0:
             assert kernel.shader == ("resample_rows" if choice is NEAREST else "resample_runs")
         else:

@@ -116,6 +116,44 @@ def test_four_neighbours_at_a_load(dtype, sizes, arguments, device, monkeypatch)
     assert "resample_across" in {kernel.shader for kernel in kernels}
 
 
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("factors", [(2, 2), (1, 2, 2), (2, 2, 2), (3, 4), (4, 3), (2, 1, 2), (3, 2, 4)])
+@pytest.mark.parametrize("size", [(9, 1, 4), (2, 17, 12), (1, 8, 8)])
+def test_cells(dtype, factors, size, device, monkeypatch):
+    """Blocks of fewer rows than eight, of one, and whole ones. Integers by halves and quarters are what numpy says."""
+    target = size[-len(factors) :]
+    x = elements(dtype, tuple(number * factor for number, factor in zip(target, factors, strict=True)))
+    tensor = rs.asarray(x, device=device)
+    kernels, made = assert_same_bits(lambda: rs.resample(tensor, target, mode="area"), device, monkeypatch)
+    assert [kernel.shader for kernel in kernels] == ["resample_cells"]
+    if dtype[0] in "us" and 3 not in factors:  # sums by thirds are rounded
+        np.testing.assert_array_equal(made, rs.reference.resample(x, target, mode="area"))
+
+
+@pytest.mark.parametrize("dtype", ["u8", "s16", "f32"])
+def test_windows_of_cells(dtype, vulkan_device, monkeypatch):
+    """Wherever a window begins and ends, by cells or not, and where rows of 47 have none."""
+    shaders = set()
+    for width in (47, 48, 50):
+        x = np.random.default_rng(width).integers(0, 100, (3, 20, width)).astype(rs.TensorDesc(dtype, ()).dtype.dtype)
+        expected = rs.reference.resample(x, (10, width // 2), mode="area")
+        tensor = rs.asarray(x, device=vulkan_device)
+        for start in range(6):
+            window = (slice(start, 9), slice(start, start + 16))
+            kernels, made = assert_same_bits(
+                lambda tensor=tensor, width=width, window=window: rs.resample(
+                    tensor, (10, width // 2), mode="area", window=window
+                ),
+                vulkan_device,
+                monkeypatch,
+            )
+            if width != 47:  # sums of 23 outputs are rounded
+                np.testing.assert_array_equal(made, expected[:, *window])
+            shaders |= {kernel.shader for kernel in kernels}
+    assert "resample_cells" in shaders
+    assert len(shaders) > 1
+
+
 @pytest.mark.parametrize("rows", range(1, 18))
 def test_any_number_of_rows(rows, vulkan_device, monkeypatch):
     for channels in (1, 3):
@@ -133,6 +171,8 @@ def test_any_number_of_rows(rows, vulkan_device, monkeypatch):
         ("resample_along", "u8", (3, 9, 32, 3), {"sizes": (7,), "axes": (2,), "antialias": True, "dtype": "f32"}),
         ("resample_across", "f32", (3, 32, 8), {"sizes": (7,), "axes": (1,), "antialias": True, "dtype": "u8"}),
         ("resample_across", "u8", (3, 32, 8), {"sizes": (7,), "axes": (1,), "mode": "area", "dtype": "f16"}),
+        ("resample_cells", "u8", (3, 18, 24), {"sizes": (9, 12), "mode": "area"}),
+        ("resample_cells", "f16", (6, 18, 24), {"sizes": (3, 9, 8), "mode": "area", "dtype": "f32"}),
         ("resample_rows", "u8", (3, 9, 32), {"sizes": (17, 12)}),
         ("resample_runs", "u8", (3, 9, 8), {"sizes": (17, 12)}),
         ("resample_runs", "f16", (3, 9, 8), {"sizes": (17, 48), "dtype": "f32"}),

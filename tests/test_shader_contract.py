@@ -177,6 +177,7 @@ def test_steps_have_the_same_numbers():
         "copy/pixels.comp",
         "copy/digit_copy.comp",
         "resample/resample.comp",
+        "resample/resample_cells.comp",
         "resample/resample_rows.comp",
         "resample/resample_fours.comp",
         "convert/convert.comp",
@@ -208,6 +209,7 @@ def test_work_of_an_invocation_that_resamples():
     assert number(r"const uint MOST_ROWS = (\d+);", "resample/resample_fours.comp") == most_rows
     assert number(r"const uint MOST_ROWS = (\d+);", "crop/crop_resize_fixed.comp") == crops.ROWS
     assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_rows.comp") == invocations._MOST_TAPS
+    assert number(r"const uint MOST_TAPS = (\d+);", "resample/resample_cells.comp") == invocations._MOST_TAPS
     assert number(r"const uint MOST_IN_RUN = (\d+);", "resample/resample_rows.comp") == invocations._MOST_IN_RUN
     assert number(r"const uint MOST_CHANNELS = (\d+);", "resample/resample_fours.comp") == MOST_CHANNELS
     assert number(r"const uint MOST_CHANNELS = (\d+);", "copy/pixels.comp") == MOST_CHANNELS

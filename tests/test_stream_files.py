@@ -103,6 +103,77 @@ def test_zarr_does_not_look_again_whether_a_chunk_is_empty(tmp_path, monkeypatch
     assert not looked
 
 
+@pytest.mark.parametrize("shards", [None, (10, 16, 36)])
+def test_a_copy_to_equal_chunks_decodes_none(tmp_path, monkeypatch, shards):
+    """Bytes are moved as they are stored; a chunk that the source lacks is taken from the result."""
+    zarr = judge("zarr", "3.1")
+    from zarr.codecs import BytesCodec
+
+    kinds = {"shape": VOLUME.shape, "chunks": (5, 8, 18), "shards": shards, "dtype": "float32"}
+    source, result = (zarr.create_array(tmp_path / name, **kinds) for name in ("in", "out"))
+    source[:10] = VOLUME[:10]
+    result[:] = 7
+    expected = source[:]
+
+    async def refuse(*_: object) -> None:
+        raise AssertionError("it was decoded or encoded")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BytesCodec, "_decode_single", refuse)
+        patched.setattr(BytesCodec, "_encode_single", refuse)
+        done = rs.stream(source, result, journal=tmp_path / "journal", memory="1MB")
+        again = rs.stream(source, result, journal=tmp_path / "journal", memory="1MB")
+    assert np.array_equal(result[:], expected)
+    assert (done.bytes_read, done.bytes_written) == (VOLUME.nbytes, VOLUME.nbytes)
+    assert (again.skipped, again.bytes_written) == (again.chunks, 0)
+    files = [
+        sorted(path.relative_to(tmp_path / name) for path in (tmp_path / name).rglob("*") if path.is_file())
+        for name in ("in", "out")
+    ]
+    assert files[0] == files[1]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"chunks": (5, 8, 9)},
+        {"compressors": None},
+        {"fill_value": 1},
+        {"shards": (10, 8, 18)},
+        {"zarr_format": 2},
+        {"chunk_key_encoding": {"name": "v2", "separator": "."}},
+    ],
+    ids=str,
+)
+def test_a_copy_to_other_chunks_has_the_elements(tmp_path, other):
+    """The last is one of equal chunks, which have other names."""
+    zarr = judge("zarr", "3.1")
+    kinds = {"shape": VOLUME.shape, "chunks": (5, 8, 18), "dtype": "float32"}
+    source = zarr.create_array(tmp_path / "in", **kinds)
+    source[:10] = VOLUME[:10]
+    result = zarr.create_array(tmp_path / "out", **{**kinds, **other})
+    rs.stream(source, result)
+    assert np.array_equal(zarr.open_array(tmp_path / "out", mode="r")[:], source[:])
+    rs.stream(source, result, chunks=(5, 16, 18))
+    assert np.array_equal(result[:], source[:])
+
+
+def test_a_copy_that_fails_names_the_chunk(tmp_path):
+    zarr = judge("zarr", "3.1")
+    kinds = {"shape": VOLUME.shape, "chunks": (5, 24, 36), "dtype": "float32"}
+    source, result = (zarr.create_array(tmp_path / name, **kinds) for name in ("in", "out"))
+    source[:] = VOLUME
+    in_the_way = tmp_path / "out" / "c" / "2"
+    in_the_way.parent.mkdir()
+    in_the_way.touch()
+    with pytest.raises(rs.StreamError, match=r"copying failed for .*\[10:15, 0:24, 0:36\]") as failed:
+        rs.stream(source, result, journal=tmp_path / "journal")
+    assert failed.value.chunk == (2, 0, 0)
+    in_the_way.unlink()
+    rs.stream(source, result, journal=tmp_path / "journal")
+    assert np.array_equal(result[:], VOLUME)
+
+
 @pytest.mark.parametrize("memory", ["16MiB", "100 KB"])
 def test_tensorstore_is_read_and_written_by_its_chunks(tmp_path, memory):
     tensorstore = judge("tensorstore")

@@ -46,11 +46,11 @@ from restride.plan.problem import (
 from restride.plan.tiles import Pairs, Place, Region, Walk, walks
 from restride.weights import MOST_TAPS, Resizing, Rows, in_fours, with_edges
 
-# Invocations: each computes rows, or loads four taps or four neighbours at once, or computes one element. All write the
-# same bits, but for the sign of a NaN. The first that fits a problem is the fastest.
+# Invocations: each computes cells or rows, or loads four taps or four neighbours at once, or computes one element. All
+# write the same bits, but for the sign of a NaN. The first that fits a problem is the fastest.
 
 _MOST_TAPS = 4
-"""Most taps along each axis of a sum by rows (``MOST_TAPS`` in shaders/resample/resample_rows.comp)."""
+"""Most taps along each axis of a sum by rows or by cells (``MOST_TAPS`` in their shaders)."""
 
 _MOST_IN_RUN = 8
 """Most elements that neighbours read together (``MOST_IN_RUN`` in shaders/resample/resample_rows.comp)."""
@@ -70,8 +70,8 @@ class Invocations(NamedTuple):
 
     owned: specialization constant 1: whether words are owned, by elements; elements of a piece, by rows; else 0.
     axes: constants from 7 on, what the kernel knows of the axes.
-    rows: the constant behind those: rows of an invocation, by rows and by taps.
-    first, lane_stride: push constants; by rows and by taps, the pieces of a row and the blocks of rows.
+    rows: the constant behind those: rows of an invocation, by cells, by rows and by taps.
+    first, lane_stride: push constants; by cells, by rows and by taps, the pieces of a row and the blocks of rows.
     """
 
     shader: str
@@ -95,7 +95,11 @@ def invocations(problem: Problem, limits: Limits) -> Invocations:
         fixed = by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
         return fixed._replace(shader=f"{fixed.shader}_fixed")
     return (
-        by_rows(problem, limits) or by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
+        by_cells(problem, limits)
+        or by_rows(problem, limits)
+        or by_taps(problem, limits)
+        or by_neighbours(problem)
+        or by_elements(problem, limits)
     )
 
 
@@ -103,6 +107,46 @@ def by_elements(problem: Problem, limits: Limits) -> Invocations:
     """One element or word of the destination each: fits every problem of one dispatch."""
     work = work_of(problem, bind(problem, limits))
     return Invocations("resample", problem, work.pieces, work.first, 0, int(work.own_words))
+
+
+def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
+    """Four neighbours of a block of rows each, where outputs sum equal cells of the source, equally far apart.
+
+    u8[8,1080,1920] to u8[8,540,960]: axis 0 has 960 elements, 240 pieces of four; axis 1 has 540 rows, 68 blocks, and
+    there are 8 of these: 130,560 invocations.
+    """
+    first, others = problem.axes[0], problem.axes[1:]
+    step = _cell_step(first)
+    if not step or (first.src, first.dst, first.slot) != (1, 1, 0) or first.size % 4 or first.table is None:
+        return None
+    slots = {axis.slot: place for place, axis in enumerate(problem.axes) if axis.table is not None}
+    if len(slots) < 2 or not all(axis.is_plain or _cell_step(axis) for axis in others):
+        return None
+    lanes = 4 // problem.src_itemsize
+    begins = (problem.src_offset, int(first.table.first()[0]), *(axis.src for axis in others))
+    if not lanes or any(n % lanes for n in begins) or not _is_aligned(problem, others, 4) or problem.itemsize > 4:
+        return None
+    position, between = slots[len(slots) - 1], slots[1] if len(slots) == MOST_SLOTS else 0
+    row = problem.axes[position]
+    pieces = first.size // 4
+    count = problem.count // 4 // row.size
+    rows = rows_each(row.size, count, problem.count, limits.choices)
+    blocks = -(-row.size // rows)
+    axes = (position, between, _taps(row), _taps(first), _taps(problem.axes[between]) if between else 1, step)
+    return Invocations("resample_cells", problem, count * blocks, pieces, blocks, 0, axes, rows)
+
+
+def _cell_step(axis: Axis) -> int:
+    """How far apart neighbours read, 1 to 4, where all of them have the same few weights, and none of zero; else 0."""
+    table = axis.table
+    if table is None or table.moves or table.taps > _MOST_TAPS or table.source_size % table.size:
+        return 0
+    step = table.source_size // table.size
+    if not 0 < step <= _MOST_TAPS:
+        return 0
+    first, weights = table.first_and_weights()
+    are_alike = (np.diff(first) == step).all() and (weights == weights[0]).all() and weights[0].all()
+    return step if are_alike else 0
 
 
 def by_rows(problem: Problem, limits: Limits) -> Invocations | None:

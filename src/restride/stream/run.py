@@ -28,7 +28,7 @@ from restride.dtypes import DTypeLike
 from restride.errors import DescriptorError, StreamError
 from restride.ops.progress import Progress
 from restride.stream.chain import Chain, Window, WindowedChain, lengths, spelled
-from restride.stream.ends import Destination, Source, require_apart
+from restride.stream.ends import Destination, Source, require_apart, stored_copies
 from restride.stream.journal import Journal
 from restride.stream.lazy import LazyArray, unwrapped
 from restride.stream.reads import (
@@ -294,6 +294,8 @@ class _Run:
         self._taking, self._noting = threading.Lock(), threading.Lock()
         self._reading = nullcontext() if source.is_for_threads else threading.Lock()
         self._writing = nullcontext() if destination.is_for_threads(plan.grid.chunks) else threading.Lock()
+        copy = stored_copies(source.array, destination.array, plan.grid.chunks)
+        self._copy = None if work.stages else copy
         self._failure: BaseException | None = None
         self._bytes_read = self._bytes_written = 0
 
@@ -348,6 +350,9 @@ class _Run:
     def _do(self, job: _Job) -> None:
         window = job.group.window
         result: npt.NDArray[Any] | None = None
+        if self._copy is not None:
+            self._write(job.group, None)
+            return
         for piece in job.pieces:
             part = self._compute(job.group, piece)
             if len(job.pieces) == 1:
@@ -375,18 +380,23 @@ class _Run:
         finally:
             self._devices.put(device)
 
-    def _write(self, group: Group, result: npt.NDArray[Any]) -> None:
+    def _write(self, group: Group, result: npt.NDArray[Any] | None) -> None:
+        """The chunks of the result that are not written yet; None: as the source has them stored."""
         for place in group.places():
             number, window = group.grid.number(place), group.alone(place).window
             if number in self._journal.written:
                 continue
-            part = result[_inside(window, group.window)]
-            with self._writing, _Naming("writing", group.alone(place), window):
-                self._destination.write(window, part)
+            nbytes = math.prod(lengths(window)) * self._work.dtype.itemsize
+            with self._writing, _Naming("writing" if self._copy is None else "copying", group.alone(place), window):
+                if self._copy is not None:
+                    self._copy(place)
+                elif result is not None:
+                    self._destination.write(window, result[_inside(window, group.window)])
                 with self._noting:
                     self._journal.add(number)
             with self._noting:
-                self._bytes_written += part.nbytes
+                self._bytes_read += nbytes if self._copy is not None else 0
+                self._bytes_written += nbytes
                 if self._progress is not None:
                     self._progress.step(f"read {self._plan.amplification:.2f} times")
 

@@ -77,6 +77,7 @@ _MODULES = (
     ("resample_nearest", Interface(_LINE, 3, 5, 2)),
     ("resample", Interface(_LINE, 3, 19, 7)),
     ("resample_rows resample_runs", Interface(_LINE, 3, 19, 16)),
+    ("resample_cells", Interface(_LINE, 3, 19, 14)),
     ("resample_along", Interface(_LINE, 3, 19, 13)),
     ("resample_across", Interface(_LINE, 3, 19, 9)),
     ("resample_fixed", Interface(_LINE, 3, 19, 7)),
