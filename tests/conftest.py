@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -67,6 +68,12 @@ def browser() -> Iterator[object]:
         opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests out of garbage collection: 900,000 objects, 0.7 s for each ``gc.collect()``."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> list[str]:
