@@ -185,7 +185,7 @@ def test_a_run_that_is_broken_off_shows_what_it_has(monkeypatch, capsys, tmp_pat
             raise KeyboardInterrupt
         return {"seconds": 1.0, "before": 1, "peak": 2, "wrong": ""}
 
-    monkeypatch.setattr(scale, "_process", process)
+    monkeypatch.setattr(scale, "_run_job", process)
     monkeypatch.setattr(Source, "write", lambda _, path: path.write_bytes(b""))
     file = tmp_path / "part.json"
     assert main(["bench", "-k", "scale", "--small", "--peers", "none", "--json", str(file)]) == 130

@@ -353,7 +353,7 @@ def test_an_interrupt_at_the_lock_leaves_no_pin(in_place, monkeypatch):
         with pytest.raises(Interrupted):
             call()
         monkeypatch.undo()
-        assert (block.pins, session._guests) == (0, 0)
+        assert (block.pins, session._active_users) == (0, 0)
         assert not any(slot.waiters for slot in session.queue._slots)
         in_place.wait()
     memory.free()

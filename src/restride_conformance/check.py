@@ -249,13 +249,13 @@ def wrong_elements(case: Case, before: Array, actual: Array, lowest: Array, high
     for row in places[:SHOWN].tolist():
         place = tuple(row)
         expected = _expected(actual[place], lowest[place], highest[place])
-        findings.append(f"element {place} is {_shown(actual, place)}, expected {expected}")
+        findings.append(f"element {place} is {_element_text(actual, place)}, expected {expected}")
     if findings and not case.operation.is_exact(case):
         findings.append(f"the limits are {case.operation.tolerance(case)}")
     never = ""
     if untouched * 4 >= len(places) > 0:
         never = ", none of them written" if untouched == len(places) else f", {untouched} of them not written"
-    return _counted(findings, len(places), actual.size, f"elements are wrong{never}")
+    return _with_count(findings, len(places), actual.size, f"elements are wrong{never}")
 
 
 def wrong_padding(right: Array, after: Array, padding: Array) -> list[str]:
@@ -265,7 +265,7 @@ def wrong_padding(right: Array, after: Array, padding: Array) -> list[str]:
         f"byte {place} of the destination (padding) is 0x{after[place]:02x}, expected 0x{right[place]:02x}"
         for place in places[:SHOWN].tolist()
     ]
-    return _counted(findings, len(places), int(np.count_nonzero(padding)), "bytes of padding are wrong")
+    return _with_count(findings, len(places), int(np.count_nonzero(padding)), "bytes of padding are wrong")
 
 
 def changed_bytes(which: str, before: Array, after: Array, compared: Array, body: range) -> list[str]:
@@ -279,23 +279,23 @@ def changed_bytes(which: str, before: Array, after: Array, compared: Array, body
         kind = "element or padding" if place in body else "guard"
         at = f"byte {place - body.start} of the {which} ({kind})"
         findings.append(f"{at} must not change: was 0x{before[place]:02x}, is 0x{after[place]:02x}")
-    return _counted(findings, len(places), before.size, f"bytes of the {which} changed")
+    return _with_count(findings, len(places), before.size, f"bytes of the {which} changed")
 
 
-def _counted(findings: list[str], wrong: int, total: int, what: str) -> list[str]:
+def _with_count(findings: list[str], wrong: int, total: int, what: str) -> list[str]:
     return [f"{wrong} of {total} {what}", *findings] if findings else []
 
 
 def _expected(element: Any, lowest: Any, highest: Any) -> str:
     """The expected value, or the interval and how far ``element`` lies above or below it."""
     if bits_of(lowest) == bits_of(highest):
-        return _shown(lowest, ())
+        return _element_text(lowest, ())
     value, low, high = float(element), float(lowest), float(highest)
     away = f", {value - high:g} above" if value > high else f", {low - value:g} below" if value < low else ""
-    return f"{_shown(lowest, ())} to {_shown(highest, ())}{away}"
+    return f"{_element_text(lowest, ())} to {_element_text(highest, ())}{away}"
 
 
-def _shown(elements: Any, place: tuple[int, ...]) -> str:
+def _element_text(elements: Any, place: tuple[int, ...]) -> str:
     """An element and its bits: ``1.5 (0x3fc00000)``.
 
     The bits are read from the array, because numpy turns any nonzero byte of a pred into True when it is taken out.

@@ -140,7 +140,7 @@ def run_test(arguments: argparse.Namespace) -> int:
     cases = choice.cases(Limits())
     if arguments.list or arguments.mode == "list":
         if not cases:
-            return _nothing("no case is selected")
+            return _report_nothing_selected("no case is selected")
         print("\n".join(map(str, cases)))
         return Exit.OK
     with tempfile.TemporaryDirectory(prefix="restride-test-") as folder:
@@ -154,7 +154,7 @@ def run_test(arguments: argparse.Namespace) -> int:
             if host.limits != Limits():  # case files may refer to the device's limits
                 cases = choice.cases(host.limits)
             if not cases:
-                return _nothing("no case is selected")
+                return _report_nothing_selected("no case is selected")
             started, clock = datetime.now(UTC), time.monotonic()
             try:
                 with runner:
@@ -199,7 +199,7 @@ def _target(arguments: argparse.Namespace, folder: Path) -> Target:
     )
 
 
-def _nothing(why: str) -> int:
+def _report_nothing_selected(why: str) -> int:
     print(f"restride: {why}", file=sys.stderr)
     return Exit.NOTHING_SELECTED
 
@@ -249,9 +249,9 @@ def _line(outcome: Outcome) -> str:
 def _exit(report: Report) -> int:
     """The exit code of a run: 0 if nothing failed, and not 0 if no case was judged or all were skipped."""
     if report.worst is None:
-        return _nothing("no case was judged")
+        return _report_nothing_selected("no case was judged")
     if set(report.counts) == {Verdict.SKIPPED}:
-        return _nothing("every selected case was skipped")
+        return _report_nothing_selected("every selected case was skipped")
     if report.worst in (Verdict.TIMEOUT, Verdict.CRASHED):
         return Exit.DEVICE_FAILED
     return Exit.CHECK_FAILED if report.bad else Exit.OK

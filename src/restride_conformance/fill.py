@@ -44,13 +44,13 @@ def _shuffled(values: Array, width: int) -> Array:
 
 
 _REACH = {"pred": 1, "f16": 16, "bf16": 128, "f32": 128, "f64": 1024, "f8e4m3fn": 9, "f8e5m2": 16}
-"""Binary digits before the point of the type's largest number. Other types: ``_reach``."""
+"""Binary digits before the point of the type's largest number. Other types: ``_integer_digits``."""
 
 _PRECISION = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53, "f8e4m3fn": 4, "f8e5m2": 3, "pred": 1}
 """Significant binary digits n, including the leading one: the type holds every integer in [0, 2^n) exactly."""
 
 
-def _reach(dtype: DType) -> int:
+def _integer_digits(dtype: DType) -> int:
     return _REACH.get(dtype.name, 8 * dtype.itemsize - dtype.name.startswith("s"))
 
 
@@ -156,7 +156,7 @@ def indices(dtype: DType, count: int) -> Array:
 
 def _integers(dtype: DType, words: Array) -> Array:
     """The low bits of ``words`` as nonnegative integers, as many bits as ``dtype`` holds exactly."""
-    width = _PRECISION.get(dtype.name, _reach(dtype))
+    width = _PRECISION.get(dtype.name, _integer_digits(dtype))
     integers: Array = (words & np.uint64((1 << width) - 1)).astype(dtype.dtype)
     return integers
 
@@ -240,9 +240,13 @@ def plain(src: DType, dst: DType, count: int, seed: int = 0) -> Array:
         return _bytes(src, count, seed)
     words, sizes = _words(count, seed, 3), _words(count, seed, 4)
     if not src.is_float:
-        length = sizes % np.uint64(min(_reach(src), _reach(dst) + 1)) + np.uint64(1)
+        length = sizes % np.uint64(min(_integer_digits(src), _integer_digits(dst) + 1)) + np.uint64(1)
         return _as_integers(src, dst, words >> (np.uint64(64) - length), sizes)
-    low, high = (-6, min(_reach(src), _reach(dst), 10)) if dst.is_float else (-2, min(_reach(src), _reach(dst)))
+    low, high = (
+        (-6, min(_integer_digits(src), _integer_digits(dst), 10))
+        if dst.is_float
+        else (-2, min(_integer_digits(src), _integer_digits(dst)))
+    )
     exponent = (sizes % np.uint64(high - low)).astype(np.int64) + low
     magnitude = np.ldexp(1 + (words >> np.uint64(12)).astype(np.float64) / (1 << 52), exponent)
     return np.where(_is_negative(dst, sizes), -magnitude, magnitude).astype(src.dtype)
@@ -258,15 +262,17 @@ def _ties_of_floats(src: DType, dst: DType, words: Array) -> Array:
     bits_of = hashed_words(words, 1)
     if dst.is_float:
         # Neighbours of the type with the smaller range: those of the wider one are hardly ever within both.
-        grid = min(dst, src, key=_reach)
+        grid = min(dst, src, key=_integer_digits)
         lower = bits_of.astype(_unsigned(grid))
         below, above = (each.view(grid.dtype).astype(np.float64) for each in (lower, lower + lower.dtype.type(1)))
         halfway = (below + above) / 2
     else:
-        length = words % np.uint64(min(_reach(src), _reach(dst)) + 1)  # bits of the whole part; 0: the number is 1/2
+        length = words % np.uint64(
+            min(_integer_digits(src), _integer_digits(dst)) + 1
+        )  # bits of the whole part; 0: the number is 1/2
         whole = np.where(length == 0, 0, bits_of >> ((np.uint64(64) - length) & np.uint64(63)))
         halfway = np.where(_is_negative(dst, words), -1, 1) * (whole.astype(np.float64) + 0.5)
-    patterns: Array = halfway.astype(src.dtype).view(_unsigned(src)) + _beside(words).astype(_unsigned(src))
+    patterns: Array = halfway.astype(src.dtype).view(_unsigned(src)) + _off_by_one(words).astype(_unsigned(src))
     return patterns.view(src.dtype)
 
 
@@ -275,17 +281,17 @@ def _ties_of_integers(src: DType, dst: DType, words: Array) -> Array:
 
     Example: of a 20-bit s32, bf16 keeps 8 digits, so a tie has a 1 and eleven zeros as the others.
     """
-    length = words % np.uint64(min(_reach(src), _reach(dst))) + np.uint64(1)
+    length = words % np.uint64(min(_integer_digits(src), _integer_digits(dst))) + np.uint64(1)
     leading = np.uint64(1) << (length - np.uint64(1))
     if not dst.is_float:
-        return _as_integers(src, dst, leading + _beside(words), words)
+        return _as_integers(src, dst, leading + _off_by_one(words), words)
     cut = np.maximum(length.astype(np.int64) - _PRECISION[dst.name], 0).astype(np.uint64)
     digits = (hashed_words(words, 1) & (leading - np.uint64(1)) | leading) >> cut << cut
     half = (np.uint64(1) << cut) >> np.uint64(1)
-    return _as_integers(src, dst, digits + half + _beside(words), words)
+    return _as_integers(src, dst, digits + half + _off_by_one(words), words)
 
 
-def _beside(words: Array) -> Array:
+def _off_by_one(words: Array) -> Array:
     """-1, 0, 0 or 1, modulo 2^64."""
     steps: Array = np.array((-1, 0, 0, 1), np.int64).astype(np.uint64)[(words >> np.uint64(50)) & np.uint64(3)]
     return steps

@@ -611,14 +611,14 @@ class _ArrayFunction(Operation):
         return Answer(right, right)
 
     def call(self, case: Case, source: Tensor, out: Tensor | None) -> Tensor:
-        return _placed(case, self.applied(case, xp, source), out)
+        return _copied_to_destination(case, self.applied(case, xp, source), out)
 
     def applied(self, case: Case, module: Any, x: Any) -> Any:
         """The function of ``module``, numpy or ``restride.xp``, applied to ``x``."""
         raise NotImplementedError
 
 
-def _placed(case: Case, result: Tensor, out: Tensor | None) -> Tensor:
+def _copied_to_destination(case: Case, result: Tensor, out: Tensor | None) -> Tensor:
     """A new tensor as it is with ``out=default``, else a copy of it in the destination that the case asks for."""
     if out is None and case["out"] == "default":
         return result
@@ -814,7 +814,7 @@ class Equal(Operation):
         desc = _other(case)
         held = reference.to_buffer(_other_values(case), desc, fill.poison(desc.nbytes))
         other = rs.from_buffer(held, desc, device=source.device)
-        return _placed(case, source != other if case["negated"] == "yes" else source == other, out)
+        return _copied_to_destination(case, source != other if case["negated"] == "yes" else source == other, out)
 
     def moves(self, _case: Case) -> bool:
         return False

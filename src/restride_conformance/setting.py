@@ -38,7 +38,7 @@ work group handles, so that one invocation or work group too many is seen."""
 _ATTEMPTS = 16
 _ANOTHER = "another seed may prove more"
 _OLD_SEED = 0x01D  # added to the seed for the destination's elements before the run
-_FEW = 64  # elements; more than these are not mistrusted by chance, not even if they are pred
+_MOST_RETRIED_ELEMENTS = 64  # elements; more than these are not mistrusted by chance, not even if they are pred
 
 Array = np.ndarray[Any, Any]
 
@@ -79,12 +79,12 @@ def prepare(case: Case) -> Setting:
         DescriptorError: the operation does not accept the case.
         UnsupportedError: the operation does not support the case yet.
     """
-    setting = _filled(case, source_values(case))
-    attempts = _ATTEMPTS if case["data"] is None and case.dst.numel <= _FEW else 1
+    setting = _setting_of(case, source_values(case))
+    attempts = _ATTEMPTS if case["data"] is None and case.dst.numel <= _MOST_RETRIED_ELEMENTS else 1
     for attempt in range(1, attempts):
         if not mistrusted(case, setting):
             break
-        setting = _filled(case, source_values(replace(case, seed=(case.seed + (attempt << 32)) % (1 << 64))))
+        setting = _setting_of(case, source_values(replace(case, seed=(case.seed + (attempt << 32)) % (1 << 64))))
     return setting
 
 
@@ -96,11 +96,11 @@ def old_values(case: Case) -> Array | None:
     return fill.plain(dtype, dtype, case.dst.numel, case.seed + _OLD_SEED).reshape(case.dst.sizes)
 
 
-def _filled(case: Case, values: Array) -> Setting:
+def _setting_of(case: Case, values: Array) -> Setting:
     is_same = case["out"] == "same"
     before_src, before_dst = guards(case)
-    src = _moved(case.src, before_src)
-    dst = case.dst if makes_destination(case) else _moved(case.dst, before_dst)
+    src = _behind_guard(case.src, before_src)
+    dst = case.dst if makes_destination(case) else _behind_guard(case.dst, before_dst)
     nbytes = [buffer_bytes(case.src.nbytes), buffer_bytes(case.dst.nbytes)]
     source = fill.poison(max(nbytes) if is_same else nbytes[0], fill.POISON_SEED + 1)
     # Without to_buffer, which would also write the padding of a whole layout.
@@ -143,7 +143,7 @@ def guards(case: Case) -> tuple[int, int]:
     return (min(src, dst),) * 2 if case["out"] == "same" else (src, dst)
 
 
-def _moved(desc: TensorDesc, before: int) -> TensorDesc:
+def _behind_guard(desc: TensorDesc, before: int) -> TensorDesc:
     """The descriptor with its offset raised by ``before`` guard bytes."""
     if not before:
         return desc

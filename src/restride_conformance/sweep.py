@@ -198,7 +198,7 @@ def substitute(text: str, names: Mapping[str, str]) -> str:
         end = match.end()
         if name is not None:
             if name not in names:
-                raise DescriptorError(f"${name[:40]} is not defined; there is {_some(names)}")
+                raise DescriptorError(f"${name[:40]} is not defined; there is {_last_names(names)}")
             value = names[name]
         elif match.group().endswith("("):
             end = _closing(text, end)
@@ -280,7 +280,7 @@ def _too_long(text: str) -> DescriptorError:
     return DescriptorError(f"a line has at most {LONGEST_LINE} characters, not more: {text[:80]!r}...")
 
 
-def _some(names: Mapping[str, str]) -> str:
+def _last_names(names: Mapping[str, str]) -> str:
     """The last nine names, for a message."""
     return ", ".join(name[:40] for name in [*names][-9:])
 
@@ -302,7 +302,7 @@ def _let(line: str, names: Names) -> int:
         raise DescriptorError(f"a name is given as 'let NAME = TEXT', not {line[:80]!r}")
     name, value = match.group(1), " ".join(_words(match.group(2)))
     if len(names) >= MOST_NAMES and name not in names:
-        raise DescriptorError(f"more than {MOST_NAMES} names stand at once; there is {_some(names)}")
+        raise DescriptorError(f"more than {MOST_NAMES} names stand at once; there is {_last_names(names)}")
     names[name] = value
     return len(value)
 

@@ -126,7 +126,7 @@ def look(default: str, selector: str | None) -> Iterator[Finding]:
             yield Finding("ok", subject, attempt.detail)
         else:
             optional = attempt.absent and runtime != default
-            yield _explained("missing" if optional else "BROKEN", subject, attempt.detail)
+            yield _finding_from_error("missing" if optional else "BROKEN", subject, attempt.detail)
     if default not in RUNTIMES:
         yield Finding(
             "BROKEN",
@@ -145,10 +145,10 @@ def _guarded(subject: str, look: Callable[[], Finding]) -> Finding:
     try:
         return look()
     except RestrideError as error:
-        return _explained("BROKEN", subject, str(error))
+        return _finding_from_error("BROKEN", subject, str(error))
 
 
-def _explained(status: str, subject: str, message: str) -> Finding:
+def _finding_from_error(status: str, subject: str, message: str) -> Finding:
     """A finding from the message of a device error, whose part after the first semicolon is the fix."""
     detail, _, fix = message.partition("; ")
     return Finding(status, subject, detail, fix)
@@ -197,7 +197,7 @@ def _devices() -> Iterator[Finding]:
     try:
         devices = list_devices()
     except DeviceError as error:
-        yield _explained("BROKEN", "devices", str(error))
+        yield _finding_from_error("BROKEN", "devices", str(error))
         return
     for info in devices:
         limits = info.limits

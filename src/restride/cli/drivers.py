@@ -29,8 +29,8 @@ def manifests(environment: Mapping[str, str] = os.environ) -> tuple[str, list[Ma
         if environment.get(variable):
             named = [Path(entry) for entry in environment[variable].split(os.pathsep) if entry]
             files = [file for entry in named for file in (sorted(entry.glob("*.json")) if entry.is_dir() else [entry])]
-            return variable, [_examined(file) for file in files]
-    return "the standard folders", [_examined(file) for file in _installed(environment)]
+            return variable, [_read_manifest(file) for file in files]
+    return "the standard folders", [_read_manifest(file) for file in _installed(environment)]
 
 
 _INSTALL = {
@@ -72,19 +72,19 @@ def driver_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
         files.sort(key=_is_for_another_machine)  # a stable sort: among equals the first folder wins
     else:
         files = [folder / _SWIFTSHADER for folder in (*folders, *map(Path, _BROWSERS))]
-    usable = [file for file in files if not _examined(file).problem]
+    usable = [file for file in files if not _read_manifest(file).problem]
     if not usable:
         raise DeviceNotFound(f"the driver {name} is not installed; {_INSTALL[name]}; or give its manifest's path")
     return usable[0].absolute()
 
 
 def _file_or_installed(name: str, environment: Mapping[str, str]) -> Path:
-    manifest = _examined(Path(name).absolute())
+    manifest = _read_manifest(Path(name).absolute())
     if not manifest.problem:
         return manifest.path
     if manifest.problem != _ABSENT:
         raise UsageError(f"driver {name!r} is no ICD manifest: {manifest.problem}")
-    installed = [file for file in _installed(environment) if not _examined(file).problem]
+    installed = [file for file in _installed(environment) if not _read_manifest(file).problem]
     matching = [file for file in installed if name and name.casefold() in file.name.casefold()]
     if not matching:
         known = ", ".join([*_INSTALL, *(file.name for file in installed)])
@@ -127,7 +127,7 @@ _LARGEST_MANIFEST = 1 << 20
 _ABSENT = "no such file"
 
 
-def _examined(path: Path) -> Manifest:
+def _read_manifest(path: Path) -> Manifest:
     try:
         if path.exists() and not path.is_file():
             return Manifest(path, "no file")

@@ -107,7 +107,7 @@ def elements(arguments: argparse.Namespace, src: TensorDesc, order: Sequence[int
     for name in SCALES:
         numbers = getattr(arguments, name)
         if numbers is not None:
-            along = _along(name, numbers, arguments.axis, src)
+            along = _broadcast_along(name, numbers, arguments.axis, src)
             asked[name] = along.transpose(order) if name.startswith("dst") and along.ndim else along
     if arguments.rounding != ROUNDINGS[0]:
         asked["rounding"] = arguments.rounding
@@ -116,7 +116,7 @@ def elements(arguments: argparse.Namespace, src: TensorDesc, order: Sequence[int
     return asked
 
 
-def _along(name: str, numbers: list[int | float], axis: int, src: TensorDesc) -> npt.NDArray[Any]:
+def _broadcast_along(name: str, numbers: list[int | float], axis: int, src: TensorDesc) -> npt.NDArray[Any]:
     """The numbers as an array that varies along ``axis``: three for axis 2 of 3 have sizes 1,1,3, a single one none."""
     if len(numbers) == 1:
         return np.asarray(numbers[0])

@@ -93,13 +93,13 @@ def run(arguments: argparse.Namespace) -> int:
     ome = _extra("restride.interop.ome", "OME-Zarr")
     rules = options.rules(arguments)
     with ExitStack() as stack:
-        source, axes = _opened(arguments.input, stack)
+        source, axes = _open_source(arguments.input, stack)
         labels = {}
         for text in arguments.labels:
             name, separator, file = text.partition("=")
             if not separator or name in labels:
                 raise UsageError(f"--labels {text!r} must be NAME=FILE, each name once")
-            labels[name] = _opened(Path(file), stack)[0]
+            labels[name] = _open_source(Path(file), stack)[0]
         device = stack.enter_context(open_device(arguments))
         start = time.perf_counter()
         with named_errors("write", path):
@@ -136,7 +136,7 @@ def _extra(module: str, what: str) -> Any:
         raise UsageError(f"{what} needs {error.name}: pip install 'restride[ome]'") from error
 
 
-def _opened(path: Path, stack: ExitStack) -> tuple[Any, str | None]:
+def _open_source(path: Path, stack: ExitStack) -> tuple[Any, str | None]:
     """Open the array in a file, or at FILE/NAME, until the stack closes; returns it and its axes, or None if unnamed.
 
     Raises:
@@ -178,7 +178,7 @@ def _hdf5(file: Path, name: str, stack: ExitStack) -> tuple[Any, str | None]:
     opened = stack.enter_context(h5py.File(file, "r"))
     found: list[str] = []
     opened.visititems(lambda each, item: found.append(each) if isinstance(item, h5py.Dataset) else None)
-    return opened[_only(file, name, found)], None
+    return opened[_array_name(file, name, found)], None
 
 
 def _zarr(file: Path, name: str, _stack: ExitStack) -> tuple[Any, str | None]:
@@ -186,7 +186,7 @@ def _zarr(file: Path, name: str, _stack: ExitStack) -> tuple[Any, str | None]:
     opened = zarr.open(str(file), mode="r")
     if isinstance(opened, zarr.Group):
         arrays = [each for each, item in opened.members(max_depth=None) if isinstance(item, zarr.Array)]
-        opened = opened[_only(file, name, arrays)]
+        opened = opened[_array_name(file, name, arrays)]
     elif name:
         raise UsageError(f"{file}/{name}: {file} is an array")
     names = getattr(opened.metadata, "dimension_names", None) or ()
@@ -194,7 +194,7 @@ def _zarr(file: Path, name: str, _stack: ExitStack) -> tuple[Any, str | None]:
     return opened, axes if axes and set(axes) <= set("tczyx") else None
 
 
-def _only(file: Path, name: str, found: list[str]) -> str:
+def _array_name(file: Path, name: str, found: list[str]) -> str:
     """The name of the array: ``name`` if it was found, or the only one."""
     if name in found:
         return name

@@ -32,7 +32,7 @@ _FORMATS = {"yuv420p": "i420", "yuvj420p": "i420", "nv12": "nv12"}
 
 _BT709, _UNSPECIFIED, _BT470BG, _BT601 = 1, 2, 5, 6
 _MATRICES = {_BT709: "bt709", _BT470BG: "bt601", _BT601: "bt601"}
-_OF_SWSCALE = (_BT709, 4, _BT470BG, _BT601, 7, 9)
+_SWSCALE_MATRICES = (_BT709, 4, _BT470BG, _BT601, 7, 9)
 """Matrix coefficients of H.273, table 4, that swscale supports, including those of ``rs.yuv_to_rgb``; swscale silently
 treats all others as BT.601."""
 
@@ -181,10 +181,10 @@ def _range(frame: Any) -> int:
 
 
 def _require_matrix(frame: Any) -> None:
-    if not frame.format.is_rgb and _matrix(frame) not in _OF_SWSCALE:
+    if not frame.format.is_rgb and _matrix(frame) not in _SWSCALE_MATRICES:
         raise UnsupportedError(
-            f"frames must be RGB, or YUV of a matrix in {_OF_SWSCALE} of H.273, got {frame.format.name} of matrix "
-            f"{_matrix(frame)}"
+            f"frames must be RGB, or YUV of a matrix in {_SWSCALE_MATRICES} of H.273, got {frame.format.name} of "
+            f"matrix {_matrix(frame)}"
         )
 
 

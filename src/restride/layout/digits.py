@@ -157,14 +157,14 @@ def digit(of: Linear, modulus: int, divisor: int) -> Linear:
             return whole
         if whole.terms or whole.const:
             return whole.plus(digit(rest, 0, divisor))
-    apart = _of_two(of, modulus, divisor) or _apart(of, modulus, divisor)
+    apart = _digit_of_two_values(of, modulus, divisor) or _split_digit(of, modulus, divisor)
     if apart is not None:
         return apart
     simpler = _coarser(of, modulus, divisor) or _unnested(of, modulus, divisor)
     return _sum(0, ((1, Digit(of, modulus, divisor)),)) if simpler is None else digit(*simpler)
 
 
-def _of_two(of: Linear, modulus: int, divisor: int) -> Linear | None:
+def _digit_of_two_values(of: Linear, modulus: int, divisor: int) -> Linear | None:
     """A digit of one axis with two indices is a line through its two values: ``(2 + a) mod 3`` is ``2 - 2*a``."""
     if len(of.indices) != 1:
         return None
@@ -176,7 +176,7 @@ def _of_two(of: Linear, modulus: int, divisor: int) -> Linear | None:
     return _sum(first, ((second - first, index),))
 
 
-def _apart(of: Linear, modulus: int, divisor: int) -> Linear | None:
+def _split_digit(of: Linear, modulus: int, divisor: int) -> Linear | None:
     """With x = g*A + B, 0 <= B < g, where d divides g and g divides m: (x mod m) div d is (g/d)*(A mod m/g) + B div d.
 
     ``(4*a + b) mod 8`` with b below 4 is ``4*(a mod 2) + b``.
@@ -251,7 +251,7 @@ def _sum(const: int, terms: Iterable[tuple[int, Atom]]) -> Linear:
     digits = [(coefficient, atom) for coefficient, atom in remaining if isinstance(atom, Digit)]
     for high_coefficient, high in digits:
         for low_coefficient, low in digits:
-            if _adjoin(high_coefficient, high, low_coefficient, low):
+            if _are_adjacent(high_coefficient, high, low_coefficient, low):
                 rest = [(c, atom) for c, atom in remaining if atom not in (high, low)]
                 joined = digit(high.of, high.modulus, low.divisor)
                 return _sum(const + low_coefficient * joined.const, [*rest, *joined.times(low_coefficient).terms])
@@ -261,7 +261,7 @@ def _sum(const: int, terms: Iterable[tuple[int, Atom]]) -> Linear:
     return Linear(const, tuple(remaining))
 
 
-def _adjoin(high_coefficient: int, high: Digit, low_coefficient: int, low: Digit) -> bool:
+def _are_adjacent(high_coefficient: int, high: Digit, low_coefficient: int, low: Digit) -> bool:
     # 4*(a div 2) + 2*(a mod 2) is 2*a: the low digit ends where the high one begins, and weighs that much less.
     return (
         high.of == low.of

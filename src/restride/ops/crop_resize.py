@@ -598,7 +598,7 @@ def _read_fill(fill: Any, source: Images) -> npt.NDArray[Any]:
 # The rows of weights of both axes of every box: those of a filter, or of a library's own rules.
 
 
-def _settled(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[Request, Rules | None]:
+def _settled_request(request: Request, boxes: Boxes, src: TensorDesc) -> tuple[Request, Rules | None]:
     if not boxes.is_exact:
         if request.antialias:
             _refuse_floats("antialias", boxes.units)
@@ -738,7 +738,7 @@ def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -
     for old, new in different:
         _, *piece = source.result_sizes(1, old)  # a library may look at channels
         library_rows = rules.rows(tuple(piece), axes, old, new, None)
-        known[old, new] = library_rows, None if library_rows is None else _way(library_rows, rules.keeps_type)
+        known[old, new] = library_rows, None if library_rows is None else _summing_of(library_rows, rules.keeps_type)
     libraries = [library_rows for library_rows, _ in map(known.__getitem__, pairs) if library_rows is not None]
     if not pairs or (not libraries and (is_moved or not rules.keeps_type)):
         return None
@@ -746,7 +746,7 @@ def _by_library(boxes: Boxes, source: Images, rules: Rules, *, is_moved: bool) -
     return _LibraryBoxes(libraries, ways if len(ways) == len(pairs) else None)
 
 
-def _way(library_rows: LibraryRows, keeps_type: bool) -> Way | None:
+def _summing_of(library_rows: LibraryRows, keeps_type: bool) -> Way | None:
     """The way in which kernels of crops sum a box as a library does; None: they cannot.
 
     Bytes are summed in integers in one of two ways. In OpenCV's, sums along columns are exact and those along rows are
@@ -888,13 +888,13 @@ def _crop_plan(
     of_images = _image_indices(images, count, source)
     cut = Boxes(edges, units, _read_places(places, letterbox, edges, units, size), _read_flips(flip, count))
     options = {name: others.pop(name) for name in DEFAULTS if name in others}
-    request, rules = _settled(Request(like=like, **options), cut, src)
+    request, rules = _settled_request(Request(like=like, **options), cut, src)
     elements = _read_fill(fill, source)
     result_sizes = source.result_sizes(count, size)
     require_room(result_sizes, element_type(TensorDesc(src.dtype, result_sizes), layout, dtype, out), limits)
     _require_few_weights(count, size)
     library = None if rules is None else _by_library(cut, source, rules, is_moved=request.mode == "nearest")
-    cropped_dtype = _made_dtype(src, request, None if library is None and count else rules)
+    cropped_dtype = _resized_dtype(src, request, None if library is None and count else rules)
     cropped = TensorDesc(cropped_dtype, result_sizes)
     of_target = {
         "source": source.resized(size),
@@ -908,11 +908,11 @@ def _crop_plan(
     }
     target: Target = cached(_target, of_target)
     if not target.whole.numel:
-        return _CropPlan(cut, target.whole, last=_copied(target.site, target, limits))
+        return _CropPlan(cut, target.whole, last=_copy_steps(target.site, target, limits))
     if library is not None and library.ways is None:
         chain = _Chain(source, cut, of_images, elements, like, options)
         return _CropPlan(
-            cut, target.whole, cropped=cropped, last=_copied(Site(SOURCE, cropped), target, limits), chain=chain
+            cut, target.whole, cropped=cropped, last=_copy_steps(Site(SOURCE, cropped), target, limits), chain=chain
         )
     runs = list(source.runs(of_images))
     extents = [source.extents(run.desc) for run in runs for _ in range(run.boxes.start, run.boxes.stop)]
@@ -924,7 +924,7 @@ def _crop_plan(
     return _by_kernels(_CropPlan(cut, target.whole), runs, parts, target, limits)
 
 
-def _made_dtype(src: TensorDesc, request: Request, rules: Rules | None) -> DType:
+def _resized_dtype(src: TensorDesc, request: Request, rules: Rules | None) -> DType:
     """The element type of resized boxes before the arithmetic. rules: a library's, if the boxes follow them."""
     if request.mode == "nearest" or (rules is not None and rules.keeps_type):
         return src.dtype
@@ -950,10 +950,10 @@ def _by_kernels(
     last, cropped, arithmetic = None, desc, target.arithmetic
     if desc.dtype.itemsize != 4 and any(crops.way.shifts for _, crops in parts):
         cropped, arithmetic = TensorDesc(as_dtype("s32"), desc.sizes), NO_ARITHMETIC
-        last = _copied(Site(SOURCE, cropped), target, limits)
+        last = _copy_steps(Site(SOURCE, cropped), target, limits)
     elif not is_strided or target.whole.is_padded:
         cropped = TensorDesc(desc.dtype, desc.sizes)
-        last = _copied(Site(SOURCE, cropped), target._replace(arithmetic=NO_ARITHMETIC), limits)
+        last = _copy_steps(Site(SOURCE, cropped), target._replace(arithmetic=NO_ARITHMETIC), limits)
     starts = []
     for run in runs:
         steps = Steps(limits, _MOST_KEPT_BYTES)
@@ -980,7 +980,7 @@ def _parts_of_run(parts: Sequence[tuple[slice, Crops]], run: _Run) -> Iterator[t
             yield slice(start, stop), replace(part, images=images)
 
 
-def _copied(cropped: Site, target: Target, limits: Limits) -> Steps:
+def _copy_steps(cropped: Site, target: Target, limits: Limits) -> Steps:
     """Steps that copy all elements of ``cropped`` to the target, through its arithmetic."""
     steps = Steps(limits)
     steps.copy(cropped, target.site, target.whole, target.arithmetic)
@@ -990,7 +990,7 @@ def _copied(cropped: Site, target: Target, limits: Limits) -> Steps:
 # Boxes by single operations, one after the other, where a library sums as no kernel of crops does.
 
 
-def _visible(start: int, stop: int, size: int, flipped: bool) -> tuple[slice, slice]:
+def _visible_part(start: int, stop: int, size: int, flipped: bool) -> tuple[slice, slice]:
     """The part of ``size`` outputs that a box from ``start`` to ``stop`` covers, and the part of the box that is there.
 
     From -58 to 283 of 224 outputs it covers all, with its own 58 to 282; or 59 to 283 if it is written backwards.
@@ -1022,15 +1022,15 @@ class _Chain(NamedTuple):
             for box, place in enumerate(places.tolist()):
                 flips = self.boxes.flipped[box].tolist()
                 each = zip(place[:2], place[2:], axes, flips, strict=True)
-                parts = [_visible(start, stop, sizes[axis + 1], flip) for start, stop, axis, flip in each]
-                out = cropped[(box, *_on(axes, [part for part, _ in parts]))]
+                parts = [_visible_part(start, stop, sizes[axis + 1], flip) for start, stop, axis, flip in each]
+                out = cropped[(box, *_image_index(axes, [part for part, _ in parts]))]
                 resample(
                     self._piece(tensors, box, axes),
                     [place[2] - place[0], place[3] - place[1]],
                     axes=axes,
                     like=self.like,
                     window=[window for _, window in parts],
-                    out=out[_on(axes, [slice(None, None, -1 if flip else 1) for flip in flips])],
+                    out=out[_image_index(axes, [slice(None, None, -1 if flip else 1) for flip in flips])],
                     **choice,
                 )
 
@@ -1042,7 +1042,7 @@ class _Chain(NamedTuple):
         bounds = ((y0, y1), (x0, x1))
         extents = [image.sizes[axis] for axis in axes]
         inside = [(max(low, 0), min(high, extent)) for (low, high), extent in zip(bounds, extents, strict=True)]
-        present = image[_on(axes, [slice(low, max(low, high)) for low, high in inside])]
+        present = image[_image_index(axes, [slice(low, max(low, high)) for low, high in inside])]
         sizes = list(image.sizes)
         for axis, (low, high) in zip(axes, bounds, strict=True):
             sizes[axis] = high - low
@@ -1051,7 +1051,7 @@ class _Chain(NamedTuple):
         piece = reorder(self._filled(tuple(sizes), image.device))
         if present.desc.numel:
             ranges = [slice(a - low, b - low) for (a, b), (low, _) in zip(inside, bounds, strict=True)]
-            reorder(present, out=piece[_on(axes, ranges)])
+            reorder(present, out=piece[_image_index(axes, ranges)])
         return piece
 
     def _filled(self, sizes: tuple[int, ...], device: Device) -> Tensor:
@@ -1062,7 +1062,7 @@ class _Chain(NamedTuple):
         return asarray(np.ascontiguousarray(fill), device=device).broadcast_to(sizes)
 
 
-def _on(axes: tuple[int, int], slices: list[slice]) -> tuple[slice, ...]:
+def _image_index(axes: tuple[int, int], slices: list[slice]) -> tuple[slice, ...]:
     """An index of an image that has these slices along rows and columns."""
     index = [slice(None)] * (axes[1] + 1)
     for axis, part in zip(axes, slices, strict=True):

@@ -76,7 +76,7 @@ _SMALLER = "image.astype('uint8') where elements are 0 to 255, else floats of 0 
 """Remedies for an image, as error messages word them."""
 
 _Read = TypeVar("_Read")
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 _Pair = tuple[Tensor, Letterboxed]
 _Place = Literal["center", "top_left"]
 
@@ -100,7 +100,7 @@ class Options(TypedDict, total=False):
     device: Device | None
 
 
-class Preprocess(Generic[_Made]):
+class Preprocess(Generic[_Result]):
     """A recipe that makes a batch for a network of images of any sizes: resized, normalized, converted and laid out.
 
     A recipe keeps nothing of the images it was given. New sizes compile nothing, except with the library modes that
@@ -183,15 +183,15 @@ class Preprocess(Generic[_Made]):
         }
         self._sizes = read_sizes(sizes)
         _require_options(self._sizes, letterbox, options)
-        self._said = _said(self._sizes, {"letterbox": letterbox, **options})
+        self._call_text = _call_text(self._sizes, {"letterbox": letterbox, **options})
         options["mean"], options["std"] = _read_normal(options)
         self._letterbox = letterbox
         self._options = options
-        self._takes = _taken(self._sizes, options)
+        self._takes = _accepted_images(self._sizes, options)
 
     def __repr__(self) -> str:
         """The call that made it, without arguments that have their defaults."""
-        return f"{type(self).__name__}({self._said})"
+        return f"{type(self).__name__}({self._call_text})"
 
     @overload
     @classmethod
@@ -218,7 +218,7 @@ class Preprocess(Generic[_Made]):
             recipe._takes = recipe._takes._replace(fill=PRESETS[name].get("fill"))
         return recipe
 
-    def __call__(self, images: Any, out: Tensor | None = None) -> _Made:
+    def __call__(self, images: Any, out: Tensor | None = None) -> _Result:
         """The batch of ``images``: one image, a list of them, or a batch with the images along axis 0.
 
         Args:
@@ -240,14 +240,14 @@ class Preprocess(Generic[_Made]):
             )
         if not isinstance(images, list | tuple) or self._is_parts(images):
             pixels = self._read(images, 4)
-            return self._made(pixels if pixels.desc.rank == 4 else pixels[None], out)
+            return self._result(pixels if pixels.desc.rank == 4 else pixels[None], out)
         read: list[Tensor] = []
         for place, image in enumerate(images):
-            with _naming(f"images[{place}]"):
+            with _prefix_errors(f"images[{place}]"):
                 read.append(self._read(image, 3))
-        return self._made(read, out)
+        return self._result(read, out)
 
-    def stream(self, images: Iterable[Any], batch: SupportsIndex = 1, progress: bool = False) -> Iterator[_Made]:
+    def stream(self, images: Iterable[Any], batch: SupportsIndex = 1, progress: bool = False) -> Iterator[_Result]:
         """Yield the results of images as they come, ``batch`` images at a time; the last result may have fewer.
 
         While one result is read the next is uploaded and computed. Every result has memory of its own, which is reused
@@ -270,14 +270,14 @@ class Preprocess(Generic[_Made]):
             raise DescriptorError(f"images must be an iterable of images, not this {type(images).__name__}")
         return self._streamed(images, together, progress)
 
-    def _streamed(self, images: Iterable[Any], together: int, progress: bool) -> Iterator[_Made]:
+    def _streamed(self, images: Iterable[Any], together: int, progress: bool) -> Iterator[_Result]:
         total = len(images) if isinstance(images, Sized) else None
         shown = Progress(total, sys.stderr if progress else None)
         try:
             yield from streamed(
                 images,
                 lambda image: self._read(image, 4 if together == 1 else 3),
-                lambda group: self._made(group[0] if group[0].desc.rank == 4 else group),
+                lambda group: self._result(group[0] if group[0].desc.rank == 4 else group),
                 together=together,
                 depth=integer("depth", self._options["depth"]),
                 step=lambda: shown.step("images"),
@@ -305,7 +305,7 @@ class Preprocess(Generic[_Made]):
     def _is_parts(self, image: Any) -> bool:
         return self._options["input"] in FORMATS and isinstance(image, tuple)
 
-    def _made(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Made:
+    def _result(self, pixels: list[Tensor] | Tensor, out: Tensor | None = None) -> _Result:
         """The result for a list of images, or for a batch."""
         is_list, options = isinstance(pixels, list), self._options
         _require_alike(pixels if isinstance(pixels, list) else [pixels])
@@ -317,7 +317,7 @@ class Preprocess(Generic[_Made]):
             boxes=[(0, 0, *extent) for extent in extents],
             sizes=self._sizes,
             letterbox=self._letterbox,
-            places=None if options["shorter"] is None else [self._place(extent) for extent in extents],
+            places=None if options["shorter"] is None else [self._centred_place(extent) for extent in extents],
             images=None if is_list else range(len(extents)),
             axes=(0, 1) if is_list else (1, 2),
             fill=options["fill"],
@@ -345,7 +345,7 @@ class Preprocess(Generic[_Made]):
             raise DescriptorError(f"out must be a tensor {desc}, got {got}; rs.empty('{desc}') makes one")
         return out
 
-    def _place(self, extents: Sequence[int]) -> tuple[int, int, int, int]:
+    def _centred_place(self, extents: Sequence[int]) -> tuple[int, int, int, int]:
         """The place y0, x0, y1, x1 of an image in the result, centred, if its shorter side becomes ``shorter``.
 
         480 x 640 becomes 256 x 341, and 224 x 224 has its columns 58 to 282: these are -16, -58, 240, 283.
@@ -359,7 +359,7 @@ class Preprocess(Generic[_Made]):
 # Checks of a recipe: known words, fitting numbers, no argument without effect.
 
 
-class _Takes(NamedTuple):
+class _Accepted(NamedTuple):
     """Which images a recipe accepts.
 
     counted: for each argument, how many channels it has numbers for; 1 fits any image. fill: a preset's own, for u8.
@@ -425,7 +425,7 @@ def _read_normal(options: Options) -> tuple[Any, Any]:
     return both[0], both[1]
 
 
-def _taken(sizes: tuple[int, int], options: Options) -> _Takes:
+def _accepted_images(sizes: tuple[int, int], options: Options) -> _Accepted:
     """Which images a recipe with these options accepts.
 
     Raises:
@@ -437,10 +437,10 @@ def _taken(sizes: tuple[int, int], options: Options) -> _Takes:
     with ErrorContext(f"a recipe of sizes {sizes}"):
         request, _ = Request(mode=options["mode"], antialias=options["antialias"], like=options["like"]).settled("u8")
     is_normalized = options["mean"] is not None or options["std"] is not None
-    return _Takes(counted, is_normalized, request.mode != "nearest")
+    return _Accepted(counted, is_normalized, request.mode != "nearest")
 
 
-def _said(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
+def _call_text(sizes: tuple[int, int], arguments: dict[str, Any]) -> str:
     """The arguments as the text of a call, without those that have their defaults."""
     known = signature(Preprocess.__init__).parameters
     arguments = {**arguments, "dtype": as_dtype(arguments["dtype"]).name}
@@ -462,7 +462,7 @@ def _require_rgb(image: Any) -> None:
         )
 
 
-def _require_image(desc: TensorDesc, takes: _Takes, most_axes: int) -> None:
+def _require_image(desc: TensorDesc, takes: _Accepted, most_axes: int) -> None:
     """Refuse an image [rows, columns, channels] that the recipe does not accept.
 
     Args:
@@ -495,7 +495,7 @@ def _require_image(desc: TensorDesc, takes: _Takes, most_axes: int) -> None:
     _require_type(desc, takes)
 
 
-def _require_type(desc: TensorDesc, takes: _Takes) -> None:
+def _require_type(desc: TensorDesc, takes: _Accepted) -> None:
     dtype = desc.dtype
     if takes.is_normalized and not dtype.is_float and dtype.name not in _NORMALIZED:
         raise DescriptorError(
@@ -550,7 +550,7 @@ def _require_colors(input: str, matrix: Any, full_range: Any) -> None:  # noqa: 
 
 
 @contextmanager
-def _naming(what: str) -> Iterator[None]:
+def _prefix_errors(what: str) -> Iterator[None]:
     """A block whose restride errors begin with what they are about: ``images[2]: ...``."""
     try:
         yield
@@ -561,12 +561,12 @@ def _naming(what: str) -> Iterator[None]:
 def streamed(
     images: Iterable[Any],
     read: Callable[[Any], _Read],
-    make: Callable[[list[_Read]], _Made],
+    make: Callable[[list[_Read]], _Result],
     *,
     together: int,
     depth: int,
     step: Callable[[], None],
-) -> Iterator[_Made]:
+) -> Iterator[_Result]:
     """Yield results of ``together`` images each, the last of fewer; ``depth`` are started when the first is taken.
 
     An error in ``images``, ``read`` or ``make`` is raised once everything before it was made and taken: for 7 images in
@@ -580,7 +580,7 @@ def streamed(
         depth: most results that are started and not taken.
         step: called once for each image whose result is started.
     """
-    started: deque[_Made] = deque()
+    started: deque[_Result] = deque()
     source = enumerate(images)
     first = 0
     failure: Exception | None = None
@@ -591,7 +591,7 @@ def streamed(
                 break
             last = first + len(group) - 1
             try:
-                with _naming(
+                with _prefix_errors(
                     f"image {last} of the stream" if last == first else f"images {first} to {last} of the stream"
                 ):
                     started.append(make(group))
@@ -622,7 +622,7 @@ def _group(
             place, image = next(source, (None, None))
             if place is None:
                 break
-            with _naming(f"image {place} of the stream"):
+            with _prefix_errors(f"image {place} of the stream"):
                 group.append(read(image))
     except Exception as error:  # noqa: BLE001 - the caller raises it after the results before it
         return group, error

@@ -102,7 +102,7 @@ def quantize(
 
     Source: ONNX operators, QuantizeLinear.
     """
-    src, desc = _described(x)
+    src, desc = _host_and_desc(x)
     with ErrorContext(desc):
         return quantizing(desc, scale, zero_point, dtype, axis, block_size, saturate, layout, out).perform(src, out)
 
@@ -173,7 +173,7 @@ def dequantize(
 
     Source: ONNX operators, DequantizeLinear.
     """
-    src, desc = _described(x)
+    src, desc = _host_and_desc(x)
     with ErrorContext(desc):
         return dequantizing(desc, scale, zero_point, dtype, axis, block_size, layout, out).perform(src, out)
 
@@ -238,7 +238,7 @@ def normalize(
 
     Source: torchvision, transforms: Normalize and ToTensor.
     """
-    src, desc = _described(x)
+    src, desc = _host_and_desc(x)
     with ErrorContext(desc):
         asked = normalizing_reorder(desc, mean, std, axis=axis, layout=layout, dtype=dtype, out=out)
         return asked.perform(src, out)
@@ -257,7 +257,7 @@ def normalizing_reorder(
     """``normalize`` for a source with the element type and sizes of ``desc``, as arguments of ``reorder``."""
     result = _type_of(out, layout, desc, "f32") if dtype is None else as_dtype(dtype)
     _require_float("normalize", result)
-    scales = normalizing(mean, std, desc.dtype, lambda name, value: _along(name, value, axis, None, desc))
+    scales = normalizing(mean, std, desc.dtype, lambda name, value: _on_axis(name, value, axis, None, desc))
     names = {"src_zero_point": "mean", "dst_scale": "std"}
     if not desc.dtype.is_float:
         names = {"dst_scale": f"{value_range(desc.dtype)[1]} * std", "dst_zero_point": "-mean / std"}
@@ -314,7 +314,7 @@ def _require_float(function: str, dtype: DType) -> None:
         raise DescriptorError(f"the result of {function} must be of floats, got {dtype}")
 
 
-def _described(x: Any) -> tuple[Any, TensorDesc]:
+def _host_and_desc(x: Any) -> tuple[Any, TensorDesc]:
     """``x``, not uploaded yet, and its element type and sizes."""
     if isinstance(x, Tensor):
         return x, x.desc
@@ -346,12 +346,12 @@ def _scales(
 ) -> dict[str, npt.NDArray[Any]]:
     """Scale and zero point of one side, "src" or "dst", in the axes of ``x``."""
     return {
-        f"{side}_scale": _along("scale", scale, axis, block_size, desc),
-        f"{side}_zero_point": _along("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc),
+        f"{side}_scale": _on_axis("scale", scale, axis, block_size, desc),
+        f"{side}_zero_point": _on_axis("zero_point", 0 if zero_point is None else zero_point, axis, block_size, desc),
     }
 
 
-def _along(
+def _on_axis(
     argument: str, value: Any, axis: SupportsIndex, block_size: SupportsIndex | None, desc: TensorDesc
 ) -> npt.NDArray[Any]:
     """``value`` for the axes of ``x``: three scales of axis 1 of four axes have sizes 1,3,1,1.

@@ -98,7 +98,7 @@ def resize(
         channels = _channels(x.ndim, both)
         has_alpha = channels is not None and x.sizes[channels] in (2, 4)
         _require_effect(x, Request(sizes, **filters), linear_light, premultiply, has_alpha)
-    return _in_light(x, sizes, filters, channels if has_alpha else None, linear_light, premultiply)
+    return _resize_in_light(x, sizes, filters, channels if has_alpha else None, linear_light, premultiply)
 
 
 def rows_and_columns(sizes: tuple[int, ...], axes: Iterable[SupportsIndex] | None) -> tuple[int, int]:
@@ -151,7 +151,7 @@ def _require_effect(x: Tensor, request: Request, linear_light: bool, premultiply
         )
 
 
-def _in_light(
+def _resize_in_light(
     x: Tensor,
     sizes: Iterable[SupportsIndex],
     filters: dict[str, Any],
@@ -163,16 +163,16 @@ def _in_light(
     whole = x.desc
     x = x if whole.strides is not None else x.copy()
     light = empty(TensorDesc.xla("f32", x.sizes, family(x.desc, x.sizes).minor_to_major), x.device)
-    _converted(x, light, channels, is_linear, premultiply)
+    _convert_codes(x, light, channels, is_linear, premultiply)
     resized = resample(light, sizes, **filters)
     layout = family(whole, resized.sizes)
     has_strides = layout.strides is not None  # a layout of one tile has strides, of several has none
     codes = empty(layout if has_strides else family(resized.desc, resized.sizes, x.dtype), x.device)
-    _converted(resized, codes, channels, is_linear, premultiply)
+    _convert_codes(resized, codes, channels, is_linear, premultiply)
     return codes if has_strides else reorder(codes, out=empty(layout, x.device))
 
 
-def _converted(src: Tensor, dst: Tensor, channels: int | None, is_linear: bool, premultiply: bool) -> None:
+def _convert_codes(src: Tensor, dst: Tensor, channels: int | None, is_linear: bool, premultiply: bool) -> None:
     """Convert every element of ``src`` from codes to light, or back, into ``dst``."""
     colors, alpha = src, None
     if channels is not None:

@@ -90,17 +90,17 @@ def computed(array: Array, old: Array | None, steps: Steps, rounding: str) -> Ar
         if steps.sum_scale is not None and old is not None:
             v = f32(v + f32(f32(steps.sum_scale) * f32(convert(old, np.float32))))
         for name, *numbers in steps.post_ops:
-            v = f32(_after(v, name, [np.float32(np.nan if number is None else number) for number in numbers]))
+            v = f32(_post_op(v, name, [np.float32(np.nan if number is None else number) for number in numbers]))
         if steps.dst_scale is not None:
             v = f32(v / f32(steps.dst_scale))
         if steps.rounds_first:
-            v = _whole(v, rounding)
+            v = _rounded(v, rounding)
         if steps.dst_zero_point is not None:
             v = f32(v + f32(steps.dst_zero_point))
     return v
 
 
-def _after(v: Array, name: str, numbers: list[np.float32]) -> Array:
+def _post_op(v: Array, name: str, numbers: list[np.float32]) -> Array:
     """The result of one post-op; a NaN bound of ``clip`` means no bound."""
     if name == "linear":
         return numbers[0] * v + numbers[1]
@@ -115,7 +115,7 @@ def _flushed(values: Array) -> Array:
     return np.where(np.abs(values) < _SMALLEST_NORMAL, np.copysign(np.float32(0), values), values)
 
 
-def _whole(values: Array, rounding: str) -> Array:
+def _rounded(values: Array, rounding: str) -> Array:
     """Each f32 rounded to an integer, still f32: 2.5 is 2, 2, 3 with nearest_even, truncate, half_away."""
     if rounding == "nearest_even":
         return np.rint(values)

@@ -84,7 +84,7 @@ def resample_request(
     """
     _require_rules(rules, array)
     new_sizes = None if sizes is None else integers("sizes", sizes)
-    scales = None if scales is None else _members("scales", scales, array)
+    scales = None if scales is None else _as_tuple("scales", scales, array)
     factors = None if scales is None else numbers("scales", scales, array)
     indices = _axes(new_sizes, factors, axes, array)
     old = [array.shape[axis] for axis in indices]
@@ -97,7 +97,7 @@ def resample_request(
                 f"{list(scales)}, for {describe(array)}"
             )
         _require_sizes(indices, new_sizes, array)
-        new_sizes, factors = _keeping_aspect(rules.keep_aspect_ratio_policy, old, new_sizes, array)
+        new_sizes, factors = _aspect_sizes(rules.keep_aspect_ratio_policy, old, new_sizes, array)
     by_scales = None if scales is None else [scaled(size, scale) for size, scale in zip(old, scales, strict=True)]
     if new_sizes is None:
         new_sizes = tuple(by_scales or ())
@@ -110,9 +110,9 @@ def resample_request(
     if factors is None or rules.recompute_scale_factor:
         factors = tuple(Fraction(size, before or 1) for size, before in zip(new_sizes, old, strict=True))
     count = len(indices)
-    roi = _an_axis("roi", rules.roi, 2 * count, Fraction(0), array)
-    input_offsets = _an_axis("input_offsets", rules.input_offsets, count, HALF, array)
-    output_offsets = _an_axis("output_offsets", rules.output_offsets, count, -HALF, array)
+    roi = _per_axis("roi", rules.roi, 2 * count, Fraction(0), array)
+    input_offsets = _per_axis("input_offsets", rules.input_offsets, count, HALF, array)
+    output_offsets = _per_axis("output_offsets", rules.output_offsets, count, -HALF, array)
     (cubic_a,) = numbers("cubic_a", (rules.cubic_a,), array)
     hashable = replace(rules, cubic_a=cubic_a, roi=None, input_offsets=None, output_offsets=None)
     how = tuple(
@@ -148,7 +148,7 @@ def _require_few(axes: Sequence[int], how: Sequence[Axis], parts: Sequence[range
 def numbers(argument: str, values: Any, array: Array) -> tuple[Fraction, ...]:
     """``values`` as exact numbers; a float stands for the decimal number that prints it: 0.1 is 1/10."""
     exact = []
-    for position, value in enumerate(_members(argument, values, array)):
+    for position, value in enumerate(_as_tuple(argument, values, array)):
         if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
             raise DescriptorError(f"{argument}[{position}] must be a number, got {value!r}, for {describe(array)}")
         if isinstance(value, Rational):
@@ -160,7 +160,7 @@ def numbers(argument: str, values: Any, array: Array) -> tuple[Fraction, ...]:
     return tuple(exact)
 
 
-def _members(argument: str, values: Any, array: Array) -> tuple[Any, ...]:
+def _as_tuple(argument: str, values: Any, array: Array) -> tuple[Any, ...]:
     try:
         return tuple(values)
     except TypeError:
@@ -219,7 +219,7 @@ def _require_sizes(axes: Sequence[int], sizes: Sequence[int], array: Array) -> N
             raise DescriptorError(f"size {size} of axis {axis} needs at least one source element in {describe(array)}")
 
 
-def _keeping_aspect(
+def _aspect_sizes(
     policy: str, old: Sequence[int], sizes: Sequence[int], array: Array
 ) -> tuple[tuple[int, ...], tuple[Fraction, ...]]:
     """One scale for all axes, the least or greatest of ``sizes / old``, and the sizes it gives, halves rounded up."""
@@ -230,7 +230,7 @@ def _keeping_aspect(
     return tuple(math.floor(scale * before + HALF) for before in old), (scale,) * len(old)
 
 
-def _an_axis(argument: str, values: Any, count: int, default: Fraction, array: Array) -> tuple[Fraction, ...]:
+def _per_axis(argument: str, values: Any, count: int, default: Fraction, array: Array) -> tuple[Fraction, ...]:
     if values is None:
         return (default,) * count
     exact = numbers(argument, values, array)

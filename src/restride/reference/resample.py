@@ -325,9 +325,9 @@ def resample(x: Any, sizes: Any = None, scales: Any = None, axes: Any = None, mo
     """
     problem = problem_of(x, sizes, scales, axes, mode, **others)
     if problem.moves:
-        return _taken(problem)
+        return _nearest_result(problem)
     with np.errstate(invalid="ignore", over="ignore"):
-        return _finished(problem, _stepped(problem, _sums(problem)))
+        return _converted(problem, _with_arithmetic(problem, _sums(problem)))
 
 
 def resample_bound(x: Any, *arguments: Any, **others: Any) -> Array:
@@ -342,7 +342,7 @@ def resample_bound(x: Any, *arguments: Any, **others: Any) -> Array:
     """
     problem = problem_of(x, *arguments, **others)
     if problem.moves:
-        return np.zeros(_taken(problem).shape)
+        return np.zeros(_nearest_result(problem).shape)
     with np.errstate(invalid="ignore"):
         return _bound(problem)
 
@@ -369,17 +369,17 @@ def resample_limits(x: Any, *arguments: Any, **others: Any) -> tuple[Array, Arra
     """
     problem = problem_of(x, *arguments, **others)
     if problem.moves:
-        answer = _taken(problem)
+        answer = _nearest_result(problem)
         return answer, answer
     with np.errstate(invalid="ignore", over="ignore"):
         exact = _sums(problem)
         weighted = [] if problem.integers is not None else problem.weighted
         low, high, unbounded = sum_limits(problem.array, weighted, exact, _bound(problem))
-        limits = _limits(problem, *_sorted(_stepped(problem, low), _stepped(problem, high)))
+        limits = _limits(problem, *_sorted(_with_arithmetic(problem, low), _with_arithmetic(problem, high)))
         return unlimited_where(unbounded, limits, problem.target)
 
 
-def _taken(problem: Problem) -> Array:
+def _nearest_result(problem: Problem) -> Array:
     """The result in mode nearest: one element each, with its bits, and then ``reorder``."""
     result = problem.array
     for axis, rows in problem.weighted:
@@ -410,7 +410,7 @@ def _bound(problem: Problem) -> Array:
     return np.where(problem.extrapolated, 0.0, bound)
 
 
-def _stepped(problem: Problem, sums: Array) -> Array:
+def _with_arithmetic(problem: Problem, sums: Array) -> Array:
     """The f64 sums if there is no arithmetic; else f32: the rounded sums after the steps of ``reorder``."""
     if (rounding := rounding_like(problem.request)) is not None:
         sums = convert(sums, problem.array.dtype, rounding).astype(np.float64)
@@ -423,7 +423,7 @@ def _stepped(problem: Problem, sums: Array) -> Array:
     return reorder(convert(sums, np.float32), **(steps | {"out": old}))
 
 
-def _finished(problem: Problem, values: Array) -> Array:
+def _converted(problem: Problem, values: Array) -> Array:
     """The last rounding, from f64 sums or f32 results to the target type."""
     name, steps = problem.target.name, problem.steps
     keeps_infinities = (
@@ -443,7 +443,7 @@ def _limits(problem: Problem, low: Array, high: Array) -> tuple[Array, Array]:
     """The lowest and highest result for a number from ``low`` to ``high``."""
     if problem.target == "pred":  # 0 if the number can be zero, 1 if it can be anything else
         return ~((low <= 0) & (high >= 0)), (low != 0) | (high != 0)
-    lowest, highest = _sorted(_finished(problem, low), _finished(problem, high))
+    lowest, highest = _sorted(_converted(problem, low), _converted(problem, high))
     if problem.target.is_float or problem.steps.get("saturate", True):
         return lowest, highest
     bounds = np.iinfo(problem.target.dtype)

@@ -35,7 +35,7 @@ def weights(axis: Axis, o: int, s: Fraction) -> dict[int, float]:
     if axis.rules.mode == "area":
         covered = range(o * axis.source_size // axis.size, -(-(o + 1) * axis.source_size // axis.size))
         return dict.fromkeys(covered, 1 / len(covered))
-    reached = _reached(axis, s)
+    reached = _raw_weights(axis, s)
     inside = {j: weight for j, weight in reached.items() if 0 <= j < axis.source_size}
     if axis.rules.exclude_outside and sum(inside.values()) != 0:
         reached = inside
@@ -46,7 +46,7 @@ def weights(axis: Axis, o: int, s: Fraction) -> dict[int, float]:
     return {j: weight / total for j, weight in folded.items()}  # integers: Python rounds their quotient once
 
 
-def _reached(axis: Axis, s: Fraction) -> dict[int, int]:
+def _raw_weights(axis: Axis, s: Fraction) -> dict[int, int]:
     """Integers proportional to the filter at every source index that it reaches, as if the axis had no ends.
 
     If the filter is not widened they add up to ``F(0)``, so that dividing by their sum changes nothing.

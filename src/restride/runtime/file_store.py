@@ -30,7 +30,7 @@ def write_file(path: Path, content: Content, mode: int = 0o666) -> None:
     """
     old = _status(path)
     if old is not None and not stat.S_ISREG(old.st_mode):
-        with open(path, "wb", opener=_existing) as file:
+        with open(path, "wb", opener=_open_existing) as file:
             _write(file, content)
         return
     path = Path(os.path.realpath(path))
@@ -49,7 +49,7 @@ def write_file(path: Path, content: Content, mode: int = 0o666) -> None:
         with os.fdopen(descriptor, "wb") as file:
             _write(file, content)
             if old is not None:
-                _keep(file.fileno(), path, old)
+                _copy_metadata(file.fileno(), path, old)
         part.replace(path)
     finally:
         if is_ours:
@@ -82,7 +82,7 @@ def _status(path: Path) -> os.stat_result | None:
         return None
 
 
-def _existing(path: str, flags: int) -> int:
+def _open_existing(path: str, flags: int) -> int:
     """An opener that neither creates nor empties the file."""
     return os.open(path, flags & ~(os.O_CREAT | os.O_TRUNC))
 
@@ -94,7 +94,7 @@ def _write(file: BinaryIO, content: Content) -> None:
         file.write(content)
 
 
-def _keep(descriptor: int, path: Path, old: os.stat_result) -> None:
+def _copy_metadata(descriptor: int, path: Path, old: os.stat_result) -> None:
     """Give an open file the owner, extended attributes and permissions of ``path``, as far as this user may."""
     if not hasattr(os, "fchown"):  # Windows, where a file has none of these
         return

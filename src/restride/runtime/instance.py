@@ -173,7 +173,7 @@ def physical_devices() -> list[PhysicalDevice]:
     """Every physical device, in the driver's order, with what the Vulkan runtime needs to know about it."""
     vk, owner = instance().vk, instance().handle
     try:
-        handles = _listed(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner)
+        handles = _enumerate_all(vk.vkEnumeratePhysicalDevices, "VkPhysicalDevice", owner)
     except DeviceError as error:
         raise DeviceNotFound(f"{error}: no Vulkan driver on this machine starts; {how_to_get_a_driver()}") from error
     if not len(handles):
@@ -181,7 +181,7 @@ def physical_devices() -> list[PhysicalDevice]:
     return [_describe(vk, index, handle) for index, handle in enumerate(handles)]
 
 
-def _listed(function: Callable[..., int | None], type_name: str, *arguments: Handle) -> Sequence[Handle]:
+def _enumerate_all(function: Callable[..., int | None], type_name: str, *arguments: Handle) -> Sequence[Handle]:
     """Every value that a Vulkan function lists; its last two arguments point to the number of values and to the values.
 
     Raises:
@@ -230,7 +230,7 @@ def _describe(vk: Functions, index: int, handle: Handle) -> PhysicalDevice:
     heaps = [memory.memoryHeaps[i] for i in range(memory.memoryHeapCount)]
     local = [heap.size for heap in heaps if heap.flags & vulkan.VK_MEMORY_HEAP_DEVICE_LOCAL_BIT]
     kind = _KINDS.get(base.deviceType, "other")
-    families = _listed(vk.vkGetPhysicalDeviceQueueFamilyProperties, "VkQueueFamilyProperties", handle)
+    families = _enumerate_all(vk.vkGetPhysicalDeviceQueueFamilyProperties, "VkQueueFamilyProperties", handle)
     family = _compute_family(families)
     numbers = (base.vendorID, base.deviceID, base.driverVersion)
     pipeline_cache_id = "-".join((*(f"{number:08x}" for number in numbers), bytes(base.pipelineCacheUUID).hex()))
@@ -296,7 +296,7 @@ def _compute_family(families: Sequence[Handle]) -> int:
 
 def _extension_names(function: Callable[..., int], *owner: Handle) -> set[str]:
     ffi = package().ffi
-    listed = _listed(function, "VkExtensionProperties", *owner, ffi.NULL)
+    listed = _enumerate_all(function, "VkExtensionProperties", *owner, ffi.NULL)
     return {ffi.string(extension.extensionName).decode() for extension in listed}
 
 

@@ -112,20 +112,22 @@ class _Module:
     def __init__(self, code: bytes) -> None:
         self._code = code
         self._spec_ids: dict[int, int] = {}
-        self._truths: set[int] = set()  # boolean types
+        self._bool_types: set[int] = set()  # boolean types
         self._words: set[int] = set()  # 32-bit types
         self._values: dict[int, int] = {}
         self._constants: list[_Step] = []
         self._names: list[_Step] = []
         self._decorations: list[_Step] = []
         self._blocks: dict[int, _Step] = {}  # label -> the words after it, up to and with the block's last instruction
-        self._decided: dict[int, _Step] = {}  # label -> the merge and branch of a block that branches on a constant
+        self._constant_branches: dict[
+            int, _Step
+        ] = {}  # label -> the merge and branch of a block that branches on a constant
         self._parents: dict[int, set[int]] = {}  # label -> the blocks that its OpPhi instructions name
         self._continues: dict[int, int] = {}  # first block of a loop -> the block that branches back to it
         self._calls: dict[int, list[int]] = {}
-        self._first: dict[int, int] = {}  # function -> label of its first block
+        self._entry_blocks: dict[int, int] = {}  # function -> label of its first block
         self._entry_points: list[int] = []
-        self._home: dict[int, int] = {}  # decorated id -> label of the block that defines it, or 0
+        self._defining_block: dict[int, int] = {}  # decorated id -> label of the block that defines it, or 0
         self._read(np.frombuffer(code, "<u4").tolist())
 
     def with_constants(self, constants: Sequence[int]) -> bytes:
@@ -136,13 +138,13 @@ class _Module:
         """
         values = dict(self._values)
         changes = [(step, self._constant(step, constants, values)) for step in self._constants]
-        taken = {label: self._taken(step, values) for label, step in self._decided.items()}
-        entered = self._entered(taken)
+        taken = {label: self._branch_target(step, values) for label, step in self._constant_branches.items()}
+        entered = self._reachable_blocks(taken)
         if any(label in entered and not parents <= entered for label, parents in self._parents.items()):
             raise _NotUnderstoodError
         for label, target in taken.items():
             if label in entered and target is not None:
-                changes.append((self._decided[label], _instruction(_BRANCH, target)))
+                changes.append((self._constant_branches[label], _instruction(_BRANCH, target)))
         back = {behind: header for header, behind in self._continues.items() if header in entered}
         for label, step in self._blocks.items():
             if label not in entered:
@@ -150,7 +152,7 @@ class _Module:
                 changes.append((step, end))
         changes += [(step, []) for step in self._names]
         homes = {0, *entered}
-        changes += [(step, []) for step in self._decorations if self._home[step.operands[0]] not in homes]
+        changes += [(step, []) for step in self._decorations if self._defining_block[step.operands[0]] not in homes]
         parts, position = [], 0
         for step, words in sorted(changes):
             parts += [self._code[4 * position : 4 * step.begin], struct.pack(f"<{len(words)}I", *words)]
@@ -168,7 +170,7 @@ class _Module:
             operands = words[position + 1 : end]
             if opcode == _LABEL:
                 label, body, before = operands[0], end, -1
-                self._first.setdefault(function, label)
+                self._entry_blocks.setdefault(function, label)
             elif opcode == _FUNCTION:
                 function, label = operands[1], 0
             elif not function:
@@ -184,16 +186,16 @@ class _Module:
                 elif opcode == _CALL:
                     self._calls.setdefault(label, []).append(operands[2])
                 elif opcode == _CONDITIONAL and before >= 0 and operands[0] in self._values:
-                    self._decided[label] = _Step(before, end, opcode, operands)
-                if len(operands) > 1 and self._home.get(operands[1]) == 0:
-                    self._home[operands[1]] = label
+                    self._constant_branches[label] = _Step(before, end, opcode, operands)
+                if len(operands) > 1 and self._defining_block.get(operands[1]) == 0:
+                    self._defining_block[operands[1]] = label
             position = end
 
     def _declare(self, step: _Step) -> None:
         """Record an instruction that stands before all functions."""
         opcode, operands = step.opcode, step.operands
         if opcode == _TYPE_BOOL:
-            self._truths.add(operands[0])
+            self._bool_types.add(operands[0])
         elif opcode in (_TYPE_INT, _TYPE_FLOAT) and operands[1] == _WORD.bit_length():
             self._words.add(operands[0])
         elif opcode in (_TRUE, _FALSE) or (opcode == _CONSTANT and operands[0] in self._words):
@@ -207,7 +209,7 @@ class _Module:
             self._spec_ids[operands[0]] = operands[2]
             self._constants.append(step)
         elif opcode in (_DECORATE, _DECORATE_ID, _DECORATE_STRING):
-            self._home[operands[0]] = 0  # until a block defines it
+            self._defining_block[operands[0]] = 0  # until a block defines it
             self._decorations.append(step)
         elif opcode == _DECORATE_GROUP:
             raise _NotUnderstoodError
@@ -229,7 +231,7 @@ class _Module:
             number = self._spec_ids.get(result, len(constants))
             value = operands[2] if opcode == _SPEC_CONSTANT else opcode == _SPEC_TRUE
             value = constants[number] if number < len(constants) else value
-        if kind in self._truths:
+        if kind in self._bool_types:
             values[result] = bool(value)
             return _instruction(_TRUE if value else _FALSE, kind, result)
         if kind not in self._words:
@@ -245,17 +247,17 @@ class _Module:
             raise _NotUnderstoodError
         return int(_OPERATIONS[operation](*arguments))
 
-    def _taken(self, step: _Step, values: dict[int, int]) -> int | None:
+    def _branch_target(self, step: _Step, values: dict[int, int]) -> int | None:
         """The label that a branch on a constant goes to; None if it must stay, because an OpPhi names its block."""
         selector, if_true, if_false = step.operands[:3]
         if if_true in self._parents or if_false in self._parents:
             return None
         return if_true if values[selector] else if_false
 
-    def _entered(self, taken: dict[int, int | None]) -> set[int]:
+    def _reachable_blocks(self, taken: dict[int, int | None]) -> set[int]:
         """The labels of the blocks that can be reached from the entry points."""
         entered: set[int] = set()
-        waiting = [self._first.get(function, 0) for function in self._entry_points]
+        waiting = [self._entry_blocks.get(function, 0) for function in self._entry_points]
         while waiting:
             label = waiting.pop()
             if label in entered:
@@ -270,7 +272,7 @@ class _Module:
                 waiting += operands[1::2]
             elif opcode in (_BRANCH, _CONDITIONAL):
                 waiting += operands[opcode == _CONDITIONAL :][:2]
-            waiting += [self._first.get(function, 0) for function in self._calls.get(label, [])]
+            waiting += [self._entry_blocks.get(function, 0) for function in self._calls.get(label, [])]
         return entered
 
 

@@ -36,7 +36,7 @@ class Source:
         if not hasattr(array, "__getitem__"):
             raise _lacks("source", "__getitem__", array)
         self.array = array
-        self.sizes, self._stored = _described("source", array)
+        self.sizes, self._stored = _sizes_and_type("source", array)
         self.dtype = _type_of_elements("source", self._stored, dtype)
         self.chunks = _chunks_of(array, "chunks")
         self.is_for_threads = _is_for_threads(array)
@@ -80,7 +80,7 @@ class Destination:
         if not hasattr(array, "__setitem__"):
             raise _lacks("destination", "__setitem__", array)
         self.array = array
-        own, self._stored = _described("destination", array)
+        own, self._stored = _sizes_and_type("destination", array)
         is_bits = self._stored == _BITS.get(dtype.name)
         if own != sizes or (self._stored != dtype.dtype and not is_bits):
             raise DescriptorError(
@@ -184,7 +184,7 @@ def _lacks(argument: str, name: str, array: Any) -> DescriptorError:
     return DescriptorError(f"{argument} must have {name}, and {type(array).__name__} has none{opened}")
 
 
-def _described(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _sizes_and_type(argument: str, array: Any) -> tuple[tuple[int, ...], np.dtype[Any]]:
     missing = [name for name in ("shape", "dtype") if not hasattr(array, name)]
     if missing:
         raise _lacks(argument, missing[0], array)

@@ -291,7 +291,7 @@ class _Run:
         self._budget = _Budget(memory)
         self._skipped = len(journal.written)
         self._jobs = self._each_job()
-        self._taking, self._noting = threading.Lock(), threading.Lock()
+        self._job_lock, self._count_lock = threading.Lock(), threading.Lock()
         self._reading = nullcontext() if source.is_for_threads else threading.Lock()
         self._writing = nullcontext() if destination.is_for_threads(plan.grid.chunks) else threading.Lock()
         copy = stored_copies(source.array, destination.array, plan.grid.chunks)
@@ -335,7 +335,7 @@ class _Run:
     def _take_jobs(self) -> None:
         try:
             while True:
-                with self._taking:  # in order: a thread that waits for memory lets no other pass
+                with self._job_lock:  # in order: a thread that waits for memory lets no other pass
                     job = next(self._jobs, None)
                     if job is None or not self._budget.take(job.nbytes):
                         return
@@ -367,15 +367,15 @@ class _Run:
 
     def _compute(self, group: Group, window: Window) -> npt.NDArray[Any]:
         needed = self._work.windows(window)[0]
-        with self._reading, _Naming(f"reading {spelled(needed)} of the source", group, window):
+        with self._reading, _ChunkErrors(f"reading {spelled(needed)} of the source", group, window):
             part = self._source.read(needed)
-        with self._noting:
+        with self._count_lock:
             self._bytes_read += part.nbytes
         if not self._work.stages:
             return part
         device = self._devices.get()
         try:
-            with _Naming("computing", group, window):
+            with _ChunkErrors("computing", group, window):
                 return self._work.run(part, window, device).numpy()
         finally:
             self._devices.put(device)
@@ -387,21 +387,24 @@ class _Run:
             if number in self._journal.written:
                 continue
             nbytes = math.prod(lengths(window)) * self._work.dtype.itemsize
-            with self._writing, _Naming("writing" if self._copy is None else "copying", group.alone(place), window):
+            with (
+                self._writing,
+                _ChunkErrors("writing" if self._copy is None else "copying", group.alone(place), window),
+            ):
                 if self._copy is not None:
                     self._copy(place)
                 elif result is not None:
                     self._destination.write(window, result[_inside(window, group.window)])
-                with self._noting:
+                with self._count_lock:
                     self._journal.add(number)
-            with self._noting:
+            with self._count_lock:
                 self._bytes_read += nbytes if self._copy is not None else 0
                 self._bytes_written += nbytes
                 if self._progress is not None:
                     self._progress.step(f"read {self._plan.amplification:.2f} times")
 
 
-class _Naming:
+class _ChunkErrors:
     """A context whose errors become a ``StreamError`` that names the chunk."""
 
     def __init__(self, what: str, group: Group, window: Window) -> None:

@@ -103,7 +103,7 @@ def asarray(
             )
         return array if desc is None else _laid_out(array, as_desc(desc), copy)
     if is_kp_tensor(array):
-        return _shared(array, desc, device_over_manager() if device is None else as_device(device))
+        return _from_kp(array, desc, device_over_manager() if device is None else as_device(device))
     if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__") and device_type(array) == CUDA:
         return _from_cuda(array, desc, device, copy)
     host = host_array(array)
@@ -111,7 +111,7 @@ def asarray(
     if desc is not None:
         desc = as_desc(desc)
         require_like(desc, "desc", packed)  # before anything is uploaded
-        own = _own(host, packed)
+        own = _own_layout(host, packed)
         if desc != own:
             if copy is False:
                 raise UnsupportedError(f"copy=False: elements that lie as {own} are copied to lie as desc, {desc}")
@@ -169,7 +169,7 @@ def _from_cuda(producer: Any, desc: TensorDesc | str | None, device: Device | No
     return asarray(tensor, desc, device, copy)
 
 
-def _shared(kp_tensor: Any, desc: TensorDesc | str | None, device: Device) -> Tensor:
+def _from_kp(kp_tensor: Any, desc: TensorDesc | str | None, device: Device) -> Tensor:
     memory = import_kp_tensor(device.runtime, kp_tensor)
     if desc is None:
         elements = kp_tensor.data()
@@ -184,7 +184,7 @@ def _packed(array: npt.NDArray[Any]) -> TensorDesc:
         raise DescriptorError(f"array of shape {array.shape} cannot become a tensor: {error}") from error
 
 
-def _own(array: npt.NDArray[Any], packed: TensorDesc) -> TensorDesc | None:
+def _own_layout(array: npt.NDArray[Any], packed: TensorDesc) -> TensorDesc | None:
     """The layout of an array, from its lowest byte on; None: its strides split elements."""
     if not packed.numel:
         return packed
@@ -333,7 +333,7 @@ def _host_span(array: npt.NDArray[Any]) -> _HostBytes:
     strides = tuple(stride if size > 1 else 0 for size, stride in zip(array.shape, array.strides, strict=True))
     reaches = [(size - 1) * stride for size, stride in zip(array.shape, strides, strict=True)]
     nbytes = array.itemsize + sum(abs(reach) for reach in reaches)
-    data = np.lib.stride_tricks.as_strided(_lowest(array), (nbytes,), (1,), writeable=False)
+    data = np.lib.stride_tricks.as_strided(_lowest_element(array), (nbytes,), (1,), writeable=False)
     return _HostBytes(data, -sum(min(reach, 0) for reach in reaches), strides)
 
 
@@ -362,7 +362,7 @@ def _host_bytes(array: npt.NDArray[Any]) -> _HostBytes:
     if _span(run, outer) <= run * math.prod(walk.size for walk in outer):
         run, outer = _span(run, outer), []  # overlapping windows take fewer bytes without packing
     runs = np.lib.stride_tricks.as_strided(
-        _lowest(array),
+        _lowest_element(array),
         shape=(*(walk.size for walk in reversed(outer)), run),
         strides=(*(walk.stride for walk in reversed(outer)), 1),
         writeable=False,
@@ -380,7 +380,7 @@ def _host_bytes(array: npt.NDArray[Any]) -> _HostBytes:
     return _HostBytes(np.ascontiguousarray(runs).reshape(-1), offset, signed)
 
 
-def _lowest(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+def _lowest_element(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """The bytes of the element at the lowest address. The ``...`` keeps an array without axes an array."""
     lowest = (slice(-1, None) if stride < 0 else slice(0, 1) for stride in array.strides)
     return array[*lowest, ...].reshape(1).view(np.uint8)

@@ -29,7 +29,7 @@ _LONGEST_JPEG_SIDE = 65_500
 _MODES = dict.fromkeys(("P", "CMYK", "YCbCr", "LAB", "HSV", "RGBX"), "RGB")
 _MODES |= {"1": "L", "PA": "RGBA", "RGBa": "RGBA", "La": "LA"}
 """The mode that a picture with other pixels is converted to."""
-_SWAPPED = {"little": "I;16B", "big": "I;16L"}[sys.byteorder]
+_FOREIGN_ORDER_MODE = {"little": "I;16B", "big": "I;16L"}[sys.byteorder]
 """The mode of 16 bits in the foreign byte order, which TIFF files may have."""
 
 
@@ -122,7 +122,7 @@ def with_channels(image: Any) -> Any:
         return image
     if image.mode == "P" and "transparency" in image.info:
         return image.convert("RGBA")
-    if image.mode == _SWAPPED:
+    if image.mode == _FOREIGN_ORDER_MODE:
         return pillow().fromarray(np.asarray(image).astype(np.uint16))
     return image.convert(_MODES[image.mode]) if image.mode in _MODES else image
 

@@ -93,7 +93,7 @@ def filter_rows(filter_: Filter) -> Rows:
     """The rows of an axis with the weights of ``filter_``."""
     taps = min(filter_.reach, filter_.source_size)
     return Rows(
-        _of_filter,
+        _compute_filter,
         (filter_,),
         filter_.source_size,
         filter_.size,
@@ -107,10 +107,10 @@ def filter_rows(filter_: Filter) -> Rows:
 
 def filter_of(rows: Rows) -> Filter | None:
     """The filter of these rows; None: they follow a library's rule, or are those of a gradient."""
-    return rows.arguments[0] if rows.compute is _of_filter else None
+    return rows.arguments[0] if rows.compute is _compute_filter else None
 
 
-def _of_filter(filter_: Filter, index: npt.NDArray[np.int64], weighs: bool) -> Taps:
+def _compute_filter(filter_: Filter, index: npt.NDArray[np.int64], weighs: bool) -> Taps:
     reach, line = filter_.reach, filter_.line
     source_size, size = filter_.source_size, filter_.size
     axis = _Axis(line.start, line.denominator, source_size, size, min(reach, source_size))
@@ -122,7 +122,7 @@ def _of_filter(filter_: Filter, index: npt.NDArray[np.int64], weighs: bool) -> T
     numerators = line.numerators(index, size)
     # Clamped to where all taps are folded onto an edge anyway.
     positions = np.minimum(np.maximum(numerators.astype(object) if is_wide else numerators, -beyond), last + beyond)
-    return _band(filter_, axis, positions if is_wide else positions.astype(np.int64, copy=False), axis.taps, weighs)
+    return _rows_at(filter_, axis, positions if is_wide else positions.astype(np.int64, copy=False), axis.taps, weighs)
 
 
 class _Axis(NamedTuple):
@@ -162,16 +162,16 @@ def rows_of_all(filters: Sequence[Filter], index: npt.NDArray[np.int64], least: 
     axis = _Axis(start, one, source_size, size, np.minimum(reach, source_size))
     beyond = (reach + 1) * axis.one
     positions = np.minimum(np.maximum(index * step + axis.start, -beyond), (axis.source_size - 1) * axis.one + beyond)
-    return _band(filters[0], axis, positions, max(least, int(axis.taps.max())), True)
+    return _rows_at(filters[0], axis, positions, max(least, int(axis.taps.max())), True)
 
 
-def _band(choice: Filter, axis: _Axis, positions: npt.NDArray[Any], taps: int, weighs: bool) -> Taps:
+def _rows_at(choice: Filter, axis: _Axis, positions: npt.NDArray[Any], taps: int, weighs: bool) -> Taps:
     """Rows of ``taps`` taps that read at ``positions / axis.one``. choice: a filter with all that the axes share."""
     one, shrink, reach = axis.one, choice.shrink, choice.reach
     if choice.mode == "nearest":
         return Taps(_on_axis(nearest(choice.nearest, positions, one), axis))
     if reach == taps == 2 and weighs and not choice.exclude_outside:
-        return _of_two(axis, positions)
+        return _linear_rows(axis, positions)
     # The first integer above s - _RADIUS / shrink.
     begins = positions * shrink.numerator - _RADIUS[choice.mode] * shrink.denominator * one
     lowest = (begins // (one * shrink.numerator) + 1).astype(np.int64, copy=False)
@@ -200,7 +200,7 @@ def _on_axis(lowest: npt.NDArray[Any], axis: _Axis) -> npt.NDArray[np.int64]:
     return np.asarray(first, np.int64)
 
 
-def _of_two(axis: _Axis, positions: npt.NDArray[Any]) -> Taps:
+def _linear_rows(axis: _Axis, positions: npt.NDArray[Any]) -> Taps:
     """Linear rows of axes with two elements or more; rows beyond an edge read the edge's element alone.
 
     Axes of one element may be among many axes: their rows read it with a weight of 1.

@@ -166,7 +166,7 @@ class Resizing:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """All sizes of the result, or of its window."""
-        return self._with(self.window)
+        return self._sizes_with(self.window)
 
     @cached_property
     def inside(self) -> tuple[range, ...]:
@@ -187,14 +187,14 @@ class Resizing:
     @cached_property
     def read_sizes(self) -> tuple[int, ...]:
         """All sizes of the part of the source that is read."""
-        return self._with(self.read)
+        return self._sizes_with(self.read)
 
     def transposed(self) -> Resizing:
         """The resampling of the gradient, from all sizes of the result to those of the source."""
         rows = tuple(each.transposed() for each in self.rows)
         return Resizing(self.axes, rows, tuple(range(each.size) for each in rows), self.sizes)
 
-    def _with(self, parts: Sequence[range]) -> tuple[int, ...]:
+    def _sizes_with(self, parts: Sequence[range]) -> tuple[int, ...]:
         return _with_sizes(self.source_sizes, self.axes, parts)
 
 
@@ -246,7 +246,7 @@ class Measured:
             if max(size, before) >= _MOST_OF_AXIS:
                 raise UnsupportedError(f"axis {axis} must have less than 2^63 elements: {before} become {size}")
         choice, rules = self.choice, self.rules
-        scales, factors = self._followed
+        scales, factors = self._coordinate_scales
         library = None if rules is None else rules.rows(self.source_sizes, self.axes, self.old, self.new, scales)
         if library is None:
             lines = _lines(choice, self.old, self.new, factors)
@@ -262,10 +262,10 @@ class Measured:
         """
         is_ahead = self.choice.coordinates == "tf_half_pixel_for_nn"
         choice = self.choice._replace(coordinates="half_pixel") if is_ahead else self.choice
-        return _lines(choice, self.old, self.new, self._followed[1])
+        return _lines(choice, self.old, self.new, self._coordinate_scales[1])
 
     @property
-    def _followed(self) -> tuple[tuple[Any, ...] | None, tuple[Fraction, ...]]:
+    def _coordinate_scales(self) -> tuple[tuple[Any, ...] | None, tuple[Fraction, ...]]:
         """The scales that coordinates follow, as given, if any; and their factors as fractions."""
         if self.factors is not None and not self.choice.recompute_scale_factor:
             return self.scales, self.factors

@@ -158,7 +158,7 @@ class Rows:
         """The rows of some output indices of the whole axis, with or without their weights."""
         if not self.at_once:
             return self.compute(*self.arguments, index, weighs)
-        first, weights, shifts = _whole(self.compute, self.arguments, self.size)
+        first, weights, shifts = _cached_rows(self.compute, self.arguments, self.size)
         return Taps(first[index], None if weights is None or not weighs else weights[index], shifts)
 
     @property
@@ -207,7 +207,7 @@ class Rows:
                 f"a gradient has axes of at most {MOST_OF_GRADIENT} elements, before and after, not {self.source_size} "
                 f"to {self.size}"
             )
-        most = _whole(_readers, (self,), self.source_size).weights
+        most = _cached_rows(_readers, (self,), self.source_size).weights
         taps = 1 if most is None else int(most[0, 0])
         back = _transposed, (self, taps), self.size, self.source_size, taps
         return Rows(*back, is_identity=self.is_identity, is_transposed=True, at_once=are_few(self.source_size, taps))
@@ -264,10 +264,10 @@ def library_rows(
             f"{source_size} to {size}"
         )
     arguments = rule, source_size, size, others, is_identity
-    _, weights, shifts = _whole(_of_library, arguments, size)
+    _, weights, shifts = _cached_rows(_compute_library, arguments, size)
     moves, taps = weights is None, 1 if weights is None else weights.shape[1]
     return Rows(
-        _of_library,
+        _compute_library,
         arguments,
         source_size,
         size,
@@ -306,7 +306,7 @@ def _indexed(_source_size: int, _size: int, indices: bytes, index: Index, _weigh
     return Taps(np.frombuffer(indices, np.int64)[index])
 
 
-def _of_library(
+def _compute_library(
     rule: Rule, source_size: int, size: int, others: tuple[Any, ...], is_identity: bool, _index: Index, _weighs: bool
 ) -> Taps:
     """All rows, whichever are asked for."""
@@ -329,7 +329,7 @@ def _readers(forward: Rows, source: Index, _weighs: bool) -> Taps:
 
 
 def _transposed(forward: Rows, taps: int, index: Index, weighs: bool) -> Taps:
-    first = _whole(_readers, (forward,), forward.source_size).first[index]
+    first = _cached_rows(_readers, (forward,), forward.source_size).first[index]
     if not weighs:
         return Taps(first)
     outputs = first[:, np.newaxis] + np.arange(taps)
@@ -379,7 +379,7 @@ _cache: LRU[Taps] = LRU(_MOST_CACHED_BYTES)
 """Rows of whole axes, keyed by what computes them; those of the last two axes whatever their size."""
 
 
-def _whole(compute: Callable[..., Taps], arguments: tuple[Any, ...], size: int) -> Taps:
+def _cached_rows(compute: Callable[..., Taps], arguments: tuple[Any, ...], size: int) -> Taps:
     """All rows of an axis with ``size`` outputs, from the cache."""
     key = compute, arguments
     taps = _cache.get(key)

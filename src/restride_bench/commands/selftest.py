@@ -135,7 +135,7 @@ class _Selftest:
         info = self._attempt("device", lambda: choose(list_devices(), selector))
         if info is None:
             return
-        self._record["device"] = _described(info)
+        self._record["device"] = _public_facts(info)
         print(f"device: {info.name} ({info.kind}), {info.driver} {info.driver_version}")
         self._part("cases", "smoke cases", partial(cases, selector, arguments.timeout, self._is_small))
         device = self._attempt("device", lambda: open_device(arguments))
@@ -180,7 +180,7 @@ class _Selftest:
             write_whole(path, content.encode("utf-8", "replace"))
 
 
-def _described(info: DeviceInfo) -> Mapping[str, Any]:
+def _public_facts(info: DeviceInfo) -> Mapping[str, Any]:
     """The public facts about a device, without its index and UUID, which identify it."""
     described = {key: value for key, value in asdict(info).items() if key not in {"index", "uuid"}}
     del described["limits"]["max_memory"]  # known only for an open device

@@ -56,14 +56,14 @@ def run(arguments: argparse.Namespace) -> int:
             tuning = tune(device, measured=progress.step)
         finally:
             progress.clear()
-    path = _stored(info, tuning)
+    path = _store(info, tuning)
     print(json.dumps(_record(info, tuning, path), indent=2) if arguments.json else _text(info, tuning))
     where = f"wrote {path}" if path else f"nothing is kept: {FOLDER_VARIABLE} is empty, or there is no home"
     print(f"restride: {where}", file=sys.stderr)
     return Exit.OK
 
 
-def _stored(info: DeviceInfo, tuning: Tuning) -> Path | None:
+def _store(info: DeviceInfo, tuning: Tuning) -> Path | None:
     """Store the choices; returns the path of the file, or None if choices are not stored."""
     (identity,) = (each.pipeline_cache_id for each in physical_devices() if each.info.index == info.index)
     path = choices_path(identity)

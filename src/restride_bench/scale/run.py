@@ -129,7 +129,7 @@ def run(
         for part in parts:
             if part.source != written:
                 _remove(folder / "source")
-                skipped = _written(part.source, folder / "source")
+                skipped = _write_source(part.source, folder / "source")
                 step(str(part.source))
                 written = None if skipped else part.source
                 if skipped:
@@ -138,7 +138,7 @@ def run(
             yield _measured(part, folder, environment, repeat, step)
 
 
-def _written(source: Source, path: Path) -> str:
+def _write_source(source: Source, path: Path) -> str:
     """Write the source; returns the reason why that is impossible, or empty text."""
     needed, free = int(_ROOM * source.nbytes), shutil.disk_usage(path.parent).free
     if free < needed:
@@ -163,7 +163,7 @@ def _measured(
         for way in part.ways:
             if way.name not in absent and way.name not in wrong:
                 job = Job(way.way, str(folder / "source"), str(folder / "destination"), way.lines, way.memory)
-                said = _process(job, environment)
+                said = _run_job(job, environment)
                 _remove(folder / "destination")
                 if "absent" in said:
                     absent[way.name] = said["absent"]
@@ -182,7 +182,7 @@ def _missing(way: Way) -> str:
     return f"not installed: pip install {way.extra}" if missing else ""
 
 
-def _process(job: Job, environment: Mapping[str, str]) -> dict[str, Any]:
+def _run_job(job: Job, environment: Mapping[str, str]) -> dict[str, Any]:
     """Run a job in a process and return its JSON answer; a failure gives ``{"wrong": message}``."""
     command = [sys.executable, "-P", "-c", _PROGRAM, json.dumps(asdict(job))]
     process = subprocess.run(

@@ -210,13 +210,17 @@ def facts(report: Report) -> dict[str, str]:
 
 def speed_text(seconds: float, gigabytes_per_second: float, share_of_copy: float) -> str:
     """A speed as text with three significant digits: ``    0.812 ms     9.31 GB/s   87.2% of copy``."""
-    time = f"{_three(seconds * 1e3):>8} ms" if seconds >= 1e-4 else f"{_three(seconds * 1e6):>8} us"
+    time = f"{_three_digits(seconds * 1e3):>8} ms" if seconds >= 1e-4 else f"{_three_digits(seconds * 1e6):>8} us"
     fast = gigabytes_per_second >= 0.1
-    rate = f"{_three(gigabytes_per_second):>8} GB/s" if fast else f"{_three(gigabytes_per_second * 1e3):>8} MB/s"
-    return f"{time} {rate} {_three(share_of_copy * 100):>6}% of copy"
+    rate = (
+        f"{_three_digits(gigabytes_per_second):>8} GB/s"
+        if fast
+        else f"{_three_digits(gigabytes_per_second * 1e3):>8} MB/s"
+    )
+    return f"{time} {rate} {_three_digits(share_of_copy * 100):>6}% of copy"
 
 
-def _three(value: float) -> str:
+def _three_digits(value: float) -> str:
     """A number with three significant digits, or all before the point if there are more: 0.0123, 1.23, 12,345."""
     digits = 2 - math.floor(math.log10(value)) if value > 0 else 0
     return f"{value:,.{min(max(digits, 0), MOST_DIGITS)}f}"
@@ -236,7 +240,7 @@ def _lines(report: Report) -> Iterator[str]:
     for outcome in report.bad[:SHOWN_FAILURES]:
         yield ""
         yield f"{outcome.verdict} {outcome.case}"
-        yield from (f"    {line}" for line in _first(outcome.message.splitlines(), SHOWN_LINES, "lines"))
+        yield from (f"    {line}" for line in _truncated(outcome.message.splitlines(), SHOWN_LINES, "lines"))
         yield f"    {report.target.repro(outcome.case, report.mode)}"
     if len(report.bad) > SHOWN_FAILURES:
         yield ""
@@ -247,7 +251,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
         yield "skipped:"
         reasons = [f"{count:>8,}  {reason}" for reason, count in report.skip_reasons.items()]
-        yield from _first(reasons, SHOWN_REASONS, "reasons")
+        yield from _truncated(reasons, SHOWN_REASONS, "reasons")
     flushed = sum(outcome.verdict is Verdict.PASSED and FLUSHED in outcome.message for outcome in report.outcomes)
     if flushed:
         yield ""
@@ -277,7 +281,7 @@ def _speeds(report: Report) -> Iterator[str]:
         yield f"{_cases(len(speeds)):>14}  {op:<10}{text}{left_out}"
 
 
-def _first(lines: Iterable[str], most: int, what: str) -> Iterator[str]:
+def _truncated(lines: Iterable[str], most: int, what: str) -> Iterator[str]:
     lines = list(lines)
     yield from lines[:most]
     if len(lines) > most:

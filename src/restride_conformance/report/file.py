@@ -113,7 +113,9 @@ def _outcomes(records: list[Any]) -> Iterator[Outcome]:
 
 def _parsed(data: bytes) -> Any:
     try:
-        return json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
+        return json.loads(
+            data.decode("utf-8"), object_pairs_hook=_unique_members, parse_constant=_no_number, parse_float=_finite
+        )
     except RecursionError as error:
         raise DescriptorError("it is nested too deeply") from error
     except DescriptorError:
@@ -122,7 +124,7 @@ def _parsed(data: bytes) -> Any:
         raise DescriptorError(f"it is no JSON: {error}") from error
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]

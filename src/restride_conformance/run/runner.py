@@ -142,10 +142,10 @@ class Runner:
     def _worker(self, name: str) -> WorkerProcess:
         worker = self._workers.get(name)
         if worker is None or not worker.is_usable:
-            worker = self._workers[name] = self._started()
+            worker = self._workers[name] = self._start_worker()
         return worker
 
-    def _started(self) -> WorkerProcess:
+    def _start_worker(self) -> WorkerProcess:
         deadline = time.monotonic() + (REOPENING if self._has_opened else 0)
         deaths = 0
         while True:
@@ -224,7 +224,7 @@ class WorkerProcess:
             cast("IO[bytes]", stream) for stream in (self._process.stdin, self._process.stdout, self._process.stderr)
         )
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._said = bytearray()
+        self._stderr_tail = bytearray()
         self._readers = [
             (threading.Thread(target=read, args=(stream,), daemon=True), stream)
             for read, stream in ((self._read_answers, answers), (self._listen, stderr))
@@ -232,7 +232,7 @@ class WorkerProcess:
         for thread, _ in self._readers:
             thread.start()
         try:
-            self.host = self._opened()
+            self.host = self._handshake()
         except BaseException:
             self.kill()
             raise
@@ -246,7 +246,7 @@ class WorkerProcess:
         """
         self.is_usable = False
         if self._process.poll() is None:
-            self._said.clear()
+            self._stderr_tail.clear()
         command = {"case": str(case), "mode": mode, "keep": None if keep is None else str(keep)}
         try:
             outcome = self._with_messages(self._run(case, command))
@@ -268,7 +268,7 @@ class WorkerProcess:
         """Let the worker close its device, and kill it if it does not; a second call does nothing."""
         try:
             if self.is_usable:
-                self.aftermath = self._closed()
+                self.aftermath = self._close_and_collect()
         finally:
             self.kill()
 
@@ -286,7 +286,7 @@ class WorkerProcess:
         if self._layer is not None:
             self._layer.close()
 
-    def _opened(self) -> Host:
+    def _handshake(self) -> Host:
         limit = preparation(self._target)
         self._send(asdict(self._target))
         hello = self._answer(time.monotonic() + limit, f"the device was not open after {limit:g} s")
@@ -296,12 +296,12 @@ class WorkerProcess:
             self._layer.require_running()
         return Host.from_hello(hello)
 
-    def _closed(self) -> tuple[Aftermath, ...]:
+    def _close_and_collect(self) -> tuple[Aftermath, ...]:
         self._hang_up()
         self._wait(_CLOSING)
         late = self._late_messages()
         if self._process.returncode != 0:
-            late.append(Aftermath(self._case_before, Verdict.CRASHED, self._death()))
+            late.append(Aftermath(self._case_before, Verdict.CRASHED, self._end_message()))
         return tuple(late)
 
     def _run(self, case: Case, command: dict[str, Any]) -> Outcome:
@@ -357,7 +357,7 @@ class WorkerProcess:
             raise WorkerDied(Verdict.TIMEOUT, late) from None
         if not line.endswith(b"\n"):
             self._wait(_DYING)
-            raise WorkerDied(Verdict.CRASHED, self._death())
+            raise WorkerDied(Verdict.CRASHED, self._end_message())
         try:
             answer: dict[str, Any] = json.loads(line)
         except ValueError:
@@ -381,7 +381,7 @@ class WorkerProcess:
         with suppress(OSError):
             self._commands.close()
 
-    def _death(self) -> str:
+    def _end_message(self) -> str:
         """A message about how the process ended, with its last lines on stderr."""
         code = self._process.returncode
         if code is None:
@@ -397,7 +397,7 @@ class WorkerProcess:
         """The last lines on stderr, or those around the start of faulthandler's report if there is one."""
         if self._process.returncode is not None:
             self._readers[1][0].join(_DYING)
-        lines = [line[:200] for line in self._said.decode("utf-8", "replace").splitlines() if line.strip()]
+        lines = [line[:200] for line in self._stderr_tail.decode("utf-8", "replace").splitlines() if line.strip()]
         fatal = [number for number, line in enumerate(lines) if line.startswith("Fatal Python error")]
         middle = fatal[-1] if fatal else len(lines) - _AFTER
         return lines[max(0, middle - _BEFORE) : middle + _AFTER]
@@ -409,8 +409,8 @@ class WorkerProcess:
 
     def _listen(self, stream: IO[bytes]) -> None:
         while portion := os.read(stream.fileno(), 1 << 16):
-            self._said += portion
-            del self._said[:-_SAID_BYTES]
+            self._stderr_tail += portion
+            del self._stderr_tail[:-_SAID_BYTES]
 
 
 def _environment(target: Target, layer: Layer | None) -> dict[str, str]:

@@ -67,8 +67,8 @@ class RuntimeUnderTest:
         limits = SteeredLimits(**vars(runtime.limits), widest_element=widest_element, shortcuts=shortcuts)
         transpose: Transpose = "shared" if module.startswith("transpose_shared") else "registers"
         self.limits = replace(limits, choices=replace(limits.choices, transpose=transpose))
-        self._takes_part = False
-        self._held: list[tuple[Sequence[KernelSpec], Sequence[Memory]]] = []
+        self._uses_module = False
+        self._held_submissions: list[tuple[Sequence[KernelSpec], Sequence[Memory]]] = []
 
     def begin(self, line: str) -> None:
         """Start the problem ``line``: drop held submissions and choose a form of the kernels by the line's checksum.
@@ -76,8 +76,8 @@ class RuntimeUnderTest:
         Half of all lines get the default choices; the others get choices for GPUs, a third of them with each number of
         rows. A line always gets the same choices.
         """
-        self._held.clear()
-        self._takes_part = False
+        self._held_submissions.clear()
+        self._uses_module = False
         number = crc32(line.encode())
         transpose = self.limits.choices.transpose
         choices = Choices(transpose=transpose)
@@ -90,15 +90,15 @@ class RuntimeUnderTest:
 
     def __getattr__(self, name: str) -> Any:
         # All other calls pass through: a tensor is written only when it is created, so no held submission is affected.
-        if name in ("read", "mapped_bytes") and not self._takes_part:
+        if name in ("read", "mapped_bytes") and not self._uses_module:
             raise TakesNoPart(f"{self._module} takes no part in it")
         return getattr(self._runtime, name)
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
-        self._takes_part |= any(kernel.shader == self._module for kernel in kernels)
-        self._held.append(([self._open_ended(kernel, memories) for kernel in kernels], memories))
-        if self._takes_part:
-            held, self._held = self._held, []
+        self._uses_module |= any(kernel.shader == self._module for kernel in kernels)
+        self._held_submissions.append(([self._open_ended(kernel, memories) for kernel in kernels], memories))
+        if self._uses_module:
+            held, self._held_submissions = self._held_submissions, []
             for earlier in held:
                 self._runtime.submit(*earlier)
 
@@ -117,5 +117,5 @@ class RuntimeUnderTest:
         return replace(kernel, bindings=bindings)
 
     def close(self) -> None:
-        self._held.clear()
+        self._held_submissions.clear()
         self._runtime.close()

@@ -57,8 +57,8 @@ def answer(request: Request) -> Answer:
 def _bytes(request: Request, mode: str) -> Array:
     """Weights in steps of 2^-11. Sums along rows stay exact in lanczos4; else they and their products are truncated."""
     (across, wide, new_wide), (down, high, new_high) = request.each()
-    columns = in_steps(_rows(wide, new_wide, mode, True), _eleven)
-    rows = in_steps(_rows(high, new_high, mode, False), _eleven)
+    columns = in_steps(_rows(wide, new_wide, mode, True), _weight_in_11_bits)
+    rows = in_steps(_rows(high, new_high, mode, False), _weight_in_11_bits)
     middle = integer_sums(request.array.astype(np.int64), across, columns)
     if mode == "lanczos4":
         return shifted(integer_sums(middle, down, rows), 2 * _PLACES)
@@ -76,7 +76,7 @@ def _adds(request: Request) -> bool:
     return request.array.dtype in (np.uint8, np.uint16, np.int16)
 
 
-def _eleven(weight: float) -> int:
+def _weight_in_11_bits(weight: float) -> int:
     return min(max(int(np.rint(np.float32(weight) * np.float32(2**_PLACES))), -32768), 32767)
 
 

@@ -86,8 +86,8 @@ class Hazards:
         needed = self._unknown
         for block, start, end, writes in uses:
             if block.epoch == epoch and (
-                (block.writes and _meets(block.writes, start, end))
-                or (writes and block.reads and _meets(block.reads, start, end))
+                (block.writes and _overlaps(block.writes, start, end))
+                or (writes and block.reads and _overlaps(block.reads, start, end))
             ):
                 needed = True
                 break
@@ -111,7 +111,7 @@ class Hazards:
         self._unknown = True
 
 
-def _meets(windows: list[tuple[int, int]], start: int, end: int) -> bool:
+def _overlaps(windows: list[tuple[int, int]], start: int, end: int) -> bool:
     for window_start, window_end in windows:  # noqa: SIM110 - any() takes twice the time
         if window_start < end and start < window_end:
             return True
@@ -167,7 +167,7 @@ class Queue:
         self._host_stage, host_read = vulkan.VK_PIPELINE_STAGE_HOST_BIT, vulkan.VK_ACCESS_HOST_READ_BIT
         self._barrier = struct("VkMemoryBarrier", srcAccessMask=written, dstAccessMask=touched | written)
         self._host_barrier = struct("VkMemoryBarrier", srcAccessMask=written, dstAccessMask=host_read)
-        self._theirs = vulkan.VK_QUEUE_FAMILY_EXTERNAL
+        self._external_family = vulkan.VK_QUEUE_FAMILY_EXTERNAL
         self.hazards = Hazards()
         self.batches = 0  # open batches, whose recordings share a command buffer; ``flush`` comes before the last ends
         self.refused = 0  # batches that could not be handed over: all that they had recorded is lost
@@ -197,7 +197,7 @@ class Queue:
         """Return a slot whose command buffer is ready to record commands that use these blocks."""
         if self._open is not None and self._open.ended:
             self.flush()  # an interrupt broke off the flush that ended it
-        slot = self._open or self._begun()
+        slot = self._open or self._begin_slot()
         if self.batches:
             # Recorded before the commands: if an interrupt leaves commands in the buffer, they run all the same.
             self._open = slot
@@ -209,7 +209,7 @@ class Queue:
         """Before a recording's first use of a buffer that other processes use, acquire it from their queue family."""
         for block, *_ in uses:
             if block.chunk.is_shared and block.chunk.buffer not in slot.shared:
-                self._change_family(slot, block.chunk.buffer, self._theirs, self._device.physical.family)
+                self._change_family(slot, block.chunk.buffer, self._external_family, self._device.physical.family)
                 slot.shared.append(block.chunk.buffer)
 
     def _change_family(self, slot: Slot, buffer: Handle, before: int, after: int) -> None:
@@ -226,7 +226,7 @@ class Queue:
         )
         self._vk.vkCmdPipelineBarrier(slot.command, self._stages, self._stages, 0, 0, null, 1, barrier, 0, null)
 
-    def _begun(self) -> Slot:
+    def _begin_slot(self) -> Slot:
         slot = self._free[-1] if self._free else self.new_slot()
         del self._free[-1:]  # a statement without a call: an interrupt after a call would lose the slot
         slot.shared, slot.ended = [], False
@@ -291,7 +291,7 @@ class Queue:
             self.clock.stop(slot.command)
         command, null = slot.command, self._device.null
         while slot.shared:
-            self._change_family(slot, slot.shared[-1], self._device.physical.family, self._theirs)
+            self._change_family(slot, slot.shared[-1], self._device.physical.family, self._external_family)
             del slot.shared[-1]
         self._vk.vkCmdPipelineBarrier(
             command, self._stages, self._host_stage, 0, 1, self._host_barrier, 0, null, 0, null
@@ -393,16 +393,16 @@ class Queue:
     def drain(self, timeout: float) -> bool:
         """Wait for everything pending, at most ``timeout`` seconds each; return True if nothing is pending any more."""
         try:
-            self._flush_unheard()
+            self._flush_ignoring_errors()
             while self._pending:
-                if not self._finishes(self._pending[0], timeout):
+                if not self._fence_signals(self._pending[0], timeout):
                     return False
                 self._retire()
         except DeviceLost:
             return self.rest(timeout)
         return True
 
-    def _flush_unheard(self) -> None:
+    def _flush_ignoring_errors(self) -> None:
         try:
             self.flush()
         except DeviceLost:
@@ -418,12 +418,12 @@ class Queue:
                 self._vk.vkDeviceWaitIdle(self._device.handle)
             return True
 
-        if not _insisting(is_idle, timeout):
+        if not _retry_wait(is_idle, timeout):
             return False
         self._pending.clear()
         return True
 
-    def _finishes(self, slot: Slot, timeout: float) -> bool:
+    def _fence_signals(self, slot: Slot, timeout: float) -> bool:
         slices = math.ceil(min(timeout, _LONGEST_SECONDS) / _SLICE_SECONDS)
         nanoseconds = int(_SLICE_SECONDS * 1e9)
 
@@ -431,7 +431,7 @@ class Queue:
             wait_for_fences, handle = self._vk.vkWaitForFences, self._device.handle
             return any(wait_for_fences(handle, 1, slot.fences, 1, nanoseconds) != TIMEOUT for _ in range(slices))
 
-        return _insisting(ends, timeout)
+        return _retry_wait(ends, timeout)
 
     def destroy(self) -> None:
         """Destroy everything; nothing may be pending."""
@@ -474,7 +474,7 @@ class Queue:
         return slot
 
 
-def _insisting(wait: Callable[[], bool], timeout: float) -> bool:
+def _retry_wait(wait: Callable[[], bool], timeout: float) -> bool:
     """Call ``wait`` again for ``timeout`` seconds while the driver refuses; return its result, or False at the end.
 
     Raises:

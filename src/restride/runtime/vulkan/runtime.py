@@ -86,7 +86,7 @@ class VulkanRuntime:
             DeviceNotFound: the device is not, or no longer, on this machine.
             UnsupportedError: the device lacks Vulkan 1.1 or compute.
         """
-        physical = device if isinstance(device, PhysicalDevice) else _found(device)
+        physical = device if isinstance(device, PhysicalDevice) else _find_physical(device)
         self.limits = physical.info.limits
         if max_buffer_range is not None:
             narrow = min(self.limits.max_buffer_range, max_buffer_range) & ~3
@@ -117,7 +117,7 @@ class VulkanRuntime:
         try:
             block = self._session.allocate(size, shareable)
         except OutOfDeviceMemory:
-            if size > self.limits.max_memory or not self._found_room():
+            if size > self.limits.max_memory or not self._free_room():
                 raise
             block = self._session.allocate(size, shareable)
         return VulkanMemory(Hold(self._session, block, size), nbytes)
@@ -199,7 +199,7 @@ class VulkanRuntime:
             self._submit(kernels, memories, None)
         except OutOfDeviceMemory:
             # Do not retry if a batch could not be handed over: all of it is lost, including these kernels.
-            if self._session.queue.refused != refused or not self._found_room():
+            if self._session.queue.refused != refused or not self._free_room():
                 raise
             self._submit(kernels, memories, None)
 
@@ -222,7 +222,7 @@ class VulkanRuntime:
             try:
                 self._submit(kernels, (src, dst), run)
             except OutOfDeviceMemory:  # as in ``submit``
-                if self._session.queue.refused != refused or not self._found_room():
+                if self._session.queue.refused != refused or not self._free_room():
                     raise
                 self._submit(kernels, (src, dst), run)
         elif nbytes:
@@ -298,7 +298,7 @@ class VulkanRuntime:
         """See ``Runtime.close``. Work that outlasts the time limit is left to the driver, with the memory it uses."""
         self._session.close()
 
-    def _found_room(self) -> bool:
+    def _free_room(self) -> bool:
         """Free idle memory, waiting for freed memory that the device still uses; True if there is more room now."""
         given_back = self._give_back_idle()
         freed = self._session.wait_for_freed()
@@ -342,7 +342,7 @@ class VulkanRuntime:
         return memory.hold
 
 
-def _found(device: DeviceInfo | int) -> PhysicalDevice:
+def _find_physical(device: DeviceInfo | int) -> PhysicalDevice:
     """The physical device that ``device`` identifies, as the driver describes it now."""
     index = device if isinstance(device, int) else device.index
     physical = next((each for each in physical_devices() if each.info.index == index), None)
@@ -376,7 +376,7 @@ class Session:
         self._is_held = asks_whether_held(self._lock)
         self._changed = threading.Condition(self._lock)
         self._ended_batches: deque[None] = deque()  # one entry for each batch that must end, see ``_end_batches``
-        self._guests = 0  # threads that wait or copy outside the lock
+        self._active_users = 0  # threads that wait or copy outside the lock
         self.clocks: list[Clock] = []  # clocks whose queries exist
         self.uploaded = self.downloaded = 0
         self.device = LogicalDevice(physical)
@@ -453,9 +453,9 @@ class Session:
         if self.at_exit or self.device.inherited or (self.device.dead and not block.is_lent):
             return
         self.blocks.hand_back(nbytes, block)
-        self._tidy()
+        self._drain_if_free()
 
-    def _tidy(self) -> None:
+    def _drain_if_free(self) -> None:
         # Repeat if something was freed just before the lock was released: on a closed device nobody else frees it.
         taken = [True]
         while self.blocks.are_handed_back and taken[0] and not self._is_held():
@@ -481,17 +481,17 @@ class Session:
             with self.lock:
                 self.enter()
                 block.pins += 1
-                self._guests += 1
+                self._active_users += 1
                 pinned = True
             yield
             moved = True
         finally:
             if pinned:
                 with self._lock:
-                    # Before any call, where an interrupt may come: ``close`` waits until ``_guests`` is 0.
+                    # Before any call, where an interrupt may come: ``close`` waits until ``_active_users`` is 0.
                     block.pins -= 1
-                    self._guests -= 1
-                    self._tell_closing()
+                    self._active_users -= 1
+                    self._notify_close()
                     if moved:
                         self.uploaded += uploads
                         self.downloaded += downloads
@@ -519,15 +519,15 @@ class Session:
                 slot = self.queue.enter_wait(ticket)
                 if slot is None:
                     return ticket <= self.queue.completed
-                self._guests += 1
+                self._active_users += 1
             self.queue.wait(slot, self.timeout)
             finished = True
             return True
         finally:
             if slot is not None:
                 with self._lock:
-                    self._guests -= 1
-                    self._tell_closing()
+                    self._active_users -= 1
+                    self._notify_close()
                     self.queue.leave_wait(slot, finished)
                     self.blocks.imports.collect(self.queue.completed)
 
@@ -671,7 +671,7 @@ class Session:
                 was_lost = self.device.dead not in ("", closed)
                 self.device.dead = self.device.dead or closed
                 # Other threads see that the device is dead, and leave.
-                left = self._changed.wait_for(lambda: not self._guests, min(wait + 1, threading.TIMEOUT_MAX))
+                left = self._changed.wait_for(lambda: not self._active_users, min(wait + 1, threading.TIMEOUT_MAX))
                 is_idle = left and (self.queue.rest(wait) if was_lost else self.queue.drain(wait))
             except BaseException:
                 self._closed = False  # after an interrupt the next ``close`` waits again
@@ -682,7 +682,7 @@ class Session:
             else:
                 self.blocks.imports.leave_to_driver()
         self.blocks.imports.release_owners()
-        self._tidy()
+        self._drain_if_free()
 
     def _destroy_idle(self) -> None:
         """Destroy everything; but while arrays lie over some memory, only the rest."""
@@ -712,7 +712,7 @@ class Session:
     def __del__(self) -> None:
         self.close()
 
-    def _tell_closing(self) -> None:
+    def _notify_close(self) -> None:
         if self._closed:
             self._changed.notify_all()
 
@@ -728,8 +728,8 @@ class Staging:
     def __init__(self, session: Session) -> None:
         self._session = session
         # Never acquired twice, like ``Session.lock``.
-        self._turn = threading.RLock()
-        self._is_held = asks_whether_held(self._turn)
+        self._transfer_lock = threading.RLock()
+        self._is_held = asks_whether_held(self._transfer_lock)
         self._blocks: list[Block] = []
 
     def write(self, block: Block, offset: int, data: memoryview) -> None:
@@ -756,11 +756,11 @@ class Staging:
         """Give both buffers back to the pool, unless a transfer is in progress."""
         taken = [False]
         try:
-            if not self._is_held() and take(self._turn, taken):
+            if not self._is_held() and take(self._transfer_lock, taken):
                 self._session.free_staging(self._blocks)
         finally:
             if taken[0]:
-                self._turn.release()
+                self._transfer_lock.release()
 
     def _receive(self, stage: Block, ticket: int, piece: memoryview) -> None:
         self._session.wait_for(ticket)
@@ -782,7 +782,7 @@ class Staging:
         timeout = self._session.timeout
         taken = [False]
         try:
-            if not take(self._turn, taken, timeout):
+            if not take(self._transfer_lock, taken, timeout):
                 raise DeviceTimeout(
                     f"another thread's transfer did not finish within the time limit of {timeout:g} s; "
                     "for a longer limit open Device(timeout=...)"
@@ -790,7 +790,7 @@ class Staging:
             yield
         finally:
             if taken[0]:
-                self._turn.release()
+                self._transfer_lock.release()
 
 
 class Hold:
