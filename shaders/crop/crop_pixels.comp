@@ -1,5 +1,5 @@
-// Linear resizing of boxes of bytes whose pixels lie side by side in the source, to the same bits as crop_resize.comp: an invocation
-// makes four columns in up to ROWS rows.
+// Linear resizing of boxes of bytes whose pixels lie side by side in the source, to the same bits as crop_resize.comp: an
+// invocation makes four columns in up to ROWS rows.
 //
 // Both taps of a column are neighbouring pixels, loaded as the two or three words that hold them: with three channels from byte 6
 // on, bytes 6 to 11 are in words 1 and 2. Columns close together share words. The column sums of two source rows are kept: in an

@@ -20,10 +20,10 @@ layout(constant_id = 8) const uint TAPS = 0;
 layout(constant_id = 9) const uint PIXELS = 0;  // how pixels lie in the source: one of the four constants below
 layout(constant_id = 12) const bool BACKWARDS = false;  // the first channel is the last byte of a pixel
 
-const uint ANYWHERE = 0;  // channels are `lane_stride` apart
-const uint BYTES = 1;  // channels are adjacent bytes
-const uint RUN = 2;  // as BYTES, and the pixels of the first table's taps are adjacent too
-const uint WORD = 3;  // channels are bytes of one word, from the lowest on
+const uint ANYWHERE = 0;  // the channels of a pixel are `lane_stride` apart
+const uint BYTES = 1;  // they are adjacent bytes
+const uint RUN = 2;  // and so are the pixels of the first table's taps
+const uint WORD = 3;  // they are bytes of one word, from the lowest on
 
 #include "crops.glsl"
 
