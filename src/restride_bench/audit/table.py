@@ -280,7 +280,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[s
 
 
 def _figures(content: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """The figures to compare, by the name of the row: group, workload, kernel, and a number from the second such row on.
+    """The figures to compare, by the name of the row: group, workload, kernel, and a number if there are several.
 
     The model's prediction for a workload is among the figures of its first row.
     """
