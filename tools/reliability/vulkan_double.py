@@ -103,7 +103,8 @@ def faults_of(name: str) -> tuple[str, ...]:
 
     null: success, but no handle or no function. none: 0 items, heaps, types of memory or features. fewer: success,
     but fewer items than counted before. more: it claims to have written more than there was room for.
-    endless: 2^32 - 1 items, or 2^60 bytes. Functions that only record or set have none, and ``vkDestroy*`` always exists.
+    endless: 2^32 - 1 items, or 2^60 bytes. Functions that only record or set have no faults, and ``vkDestroy*`` always
+    exists.
     """
     codes = (*RESULTS[name], "VK_ERROR_UNKNOWN") if name in RESULTS else ()
     null = ("null",) if name in _NULL or name.startswith(("vkCreate", "vkAllocate")) else ()
