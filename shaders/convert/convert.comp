@@ -1,10 +1,10 @@
-// Elements of one type and layout to elements of another, with scales, zero points and a sum on the way.
+// Converts elements of one type and layout to another, with scales, zero points, a sum and post-ops on the way.
 //
-// FOURS: an invocation makes four neighbours of the destination, whole words of it. Of the source they lie lane_stride apart; a
-//   WIDE source holds them in one run.
-// IN_PLANES: a WIDE source holds those of all PLANES in one run: u8 NHWC with 3 channels has 12 bytes of 4 pixels, which are four
-//   elements in each of three planes, plane_stride apart.
-// Otherwise any strides: an invocation makes one element, or those of one word that it owns (destination.glsl).
+// FOURS: work goes by fours, four neighbouring elements of the destination that fill whole words. In the source their elements are
+//   lane_stride apart or, if WIDE, side by side in one run.
+// IN_PLANES: one run of the source holds the fours of all PLANES. In u8 NHWC with 3 channels, 4 pixels are 12 bytes, which become
+//   four elements in each of three planes, plane_stride apart.
+// Without FOURS, any strides: an invocation makes one element, or those of one word that it owns (destination.glsl).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -14,7 +14,7 @@ layout(local_size_x = 128) in;
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) buffer Dst { uint dst[]; };
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // the same buffer by pairs of scale and zero point
+layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // the same buffer as pairs (scale, zero point)
 #ifdef FOURS
 layout(std430, binding = 0) readonly buffer Src2 { uvec2 src2[]; };
 layout(std430, binding = 0) readonly buffer Src4 { uvec4 src4[]; };
@@ -51,17 +51,17 @@ const uint PLANES = 1;
 layout(constant_id = 7) const bool WIDE = false;
 #endif
 
-// Enough work for one invocation to pay for its start; which fours, as in strided_copy.comp.
+// Enough work for one invocation to pay for its start. NEIGHBOURS says which fours, as in strided_copy.comp.
 const uint FOURS_PER_INVOCATION = 4;
 layout(constant_id = 1) const bool NEIGHBOURS = false;
 
 const uint MOST_PLANES = 4;
 
-// The fours of an invocation are neighbours along axis 0, with the same pairs: its coordinates are found and its pairs loaded once.
+// The fours of an invocation are neighbours along axis 0 and have the same pairs: coordinates and pairs are loaded once for them.
 layout(constant_id = 10) const bool IN_ROW = false;
 
-// The pairs are the same for every index, and differ from plane to plane, or along a four, at most: those of the planes are
-// loaded once for all invocations.
+// Pairs differ at most between planes or within a four, not from index to index: those of the planes are loaded once for all
+// invocations.
 layout(constant_id = 8) const bool PAIRS_OF_PLANES = false;
 const bool LOADS_PAIRS = PAIRS_OF_PLANES || IN_ROW;
 vec2 src_pair_of[MOST_PLANES];
@@ -76,10 +76,11 @@ void load_pairs(uvec2 place) {
     }
 }
 
-// A run of the source in words: up to 16 elements of 32 bits, or 4 of 64.
+// The words of one run of the source: up to 16 elements of 32 bits, or 4 of 64.
 uint run[4 * MOST_PLANES];
 
-// IN_ROW, of 8 and 16 bits: the runs of all fours of an invocation, 16 bytes or more that begin at a multiple of 16.
+// With IN_ROW and a source of 8 or 16 bits: loads the runs of all fours of an invocation at once, 16 bytes or more from a multiple
+// of 16 bytes.
 layout(constant_id = 11) const bool LOADS_ROW = false;
 uint row[4 * MOST_PLANES];
 
@@ -136,7 +137,7 @@ void load_run(uint offset) {
 }
 
 #ifdef IN_PLANES
-// Brings the elements of the next plane to the places of this one's: the first one of all is dropped.
+// Shifts the run by one element, so that the elements of the next plane take the places of this plane's.
 void shift_run() {
     uint words = PLANES * SRC_WIDTH / 8u;
     [[unroll]] for (uint n = 0u; n < 4u * MOST_PLANES; ++n) {
@@ -158,7 +159,7 @@ uvec2 of_run(uint element) {
 
 uint old_word(uint word) { return dst[word]; }
 
-// Fours of the destination begin at multiples of four; those of 32 and 64 bits may begin anywhere.
+// Fours of the destination begin at multiples of four elements. If false, which 32 and 64 bits allow, they may begin anywhere.
 layout(constant_id = 9) const bool WHOLE_STORES = true;
 
 void store_four(uint offset, uvec2 four[4]) {
@@ -218,13 +219,13 @@ void find(uint index) {
 
 #ifdef IN_PLANES
 
-// 0: a conversion so short that it is compiled for each plane, with which llvmpipe takes 0.8 of the time. Else the loop stays
-// one, for a conversion is long, and compiled once for each element of a four as it is.
+// LONG is 0 for a conversion so short that the loop over planes is unrolled, which takes 0.8 of the time on llvmpipe. Otherwise it
+// stays a loop, because its body already has the long conversion four times, once for each element of a four.
 const uint LONG_STEPS = ~(SRC_ZERO_POINT | SRC_SCALE | DST_ZERO_POINT | SRC_PAIRS | DST_PAIRS);
 const uint SHORT_STEPS = (ROUNDING & SHORT_QUOTIENTS) != 0u ? DST_SCALE : 0u;
 const uint LONG = (STEPS & LONG_STEPS & ~SHORT_STEPS) | (ROUNDING & ROUNDS_FIRST) | (DST_TYPE ^ F32);
 
-vec2 src_pairs[MOST_PLANES];  // of this plane and those behind it
+vec2 src_pairs[MOST_PLANES];  // of this plane and the planes after it
 vec2 dst_pairs[MOST_PLANES];
 
 void make_plane(uint plane) {

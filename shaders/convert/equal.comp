@@ -1,7 +1,7 @@
-// Whether elements of two sources are equal numbers, as bytes 1 and 0: pred. Both may have any type, and any strides.
+// Compares the elements of two sources: pred, the byte 1 where they are equal numbers, otherwise 0. Any two types, any strides.
 //
-// Equal are the numbers that the elements mean, exactly: s64 2^53 + 1 is not f64 2^53. -0.0 is 0.0, and a NaN equals nothing.
-// An axis steps among the second source by the first word of PAIRS(k).
+// Numbers are compared exactly: s64 2^53 + 1 does not equal f64 2^53. -0.0 equals 0.0, and NaN equals nothing.
+// PAIRS(k).x is the stride of axis k in the second source.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -20,7 +20,7 @@ layout(std430, binding = 3) readonly buffer Parameters { uvec4 parameters[]; };
 
 layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in types.glsl
 layout(constant_id = 3) const uint OTHER_TYPE = 0;
-layout(constant_id = 4) const bool NEGATED = false;  // 1 where they are not equal
+layout(constant_id = 4) const bool NEGATED = false;  // 1 where the numbers are not equal
 
 uint src_offset;
 uint other_offset;
@@ -48,7 +48,7 @@ LOADED(other)
 
 bool is_zero(uvec2 magnitude) { return (magnitude.x | magnitude.y) == 0u; }
 
-// Floats of equal width by their bits, the lower word first: the same number, both zeros, and no NaN.
+// True if two floats of the same width are equal. Words are bits, the lower one in x; `infinity` is the upper word of infinity.
 bool equal_floats(uvec2 a, uvec2 b, uint infinity) {
     uvec2 magnitude = uvec2(a.x, a.y & 0x7FFFFFFFu);
     bool is_nan = is_less(uvec2(0u, infinity), magnitude);
@@ -68,7 +68,8 @@ uvec2 f64_of(uvec2 bits, uint type) {
     return f64_of_f32(f32_of_small(bits.x, type));
 }
 
-// An integer of 64 bits that f64 rounds is no f64: the number that equals it rounded is another integer.
+// False if `bits` is an integer of 64 bits other than the other number as an integer. f64 may round it to that number without their
+// being equal: s64 2^53 + 1 becomes f64 2^53.
 bool survives_f64(uvec2 bits, uint type, uvec2 other_bits, uint other_type) {
     if (!is_integer(type) || width_of(type) < 64u) {
         return true;
@@ -83,7 +84,7 @@ bool is_equal(uvec2 a, uvec2 b) {
     }
     if (is_integer(SRC_TYPE) && is_integer(OTHER_TYPE)) {
         uvec2 wide_a = wide_integer(a, SRC_TYPE), wide_b = wide_integer(b, OTHER_TYPE);
-        // The same bits of different signedness are the same number below 2^63.
+        // With different signedness, the same bits are the same number only below 2^63.
         return wide_a == wide_b && (is_signed(SRC_TYPE) == is_signed(OTHER_TYPE) || wide_a.y < 0x80000000u);
     }
     bool survive = survives_f64(a, SRC_TYPE, b, OTHER_TYPE) && survives_f64(b, OTHER_TYPE, a, SRC_TYPE);

@@ -1,12 +1,12 @@
-// Integers of 8 or 16 bits as f32 through a table, and back; colours may be times the alpha of their pixel.
+// Maps integers of 8 or 16 bits to f32 through a table, and back; colours may be multiplied by the alpha of their pixel.
 //
-// The table is f32 behind the axes. To f32: table[element], times alpha. Back: the number of thresholds in the table, ascending,
-// that are at most the element when they are times alpha: a division by alpha in exact steps; 0 where alpha is not above 0.
-// Thresholds 0.5, 1.5, ..., 254.5, element 7, alpha 2: 7 / 2 is 3.5, and 0.5, 1.5, 2.5 and 3.5 times 2 are at most 7: 4.
-// An axis steps among the alphas by the first word of PAIRS(k).
+// The table is f32 and follows the axes in `parameters`. To f32: table[element] * alpha. Back: the table is ascending thresholds,
+// and the result is how many satisfy threshold * alpha <= element, a division by alpha in exact steps; 0 if alpha is not above 0.
+// Thresholds 0.5, 1.5, ..., 254.5, element 7, alpha 2: 7 / 2 is 3.5, and 0.5, 1.5, 2.5 and 3.5 times 2 are at most 7, so 4.
+// PAIRS(k).x is the stride of axis k among the alphas.
 //
-// FOURS: what is not times alpha goes four elements at a time, whole words of codes and 16 bytes of f32. Axis 0 then counts
-// fours: u8 1920 x 3 are 1440 a row, each one word.
+// FOURS: without alpha, four elements at a time, as whole words of integers and 16 bytes of f32. Axis 0 then counts fours: a row of
+// u8 1920 x 3 is 1440 fours, a word each.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -19,7 +19,7 @@ layout(std430, binding = 1) buffer Dst { uint dst[]; };
 layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
 layout(std430, binding = 2) readonly buffer Alpha { uint alphas[]; };
 layout(std430, binding = 3) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 3) readonly buffer Table { float words[]; };  // the same buffer by words: a load each
+layout(std430, binding = 3) readonly buffer Table { float words[]; };  // the same buffer as words: one load an entry
 
 #define PUSH_OTHER
 #include "dispatch.glsl"
@@ -27,7 +27,7 @@ layout(std430, binding = 3) readonly buffer Table { float words[]; };  // the sa
 #include "elements.glsl"
 
 layout(constant_id = 2) const bool TIMES_ALPHA = false;
-layout(constant_id = 3) const uint SRC_BITS = 8;  // of source and alpha; 32: both are f32, and go back
+layout(constant_id = 3) const uint SRC_BITS = 8;  // of source and alpha; 32: both are f32, mapped back to integers
 layout(constant_id = 4) const bool FOURS = false;
 
 uint src_offset;

@@ -1,10 +1,12 @@
-// YUV frames with chroma at half of the rows and columns, to RGB: 4 x 2 pixels an invocation, in fixed point.
+// Converts YUV frames, with chroma at half of the rows and columns, to RGB in fixed point: 4 x 2 pixels an invocation.
 //
-// Axes count chunks of four columns, pairs of rows, and frames. PAIRS(k).x is how far a step moves in the chroma, .y counts
-// chunks. u_base, v_base: the first sample of each; src_row, dst_row: bytes from row to row; dst_plane: from plane to plane.
-// The factors are integers in steps of 2^-20 (Colors in yuv.py): of Y = 81, U = 90, V = 240 in BT.601 and limited range, luma
-// (81 - 16) * 1220945 and 1673555 * 112 for red make 266799585, and with 2^19 shifted by 20 that is 254.
-// last_chunk: the chunk at the end of rows that has two pixels; its other two are made of what lies there, behind the row.
+// Axes count chunks of four columns, pairs of rows, and frames. PAIRS(k).x is how far a step moves in the chroma; PAIRS(k).y is 1
+// on the axis of chunks. u_base, v_base: offset of the first sample of each; src_row, dst_row: bytes from row to row; dst_plane:
+// bytes from plane to plane.
+// The factors are integers in units of 2^-20 (Colors in plan/yuv.py). Red of Y = 81, U = 90, V = 240 in BT.601 and limited range:
+// luma (81 - 16) * 1220945 and chroma 1673555 * 112 sum to 266799585; plus 2^19, shifted right by 20, that is 254.
+// last_chunk: the chunk at the end of a row that has only two pixels; its other two are computed from the bytes after
+// the row. 2^32 - 1 if there is none.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -14,9 +16,9 @@ layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) writeonly buffer Dst { uint dst[]; };
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
 
-layout(constant_id = 0) const bool ALIGNED = false;  // every four of luma is a word
-layout(constant_id = 1) const bool PIXELS = true;  // R, G, B lie side by side; else in planes
-layout(constant_id = 2) const uint CHROMA_STEP = 1;  // 2: U and V alternate
+layout(constant_id = 0) const bool ALIGNED = false;  // every four bytes of luma are one word
+layout(constant_id = 1) const bool PIXELS = true;  // R, G, B lie side by side; otherwise in planes
+layout(constant_id = 2) const uint CHROMA_STEP = 1;  // bytes from sample to sample; 2: U and V alternate
 
 layout(push_constant) uniform Dispatch {
     uint src_base;

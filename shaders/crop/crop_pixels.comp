@@ -1,12 +1,14 @@
-// Boxes of bytes, linear, of pixels that lie side by side: the bits of crop_resize.comp, four columns in up to ROWS rows at a time.
+// Linear resizing of boxes of bytes whose pixels lie side by side in the source, to the same bits as crop_resize.comp: an
+// invocation makes four columns in up to ROWS rows.
 //
-// Both taps of a column are neighbouring pixels, loaded by the two or three words that they lie in: of three channels from byte 6
-// on, bytes 6 to 11 are of words 1 and 2. Columns close together share words. What the columns make of two source rows is kept:
-// of an enlarged box, the next row needs one more of them, or none.
-// A row of a table is the weights of two neighbours that the image has, the offset of the first of them, and which of them are
-// taps: HAS_FIRST, HAS_SECOND. The other one is `fill`. A box that ends at the last column, index 9, has there taps 9 and 10, which
-// is outside: its row is that of neighbours 8 and 9, with the weight of 10 for 8, which is fill, and HAS_SECOND.
-// Rows of columns are whole fours a box; those behind its last column are PAST.
+// Both taps of a column are neighbouring pixels, loaded as the two or three words that hold them: with three channels from byte 6
+// on, bytes 6 to 11 are in words 1 and 2. Columns close together share words. The column sums of two source rows are kept: in an
+// enlarged box, the next output row needs only one new source row, or none.
+// A row of a table holds the weights of two neighbours inside the image, the offset of the first one, and flags that say which of
+// them are taps: HAS_FIRST, HAS_SECOND. A neighbour that is not a tap is replaced by `fill`. If the last column of the image is 9
+// and an output has taps 9 and 10, its row names neighbours 8 and 9: 8 stands for 10, with its weight and the value `fill`, and the
+// flag is HAS_SECOND.
+// The column table has whole fours of rows for each box; those after the last column are PAST.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -14,7 +16,7 @@
 layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
 layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
 
-layout(constant_id = 8) const bool BY_PIXELS = false;  // they lie side by side in the destination too; else columns do
+layout(constant_id = 8) const bool BY_PIXELS = false;  // pixels lie side by side in the destination too; otherwise columns do
 layout(constant_id = 9) const bool ALIGNED = false;  // each four of the destination is whole and aligned; else elements are words
 
 #include "crops.glsl"
@@ -29,7 +31,7 @@ float fill_of[MOST_CHANNELS];
 
 float channel_of(uint bytes, uint c) { return number_of(uvec2(bytes >> 8u * c & 0xFFu, 0u)); }
 
-// From a channel on. Those of all invocations are loaded before anything that not all of them do; see axes.glsl.
+// Loads fill and pairs of CHANNELS channels from `first` on. If all invocations share them, before divergent code; see axes.glsl.
 void load_channels(uint first, uvec2 pairs_at) {
     fill_bytes = 0u;
     [[unroll]] for (uint c = 0u; c < MOST_CHANNELS; ++c) {
@@ -56,12 +58,12 @@ void load_columns() {
     }
 }
 
-// The words of the pixels of the column before, and their numbers.
+// The first two words loaded for the previous column, and their indices in `src`.
 uint low_word, middle_word;
 uint low, middle;
 
-// Bytes of two pixels side by side, of the one and of the other. No word is read that has none of them. Places of words are
-// selections (selected.glsl): llvmpipe computes them for all lanes at once, which is 5% of all the time here.
+// The bytes of two pixels side by side: the first in x, the second in y. Reads only words that hold some of them. The indices of
+// the words are selects (selected.glsl), which llvmpipe computes for all lanes at once; this saves 5% of the kernel's time.
 uvec2 pixels_at(uint offset) {
     uint before = low_word;
     uint behind = middle_word;
@@ -80,21 +82,21 @@ uvec2 pixels_at(uint offset) {
     if (CHANNELS > 2u && last != middle_word) {
         high = src[selected(last, offset)];
     }
-    // Shifts go by 0 to 31.
+    // Every shift is by 0 to 31 bits.
     uint shift = offset % 4u * 8u;
     uint one = low >> shift | middle << 1 << 31u - shift;
     uint next = middle >> shift | high << 1 << 31u - shift;
     return uvec2(one, CHANNELS == 4u ? next : CHANNELS == 3u ? one >> 24 | next << 8 : one >> 8u * CHANNELS);
 }
 
-// What columns make of a row of the source, by column and channel.
+// The sums along columns for one row of the source, by column and channel.
 struct Sums {
     float sums[COLUMNS * MOST_CHANNELS];
 };
 
 Sums line_at(uint offset, bool has_row) {
     Sums line;
-    low_word = 0xFFFFFFFFu;  // none yet; a first column as a case of its own goes wrong on SwiftShader
+    low_word = 0xFFFFFFFFu;  // none yet; SwiftShader gets a special case for the first column wrong
     middle_word = 0xFFFFFFFFu;
     [[unroll]] for (uint x = 0u; x < COLUMNS; ++x) {
         uvec2 pixels = pixels_at(offset + offset_x[x]);
@@ -112,7 +114,7 @@ Sums line_at(uint offset, bool has_row) {
     return line;
 }
 
-// The elements of four columns: four of each channel, or the channels of each column.
+// Writes the elements of four columns: four of each channel in turn, or with BY_PIXELS the channels of each column.
 void write_line(uint at, uint bits[COLUMNS * MOST_CHANNELS]) {
     [[unroll]] for (uint k = 0u; k < MOST_CHANNELS; ++k) {
         if (k < CHANNELS) {
@@ -137,15 +139,15 @@ void write_line(uint at, uint bits[COLUMNS * MOST_CHANNELS]) {
     }
 }
 
-// Rows 4 to 6 of 7, of three channels: 36 elements.
+// Writes up to ROWS rows of a box. Rows 4 to 6 of 7, with three channels: 36 elements.
 void write_lines(uint dst_offset) {
     uint row = channel_and_row >> 16;
     uint end = min(row + ROWS, dispatch.box_rows);
     uint table = tables.y / 4u + table_row.y;
     Sums upper, lower;
-    uint kept = 0u;  // the source row of `lower`
+    uint kept = 0u;  // source offset of the row summed in `lower`
     bool keeps = false;
-    // Both loops end at their ends: llvmpipe goes through others once more, with no invocation in it.
+    // Both loops test at the end of the body: llvmpipe runs other loops once more, with no invocation active.
     while (true) {
         uvec4 line = parameters[selected(table, row)];
         ++table;

@@ -1,26 +1,28 @@
-// Many boxes of images, each resized to the same sizes: nested sums of weighted elements, columns first, then the conversion.
+// Resizes many boxes of images to the same sizes: nested sums of weighted elements, columns first, then the conversion.
 //
-// Columns and rows have a table each, a row for every output index of every box: box 2, output row 5 of 224 is row 2 * 224 + 5 of
-// its table. So each axis says how far a step moves in both tables (TABLE_STEPS), and a row is read when all axes were visited.
-// A row of a table is, in whole fours of words, the weights of its taps, the source offset of the first, and which taps lie inside
-// the image: the first of them and, in the upper half, the one behind the last. The others are `fill`, by channel. A row that is
-// ALL_FILL makes elements that are `fill` and no sum. Two taps, of which the image has the second: w0, w1, offset, 1 | 2 << 16.
-// Without slots a row has no weights, is two words, and an element is moved, and converted.
-// The header has what follows the number of axes, of columns (x) and rows (y): see load_header.
+// Columns and rows each have a table, with a row for every output index of every box: output row 5 of 224 in box 2 is row
+// 2 * 224 + 5 of its table. So each axis says how far a step moves in both tables (TABLE_STEPS), and a row is read once all axes
+// have been visited.
+// A row of a table is a multiple of four words: the weights of its taps, the source offset of the first tap, and the range of taps
+// inside the image: the first in the lower half of the word, the one after the last in the upper half. The other taps are `fill` of
+// their channel. Two taps, the second one inside the image: w0, w1, offset, 1 | 2 << 16. If the last word is ALL_FILL, the elements
+// are `fill` itself, not a sum.
+// Without slots a row has no weights and is two words; an element is moved and converted.
+// load_header reads the rest of the header, for columns (x) and rows (y).
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-layout(constant_id = 8) const uint TAPS = 0;  // of every row of both tables, 2 or 4; 0: as the header says
-layout(constant_id = 9) const bool BYTES = false;  // channels are bytes that lie side by side in the source
+layout(constant_id = 8) const uint TAPS = 0;  // taps of every row of both tables, 2 or 4; 0: the header has their number
+layout(constant_id = 9) const bool BYTES = false;  // the channels of a pixel are adjacent bytes of the source
 
 #include "crops.glsl"
 #include "elements.glsl"
 #include "destination.glsl"
 
-// The fill of all channels, loaded before anything that not all invocations do; see axes.glsl.
+// The fill of all channels, loaded before divergent code; see axes.glsl.
 vec4 fill_of_all;
 
-// Words of a row: two without weights; else the weights and two more, in whole fours.
+// Words of a table row of `count` taps: two without weights; otherwise the weights and two more, rounded up to a multiple of four.
 uint row_words(uint count) { return SLOTS == 0 ? 2u : count + 5u & ~3u; }
 
 uvec2 fill_of(uint channel) {
@@ -31,10 +33,10 @@ uvec2 fill_of(uint channel) {
 
 bool is_inside(uint tap, uint range) { return tap >= (range & 0xFFFFu) && tap < range >> 16; }
 
-// What the axes have found: where the weights of columns and rows lie, and which of their taps the image has.
+// The current table rows of columns (x) and rows (y): the word of their first weight, and the range of their taps inside the image.
 uvec2 row_at;
 uvec2 ranges;
-uvec4 column, line;  // with so few taps, these rows; of four taps the weights
+uvec4 column, line;  // with TAPS != 0: the first four words of these rows
 
 void find_column() {
     row_at.x = tables.x + table_row.x * row_words(taps.x);
@@ -52,7 +54,7 @@ void find_column() {
 
 uint line_offset;
 
-// The row that is so many below the first.
+// Finds the output row that is `below` rows below the first of this invocation.
 void find_line(uint below) {
     row_at.y = tables.y + (table_row.y + below) * row_words(taps.y);
     if (TAPS != 0u) {
@@ -69,7 +71,8 @@ void find_line(uint below) {
 
 bool is_all_fill() { return ranges.x == ALL_FILL || ranges.y == ALL_FILL; }
 
-// Weights of linear are never below zero, nor are integers -0.0 or infinite: there a tap of weight zero adds nothing by itself.
+// Weighted elements; weight zero gives NOTHING. Linear weights are never negative and integers never -0.0 or infinite, so their
+// products need no test.
 vec4 times(float weight, vec4 values) {
     precise vec4 products = weight * values;
     return TAPS == 2u && is_integer(SRC_TYPE) || weight != 0.0 ? products : vec4(NOTHING);
@@ -83,7 +86,7 @@ vec4 fill_of_channels(uint first) {
     return fill;
 }
 
-// The elements of neighbouring channels. Three bytes from byte 6 on: the upper half of word 1, and word 2.
+// The elements of CHANNELS neighbouring channels. Three bytes from byte 6 on: the upper half of word 1, and a byte of word 2.
 vec4 channels_at(uint offset) {
     vec4 values = vec4(0.0);
     uint bytes = 0u;
@@ -109,7 +112,7 @@ vec4 all_compensated(vec4 sums, vec4 lost_of_sums, uint weights) {
     return totals;
 }
 
-// The sums of neighbouring channels.
+// The sums of CHANNELS neighbouring channels.
 vec4 sums_of_channels() {
     uvec2 count = TAPS != 0u ? uvec2(TAPS) : taps;
     bool is_whole = ranges.x == count.x << 16 && ranges.y == count.y << 16;
@@ -153,7 +156,7 @@ vec4 sums_of_channels() {
     if (is_long(1u)) {
         sums = all_compensated(sums, lost_of_sums, weights_y);
     }
-    return is_all_fill() ? fill : sums;  // at the end: behind a return, every load costs more
+    return is_all_fill() ? fill : sums;  // selected at the end: after an early return, every load costs more
 }
 
 uvec2 moved_bits(uint c) {
@@ -171,7 +174,7 @@ void load_channels() {
     }
 }
 
-// What a channel becomes, by its number among those of the invocation.
+// The destination element of channel `c` of this invocation.
 uvec2 bits_of_channel(vec4 sums, uint c) {
     vec2 src_pair, dst_pair;
     pairs_of_channel(c, src_pair, dst_pair);
@@ -190,7 +193,7 @@ uvec2 element_bits(uint dst_offset) {
     return bits_of_channel(sums_if_any(), 0u);
 }
 
-// Rows 4 to 6 of 7, of three channels: nine elements.
+// Writes up to ROWS rows of one column. Rows 4 to 6 of 7, with three channels: nine elements.
 void write_rows(uint piece) {
     if (piece >= dispatch.pieces) {
         return;

@@ -1,32 +1,35 @@
-// Many boxes of images, each resized as libraries resize bytes: sums of integers, see FIXED in taps.glsl, then the conversion.
+// Resizes many boxes of images as libraries resize bytes: sums of integers (FIXED in taps.glsl), then the conversion.
 //
-// Axes, header and fill are those of crop_resize.comp. Results are words; or bytes, of which the channels of an invocation are one
-// word, whose other bytes are nobody's. TAPS says which rows the tables have:
-//   2: of columns one `uvec4`: both weights, in halves, source offset of the first tap, weight of fill, taps of the image. Of rows
-//      one too: both weights, source offset of either, and in bit n whether the image has tap n. Columns are summed first, and
-//      nothing is left out of these sums; then rows, by the shifts of the dispatch.
-//   0: the first table is summed by these shifts, in whole fours: the weights, then source offset, weight of fill, weight of all,
-//      taps of the image. The second has one tap of weight 1, a pair of words: source offset, and 1 where the image has it.
-// Taps that the image has not are `fill`, and stand behind those it has, with weight 0. A row that makes `fill` and no sum ends
-// with ALL_FILL. Every offset may be read. Weights 3 and 5, of which the image has the second, at offset 0: 5 | 0 << 16, 0, 3, 1.
+// Axes, header and fill are as in crop_resize.comp. Elements of the result are words, or bytes: then the channels of an invocation
+// share one word, whose other bytes belong to no element. TAPS chooses the layout of the tables:
+//   2: A row of the column table is one `uvec4`: both weights as 16-bit halves, the source offset of the first tap, the weight of
+//      fill, the number of taps inside the image. A row of the row table is one too: both weights, the source offset of each tap,
+//      and bit n set if tap n is inside the image. Columns are summed first, exactly; then rows, with the shifts of the dispatch.
+//   0: The first table is summed with these shifts. Its rows are whole fours of words: the weights, then source offset, weight of
+//      fill, weight of all taps, number of taps inside the image. The second table has one tap of weight 1; its rows are two words,
+//      the source offset and 1 if the tap is inside the image.
+// Taps outside the image are `fill`. In a row with a weight of fill, that is the sum of their weights; the weights of the taps
+// inside come first, then zeros, and the number of taps is at least 1. If the last word of a row is ALL_FILL, the elements are
+// `fill` itself, not a sum. Every offset is safe to read. A column with weights 3 and 5, only the second tap inside the image, at
+// offset 0: 5 | 0 << 16, 0, 3, 1.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 
 layout(constant_id = 8) const uint TAPS = 0;
-layout(constant_id = 9) const uint PIXELS = 0;  // of the source, see below
+layout(constant_id = 9) const uint PIXELS = 0;  // how pixels lie in the source: one of the four constants below
 layout(constant_id = 12) const bool BACKWARDS = false;  // the first channel is the last byte of a pixel
 
-const uint ANYWHERE = 0;  // the channels of a pixel, `lane_stride` apart
-const uint BYTES = 1;  // they are bytes, side by side
-const uint RUN = 2;  // and so are the pixels of taps of the first table
+const uint ANYWHERE = 0;  // the channels of a pixel are `lane_stride` apart
+const uint BYTES = 1;  // they are adjacent bytes
+const uint RUN = 2;  // and so are the pixels of the first table's taps
 const uint WORD = 3;  // they are bytes of one word, from the lowest on
 
 #include "crops.glsl"
 
 const uint MOST_ROWS = 4;
 
-// The fill of all channels, loaded before anything that not all invocations do; see axes.glsl.
+// The fill of all channels, loaded before divergent code; see axes.glsl.
 ivec4 fill;
 
 ivec4 fill_of_channels(uint first) {
@@ -44,12 +47,12 @@ void load_channels() {
     }
 }
 
-// Four bytes from the middle of one word on; shifts go by 1 to 31, or are left out.
+// Four bytes from bit `shift` of `low` on; GLSL leaves a shift by 32 undefined, hence the case of 0.
 uint joined(uint low, uint high, uint shift) { return shift == 0u ? low : low >> shift | high << 32u - shift; }
 
 const uint FIRST_BYTE = BACKWARDS ? 8u * (CHANNELS - 1u) : 0u;
 
-// The channels in their order. Backwards, three of them are the bytes 2, 1 and 0.
+// The channels of a pixel, in their order. BACKWARDS, three channels are bytes 2, 1 and 0.
 ivec4 bytes_of(uint word) {
     uvec4 further = uvec4(0u, 8u, 16u, 24u);
     return ivec4(uvec4(word) >> ((BACKWARDS ? FIRST_BYTE - further : further) & 31u) & 0xFFu);
@@ -72,13 +75,13 @@ ivec4 pixel_at(uint offset) {
     return pixel;
 }
 
-// Pixel n of those whose bytes begin with these words: of three bytes pixel 1 has byte 3 of the first and two of the second.
+// Pixel n of adjacent pixels that begin at run[0]: with three channels, pixel 1 is byte 3 of run[0] and bytes 0 and 1 of run[1].
 ivec4 pixel_of(uint run[4], uint n) {
     uint first = n * CHANNELS;
     return bytes_of(joined(run[first / 4u], run[min(first / 4u + 1u, 3u)], first % 4u * 8u));
 }
 
-// Two pixels side by side, of which the image has so many.
+// Two adjacent pixels; only the first `count` of them, 1 or 2, are inside the image, and no word after these is read.
 void two_at(uint offset, uint count, out ivec4 one, out ivec4 other) {
     uint last = (offset + count * CHANNELS - 1u) / 4u;
     uint word = offset / 4u, shift = offset % 4u * 8u;
@@ -92,7 +95,7 @@ int low_half(uint word) { return int(word << 16u) >> 16; }
 
 int high_half(uint word) { return int(word) >> 16; }
 
-// The sum along columns, of the line that begins at an offset.
+// The weighted sum of the taps of a column, in the source row that begins at `offset`.
 ivec4 line_sum(uvec4 column, uint offset) {
     uint begin = offset + column.y;
     bool has_both = column.w == 2u;
@@ -150,7 +153,7 @@ void write_of_two(uint offset, uint rows) {
 }
 
 uint offsets[MOST_ROWS];
-uint run_words[MOST_ROWS];  // of RUN: the word that was loaded last
+uint run_words[MOST_ROWS];  // with RUN: the word loaded last
 ivec4 sums[MOST_ROWS];
 
 void add_four(uint four, ivec4 weights, uint count) {

@@ -1,30 +1,30 @@
-// What every kernel for boxes of images has: the axes of the destination, which lead to rows of two tables, of columns and of rows,
-// and to the fill of a channel.
+// Shared by all kernels for boxes of images: the axes of the destination, which lead to a row of the column table, a row of the row
+// table, and the fill of a channel.
 //
-// Each axis says how far a step moves in both tables (TABLE_STEPS); a row of each is read once all axes were visited.
+// Each axis says how far a step moves in both tables (TABLE_STEPS); a row of each is read once all axes have been visited.
 
 layout(local_size_x = 128) in;
 
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) buffer Dst { uint dst[]; };
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: tables, and fill
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point, or of words
+layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer as words: tables and fill
+layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and as pairs: (scale, zero point), or two words
 
-layout(constant_id = 7) const uint CHANNELS = 1;  // of a pixel that an invocation makes: 1 to 4
-layout(constant_id = 10) const bool ALL_CHANNELS = false;  // these are all channels, and pairs differ along them alone
-layout(constant_id = 11) const uint ROWS = 1;  // rows that an invocation makes, one below the other
+layout(constant_id = 7) const uint CHANNELS = 1;  // channels of a pixel that an invocation makes: 1 to 4
+layout(constant_id = 10) const bool ALL_CHANNELS = false;  // CHANNELS is all there are; pairs differ only between channels
+layout(constant_id = 11) const uint ROWS = 1;  // rows that an invocation makes, one below another
 
 #define PUSH_CHANNELS
 #include "scales.glsl"
 #include "taps.glsl"
 
-uint old_word(uint word) { return 0u; }  // no sum with the destination
+uint old_word(uint word) { return 0u; }  // boxes are never added to the destination
 
-const uint ALL_FILL = 0xFFFFFFFFu;  // the last word of a row that makes fill
+const uint ALL_FILL = 0xFFFFFFFFu;  // the last word of a table row whose elements are `fill`
 
-uint fill_at;  // place of the fill of channel 0 among `words`
-uvec2 taps, strides, tables;  // taps of a row, source elements from tap to tap, the word at which the table starts
+uint fill_at;  // index in `words` of the fill of channel 0
+uvec2 taps, strides, tables;  // of columns (x), rows (y): taps of a row, source elements from tap to tap, table's first word
 
 void load_header() {
     uvec4 counts = parameters[0];
@@ -36,7 +36,7 @@ void load_header() {
 }
 
 uint src_offset;
-uint channel_and_row;  // of the first element: in the lower half the channel, in the upper one the row of its box
+uint channel_and_row;  // of the first element: its channel in the lower half, the row of its box in the upper half
 uvec2 pair_offset;
 uvec2 table_row;
 
@@ -58,7 +58,7 @@ void begin_element() {
     }
 #include "axes.glsl"
 
-// The pairs of all channels, loaded before anything that not all invocations do; see axes.glsl.
+// The pairs of all channels, loaded before divergent code; see axes.glsl.
 vec2 src_pairs_of[4];
 vec2 dst_pairs_of[4];
 

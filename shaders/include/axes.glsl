@@ -1,17 +1,19 @@
-// The axes of a strided problem, innermost (axis 0) to outermost, each with its size and both strides.
+// The axes of a strided problem, from the innermost (axis 0) to the outermost, each with its size and both strides.
 //
-// SIZE(k), SRC(k), DST(k): elements; strides are two's complement, those of the destination positive and, but for
-//   axis 0 of strided_copy.comp, ascending with k.
-// An axis of size 1, which only a table can keep, is outermost, with a destination stride past the reach of the others: both
-//   divisions then give 0, as they must.
-// TABLE(k): the row of `parameters` at which the axis's table starts, 0 for a plain axis. SLOT(k): which of the interpolated
-//   axes it is, counted from the last logical axis.
-// PAIRS(k), with SCALES: how far a step moves among the pairs of scale and zero point, for the source (x) and the destination.
-// They are rows of the storage buffer `parameters`, three an axis after two of header; how many there are, RANK, is compiled in.
+// SIZE(k), SRC(k), DST(k): size, source stride and destination stride, in elements. Strides are two's complement; destination
+//   strides are positive and, except for axis 0 of strided_copy.comp, ascend with k.
+// An axis of size 1 exists only if it has a table. It is outermost, and its destination stride exceeds every offset that the
+//   other axes reach, so both divisions give 0, as they must.
+// TABLE(k): the row of `parameters` where the table of the axis starts; 0 if it has none.
+// SLOT(k): the number of the axis among the resampled ones, counted from the last logical axis, plus 4 times its taps if its
+//   table has weights.
+// PAIRS(k), with SCALES: how many (scale, zero point) pairs a step moves, for the source (x) and the destination (y).
+// In the storage buffer `parameters`, each axis is three rows, after two rows of header. RANK, the number of axes, is a
+// specialization constant.
 // DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31.
 //
-// This file depends on the global declaration of `parameters` (rows of uvec4), and on VISIT_AXIS(k), defined by the kernel: what
-// it does with `coordinate`, the coordinate along axis k.
+// This file depends on the global declaration of `parameters` (rows of uvec4), and on VISIT_AXIS(k), which the kernel defines to
+// use `coordinate`, the coordinate along axis k.
 
 #define MAX_AXES 12
 
@@ -32,14 +34,14 @@ uvec4 axis_more[MAX_AXES];
 #define DIVIDE_BY_SIZE(n, k) multiply_shift(n, axis_divisors[k].xy)
 #define DIVIDE_BY_DST(n, k) multiply_shift(n, axis_divisors[k].zw)
 
-// Unrolled: each IF_AXIS is decided when the pipeline is made.
+// Unrolled loops: each IF_AXIS is decided when the pipeline is created.
 #define IF_AXIS(k) if (RANK > k)
 #define FOR_AXES_INWARD_OUT(VISIT) \
     VISIT(0) VISIT(1) VISIT(2) VISIT(3) VISIT(4) VISIT(5) VISIT(6) VISIT(7) VISIT(8) VISIT(9) VISIT(10) VISIT(11)
 #define FOR_AXES_OUTWARD_IN(VISIT) \
     VISIT(11) VISIT(10) VISIT(9) VISIT(8) VISIT(7) VISIT(6) VISIT(5) VISIT(4) VISIT(3) VISIT(2) VISIT(1) VISIT(0)
 
-// Called before anything that not all invocations do: llvmpipe then loads a word once for all of them, else for each.
+// Loads all axes. Call it before any divergent code: llvmpipe then loads each word once for all invocations, not once for each.
 void load_axes() {
 #define LOAD_AXIS(k) \
     IF_AXIS(k) { \
@@ -50,9 +52,9 @@ void load_axes() {
     FOR_AXES_INWARD_OUT(LOAD_AXIS)
 }
 
-// From an index to its coordinates, visiting each, and the destination offset.
-// Index 7 of sizes (3, 4) is coordinates (1, 3): 7 - 4 * (7 / 4) = 3 on axis 0, then 1 on axis 1, with no division: behind the
-// outermost axis nothing is left.
+// Splits `index` into coordinates, visits each axis, and adds up the destination offset.
+// Sizes (3, 4), index 7: 7 - 4 * (7 / 4) = 3 on axis 0; the rest, 1, is the coordinate on axis 1. The outermost axis needs no
+// division.
 #define NEXT_COORDINATE(k) \
     IF_AXIS(k) { \
         uint rest = k + 1 == RANK ? 0u : DIVIDE_BY_SIZE(index, k); \

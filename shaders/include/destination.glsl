@@ -1,14 +1,15 @@
-// Which destination elements an invocation writes, for elements of any width up to a word.
+// Chooses which destination elements an invocation writes.
 //
-// OWN_WORDS: an invocation owns one destination word and finds the elements in it by walking the destination strides from
-//   the outermost: sizes (2, 3), strides (4, 1), offset 6 is 6 / 4 = 1 and 6 - 4 = 2: index (1, 2); offset 7 leaves 3, not
-//   below size 3: a hole, whose byte stays. Needs nested strides; sub-word elements then need no atomics.
-// Otherwise an invocation writes one element, by atomics when elements share words: for interleaved strides, and where
+// OWN_WORDS: an invocation owns one destination word and finds the elements in it by dividing by the destination strides, the
+//   outermost first. Sizes (2, 3), strides (4, 1): offset 6 is 6 / 4 = 1, then 6 - 4 = 2, so index (1, 2); offset 7 leaves 3,
+//   which is not below size 3, so it is a hole, whose byte stays. Needs nested strides; elements narrower than a word need no
+//   atomics.
+// Otherwise an invocation writes one element, with atomics if elements share words. Used for interleaved strides, and where
 //   holes outnumber elements.
 //
 // This file depends on axes.glsl, dispatch.glsl, elements.glsl and two functions of the kernel:
-//   void begin_element() before the axes of an element are visited
-//   uvec2 element_bits(uint dst_offset)  its bits, once they were
+//   void begin_element()                 called before the axes of an element are visited
+//   uvec2 element_bits(uint dst_offset)  called after that: the bits of the element
 layout(constant_id = 1) const bool OWN_WORDS = false;
 
 #define OFFSET_TO_COORDINATE(k) \

@@ -1,9 +1,9 @@
-// Elements of 8, 16, 32 or 64 bits inside buffers of 32-bit words: bits out of the source, bits into the destination.
+// Elements of 8, 16, 32 or 64 bits in buffers of 32-bit words: loads from the source, stores to the destination.
 //
-// Little-endian, as numpy has them: u8 element 6 is bits 16..23 of word 1 (6 / 4 = 1, 8 * (6 % 4) = 16).
+// Little-endian, as in numpy: u8 element 6 is bits 16..23 of word 1 (6 / 4 = 1, 8 * (6 % 4) = 16).
 // This file depends on the global declarations of `src` and `dst` (uint[]).
 
-layout(constant_id = 0) const uint BITS = 32;  // bits of one element: 8, 16 or 32; of a converted one also 64
+layout(constant_id = 0) const uint BITS = 32;  // bits of one element: 8, 16 or 32, and 64 in kernels that convert
 const uint LANES = BITS > 32 ? 1 : 32 / BITS;  // elements in a word
 const uint ELEMENT_MASK = BITS > 32 ? 0xFFFFFFFFu : 0xFFFFFFFFu >> (32 - BITS);
 
@@ -11,8 +11,8 @@ uint load_bits(uint offset) { return (src[offset / LANES] >> (offset % LANES * B
 
 uint in_lane(uint bits, uint lane) { return bits << (lane * BITS); }
 
-// For destinations whose words several invocations share: both steps touch this element's bits alone, and both wait for them
-// to be known, so that an element that is made of what lies there is read before.
+// Stores an element of a destination whose words several invocations share. Both atomics change only this element's bits. Both
+// depend on `bits`, so an element computed from its old value (a sum) has read that value before either of them.
 void store_bits_shared(uint offset, uint bits) {
     if (LANES == 1) {
         dst[offset] = bits;
@@ -32,7 +32,7 @@ void store_element_shared(uint offset, uvec2 bits) {
     }
 }
 
-// For a word that this invocation owns: bytes outside `mask` are not elements and keep their value.
+// Stores a word that this invocation owns: bytes outside `mask` are not elements and keep their value.
 void store_word_owned(uint word, uint bits, uint mask) {
     if (mask == 0xFFFFFFFFu) {
         dst[word] = bits;

@@ -1,9 +1,9 @@
-// What happens to an element between its source and its destination: converted, or brought through f32 with scales.
+// Converts a source element to a destination element: directly, or through f32 with scales.
 //
 //   v = src_scale * (f32(element) - src_zero_point) + sum_scale * f32(old); post-ops; v = v / dst_scale + dst_zero_point
 //
-// Every step is one f32 operation, rounded to nearest even, in this order; a step that is not in STEPS is left out. A side's scale
-// and zero point are push constants, or a pair in `pairs` that the axes find (PAIRS(k), in axes.glsl).
+// Every operation is rounded to f32, to nearest even, in this order; a step that is not in STEPS is left out. The scale and zero
+// point of a side are push constants, or a pair in `pairs` that the axes find (PAIRS(k), in axes.glsl).
 //
 // This file depends on the global declarations of `src`, `dst` (uint[]) and `pairs` (uvec2[]).
 
@@ -13,42 +13,45 @@
 
 layout(constant_id = 2) const uint SRC_TYPE = 0;  // as numbered in types.glsl
 layout(constant_id = 3) const uint DST_TYPE = 0;
-layout(constant_id = 4) const uint ROUNDING = 0;  // plus SATURATES, ROUNDS_FIRST, NORMAL_QUOTIENTS, SHORT_QUOTIENTS
+layout(constant_id = 4) const uint ROUNDING = 0;  // a rounding of types.glsl, plus the flags below
 layout(constant_id = 5) const uint STEPS = 0;
 
 const uint SATURATES = 4, ROUNDS_FIRST = 8, NORMAL_QUOTIENTS = 16, SHORT_QUOTIENTS = 32;
 const uint SRC_ZERO_POINT = 1, SRC_SCALE = 2, SUM = 4, DST_SCALE = 8, DST_ZERO_POINT = 16, SRC_PAIRS = 32, DST_PAIRS = 64;
-const uint SRC_PAIRS_ALONG_FOUR = 128, DST_PAIRS_ALONG_FOUR = 256;  // of convert.comp
-const uint POST_OPS = 9;  // from this bit on the kind of each post-op in turn, two bits each
+const uint SRC_PAIRS_ALONG_FOUR = 128, DST_PAIRS_ALONG_FOUR = 256;  // only in convert.comp
+const uint POST_OPS = 9;  // from this bit on, the kind of each post-op in turn, two bits each
 const uint LINEAR = 1, CLIP = 2, RELU = 3;
 
-// Constants too, once the pipeline is made.
+// Folded to constants when the pipeline is created.
 #define SRC_WIDTH width_of(SRC_TYPE)
 #define DST_WIDTH width_of(DST_TYPE)
 
 bool has(uint step) { return (STEPS & step) != 0u; }
 
-// a / b rounded to nearest even, for an integer a of 8 bits, where the host has tried them all: no quotient is so near the middle
-// of two numbers, or so near a power of two that it is not, that six units of error in `ratio` could matter.
+// a / b rounded to nearest even, for an integer a of 8 bits. The host has tried every quotient (_are_short in plan/convert.py):
+// none is so near the middle of two f32, or so near a power of two without being one, that an error of six units in the last
+// place of `ratio` matters.
 //
-// a is below 2^8, and 2^38 or more in units of the product of both significands: the product alone is the remainder modulo 2^32.
-// 3 / 0.75, ratio 4 - 2^-22: significand 0xFFFFFF, remainder -(0xFFFFFF * 0xC00000) = 0xC00000, once that of b: off 1.
+// The remainder is a minus the product of the significands of ratio and b. In units of that product a, which has 8 bits, is a
+// multiple of 2^38; so modulo 2^32 the remainder is the negated product.
+// 3 / 0.75, ratio 4 - 2^-22: significand 0xFFFFFF, remainder -(0xFFFFFF * 0xC00000) = 0xC00000 modulo 2^32, which is once the
+// significand of b: `off` is 1.
 float short_quotient(float a, float b) {
     float ratio = a * (1.0 / b);
     uint bits = floatBitsToUint(ratio);
     uint b_significand = floatBitsToUint(b) & 0x7FFFFFu | 0x800000u;
     int rest = -int((bits & 0x7FFFFFu | 0x800000u) * b_significand);
-    // 1.5 * 2^23 and a few units: their number is in the last bits.
+    // Adding 1.5 * 2^23 puts the number of units, rounded, into the last bits.
     uint off = floatBitsToUint(float(rest) * (1.0 / float(b_significand)) + 12582912.0) - 0x4B400000u;
     return a == 0.0 ? ratio : uintBitsToFloat(bits + off);
 }
 
-// a / b rounded to nearest even, where Vulkan lets an instruction be 2.5 units off.
+// a / b rounded to nearest even; Vulkan lets a division instruction be 2.5 units in the last place off.
 //
-// With the significands as integers of 24 bits, and a doubled where it is the smaller one, q = (a << 23) / b has 24 bits too. An
-// instruction says what it is about; the remainder, a few times b, is exact modulo 2^32 and says how much that is off. No
-// quotient lies half way between two numbers of 24 bits, and none rounds to 2^24. Compilers see that q has 24 bits, whose product
-// GPUs have sooner. 1 / 3: a = 0x1000000, b = 0xC00000, q = 0xAAAAAB, remainder -0x400000.
+// Let a and b be the significands as integers of 24 bits, a doubled if it is the smaller one; then q = (a << 23) / b has 24 bits
+// too. The instruction gives q approximately. The remainder, at most a few times b, is exact modulo 2^32 and gives the error of q.
+// No quotient lies half way between two numbers of 24 bits, and none rounds to 2^24. The clamp tells compilers that q has 24 bits,
+// which GPUs multiply faster than 32. 1 / 3: a = 0x1000000, b = 0xC00000, q = 0xAAAAAB, remainder -0x400000.
 float divided(float a, float b) {
     if ((ROUNDING & SHORT_QUOTIENTS) != 0u) {
         return short_quotient(a, b);
@@ -65,23 +68,23 @@ float divided(float a, float b) {
     off = rest < 0 ? -off : off;
     q += off;
     uint magnitude = uint(q) + (a_exponent << 23) + ((126u - doubled) << 23) - (b_exponent << 23);
-    float special = a * b;  // 0, with its sign
+    float special = a * b;  // zero with its sign, for a = 0
     bool is_special = a_exponent == 0u;
     if ((ROUNDING & NORMAL_QUOTIENTS) == 0u) {
         int exponent = int(a_exponent - b_exponent + 127u - doubled);
-        // Below the smallest normal number, rounded from one bit more, odd where something is left; other types make 0 of it.
+        // A denormal quotient is rounded from one bit more, odd if there is a remainder. Types other than these make 0 of it.
         uint shift = uint(clamp(2 - exponent, 1, 31));
         uint denormal = shift_right_nearest_even(uint(2 * q + sign(rest - off * b_significand)), shift);
         bool is_seen = DST_TYPE == F32 || DST_TYPE == F64 || DST_TYPE == BF16 || DST_TYPE == PRED;
         magnitude = exponent > 254 ? INFINITY : exponent > 0 ? magnitude : is_seen ? denormal : 0u;
-        // Zeros, infinities and NaN are exact; denormals a device may flush.
+        // The instruction is exact for zeros, infinities and NaN; a device may flush denormals.
         special = a / b;
         is_special = a_exponent - 1u > 253u || b_exponent - 1u > 253u;
     }
     return is_special ? special : uintBitsToFloat((a_bits ^ b_bits) & 0x80000000u | magnitude);
 }
 
-// An f32 as the nearest integer, as an f32; 2^23 and above are integers.
+// `value` rounded to an integer, still as f32, in the direction that ROUNDING says. From 2^23 on every f32 is an integer.
 float whole(float value) {
     uint bits = floatBitsToUint(value);
     if ((bits >> 23 & 0xFFu) >= 150u) {
@@ -91,7 +94,7 @@ float whole(float value) {
     return uintBitsToFloat(floatBitsToUint(magnitude) | bits & 0x80000000u);
 }
 
-// NaN stays NaN, whatever a device makes of comparisons with it.
+// `value` after one post-op with these two numbers. NaN stays NaN, however the device compares NaN.
 float after_post_op(float value, uint kind, vec2 numbers) {
     if (kind == LINEAR) {
         precise float product = numbers.x * value;
@@ -110,7 +113,7 @@ float after_post_op(float value, uint kind, vec2 numbers) {
     return is_below ? (numbers.x == 0.0 ? 0.0 : below) : value;
 }
 
-// A pair is a scale and a zero point.
+// The f32 `element` after the steps of the formula above. A pair is (scale, zero point); `old` is the destination's old element.
 float through_scales(float element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     precise float value = element;
     if (has(SRC_ZERO_POINT)) {
@@ -150,7 +153,7 @@ vec2 dst_pair_at(uint place) {
     return has(DST_PAIRS) ? uintBitsToFloat(pairs[place]) : vec2(dispatch.dst_scale, dispatch.dst_zero_point);
 }
 
-// The destination element for the bits of an f32 and the element that the destination has.
+// The destination element for `element`, the bits of an f32. `old` is the destination's old element, for a sum.
 uvec2 made_of_f32(uint element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     if (STEPS != 0u) {
         element = floatBitsToUint(through_scales(uintBitsToFloat(element), old, src_pair, dst_pair));
@@ -161,7 +164,7 @@ uvec2 made_of_f32(uint element, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     return of_f32(element, DST_TYPE, ROUNDING & 3u, (ROUNDING & SATURATES) != 0u);
 }
 
-// The same for a source element.
+// The destination element for a source element. Without steps, wide types avoid f32, which would round twice.
 uvec2 made_of(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     uint rounding = ROUNDING & 3u;
     bool saturate = (ROUNDING & SATURATES) != 0u;
@@ -181,7 +184,7 @@ uvec2 made_of(uvec2 bits, uvec2 old, vec2 src_pair, vec2 dst_pair) {
     return made_of_f32(f32_of(bits, SRC_TYPE, is_exact && DST_TYPE != F32), old, src_pair, dst_pair);
 }
 
-// ---- elements by their offsets, whatever their width; elements.glsl has the destinations that share words
+// ---- loads of elements of any width by offset; elements.glsl stores elements that share words
 
 uvec2 load_src(uint offset) {
     if (SRC_WIDTH == 64u) {
@@ -191,10 +194,10 @@ uvec2 load_src(uint offset) {
     return uvec2(src[offset / lanes] >> (offset % lanes * SRC_WIDTH) & 0xFFFFFFFFu >> (32u - SRC_WIDTH), 0u);
 }
 
-// A word of the destination; the kernel knows whether other invocations may write to it meanwhile.
+// Loads a word of the destination. The kernel defines it, and knows whether other invocations may write that word meanwhile.
 uint old_word(uint word);
 
-// The old element, where a sum reads it.
+// The destination's old element, if a sum reads it; otherwise 0.
 uvec2 load_old(uint offset) {
     if (!has(SUM)) {
         return uvec2(0u);

@@ -1,17 +1,18 @@
-// Element types: their numbers and widths, and an element of any type as one of any other, rounded once, by integer arithmetic.
+// Element types: their numbers and widths, and conversions from any type to any other, rounded once, by integer arithmetic.
 //
 // Float instructions differ from device to device for narrow, large and denormal numbers (SwiftShader's packHalf2x16 rounds wrong
-// and flushes denormals). Integers are the same everywhere; floats are used only where they are exact and meet no denormal. NaN is
-// tested by its bits, keeps its sign and the upper bits of its payload, and becomes quiet. An element is a uvec2 of its bits, in x
-// alone up to 32 of them. Rare elements are handled by selections, because llvmpipe executes both sides of a branch.
+// and flushes denormals). Integer instructions are the same everywhere; float instructions are used only where they are exact and
+// meet no denormal. NaN is tested by its bits, keeps its sign and the upper bits of its payload, and becomes quiet. An element is a
+// uvec2 of its bits; up to 32 bits are in x alone. Rare cases are handled by selects, because llvmpipe executes both sides of a
+// branch.
 //
-// Types that f32 holds exactly go through it. The others (s32 u32 s64 u64 f64) become f32 rounded to odd where a narrower float
-// follows: the last bit then says "not exact", and the next rounding gives what it would give for the whole number. Rounding to 24
-// bits to odd, then to 11, 8 or 4 bits, rounds once.
+// Types whose numbers are all exact in f32 are converted through f32. The others (s32 u32 s64 u64 f64) become f32 rounded to odd if
+// a narrower float follows: an odd last bit says "not exact", so the next rounding gives the same as from the original number.
+// Rounding to odd in 24 bits, then to nearest in 11, 8 or fewer bits, is rounding once.
 //
 // docs/reorder.md defines each conversion.
 
-// plan/convert.py has the same numbers.
+// The same numbers as ELEMENT_TYPES in plan/convert.py.
 const uint F32 = 0, F16 = 1, BF16 = 2, U8 = 3, S8 = 4, S32 = 5, PRED = 6, S16 = 7, U16 = 8, U32 = 9, S64 = 10, U64 = 11;
 const uint F64 = 12, F8E4M3FN = 13, F8E5M2 = 14;
 
@@ -19,13 +20,13 @@ const uint F64 = 12, F8E4M3FN = 13, F8E5M2 = 14;
 // branches at every call (SwiftShader took minutes for a pipeline).
 const uint SIGNED = 1u << S8 | 1u << S16 | 1u << S32 | 1u << S64;
 const uint INTEGERS = SIGNED | 1u << PRED | 1u << U8 | 1u << U16 | 1u << U32 | 1u << U64;
-const uint WIDE_TYPES = 1u << S32 | 1u << U32 | 1u << S64 | 1u << U64 | 1u << F64;  // with numbers that are no f32
+const uint WIDE_TYPES = 1u << S32 | 1u << U32 | 1u << S64 | 1u << U64 | 1u << F64;  // with numbers that f32 cannot hold
 
 bool is_signed(uint type) { return (SIGNED >> type & 1u) != 0u; }
 bool is_integer(uint type) { return (INTEGERS >> type & 1u) != 0u; }
 bool is_wide(uint type) { return (WIDE_TYPES >> type & 1u) != 0u; }
 
-// Two bits a type: 8 << 0 to 8 << 3.
+// Two bits per type: 0 to 3 for widths 8 << 0 to 8 << 3.
 const uint WIDTHS = 2u << 2u * F32 | 1u << 2u * F16 | 1u << 2u * BF16 | 2u << 2u * S32 | 1u << 2u * S16 | 1u << 2u * U16
     | 2u << 2u * U32 | 3u << 2u * S64 | 3u << 2u * U64 | 3u << 2u * F64;
 
@@ -57,7 +58,7 @@ uvec2 shifted_right(uvec2 value, uint count) {
     return count == 0u ? value : uvec2(value.x >> count | value.y << (32u - count), value.y >> count);
 }
 
-// Number of the highest bit that is set; -1 of 0.
+// The number of the highest set bit, 0 to 63; -1 for 0.
 int top_bit(uvec2 value) { return value.y != 0u ? 32 + findMSB(value.y) : findMSB(value.x); }
 
 // ---- rounding shifts
@@ -68,13 +69,13 @@ const uint QUIET = 0x00400000u;     // the bit of f32 that makes a NaN quiet
 bool is_nan(uint f32_bits) { return (f32_bits & 0x7FFFFFFFu) > INFINITY; }
 
 // Shift right, rounding to nearest even: 0b1011 by 2 is 2.75, so 3; 0b1010 by 2 is 2.5, so 2. shift is 1..31, value below 2^31.
-// A bit less than a half is added, and that bit to odd numbers: 0b1010 + 0b01 is still 2, and 0b1110 + 0b01 + 1 is 4.
+// Adds one unit less than a half, and that unit too if the result would be odd: 0b1010 + 0b01 is still 2, 0b1110 + 0b01 + 1 is 4.
 uint shift_right_nearest_even(uint value, uint shift) {
     uint below_half = (1u << (shift - 1u)) - 1u;
     return value + below_half + (value >> shift & 1u) >> shift;
 }
 
-// Shift right, and set the last bit if anything was lost: rounding to odd.
+// Shift right, and set the last bit if a set bit was lost: rounding to odd.
 uint shift_right_odd(uint value, uint shift) {
     return value >> shift | uint((value & ((1u << shift) - 1u)) != 0u);
 }
@@ -88,8 +89,8 @@ uint bias_of(uint type) { return type == F8E4M3FN ? 7u : type == BF16 ? 127u : 1
 // f8e4m3fn has no infinity, and its largest number has all exponent bits set: 448 is 0x7E, NaN is 0x7F.
 uint largest_of(uint type) { return type == F16 ? 0x7BFFu : type == BF16 ? 0x7F7Fu : type == F8E4M3FN ? 0x7Eu : 0x7Bu; }
 
-// Denormals are normal in f32. f16: the smallest normal number is 2^-14; 0x0001 becomes 2^-14 + 2^-24, less 2^-14, which is
-// exact in float instructions and meets no denormal.
+// The f32 of a float of 8 or 16 bits. Denormals, except those of bf16, are normal in f32. f16: the smallest normal number is 2^-14;
+// 0x0001 becomes (2^-14 + 2^-24) - 2^-14, a subtraction that is exact and meets no denormal.
 uint f32_of_narrow(uint bits, uint type) {
     uint at_left = bits << (32u - width_of(type));
     int magnitude = int(at_left & 0x7FFFFFFFu) >> (fraction_bits_of(type) + 9u - width_of(type));
@@ -97,7 +98,7 @@ uint f32_of_narrow(uint bits, uint type) {
     uint smallest = rebias + 0x800000u;
     precise float denormal = uintBitsToFloat(uint(magnitude) + smallest) - uintBitsToFloat(smallest);
     uint finite = magnitude < 0x800000 && type != BF16 ? floatBitsToUint(denormal) : uint(magnitude) + rebias;
-    // The first one past the largest is infinity, but in f8e4m3fn, which has one NaN of each sign there.
+    // The magnitude after the largest number is infinity, except in f8e4m3fn, where it is the only NaN.
     int infinity = int((largest_of(type) + 1u) << (23u - fraction_bits_of(type)));
     uint beyond = magnitude > infinity ? INFINITY | QUIET : INFINITY;
     uint made = finite | (magnitude >= infinity ? beyond : 0u);
@@ -110,10 +111,11 @@ uint narrow_of_f32(uint bits, uint type, bool saturate) {
     uint magnitude = bits & 0x7FFFFFFFu;
     uint to_right = 23u - fraction_bits_of(type);
     uint beyond = largest_of(type) + 1u;
-    int in_place = int(magnitude);  // a number of the type, with to_right more bits
+    int in_place = int(magnitude);  // becomes the element's bits without sign, with to_right more fraction bits
     if (type != BF16) {
-        // The smallest normal number is 0x800000 there. What is below it is cut, with a last bit for anything lost, and is
-        // more than the other, which lacks its leading bit. f16: 2^-14 * 2^37 is 2^23. Denormals of f32 are far below.
+        // In these units the smallest normal number is 0x800000. A smaller number is scaled and truncated, with the last bit set
+        // if anything was lost; that exceeds its rebiased bits, which lack the leading 1. f16: 2^-14 * 2^37 is 2^23. Denormals of
+        // f32 are far smaller and become 0, flushed or not.
         uint smallest = (128u - bias_of(type)) << 23;
         precise float scaled = uintBitsToFloat(min(magnitude, smallest)) * uintBitsToFloat((149u + bias_of(type)) << 23);
         int cut = int(scaled);
@@ -131,7 +133,7 @@ uint narrow_of_f32(uint bits, uint type, bool saturate) {
 
 uvec2 f64_of_f32(uint bits) {
     uint magnitude = bits & 0x7FFFFFFFu;
-    // Denormal: magnitude * 2^-149 is normal in f64, and so is the integer in f32.
+    // A denormal, magnitude * 2^-149, is normal in f64; `magnitude` as an integer is a normal f32.
     bool is_denormal = magnitude < 0x800000u;
     uint normal = is_denormal ? floatBitsToUint(float(int(magnitude))) : magnitude;
     uint rebias = is_denormal ? 1023u - 127u - 149u : magnitude < INFINITY ? 1023u - 127u : 2047u - 255u;
@@ -142,10 +144,10 @@ uvec2 f64_of_f32(uint bits) {
 uint f32_of_f64(uvec2 bits, bool to_odd) {
     uint magnitude = bits.y & 0x7FFFFFFFu;
     int exponent = int(magnitude >> 20) - (1023 - 127);
-    // 24 bits that are kept and 6 below them, whose last says whether there is more: enough for one rounding.
+    // 24 bits to keep and 6 below them, the last one set if any lower bit is: enough to round once.
     uint significand = (magnitude & 0xFFFFFu | (magnitude >= 0x100000u ? 0x100000u : 0u)) << 9 | bits.x >> 23;
     significand |= uint((bits.x & 0x7FFFFFu) != 0u);
-    // Below 2^-126 fewer are kept, and below 2^-150, where denormals of f64 are too, none.
+    // Below 2^-126 fewer bits are kept; below 2^-150, denormals of f64 included, none.
     uint shift = uint(clamp(7 - exponent, 6, 31));
     uint rounded = to_odd ? shift_right_odd(significand, shift) : shift_right_nearest_even(significand, shift);
     rounded += uint(clamp(exponent - 1, 0, 254)) << 23;  // the leading bit adds the 1 to the exponent
@@ -156,9 +158,9 @@ uint f32_of_f64(uvec2 bits, bool to_odd) {
     return bits.y & 0x80000000u | (magnitude >= 0x7FF00000u ? beyond : rounded);
 }
 
-const uint NEAREST_EVEN = 0, TRUNCATE = 1, HALF_AWAY = 2;  // of floats to integers
+const uint NEAREST_EVEN = 0, TRUNCATE = 1, HALF_AWAY = 2;  // how floats become integers
 
-// Whether an integer gets one more for the fraction behind it; 0x80000000 is a half, more: there are bits below these.
+// True if an integer is rounded up because of its fraction. fraction: 0x80000000 is a half. more: lower bits of it are set.
 bool rounds_up(uint fraction, bool more, bool is_odd, uint rounding) {
     switch (rounding) {
         case TRUNCATE: return false;
@@ -176,13 +178,13 @@ uvec2 magnitude_of(uvec2 bits, uint type, out bool negative) {
     return negative ? opposite : bits;
 }
 
-// The largest magnitude of an integer type of at most 32 bits.
+// The largest magnitude of an integer type of at most 32 bits, among numbers of one sign.
 uint most_of(uint type, bool negative) {
     uint mask = 0xFFFFFFFFu >> (32u - width_of(type));
     return is_signed(type) ? (mask >> 1) + uint(negative) : negative ? 0u : mask;
 }
 
-// The element that is nearest to an integer, or has its low bits; beyond: the magnitude is only the low bits of a larger one.
+// The element nearest to an integer if `saturate`, otherwise its low bits. beyond: `magnitude` is the low bits of a larger one.
 uvec2 integer_of(bool negative, uvec2 magnitude, bool beyond, uint type, bool saturate) {
     if (width_of(type) == 64u) {
         uvec2 most = negative ? uvec2(0u, type == S64 ? 0x80000000u : 0u) : uvec2(~0u, type == S64 ? 0x7FFFFFFFu : ~0u);
@@ -198,7 +200,7 @@ uvec2 integer_of(bool negative, uvec2 magnitude, bool beyond, uint type, bool sa
     return uvec2((negative ? 0u - magnitude.x : magnitude.x) & (0xFFFFFFFFu >> (32u - width_of(type))), 0u);
 }
 
-// The integer of one type that is nearest to one of another, or has its low bits.
+// An integer of type `from` as type `to`: the nearest one if `saturate`, otherwise its low bits. To pred: 1 unless it is 0.
 uvec2 integer_of_integer(uvec2 bits, uint from, uint to, bool saturate) {
     bool from_wide = width_of(from) == 64u;
     if (to == PRED) {
@@ -226,16 +228,17 @@ uvec2 integer_of_integer(uvec2 bits, uint from, uint to, bool saturate) {
     return uvec2(low & (0xFFFFFFFFu >> (32u - width_of(to))), 0u);
 }
 
-// The nearest integer to a number from 0 to 2^23: there both it and what is left of the number are exact in f32, everywhere.
+// A number from 0 to 2^23 rounded to an integer. Up to there its whole part and its fraction are exact in f32, on every device.
 int whole_of(float magnitude, uint rounding) {
     int whole = int(magnitude);
     precise float left = magnitude - float(whole);
-    // 0.5 is 0x3F000000; halves go up from odd numbers, or always, or never.
+    // The bits of 0.5 are 0x3F000000. NEAREST_EVEN takes a half up from odd numbers, HALF_AWAY always.
     bool is_up = floatBitsToInt(left) > 0x3F000000 - (rounding == NEAREST_EVEN ? whole & 1 : 1);
     return whole + int(rounding != TRUNCATE && is_up);
 }
 
-// Clamped to a type of 8 or 16 bits. Floats are in the order of their bits as integers, but the negative ones, which are below.
+// An f32 as an integer of 8 or 16 bits, clamped; 0 for NaN. Compared by their bits as signed integers, floats from 0.0 on are in
+// order, and negative floats are below 0.
 uint small_integer_of_f32(uint bits, uint type, uint rounding) {
     int most = floatBitsToInt(float(int(most_of(type, false))));
     if (!is_signed(type)) {
@@ -250,7 +253,8 @@ uint small_integer_of_f32(uint bits, uint type, uint rounding) {
     return is_nan(bits) ? 0u : made;
 }
 
-// Of at most 32 bits. The value is significand * 2^(exponent - 150): 1.0 is 2^23 * 2^-23, and 23 bits go to the right.
+// An f32 as an integer of at most 32 bits; 0 for NaN. The number is significand * 2^(exponent - 150): 1.0 is 2^23 * 2^-23, so 23
+// bits are shifted out.
 uint integer_of_f32(uint bits, uint type, uint rounding, bool saturate) {
     if (saturate && width_of(type) < 32u) {
         return small_integer_of_f32(bits, type, rounding);
@@ -268,7 +272,7 @@ uint integer_of_f32(uint bits, uint type, uint rounding, bool saturate) {
     return is_nan(bits) ? 0u : made;
 }
 
-// Of any width. The value is significand * 2^(exponent - 1075).
+// An f64 as an integer of any width; 0 for NaN. The number is significand * 2^(exponent - 1075).
 uvec2 integer_of_f64(uvec2 bits, uint type, uint rounding, bool saturate) {
     uint exponent = bits.y >> 20 & 0x7FFu;
     uvec2 significand = uvec2(bits.x, (bits.y & 0xFFFFFu) | 0x100000u);
@@ -287,7 +291,7 @@ uvec2 integer_of_f64(uvec2 bits, uint type, uint rounding, bool saturate) {
     return is_nan ? uvec2(0u) : integer_of(bits.y >= 0x80000000u, whole, exponent >= 1087u, type, saturate);
 }
 
-// Integers of 32 and 64 bits.
+// The f32 of an integer of 32 or 64 bits, rounded to odd or to nearest even.
 uint f32_of_wide_integer(uvec2 bits, uint type, bool to_odd) {
     bool negative;
     uvec2 magnitude = magnitude_of(bits, type, negative);
@@ -295,7 +299,7 @@ uint f32_of_wide_integer(uvec2 bits, uint type, bool to_odd) {
     if (top < 0) {
         return 0u;
     }
-    // The top bit to bit 62: 24 bits are kept, and of the 39 behind them the last of 7 says whether there is more.
+    // The top bit moves to bit 30 of a word: 24 bits to keep, and 7 below them, the last one set if any lower bit is.
     uvec2 normal = shifted_left(magnitude, uint(63 - top));
     uint significand = shift_right_odd(normal.y, 1u) | uint(normal.x != 0u);
     uint rounded = to_odd ? shift_right_odd(significand, 7u) : shift_right_nearest_even(significand, 7u);
@@ -309,7 +313,7 @@ uvec2 f64_of_integer(uvec2 bits, uint type) {
     if (top < 0) {
         return uvec2(0u);
     }
-    uvec2 normal = shifted_left(magnitude, uint(63 - top));  // 53 bits are kept, 11 are not
+    uvec2 normal = shifted_left(magnitude, uint(63 - top));  // 53 bits to keep, 11 to round away
     uvec2 rounded = shifted_right(normal, 11u);
     if (rounds_up(normal.x << 21, false, (rounded.x & 1u) == 1u, NEAREST_EVEN)) {
         rounded = plus_one(rounded);
@@ -317,7 +321,7 @@ uvec2 f64_of_integer(uvec2 bits, uint type) {
     return uvec2(rounded.x, (negative ? 0x80000000u : 0u) | (uint(top + 1022) << 20) + rounded.y);
 }
 
-// ---- what kernels call
+// ---- the functions that kernels call
 
 // The f32 of an element whose type is not wide: always exact.
 uint f32_of_small(uint bits, uint type) {
@@ -330,11 +334,11 @@ uint f32_of_small(uint bits, uint type) {
     if (!is_integer(type)) {
         return f32_of_narrow(bits, type);
     }
-    uint unused = 32u - width_of(type);  // of at most 16 bits, the float instruction is exact everywhere
+    uint unused = 32u - width_of(type);  // up to 16 bits, float() is exact on every device
     return floatBitsToUint(float(is_signed(type) ? int(bits << unused) >> unused : int(bits)));
 }
 
-// The f32 of an element, rounded to nearest even or to odd where the type is wide.
+// The f32 of an element; a wide type is rounded, to odd or to nearest even.
 uint f32_of(uvec2 bits, uint type, bool to_odd) {
     if (!is_wide(type)) {
         return f32_of_small(bits.x, type);
@@ -342,7 +346,7 @@ uint f32_of(uvec2 bits, uint type, bool to_odd) {
     return type == F64 ? f32_of_f64(bits, to_odd) : f32_of_wide_integer(bits, type, to_odd);
 }
 
-// The element of an f32; integers of 64 bits by way of f64 (integer_of_f64).
+// An f32 as an element of any type but s64 and u64, which go by f64_of_f32 and integer_of_f64.
 uvec2 of_f32(uint bits, uint type, uint rounding, bool saturate) {
     if (type == F32) {
         return uvec2(bits, 0u);

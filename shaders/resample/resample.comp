@@ -1,10 +1,10 @@
-// Resampling along up to three axes: nested sums of weighted elements, the last logical axis first, then the conversion.
+// Resamples along up to three axes: nested sums of weighted elements, the last logical axis first, then the conversion.
 //
-// Each resampled axis has a table in `parameters`, a row an output index: the weight of every tap, then the source offset of the
-// first; taps are a stride of the axis apart. Linear, output 1 of 2 -> 3 lies half way: weights 0.5 and 0.5, offset 0.
-// One evaluation order, in f32 without contraction, so splitting a problem never changes a bit.
+// Each resampled axis has a table in `parameters`, one row per output index: the weights of its taps, then the source offset of the
+// first tap; taps are one stride of the axis apart. Linear 2 -> 3, output 1 lies half way: weights 0.5 and 0.5, offset 0.
+// Sums have one order, in f32 without contraction, so splitting a problem never changes a bit.
 // FIXED: sums of integers, see taps.glsl.
-// Without slots the tables have no weights: an element is moved, and converted.
+// Without slots the tables have no weights: an element is moved and converted.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -13,15 +13,15 @@ layout(local_size_x = 128) in;
 layout(std430, binding = 0) readonly buffer Src { uint src[]; };
 layout(std430, binding = 1) buffer Dst { uint dst[]; };
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: tables
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point
+layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer as words: tables
+layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and as pairs (scale, zero point)
 
 #include "scales.glsl"
 #include "taps.glsl"
 
 uint src_offset;
 uvec2 pair_offset;
-uvec3 taps[3];  // of each slot: how many, their stride, and the word of the first weight
+uvec3 taps[3];  // for each slot: number of taps, source elements from tap to tap, word of the first weight
 
 void begin_element() {
     src_offset = dispatch.src_base;

@@ -1,11 +1,11 @@
-// Resampling along one axis with many taps: a load takes four elements of the source.
+// Resamples along one axis with many taps, loading four elements of the source at a time.
 //
-// ALONG: four taps of one output pixel, in ROWS rows, which share the weights. A pixel is an element, or CHANNELS of them side
-//   by side: four pixels of three channels are three loads.
-// Otherwise four neighbours along axis 0, which share taps and weights. The last four of a row may begin inside those before.
-// ALIGNED: what is loaded and stored are whole fours. Otherwise it is put together of words, which takes about twice as long.
+// ALONG: the four elements are taps of one output pixel, in ROWS rows, which share the weights. A pixel is one element, or CHANNELS
+//   elements side by side: four pixels of three channels are three loads.
+// Otherwise they are neighbours along axis 0, which share their weights. The last four of a row may overlap the four before it.
+// ALIGNED: loads and stores are whole fours. Otherwise fours are assembled from words, which takes about twice as long.
 // FIXED: sums of integers, see taps.glsl.
-// The bits are those of resample.comp, but for the sign of a NaN, which a compiler may choose.
+// The results have the same bits as those of resample.comp, except for the sign of NaN, which a compiler may choose.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -19,15 +19,15 @@ layout(std430, binding = 1) buffer Dst { uint dst[]; };
 layout(std430, binding = 1) buffer Dst2 { uvec2 dst2[]; };
 layout(std430, binding = 1) buffer Dst4 { uvec4 dst4[]; };
 layout(std430, binding = 2) readonly buffer Parameters { uvec4 parameters[]; };
-layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer by words: tables
-layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and by pairs of scale and zero point
+layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the same buffer as words: tables
+layout(std430, binding = 2) readonly buffer Pairs { uvec2 pairs[]; };  // and as pairs (scale, zero point)
 
 layout(constant_id = 7) const uint TAP_AXIS = 0;
 layout(constant_id = 8) const bool ALIGNED = true;
 #ifdef ALONG
-layout(constant_id = 9) const uint ROW_AXIS = 0;  // one without a table
+layout(constant_id = 9) const uint ROW_AXIS = 0;  // an axis without a table
 layout(constant_id = 10) const uint CHANNELS = 1;  // 1 to 4
-layout(constant_id = 11) const uint CHANNEL_AXIS = 0;  // of more than one
+layout(constant_id = 11) const uint CHANNEL_AXIS = 0;  // the axis of channels, if there are more than one
 layout(constant_id = 12) const uint ROWS = 8;  // rows that an invocation makes, 1 to 8
 #endif
 
@@ -53,8 +53,8 @@ uint taps, tap_stride, table_row;
     }
 #include "axes.glsl"
 
-// The words of four elements that begin in the middle of one; no word is read that has none of them.
-// Of bytes 6 to 9: the upper half of word 1, and of word 2 the lower one. Shifts go by 1 to 31, or are left out.
+// Four elements that may begin in the middle of a word, shifted to begin at a word. Reads only words that hold some of them.
+// Bytes 6 to 9: the upper half of word 1 and the lower half of word 2. GLSL leaves a shift by 32 undefined, hence the case of 0.
 uvec2 words_at(uint offset) {
     uint lanes = 32u / SRC_WIDTH;
     uint first = offset / lanes;
@@ -65,7 +65,7 @@ uvec2 words_at(uint offset) {
     return shift == 0u ? low : low >> shift | high << (32u - shift);
 }
 
-// Four elements side by side.
+// The numbers of four elements side by side.
 FOUR_NUMBERS four_at(uint offset) {
     uvec4 bits;
     if (SRC_WIDTH == 32u) {
@@ -94,7 +94,7 @@ const uint MOST_CHANNELS = 4;
 uint row_src, row_dst, row_count, channel_dst;
 uvec2 row_pairs, channel_pairs;
 
-// Pieces go along the axis of the taps, then by blocks of rows, then along the others.
+// Pieces are numbered along the axis of the taps first, then by blocks of rows, then along the other axes.
 #define VISIT_PIECE(k) \
     IF_AXIS(k) { \
         if (k == ROW_AXIS) { \
@@ -169,7 +169,7 @@ void main() {
     uint dst_offset = dispatch.dst_base;
     FOR_AXES_INWARD_OUT(VISIT_PIECE)
 
-    // Past the last row, the last one is summed again, and not written.
+    // Rows past the last repeat its sums and are not written.
     [[unroll]] for (uint n = 0u; n < ROWS; ++n) {
         offsets[n] = src_offset + min(row + n, row_count - 1u) * row_src;
         sums[n] = NUMBER[MOST_CHANNELS](NOTHING, NOTHING, NOTHING, NOTHING);
@@ -214,7 +214,7 @@ void add_tap(NUMBER weight, uint tap) {
     sums = totals;
 }
 
-// Pieces go along axis 0.
+// Pieces are numbered along axis 0 first, then along the other axes.
 #define VISIT_PIECE(k) \
     IF_AXIS(k) { \
         uint rest = k == 0 ? 0u : DIVIDE_BY_SIZE(outer, k); \
@@ -233,7 +233,7 @@ void main() {
     }
     Place place = place_of(number, divisors);
     uint outer = place.outer;
-    // Of a row of 10 the last piece is elements 6 to 9, of which the piece before makes 6 and 7.
+    // In a row of 10, the last piece is elements 6 to 9; the piece before it makes 6 and 7.
     uint along = min(4u * place.piece, SIZE(0) - 4u);
     uint made_before = 4u * place.piece - along;
     src_offset = dispatch.src_base;

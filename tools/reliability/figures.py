@@ -1,8 +1,8 @@
-"""What a part of `make reliability` measures: figures with their goals, and the command line that every part has.
+"""The figures that a part of `make reliability` measures, with their goals, and the command line of every part.
 
     python tools/reliability/PART.py [--small] [--seed N] [--write FILE.json]
 
-A part is a script of this folder with a function ``measure(small, seed)`` and ``run_part(measure)`` at its end.
+A part is a script of this folder with a function ``measure(small, seed)`` that ends with ``run_part(measure)``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 Measure = Callable[[bool, int], Iterable["Figure"]]
-"""``measure(small, seed)``: the figures, each as soon as it is known; ``small`` is what `make test` has time for."""
+"""``measure(small, seed)`` yields figures as soon as each is known; ``small``: only what `make test` has time for."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def table(figures: Sequence[Figure]) -> str:
 
 
 def run_part(measure: Measure) -> NoReturn:
-    """Measure as the command line says, and conclude."""
+    """Parse the command line, measure, and exit as ``conclude`` does."""
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--small", action="store_true", help="the part of it that `make test` has time for")
     parser.add_argument("--seed", type=int, default=1)

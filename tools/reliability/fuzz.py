@@ -1,10 +1,10 @@
-"""Hostile inputs for every reader: each is read, or refused with a typed error, within a second and 64 MiB.
+"""Hostile inputs for every reader: it must read each, or refuse it with a typed error, within a second and 64 MiB.
 
     python tools/reliability/fuzz.py [--small] [--seed N] [--write FILE.json]
     python tools/reliability/fuzz.py --reader NAME [--count N] [--seed N]     one reader, in this process
 
-Each reader (``readers.py``) has a process of its own, whose memory is measured. Inputs are what it reads, with one to
-six mistakes. Where the package atheris is installed, libFuzzer chooses among them by the branches that they reach.
+Each reader (``readers.py``) has its own process, whose memory is measured. Inputs are valid ones with up to six
+mistakes. If the package atheris is installed, libFuzzer chooses among them by the branches that they reach.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ with instrumented if "--reader" in sys.argv else nullcontext():
     from readers import Reader, corpus, readers
 
 COUNT = 200_000
-"""Inputs of a reader."""
+"""Inputs per reader."""
 
 SECONDS = 1.0
-"""What one input may take, of processor time: other work on the machine does not count."""
+"""Seconds of processor time that one input may take; other work on the machine does not count."""
 
 MEBIBYTES = 64
-"""What a reader's process may grow by."""
+"""MiB by which a reader's process may grow."""
 
 HANG = 60
-"""Seconds after which an input is taken to be one that never ends."""
+"""Seconds after which an input counts as one that never ends."""
 
 SHOWN = 5
-"""Failures of a reader that are printed, each at another place of the code."""
+"""Most failures printed per reader, each from a different place in the code."""
 
 _ANY = (
     *("\0\t\n \u00a0-+*#.,:;'\"()[]{}<>=_/\\%019\u00b2\u0661aAbcnxzZ\u00df\u0130\u0131\u017f\u212a\u4e2d\U0001f600"),
@@ -89,7 +89,7 @@ _VALUES: tuple[Any, ...] = (
 
 
 def inputs(reader: Reader, rng: Random) -> Iterator[bytes]:
-    """Inputs without end: good ones with no to six mistakes, and rows of tokens."""
+    """An endless stream of inputs: valid ones with 0 to 6 mistakes, and sequences of random tokens."""
     known = (*reader.inputs, *corpus(reader.name))
     while True:
         if reader.tokens and rng.random() < 0.2:
@@ -100,7 +100,7 @@ def inputs(reader: Reader, rng: Random) -> Iterator[bytes]:
 
 
 def mutated(data: bytes, reader: Reader, rng: Random, mistakes: int) -> bytes:
-    """``data`` with mistakes; mostly with checksums and lengths that hide them."""
+    """``data`` with random mistakes; checksums and lengths are usually repaired so that they hide them."""
     for _ in range(mistakes):
         if reader.is_json and rng.random() < 0.7:
             with suppress(ValueError, RecursionError):
@@ -115,12 +115,12 @@ def mutated(data: bytes, reader: Reader, rng: Random, mistakes: int) -> bytes:
 
 
 def longest(reader: Reader) -> int:
-    """Bytes of an input at most."""
+    """Most bytes of an input."""
     return max(reader.longest, 2 * max(map(len, reader.inputs)))
 
 
 def _mutated(data: bytes, reader: Reader, rng: Random) -> bytes:
-    """A part deleted, replaced, repeated (now and then very often), moved or joined to that of another input."""
+    """Delete, replace, repeat (up to 200 times) or move a part of ``data``, or join it to a part of another input."""
     first, last = sorted(rng.choices(range(len(data) + 1), k=2))
     if rng.random() < 0.7:
         last = min(first + 1, last)
@@ -151,7 +151,7 @@ def _mutated(data: bytes, reader: Reader, rng: Random) -> bytes:
 
 
 def _mutated_json(data: bytes, reader: Reader, rng: Random) -> bytes:
-    """A value replaced, left out, renamed, nested or exchanged for another one of the same or of another input."""
+    """Replace, delete, rename, nest or repeat a value of a JSON document, or copy another of its values over it."""
     root = [json.loads(data)]
     places = list(_places(root))
     holder, key = rng.choice(places)
@@ -176,21 +176,21 @@ def _mutated_json(data: bytes, reader: Reader, rng: Random) -> bytes:
 
 
 def _places(holder: Any) -> Iterator[tuple[Any, Any]]:
-    """Every value inside, as what holds it and its key there."""
+    """Every nested value, as its container and its key or index there."""
     for key, value in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
         yield holder, key
         if isinstance(value, list | dict):
             yield from _places(value)
 
 
-# What becomes of them.
+# Running the inputs.
 
 
 class Session:
-    """What became of the inputs of one reader so far.
+    """The results of one reader's inputs so far.
 
-    read, refused: how many.
-    failures: what brought something else than a typed error, by the place that raised it: the input, and the error.
+    read, refused, failed: number of inputs.
+    failures: for inputs that raised something other than a typed error, by the place that raised it: (input, error).
     slowest, seconds: the input that took longest, and its seconds of processor time.
     """
 
@@ -206,14 +206,14 @@ class Session:
         return self.read + self.refused + self.failed
 
     def take(self, data: bytes) -> None:
-        """Read one input."""
+        """Have the reader read one input, and count the result."""
         started = process_time()
         try:
             self.reader.read(data)
             self.read += 1
         except self.reader.refusals:
             self.refused += 1
-        except Exception as error:  # noqa: BLE001 - finding those is what this is for
+        except Exception as error:  # noqa: BLE001 - finding these is the purpose
             self.failed += 1
             place = traceback.extract_tb(error.__traceback__)[-1]
             where = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
@@ -232,13 +232,13 @@ class Session:
         return min(times)
 
     def fuzz(self, count: int, seed: int) -> None:
-        """Take ``count`` inputs."""
+        """Read ``count`` random inputs."""
         for _, data in zip(range(count), inputs(self.reader, Random(f"{seed} {self.reader.name}")), strict=False):
             self.take(data)
 
 
 def _fuzz_one(name: str, count: int, seed: int, record: Path | None) -> int:
-    """The whole life of a reader's process; the exit code is 1 if an input failed."""
+    """The main function of a reader's process; return its exit code, 1 if an input failed."""
     random.seed(seed)
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
@@ -280,7 +280,7 @@ def _fuzz_one(name: str, count: int, seed: int, record: Path | None) -> int:
 
 
 def _guided(take: Any, session: Session, count: int, seed: int, folder: Path) -> None:
-    """Have libFuzzer choose what ``take`` gets; ends the process."""
+    """Call ``take`` with inputs that libFuzzer chooses; ends the process."""
     reader = session.reader
     seeds = folder / "seeds"
     seeds.mkdir()
@@ -299,13 +299,13 @@ def _guided(take: Any, session: Session, count: int, seed: int, folder: Path) ->
         return mutated(data, reader, rng, rng.choice((1, 1, 2, 3, 6)))
 
     options = [f"-seed={seed + 1}", f"-max_len={longest(reader)}", "-rss_limit_mb=0", "-verbosity=0", "-timeout=600"]
-    options += [f"-artifact_prefix={folder}/"]  # slow inputs, by the clock: other work on the machine counts there
+    options += [f"-artifact_prefix={folder}/"]  # for inputs slow by wall time, which includes other work on the machine
     atheris.Setup([sys.argv[0], *options, str(seeds)], one, custom_mutator=mutator)
     atheris.Fuzz()
 
 
 def _peak() -> int:
-    """KiB of memory that this process had at most since the last call."""
+    """The peak of this process's resident memory since the last call, in KiB."""
     status = Path("/proc/self/status").read_text("ascii", "replace")
     peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
     Path("/proc/self/clear_refs").write_text("5")
@@ -316,7 +316,7 @@ def _peak() -> int:
 
 
 def names() -> list[str]:
-    """Every reader."""
+    """The names of all readers."""
     with tempfile.TemporaryDirectory() as folder:
         return [reader.name for reader in readers(Path(folder))]
 

@@ -1,10 +1,11 @@
-"""Faults at every driver call: call N of each scenario fails, N from 1 to its last, with each code it may return.
+"""Inject faults at every driver call: each call of each scenario fails in turn, with each code that it may return.
 
     python tools/reliability/injection.py [--small] [--seed N] [--only TEXT]
 
-After each: a typed error or the right result, every destination untouched or complete, the same device working again
-unless it was lost, as many objects destroyed as created, and a fresh device that works. Each runs in a worker process,
-so that a crash, or ten seconds of silence (twice: the machine may be busy), is counted where it happened.
+After each fault there must be a typed error or the right result; every destination untouched or complete; the same
+device working again, unless it was lost; as many objects destroyed as created; and a fresh device that works. Faults
+are injected in a worker process, so that a crash or a hang (ten seconds of silence, twice, since the machine may be
+busy) is counted for the fault that caused it.
 """
 
 from __future__ import annotations
@@ -42,14 +43,16 @@ _SHORT_TIMEOUT = 0.3
 _CACHE_BYTES = 1000
 _FEW_SCENARIOS = 5
 _MOST_OF_A_WORKER = 300
-"""Injections, after which llvmpipe has taken some hundred MB and a new process begins."""
+"""Injections per worker process: after so many, llvmpipe has taken some hundred MB."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one injection. fired: what the call did; empty: it was not called, or the lie does not fit it.
+    """The outcome of one injection.
 
-    calls: the names of the armed calls. error: the type of a typed error. violations: what should not have been.
+    fired: the fault that the call performed; empty if it was not called, or the fault does not apply to it.
+    calls: names of the calls while armed. error: the type of the typed error, or empty.
+    violations: requirements that were not met.
     """
 
     fired: str
@@ -61,7 +64,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Injection:
-    """Call number ``position`` of a scenario, ``name``, does ``fault``."""
+    """The fault ``fault`` at call number ``position`` of a scenario, a call of the function ``name``."""
 
     scenario: str
     position: int
@@ -73,7 +76,7 @@ class Injection:
 
 
 class Bench:
-    """Runs scenarios with the doubles in place. One for a process, with the results of each scenario as they are."""
+    """Runs scenarios with the doubles in place. One per process; it keeps the correct results of each scenario."""
 
     def __init__(self, vulkan: vulkan_double.VulkanDouble, kp: kp_double.KpDouble | None) -> None:
         self._vulkan, self._kp = vulkan, kp
@@ -84,14 +87,14 @@ class Bench:
         gc.freeze()
 
     def expected(self, scenario: Scenario) -> Results:
-        """The results of a run without faults."""
+        """The results of a scenario without faults, cached."""
         if scenario.name not in self._expected:
             with scenario.open(TIMEOUT) as device:
                 self._expected[scenario.name] = scenario.work(device).run()
         return self._expected[scenario.name]
 
     def inject(self, scenario: Scenario, position: int, fault: str) -> Outcome:
-        """One run; position 0: without a fault."""
+        """Run a scenario once with a fault at call ``position``; 0: without a fault."""
         expected = self.expected(scenario)
         with tempfile.TemporaryDirectory() as folder:
             self._vulkan.cache_bytes = _CACHE_BYTES if scenario.cache else 0
@@ -101,7 +104,7 @@ class Bench:
                 with scenario.open(TIMEOUT) as device:
                     SCENARIOS["reorder"].work(device).run()
             if "open" in scenario.armed:
-                instance._destroy_instance()  # noqa: SLF001 - its creation is among the calls
+                instance._destroy_instance()  # noqa: SLF001 - creating it is one of the calls
             self._unraisable.clear()
             self._vulkan.misuses.clear()
             run = _Run(self._kp if scenario.sees_kp and self._kp else self._vulkan, scenario, expected)
@@ -130,7 +133,7 @@ class Bench:
 
 
 class _Run:
-    """One scenario with one fault."""
+    """One run of a scenario with one fault."""
 
     def __init__(self, double: Any, scenario: Scenario, expected: Results) -> None:
         self._double, self._scenario, self._expected = double, scenario, expected
@@ -174,7 +177,7 @@ class _Run:
             self._after(device, work)
 
     def _after(self, device: rs.Device, work: Work | None) -> None:
-        """The destinations, the same device once more, and its end."""
+        """Check the destinations, run the work on the same device again, and close it."""
         if fault_timeout := getattr(device.runtime, "timeout", None):
             device.runtime.timeout = max(fault_timeout, TIMEOUT)  # type: ignore[attr-defined] # vulkan's has it
         if not (self._double.is_lost or device.is_closed or self._error == "DeviceLost") and work is not None:
@@ -199,9 +202,9 @@ class _Run:
 
 
 def work_off() -> None:
-    """A worker: a line for each injection comes on standard input, and its outcome goes to standard output."""
+    """The main loop of a worker: read injections from standard input, one per line, and write outcomes to stdout."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a driver prints is no answer
+    os.dup2(2, 1)  # so that what a driver prints is not taken for an answer
     warnings.simplefilter("ignore")
     with ExitStack() as doubles:
         vulkan = doubles.enter_context(vulkan_double.VulkanDouble())
@@ -217,7 +220,7 @@ def work_off() -> None:
 
 
 class Worker:
-    """The process that injections run in, started again after a crash, a hang, a violation, and now and then."""
+    """The worker process, restarted after a crash, a hang, a violation, and every 300 injections."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -225,7 +228,7 @@ class Worker:
         self.has_kp = False
 
     def start(self) -> None:
-        """Start the process, if there is none."""
+        """Start the process if it is not running."""
         if self._process is None:
             environment = {**os.environ, "VK_LOADER_LAYERS_DISABLE": "~all~", "RESTRIDE_CHOICES": ""}
             command = [sys.executable, str(Path(__file__).resolve()), "--worker"]
@@ -236,7 +239,7 @@ class Worker:
             self.has_kp = json.loads(self._line(60.0) or "false")
 
     def run(self, injection: Injection) -> Outcome:
-        """What became of an injection; a hang and a crash are violations."""
+        """Run an injection and return its outcome; a hang or a crash is a violation. A hang is tried a second time."""
         outcome = self._once(injection)
         return self._once(injection) if outcome.violations == [_HANG] else outcome
 
@@ -260,7 +263,7 @@ class Worker:
         return Outcome(injection.fault, [], "", [what])
 
     def stop(self) -> str:
-        """End the process; what it printed to standard error."""
+        """End the process; return what it printed to standard error."""
         process, self._process = self._process, None
         if process is None:
             return ""
@@ -269,7 +272,7 @@ class Worker:
         return process.communicate()[1].decode(errors="replace")
 
     def _line(self, seconds: float) -> str | None:
-        """The next answer; None: there was none in time; empty: the process ended."""
+        """The next answer; None if none came in time, empty if the process ended."""
         assert self._process is not None
         assert self._process.stdout is not None
         ready, _, _ = select.select([self._process.stdout], [], [], seconds)
@@ -277,9 +280,9 @@ class Worker:
 
 
 def injections_of(scenario: Scenario, calls: list[str]) -> Iterator[Injection]:
-    """Every position of a scenario whose calls are these, with every fault.
+    """Every fault at every call of a scenario; ``calls`` are the names of its calls.
 
-    Functions that the driver does not have are tried where a device opens and works, and not in each scenario.
+    Faults of the functions that resolve others are injected only in scenarios that open a device.
     """
     faults_of = kp_double.faults_of if scenario.sees_kp else vulkan_double.faults_of
     for position, name in enumerate(calls, 1):
@@ -289,7 +292,7 @@ def injections_of(scenario: Scenario, calls: list[str]) -> Iterator[Injection]:
 
 
 class Tally:
-    """What came of all injections."""
+    """Counts the outcomes of all injections."""
 
     def __init__(self) -> None:
         self.injections = 0
@@ -298,7 +301,7 @@ class Tally:
         self.violations: list[str] = []
 
     def add(self, injection: Injection, outcome: Outcome) -> None:
-        """One more."""
+        """Count an outcome; print its violations."""
         if outcome.fired:
             self.injections += 1
             self.scenarios[injection.scenario] += 1
@@ -308,12 +311,12 @@ class Tally:
             print(f"VIOLATION {self.violations[-1]}", file=sys.stderr, flush=True)
 
     def count(self, word: str) -> int:
-        """Violations with this word in them."""
+        """The number of violations that contain ``word``."""
         return sum(word in violation for violation in self.violations)
 
 
 def inject_all(only: str = "", sample: int = 0, seed: int = 1) -> Tally:
-    """Inject everywhere, or at ``sample`` places of a few scenarios; ``only``: in those with this in their names."""
+    """Inject every fault, or ``sample`` random ones in a few scenarios. only: in scenarios whose name contains it."""
     tally, worker = Tally(), Worker()
     rng = random.Random(seed)
     scenarios = [scenario for scenario in SCENARIOS.values() if only in scenario.name]
@@ -341,7 +344,7 @@ def inject_all(only: str = "", sample: int = 0, seed: int = 1) -> Tally:
 
 
 def figures(tally: Tally) -> Iterable[Figure]:
-    """The figures of the page."""
+    """The figures for docs/reliability.md."""
     crashes = tally.count(f": {_CRASH}: ")
     hangs = sum(violation.endswith(f": {_HANG}") for violation in tally.violations)
     leaks = tally.count("alive after")
@@ -356,7 +359,7 @@ def figures(tally: Tally) -> Iterable[Figure]:
 
 
 def measure(small: bool, seed: int) -> Iterable[Figure]:
-    """See ``figures.run_part``; small: forty by chance."""
+    """The figures; small: forty injections at random."""
     tally = inject_all(sample=40 if small else 0, seed=seed)
     print(f"{dict(tally.errors)} in {len(tally.scenarios)} scenarios", file=sys.stderr)
     for figure in figures(tally):

@@ -1,7 +1,7 @@
-"""Commands that are interrupted while they write files, operations that are, and folders that refuse.
+"""Interrupt commands while they write files, interrupt operations, and write to folders that refuse.
 
-A command gets its signal at a random moment after it has taken the signals over, which /proc tells (Linux); what the
-interpreter does before that is not restride's. Old files begin with OLD, and a new one is whole if its format says so.
+A command gets its signal at a random moment after it has installed its signal handlers, which /proc shows (Linux); what
+the interpreter does before that is not restride's. Old files begin with OLD; a new file must be valid in its format.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OLD = b"OLD " * 1000
 INPUTS = 48, 40, 3
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 LONGEST = 10.0
-"""Seconds that a command may go on for after a signal."""
+"""Most seconds that a command may run on after a signal."""
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "show": ("show f32[2,20,4,4]:nChw16c -o out.svg", "out.svg"),
@@ -57,26 +57,26 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "report junit": ("report junit report.json out.xml", "out.xml"),
     "tune": ("tune", "choices/*.json"),
 }
-"""What is typed after ``restride`` in a folder of ``inputs``, and a file that it writes."""
+"""By name: the arguments of ``restride``, run in a folder of ``inputs``, and a file that the command writes."""
 
 SMALL = ("reorder",)
 
 
 @dataclass
 class Interrupted:
-    """What the commands did that got a signal."""
+    """What interrupted commands did."""
 
     runs: int = 0
     slowest: tuple[float, str] = 0.0, ""
-    """Seconds from a signal to the end, and of which command."""
+    """Most seconds from a signal to the end of the process, and the command."""
     torn: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
-    """Tracebacks and other exit codes than 0 and 130."""
+    """Tracebacks, and exit codes other than 0 and 130."""
 
 
 def measure(small: bool, seed: int) -> Iterator[Figure]:
-    """The figures of interrupted commands, of interrupted operations, and of folders that refuse."""
+    """The figures for interrupted commands, interrupted operations, and folders that refuse."""
     chosen = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="restride-interrupts-") as name:
         folder = Path(name)
@@ -91,7 +91,7 @@ def measure(small: bool, seed: int) -> Iterator[Figure]:
 
 
 def inputs(folder: Path, *, report: bool) -> None:
-    """Files that the commands read, and a folder for what they cache."""
+    """Write the files that the commands read, and create folders for their caches and temporary files."""
     (folder / "choices").mkdir(mode=0o700)
     (folder / "scratch").mkdir()
     array = np.arange(math.prod(INPUTS), dtype=np.uint8).reshape(INPUTS)
@@ -104,7 +104,7 @@ def inputs(folder: Path, *, report: bool) -> None:
 
 def _start(command: str, folder: Path) -> subprocess.Popen[str]:
     caches = {"RESTRIDE_CHOICES": str(folder / "choices"), "TMPDIR": str(folder / "scratch")}
-    # A shell has what it starts in the background ignore SIGINT, and nohup SIGHUP, which a command would keep up.
+    # A shell starts background jobs with SIGINT ignored, and nohup ignores SIGHUP; a command would inherit that.
     ignored = [number for number in SIGNALS if signal.getsignal(number) is signal.SIG_IGN]
     try:
         for number in ignored:
@@ -123,7 +123,7 @@ def _start(command: str, folder: Path) -> subprocess.Popen[str]:
 
 
 def commands(folder: Path, chosen: random.Random, names: Sequence[str], each: int) -> Iterator[Figure]:
-    """Every command, ``each`` times with each signal."""
+    """Run every command ``each`` times with each signal; yield the figures."""
     home = folder / "commands"
     home.mkdir()
     inputs(home, report=any(name.startswith("report") for name in names))
@@ -159,7 +159,7 @@ def commands(folder: Path, chosen: random.Random, names: Sequence[str], each: in
 
 
 def _untouched(command: str, home: Path) -> float:
-    """Run a command to its end; seconds that it takes once it handles signals."""
+    """Run a command to its end; return the seconds it takes once it handles signals."""
     process = _start(command, home)
     wait_for_handlers(process.pid)
     start = time.perf_counter()
@@ -207,7 +207,7 @@ _ENDS = {".html": b"</html>\n", ".svg": b"</svg>\n", ".png": b"IEND\xaeB`\x82"}
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file is the old one, or a new one with all of its bytes."""
+    """True if a file is the old one, or a complete new one."""
     try:
         content = path.read_bytes()
         if content == OLD:
@@ -233,7 +233,7 @@ def _none(name: str, wrong: Sequence[str]) -> Figure:
     return Figure(name, "0", str(len(wrong)), not wrong)
 
 
-# Operations: a timer raises KeyboardInterrupt inside of them.
+# Operations: a timer raises KeyboardInterrupt inside them.
 
 _OPERATIONS = """
 import faulthandler, random, signal, sys
@@ -296,7 +296,7 @@ print(count, wrong)
 
 
 def operations(runtime: str, seed: int, most: int) -> Iterator[Figure]:
-    """Interrupt operations ``most`` times, and look after each time whether all of them work."""
+    """Interrupt operations ``most`` times; after each interrupt, check that all operations work."""
     if runtime == "kompute" and find_spec("kp") is None:
         return
     process = subprocess.run(
@@ -316,7 +316,7 @@ def operations(runtime: str, seed: int, most: int) -> Iterator[Figure]:
 
 @contextmanager
 def small_disk(folder: Path, room: int) -> Iterator[bool]:
-    """A file system of ``room`` bytes in ``folder``; False: files have a limit instead, for none can be mounted."""
+    """Mount a file system of ``room`` bytes at ``folder``; False if it cannot; files are limited instead."""
     folder.mkdir()
     mounted = shutil.which("mount") is not None and not subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(folder)], capture_output=True, check=False

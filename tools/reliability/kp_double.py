@@ -1,8 +1,8 @@
-"""The package kp, failing on purpose: call number N of it raises, or comes back without having run.
+"""A stand-in for the package kp that fails on purpose: call number N raises, or returns without having run.
 
 kp is compiled, ignores nearly every VkResult and takes its functions from the loader itself, so that a fault inside it
-cannot be injected (it would be a crash that no Python code can prevent). What is tested is the boundary: whatever call
-of kp raises, restride answers with a typed error and gives back what it holds.
+cannot be injected (it would be a crash that no Python code can prevent). The boundary is tested instead: whichever call
+of kp raises, restride raises a typed error and releases what it holds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HELD = ("Manager", "Tensor", "Algorithm", "Sequence")
 
 
 class KpDouble:
-    """A module that stands for kp; ``arm``, ``calls`` and ``fired`` as in ``VulkanDouble``."""
+    """A replacement for the module kp; ``arm``, ``calls`` and ``fired`` are as in ``VulkanDouble``."""
 
     def __init__(self) -> None:
         self._kp = load_kp()
@@ -43,16 +43,16 @@ class KpDouble:
         load_kp.cache_clear()
 
     def arm(self, position: int = 0, fault: str = "") -> None:
-        """Count calls from 1 again; number ``position`` does ``fault``."""
+        """Restart the count of calls at 1; call number ``position`` fails with ``fault``."""
         self._position, self._fault, self.fired = position, fault, ""
         self.calls.clear()
 
     def disarm(self) -> None:
-        """Every call works again."""
+        """Make every call work again."""
         self._position = 0
 
     def leaked(self) -> dict[str, int]:
-        """What Python still holds of kp, by kind."""
+        """The number of kp objects that Python still holds, by kind."""
         kinds = [type(member.wrapped).__name__ for member in self._objects]
         return {kind: kinds.count(kind) for kind in _HELD if kind in kinds}
 
@@ -60,7 +60,7 @@ class KpDouble:
         return self.wrap(name, getattr(self._kp, name))
 
     def wrap(self, name: str, value: Any) -> Any:
-        """``value`` of kp so that its calls come here."""
+        """Wrap ``value``, an attribute or result of kp, so that its calls go through this double."""
         module = getattr(type(value), "__module__", "")
         if callable(value) and not (isinstance(value, type) and not name.startswith(("Op", "Manager"))):
             return _Call(self, name, value)
@@ -73,7 +73,7 @@ class KpDouble:
         return value
 
     def call(self, name: str, function: Any, arguments: tuple[Any, ...]) -> Any:
-        """One call into kp."""
+        """Call kp, or fail if this call is armed."""
         self.calls.append(name)
         if self._position == len(self.calls) and self._fault in faults_of(name):
             self.fired = self._fault
@@ -84,7 +84,7 @@ class KpDouble:
 
 
 def faults_of(name: str) -> tuple[str, ...]:
-    """What a call can be told to do; what destroys cannot fail."""
+    """The faults that a call can be armed with; destroying cannot fail."""
     if name == "destroy":
         return ()
     return (*RAISED, DID_NOT_RUN) if name == "eval" else tuple(RAISED)

@@ -1,13 +1,13 @@
-"""Leaks: memory, file descriptors, threads, pipelines and caches through thousands of operations, and of devices.
+"""Find leaks of memory, file descriptors, threads, pipelines and caches over thousands of operations, or of devices.
 
     python tools/reliability/leaks.py [--small] [--seed N] [--write FILE.json]
 
-Each runtime works in a process of its own. What is compared is settled: nothing pending, garbage collected, `trim()`
-called, and the C library's free memory given back to the system, which it does not do by itself. Other operations and
-plans fill the caches of the process before; the small form repeats the operations that it measures.
+Each runtime works in its own process. Samples are taken in a settled state: nothing pending, garbage collected,
+`trim()` called, and the C library's free memory returned to the system, which it does not do by itself. Other
+operations and plans fill the caches of the process first; the small form repeats the operations that it measures.
 
-kp and the driver under it keep something of every pipeline, tensor and device that is gone. A plain program on kp alone
-that makes as many of them, in a process of its own, says how much; kompute's memory is what is added beyond that.
+kp and the driver below it keep some memory of every pipeline, tensor and device that was destroyed. A plain program on
+kp alone that creates as many of them, in its own process, measures how much; kompute's figure is what exceeds that.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ KIB, MIB = 1 << 10, 1 << 20
 
 MOST_BYTES_AN_OPERATION = 1 * KIB
 MOST_BYTES_OF_DEVICES = 1 * MIB
-"""That a hundred devices, opened, used and closed or dropped, may add to the process in all."""
+"""Most bytes that a hundred devices, opened, used and closed or dropped, may add to the process in total."""
 
 NOISE, NOISE_BLOCKS = 4 * MIB, 200
-"""What so few operations as the small form has may add for other reasons: the driver's, the allocator's."""
+"""Bytes, and Python objects, that the driver and allocator may add during the few operations of the small form."""
 
 _PLANS = 20_000
-"""That fill the cache of rows: 16 MiB, at some 2 KiB for an axis."""
+"""Plans that fill the cache of rows: 16 MiB, at some 2 KiB per axis."""
 
 IMAGE = 40, 30
-"""Sizes of what each of a hundred devices reorders."""
+"""Sizes of the image that each of a hundred devices reorders."""
 
 MOST_POOLED = 64 * MIB
 """Bytes that a device may hold between small operations, whose tensors take a few MiB."""
@@ -62,7 +62,7 @@ MOST_POOLED = 64 * MIB
 
 @dataclass(frozen=True)
 class Sample:
-    """What a process has. resident: bytes. objects: of Python. Both are settled."""
+    """The resources of a process in a settled state. resident: bytes. objects: blocks of Python's allocator."""
 
     resident: int
     objects: int
@@ -71,12 +71,12 @@ class Sample:
 
     @classmethod
     def take(cls, device: rs.Device | None = None) -> Sample:
-        """Settle and look."""
+        """Settle the process and the device, and take a sample."""
         if device is not None:
             device.wait()
             gc.collect()
             device.trim()
-            # llvmpipe frees the pipelines that were destroyed after a submission that ends later.
+            # llvmpipe frees destroyed pipelines only when a later submission ends.
             for _ in range(2):
                 rs.reorder(rs.asarray(np.ones((2, 3), np.uint8), device=device), "AB->BA").numpy()
         gc.collect()
@@ -91,9 +91,9 @@ class Sample:
 
 
 class Mix:
-    """Operations of every kind on one device, and what goes wrong around them.
+    """Random operations of every kind on one device, abandoned and failing ones included.
 
-    sizes: those of an axis. Few of them repeat; many are ever new.
+    sizes: the sizes an axis may have. With few, operations repeat; with many, most are new.
     """
 
     def __init__(self, device: rs.Device, sizes: range, seed: int) -> None:
@@ -114,12 +114,12 @@ class Mix:
         )
 
     def run(self, count: int) -> None:
-        """So many operations, each kind as often as the others."""
+        """Run ``count`` operations, all kinds equally likely."""
         for _ in range(count):
             self._rng.choice(self._kinds)()
 
     def plan_only(self, count: int) -> None:
-        """So many plans with rows of sizes not seen before, which takes less time than to run them."""
+        """Plan ``count`` random resamplings without running them, to fill the cache of rows in less time."""
         for _ in range(count):
             mode, antialias = self._filter()
             src, sizes = f"f32[{self._size()},{self._size()}]", (self._size(), self._size())
@@ -205,9 +205,9 @@ class Mix:
 class Grown:
     """What operations added to a process.
 
-    resident: bytes. blocks: of Python's allocator. in_use: bytes of the device. cached: pipelines and the like, the
-    most seen, as a part of their limit. pooled: the most bytes that the device held. pipelines, allocations: made by
-    the device.
+    resident: bytes. blocks: blocks of Python's allocator. in_use: bytes of the device in use at the end. cached: how
+    full the fullest cache of the device was, at most, as a part of its limit. pooled: most bytes that the device held.
+    pipelines, allocations: number that the device created.
     """
 
     resident: int
@@ -222,7 +222,7 @@ class Grown:
 
     @classmethod
     def between(cls, before: Sample, after: Sample, **counted: Any) -> Grown:
-        """The differences of two samples."""
+        """The difference of two samples."""
         return cls(
             after.resident - before.resident,
             after.objects - before.objects,
@@ -233,10 +233,10 @@ class Grown:
 
 
 def _cached(device: rs.Device) -> float:
-    """How full the fullest cache of a device is, of its limit."""
+    """How full the fullest cache of a device is, as a part of its limit."""
     runtime = device.runtime
     if isinstance(runtime, KomputeRuntime):
-        return len(runtime._programs._programs) / MOST_PROGRAMS  # noqa: SLF001 - nothing public says it
+        return len(runtime._programs._programs) / MOST_PROGRAMS  # noqa: SLF001 - not public
     assert isinstance(runtime, VulkanRuntime)
     session = runtime._session  # noqa: SLF001 - as above
     prepared = sum(each.weight for each in session.preparations.by_key.values())
@@ -244,7 +244,7 @@ def _cached(device: rs.Device) -> float:
 
 
 def mixed(runtime: RuntimeName, count: int, seed: int, *, repeated: bool) -> Grown:
-    """What ``count`` mixed operations add to full caches. repeated: those that filled them, three times before."""
+    """What ``count`` mixed operations add to full caches. repeated: the same operations filled them, run 3 times."""
     sizes = range(9, 200)
     with rs.Device(runtime=runtime) as device:
         if repeated:
@@ -275,7 +275,7 @@ def mixed(runtime: RuntimeName, count: int, seed: int, *, repeated: bool) -> Gro
 
 
 def devices(runtime: RuntimeName, count: int, seed: int) -> Grown:
-    """What ``count`` devices add, a third of them dropped without ``close``, some with work that is under way."""
+    """What ``count`` devices add, a third of them dropped without ``close``, some with work in flight."""
     rng = random.Random(seed)
 
     def use_one(number: int) -> None:
@@ -299,7 +299,7 @@ def devices(runtime: RuntimeName, count: int, seed: int) -> Grown:
 
 
 def _transpose() -> tuple[list[int], Any]:
-    """What restride gives kp for one reorder: words of the tensors, and what follows them in ``algorithm``."""
+    """What restride passes to kp for one reorder: words of each tensor, and the other arguments of ``algorithm``."""
     seen: list[tuple[list[int], Any]] = []
     algorithm = KomputeDevice.algorithm
 
@@ -313,7 +313,7 @@ def _transpose() -> tuple[list[int], Any]:
 
 
 class PlainKp:
-    """A manager of kp, and pipelines as a reorder has, of which as many are kept as kompute keeps."""
+    """A manager of kp with the pipelines of a reorder; it keeps as many of them as the runtime kompute does."""
 
     def __init__(self, index: int, transpose: tuple[list[int], Any]) -> None:
         words, (self._code, self._groups, constants, push) = transpose
@@ -327,7 +327,7 @@ class PlainKp:
         return self._manager.tensor_t(np.zeros(words, np.uint32), self._kp.TensorTypes.host)
 
     def use(self, pipelines: int, tensors: int) -> None:
-        """Make so many, the pipelines with a recording each, which runs once."""
+        """Create so many pipelines and tensors; each pipeline has a recording, which runs once."""
         for _ in range(pipelines):
             algorithm = self._manager.algorithm(self._tensors, self._code, self._groups, self._constants, self._push)
             recording = self._manager.sequence()
@@ -338,7 +338,7 @@ class PlainKp:
             self._tensor(1 << 10).destroy()
 
     def settle(self) -> None:
-        """Drop the pipelines; llvmpipe frees them after a submission that ends later."""
+        """Drop the pipelines; llvmpipe frees them only when a later submission ends."""
         self._kept.clear()
         gc.collect()
         for _ in range(2):
@@ -347,13 +347,13 @@ class PlainKp:
             recording.eval()
 
     def close(self) -> None:
-        """Destroy all."""
+        """Drop the pipelines and destroy the manager."""
         self._kept.clear()
         self._manager.destroy()
 
 
 def plain_pipelines(index: int, pipelines: int, tensors: int) -> int:
-    """Bytes that so many add to a process, after a quarter of them."""
+    """Bytes that so many pipelines and tensors add to a process, after a quarter as many to warm up."""
     plain = PlainKp(index, _transpose())
     plain.use(pipelines // 4, tensors // 4)
     plain.settle()
@@ -366,7 +366,7 @@ def plain_pipelines(index: int, pipelines: int, tensors: int) -> int:
 
 
 def plain_managers(index: int, count: int) -> int:
-    """Bytes that so many managers add, each with one dispatch, after a fifth of them."""
+    """Bytes that so many managers add, each with one dispatch, after a fifth as many to warm up."""
     transpose = _transpose()
 
     def use_one() -> None:
@@ -383,7 +383,7 @@ def plain_managers(index: int, count: int) -> int:
 
 
 def constant(what: str, grown: Grown) -> Figure:
-    """The figure of what must not grow at all."""
+    """The figure for file descriptors and threads, which must not grow at all."""
     return Figure(
         f"file descriptors and threads that {what} add",
         "0, 0",
@@ -393,7 +393,7 @@ def constant(what: str, grown: Grown) -> Figure:
 
 
 def memory(what: str, grown: Grown, most: int, plain: int | None = None) -> Figure:
-    """The figure of bytes, at most ``most``. plain: bytes that kp alone adds for the same, which do not count."""
+    """The figure for memory, at most ``most`` bytes. plain: bytes that kp alone adds, which are subtracted."""
     measured = max(grown.resident - max(plain or 0, 0), 0)
     if plain is None:
         return Figure(f"memory that {what} add, KiB", f"<= {most // KIB:,}", f"{measured // KIB:,}", measured <= most)
@@ -406,13 +406,13 @@ def memory(what: str, grown: Grown, most: int, plain: int | None = None) -> Figu
 
 
 def _apart(function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function returns in a process of its own."""
+    """Run a function in its own process and return its result."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
         return process.submit(function, *arguments).result()
 
 
 def figures_of(runtime: RuntimeName, small: bool, seed: int) -> Iterator[Figure]:
-    """The figures of one runtime, from one process; those of kp alone from others."""
+    """The figures of one runtime, measured in one process; those of kp alone in others."""
     with rs.Device(runtime=runtime) as device:
         index = device.info.index
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
@@ -453,7 +453,7 @@ def figures_of(runtime: RuntimeName, small: bool, seed: int) -> Iterator[Figure]
 
 
 def measure(small: bool, seed: int) -> Iterator[Figure]:
-    """Both runtimes, where they are here."""
+    """The figures of both runtimes, if they are available."""
     for runtime in RUNTIMES:
         try:
             rs.Device(runtime=runtime).close()

@@ -1,4 +1,4 @@
-"""Fresh images against what docs/profiles.md states: every mode and type of every library that is installed."""
+"""Check fresh images against the differences that docs/profiles.md states, for every installed library."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import restride as rs
 from restride_like_check import compare, judges_of
 
 IMAGES = 56
-"""Images of each mode, type and direction, one of each size; and one where there is little time."""
+"""Images of each mode, type and direction, one of each size; the small form has one image."""
 
 
 def measure(small: bool, seed: int) -> Iterator[Figure]:
-    """A figure for each library; a small part of it is linear floats."""
+    """A figure for each library; the small form checks only linear floats."""
     with rs.Device() as device:
         for judge in judges_of(None)[0]:
             asked = judge.of_rows("linear f32") if small else judge

@@ -1,4 +1,4 @@
-"""Every function that reads what somebody else wrote, a text or a file, with inputs that it takes, to be mutated."""
+"""Every function that reads a text or file from outside, with valid inputs of it to be mutated."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ from restride_conformance.report.page import write_page
 from restride_conformance.shader import contract
 
 CORPUS = Path(__file__).resolve().parents[2] / "tests" / "corpus"
-"""Inputs that once failed, a file for each reader and a Python literal of bytes a line."""
+"""Inputs that once failed: a file for each reader, one Python bytes literal per line."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """One reader.
+    """A function that reads untrusted input, and what is needed to fuzz it.
 
     read: reads an input, and raises AssertionError if what it read makes no sense.
-    inputs: what it reads, to mutate.
-    tokens: what its inputs are made of; none: bytes, and numbers of 1, 2, 4 and 8 of them.
-    is_json: values inside are exchanged, too.
-    repair: brings lengths and checksums into order, so that what lies behind them is read; it may raise anything.
-    refusals: what it may raise.
-    longest: bytes of an input, unless half of one of ``inputs`` is longer.
-    small: inputs in the time that `make test` has.
+    inputs: valid inputs, to mutate.
+    tokens: the tokens of its inputs; without any, bytes and numbers of 1, 2, 4 and 8 bytes are mutated.
+    is_json: inputs are JSON, whose values are mutated too.
+    repair: corrects lengths and checksums, so that the contents after them are read; may raise anything.
+    refusals: the exceptions that ``read`` may raise.
+    longest: most bytes of an input, or twice the longest of ``inputs`` if that is more.
+    small: number of inputs that `make test` has time for.
     """
 
     name: str
@@ -75,12 +75,12 @@ class Reader:
 
 
 def text_of(data: bytes) -> str:
-    """The text as a command gets it from the shell: bytes that are no UTF-8 become halves of surrogate pairs."""
+    """The text as a command gets it from the shell: bytes that are not UTF-8 become lone surrogates."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def corpus(name: str) -> tuple[bytes, ...]:
-    """The inputs of ``tests/corpus`` for a reader."""
+    """The inputs in ``tests/corpus`` for a reader."""
     path = CORPUS / f"{name.replace(' ', '_')}.txt"
     if not path.exists():
         return ()
@@ -89,7 +89,7 @@ def corpus(name: str) -> tuple[bytes, ...]:
 
 @contextmanager
 def _variable(name: str, folder: Path) -> Iterator[None]:
-    """An environment variable that names ``folder``, for as long as one input is read."""
+    """Set an environment variable to ``folder`` while one input is read."""
     before = os.environ.get(name)
     os.environ[name] = str(folder)
     try:
@@ -605,7 +605,7 @@ def _other_files(folder: Path) -> tuple[Reader, ...]:
         contract.require_interface(data, "run_copy_32")
 
     def specialize(data: bytes) -> None:
-        specialization._read.cache_clear()  # noqa: SLF001 - what it keeps is no leak
+        specialization._read.cache_clear()  # noqa: SLF001 - its cache is not a leak
         specialization.specialized(data, (1, 2))
 
     return (

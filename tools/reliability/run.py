@@ -1,10 +1,10 @@
-"""What `make reliability` runs: every part of this folder, one after the other, then a table of their figures.
+"""Run `make reliability`: every part of this folder, one after the other, then print a table of their figures.
 
     python tools/reliability/run.py [PART ...] [--seed N] [--again] [--page]
 
-What a part measured is stored in .cache/reliability by commit and seed: a run that was stopped goes on with the part
-that it was in, and ``--again`` measures anew. ``--page`` writes the table into docs/reliability.md, with the commit,
-the machine and the parts that were left out. The exit code is 1 if a figure missed its goal or a part failed.
+Results are stored in .cache/reliability by commit and seed: a run that was stopped continues with the part that it was
+in, and ``--again`` measures everything anew. ``--page`` writes the table into docs/reliability.md, with the commit, the
+machine and the parts that were left out. The exit code is 1 if a figure missed its goal or a part failed.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ PARTS: dict[str, tuple[str, ...]] = {
     "fuzz": ("tools/reliability/fuzz.py",),
     "tampering": ("tools/reliability/tampering.py",),
 }
-"""The command line of each part, after the interpreter; ``--seed`` and ``--write`` are added to it."""
+"""The command line of each part, without the interpreter; ``--seed`` and ``--write`` are appended."""
 
 
 def commit() -> str:
-    """The commit of this checkout; ``-changed`` where files differ from it."""
+    """The commit of this checkout, with ``-changed`` appended if files differ from it."""
     done = subprocess.run(
         ["git", "describe", "--always", "--dirty=-changed", "--exclude", "*"],
         cwd=ROOT,
@@ -59,7 +59,7 @@ def machine() -> str:
 
 
 def measured(part: str, folder: Path, seed: int) -> list[Figure] | None:
-    """The figures of one part, from its file or by running it; None: it failed before its last figure."""
+    """The figures of one part, from its stored file or by running it; None if it failed before its last figure."""
     file = folder / f"{part}.json"
     if not file.exists():
         print(f"restride: {part} ...", file=sys.stderr, flush=True)
@@ -74,7 +74,7 @@ def measured(part: str, folder: Path, seed: int) -> list[Figure] | None:
 
 
 def write_page(text: str, left_out: list[str]) -> None:
-    """Put the table, where it was measured, and which parts were not, between the two marks of docs/reliability.md."""
+    """Write table, commit, machine and parts left out between the two marks of docs/reliability.md."""
     page = PAGE.read_text()
     before, _, rest = page.partition(START)
     _, _, after = rest.partition(END)

@@ -1,7 +1,7 @@
-"""What faults are injected into: small pieces of work on a device, and the destinations that they write to.
+"""Scenarios into which faults are injected: small pieces of work on a device, and the destinations they write to.
 
-A scenario says which of its parts are armed: opening the device, the work, closing it. Sizes are small: on llvmpipe the
-compiler takes most of the time.
+A scenario says which of its parts are armed: opening the device, the work, closing it. Sizes are small: on llvmpipe
+most of the time is compilation.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SENTINEL = 0x5A
 
 @dataclass
 class Work:
-    """What is run, again and again perhaps, and gives the same results each time.
+    """Work that may run repeatedly and gives the same results each time.
 
-    destinations: tensors that it writes and that held ``SENTINEL`` in every byte: after an error they still do, or they
-    have the results.
+    destinations: tensors that it writes, filled with ``SENTINEL`` bytes before; after an error each must be
+    unchanged or hold the complete result.
     """
 
     run: Callable[[], Results]
@@ -50,7 +50,7 @@ def _open_kompute(timeout: float) -> rs.Device:
 
 @dataclass(frozen=True)
 class Scenario:
-    """``work`` makes what is run on an open device; ``lazy`` as in ``VulkanDouble``."""
+    """A scenario: ``work`` returns the work to run on an open device; ``lazy`` is as in ``VulkanDouble``."""
 
     name: str
     work: Callable[[rs.Device], Work]
@@ -58,9 +58,9 @@ class Scenario:
     open: Callable[[float], rs.Device] = _open
     lazy: bool = False
     cache: Literal["", "empty", "full"] = ""
-    """A folder for the pipeline cache; full: with the file that a device left."""
+    """If not empty, there is a folder for the pipeline cache; "full": with the file that a device stored."""
     sees_kp: bool = field(default=False)
-    """Faults are those of the package kp, not of Vulkan."""
+    """True if faults are injected into the package kp instead of Vulkan."""
 
 
 def out_of(desc: str, device: rs.Device) -> rs.Tensor:
@@ -144,7 +144,7 @@ def _imported(device: rs.Device) -> Work:
 
 
 def _shared(device: rs.Device) -> Work:
-    """Memory that is exported and imported again, by one process here."""
+    """Memory that is exported and imported again in the same process."""
     x = _floats(6, 5)
 
     def run() -> Results:
@@ -187,7 +187,7 @@ def _timed(device: rs.Device) -> Work:
 
 
 def _room(device: rs.Device) -> Work:
-    """Large and small memories that are freed while they are in use, and pages of the host that are."""
+    """Large and small memories, and imported pages of the host, that are freed while in use."""
     sizes = (100, 300_000, 5, 400_000, 300_000)
 
     def run() -> Results:

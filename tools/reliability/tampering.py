@@ -1,4 +1,4 @@
-"""Shader modules that are not what was shipped: each is refused before the driver sees a byte of it.
+"""Tamper with shader modules: each changed module must be refused before the driver sees a byte of it.
 
     python tools/reliability/tampering.py [--small] [--seed N] [--write FILE.json]
 
@@ -27,10 +27,10 @@ from restride.runtime import modules
 from restride.runtime.vulkan.runtime import VulkanRuntime
 
 COUNT = 1000
-"""Modules that are changed."""
+"""Number of modules to change."""
 
 WHOLE_EVERY = 50
-"""One in so many modules is left as it is, and the driver must see it: else the count of the others says nothing."""
+"""One module per so many changed ones is left whole and must reach the driver, which shows that the check works."""
 
 Change = Callable[[bytes, Random], bytes]
 
@@ -41,7 +41,7 @@ def _flipped(code: bytes, rng: Random) -> bytes:
 
 
 def _exchanged(code: bytes, rng: Random) -> bytes:
-    """Two words that differ change places."""
+    """Exchange two words that differ."""
     words = [code[at : at + 4] for at in range(0, len(code), 4)]
     first = rng.randrange(len(words))
     second = rng.choice([place for place, word in enumerate(words) if word != words[first]])
@@ -58,7 +58,7 @@ CHANGES: dict[str, Change] = {
     "a part repeated": lambda code, rng: code[: (at := rng.randrange(4, len(code)))] + code[at - 4 :],
     "random bytes": lambda code, rng: code[:20] + rng.randbytes(len(code) - 20),
 }
-"""Of a module's file."""
+"""Changes to a module's file, by name."""
 
 MANIFEST_CHANGES: dict[str, Callable[[dict[str, Any], str], Any]] = {
     "another module's hash": lambda entry, other: {**entry, "sha256": other},
@@ -67,11 +67,11 @@ MANIFEST_CHANGES: dict[str, Callable[[dict[str, Any], str], Any]] = {
     "no hash": lambda entry, _: {name: value for name, value in entry.items() if name != "sha256"},
     "an entry that is no object": lambda entry, _: entry["sha256"],
 }
-"""Of the entry of a module in the manifest."""
+"""Changes to a module's entry in the manifest, by name."""
 
 
 class Folder:
-    """A copy of the shipped modules, which the runtime reads in the place of theirs."""
+    """A copy of the shipped modules, which the runtime reads instead of the originals."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -82,7 +82,7 @@ class Folder:
         self.codes = {name: (path / f"{name}.spv").read_bytes() for name in self.names}
 
     def change(self, name: str, how: str, rng: Random) -> None:
-        """Change a module, or what the manifest says of it."""
+        """Change a module or its entry in the manifest."""
         other = rng.choice([other for other in self.names if self.codes[other] != self.codes[name]])
         if how in CHANGES:
             code = CHANGES[how](self.codes[name], rng)
@@ -95,7 +95,7 @@ class Folder:
             self._write_manifest({**self.manifest["modules"], name: changed})
 
     def restore(self, name: str) -> None:
-        """Bring back what ``change`` changed."""
+        """Undo ``change``."""
         (self.path / f"{name}.spv").write_bytes(self.codes[name])
         self._write_manifest(self.manifest["modules"])
 
@@ -108,7 +108,7 @@ EVERY = (*CHANGES, "another module's code", *MANIFEST_CHANGES)
 
 
 def tampered(count: int, seed: int) -> tuple[Counter[str], list[str]]:
-    """How many modules were changed in each way, and what was not as it must be, a line each."""
+    """How many modules were changed in each way, and one line for each violation."""
     rng = Random(seed)
     counted: Counter[str] = Counter()
     wrong: list[str] = []
@@ -136,7 +136,7 @@ def tampered(count: int, seed: int) -> tuple[Counter[str], list[str]]:
                 modules.manifest.cache_clear()
                 before, refused = created, ""
                 try:
-                    # Constants that no pipeline had before: each is made anew. With 0 pieces the whole ones do nothing.
+                    # A constant that no pipeline had before makes a new pipeline. With 0 pieces it does nothing.
                     spec = KernelSpec(module, (number,), (0,) * 5, b"", (1, 1, 1), (Binding(0, 64, writes=True),) * 2)
                     runtime.submit([spec], [memory, memory])
                 except DeviceError as error:
@@ -154,7 +154,7 @@ def tampered(count: int, seed: int) -> tuple[Counter[str], list[str]]:
 
 
 def measure(small: bool, seed: int) -> Iterator[Figure]:
-    """One figure: the modules that were refused."""
+    """One figure: how many modules were refused."""
     counted, wrong = tampered(100 if small else COUNT, seed)
     for line in wrong[:20]:
         print(line, file=sys.stderr)

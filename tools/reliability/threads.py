@@ -1,4 +1,4 @@
-"""Threads: eight of them run random operations on devices that they share, open or close, while locks are shaken.
+"""Eight threads run random operations on devices that they share, open or close, while locks yield at random.
 
     python tools/reliability/threads.py [--small] [--seed N] [--write FILE.json]
 
@@ -35,16 +35,16 @@ Array = np.ndarray[Any, Any]
 
 THREADS = 8
 _YIELDS = 1 / 4
-"""How often a lock lets others run, of the moments when it may."""
+"""The probability that a lock lets other threads run, each time that it may."""
 
 _LONGEST_YIELD = 2e-4
 _SWITCH_INTERVAL = 1e-5
 _MOST_BYTES = 1 << 20
-"""Of a source or a destination that several threads work on."""
+"""Most bytes of a source or destination that several threads work on."""
 
 
 class ShakenLock:
-    """A lock that lets other threads run, at random, before it is taken, while it is held and after it is released."""
+    """A lock that randomly lets other threads run before it is acquired, while it is held and after it is released."""
 
     rng = random.Random(0)
 
@@ -53,7 +53,7 @@ class ShakenLock:
 
     @classmethod
     def shake(cls) -> None:
-        """Perhaps wait for a moment, without the GIL."""
+        """Sleep for a moment with probability ``_YIELDS``, which releases the GIL."""
         if cls.rng.random() < _YIELDS:
             time.sleep(cls.rng.random() * _LONGEST_YIELD)
 
@@ -72,7 +72,7 @@ class ShakenLock:
 
     def _is_owned(self) -> bool:
         """See ``threading.RLock``."""
-        return bool(self._lock._is_owned())  # noqa: SLF001 - this is it
+        return bool(self._lock._is_owned())  # noqa: SLF001 - delegates to the same method
 
     def locked(self) -> bool:
         """See ``threading.Lock``."""
@@ -86,7 +86,7 @@ class ShakenLock:
 
 
 def shake_locks(seed: int) -> None:
-    """Have every lock that a module of restride makes from now on shaken. Called before restride is imported."""
+    """Make every lock that a module of restride creates a ``ShakenLock``. Call it before restride is imported."""
     ShakenLock.rng.seed(seed)
     for name in ("Lock", "RLock"):
         setattr(threading, name, _shaken(getattr(threading, name)))
@@ -103,7 +103,7 @@ def _shaken(make: Callable[[], Any]) -> Callable[[], Any]:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A case, its buffers, and both buffers after it ran alone."""
+    """A case and its setting, with the source and destination buffers as they are after it ran alone."""
 
     case: Any
     setting: Any
@@ -111,7 +111,7 @@ class Problem:
     right: Array
 
     def ran_on(self, device: Any) -> Callable[[], bool]:
-        """Start it on ``device``; the result reads the buffers, and says whether they are what they must be."""
+        """Start the case on ``device``; return a function that reads both buffers and checks them."""
         read = _started(self.case, self.setting, device)
 
         def is_right() -> bool:
@@ -122,7 +122,7 @@ class Problem:
 
 
 def _started(case: Any, setting: Any, device: Any) -> Callable[[], tuple[Array, Array]]:
-    """Start a case; the result reads both of its buffers."""
+    """Start a case; return a function that reads both of its buffers."""
     import restride as rs
     from restride_conformance.check import destination_tensor, without_holes
 
@@ -138,7 +138,7 @@ def _started(case: Any, setting: Any, device: Any) -> Callable[[], tuple[Array, 
 
 
 def problems(device: Any, count: int, seed: int, part: str) -> list[Problem]:
-    """Random problems of the soak, each with its answer: run alone here, and judged against the reference."""
+    """``count`` random problems of the soak with their answers: each is run alone here and judged by the reference."""
     from soak import drawn_cases
 
     from restride_conformance import Verdict
@@ -162,12 +162,12 @@ def problems(device: Any, count: int, seed: int, part: str) -> list[Problem]:
 
 
 def shown(error: BaseException) -> str:
-    """An error in one line."""
+    """An error as one line of text."""
     return f"{type(error).__name__}: {error}"
 
 
 class Crew:
-    """Threads that work until they are through, and what went wrong in them."""
+    """A group of threads, the number of operations that they did, and the errors that they raised."""
 
     def __init__(self, rng: random.Random, *, daemon: bool = False) -> None:
         self._daemon = daemon
@@ -178,7 +178,7 @@ class Crew:
         self._rng = rng
 
     def start(self, work: Callable[[random.Random], int]) -> None:
-        """One more thread; ``work`` returns how many operations it did."""
+        """Start one more thread; ``work`` returns how many operations it did."""
         rng = random.Random(self._rng.random())
 
         def run() -> None:
@@ -194,13 +194,13 @@ class Crew:
         self._threads[-1].start()
 
     def join(self) -> None:
-        """Return when all are through."""
+        """Wait for all threads."""
         for thread in self._threads:
             thread.join()
 
 
 class Sharing:
-    """What one thread does on devices that all share: problems, batches, streams, and what disturbs the others."""
+    """The work of a thread on devices that all threads share: problems, batches, streams, and disturbing the others."""
 
     def __init__(self, devices: list[Any], found: list[Problem]) -> None:
         import restride as rs
@@ -214,7 +214,7 @@ class Sharing:
         self.batches = [array.numpy() for array in self.recipes[0].stream(self.images, 2)]
 
     def work(self, rng: random.Random, operations: int) -> int:
-        """Run operations one after the other, some in batches, and raise where a result is not right."""
+        """Run operations one after the other, some in batches, and raise if a result is wrong."""
         count = 0
         while count < operations:
             number = rng.randrange(len(self.devices))
@@ -254,7 +254,7 @@ class Sharing:
             self.dropped.append(made)
 
     def _disturb(self, rng: random.Random, number: int) -> None:
-        """What other threads of a program may do meanwhile."""
+        """Do something else that a thread of a program may do meanwhile."""
         import restride as rs
         from restride.ops import plan
 
@@ -417,7 +417,7 @@ SCENARIOS = {"share": share, "close": close, "start": start, "leave": leave}
 
 
 def outcome_of(scenario: str, runtime: str, devices: int, count: int, seed: int, part: str, limit: int) -> Any:
-    """What a scenario counted in a process of its own; a text: how it failed to end within ``limit`` seconds."""
+    """Run a scenario in its own process; return its counts, or how it failed to end within ``limit`` seconds."""
     words = [scenario, runtime, *map(str, (devices, count, seed)), part, str(limit)]
     done = subprocess.run(
         [sys.executable, __file__, "--scenario", *words],
@@ -433,7 +433,7 @@ def outcome_of(scenario: str, runtime: str, devices: int, count: int, seed: int,
 
 
 def measure(small: bool, seed: int) -> Iterator[Figure]:
-    """Every scenario on both runtimes."""
+    """The figures of every scenario on both runtimes."""
     part, limit = ("smoke", 60) if small else ("ci", 3000)
     operations, rounds = (12, 2) if small else (1000, 40)
     for runtime in ("vulkan", "kompute"):
@@ -454,7 +454,7 @@ def measure(small: bool, seed: int) -> Iterator[Figure]:
 
 
 def run_scenario(words: list[str]) -> None:
-    """In the process of one scenario: run it, and print what it counted."""
+    """The main function of a scenario's process: run it and print its counts."""
     name, runtime, devices, count, seed, part, limit = words
     faulthandler.enable()
     faulthandler.dump_traceback_later(float(limit), exit=True)

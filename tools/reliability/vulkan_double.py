@@ -1,4 +1,4 @@
-"""A Vulkan loader that fails on purpose: the real functions, counted, one call of which does what it is told.
+"""A Vulkan loader that fails on purpose: it counts the calls of the real functions, and one armed call fails.
 
     with VulkanDouble() as double:
         device = rs.Device(runtime="vulkan")
@@ -6,9 +6,9 @@
         ...
         double.disarm()
 
-The direct runtime takes every function from two of the loader's, ``vkGetInstanceProcAddr`` and ``vkGetDeviceProcAddr``
-of ``vulkan.lib``. The double stands in their place and hands out CFFI callbacks, so that nothing in the runtime knows
-of it. Beside error codes a call may lie: see ``faults_of``.
+The direct runtime gets every function from two functions of the loader, ``vkGetInstanceProcAddr`` and
+``vkGetDeviceProcAddr`` of ``vulkan.lib``. The double replaces them and hands out CFFI callbacks, so that nothing in the
+runtime knows about it. Besides returning error codes, a call may lie: see ``faults_of``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ RESULTS: dict[str, tuple[str, ...]] = {
     "vkCreateQueryPool": _MEMORY,
     "vkGetQueryPoolResults": (*_WAIT, "VK_NOT_READY"),
 }
-"""What each function may return beside success, by the Vulkan specification. VK_ERROR_UNKNOWN is added to all of it."""
+"""Codes other than success that each function may return, by the Vulkan specification; VK_ERROR_UNKNOWN is added."""
 
 _ENUMERATIONS = (
     "vkEnumerateInstanceExtensionProperties",
@@ -99,11 +99,12 @@ _CHILDREN = ("CommandBuffers", "DescriptorSets")
 
 
 def faults_of(name: str) -> tuple[str, ...]:
-    """What a call of ``name`` can be told to do: the codes of the specification, and lies that drivers tell.
+    """The faults that a call of ``name`` can be armed with: codes of the specification, and lies that drivers tell.
 
-    null: success, and no handle, or no function. none: 0 items, heaps, types of memory or features. fewer: success,
-    and fewer items than said. more: it says that it wrote more than there was room for. endless: 2^32 - 1 items, or
-    2^60 bytes. Functions that only record or set have none, and ``vkDestroy*`` always exists.
+    null: success, but no handle or no function. none: 0 items, heaps, types of memory or features. fewer: success,
+    but fewer items than counted before. more: it claims to have written more than there was room for.
+    endless: 2^32 - 1 items, or 2^60 bytes. Functions that only record or set have no faults, and ``vkDestroy*`` always
+    exists.
     """
     codes = (*RESULTS[name], "VK_ERROR_UNKNOWN") if name in RESULTS else ()
     null = ("null",) if name in _NULL or name.startswith(("vkCreate", "vkAllocate")) else ()
@@ -115,14 +116,14 @@ def _void(call: Callable[..., Any], *arguments: Any) -> None:
 
 
 class VulkanDouble:
-    """The loader's two functions, and what became of the calls that went through them.
+    """A replacement for the loader's two functions that tracks all calls made through them.
 
-    lazy: no submission counts as finished before somebody waits for it, as on a busy device; else every one is
-        finished when ``vkQueueSubmit`` returns. Both make the order of calls the same each time.
-    calls: the names, since ``arm``. fired: what the armed call did; empty: nothing yet.
-    alive: addresses of what was created and not destroyed, by kind.
-    misuses: what the caller did that Vulkan forbids.
-    cache_bytes: how many bytes more the pipeline cache has than the driver's own; lavapipe's has none.
+    lazy: a submission counts as finished only once somebody waits for it, as on a busy device; otherwise every one is
+        finished when ``vkQueueSubmit`` returns. Either way the order of calls is the same each time.
+    calls: names of the calls since ``arm``. fired: the fault that the armed call performed; empty if none yet.
+    alive: addresses of objects created and not destroyed, by kind.
+    misuses: calls that Vulkan forbids.
+    cache_bytes: bytes added to the driver's own pipeline cache data; lavapipe has none.
     """
 
     def __init__(self, *, lazy: bool = False) -> None:
@@ -150,26 +151,26 @@ class VulkanDouble:
         self._vulkan.lib = self._real
 
     def arm(self, position: int = 0, fault: str = "") -> None:
-        """Count calls from 1 again; number ``position`` does ``fault``."""
+        """Restart the count of calls at 1; call number ``position`` fails with ``fault``."""
         self._position, self._fault, self._sticky, self.fired = position, fault, "", ""
         self.calls.clear()
 
     def disarm(self) -> None:
-        """Every call works again, but those of a device that was lost."""
+        """Make every call work again, except on a device that was lost."""
         self._position, self._sticky = 0, ""
 
     @property
     def is_lost(self) -> bool:
-        """A device was lost and not destroyed since."""
+        """True if a device was lost and has not been destroyed."""
         return self._is_lost
 
     def code_of(self, fault: str) -> int:
-        """The VkResult of a name; the package has some errors without their sign."""
+        """The VkResult with this name; the package ``vulkan`` has some errors without their sign."""
         code = int(getattr(self._vulkan, fault))
         return -abs(code) if fault.startswith("VK_ERROR_") else code
 
     def leaked(self) -> dict[str, int]:
-        """How much of each kind is alive, the instance not counted."""
+        """The number of live objects of each kind, the instance excluded."""
         return {kind: len(handles) for kind, handles in self.alive.items() if handles and kind != "Instance"}
 
     def vkGetInstanceProcAddr(self, instance: Handle, name: bytes) -> Handle:  # noqa: N802 - Vulkan's name
@@ -181,7 +182,7 @@ class VulkanDouble:
         return self._resolve("vkGetDeviceProcAddr", device, name.decode())
 
     def _resolve(self, resolver: str, owner: Handle, name: str) -> Handle:
-        # What destroys exists, or nothing could be given back.
+        # vkDestroy* and vkFree* always resolve; otherwise nothing could be destroyed.
         if self._turn(resolver) == "null" and not name.startswith(("vkDestroy", "vkFree")):
             self.fired = "null"
             return self._ffi.NULL
@@ -213,7 +214,7 @@ class VulkanDouble:
                 self._is_lost = self._is_lost or (fault == LOST and name != "vkCreateDevice")
                 return self.code_of(fault)
             if fault == "null":
-                # Nobody wrote a handle, and what the caller reads was zero before.
+                # No handle was written, so the caller reads the zero that was there before.
                 self._fire(name, fault)
                 return 0
             if lie is not None:
@@ -271,7 +272,7 @@ class VulkanDouble:
             self.misuses.append(f"destroys a {kind} that is not alive")
         self.alive[kind].discard(address)
         if kind == "Memory":
-            self.alive["mapping"].discard(address)  # vkFreeMemory unmaps
+            self.alive["mapping"].discard(address)  # vkFreeMemory unmaps the memory
         for child in [child for child, owner in self._owners.items() if owner == (kind, address)]:
             del self._owners[child]
             for group in _CHILDREN:
@@ -323,7 +324,7 @@ class VulkanDouble:
     def _before_vkDestroyFence(self, _function: Any, device: Handle, fence: Handle, _allocator: Handle) -> None:  # noqa: N802
         if self._address(fence) in self._pending:
             self.misuses.append("destroys a fence that the device may still signal")
-            self._real.vkDeviceWaitIdle(device)  # or the driver might crash
+            self._real.vkDeviceWaitIdle(device)  # otherwise the driver might crash
 
     def _before_vkDestroyCommandPool(self, _function: Any, device: Handle, *_arguments: Any) -> None:  # noqa: N802
         if self._pending:

@@ -63,12 +63,12 @@ float8_e4m3fn, float8_e5m2 = DTYPES["f8e4m3fn"], DTYPES["f8e5m2"]
 
 
 def equal(x1: Any, x2: Any, /) -> Tensor:
-    """``x1 == x2``: as exact numbers, in one dispatch; one of them may be a number."""
+    """``x1 == x2`` element by element, compared as exact numbers, in one dispatch; one of them may be a number."""
     return _compared(x1, x2, negated=False)
 
 
 def not_equal(x1: Any, x2: Any, /) -> Tensor:
-    """``x1 != x2``, as ``equal``."""
+    """``x1 != x2`` element by element; see ``equal``."""
     return _compared(x1, x2, negated=True)
 
 
@@ -81,10 +81,10 @@ def _compared(x1: Any, x2: Any, *, negated: Any) -> Tensor:
 
 
 class Info:
-    """What ``__array_namespace_info__`` gives: devices, types, and what is not here."""
+    """The result of ``__array_namespace_info__``: devices, types and missing capabilities."""
 
     def capabilities(self) -> dict[str, Any]:
-        """No indexing by booleans, no sizes that depend on elements, 8 axes."""
+        """No indexing by booleans, no sizes that depend on elements, at most 8 axes."""
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": MAX_RANK}
 
     def default_device(self) -> Device:
@@ -92,7 +92,7 @@ class Info:
         return default_device()
 
     def devices(self) -> list[Device]:
-        """The default device; others are opened by ``rs.Device``."""
+        """The default device alone; ``rs.Device`` opens others."""
         return [default_device()]
 
     def default_dtypes(self, *, device: Device | None = None) -> dict[str, DType]:  # noqa: ARG002 - the same on each
@@ -105,14 +105,14 @@ class Info:
         device: Device | None = None,  # noqa: ARG002 - the same on each
         kind: Any = None,
     ) -> dict[str, DType]:
-        """The types of the array API by their names there; kind: of these kinds alone."""
+        """The types of the array API by their names there; kind: only types of this kind, or of these kinds."""
         kinds = ("bool", "numeric") if kind is None else (kind if isinstance(kind, tuple) else (kind,))
         chosen = [element for each in kinds for element in of_kind(each)]
         return {element.dtype.name: element for element in chosen if element.dtype.name not in _NARROW}
 
 
 _NARROW = {"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
-"""Types that the array API does not name."""
+"""Types of restride that the array API does not name."""
 
 
 def __array_namespace_info__() -> Info:  # noqa: N807 - the array API's name

@@ -1,4 +1,4 @@
-"""Creation functions of the array API: what a number fills is written by the device, sequences are uploaded."""
+"""Creation functions of the array API: the device fills tensors with one number; sequences are uploaded."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from restride.tensor.tensor import Tensor, as_device, require_tensor, require_te
 from restride.xp.data_types import BOOL
 
 FLOAT, INTEGER = DTYPES["f64"], DTYPES["s64"]
-"""The default types, as numpy's."""
+"""The default types, the same as numpy's."""
 
 _MOST_NUMBERS = 1 << 48
-"""Numbers that no host has room for."""
+"""Limit of ``num``: more numbers than any host has room for."""
 
 Shape = SupportsIndex | Iterable[SupportsIndex]
 
 
 def asarray(obj: Any, /, *, dtype: Any = None, device: Device | None = None, copy: bool | None = None) -> Tensor:
-    """A tensor of ``obj``: a tensor, an array, a number, or numbers in sequences.
+    """A tensor made of ``obj``: a tensor, an array, a number, or nested sequences of numbers.
 
-    copy: True: new memory. None: only where one is needed; an array of the host is uploaded. False: never; a numpy
-        array is read where it lies, if the device can.
+    copy: True: always copy. None: copy only if needed; an array of the host is uploaded. False: never copy; the device
+        reads a numpy array in place, if it can.
 
     Raises:
-        DescriptorError: an unknown type, or ``copy`` is False and one is needed.
+        DescriptorError: the type is unknown, or ``copy`` is False and a copy is needed.
     """
     element = None if dtype is None else as_dtype(dtype)
     if isinstance(obj, Tensor):
@@ -63,7 +63,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Device | None = None, cop
 
 
 def from_dlpack(x: Any, /, *, device: Device | None = None, copy: bool | None = None) -> Tensor:
-    """A tensor of an object with ``__dlpack__``, on the CPU or over the memory of a tensor on CUDA's device."""
+    """A tensor from an object with ``__dlpack__``: on the CPU, or on CUDA's device in memory of a ``Tensor``."""
     if not hasattr(x, "__dlpack__"):
         raise DescriptorError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}")
     return asarray(x, device=device, copy=copy)
@@ -75,7 +75,7 @@ def empty(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> T
 
 
 def full(shape: Shape, fill_value: Any, *, dtype: Any = None, device: Device | None = None) -> Tensor:
-    """A tensor of one value; its type is that of the value, if none is asked for."""
+    """A tensor filled with one value; without ``dtype``, a bool gives pred, an int s64, other numbers f64."""
     if not isinstance(fill_value, bool | int | float | np.generic):
         raise DescriptorError(f"fill_value must be a number, got {fill_value!r}")
     usual = BOOL if isinstance(fill_value, bool | np.bool_) else INTEGER if isinstance(fill_value, int) else FLOAT
@@ -93,24 +93,24 @@ def ones(shape: Shape, *, dtype: Any = None, device: Device | None = None) -> Te
 
 
 def empty_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
-    """``empty`` of the sizes of ``x``, and its type and device if none is asked for."""
+    """``empty`` with the sizes of ``x``, and by default its type and device."""
     return tensors.empty(*_like(x, dtype, device))
 
 
 def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
-    """``zeros`` of the sizes of ``x``, and its type and device if none is asked for."""
+    """``zeros`` with the sizes of ``x``, and by default its type and device."""
     desc, where = _like(x, dtype, device)
     return filled(desc, 0, where)
 
 
 def ones_like(x: Tensor, /, *, dtype: Any = None, device: Device | None = None) -> Tensor:
-    """``ones`` of the sizes of ``x``, and its type and device if none is asked for."""
+    """``ones`` with the sizes of ``x``, and by default its type and device."""
     desc, where = _like(x, dtype, device)
     return filled(desc, 1, where)
 
 
 def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Device | None = None) -> Tensor:
-    """``full`` of the sizes of ``x``, and its type and device if none is asked for."""
+    """``full`` with the sizes of ``x``, and by default its type and device."""
     desc, where = _like(x, dtype, device)
     return full(desc.sizes, fill_value, dtype=desc.dtype, device=where)
 
@@ -167,7 +167,7 @@ def linspace(
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Device | None = None
 ) -> Tensor:
-    """Ones on diagonal ``k``, zeros elsewhere; zeros are written, and a strided view of them gets the ones."""
+    """Ones on diagonal ``k``, zeros elsewhere: fills with zeros, then writes ones to a strided view of the diagonal."""
     rows = integer("n_rows", n_rows)
     columns = rows if n_cols is None else integer("n_cols", n_cols)
     k = integer("k", k)
@@ -181,7 +181,7 @@ def eye(
 
 
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
-    """One-dimensional tensors broadcast against each other: views."""
+    """Views of one-dimensional tensors broadcast against each other."""
     if indexing not in {"xy", "ij"}:
         raise DescriptorError(f"indexing must be 'xy' or 'ij', got {indexing!r}")
     for place, x in enumerate(require_tensors(arrays, "arrays")):

@@ -1,4 +1,4 @@
-"""Data types of the array API: promotion as numpy's, with bf16 and the 8-bit floats, by restride's own types."""
+"""Data types of the array API: restride's own types, promoted as numpy does, bf16 and 8-bit floats included."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def of_kind(kind: Any) -> tuple[DType, ...]:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether ``dtype`` is ``kind``: a type, the name of a kind, or a tuple of these."""
+    """True if ``dtype`` is of ``kind``: a type, the name of a kind, or a tuple of these."""
     element = as_dtype(dtype)
     if isinstance(kind, tuple):
         return any(isdtype(element, each) for each in kind)
@@ -60,12 +60,12 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether every number of one type (or of a tensor's) is one of the other, as numpy's "safe" has it."""
+    """True if type ``to`` can hold every number of ``from_``, by numpy's "safe" casting; both are types or tensors."""
     return bool(np.can_cast(_numpy_type(from_), _numpy_type(to)))
 
 
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Device | None = None) -> Tensor:
-    """``x.astype(dtype)``; copy False: ``x`` itself where it has that type. device: where the result is to be."""
+    """``x.astype(dtype)``. copy False: ``x`` itself if it has that type. device: the device of the result."""
     result = require_tensor(x).astype(dtype, copy=copy)
     return result if device is None else result.to(device)
 
@@ -75,7 +75,7 @@ def _numpy_type(value: Any) -> Any:
 
 
 class FloatInfo(NamedTuple):
-    """What ``finfo`` says, as Python numbers."""
+    """The result of ``finfo``: limits of a floating type, as Python numbers."""
 
     bits: int
     eps: float
@@ -86,7 +86,7 @@ class FloatInfo(NamedTuple):
 
 
 class IntegerInfo(NamedTuple):
-    """What ``iinfo`` says, as Python numbers."""
+    """The result of ``iinfo``: limits of an integer type, as Python numbers."""
 
     bits: int
     max: int
@@ -95,10 +95,10 @@ class IntegerInfo(NamedTuple):
 
 
 def finfo(type: Any, /) -> FloatInfo:  # noqa: A002 - the array API's name
-    """The limits of a floating type, or of that of a tensor.
+    """The limits of a floating type, or of the type of a tensor.
 
     Raises:
-        DescriptorError: no floating type.
+        DescriptorError: ``type`` is not a floating type.
     """
     element = BY_NUMPY[_numpy_type(type)]
     if not element.is_float:
@@ -109,10 +109,10 @@ def finfo(type: Any, /) -> FloatInfo:  # noqa: A002 - the array API's name
 
 
 def iinfo(type: Any, /) -> IntegerInfo:  # noqa: A002 - the array API's name
-    """The limits of an integer type, or of that of a tensor.
+    """The limits of an integer type, or of the type of a tensor.
 
     Raises:
-        DescriptorError: no integer type.
+        DescriptorError: ``type`` is not an integer type.
     """
     element = BY_NUMPY[_numpy_type(type)]
     if element not in of_kind("integral"):

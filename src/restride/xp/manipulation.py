@@ -1,4 +1,4 @@
-"""Manipulation and indexing functions of the array API: views where strides allow them, else a dispatch a piece."""
+"""Manipulation and indexing functions of the array API: views where strides allow, otherwise one dispatch per piece."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Axes = SupportsIndex | Iterable[SupportsIndex]
 
 
 class AxisError(DescriptorError, IndexError):
-    """An axis that a tensor does not have: an IndexError too, as the array API asks and numpy has it."""
+    """An axis that a tensor does not have; also an IndexError, as the array API requires and numpy does."""
 
 
 def reshape(x: Tensor, /, shape: Iterable[SupportsIndex], *, copy: bool | None = None) -> Tensor:
-    """``x`` with other sizes, one of them possibly -1.
+    """``x`` with other sizes; one of them may be -1, and is then inferred.
 
-    copy: True: always; None: where the layout needs one; False: never.
+    copy: True: always copy; None: copy if the layout needs it; False: never.
 
     Raises:
-        DescriptorError: another number of elements, or ``copy`` is False and one is needed.
+        DescriptorError: the number of elements differs, or ``copy`` is False and a copy is needed.
     """
     sizes = integers("shape", shape)
     if copy is False:
@@ -49,7 +49,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 
 def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
-    """A view with axes ``source`` at the places ``destination``, and the others in their order."""
+    """A view with the axes ``source`` moved to the positions ``destination``; the others keep their order."""
     sources, places = _axes("source", source, x), _axes("destination", destination, x)
     if len(sources) != len(places):
         raise DescriptorError(f"source {sources} and destination {places} must be as many, for {x.desc}")
@@ -59,19 +59,19 @@ def moveaxis(x: Tensor, source: Axes, destination: Axes, /) -> Tensor:
 
 
 def flip(x: Tensor, /, *, axis: Axes | None = None) -> Tensor:
-    """A view with axes reversed; None: all."""
+    """A view with ``axis`` reversed: one axis or several; None: all."""
     axes = range(require_tensor(x).ndim) if axis is None else _axes("axis", axis, x)
     return x[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(x.ndim))]
 
 
 def expand_dims(x: Tensor, /, *, axis: SupportsIndex = 0) -> Tensor:
-    """A view with one more axis, of size 1."""
+    """A view with a new axis of size 1 at position ``axis``."""
     place = _axis("axis", axis, require_tensor(x).ndim + 1, x)
     return x[(slice(None),) * place + (None,)]
 
 
 def squeeze(x: Tensor, /, axis: Axes) -> Tensor:
-    """A view without axes of size 1."""
+    """A view without the axes ``axis``, which must have size 1."""
     axes = _axes("axis", axis, x)
     for k in axes:
         if x.sizes[k] != 1:
@@ -80,15 +80,15 @@ def squeeze(x: Tensor, /, axis: Axes) -> Tensor:
 
 
 def broadcast_to(x: Tensor, /, shape: Iterable[SupportsIndex]) -> Tensor:
-    """A view that repeats axes of size 1, and new leading ones."""
+    """A view with sizes ``shape``: axes of size 1 are repeated, and leading axes added."""
     return require_tensor(x).broadcast_to(counts("shape", shape))
 
 
 def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
-    """Views of the sizes that all broadcast to.
+    """Views of the arrays, all with the sizes that they broadcast to.
 
     Raises:
-        DescriptorError: they do not broadcast.
+        DescriptorError: the sizes do not broadcast.
     """
     require_tensors(arrays, "arrays")
     try:
@@ -99,7 +99,7 @@ def broadcast_arrays(*arrays: Tensor) -> list[Tensor]:
 
 
 def concat(arrays: Sequence[Tensor], /, *, axis: SupportsIndex | None = 0) -> Tensor:
-    """Tensors one behind the other, in a dispatch each; their types are promoted. None: each flat."""
+    """Join tensors along an axis, one dispatch each; their types are promoted. axis None: each is flattened first."""
     pieces = require_tensors(arrays, "arrays")
     if not pieces:
         raise DescriptorError("concat needs one tensor or more, got none")
@@ -109,7 +109,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: SupportsIndex | None = 0) -> Te
 
 
 def stack(arrays: Sequence[Tensor], /, *, axis: SupportsIndex = 0) -> Tensor:
-    """Tensors of equal sizes along a new axis, in a dispatch each; their types are promoted."""
+    """Stack tensors of equal sizes along a new axis, one dispatch each; their types are promoted."""
     pieces = require_tensors(arrays, "arrays")
     if not pieces:
         raise DescriptorError("stack needs one tensor or more, got none")
@@ -121,13 +121,13 @@ def stack(arrays: Sequence[Tensor], /, *, axis: SupportsIndex = 0) -> Tensor:
 
 
 def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
-    """Views of the elements of an axis."""
+    """Views of ``x`` at each index of an axis, without that axis."""
     place = _axis("axis", axis, require_tensor(x).ndim, x)
     return tuple(x[(slice(None),) * place + (k,)] for k in range(x.sizes[place]))
 
 
 def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
-    """Elements moved along axes, those that leave an end in front: two pieces along each axis. None: as if flat."""
+    """Shift elements along axes, cyclically; copied as two pieces along each shifted axis. axis None: as if flat."""
     if axis is None:
         return roll(reshaped(require_tensor(x), (-1,)), shift, axis=0).reshape(x.sizes)
     axes = _many(axis, "axis", x)
@@ -137,7 +137,7 @@ def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
     total = [0] * x.ndim
     for k, count in zip(axes, shifts * len(axes) if len(shifts) == 1 else shifts, strict=True):
         total[k] += count
-    # Along each axis: elements from..to of the source, and where they begin in the result.
+    # Along each axis: the pieces of the source, each with its first index in the result.
     halves = []
     for size, count in zip(x.sizes, total, strict=True):
         cut = -count % size if size else 0
@@ -151,7 +151,10 @@ def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
 
 
 def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> Tensor:
-    """Each element of an axis ``repeats`` times, a number or one for each, in one dispatch. None: as if flat."""
+    """Repeat each element of an axis, in one dispatch.
+
+    repeats: one number, or one for each element. axis None: as if flat.
+    """
     if axis is None:
         x, axis = reshaped(require_tensor(x), (-1,)), 0
     place = _axis("axis", axis, require_tensor(x).ndim, x)
@@ -173,7 +176,7 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> 
 
 
 def tile(x: Tensor, repetitions: Iterable[SupportsIndex], /) -> Tensor:
-    """``x`` beside itself along each axis, in one dispatch."""
+    """Repeat ``x`` as a whole along each axis, as ``np.tile``, in one dispatch."""
     times = counts("repetitions", repetitions)
     missing = max(len(times) - require_tensor(x).ndim, 0)
     wide = x[(None,) * missing] if missing else x
@@ -181,12 +184,12 @@ def tile(x: Tensor, repetitions: Iterable[SupportsIndex], /) -> Tensor:
 
 
 def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
-    """``np.pad``: elements before and behind each axis; one dispatch, or two for mode "constant".
+    """Add elements before and after each axis, as ``np.pad``; one dispatch, or two for mode "constant".
 
     Args:
         x: a tensor.
         pad_width: a number, (before, behind), or one such pair for each axis.
-        mode: "constant", "edge", "reflect" (the first and the last element once) or "wrap".
+        mode: "constant", "edge", "reflect" (does not repeat the first and last element) or "wrap".
         constant_values: the value of mode "constant".
     """
     require_tensor(x)
@@ -206,10 +209,10 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: A
 
 
 def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Tensor:
-    """Elements of an axis by a list of indices, in one dispatch; indices of a tensor are read back first.
+    """Elements of an axis at a list of indices, in one dispatch; indices in a tensor are read back first.
 
     Raises:
-        DescriptorError: an index is outside the axis, or ``axis`` is left out though there are several.
+        DescriptorError: an index is outside the axis, or ``axis`` is left out and ``x`` does not have exactly one.
     """
     if axis is None and require_tensor(x).ndim != 1:
         raise DescriptorError(f"axis must be named, for {x.desc}")
@@ -228,7 +231,7 @@ def _axis(argument: str, value: Any, count: int, x: Tensor) -> int:
 
 
 def _many(axes: Axes, argument: str, x: Tensor) -> tuple[int, ...]:
-    """Axes from 0 on, some of them possibly more than once."""
+    """Axes as numbers from 0 on; an axis may occur more than once."""
     return tuple(_axis(argument, axis, require_tensor(x).ndim, x) for axis in integers(argument, listed(axes)))
 
 
@@ -240,7 +243,7 @@ def _axes(argument: str, axes: Axes, x: Tensor) -> tuple[int, ...]:
 
 
 def _indices(argument: str, values: Any) -> Indices:
-    """Integers as an array of the host."""
+    """Integers as a numpy array of int64."""
     if isinstance(values, Tensor) and values.dtype not in of_kind("integral"):
         raise DescriptorError(f"{argument} must be integers, got {values.desc}")
     array = values.numpy() if isinstance(values, Tensor) else np.asarray(values)

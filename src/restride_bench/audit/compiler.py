@@ -1,9 +1,9 @@
-"""What AMD's compiler for GPUs makes of a kernel, on a machine without a GPU.
+"""Compile kernels with AMD's GPU compiler, on a machine without a GPU, and read its statistics.
 
-Mesa's driver RADV opens hardware that is not there if ``RADV_FORCE_FAMILY`` names it. It has no memory and dispatches
-nothing, but it compiles pipelines, and ``VK_KHR_pipeline_executable_properties`` says what came out. The driver reads
-the variable once a process, and ends the process over a family that it does not know: so ``compile_kernels`` starts a
-process for each family, which is this module as a program.
+Mesa's driver RADV opens a device that does not exist if ``RADV_FORCE_FAMILY`` names its family. Such a device has no
+memory and dispatches nothing, but it compiles pipelines, and ``VK_KHR_pipeline_executable_properties`` describes the
+result. The driver reads the variable once per process, and ends the process if it does not know the family. So
+``compile_kernels`` runs this module as a program, in a new process for each call.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ FAMILIES = {
     "polaris10": "RX 580, GCN 4",
     "gfx1201": "RX 9070 XT, RDNA 4 (Mesa 25)",
 }
-"""Families of AMD's GPUs that kernels are compiled for, and a card of each. RADV knows more of them."""
+"""Families of AMD GPUs, each with a card of it. RADV knows more families."""
 
 DEFAULT_FAMILIES = ("navi21", "navi10", "vega10", "polaris10")
-"""Those that Mesa 22 knows."""
+"""The families that Mesa 22 knows."""
 
 INSTALL = (
     "install Mesa's RADV (Debian, Ubuntu: `apt install mesa-vulkan-drivers`; Fedora: `dnf install "
@@ -43,14 +43,14 @@ INSTALL = (
 EXTENSION = "VK_KHR_pipeline_executable_properties"
 
 _COMPILING = "restride compiles "
-"""Before the name of each kernel that the other process begins with, on its standard error."""
+"""Printed by the other process on standard error before the name of each kernel that it starts to compile."""
 
 _CAPTURE = 0x40 | 0x80  # statistics and internal representations
 
 
 @dataclass(frozen=True)
 class Key:
-    """What a pipeline is made of: the module, its specialization constants, and the number of storage buffers."""
+    """Everything that a compiled pipeline depends on: module, specialization constants, number of storage buffers."""
 
     shader: str
     constants: tuple[int, ...]
@@ -58,24 +58,24 @@ class Key:
 
     @classmethod
     def of(cls, kernel: KernelSpec) -> Key:
-        """That of a dispatch."""
+        """The key of a dispatch."""
         return cls(kernel.shader, kernel.constants, len(kernel.bindings) + bool(kernel.parameters))
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel as it was compiled.
+    """Statistics of a compiled kernel.
 
-    local_size: invocations of a work group.
-    vgprs, spills: registers of each invocation, and how many of them went to memory.
-    lds_bytes: memory shared by a group.
-    waves: subgroups that a SIMD unit keeps in flight, at most.
-    instructions, branches: in the code, each counted once.
+    local_size: invocations in a work group.
+    vgprs, spills: vector registers of each invocation, and how many were spilled to memory.
+    lds_bytes: memory shared by a work group.
+    waves: most subgroups that a SIMD unit keeps in flight.
+    instructions, branches: number in the code, each counted once.
     latency, inverse_throughput: cycles from the first instruction of a subgroup to its last, and cycles of the busiest
         unit, as the compiler estimates them.
     memory: instructions by their kind and width, such as ``{"load 16": 4}``.
-    divisions: integer divisions by what is no constant.
-    depths: instructions of the vector units that are in no loop, in one, in two loops, ...
+    divisions: integer divisions by numbers that are not constant.
+    depths: number of vector instructions in no loop, in one loop, in two nested loops, ...
     """
 
     local_size: int
@@ -93,7 +93,7 @@ class Compiled:
 
 
 def compile_kernels(family: str, keys: Sequence[Key]) -> dict[Key, Compiled]:
-    """Every kernel as compiled for a family.
+    """Compile every kernel for a family.
 
     Raises:
         DeviceNotFound: RADV is not installed, does not know the family, or cannot compile one of the kernels.
@@ -124,11 +124,11 @@ def compile_kernels(family: str, keys: Sequence[Key]) -> dict[Key, Compiled]:
     }
 
 
-# The other process: kernels on standard input, and what became of each on standard output.
+# The other process: reads kernels from standard input and writes the statistics of each to standard output.
 
 
 class _Compiler:
-    """The first device of the only driver there is."""
+    """The first device of RADV, the only driver that the environment names."""
 
     def __init__(self) -> None:
         vulkan = package()
@@ -162,13 +162,13 @@ class _Compiler:
         self.vk = Functions(lambda name: lib.vkGetDeviceProcAddr(self.device, name))
 
     def create(self, name: str, **fields: Any) -> Handle:
-        """A new ``VkNAME``; the end of the process destroys it."""
+        """Create a ``VkNAME``; it lives until the process ends."""
         handle, info = self.ffi.new(f"Vk{name} *"), struct(f"Vk{name}CreateInfo", **fields)
         getattr(self.vk, f"vkCreate{name}")(self.device, info, self.null, handle)
         return handle[0]
 
     def compiled(self, key: Key) -> Compiled:
-        """One kernel, and what the compiler says of it."""
+        """Compile one kernel and return its statistics."""
         original = load_module(key.shader)
         pipeline = self._pipeline(*specialized(original, key.constants), key)
         executable = struct("VkPipelineExecutableInfoKHR", pipeline=pipeline, executableIndex=0)
@@ -234,7 +234,7 @@ class _Compiler:
         return handle[0]
 
     def _listed(self, kind: str, executable: Handle) -> Handle:
-        """All of a list that ``vkGetPipelineExecutable...`` gives in two calls."""
+        """The whole list of a ``vkGetPipelineExecutable...`` function, which takes two calls: count, then contents."""
         function = getattr(self.vk, f"vkGet{kind.removeprefix('Vk')}sKHR")
         count = self.ffi.new("uint32_t *")
         function(self.device, executable, count, self.null)
@@ -243,7 +243,7 @@ class _Compiler:
         return listed
 
     def _texts(self, executable: Handle) -> Iterator[str]:
-        """The compiler's own last form of the code."""
+        """The code in the compiler's last intermediate form, "ACO IR"."""
         listed = self._listed("VkPipelineExecutableInternalRepresentation", executable)
         buffers = [self.ffi.new("char[]", each.dataSize) for each in listed]
         for each, buffer in zip(listed, buffers, strict=True):
@@ -265,7 +265,7 @@ _WIDTHS |= {"b128": 16, "b96": 12, "b64": 8, "b32": 4}
 
 
 def memory_instructions(code: str) -> Iterable[tuple[str, int]]:
-    """How many instructions of each kind and width are in the compiler's text: ``("load 4", 3)``.
+    """Count memory instructions in the compiler's text, by kind and width in bytes: ``("load 4", 3)``.
 
     ``buffer_load_dwordx4`` is "load 16", ``buffer_store_short`` "store 2", ``ds_read_b64`` "shared load 8", and
     ``s_buffer_load_dword``, one load for a whole subgroup, "uniform load 4".
@@ -284,7 +284,7 @@ _VECTOR = re.compile(r"\b(?:v|ds|buffer|global|flat|scratch)_\w+")
 
 
 def vector_instructions(code: str) -> tuple[int, ...]:
-    """How many instructions of the vector units the compiler's text has in no loop, in one, in two loops, ..."""
+    """Count vector instructions in the compiler's text: those in no loop, in one loop, in two nested loops, ..."""
     counted, depth = [0], 0
     _, *blocks = _BLOCK.split(code)
     for kinds, lines in zip(blocks[::2], blocks[1::2], strict=True):
@@ -295,7 +295,7 @@ def vector_instructions(code: str) -> tuple[int, ...]:
 
 
 def local_size(code: bytes, constants: Sequence[int]) -> int:
-    """Invocations of a work group, from the module's execution mode LocalSize; 1 where it has none.
+    """Invocations in a work group, from the module's execution mode LocalSize; 1 without it.
 
     Source: SPIR-V specification 1.6, sections 2.3 and 3.6.
     """
@@ -317,7 +317,7 @@ def _main() -> None:
         for shader, constants, buffers in asked:
             print(_COMPILING + shader, file=sys.stderr, flush=True)
             kernels.append(vars(compiler.compiled(Key(shader, tuple(constants), buffers))))
-    except Exception as error:  # noqa: BLE001 - of the driver, of any type: the process that asks says it
+    except Exception as error:  # noqa: BLE001 - the driver's errors have any type; the parent process reports them
         sys.exit(f"{type(error).__name__}: {error}"[:500])
     json.dump(kernels, sys.stdout)
 

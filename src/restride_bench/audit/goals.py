@@ -1,6 +1,6 @@
-"""Goals of kernels on GPUs, and which of them are met.
+"""Goals for kernels on GPUs, and which of them are met.
 
-They are about AMD's family navi21 and subgroups of 32; docs/benchmarks/audit.md has them as a table.
+The goals are for AMD's family navi21 with subgroups of 32; docs/benchmarks/audit.md lists them as a table.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from restride_bench.audit.table import Row, Subject
 from restride_bench.workloads import TTC57
 
 FAMILY, SUBGROUP, DEVICE = "navi21", 32, "RX 6900 XT"
-"""What the goals are about."""
+"""The GPU that the goals are for: family, lanes of a subgroup, name in devices.toml."""
 
 EFFICIENCY = {
     "copies and slices": 0.9,
@@ -23,26 +23,27 @@ EFFICIENCY = {
     "types and scales": 0.9,
     "resampling": 0.75,
 }
-"""Least efficiency of loads and of stores, by group of workloads."""
+"""Lowest efficiency of loads and of stores, by group of workloads (``Traffic.efficiency``, 1 at best)."""
 
 SHARE = {"permutations": 0.9, "tiles and blocks": 0.85, "types and scales": 0.85}
-"""Least share of the device's copy that the model says, by group of workloads."""
+"""Lowest speed that the model predicts, as a share of the device's copy, by group of workloads."""
 
 SHARES = {TTC57: (0.8, 0.55)}
-"""The same of the median and of the worst workload of a group, on every device that the model is asked about."""
+"""The lowest shares for the median and the worst workload of a group, on every device of the predictions."""
 
 WAVES = 8
-"""Fewest subgroups that a SIMD unit keeps in flight."""
+"""Fewest subgroups that a SIMD unit should keep in flight."""
 
 LARGE, INVOCATIONS, ELEMENTS = 100_000, 80_000, 4
-"""From so many elements on, a dispatch has ``INVOCATIONS``, or one for every ``ELEMENTS`` if these are fewer."""
+"""A dispatch of ``LARGE`` elements or more should have ``INVOCATIONS``, or one per ``ELEMENTS`` elements if fewer."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A goal of a row, of all rows of a workload where ``row`` is None, or of a group, and whether it is met.
+    """One goal and whether it is met.
 
-    name: of the workload or the group.
+    name: of the workload or of the group of workloads. row: the row that the goal is for; None: the goal is for a whole
+    workload or group.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Verdict:
 
 
 def verdicts(rows: Sequence[Row], predictions: Mapping[Subject, Mapping[str, Prediction]]) -> list[Verdict]:
-    """Whether each goal is met, where what it is about is known."""
+    """The verdict on every goal whose figures are known."""
     return [
         *(verdict for row in rows for verdict in _of_row(row)),
         *(verdict for subject, devices in predictions.items() for verdict in _of_subject(subject, devices)),

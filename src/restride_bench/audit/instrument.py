@@ -1,12 +1,12 @@
-"""SPIR-V modules that note which bytes of their storage buffers they read and write.
+"""Instrument SPIR-V modules to record which bytes of their storage buffers they read and write.
 
-Before every load and store through a storage buffer the module gets instructions that append three words to one more
-storage buffer: which of the accesses in the code it is, the invocation, and the byte of the buffer. Worked example,
-``x = src[i]`` of a buffer of vec4, access 3 of the code, by invocation 130 with i = 5: the words 3, 130, 80.
+Before every load and store of a storage buffer, instructions are inserted that append a record of three words to one
+more storage buffer: the number of the access in the code, the invocation, and the byte offset in the buffer. Worked
+example, ``x = src[i]`` of a buffer of vec4, access 3 of the code, by invocation 130 with i = 5: the words 3, 130, 80.
 
-Only every so many-th work group writes records, and all groups those of a sample of the lines of 128 bytes; the others
-go to a record that nobody reads, so that no control flow is added. The records of an invocation are in the order in
-which it made them.
+Only a sample is recorded: all accesses of every n-th work group, and every group's accesses to a sample of the lines
+of 128 bytes. Other accesses write a dummy record that nobody reads, so that no control flow is added. The records of
+an invocation are in the order of its accesses.
 
 Source: SPIR-V specification 1.6, sections 2.3 (physical layout), 2.4 (logical layout) and 3 (numbers of instructions).
 """
@@ -25,7 +25,7 @@ from restride.errors import UnsupportedError
 
 RECORD_WORDS = 3
 HEADER_WORDS = 4
-"""The first word counts the words of records; behind the header lies the record that nobody reads."""
+"""The first word counts the words of all records; after the header comes the dummy record that nobody reads."""
 
 _ENTRY_POINT, _EXECUTION_MODE, _LOCAL_SIZE = 15, 16, 17
 _TYPE_BOOL, _TYPE_INT, _TYPE_FLOAT, _TYPE_VECTOR, _TYPE_ARRAY, _TYPE_RUNTIME_ARRAY = 20, 21, 22, 23, 28, 29
@@ -41,15 +41,15 @@ _GROUP_ID, _LOCAL_ID = 26, 27
 
 _LINE_BITS = 7
 _SPREAD = 2654435769
-"""2^32 over the golden ratio: multiples of it, without the bits above 32, lie evenly (Knuth, TAOCP 3, section 6.4)."""
+"""2^32 over the golden ratio: its multiples modulo 2^32 are evenly spread (Knuth, TAOCP 3, section 6.4)."""
 
 
 class Sample(NamedTuple):
-    """Which accesses have records.
+    """Which accesses are recorded.
 
-    every: all those of work groups 0, ``every``, 2 * ``every``, ...
-    thinned: and those of one line of 128 bytes in ``2 ** thinned``, by all groups.
-    bindings: bindings from 0 on whose lines are meant.
+    every: all accesses of work groups 0, ``every``, 2 * ``every``, ...
+    thinned: also every group's accesses to one line of 128 bytes in ``2 ** thinned``.
+    bindings: lines are sampled in bindings below this number.
     """
 
     every: int
@@ -58,7 +58,7 @@ class Sample(NamedTuple):
 
 
 def is_sampled(line: npt.NDArray[np.int64], thinned: int) -> npt.NDArray[np.bool_]:
-    """Which of the lines are in a sample of one in ``2 ** thinned``."""
+    """True for the lines that are in a sample of one in ``2 ** thinned``."""
     spread = line.astype(np.uint32) * np.uint32(_SPREAD)
     is_low: npt.NDArray[np.bool_] = spread.astype(np.uint64) >> np.uint64(32 - thinned) == 0
     return is_low
@@ -66,7 +66,7 @@ def is_sampled(line: npt.NDArray[np.int64], thinned: int) -> npt.NDArray[np.bool
 
 @dataclass(frozen=True)
 class Access:
-    """One load or store in the code. An atomic operation is a store. nbytes: of what it moves."""
+    """One load or store in the code. An atomic operation is a store. nbytes: bytes that it moves."""
 
     binding: int
     nbytes: int
@@ -75,7 +75,7 @@ class Access:
 
 @dataclass
 class _Types:
-    """What a module declares before its functions, by id."""
+    """The declarations that precede a module's functions, by id."""
 
     words: dict[int, tuple[int, list[int]]] = field(default_factory=dict)  # opcode and operands of types
     constants: dict[int, int] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class _Types:
         raise UnsupportedError(f"a load of SPIR-V type {opcode} cannot be traced")
 
     def inside(self, kind: int, index: int) -> tuple[int, int, int]:
-        """One step into a type: the type there, bytes to skip for ``index`` 1, and bytes to skip before."""
+        """One step of an access chain: the inner type, its stride in bytes (0 in a struct), and its offset in bytes."""
         opcode, operands = self.words[kind]
         if opcode == _TYPE_STRUCT:
             member = self.constants[index]
@@ -106,7 +106,7 @@ class _Types:
 
 
 class _Code:
-    """Words of new instructions, and new ids."""
+    """Collects the words of new instructions and hands out new ids."""
 
     def __init__(self, bound: int) -> None:
         self.bound = bound
@@ -116,7 +116,7 @@ class _Code:
         self.words += [(len(operands) + 1) << 16 | opcode, *operands]
 
     def new(self, opcode: int, kind: int | None, *operands: int) -> int:
-        """An instruction with a result of type ``kind``, or that declares one; the id of the result."""
+        """Add an instruction with a result of type ``kind``, None for a declaration; return the id of the result."""
         result = self.bound
         self.bound += 1
         self.add(opcode, *(() if kind is None else (kind,)), result, *operands)
@@ -126,17 +126,17 @@ class _Code:
 def instrumented(
     code: bytes, binding: int, groups: tuple[int, int, int], sample: Sample, capacity: int
 ) -> tuple[bytes, list[Access]]:
-    """A module whose constants are put in, with records of its accesses at ``binding``, and the accesses by number.
+    """Return the module with instructions that record its accesses at ``binding``, and its accesses by number.
 
     Args:
-        code: the module.
-        binding: a binding of set 0 that it does not use.
+        code: the module, with the values of its specialization constants put in.
+        binding: a binding of set 0 that the module does not use.
         groups: work groups of the dispatch that it is for.
-        sample: the accesses that have records.
+        sample: the accesses to record.
         capacity: words of the buffer at ``binding``.
 
     Raises:
-        UnsupportedError: it reads storage buffers as no module of restride does.
+        UnsupportedError: the module accesses types in storage buffers that no module of restride has.
     """
     words = list(struct.unpack(f"<{len(code) // 4}I", code))
     return _Instrumenter(words, binding, groups, sample, capacity).result()
@@ -170,7 +170,7 @@ class _Instrumenter:
         for opcode, operands in instructions[first_function:]:
             self._trace(body, opcode, operands)
             body.add(opcode, *operands)
-        # Constants that the body asked for are declared with the trace, so that is put together last.
+        # Instrumenting the body adds constants to the declarations, so the head is assembled last.
         head = _Code(0)
         is_annotated = False
         for opcode, operands in instructions[:first_function]:
@@ -207,7 +207,7 @@ class _Instrumenter:
             types.pointers[operands[1]] = types.words[operands[0]][1][1]
 
     def _declare_trace(self) -> list[int]:
-        """Declare the buffer of the records and the built-ins; the ids of the built-ins that are new."""
+        """Declare the buffer of records and the built-ins; return the ids of built-ins that the module did not have."""
         code, notes = self._declared, _Code(0)
         self._uint = self._type(_TYPE_INT, 32, 0)
         self._bool = self._type(_TYPE_BOOL)
@@ -232,7 +232,7 @@ class _Instrumenter:
         return new
 
     def _type(self, opcode: int, *operands: int) -> int:
-        """A type: that of the module, or a new one."""
+        """The id of a type: the module's own, or newly declared."""
         for number, (other, words) in self._types.words.items():
             if (other, words) == (opcode, list(operands)):
                 return number
@@ -241,7 +241,7 @@ class _Instrumenter:
         return number
 
     def _constant(self, value: int, code: _Code) -> int:
-        """A uint constant; ``code`` has the next free id."""
+        """The id of a uint constant, declared if it is new; ``code`` provides the next free id."""
         if value not in self._new_constants:
             self._new_constants[value] = code.bound
             code.bound += 1
@@ -249,7 +249,7 @@ class _Instrumenter:
         return self._new_constants[value]
 
     def _trace(self, code: _Code, opcode: int, operands: list[int]) -> None:
-        """Note an access chain; put the instructions of a record before an access."""
+        """Remember an access chain; before an access, add the instructions that record it."""
         if opcode == _ACCESS_CHAIN and operands[2] in self._types.pointers:
             self._chains[operands[1]] = operands[2], operands[3:]
         elif opcode == _LOAD and operands[2] in self._chains:
@@ -284,7 +284,7 @@ class _Instrumenter:
         part = code.new(_REMAINDER, uint, group, self._constant(self._sample.every, code))
         is_meant = code.new(_EQUAL, self._bool, part, zero)
         if binding < self._sample.bindings:
-            # A shift by 32 is undefined, so a sample of all lines is one of lines whose number is not below 0.
+            # A shift by 32 bits is undefined, so for a sample of all lines `high` is the constant 0.
             line = code.new(_SHIFT_RIGHT, uint, byte, self._constant(_LINE_BITS, code))
             spread = code.new(_MULTIPLY, uint, line, self._constant(_SPREAD, code))
             shift = 32 - self._sample.thinned
@@ -304,7 +304,7 @@ class _Instrumenter:
             code.add(_STORE, self._word(code, at), value)
 
     def _word(self, code: _Code, index: int) -> int:
-        """A pointer to a word of the records' buffer."""
+        """A pointer to a word of the buffer of records."""
         zero = self._constant(0, code)
         return code.new(_ACCESS_CHAIN, self._word_pointer, self._trace_id, zero, index)
 

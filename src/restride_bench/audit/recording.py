@@ -1,4 +1,4 @@
-"""A runtime that dispatches nothing and notes what a device of certain limits would be given."""
+"""A runtime that dispatches nothing and records what would be submitted to a device with given limits."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from restride_conformance.operations import makes_destination
 GPU = Limits(
     max_buffer_range=(1 << 32) - 4, offset_alignment=16, choices=Choices.usual("discrete"), max_memory=16 << 30
 )
-"""What a plan for a discrete GPU must respect: what AMD's and NVIDIA's devices have in common."""
+"""Limits of a discrete GPU: what AMD's and NVIDIA's devices have in common."""
 
 
 class Dispatch(NamedTuple):
-    """A kernel as it would be dispatched. nbytes: of the memories that its bindings cover parts of, in their order."""
+    """A kernel as it would be dispatched. nbytes: sizes of the memories that its bindings are parts of, in order."""
 
     kernel: KernelSpec
     nbytes: tuple[int, ...]
@@ -34,7 +34,7 @@ class Dispatch(NamedTuple):
 
 @dataclass
 class NoMemory:
-    """Memory of a device that is not there."""
+    """Memory of a device that does not exist: a size without bytes."""
 
     nbytes: int
     readonly: bool = False
@@ -46,7 +46,7 @@ class NoMemory:
 
 @dataclass
 class Recording:
-    """A ``Runtime``. submitted: the kernels, and the device's own copies, in order."""
+    """A ``Runtime`` that only records. submitted: the kernels and the device's own copies, in order."""
 
     limits: Limits = GPU
     submitted: list[Dispatch | Run] = field(default_factory=list)
@@ -57,10 +57,10 @@ class Recording:
         return DeviceInfo(0, "a recording", "discrete", 0, 0, "none", "", "1.1.0", "", 1 << 40, self.limits)
 
     def allocate(self, nbytes: int, shareable: bool = False) -> Memory:
-        """Any number of memories, each as large as the device has.
+        """Memory of up to ``limits.max_memory`` bytes, any number of times.
 
         Raises:
-            OutOfDeviceMemory: it is larger.
+            OutOfDeviceMemory: ``nbytes`` is larger.
         """
         if shareable:
             raise UnsupportedError("a recording shares no memory between processes")
@@ -69,11 +69,11 @@ class Recording:
         return NoMemory(nbytes)
 
     def import_bytes(self, data: memoryview) -> NoReturn:
-        """Refused, as by devices with memory of their own."""
+        """Refused, as on devices with memory of their own."""
         raise UnsupportedError(f"a recording has memory of its own, and imports none of {data.nbytes} bytes")
 
     def export_fd(self, memory: Memory) -> NoReturn:
-        """Refused: there is none."""
+        """Refused: there is no memory to export."""
         raise UnsupportedError(f"a recording exports no memory, nor this one of {memory.nbytes} bytes")
 
     def import_fd(self, fd: int, external: ExternalMemory) -> NoReturn:
@@ -85,14 +85,14 @@ class Recording:
         raise UnsupportedError(f"a recording has no bytes, and none of {memory.nbytes} to show")
 
     def write(self, memory: Memory, offset: int, data: memoryview) -> None:
-        """Forget the bytes."""
+        """Ignore the bytes."""
 
     def read(self, memory: Memory, offset: int, out: memoryview) -> None:
         """Refused: nothing was computed."""
         raise UnsupportedError(f"a recording has no bytes, and none of {memory.nbytes} from {offset} on for {out}")
 
     def submit(self, kernels: Sequence[KernelSpec], memories: Sequence[Memory]) -> None:
-        """Note the kernels."""
+        """Record the kernels."""
         nbytes = tuple(memory.nbytes for memory in memories)
         self.submitted += [Dispatch(kernel, nbytes) for kernel in kernels]
 
@@ -105,7 +105,7 @@ class Recording:
         dst_offset: int = 0,
         kernels: Sequence[KernelSpec] = (),
     ) -> None:
-        """Note the kernels and the copy, which goes as fast between any two memories."""
+        """Record the kernels and the copy; which two memories it is between does not matter."""
         self.submit(kernels, (src, dst))
         self.submitted.append(Run(src_offset, dst_offset, nbytes))
 
@@ -117,11 +117,11 @@ class Recording:
         """Nothing is pending."""
 
     def counters(self) -> Counters:
-        """How many kernels were noted."""
+        """The number of kernels recorded, as ``dispatches``."""
         return Counters(dispatches=sum(isinstance(each, Dispatch) for each in self.submitted))
 
     def trim(self) -> int:
-        """Nothing is kept."""
+        """Nothing is cached."""
         return 0
 
     def close(self) -> None:
@@ -129,7 +129,7 @@ class Recording:
 
 
 def recorded(workload: Workload, limits: Limits = GPU) -> list[Dispatch | Run]:
-    """What one call of a workload submits on a device of these limits; nothing for a page, which reads bytes."""
+    """What one call of a workload submits on a device with these limits; nothing for a page, which reads bytes."""
     if isinstance(workload.task, Page):
         return []
     runtime = Recording(limits)
@@ -140,7 +140,7 @@ def recorded(workload: Workload, limits: Limits = GPU) -> list[Dispatch | Run]:
 
 
 def recorded_case(case: Case, limits: Limits = GPU) -> list[Dispatch | Run]:
-    """What a conformance case submits on a device of these limits."""
+    """What a conformance case submits on a device with these limits."""
     runtime = Recording(limits)
     device = rs.Device.over(runtime)
     source = rs.Tensor(runtime.allocate(case.src.nbytes), case.src, device)

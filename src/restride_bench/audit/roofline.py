@@ -1,8 +1,8 @@
 """A model of the time that kernels take on a GPU, from their code, their accesses and a few figures of the device.
 
-A dispatch takes as long as the slowest of what it needs: memory, the cache that all compute units share, the cache of
-each unit, arithmetic, or waiting. Nothing of this is measured. docs/benchmarks/audit.md derives each formula and says
-how far it is to be believed.
+A dispatch takes as long as its slowest resource: memory, the cache that all compute units share, the cache of each
+unit, arithmetic, or latency. None of this is measured. docs/benchmarks/audit.md derives each formula and says how far
+to trust it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ LAUNCH = 4e-6
 """Seconds from the end of a dispatch to the start of the next that waits for it."""
 
 SLICE = 64
-"""Bytes that a slice of the shared cache moves in a clock, whole or not."""
+"""Bytes that a slice of the shared cache moves per clock; a smaller access takes as long."""
 
 _WAIT = 320
-"""Clocks that RADV's compiler counts for a load from memory."""
+"""Clocks that RADV's compiler assumes for a load from memory."""
 
 _AS_COMPILED = {"navi21": (32, 32), "polaris10": (16, 8)}
-"""Lanes of a vector unit, whose clocks the compiler counts, and the most subgroups in flight that it names."""
+"""By family: lanes of a vector unit in the compiler's count of clocks, and the most subgroups in flight it reports."""
 
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU, as ``devices.toml`` has it and says."""
+    """A GPU of ``devices.toml``, which explains the fields and their units."""
 
     name: str
     family: str
@@ -51,16 +51,16 @@ class Device:
 
     @property
     def invocations(self) -> int:
-        """Invocations in flight, at most."""
+        """Most invocations in flight."""
         return self.units * self.simds * self.waves * self.subgroup
 
     @property
     def lane_clocks(self) -> float:
-        """Clocks of all lanes in a second."""
+        """Clocks per second, summed over all lanes."""
         return self.units * self.simds * self.lanes * self.clock * 1e9
 
     def copies(self, nbytes: float) -> float:
-        """Seconds of a copy that reads and writes ``nbytes`` together."""
+        """Seconds of a copy whose reads and writes are ``nbytes`` in total."""
         return LAUNCH + nbytes / (self.bandwidth * 1e9)
 
 
@@ -75,11 +75,11 @@ def known_devices() -> dict[str, Device]:
 
 @dataclass(frozen=True)
 class Work:
-    """What the model knows of a dispatch.
+    """What the model needs to know about a dispatch.
 
-    invocations: of all work groups. compiled: for the device's family. traffic: by "load", "store" and "tables".
+    invocations: in all work groups. compiled: for the device's family. traffic: by "load", "store" and "tables".
     moved: bytes between memory and the device's last cache.
-    turns: how often an invocation runs what is in a loop.
+    turns: how often an invocation runs the body of a loop.
     """
 
     invocations: int
@@ -90,7 +90,10 @@ class Work:
 
 
 class Prediction(NamedTuple):
-    """What the model says of a workload: its seconds, its share of the device's copy, and what most of them are for."""
+    """The model's prediction for a workload.
+
+    seconds: its time. share: its speed as a share of the device's copy. limit: the resource that takes most time.
+    """
 
     seconds: float
     share: float
@@ -98,13 +101,13 @@ class Prediction(NamedTuple):
 
 
 def predicted(device: Device, works: Iterable[Work], useful: int, copied: int = 0) -> Prediction:
-    """All dispatches of a workload, one after the other.
+    """Predict a workload whose dispatches run one after the other.
 
     Args:
-        device: where.
+        device: the GPU.
         works: the dispatches.
-        useful: bytes that the workload must read and write, which a copy of as many is compared with.
-        copied: bytes that copies of the device itself read and write for it.
+        useful: bytes that the workload must read and write; it is compared with a copy that moves as many.
+        copied: bytes that the device's own copies read and write for it.
     """
     spent = {"memory": device.copies(copied) if copied else 0.0}
     for work in works:
@@ -117,7 +120,7 @@ def predicted(device: Device, works: Iterable[Work], useful: int, copied: int = 
 
 
 def limits_of(device: Device, work: Work) -> dict[str, float]:
-    """Seconds that a dispatch takes at least, by what limits it."""
+    """Seconds that a dispatch needs of each resource; the largest is its time."""
     compiled = work.compiled
     lanes, most_waves = _AS_COMPILED[device.family]
     turns = _turns(compiled, work.turns)
@@ -136,9 +139,9 @@ def limits_of(device: Device, work: Work) -> dict[str, float]:
 
 
 def _shared(device: Device, way: str, traffic: Traffic) -> float:
-    """Bytes that the shared cache moves, those that it moves for nothing included."""
+    """Bytes that the shared cache moves, unneeded bytes included."""
     if way == "store":
-        # Each goes through to it; a part of a sector is read, changed and written.
+        # Every store goes through to the shared cache; a partial sector is read, changed and written.
         whole = max(traffic.requests * SECTOR, traffic.lines * SLICE)
         return whole + min(traffic.partial, 2 * traffic.lines) * SLICE
     missed = traffic.sectors / traffic.requests
@@ -146,9 +149,9 @@ def _shared(device: Device, way: str, traffic: Traffic) -> float:
 
 
 def _turns(compiled: Compiled, turns: float) -> float:
-    """What the compiler's clocks are to be multiplied with.
+    """The factor that corrects the compiler's clocks for how often loops turn.
 
-    It knows no loop's turns, and assumes 8 of an outer loop, 4 of the next and 2 of each further in.
+    The compiler assumes 8 turns of an outer loop, 4 of the next and 2 of each further in. ``turns`` is the real number.
     """
     straight, *looped = compiled.depths
     assumed = float(straight)

@@ -1,6 +1,6 @@
 """The audit of a workload: a row for each kernel, as compiled for each family, with its memory traffic.
 
-And a line for each workload: how long the model of ``restride_bench.audit.roofline`` says that it takes on GPUs.
+A second table has a line for each workload: its time on GPUs by the model of ``restride_bench.audit.roofline``.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from restride_conformance.run.measure import useful_bytes
 FORMAT, VERSION = "restride-audit", 2
 
 WORSE = 1.02
-"""A figure of a kernel that grew by more than this, against a stored audit, is named."""
+"""A figure that is worse than in a stored audit by more than this factor counts as worse."""
 
 _FEWER_IS_BETTER = ("vgprs", "spills", "instructions", "branches", "latency", "inverse_throughput", "divisions")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is audited: a workload of the benchmark, or a case.
+    """A workload of the benchmark, or a conformance case, that is audited.
 
-    name, group: those of the benchmark, or the case's line and "cases".
+    name, group: as in the benchmark; for a case its line and "cases".
     useful: bytes of the elements that must be read and written. itemsize: bytes of an element of the result.
     copied: bytes that the device's own copies read and write.
     """
@@ -50,11 +50,11 @@ class Subject:
 
 @dataclass
 class Row:
-    """One dispatch of a subject; equal ones are counted.
+    """One dispatch of a subject; ``count`` equal ones share a row.
 
     compiled: by family.
-    traffic: by "load", "store" and "tables"; turns: how often loops turn; moved: bytes between memory and the last
-        cache, by device. All empty where it was not traced.
+    traffic: by "load", "store" and "tables". turns: how often loops turn. moved: bytes between memory and the last
+        cache, by device. If the dispatch was not traced, ``traffic`` and ``moved`` are empty and ``turns`` is 1.
     """
 
     subject: Subject
@@ -67,11 +67,11 @@ class Row:
 
     @property
     def groups(self) -> int:
-        """Work groups of one of the equal dispatches."""
+        """Work groups of one dispatch of the row."""
         return math.prod(self.dispatch.kernel.groups)
 
     def work(self, device: Device) -> Work:
-        """One of the equal dispatches, as the model asks for it."""
+        """One dispatch of the row, as input for the model."""
         compiled = self.compiled[device.family]
         return Work(self.groups * compiled.local_size, compiled, self.traffic, self.moved[device.name], self.turns)
 
@@ -89,7 +89,7 @@ def case_rows(case: Case) -> list[Row]:
 
 
 def _rows(subject: Subject, submitted: Sequence[Dispatch | Run]) -> list[Row]:
-    """Equal dispatches together; the device's own copies have no row."""
+    """One row for equal dispatches; the device's own copies have no row."""
     rows: dict[tuple[Any, ...], Row] = {}
     subject = replace(subject, copied=sum(2 * each.nbytes for each in submitted if isinstance(each, Run)))
     for dispatch in submitted:
@@ -101,7 +101,7 @@ def _rows(subject: Subject, submitted: Sequence[Dispatch | Run]) -> list[Row]:
 
 
 def predictions(rows: Sequence[Row], devices: Sequence[Device]) -> dict[Subject, dict[str, Prediction]]:
-    """What the model says of each subject on each device, where all its dispatches were traced."""
+    """The model's prediction for each subject on each device; only subjects whose dispatches were all traced."""
     of_subjects: dict[Subject, list[Row]] = {}
     for row in rows:
         of_subjects.setdefault(row.subject, []).append(row)
@@ -121,7 +121,7 @@ def predictions(rows: Sequence[Row], devices: Sequence[Device]) -> dict[Subject,
 
 
 def text(rows: Sequence[Row], family: str, missed: Sequence[Sequence[str]]) -> str:
-    """The table of a family. missed: the goals that each row misses; empty: there are none for this family."""
+    """The table of a family. missed: the goals that each row misses; empty if this family has no goals."""
     heads = ["workload", "kernel", "invocations", "waves", "VGPRs", "spills", "LDS", "instr.", "branches"]
     heads += ["instr./B", "cycles", "latency", "div.", "loads and stores by bytes", "load", "store"]
     heads += ["missed"] if any(missed) else []
@@ -165,7 +165,7 @@ def predicted_text(
     devices: Sequence[Device],
     measured: Mapping[Subject, Measured],
 ) -> str:
-    """A table of what the model says of each subject, and, where it was measured, of that beside it."""
+    """A table of the model's prediction for each subject, beside the measured time where there is one."""
     heads = ["workload"]
     for device in devices:
         heads += [device.name, "us", "of copy", "limit"]
@@ -185,7 +185,7 @@ def predicted_text(
 
 
 class Measured(NamedTuple):
-    """What `restride bench` measured on one of the devices: seconds, and the share of its copy."""
+    """A measurement of `restride bench` on one device: seconds, and the speed as a share of the device's copy."""
 
     device: str
     seconds: float
@@ -222,13 +222,13 @@ def record(
 
 
 def _traffic_record(traffic: Traffic) -> dict[str, float]:
-    """Its fields, which are estimates, as whole numbers."""
+    """The fields, which are estimates, rounded to integers, and both ratios."""
     counts = {name: round(value) for name, value in asdict(traffic).items()}
     return {**counts, "efficiency": round(traffic.efficiency, 4), "useful": round(traffic.useful, 4)}
 
 
 def lines_of(audit: Mapping[str, Any]) -> str:
-    """The JSON text of a record, a line for each row: short, and each change is a line."""
+    """The JSON text of a record, one line per row: short, and a changed row is one line of a diff."""
     parts = []
     for name, value in audit.items():
         whole = _line(value)
@@ -243,10 +243,10 @@ def _line(value: Any) -> str:
 
 
 def read_record(content: Any, source: str) -> dict[str, Any]:
-    """What ``record`` made, read back.
+    """Check that ``content`` is a result of ``record`` and return it.
 
     Raises:
-        UsageError: it is none, or its rows are damaged; ``source`` says where it is from.
+        UsageError: it is not, or its rows are damaged; the message names ``source``.
     """
     if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
         raise UsageError(f"{source} is no audit of `restride audit --json`, format {FORMAT} version {VERSION}")
@@ -259,7 +259,7 @@ def read_record(content: Any, source: str) -> dict[str, Any]:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[str], bool]:
-    """Lines that say what differs between two records, and whether a figure got worse by more than ``WORSE``."""
+    """One line per difference between two records, and whether a figure got worse by more than ``WORSE``."""
     old, new = _figures(before), _figures(after)
     lines, is_worse = [], False
     for name in [*old, *(name for name in new if name not in old)]:
@@ -280,9 +280,9 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[list[s
 
 
 def _figures(content: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """The figures that are compared, by workload, kernel and place among the workload's rows of that kernel.
+    """The figures to compare, by the name of the row: group, workload, kernel, and a number if there are several.
 
-    What the model says of a workload is with its first row.
+    The model's prediction for a workload is among the figures of its first row.
     """
     figures: dict[str, dict[str, float]] = {}
     same: Counter[str] = Counter()

@@ -1,14 +1,15 @@
-"""Memory traffic: the 32-byte sectors that the subgroups of a kernel touch, beside the bytes that its groups need.
+"""Memory traffic: the 32-byte sectors that the subgroups of a kernel touch, compared with the bytes that it needs.
 
-A kernel is dispatched on whatever device there is, with records of its accesses (``restride_bench.audit.instrument``)
-in some of its work groups, and of all groups' accesses to some lines of memory. Which bytes an invocation touches is
-the kernel's own arithmetic and the same on every device; how they become transactions is computed here: the lanes of a
-subgroup load together, and what they touch are sectors of 32 bytes. Worked example: 32 lanes that load every second f32
-touch 256 bytes, which are 8 sectors, for 128 bytes that are needed.
+A kernel is dispatched on any device at hand and records a sample of its accesses (``restride_bench.audit.instrument``):
+all those of some work groups, and those of all groups to some lines of memory. The bytes that an invocation touches
+depend only on the kernel's arithmetic and are the same on every device. How they become transactions is computed here:
+the lanes of a subgroup load together, and memory moves sectors of 32 bytes. Worked example: 32 lanes that load every
+second f32 touch 256 bytes, which are 8 sectors, and need 128 of these bytes.
 
-What a group's own cache loses another group may find in the cache that all groups share. The lines say how much: each
-is an independent draw from all that the dispatch touches, so a shared cache of N lines behaves towards one line in P as
-one of N / P lines (Waldspurger et al., "Efficient MRC Construction with SHARDS", FAST 2015).
+A sector that a group's own cache has dropped may still be in the cache that all groups share. The sampled lines show
+how often: each is an independent draw from all lines that the dispatch touches, so on a sample of one line in P, a
+shared cache of N lines behaves like one of N / P lines (Waldspurger et al., "Efficient MRC Construction with SHARDS",
+FAST 2015).
 """
 
 from __future__ import annotations
@@ -33,19 +34,19 @@ from restride_bench.audit.instrument import HEADER_WORDS, RECORD_WORDS, Access, 
 from restride_bench.audit.recording import Dispatch
 
 SECTOR, LINE = 32, 128
-"""Bytes that memory moves at least, and bytes of a cache line, on today's GPUs."""
+"""The fewest bytes that memory moves, and the bytes of a cache line, on today's GPUs."""
 
 CACHE_BYTES = 16 << 10
-"""The cache of a work group: of RDNA 2 and of GCN, 16 KiB a compute unit."""
+"""Bytes of the cache of a work group: RDNA 2 and GCN have 16 KiB per compute unit."""
 
 MOST_GROUPS = 24
-"""Work groups that are traced of a dispatch, from its first on at equal distances."""
+"""Most work groups traced in a dispatch, from the first on at equal distances."""
 
 MOST_LINES = 1 << 13
-"""Lines of the source and the destination that are traced, about: a share of 1, 1/2, 1/4, ... of all of them."""
+"""About how many lines of source and destination are traced: a share of 1, 1/2, 1/4, ... of all lines."""
 
 TIMEOUT = 600.0
-"""Seconds for a dispatch: with records of accesses 200 MiB take seconds on a CPU, a minute where it is busy."""
+"""Seconds that a dispatch may take: recording accesses, 200 MiB take seconds on a CPU, a minute if it is busy."""
 
 CAPACITY = 24 << 20
 """Words of the buffer of records: 8.4 million accesses."""
@@ -53,12 +54,12 @@ CAPACITY = 24 << 20
 
 @dataclass(frozen=True)
 class Traffic:
-    """What the work groups of a dispatch move between memory and one of its buffers, by estimate for all of them.
+    """What the work groups of a dispatch move between memory and one of its buffers, estimated for all groups together.
 
-    needed: bytes of the elements that are loaded or stored, each counted once in a group.
-    fewest: the sectors in which these lie. sectors: those that are moved, again if the group's cache lost them.
-    requests, lines: sectors and lines of every instruction of every subgroup, cache or not.
-    partial: requests for less than the whole sector.
+    needed: bytes of the elements that are loaded or stored, each counted once per group.
+    fewest: sectors that hold these bytes. sectors: sectors moved, counted again if the group's cache had dropped them.
+    requests, lines: sectors and lines touched by each instruction of each subgroup, whether cached or not.
+    partial: requests for less than a whole sector.
     """
 
     needed: float
@@ -70,17 +71,17 @@ class Traffic:
 
     @property
     def efficiency(self) -> float:
-        """The fewest sectors over those that are moved: 1 at best."""
+        """The fewest sectors divided by the sectors moved: 1 at best."""
         return self.fewest / self.sectors if self.sectors else 1.0
 
     @property
     def useful(self) -> float:
-        """The bytes that are needed over those that are moved: 0.5 at best for every second f32."""
+        """The bytes needed divided by the bytes moved: 0.5 at best for every second f32."""
         return self.needed / (self.sectors * SECTOR) if self.sectors else 1.0
 
 
 class Kind(NamedTuple):
-    """A buffer, by the number of its binding, and whether it is written."""
+    """A buffer, by the number of its binding, and a direction: written or read."""
 
     binding: int
     writes: bool
@@ -88,10 +89,10 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True)
 class Shared:
-    """What all work groups, one after the other, touch of some lines of the source and the destination.
+    """The accesses of all work groups, one group after the other, to a sample of the lines of source and destination.
 
-    line, sector: each line and which of its sectors, those that are written after those that are read; once a group.
-    share: of the lines of both, how many are here.
+    line, sector: the line, and the sector in it, 0 to 3 if read and 4 to 7 if written; each listed once per group.
+    share: the sampled share of all lines.
     """
 
     line: npt.NDArray[np.int64]
@@ -99,10 +100,10 @@ class Shared:
     share: float
 
     def moved(self, cache: int) -> float:
-        """Bytes between memory and a cache of so many bytes that all groups share, by estimate for all lines.
+        """Bytes moved between memory and a cache of ``cache`` bytes that all groups share, estimated for all lines.
 
-        A line has its place in the cache as a whole, its sectors come when they are touched; the line that was not
-        touched for longest makes room. What is written goes to memory once, when its line does.
+        The cache allocates whole lines and loads sectors when they are touched; the least recently used line is
+        evicted. Written sectors go to memory once, when their line is evicted.
         """
         most = max(int(cache / LINE * self.share), 1)
         if len(np.unique(self.line)) <= most:
@@ -122,9 +123,9 @@ class Shared:
 class Trace(NamedTuple):
     """What a dispatch touches.
 
-    traffic: of each of its buffers.
-    shared: what its groups have in common.
-    turns: how often an invocation makes an access that is in a loop, on average; 1 where no loop has any.
+    traffic: by buffer and direction.
+    shared: the accesses of all groups to sampled lines.
+    turns: how often an invocation makes an access that is in a loop, on average; 1 if no access is in a loop.
     """
 
     traffic: dict[Kind, Traffic]
@@ -133,7 +134,7 @@ class Trace(NamedTuple):
 
 
 class _Records(NamedTuple):
-    """The records of a dispatch: the access in the code, the invocation, the byte; in the order they were made."""
+    """The records of a dispatch as columns: number of the access in the code, invocation, byte; in recorded order."""
 
     site: npt.NDArray[np.int64]
     invocation: npt.NDArray[np.int64]
@@ -141,7 +142,7 @@ class _Records(NamedTuple):
 
 
 class Tracer:
-    """Dispatches kernels with records on a device. One at a time."""
+    """Dispatches kernels that record their accesses on a device, one kernel at a time."""
 
     def __init__(self, device: int = 0) -> None:
         """Open the device, by its number in ``rs.devices()``."""
@@ -154,10 +155,10 @@ class Tracer:
         self._device.close()
 
     def trace(self, dispatch: Dispatch, subgroup: int = 32) -> Trace:
-        """What a dispatch touches, with subgroups of so many lanes.
+        """What a dispatch touches, with subgroups of ``subgroup`` lanes.
 
         Raises:
-            OutOfDeviceMemory, UnsupportedError: its buffers do not fit the device, or its records their buffer.
+            OutOfDeviceMemory, UnsupportedError: the buffers do not fit the device, or the records their buffer.
         """
         kernel = dispatch.kernel
         groups = math.prod(kernel.groups)
@@ -183,8 +184,8 @@ class Tracer:
     def _records(self, dispatch: Dispatch, every: int, thinned: int) -> tuple[list[Access], _Records]:
         kernel, runtime = dispatch.kernel, self._runtime
         memories = [runtime.allocate(nbytes) for nbytes in dispatch.nbytes]
-        # A binding on the device here may be shorter than on a GPU. What is read past its end is not needed: addresses
-        # of elements are computed from sizes and strides alone, and the driver leaves out accesses past the end.
+        # The device used here may allow only shorter bindings than a GPU. Contents past the end are not needed:
+        # addresses of elements depend on sizes and strides alone, and the driver skips accesses past the end.
         most = runtime.info.limits.max_buffer_range
         bindings = tuple(replace(binding, nbytes=min(binding.nbytes, most)) for binding in kernel.bindings)
         if kernel.parameters:
@@ -214,14 +215,14 @@ class Tracer:
 
 
 def _part(records: _Records, group: int, size: int) -> _Records:
-    """The records of one work group, with invocations counted from its first."""
+    """The records of one work group, with invocations numbered from 0 within it."""
     is_here = records.invocation // size == group
     site, invocation, byte = (column[is_here] for column in records)
     return _Records(site, invocation - group * size, byte)
 
 
 def _shared(accesses: Sequence[Access], records: _Records, kernel: KernelSpec, size: int, thinned: int) -> Shared:
-    """Of the records, those of the lines that are traced in all groups."""
+    """The records of the sampled lines, group by group, each sector once per group."""
     binding = np.array([access.binding for access in accesses], np.int64)[records.site]
     writes = np.array([access.writes for access in accesses], np.int64)[records.site]
     line = records.byte // LINE
@@ -237,7 +238,7 @@ def _shared(accesses: Sequence[Access], records: _Records, kernel: KernelSpec, s
 def _of_group(
     accesses: Sequence[Access], records: _Records, turn: npt.NDArray[np.int64], size: int, subgroup: int
 ) -> dict[Kind, npt.NDArray[np.float64]]:
-    """The fields of ``Traffic`` of one work group, by buffer and direction."""
+    """The fields of ``Traffic`` for one work group, by buffer and direction."""
     nbytes = np.array([access.nbytes for access in accesses], np.int64)
     figures: dict[Kind, npt.NDArray[np.float64]] = {}
     kinds = [Kind(access.binding, access.writes) for access in accesses]
@@ -248,7 +249,7 @@ def _of_group(
             continue
         first, width = records.byte[chosen], nbytes[records.site[chosen]]
         needed = _union_bytes(first, width)
-        # An instruction: the same place in the code, for the same time, in the same subgroup.
+        # One instruction of a subgroup: same access in the code, same turn of its loop, same subgroup.
         lanes = records.invocation[chosen] // subgroup
         instruction = (turn[chosen] * (size // subgroup + 1) + lanes) * len(accesses) + records.site[chosen]
         _, sectors, covered = _touched(instruction, first, width, SECTOR)
@@ -268,7 +269,7 @@ def _of_group(
 
 
 def _turns(records: _Records) -> npt.NDArray[np.int64]:
-    """For the how-many-th time its invocation made each of the records' accesses: 0, 1, ..."""
+    """For each record, how often its invocation made the same access before: 0, 1, ..."""
     order = np.lexsort((np.arange(len(records.site)), records.site, records.invocation))
     site, invocation = records.site[order], records.invocation[order]
     starts = np.r_[True, (site[1:] != site[:-1]) | (invocation[1:] != invocation[:-1])]
@@ -289,9 +290,9 @@ def _union_bytes(first: npt.NDArray[np.int64], width: npt.NDArray[np.int64]) -> 
 def _touched(
     instruction: npt.NDArray[np.int64], first: npt.NDArray[np.int64], width: npt.NDArray[np.int64], unit: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Instructions and the units of memory that each touches, in their order, and how many bytes of the unit.
+    """Each instruction with each unit of memory that it touches, and how many bytes it accesses there, in order.
 
-    No access lies in two sectors: it has at most 16 bytes, and begins at a multiple of them.
+    Returns (instruction, unit, bytes). No access spans two sectors: it has at most 16 bytes and is aligned to its size.
     """
     span = int(first.max()) // unit + 1
     touched, lane = np.unique(instruction * span + first // unit, return_inverse=True)
@@ -299,7 +300,7 @@ def _touched(
 
 
 def _through_cache(sectors: npt.NDArray[np.int64]) -> int:
-    """How many of the sectors, one after the other, are not among the last of ``CACHE_BYTES``."""
+    """Misses of the sequence of sectors in a least-recently-used cache of ``CACHE_BYTES``."""
     most = CACHE_BYTES // SECTOR
     distinct = len(np.unique(sectors))
     if distinct <= most:
@@ -318,7 +319,7 @@ def _through_cache(sectors: npt.NDArray[np.int64]) -> int:
 
 
 def both_ways(traffic: dict[Kind, Traffic], kernel: KernelSpec) -> dict[str, Traffic]:
-    """The traffic by name: "load" of what is read, "store" of what is written, and "tables" of the parameters."""
+    """The traffic by name: "load" for bindings read, "store" for those written, "tables" for the parameters."""
     named: dict[str, Traffic] = {}
     for kind, figures in traffic.items():
         name = "store" if kind.writes else "tables" if kind.binding >= len(kernel.bindings) else "load"

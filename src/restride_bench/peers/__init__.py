@@ -1,4 +1,4 @@
-"""Peers: who else does the same work, one module a library; each is optional, and named where it is absent."""
+"""Peers: other libraries that do the same work, one module each. All are optional; absent ones are reported."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ PEERS: dict[str, Callable[[Device], Peer]] = {
     "computeml": ComputeML,
     "ncnn": Ncnn,
 }
-"""By name, in the order of the table's columns."""
+"""Functions that open a peer, by its name, in the order of the table's columns."""
 
 
 def open_peers(names: Sequence[str], device: Device) -> tuple[list[Peer], dict[str, str]]:
-    """The peers that are here, and why the others are not, by name."""
+    """Open the named peers: those that are available, and by name why the others are not."""
     present: list[Peer] = []
     absent: dict[str, str] = {}
     for name in names:
