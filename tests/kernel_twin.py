@@ -78,6 +78,8 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
         _pixels(kernel, axes, windows)
     elif name == "element_rows":
         _rows(kernel, axes, windows)
+    elif name == "short_rows":
+        _short_rows(kernel, axes, windows)
     elif name in ("convert_fours", "convert_planes"):
         _fours(kernel, axes, windows)
     elif name.startswith("resample") and name != "resample_nearest":
@@ -233,6 +235,26 @@ def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -
     assert not is_aligned or not ((lowest % chunk).any() or (dst % chunk).any() or row % chunk)
     source, target = (window.view(f"u{bits // 8}") for window in windows)
     put(target, (dst + element)[of_row], at(source, (src + signed(step) * element)[of_row]))
+
+
+def _short_rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
+    """short_rows.comp: blocks of rows, which are whole words on both sides."""
+    bits, size, across, deep = kernel.constants[:4]
+    src_base, dst_base, _, _, lane_stride = kernel.push
+    lanes = 32 // bits
+    assert 2 <= size <= 31
+    if across:
+        assert across * deep <= 128
+        assert across * deep * size <= 1024
+        assert across == 1 or (axes[0].size, axes[0].src) == (across, lanes)
+    src, dst, _ = walk(pieces(kernel, across * deep or 128), axes)
+    row, element = np.arange(lanes)[:, None], np.arange(size)
+    read = signed(src_base) + src[:, None, None] + row + element * signed(lane_stride)
+    written = dst_base + dst[:, None, None] + row * size + element
+    assert not (read[:, 0] % lanes).any()
+    assert not (written[:, 0, 0] % lanes).any()
+    source, target = (window.view(f"u{bits // 8}") for window in windows)
+    put(target, written.ravel(), at(source, read.ravel()))
 
 
 def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:

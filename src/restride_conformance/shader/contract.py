@@ -68,6 +68,7 @@ _MODULES = (
     ("pixels_to_planes planes_to_pixels", Interface(_LINE, 3, 5, 4)),
     ("element_copy", Interface(_LINE, 3, 5, 3)),
     ("element_rows", Interface(_LINE, 3, 5, 3)),
+    ("short_rows", Interface(_LINE, 3, 5, 4)),
     ("element_fill", Interface(_LINE, 3, 5, 2)),
     ("yuv_to_rgb", Interface(_LINE, 3, 16, 3)),
     ("digit_copy", Interface(_LINE, 3, 5, 4, walks_axes=False)),

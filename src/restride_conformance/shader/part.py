@@ -34,6 +34,7 @@ _STEERED = {
     },
     "element_copy": (1, False),
     "element_rows": (1, True),
+    "short_rows": (1, True),
 }
 """``widest_element`` and ``shortcuts`` with which most problems reach a module; absent: any."""
 
@@ -75,6 +76,8 @@ class RuntimeUnderTest:
         transpose = self.limits.choices.transpose
         choices = Choices(transpose=transpose)
         if number % 2:
+            if self._module == "short_rows":
+                transpose = "shared"
             # Elements of 32 bits are not for crop_pixels where they are apart.
             elements: Elements = "neighbours" if self._module == "crop_pixels" else "apart"
             rows: tuple[Rows, ...] = ("4", "2", "1")
