@@ -124,6 +124,12 @@ def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarr
     assert words_along_b in (4, max(itemsize // 4, 1))
     blocks = (16 if aligned or itemsize >= 4 else 8) // itemsize, 4 * words_along_b // itemsize
     _blocks_once(kernel, (a_size, b_size, indices), (*blocks, 1), tuple(group), (per_across, per_along))
+    if aligned and kernel.constants[2]:
+        assert np.prod(group) == 64
+        assert [
+            size % (block * many) for size, block, many in zip(kernel.push[2:4], blocks, group[:2], strict=True)
+        ] == [0, 0]
+        assert indices % group[2] == 0
     outer_src, outer_dst, _ = walk(np.arange(indices, dtype=np.int64), outer)
     a, b = np.meshgrid(np.arange(a_size), np.arange(b_size))
     jumps = rows[4:8].reshape(2, 2)
@@ -194,9 +200,10 @@ def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[n
 
 def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
     """pixels.comp: of the words of a row, from that of its first element on, the elements that are its own."""
-    bits, channels, whole_loads, whole_stores = kernel.constants[:4]
-    src_base, dst_base, _, row, plane_stride = kernel.push
+    bits, channels, whole_loads, whole_stores, is_full = kernel.constants[:5]
+    src_base, dst_base, count, row, plane_stride = kernel.push
     assert 2 <= channels <= 4
+    assert is_full == (np.prod(kernel.groups) * 128 == count)
     lanes = 32 // bits
     chunk = 4 * lanes
     src, dst, coordinates = walk(pieces(kernel, 128), axes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
+from math import prod
 from typing import NamedTuple
 
 from restride.kernel import Binding, KernelSpec, Limits, Run
@@ -235,7 +236,8 @@ def _copy_pixels(problem: Problem, pixels: _Pixels, limits: Limits) -> KernelSpe
     axes = (replace(along, size=chunks, src=chunk * along.src, dst=chunk * along.dst), *others)
     (plane_stride,) = (*_planes(channel.src), *_planes(channel.dst))
     pieces = problem.count // (along.size * channel.size) * chunks
-    constants = (8 * problem.itemsize, channel.size, *map(int, whole))
+    is_full = prod(groups_for(pieces, limits)) * GROUP_SIZE == pieces
+    constants = (8 * problem.itemsize, channel.size, *map(int, (*whole, is_full)))
     push = ChunkPush(bound.src_base, bound.dst_base, pieces, along.size, word(plane_stride))
     return strided_kernel(shader, axes, constants, push, bound.windows, limits)
 
