@@ -78,6 +78,8 @@ def _walked(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray],
         _pixels(kernel, axes, windows)
     elif name == "element_rows":
         _rows(kernel, axes, windows)
+    elif name == "short_rows":
+        _short_rows(kernel, axes, windows)
     elif name in ("convert_fours", "convert_planes"):
         _fours(kernel, axes, windows)
     elif name.startswith("resample") and name != "resample_nearest":
@@ -122,6 +124,12 @@ def _transpose(kernel: KernelSpec, outer: list[TwinAxis], windows: list[np.ndarr
     assert words_along_b in (4, max(itemsize // 4, 1))
     blocks = (16 if aligned or itemsize >= 4 else 8) // itemsize, 4 * words_along_b // itemsize
     _blocks_once(kernel, (a_size, b_size, indices), (*blocks, 1), tuple(group), (per_across, per_along))
+    if aligned and kernel.constants[2]:
+        assert np.prod(group) == 64
+        assert [
+            size % (block * many) for size, block, many in zip(kernel.push[2:4], blocks, group[:2], strict=True)
+        ] == [0, 0]
+        assert indices % group[2] == 0
     outer_src, outer_dst, _ = walk(np.arange(indices, dtype=np.int64), outer)
     a, b = np.meshgrid(np.arange(a_size), np.arange(b_size))
     jumps = rows[4:8].reshape(2, 2)
@@ -192,9 +200,10 @@ def _transpose_shared(kernel: KernelSpec, outer: list[TwinAxis], windows: list[n
 
 def _pixels(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
     """pixels.comp: of the words of a row, from that of its first element on, the elements that are its own."""
-    bits, channels, whole_loads, whole_stores = kernel.constants[:4]
-    src_base, dst_base, _, row, plane_stride = kernel.push
+    bits, channels, whole_loads, whole_stores, is_full = kernel.constants[:5]
+    src_base, dst_base, count, row, plane_stride = kernel.push
     assert 2 <= channels <= 4
+    assert is_full == (np.prod(kernel.groups) * 128 == count)
     lanes = 32 // bits
     chunk = 4 * lanes
     src, dst, coordinates = walk(pieces(kernel, 128), axes)
@@ -233,6 +242,26 @@ def _rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -
     assert not is_aligned or not ((lowest % chunk).any() or (dst % chunk).any() or row % chunk)
     source, target = (window.view(f"u{bits // 8}") for window in windows)
     put(target, (dst + element)[of_row], at(source, (src + signed(step) * element)[of_row]))
+
+
+def _short_rows(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray]) -> None:
+    """short_rows.comp: blocks of rows, which are whole words on both sides."""
+    bits, size, across, deep = kernel.constants[:4]
+    src_base, dst_base, _, _, lane_stride = kernel.push
+    lanes = 32 // bits
+    assert 2 <= size <= 31
+    if across:
+        assert across * deep <= 128
+        assert across * deep * size <= 1024
+        assert across == 1 or (axes[0].size, axes[0].src) == (across, lanes)
+    src, dst, _ = walk(pieces(kernel, across * deep or 128), axes)
+    row, element = np.arange(lanes)[:, None], np.arange(size)
+    read = signed(src_base) + src[:, None, None] + row + element * signed(lane_stride)
+    written = dst_base + dst[:, None, None] + row * size + element
+    assert not (read[:, 0] % lanes).any()
+    assert not (written[:, 0, 0] % lanes).any()
+    source, target = (window.view(f"u{bits // 8}") for window in windows)
+    put(target, written.ravel(), at(source, read.ravel()))
 
 
 def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray], parameters: np.ndarray) -> None:

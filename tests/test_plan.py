@@ -164,6 +164,10 @@ def test_every_copy_of_words_can_be_left_to_one_kernel(src, dst, usual):
         ("u8[5,16]{strides=(16,-1),offset=15}", "u8[5,16]", "element_copy"),
         ("f16[5,9]{strides=(36,4)}", "f16[5,9]", "element_rows"),
         ("f16[5,9]{strides=(45,5)}", "f16[5,9]", "element_copy"),
+        ("s8[16,32,3,3]:OIhw4i16o4i", "s8[16,32,3,3]", "short_rows"),
+        ("f16[16,16,3,3]:OIhw8i16o2i", "f16[16,16,3,3]", "short_rows"),
+        ("u8[8,31]{0,1}", "u8[8,31]", "short_rows"),
+        ("u8[6,31]{0,1}", "u8[6,31]", "element_copy"),  # six rows beside each other are not whole words
     ],
 )
 def test_narrow_elements_go_in_whole_words_where_they_can(src, dst, shader):
@@ -264,6 +268,32 @@ def test_whole_words_of_elements_are_written_without_a_look_for_holes(src, dst, 
     assert [(kernel.shader, kernel.push[2], kernel.constants[1:3]) for kernel in kernels] == [
         ("element_copy", words, (1, is_whole)) for words, is_whole in pieces
     ]
+
+
+@pytest.mark.parametrize(
+    ("src", "dst", "across", "deep"),
+    [
+        ("s8[16,32,3,3]:OIhw4i16o4i", "s8[16,32,3,3]", 16, 2),  # as many invocations as can be: 32 blocks a group
+        ("s8[512,512,3,3]:OIhw4i16o4i", "s8[512,512,3,3]", 16, 4),
+        ("s8[1024,1024,3,3]:OIhw4i16o4i", "s8[1024,1024,3,3]", 16, 4),  # 128 blocks of 9 words would be too many
+        ("f16[16,48,5]:ABc8b16a2b", "f16[16,48,5]", 16, 2),
+        ("u8[2,16,9]:aBc16b", "u8[2,16,9]", 1, 32),  # blocks follow one another on both sides
+    ],
+)
+@pytest.mark.parametrize("limits", [ROOMY, WHOLE, CRAMPED])
+def test_short_rows_go_by_blocks_of_a_group(src, dst, across, deep, limits):
+    src, dst = TensorDesc.parse(src), TensorDesc.parse(dst)
+    together = replace(limits, choices=Choices.usual("discrete"))
+    if limits is ROOMY:
+        (kernel,) = copy_kernels(src, dst, together)
+        assert (kernel.shader, kernel.constants[2:4]) == ("short_rows", (across, deep))
+    if src.numel > 1 << 13:  # slow in numpy
+        return
+    source = np.random.default_rng(3).integers(0, 256, src.nbytes, np.uint8)
+    results = np.full((2, dst.nbytes), 171, np.uint8)
+    for each, result in zip((limits, together), results, strict=True):
+        run(copy_kernels(src, dst, each), source, result)
+    np.testing.assert_array_equal(*results)
 
 
 @pytest.mark.parametrize("most", [(1, 3, 3), (3, 1, 3), (3, 3, 1)])

@@ -17,7 +17,7 @@ from restride.kernel import CANDIDATES
 from restride.plan import copy_kernels, crops, resample
 from restride.plan import resample as invocations
 from restride.plan.convert import ELEMENT_TYPES, FOURS_PER_INVOCATION, PAIRS_ALONG_FOUR, Conversion
-from restride.plan.copy import ELEMENTS_PER_INVOCATION
+from restride.plan.copy import _SHARED_WORDS, ELEMENTS_PER_INVOCATION
 from restride.plan.dispatches import GROUP_SIZE
 from restride.plan.problem import (
     AXIS_ROWS,
@@ -174,6 +174,7 @@ def test_steps_have_the_same_numbers():
         "copy/strided_copy.comp",
         "copy/element_copy.comp",
         "copy/element_rows.comp",
+        "copy/short_rows.comp",
         "copy/pixels.comp",
         "copy/digit_copy.comp",
         "resample/resample.comp",
@@ -202,6 +203,12 @@ def test_tiles_of_a_transpose_through_shared_memory():
     assert [shared_edge(itemsize) for itemsize in (1, 2, 4, 8)] == [int(narrow)] * 2 + [int(wide)] * 2
     assert number(r"local_size_x = (\d+)\)", "copy/transpose_shared.comp") == GROUP_SIZE
     assert set(re.findall(r"(\d+)u \+ gl_LocalInvocationID", text)) == {str(GROUP_SIZE)}
+
+
+def test_memory_that_a_group_of_short_rows_shares():
+    file = "copy/short_rows.comp"
+    assert number(r"shared uint words\[(\d+)\];", file) == _SHARED_WORDS
+    assert number(r"shared uint first_words\[(\d+)\];", file) == GROUP_SIZE
 
 
 def test_work_of_an_invocation_that_resamples():

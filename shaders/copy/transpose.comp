@@ -61,7 +61,9 @@ const uint A_WORDS = 2;  // takes half as long to compile, and a row of the dest
 const uint A_BLOCK = A_WORDS / ELEMENT_WORDS * LANES;
 #ifdef ALIGNED
 const uint B_WORDS = 4;
+layout(constant_id = 2) const bool WHOLE = false;  // every invocation of every group has a block
 #else
+const bool WHOLE = false;
 layout(constant_id = 2) const uint B_WORDS = 4;  // or those of an element, or one: four times as many invocations
 #endif
 const uint B_BLOCK = B_WORDS / ELEMENT_WORDS * LANES;
@@ -167,8 +169,11 @@ void main() {
     uint a = (gl_WorkGroupID.x * dispatch.across + lane - row * dispatch.across) * A_BLOCK;
     uint b = (gl_WorkGroupID.y * dispatch.along + row - box * dispatch.along) * B_BLOCK;
     uint index = gl_WorkGroupID.z * dispatch.deep + box;
-    if (a >= dispatch.a_size || b >= dispatch.b_size || box >= dispatch.deep || index >= dispatch.indices) {
-        return;
+    // With a branch, llvmpipe asks for each load and store whether its lane is there.
+    if (!WHOLE) {
+        if (a >= dispatch.a_size || b >= dispatch.b_size || box >= dispatch.deep || index >= dispatch.indices) {
+            return;
+        }
     }
     uint src_offset = dispatch.src_base;
     uint dst_offset = dispatch.dst_base;

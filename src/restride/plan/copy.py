@@ -9,13 +9,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
+from math import prod
 from typing import NamedTuple
 
 from restride.kernel import Binding, KernelSpec, Limits, Run
 from restride.layout import TensorDesc
-from restride.plan.dispatches import MAX_COUNT, bind, groups_for, part_of, parts, plan_elements, strided_kernel
+from restride.plan.dispatches import (
+    GROUP_SIZE,
+    MAX_COUNT,
+    bind,
+    groups_for,
+    part_of,
+    parts,
+    plan_elements,
+    rows_of_groups,
+    strided_kernel,
+)
 from restride.plan.general import general_kernels
-from restride.plan.problem import MAX_AXES, MOST_CHANNELS, Axis, ChunkPush, Problem, Push, simplify, widen, word
+from restride.plan.problem import (
+    MAX_AXES,
+    MOST_CHANNELS,
+    Axis,
+    ChunkPush,
+    Problem,
+    Push,
+    in_order,
+    simplify,
+    widen,
+    word,
+)
 from restride.plan.tiles import Region, walks
 from restride.plan.transpose import (
     Transpose,
@@ -42,6 +64,15 @@ _MOST_ROWS = 2048
 
 _CHUNK_BYTES = 16
 """Bytes of a row, or of each plane, that an invocation moves."""
+
+_LONGEST_SHORT = 31
+"""Elements of a row of short_rows.comp, which an invocation has in as many registers."""
+
+_SHARED_WORDS = 1024
+"""Words that a group of short_rows.comp shares (``words`` there)."""
+
+_FEWEST_BLOCKS = 32
+"""Blocks of short rows of a group, where more would be too few invocations."""
 
 _MOST_APART = 4
 """Most elements from neighbour to neighbour in the source of element_rows.comp (``MOST_APART`` there)."""
@@ -110,6 +141,7 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
     pixels = _pixels_of(problem) if limits.shortcuts else None
     shared = shared_exchange(problem, limits)
     transposed = _transposed(problem, limits)
+    short_rows = _short_rows_of(problem) if limits.shortcuts else None
     if pixels is not None:
         yield _copy_pixels(problem, pixels, limits)
     elif shared is not None:
@@ -118,6 +150,8 @@ def _copy_part(problem: Problem, limits: Limits) -> Iterator[KernelSpec]:
         yield from transpose(problem, transposed, limits)
     elif limits.shortcuts and _are_rows(problem):
         yield _copy_rows(problem, limits)
+    elif short_rows is not None:
+        yield _copy_short_rows(problem, short_rows, limits)
     elif problem.itemsize < 4:
         yield from plan_elements(problem, limits, "element_copy")
     else:
@@ -202,7 +236,8 @@ def _copy_pixels(problem: Problem, pixels: _Pixels, limits: Limits) -> KernelSpe
     axes = (replace(along, size=chunks, src=chunk * along.src, dst=chunk * along.dst), *others)
     (plane_stride,) = (*_planes(channel.src), *_planes(channel.dst))
     pieces = problem.count // (along.size * channel.size) * chunks
-    constants = (8 * problem.itemsize, channel.size, *map(int, whole))
+    is_full = prod(groups_for(pieces, limits)) * GROUP_SIZE == pieces
+    constants = (8 * problem.itemsize, channel.size, *map(int, (*whole, is_full)))
     push = ChunkPush(bound.src_base, bound.dst_base, pieces, along.size, word(plane_stride))
     return strided_kernel(shader, axes, constants, push, bound.windows, limits)
 
@@ -244,6 +279,64 @@ def _is_aligned(problem: Problem) -> bool:
     lowest = problem.src_offset + (1 if along.src == -1 else 0)
     values = (along.size, lowest, problem.dst_offset, *(stride for axis in outer for stride in axis.strides))
     return along.src in (-1, 2) and not any(value % chunk for value in values)
+
+
+# Rows of a few narrow elements each, which are columns of the source: as many at a time as a word has elements.
+
+
+class _ShortRows(NamedTuple):
+    """Axes of a copy of short rows: along a row, from row to row, and the others."""
+
+    along: Axis
+    rows: Axis
+    others: tuple[Axis, ...]
+
+
+def _short_rows_of(problem: Problem) -> _ShortRows | None:
+    """The axes of a copy whose rows follow one another in the destination and lie side by side in the source.
+
+    None too where rows are too long for one invocation, or a word of either side has elements of two blocks of rows.
+    """
+    if problem.itemsize > 2 or not problem.axes or problem.axes[0].dst != 1:
+        return None
+    along, *others = problem.axes
+    rows = next((axis for axis in others if (axis.src, axis.dst) == (1, along.size)), None)
+    if rows is None or along.size > _LONGEST_SHORT:
+        return None
+    others.remove(rows)
+    strides = (stride for axis in others for stride in axis.strides)
+    values = (problem.src_offset, problem.dst_offset, along.src, rows.size, *strides)
+    in_words = not any(value % (4 // problem.itemsize) for value in values)
+    return _ShortRows(along, rows, tuple(others)) if in_words else None
+
+
+def _copy_short_rows(problem: Problem, short_rows: _ShortRows, limits: Limits) -> KernelSpec:
+    """The dispatch that copies a problem which ``_short_rows_of`` accepts.
+
+    s8[512,512,3,3] out of OIhw4i16o4i: rows of 9 along hw, by four along i, whose axis (size 4, src 1, dst 9) is one
+    block. Of the others o (size 16, src 4, dst 4608) goes on from i in the source.
+    """
+    bound = bind(problem, limits)
+    along, rows, others = short_rows
+    lanes = 4 // problem.itemsize
+    blocks = [Axis(rows.size // lanes, lanes, lanes * along.size)] if rows.size > lanes else []
+    axes = in_order([*blocks, *others])
+    pieces = problem.count // (along.size * lanes)
+    across = deep = 0
+    if limits.choices.transpose == "shared":
+        fewest = limits.choices.fewest_invocations(problem.count)
+        most = GROUP_SIZE
+        while most * along.size > _SHARED_WORDS or (most > _FEWEST_BLOCKS and pieces * GROUP_SIZE // most < fewest):
+            most //= 2
+        beside = next((axis for axis in others if not blocks and axis.src == lanes and axis.size <= most), None)
+        if beside is not None:
+            axes = (beside, *(axis for axis in axes if axis is not beside))
+        across = 1 if beside is None else beside.size
+        deep = most // across
+    push = Push(bound.src_base, bound.dst_base, pieces, 0, word(along.src))
+    constants = (8 * problem.itemsize, along.size, across, deep)
+    kernel = strided_kernel("short_rows", axes, constants, push, bound.windows, limits)
+    return replace(kernel, groups=rows_of_groups(-(-pieces // (across * deep or GROUP_SIZE)), limits))
 
 
 # Words of 32, 64 and 128 bits, four at a time.

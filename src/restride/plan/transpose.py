@@ -152,6 +152,13 @@ class Shape(NamedTuple):
             -(-exchange.indices // self.deep),
         )
 
+    def is_whole(self, exchange: Exchange) -> bool:
+        """True where every invocation of every group has a block."""
+        sizes = exchange.a.size, exchange.b.size, exchange.indices
+        group = self.block[0] * self.across, self.block[1] * self.along, self.deep
+        is_full = self.across * self.along * self.deep == GROUP_BLOCKS
+        return is_full and not any(size % each for size, each in zip(sizes, group, strict=True))
+
 
 class TransposePush(NamedTuple):
     """Push constants, in the order of shaders/copy/transpose.comp, which says what each is."""
@@ -274,10 +281,10 @@ def transpose(problem: Problem, chosen: Transpose, limits: Limits) -> Iterator[K
         dst_base += sum((axis.size - 1) * axis.dst for axis in b.axes)
         b_strides = [-stride for stride in b_strides]
     a_strides = [axis.src for axis in a.axes]
-    words_along_b = () if shape.is_aligned else (shape.block[1] * problem.itemsize // 4,)
+    of_form = int(shape.is_whole(chosen.exchange)) if shape.is_aligned else shape.block[1] * problem.itemsize // 4
     yield KernelSpec(
         shader=f"transpose_{8 * problem.itemsize}" + "_aligned" * shape.is_aligned,
-        constants=constants_for(outer, (*(int(len(side.axes) > 1) for side in (a, b)), *words_along_b)),
+        constants=constants_for(outer, (*(int(len(side.axes) > 1) for side in (a, b)), of_form)),
         push=TransposePush(
             src_base=word(src_base),
             dst_base=dst_base,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from restride.kernel import Binding, KernelSpec
 from restride.layout import TensorDesc
@@ -17,6 +17,27 @@ from restride.plan.problem import Axis, Problem
 from restride.plan.tiles import Region, walks
 
 Dispatches: TypeAlias = tuple[KernelSpec, ...]
+
+
+class Step(NamedTuple):
+    """A dispatch, and which memories it reads and writes: 0 the source, 1 the result, 2 and on those between."""
+
+    kernel: KernelSpec
+    source: int = 0
+    target: int = 1
+
+
+class Candidate(NamedTuple):
+    """Steps that do a workload together. middles: bytes of the memories from number 2 on."""
+
+    steps: tuple[Step, ...]
+    middles: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, dispatches: Dispatches) -> Self:
+        """Dispatches from the source to the result."""
+        return cls(tuple(map(Step, dispatches)))
+
 
 _MOST_AXES = 8
 _MOST_GROUPS = 65535
@@ -32,6 +53,11 @@ _SIDES = {8: 8, 16: 4, 32: 4, 64: 2}
 
 LINE = (64, 128, 256)
 """Work groups along one axis."""
+
+
+def whole(nbytes: int) -> int:
+    """Bytes of a buffer that holds so many."""
+    return -(-nbytes // BUFFER_MULTIPLE) * BUFFER_MULTIPLE
 
 
 def candidates(src: TensorDesc, dst: TensorDesc, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from contextlib import nullcontext
+from itertools import accumulate, zip_longest
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -22,10 +23,13 @@ from restride.tensor.device import Device
 from restride_bench import own
 from restride_bench.offer import Absent, Offer
 from restride_bench.own import dispatched, has_clock, viewed
-from restride_bench.peers.shapes import BUFFER_MULTIPLE, LINE, Dispatches, candidates
+from restride_bench.peers.shapes import LINE, Candidate, Dispatches, candidates, whole
+from restride_bench.peers.weighed import boxes, resizes
 from restride_bench.workloads import (
     Array,
+    Boxes,
     Convert,
+    Gradient,
     Move,
     NewImages,
     NewPhotos,
@@ -60,17 +64,18 @@ class ByHand:
         """See ``Peer.offer``."""
         device, runtime = self._device, self._device.runtime
         src, dst = workload.desc, self._result(workload)
-        memories = runtime.allocate(_whole(src.nbytes)), runtime.allocate(_whole(dst.nbytes))
-        bindings = Binding(0, _whole(src.nbytes)), Binding(0, _whole(dst.nbytes), writes=True)
-        dispatches = self._candidates(workload, source, dst, bindings)
-        if not dispatches:
+        bindings = Binding(0, whole(src.nbytes)), Binding(0, whole(dst.nbytes), writes=True)
+        candidates = self._candidates(workload, source, dst, bindings)
+        if not candidates:
             return None
+        middles = [max(sizes) for sizes in zip_longest(*(each.middles for each in candidates), fillvalue=0)]
+        memories = [runtime.allocate(whole(nbytes)) for nbytes in (src.nbytes, dst.nbytes, *middles)]
 
         def upload() -> None:
             runtime.write(memories[0], 0, source.reshape(-1).view(np.uint8).data)
 
         def start() -> None:
-            runtime.submit(kernels, memories)
+            _submit(device, chosen, memories)
 
         def result() -> Array:
             return rs.Tensor(memories[1], dst, device).numpy()
@@ -81,7 +86,7 @@ class ByHand:
             return result()
 
         rs.reorder(rs.asarray(source, device=device), out=rs.Tensor(memories[0], src, device))
-        kernels = _fastest(device, dispatches, memories)
+        chosen = _fastest(device, candidates, memories)
         is_array = not isinstance(workload.task, Relayout)
         return dispatched(device, start, clock=self._has_clock, result=result, numpy=through if is_array else None)
 
@@ -92,7 +97,7 @@ class ByHand:
 
     def _candidates(
         self, workload: Workload, source: Array, dst: TensorDesc, bindings: tuple[Binding, Binding]
-    ) -> list[Dispatches]:
+    ) -> list[Candidate]:
         found: list[Dispatches] = []
         shader = _shader(workload, source)
         if shader is not None:
@@ -106,7 +111,12 @@ class ByHand:
         if isinstance(workload.task, Rearrange):
             view = _rearranged(workload.task, rs.empty(workload.desc, self._device))
             found += candidates(view.desc, TensorDesc(view.dtype, view.sizes), bindings)
-        return found
+        found_steps = [*map(Candidate.of, found)]
+        if isinstance(workload.task, Resize | Gradient):
+            found_steps += resizes(workload.task, workload.desc, dst)
+        if isinstance(workload.task, Boxes):
+            found_steps += boxes(workload.task, workload.desc)
+        return found_steps
 
 
 def _rearranged(task: Rearrange, x: rs.Tensor) -> rs.Tensor:
@@ -125,21 +135,23 @@ _TRIALS = 3
 """Calls of each candidate, behind the one that compiles it."""
 
 
-def _fastest(device: Device, candidates: Sequence[Dispatches], memories: Sequence[Memory]) -> Dispatches:
+def _submit(device: Device, candidate: Candidate, memories: Sequence[Memory]) -> None:
+    with device.batch() if len(candidate.steps) > 1 else nullcontext():
+        for step in candidate.steps:
+            device.runtime.submit((step.kernel,), (memories[step.source], memories[step.target]))
+
+
+def _fastest(device: Device, candidates: Sequence[Candidate], memories: Sequence[Memory]) -> Candidate:
     """The candidate with the shortest call, each in turn."""
     seconds = dict.fromkeys(range(len(candidates)), math.inf)
     for trial in range(_TRIALS + 1):
-        for number, kernels in enumerate(candidates):
+        for number, candidate in enumerate(candidates):
             begin = time.perf_counter()
-            device.runtime.submit(kernels, memories)
+            _submit(device, candidate, memories)
             device.wait()
             if trial:
                 seconds[number] = min(seconds[number], time.perf_counter() - begin)
     return candidates[min(seconds, key=lambda number: seconds[number])]
-
-
-def _whole(nbytes: int) -> int:
-    return -(-nbytes // BUFFER_MULTIPLE) * BUFFER_MULTIPLE
 
 
 def _by_fours(workload: Workload, task: Convert | Normalize, bindings: tuple[Binding, Binding]) -> Iterator[Dispatches]:

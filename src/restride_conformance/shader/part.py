@@ -40,6 +40,7 @@ _STEERED = {
     },
     "element_copy": (1, False),
     "element_rows": (1, True),
+    "short_rows": (1, True),
 }
 """The ``widest_element`` and ``shortcuts`` with which most problems reach a module; others use 16 and True."""
 
@@ -82,6 +83,8 @@ class RuntimeUnderTest:
         transpose = self.limits.choices.transpose
         choices = Choices(transpose=transpose)
         if number % 2:
+            if self._module == "short_rows":
+                transpose = "shared"
             # With elements "apart", crop_pixels does not get 32-bit elements.
             elements: Elements = "neighbours" if self._module == "crop_pixels" else "apart"
             rows: tuple[Rows, ...] = ("4", "2", "1")

@@ -1,0 +1,106 @@
+// What one would write by hand to resize one axis of one shape, [OUTER, SRC_SIZE, INNER] to [OUTER, DST_SIZE, INNER].
+//
+// ALONG: INNER is a pixel of at most four channels; an invocation makes a pixel of four rows, from the same four weights at a time.
+// FOURS: rows and their taps begin at multiples of four, taps are whole fours. Else an invocation makes four neighbours, or one
+// where not FOURS, from rows with the same weights: work groups are one row high.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint OUTER = 1u;
+layout(constant_id = 2) const uint SRC_SIZE = 1u;
+layout(constant_id = 3) const uint DST_SIZE = 1u;
+layout(constant_id = 4) const uint INNER = 1u;
+layout(constant_id = 5) const uint TAPS = 4u;
+layout(constant_id = 6) const bool FOURS = true;
+layout(constant_id = 7) const uint EDGES = 0u;  // 1: the axis is read with its first and its last element once more
+layout(constant_id = 8) const uint SHIFTS = 0u;
+#include "values.glsl"
+
+VALUE weight(uint index, uint tap) { return value_of(table[DST_SIZE + index * TAPS + tap]); }
+
+#ifdef ALONG
+
+const uint ROWS = 4u;
+
+void main() {
+    uint index = gl_GlobalInvocationID.x;
+    if (index >= DST_SIZE) {
+        return;
+    }
+    uint first = table[index];
+    VALUE sums[ROWS][4];
+    [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+        [[unroll]] for (uint c = 0u; c < INNER; ++c) {
+            sums[row][c] = NOTHING;
+        }
+    }
+    [[dont_unroll]] for (uint tap = 0u; tap < TAPS; tap += 4u) {
+        VALUE weights[4];
+        [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+            weights[n] = weight(index, tap + n);
+        }
+        [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+            uint line = min(gl_WorkGroupID.y * ROWS + row, OUTER - 1u);
+            uint offset = (line * SRC_SIZE + first + tap) * INNER;
+            VALUE4 fours[4];
+            [[unroll]] for (uint c = 0u; c < INNER; ++c) {
+                if (FOURS) {
+                    fours[c] = load_four(offset + 4u * c);
+                } else {
+                    uint last = OUTER * SRC_SIZE * INNER - 1u, at = offset + 4u * c;
+                    fours[c] = VALUE4(load(at), load(min(at + 1u, last)), load(min(at + 2u, last)), load(min(at + 3u, last)));
+                }
+            }
+            [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+                [[unroll]] for (uint c = 0u; c < INNER; ++c) {
+                    uint element = n * INNER + c;
+                    sums[row][c] = added(sums[row][c], weights[n], fours[element / 4u][element % 4u], SHIFTS);
+                }
+            }
+        }
+    }
+    [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
+        uint line = gl_WorkGroupID.y * ROWS + row;
+        if (line < OUTER) {
+            [[unroll]] for (uint c = 0u; c < INNER; ++c) {
+                dst[(line * DST_SIZE + index) * INNER + c] = bits_of(settled(sums[row][c], SHIFTS));
+            }
+        }
+    }
+}
+
+#else
+
+void main() {
+    uint across = gl_GlobalInvocationID.x * (FOURS ? 4u : 1u), index = gl_WorkGroupID.y, outer = gl_WorkGroupID.z;
+    uint first = table[index];
+    if (across >= INNER) {
+        return;
+    }
+    VALUE4 sums = VALUE4(NOTHING);
+    [[dont_unroll]] for (uint tap = 0u; tap < TAPS; ++tap) {
+        uint row = EDGES == 0u ? first + tap : min(max(first + tap, 1u) - 1u, SRC_SIZE - 1u);
+        uint offset = (outer * SRC_SIZE + row) * INNER + across;
+        VALUE w = weight(index, tap);
+        if (FOURS) {
+            VALUE4 four = load_four(offset);
+            [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+                sums[n] = added(sums[n], w, four[n], SHIFTS);
+            }
+        } else {
+            sums.x = added(sums.x, w, load(offset), SHIFTS);
+        }
+    }
+    uint offset = (outer * DST_SIZE + index) * INNER + across;
+    if (FOURS) {
+        [[unroll]] for (uint n = 0u; n < 4u; ++n) {
+            sums[n] = settled(sums[n], SHIFTS);
+        }
+        store_four(offset, sums);
+    } else {
+        dst[offset] = bits_of(settled(sums.x, SHIFTS));
+    }
+}
+
+#endif
