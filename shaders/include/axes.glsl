@@ -2,11 +2,12 @@
 //
 // SIZE(k), SRC(k), DST(k): elements; strides are two's complement, those of the destination positive and, but for
 //   axis 0 of strided_copy.comp, ascending with k.
-// An axis of size 1, which only a table can keep, is outermost, with a destination stride past the reach of the others: both
+// An axis of size 1, which only a table or padding can keep, is outermost, with a destination stride past the reach of the others: both
 //   divisions then give 0, as they must.
 // TABLE(k): the row of `parameters` at which the axis's table starts, 0 for a plain axis. SLOT(k): which of the interpolated
 //   axes it is, counted from the last logical axis.
 // PAIRS(k), with SCALES: how far a step moves among the pairs of scale and zero point, for the source (x) and the destination.
+// START(k), COUNT(k), with PAD: the first coordinate along the axis that has an element of the source, and how many have one.
 // They are rows of the storage buffer `parameters`, three an axis after two of header; how many there are, RANK, is compiled in.
 // DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31.
 //
@@ -29,6 +30,8 @@ uvec4 axis_more[MAX_AXES];
 #define TABLE(k) axis_walk[k].w
 #define SLOT(k) axis_more[k].x
 #define PAIRS(k) axis_more[k].yz
+#define START(k) axis_more[k].y
+#define COUNT(k) axis_more[k].z
 #define DIVIDE_BY_SIZE(n, k) multiply_shift(n, axis_divisors[k].xy)
 #define DIVIDE_BY_DST(n, k) multiply_shift(n, axis_divisors[k].zw)
 

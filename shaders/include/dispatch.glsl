@@ -25,7 +25,10 @@ layout(push_constant) uniform Dispatch {
     uint plane_stride;  // elements from plane to plane, on the side that has planes
 #else
     uint first_word;  // destination word of piece 0, where an invocation owns words
-#if defined(FILL) || defined(PUSH_DIGITS)
+#if defined(PAD)
+    uint low;   // bits of an element that is not in the source, or of its lower word
+    uint high;  // bits of the upper word of 64; else low
+#elif defined(FILL) || defined(PUSH_DIGITS)
     uint high;  // bits of the upper word of 64
 #elif defined(PUSH_OTHER)
     uint other_base;  // as src_base, of the second source

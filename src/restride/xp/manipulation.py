@@ -8,11 +8,11 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import counts, integer, integers, listed, require_word
+from restride.arguments import counts, integer, integers, listed
 from restride.errors import DescriptorError
 from restride.layout import TensorDesc
 from restride.ops.pieces import concatenated, reshaped, tiled
-from restride.ops.take import PAD_MODES, Indices, padded, taken
+from restride.ops.take import Indices, padded, taken
 from restride.tensor.tensor import Tensor, empty, require_tensor, require_tensors
 from restride.xp.data_types import of_kind, result_type
 
@@ -181,7 +181,7 @@ def tile(x: Tensor, repetitions: Iterable[SupportsIndex], /) -> Tensor:
 
 
 def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
-    """``np.pad``: elements before and behind each axis; one dispatch, or two for mode "constant".
+    """``np.pad``: elements before and behind each axis, in one dispatch.
 
     Args:
         x: a tensor.
@@ -189,20 +189,7 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: A
         mode: "constant", "edge", "reflect" (the first and the last element once) or "wrap".
         constant_values: the value of mode "constant".
     """
-    require_tensor(x)
-    require_word("mode", mode, PAD_MODES)
-    if not isinstance(constant_values, bool | int | float | np.generic):
-        raise DescriptorError(f"constant_values must be one number, got {constant_values!r}, for {x.desc}")
-    try:
-        widths = np.asarray(pad_width)
-        pairs = np.broadcast_to(widths, (x.ndim, 2))
-    except ValueError:
-        raise DescriptorError(
-            f"pad_width {pad_width!r} is not a pair for each of {x.ndim} axes, for {x.desc}"
-        ) from None
-    if widths.dtype.kind not in "iu" or widths.min(initial=0) < 0:
-        raise DescriptorError(f"pad_width {pad_width!r} must be integers of 0 or more, for {x.desc}")
-    return padded(x, tuple((before, behind) for before, behind in pairs.tolist()), mode, constant_values)
+    return padded(require_tensor(x), pad_width, mode, constant_values)
 
 
 def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Tensor:
