@@ -269,6 +269,18 @@ def _elements(kernel: KernelSpec, axes: list[TwinAxis], windows: list[np.ndarray
     unsigned = np.dtype(f"u{kernel.constants[0] // 8}")
     if kernel.shader == "element_fill":
         put(windows[1].view(unsigned), dst, np.full(len(dst), kernel.push[0]).astype(unsigned))
+    elif kernel.shader == "element_pad":
+        src = signed(kernel.push[0]) + sum(
+            coordinate * axis.src for axis, coordinate in zip(axes, coordinates, strict=True)
+        )
+        is_inside = np.ones(len(dst), bool)
+        for axis, coordinate in zip(axes, coordinates, strict=True):
+            is_inside &= (coordinate - axis.pairs[0]) % (1 << 32) < axis.pairs[1]
+        low, high = kernel.push[4:]
+        elements = np.full(len(dst), low | high << 32).astype(unsigned)
+        source = at(by_elements(windows[0], unsigned), np.where(is_inside, src, 0))  # the kernel loads element 0 too
+        elements[is_inside] = source[is_inside]
+        put(by_elements(windows[1], unsigned), dst, elements)
     elif kernel.shader == "convert_elements":
         src = kernel.push[0] + sum(coordinate * axis.src for axis, coordinate in zip(axes, coordinates, strict=True))
         places = pair_places(kernel, axes, coordinates, len(dst))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from restride.kernel import KernelSpec
 from restride.plan.convert import Channels, Last, Planes, Scales
 from restride.plan.equal import EqualPush
-from restride.plan.problem import BlockPush, ChunkPush, FillPush, Push
+from restride.plan.problem import BlockPush, ChunkPush, FillPush, PadPush, Push
 from restride.plan.transpose import SharedPush, TransposePush
 from restride.plan.yuv import YuvPush
 
@@ -20,6 +20,7 @@ _WORDS = {
     "yuv": tuple("floor_" if name == "floor" else name for name in YuvPush._fields),  # floor is a function of GLSL
     "digit_copy": ("src_base_or_low", "dst_base", "pieces", "first_word", "high"),  # a constant says: copy or fill
     "element_fill": FillPush._fields,
+    "element_pad": PadPush._fields,
     "strided_fill": FillPush._fields,
     "equal": EqualPush._fields,
     "light": EqualPush._fields,

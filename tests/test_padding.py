@@ -15,10 +15,10 @@ from random_layouts import random_layout
 from restride.dtypes import DTYPES
 from restride.errors import DescriptorError
 from restride.kernel import Limits
-from restride.layout import TensorDesc
+from restride.layout import TensorDesc, views
 from restride.layout.tensor_desc import element_bits, padding_number
-from restride.plan import padding_kernels
-from restride.reference.memory import to_buffer
+from restride.plan import pad_kernels, padding_kernels
+from restride.reference.memory import from_buffer, to_buffer
 from restride_conformance.shader.part import SteeredLimits
 
 POISON = 0xCD
@@ -211,3 +211,49 @@ def test_thin_padding_is_written_alone(text):
     memory = padded(desc, Limits())
     np.testing.assert_array_equal(memory[is_padding], image[is_padding])
     np.testing.assert_array_equal(memory[~is_padding], POISON)
+
+
+# --- one value around a source
+
+
+@pytest.mark.parametrize("limits", [Limits(), SteeredLimits(max_buffer_range=256, max_group_count=(3, 65535, 2))])
+@pytest.mark.parametrize("itemsize", [1, 2, 4, 8])
+def test_a_source_anywhere_in_a_result(itemsize, limits):
+    """Sources and results of any strides: nothing but the elements of the result is written."""
+    rng = random.Random(itemsize)
+    cut = 0
+    for _ in range(120):
+        sizes = [rng.choice((1, 2, 3, 4, 8, 12)) for _ in range(rng.randrange(1, 4))]
+        steps = rng.choice((1, 2, 4, 8))
+        starts, behind = ([rng.randrange(4) * steps for _ in sizes] for _ in range(2))
+        padded = [sum(each) for each in zip(starts, sizes, behind, strict=True)]
+        src, dst = random_strides(rng, sizes, itemsize), random_strides(rng, padded, itemsize)
+        source = np.random.default_rng(itemsize).integers(0, 256, src.nbytes, np.uint8)
+        value = rng.randrange(1 << 8 * itemsize)
+        inside = from_buffer(source, src)
+        widths = list(zip(starts, behind, strict=True))
+        kernels = pad_kernels(src, dst, starts, value, limits)
+        right = np.pad(inside, widths, constant_values=value)
+        result = np.full(dst.nbytes, POISON, np.uint8)
+        run(kernels, source, result)
+        np.testing.assert_array_equal(result, to_buffer(right, dst, np.full(dst.nbytes, POISON, np.uint8)))
+        assert limits != Limits() or len(kernels) == 1
+        cut += len(kernels) > 1
+    assert bool(cut) == (limits != Limits())
+
+
+def random_strides(rng: random.Random, sizes: list[int], itemsize: int) -> TensorDesc:
+    order = rng.sample(range(len(sizes)), len(sizes))
+    room = [size * rng.choice((1, 1, 2)) + rng.choice((0, 0, 1)) for size in sizes]
+    key = tuple(
+        slice(None, None, rng.choice((1, -1))) if size == of else slice(of - size, None)
+        for size, of in zip(sizes, room, strict=True)
+    )
+    return views.index(TensorDesc.xla(f"u{8 * itemsize}", room, order), key)
+
+
+def test_rows_of_channels_are_one_axis_of_the_widest_elements():
+    (kernel,) = pad_kernels(TensorDesc("u8", (4, 6, 4)), TensorDesc("u8", (6, 10, 4)), (1, 2, 0), 7, Limits())
+    assert kernel.shader == "element_pad"
+    assert (kernel.constants[0], kernel.constants[15]) == (64, 2)
+    assert kernel.push[4:] == (0x07070707, 0x07070707)

@@ -71,11 +71,15 @@ def test_words_of_an_axis():
         "DIVIDE_BY_DST": f"{divisors}.zw",
         "SLOT": f"{more}.x",
         "PAIRS": f"{more}.yz",
+        "START": f"{more}.y",
+        "COUNT": f"{more}.z",
     }
     axis = Axis(5, -7, 3, table=None, slot=2, pairs=(11, -13))
     by_size, by_dst = multiply_shift(5), multiply_shift(3)
     rows = [[5, 2**32 - 7, 3, 17], [*by_size, *by_dst], [2, 11, 2**32 - 13, 0]]
     assert axis_rows(axis, 17) == [word for row in rows for word in row]
+    padded = Axis(9, 1, 1, inside=range(-2, 3))
+    assert axis_rows(padded, 0)[8:] == [0, 2**32 - 2, 5, 0]
     loads = re.findall(r"(axis_\w+\[k\]) = parameters\[AXIS_ROW\(k\)(?: \+ (\d))?\];", text)
     assert loads == [(walk, ""), (divisors, "1"), (more, "2")]
 

@@ -2,6 +2,8 @@
 //
 // A plain axis walks the source by its stride: the strided copy of sub-word elements.
 // FILL: the source is not read; every element gets the bits in dispatch.low.
+// PAD: an element with a coordinate outside of START(k) to START(k) + COUNT(k) gets the bits in dispatch.low and, of 64 bits,
+// dispatch.high. Elements may have 64 bits too.
 // INDEX_TABLES: an axis with a table takes the source offset of destination index c from word c of the table: nearest
 // resampling, exact for every element type.
 #version 450
@@ -22,7 +24,12 @@ layout(std430, binding = 2) readonly buffer Words { uint words[]; };  // the sam
 
 uint src_offset;
 
-#ifdef FILL
+#ifdef PAD
+bool is_inside;
+#define VISIT_AXIS(k) \
+    src_offset += coordinate * SRC(k); \
+    is_inside = is_inside && coordinate - START(k) < COUNT(k);
+#elif defined(FILL)
 #define VISIT_AXIS(k)
 #elif defined(INDEX_TABLES)
 #define VISIT_AXIS(k) src_offset += TABLE(k) == 0 ? coordinate * SRC(k) : words[4 * TABLE(k) + coordinate];
@@ -32,6 +39,24 @@ uint src_offset;
 
 #include "destination.glsl"
 
+#ifdef PAD
+void begin_element() {
+    src_offset = dispatch.src_base;
+    is_inside = true;
+}
+uvec2 element_bits(uint dst_offset) {
+    uint offset = is_inside ? src_offset : 0u;  // a load of llvmpipe is not skipped
+    uvec2 bits = BITS == 64u ? uvec2(src[2u * offset], src[2u * offset + 1u]) : uvec2(load_bits(offset), 0u);
+    return is_inside ? bits : uvec2(dispatch.low, dispatch.high);
+}
+#elif defined(FILL)
+void begin_element() {}
+uvec2 element_bits(uint dst_offset) { return uvec2(dispatch.low, 0); }
+#else
+void begin_element() { src_offset = dispatch.src_base; }
+uvec2 element_bits(uint dst_offset) { return uvec2(load_bits(src_offset), 0); }
+#endif
+
 #if !defined(FILL) && !defined(INDEX_TABLES)
 // Every word is all elements of the destination, in the order of their indices: nothing is left out or kept.
 layout(constant_id = 2) const bool WHOLE_WORDS = false;
@@ -39,23 +64,16 @@ layout(constant_id = 2) const bool WHOLE_WORDS = false;
 void write_whole_word(uint word) {
     uint bits = 0u;
     for (uint lane = 0u; lane < LANES; ++lane) {
-        src_offset = dispatch.src_base;
-        visit_index(word * LANES + lane - dispatch.dst_base);
-        bits |= in_lane(load_bits(src_offset), lane);
+        begin_element();
+        uint offset = word * LANES + lane;
+        visit_index(offset - dispatch.dst_base);
+        bits |= in_lane(element_bits(offset).x, lane);
     }
     dst[word] = bits;
 }
 #else
 const bool WHOLE_WORDS = false;
 void write_whole_word(uint word) {}
-#endif
-
-#ifdef FILL
-void begin_element() {}
-uvec2 element_bits(uint dst_offset) { return uvec2(dispatch.low, 0); }
-#else
-void begin_element() { src_offset = dispatch.src_base; }
-uvec2 element_bits(uint dst_offset) { return uvec2(load_bits(src_offset), 0); }
 #endif
 
 void main() {

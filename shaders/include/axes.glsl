@@ -2,12 +2,13 @@
 //
 // SIZE(k), SRC(k), DST(k): size, source stride and destination stride, in elements. Strides are two's complement; destination
 //   strides are positive and, except for axis 0 of strided_copy.comp, ascend with k.
-// An axis of size 1 exists only if it has a table. It is outermost, and its destination stride exceeds every offset that the
-//   other axes reach, so both divisions give 0, as they must.
+// An axis of size 1 exists only if it has a table or padding. It is outermost, and its destination stride exceeds every offset
+//   that the other axes reach, so both divisions give 0, as they must.
 // TABLE(k): the row of `parameters` where the table of the axis starts; 0 if it has none.
 // SLOT(k): the number of the axis among the resampled ones, counted from the last logical axis, plus 4 times its taps if its
 //   table has weights.
 // PAIRS(k), with SCALES: how many (scale, zero point) pairs a step moves, for the source (x) and the destination (y).
+// START(k), COUNT(k), with PAD: the first coordinate along the axis that has an element of the source, and how many have one.
 // In the storage buffer `parameters`, each axis is three rows, after two rows of header. RANK, the number of axes, is a
 // specialization constant.
 // DIVIDE_BY_SIZE and DIVIDE_BY_DST are exact for dividends below 2^31.
@@ -31,6 +32,8 @@ uvec4 axis_more[MAX_AXES];
 #define TABLE(k) axis_walk[k].w
 #define SLOT(k) axis_more[k].x
 #define PAIRS(k) axis_more[k].yz
+#define START(k) axis_more[k].y
+#define COUNT(k) axis_more[k].z
 #define DIVIDE_BY_SIZE(n, k) multiply_shift(n, axis_divisors[k].xy)
 #define DIVIDE_BY_DST(n, k) multiply_shift(n, axis_divisors[k].zw)
 

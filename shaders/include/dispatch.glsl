@@ -25,7 +25,10 @@ layout(push_constant) uniform Dispatch {
     uint plane_stride;  // elements from plane to plane, on the side that has planes
 #else
     uint first_word;  // destination word of piece 0, with OWN_WORDS
-#if defined(FILL) || defined(PUSH_DIGITS)
+#if defined(PAD)
+    uint low;   // bits of an element that is not in the source, or of its lower word
+    uint high;  // bits of the upper word of a 64-bit element; else low
+#elif defined(FILL) || defined(PUSH_DIGITS)
     uint high;  // bits of the upper word of a 64-bit element
 #elif defined(PUSH_OTHER)
     uint other_base;  // src_base of the second source

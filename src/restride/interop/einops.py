@@ -61,7 +61,7 @@ class RestrideBackend(AbstractBackend):  # type: ignore[misc] # einops may be mi
         return concatenated(tensors, axis)
 
     def stack_on_zeroth_dimension(self, tensors: Sequence[Tensor]) -> Tensor:
-        return concatenated([x[None] for x in tensors], 0)
+        return concatenated(tensors, 0, is_new=True)
 
     def is_float_type(self, x: Tensor) -> bool:
         return x.dtype.is_float

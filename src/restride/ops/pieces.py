@@ -1,70 +1,37 @@
-"""Tensors made of pieces: each piece is copied, and converted, straight into its place in one new tensor."""
+"""Tensors made of pieces: each piece is copied, and converted, straight into its place in one new tensor.
+
+A call is planned once; each repeated call is one lookup, because small tensors cost little else.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from itertools import product
 
 from restride.arguments import MAX_RANK
 from restride.dtypes import DType
 from restride.errors import DescriptorError
+from restride.kernel import Limits
 from restride.layout import TensorDesc, views
-from restride.ops.plan import cached
-from restride.ops.reorder import reorder
+from restride.ops.plan import Plan, cached, perform
+from restride.ops.reorder import reorder_plan
+from restride.ops.target import Out
+from restride.plan.steps import RESULT, SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor, empty
+
+_Planned = TensorDesc | Plan
+"""The layout of a view of the source, or the plan of a copy of it."""
 
 
 def reshaped(x: Tensor, sizes: Sequence[int]) -> Tensor:
     """``x.reshape(sizes)``, a view where its layout allows one, else a packed copy in one dispatch."""
-    desc, is_view = cached(_reshaped, {"src": x.desc, "sizes": sizes})
-    return Tensor(x.memory if is_view else reorder(x).memory, desc, x.device)
+    return _applied(x, cached(_reshaped, {"src": x.desc, "sizes": sizes, "limits": x.device.limits}))
 
 
-def _reshaped(src: TensorDesc, sizes: Sequence[int]) -> tuple[TensorDesc, bool]:
-    """The layout with other sizes, and True if it is a view of ``src``, False if it is that of a packed copy."""
-    try:
-        return views.reshape(src, sizes), True
-    except DescriptorError as error:
-        try:
-            return views.reshape(TensorDesc(src.dtype, src.sizes), sizes), False
-        except DescriptorError:
-            raise error from None
-
-
-def concatenated(tensors: Sequence[Tensor], axis: int, dtype: DType | None = None, argument: str = "tensors") -> Tensor:
-    """Concatenate tensors along an axis, in one dispatch for each tensor.
-
-    Args:
-        tensors: one or more, of the same sizes except along the axis, on one device.
-        axis: from 0 on.
-        dtype: of the result; default: that of the tensors, which must then be the same.
-        argument: name of the tensors in error messages.
-
-    Raises:
-        DescriptorError: they do not fit together.
-    """
-    first = tensors[0]
-    element = first.dtype if dtype is None else dtype
-    for place, x in enumerate(tensors):
-        if x.device is not first.device:
-            raise DescriptorError(f"{argument}[{place}] {x!r} lies on another device than {first!r}")
-        if dtype is None and x.dtype != element:
-            raise DescriptorError(f"{argument}[{place}] {x.desc} must have the element type of {first.desc}")
-        if x.ndim != first.ndim or any(
-            size != other for k, (size, other) in enumerate(zip(x.sizes, first.sizes, strict=True)) if k != axis
-        ):
-            raise DescriptorError(
-                f"{argument}[{place}] {x.desc} must have the sizes of {first.desc}, but along axis {axis}"
-            )
-    sizes = list(first.sizes)
-    sizes[axis] = sum(x.sizes[axis] for x in tensors)
-    result = empty(TensorDesc(element, sizes), first.device)
-    at = 0
-    for x in tensors:
-        if x.size:
-            reorder(x, out=result[(slice(None),) * axis + (slice(at, at + x.sizes[axis]),)])
-        at += x.sizes[axis]
-    return result
+def repeated(x: Tensor, axis: int, times: int) -> Tensor:
+    """Repeat each element of an axis ``times`` times, as a view or a copy like ``reshaped``; at most 7 axes."""
+    arguments = {"src": x.desc, "axis": axis, "times": times, "limits": x.device.limits}
+    return _applied(x, cached(_repeated_elements, arguments))
 
 
 def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
@@ -72,23 +39,145 @@ def tiled(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
     f32[2,3] twice along axis 1 is the view f32[2,2,3] of strides (3, 0, 1), whose axes 1 and 2 are joined.
     """
+    for inner in cached(_tilings, {"src": x.desc, "repeats": repeats, "limits": x.device.limits}):
+        x = _applied(x, inner)
+    return x
+
+
+def rolled(x: Tensor, shifts: Sequence[int]) -> Tensor:
+    """Move elements along each axis, those beyond its end to its start: two pieces for each axis that moves."""
+    return perform(_roll_plan, x, None, shifts=shifts)
+
+
+def concatenated(
+    tensors: Sequence[Tensor],
+    axis: int,
+    dtype: DType | None = None,
+    argument: str = "tensors",
+    *,
+    is_new: bool = False,
+) -> Tensor:
+    """Concatenate tensors along an axis, in one dispatch for each tensor.
+
+    Args:
+        tensors: one or more, of the same sizes except along the axis, on one device.
+        axis: from 0 on.
+        dtype: of the result; default: that of the tensors, which must then be the same.
+        argument: name of the tensors in error messages.
+        is_new: the axis is inserted, as ``stack`` does.
+
+    Raises:
+        DescriptorError: they do not fit together.
+    """
+    device = tensors[0].device
+    for place, x in enumerate(tensors):
+        if x.device is not device:
+            raise DescriptorError(f"{argument}[{place}] {x!r} lies on another device than {tensors[0]!r}")
+    arguments = {
+        "descs": tuple([x.desc for x in tensors]),
+        "axis": axis,
+        "dtype": dtype,
+        "argument": argument,
+        "is_new": is_new,
+        "limits": device.limits,
+    }
+    desc, plans = cached(_concatenation, arguments)
+    result = empty(desc, device)
+    for x, plan in zip(tensors, plans, strict=True):
+        plan.run(x, result)
+    return result
+
+
+def _concatenation(
+    descs: Sequence[TensorDesc], axis: int, dtype: DType | None, argument: str, *, is_new: bool, limits: Limits
+) -> tuple[TensorDesc, tuple[Plan, ...]]:
+    """The layout of the result, and the plan that copies each piece into it."""
+    if is_new:
+        descs = [views.index(desc, (*_all(axis), None)) for desc in descs]
+    first = descs[0]
+    element = first.dtype if dtype is None else dtype
+    for place, desc in enumerate(descs):
+        if dtype is None and desc.dtype != element:
+            raise DescriptorError(f"{argument}[{place}] {desc} must have the element type of {first}")
+        if desc.rank != first.rank or any(
+            size != other for k, (size, other) in enumerate(zip(desc.sizes, first.sizes, strict=True)) if k != axis
+        ):
+            raise DescriptorError(f"{argument}[{place}] {desc} must have the sizes of {first}, but along axis {axis}")
+    sizes = list(first.sizes)
+    sizes[axis] = sum(desc.sizes[axis] for desc in descs)
+    result, plans, at = TensorDesc(element, sizes), [], 0
+    for desc in descs:
+        out = Out(views.index(result, (*_all(axis), slice(at, at + desc.sizes[axis]))), is_shared=False)
+        plans.append(cached(reorder_plan, {"src": desc, "out": out, "limits": limits, "layout": None, "dtype": None}))
+        at += desc.sizes[axis]
+    return result, tuple(plans)
+
+
+def _all(axes: int) -> tuple[slice, ...]:
+    return (slice(None),) * axes
+
+
+def _applied(x: Tensor, planned: _Planned) -> Tensor:
+    return Tensor(x.memory, planned, x.device) if isinstance(planned, TensorDesc) else planned.run(x, None)
+
+
+def _reshaped(src: TensorDesc, sizes: Sequence[int], limits: Limits) -> _Planned:
+    return _joined(src, src, sizes, limits)
+
+
+def _joined(src: TensorDesc, view: TensorDesc, sizes: Sequence[int], limits: Limits) -> _Planned:
+    """A reshape of a view of ``src``: the layout of a view where there is one, else the plan of a packed copy."""
+    try:
+        return views.reshape(view, sizes)
+    except DescriptorError as error:
+        packed = TensorDesc(view.dtype, view.sizes)
+        try:
+            dst = views.reshape(packed, sizes)
+        except DescriptorError:
+            raise error from None
+        steps = Steps(limits)
+        steps.copy(Site(SOURCE, view), Site(RESULT, packed))
+        return Plan(src, dst, steps)
+
+
+def _repeated_elements(src: TensorDesc, axis: int, times: int, limits: Limits) -> _Planned:
+    sizes = list(src.sizes)
+    wide = views.broadcast_to(
+        views.index(src, (*_all(axis + 1), None)), (*sizes[: axis + 1], times, *sizes[axis + 1 :])
+    )
+    sizes[axis] *= times
+    return _joined(src, wide, sizes, limits)
+
+
+def _tilings(src: TensorDesc, repeats: Sequence[int], limits: Limits) -> list[_Planned]:
     # A size of 1 is no axis of the view, nor is a repetition of 1.
-    axes = [(size != 1) + (times != 1) for size, times in zip(x.sizes, repeats, strict=True)]
-    if sum(axes) > MAX_RANK:
+    if sum((size != 1) + (times != 1) for size, times in zip(src.sizes, repeats, strict=True)) > MAX_RANK:
         last = max(axis for axis, times in enumerate(repeats) if times != 1)
-        inner = [times if axis == last else 1 for axis, times in enumerate(repeats)]
-        outer = [1 if axis == last else times for axis, times in enumerate(repeats)]
-        return tiled(tiled(x, inner), outer)
+        first = _tilings(src, [times if axis == last else 1 for axis, times in enumerate(repeats)], limits)
+        between = first[-1] if isinstance(first[-1], TensorDesc) else first[-1].dst
+        return first + _tilings(between, [1 if axis == last else times for axis, times in enumerate(repeats)], limits)
     key: list[slice | int | None] = []
     wide: list[int] = []
-    for size, times in zip(x.sizes, repeats, strict=True):
+    for size, times in zip(src.sizes, repeats, strict=True):
         if times != 1:
             key.append(None)
             wide.append(times)
         if size != 1:
             wide.append(size)
         key.append(0 if size == 1 else slice(None))
-    sizes = [size * times for size, times in zip(x.sizes, repeats, strict=True)]
-    if not prod(sizes):
-        return empty(TensorDesc(x.dtype, sizes), x.device)
-    return reshaped(x[tuple(key)].broadcast_to(tuple(wide)), sizes)
+    sizes = [size * times for size, times in zip(src.sizes, repeats, strict=True)]
+    return [_joined(src, views.broadcast_to(views.index(src, tuple(key)), wide), sizes, limits)]
+
+
+def _roll_plan(src: TensorDesc, out: Out | None, limits: Limits, shifts: Sequence[int]) -> Plan:  # noqa: ARG001 - None
+    # Along each axis: the pieces of the source, each with its first index in the result.
+    halves = []
+    for size, count in zip(src.sizes, shifts, strict=True):
+        cut = -count % size if size else 0
+        halves.append([(slice(cut, size), 0), (slice(0, cut), size - cut)] if cut else [(slice(0, size), 0)])
+    dst, steps = TensorDesc(src.dtype, src.sizes), Steps(limits)
+    for pieces in product(*halves):
+        part = views.index(src, tuple(piece for piece, _ in pieces))
+        place = views.index(dst, tuple(slice(at, at + piece.stop - piece.start) for piece, at in pieces))
+        steps.copy(Site(SOURCE, part), Site(RESULT, place))
+    return Plan(src, dst, steps)

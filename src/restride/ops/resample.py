@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import pairwise
 from typing import Any, SupportsIndex
 
-import numpy as np
-
 from restride.arguments import counts, integers
-from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Rounding, arithmetic
+from restride.arithmetic import NO_ARITHMETIC, Arithmetic, Rounding, arithmetic, value_range
 from restride.dtypes import DType, DTypeLike, as_dtype
 from restride.errors import DescriptorError, ErrorContext, UnsupportedError, warn_caller
 from restride.kernel import KernelSpec, Limits
 from restride.layout import TensorDesc, views
 from restride.layout.argument import Layout, family
+from restride.layout.tensor_desc import element_bits
 from restride.ops.plan import DoubtfulPlan, Plan, perform, plan_call
 from restride.ops.target import Out, Target, element_type, require_out_of_sum, require_room, target_of_sums
 from restride.plan import (
@@ -567,30 +567,39 @@ def _require_few_weights(resized: Resizing) -> None:
 
 
 def _extrapolated(steps: Steps, src: Site, resized: Resizing, whole: TensorDesc, target: Target, value: float) -> None:
-    """Add steps where outputs read beyond the source: boxes of one value around the box of the other outputs.
+    """Add steps where outputs read beyond the source: one value around the box of the other outputs.
 
     If no source element is read, all outputs have that value: a crop beside the source, a gradient of nothing.
     """
-    constant = steps.new(TensorDesc("f64", ()), np.float64(value).tobytes())
-    plain = steps.new(whole)
-
-    def fill(desc: TensorDesc) -> None:
-        same = views.broadcast_to(constant.desc, desc.sizes)
-        steps.copy(Site(constant.buffer, same), Site(plain.buffer, desc))
-
-    if not src.desc.numel:
-        fill(whole)
-    inner = [slice(0, size) for size in whole.sizes]
+    sizes, starts = list(whole.sizes), [0] * whole.rank
     for axis, window, part in zip(resized.axes, resized.window, resized.inside, strict=True):
-        start, stop = part.start - window.start, part.stop - window.start
-        for low, high in ((0, start), (stop, len(window))) if part else ((0, len(window)),):
-            if low < high:
-                fill(views.index(whole, (*inner[:axis], slice(low, high), *inner[axis + 1 :])))
-        inner[axis] = slice(start, stop)
-    box = Site(plain.buffer, views.index(whole, tuple(inner)))
-    if box.desc.numel and src.desc.numel:
-        _by_passes(steps, src, replace(resized, window=resized.inside), Target(box, box.desc, NO_ARITHMETIC))
-    steps.copy(plain, target.site, target.whole, target.arithmetic)
+        sizes[axis], starts[axis] = len(part), part.start - window.start
+    box = TensorDesc(whole.dtype, sizes)
+    if not src.desc.numel or not box.numel:
+        inner = Site(SOURCE, TensorDesc(whole.dtype, (0,)))
+    else:
+        inner = steps.new(box)
+        _by_passes(steps, src, replace(resized, window=resized.inside), Target(inner, box, NO_ARITHMETIC))
+    dst = target.whole
+    is_direct = (
+        target.arithmetic.is_conversion and dst.dtype == whole.dtype and dst.is_packed and dst.strides is not None
+    )
+    plain = target.site if is_direct else steps.new(whole)
+    steps.pad(inner, plain, starts, _saturated(value, whole.dtype))
+    if not is_direct:
+        steps.copy(plain, target.site, target.whole, target.arithmetic)
+
+
+def _saturated(value: float, dtype: DType) -> bytes:
+    """An element of the value that ``reorder`` makes of an f64."""
+    low, high = value_range(dtype)
+    if dtype == "pred":
+        value = value != 0
+    elif not dtype.is_float:
+        value = 0 if math.isnan(value) else low if value <= low else high if value >= high else round(value)
+    elif dtype.name not in ("f64", "f32", "bf16"):
+        value = math.nan if math.isnan(value) else min(max(value, low), high)
+    return element_bits(value, dtype).to_bytes(dtype.itemsize, "little")
 
 
 def _by_passes(steps: Steps, src: Site, resized: Resizing, target: Target) -> None:

@@ -1,4 +1,7 @@
-"""Take elements by lists of indices along axes, in one dispatch: nearest resampling whose tables are the indices."""
+"""Take elements by lists of indices along axes, or pad: elements around those of a tensor, in one dispatch.
+
+A list of indices is a nearest resampling whose table holds the indices.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from restride.arguments import require_word
 from restride.errors import DescriptorError, ErrorContext
 from restride.kernel import Limits
 from restride.layout import TensorDesc
 from restride.ops.plan import Plan, perform
 from restride.ops.resample import plan_of
-from restride.ops.target import Out
+from restride.ops.target import Out, destination, require_room
+from restride.plan.steps import SOURCE, Site, Steps
 from restride.tensor.tensor import Tensor, empty
 from restride.weights import Resizing, indexed_rows
 
@@ -48,43 +53,71 @@ def take_plan(
 PAD_MODES = ("constant", "edge", "reflect", "wrap")
 
 
-def padded(x: Tensor, widths: tuple[tuple[int, int], ...], mode: str, value: Any) -> Tensor:
-    """``x`` with elements added before and after each axis, as ``np.pad`` does.
+def padded(x: Tensor, pad_width: Any, mode: str, value: Any) -> Tensor:
+    """``x`` with elements added before and after each axis, as ``np.pad`` does, in one dispatch."""
+    return perform(pad_plan, x, None, pad_width=pad_width, mode=mode, value=value)
 
-    One dispatch; two for mode "constant", which writes the value everywhere first.
-    """
-    sizes = tuple(size + before + behind for size, (before, behind) in zip(x.sizes, widths, strict=True))
-    if mode == "constant":
-        result = filled(TensorDesc(x.dtype, sizes), value, x.device)
-        key = tuple(slice(before, before + size) for size, (before, _) in zip(x.sizes, widths, strict=True))
-        result[key] = x
-        return result
-    indices = {}
-    for axis, (size, (before, behind)) in enumerate(zip(x.sizes, widths, strict=True)):
-        if not before and not behind:
-            continue
-        if not size:
-            raise DescriptorError(f"mode {mode!r} repeats elements, and axis {axis} has none, for {x.desc}")
-        index = np.arange(-before, size + behind)
-        if mode == "edge":
-            index = index.clip(0, size - 1)
-        elif mode == "wrap":
-            index %= size
-        else:  # 0 1 2 3 2 1 0 1 ...
-            period = max(2 * size - 2, 1)
-            index = (index % period).astype(np.int64)
-            index = np.where(index < size, index, period - index)
-        indices[axis] = index.astype(np.int64)
-    return taken(x, indices) if indices else x.copy()
+
+def pad_plan(src: TensorDesc, out: Out | None, limits: Limits, pad_width: Any, mode: str, value: Any) -> Plan:
+    """The plan of ``padded``."""
+    require_word("mode", mode, PAD_MODES)
+    if not isinstance(value, bool | int | float | np.generic):
+        raise DescriptorError(f"constant_values must be one number, got {value!r}, for {src}")
+    widths = _pairs(pad_width, src)
+    if mode != "constant" and any(map(any, widths)):
+        indices = {axis: _pad_indices(src, axis, pair, mode) for axis, pair in enumerate(widths) if any(pair)}
+        return take_plan(src, out, limits, tuple(indices), tuple(indices.values()))
+    sizes = [size + before + behind for size, (before, behind) in zip(src.sizes, widths, strict=True)]
+    require_room(sizes, src.dtype, limits)
+    dst, site = destination(TensorDesc(src.dtype, sizes), None, src, out)
+    steps = Steps(limits)
+    if dst.numel == src.numel:
+        steps.copy(Site(SOURCE, src), site, dst)
+    else:
+        steps.pad(Site(SOURCE, src), site, [before for before, _ in widths], _element(value, dst))
+    return Plan(src, dst, steps)
+
+
+def _pairs(pad_width: Any, src: TensorDesc) -> list[list[int]]:
+    """How many elements lie before and behind each axis."""
+    try:
+        widths = np.asarray(pad_width)
+        pairs = np.broadcast_to(widths, (src.rank, 2))
+    except ValueError:
+        raise DescriptorError(f"pad_width {pad_width!r} is not a pair for each of {src.rank} axes, for {src}") from None
+    if widths.dtype.kind not in "iu" or widths.min(initial=0) < 0:
+        raise DescriptorError(f"pad_width {pad_width!r} must be integers of 0 or more, for {src}")
+    each: list[list[int]] = pairs.tolist()
+    return each
+
+
+def _pad_indices(src: TensorDesc, axis: int, widths: list[int], mode: str) -> Indices:
+    """The indices of an axis that is padded with elements of its own."""
+    size, (before, behind) = src.sizes[axis], widths
+    if not size:
+        raise DescriptorError(f"mode {mode!r} repeats elements, and axis {axis} has none, for {src}")
+    index = np.arange(-before, size + behind, dtype=np.int64)
+    if mode == "edge":
+        return index.clip(0, size - 1)
+    if mode == "wrap":
+        return index % size
+    period = max(2 * size - 2, 1)  # 0 1 2 3 2 1 0 1 ...
+    index %= period
+    return np.where(index < size, index, period - index)
 
 
 def filled(desc: TensorDesc, value: Any, device: Any) -> Tensor:
     """A tensor of one value, written in one dispatch."""
-    try:
-        element = np.asarray(value).astype(desc.dtype.dtype)
-    except OverflowError:
-        raise DescriptorError(f"value {value} has more bits than a number of the host, for {desc}") from None
+    element = np.frombuffer(_element(value, desc), desc.dtype.dtype)
     result = empty(desc, device)
     if desc.numel:
         result[...] = element
     return result
+
+
+def _element(value: Any, desc: TensorDesc) -> bytes:
+    """A number as numpy makes it one of the type of ``desc``."""
+    try:
+        return np.asarray(value).astype(desc.dtype.dtype).tobytes()
+    except OverflowError:
+        raise DescriptorError(f"value {value} has more bits than a number of the host, for {desc}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from restride.plan.convert import Conversion, convert_kernels
 from restride.plan.copy import byte_copy_kernels, copy_kernels, copy_problems, run_copied
 from restride.plan.fill import padding_kernels
+from restride.plan.pad import pad_kernels
 from restride.plan.problem import Axis, Problem
 from restride.plan.resample import (
     MOST_SLOTS,
@@ -31,6 +32,7 @@ __all__ = [
     "is_index",
     "is_made_by_elements",
     "is_resampled_by_walks",
+    "pad_kernels",
     "padding_kernels",
     "passes",
     "reads_frames",

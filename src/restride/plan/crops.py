@@ -349,7 +349,8 @@ class _Walked(Axis):
         """The axis in steps of ``count`` old ones; the last may have fewer."""
         steps, pairs = ((each[0] * count, each[1] * count) for each in (self.steps, self.pairs))
         size, channel, row = -(-self.size // count), self.channel * count, self.row * count
-        return _Walked(size, self.src * count, self.dst * count, None, 0, pairs, steps, channel, row)
+        walk = size, self.src * count, self.dst * count
+        return _Walked(*walk, pairs=pairs, steps=steps, channel=channel, row=row)
 
 
 _NO_LANE = _Walked(1, 0, 0)

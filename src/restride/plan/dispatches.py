@@ -198,7 +198,8 @@ def part_of(problem: Problem, position: int, start: int, size: int) -> Problem:
     axis = problem.axes[position]
     if axis.table is None:
         src_offset = problem.src_offset + start * axis.src
-        part = replace(axis, size=size)
+        inside = axis.inside and range(axis.inside.start - start, axis.inside.stop - start)
+        part = replace(axis, size=size, inside=inside)
     else:
         src_offset = problem.src_offset
         part = replace(axis, size=size, table=axis.table.part(start, size))
@@ -304,16 +305,22 @@ def _is_nested(problem: Problem) -> bool:
 
 
 def plan_elements(problem: Problem, limits: Limits, shader: str) -> Iterator[KernelSpec]:
-    """Dispatches of ``shader``, which writes elements of 8 to 32 bits by shaders/include/destination.glsl."""
+    """Dispatches of ``shader``, which writes elements by shaders/include/destination.glsl.
+
+    They have 8 to 32 bits, or 64 in ``element_pad``, whose axes have all their steps inside where they are not told.
+    """
     pieces = _cut_at_words(problem, limits) if shader == "element_copy" else (problem,)
     for part in (part for piece in pieces for part in parts(piece, limits)):
         bound = bind(part, limits)
         work = work_of(part, bound)
         push = Push(bound.src_base, bound.dst_base, work.pieces, work.first)
         constants = [8 * part.itemsize, int(work.own_words)]
-        if shader == "element_copy":
+        if shader in ("element_copy", "element_pad"):
             constants.append(int(work.own_words and _is_whole_words(part)))
-        yield strided_kernel(shader, part.axes, tuple(constants), push, bound.windows, limits)
+        axes = part.axes
+        if shader == "element_pad":
+            axes = tuple(replace(axis, inside=axis.inside or range(axis.size)) for axis in axes)
+        yield strided_kernel(shader, axes, tuple(constants), push, bound.windows, limits)
 
 
 def _cut_at_words(problem: Problem, limits: Limits) -> Iterator[Problem]:

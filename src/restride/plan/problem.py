@@ -33,7 +33,8 @@ class Axis:
 
     With a ``table`` the source index comes from the table instead of the step number; ``slot`` then is the axis's
     number among the resampled axes, counted from the last logical one. ``pairs``: by how many pairs of scale and zero
-    point a step moves, in the source's list and in the destination's.
+    point a step moves, in the source's list and in the destination's. ``inside``, of a padded axis: the steps that
+    have a source element; in one part of a split problem it may begin before or end after the part. None: all.
     """
 
     size: int
@@ -42,6 +43,7 @@ class Axis:
     table: Rows | None = None
     slot: int = 0
     pairs: tuple[int, int] = (0, 0)
+    inside: range | None = None
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -50,12 +52,17 @@ class Axis:
 
     @property
     def is_plain(self) -> bool:
-        """True when the source is walked by stride alone."""
-        return self.table is None
+        """True when every step walks the source by stride."""
+        return self.table is None and self.inside is None
 
     def reads(self) -> tuple[int, int]:
-        """The lowest and the highest source index."""
-        return (0, self.size - 1) if self.table is None else self.table.reads()
+        """The lowest and the highest source index; of a part that is all padding, one that is near."""
+        if self.table is not None:
+            return self.table.reads()
+        if self.inside is None:
+            return 0, self.size - 1
+        first, last = self.inside[0], self.inside[-1]
+        return min(max(first, 0), last), max(min(last, self.size - 1), first)
 
 
 AnyAxis = TypeVar("AnyAxis", bound=Axis)
@@ -101,7 +108,8 @@ def simplify(
 
     The destination must be injective: a zero destination stride on an axis of more than one step has no meaning here.
     """
-    moving = [axis for axis in axes if axis.size > 1 or not axis.is_plain]
+    moving = [_all_inside(axis) for axis in axes]
+    moving = [axis for axis in moving if axis.size > 1 or not axis.is_plain]
     for position, axis in enumerate(moving):
         if axis.dst < 0:
             # Walk both sides from the other end: dst[9 - i] = src[i] is dst[i] = src[9 - i].
@@ -110,10 +118,15 @@ def simplify(
             back = (-axis.pairs[0], -axis.pairs[1])
             if axis.table is None:
                 src_offset += (axis.size - 1) * axis.src
-                moving[position] = replace(axis, src=-axis.src, dst=-axis.dst, pairs=back)
+                inside = axis.inside and range(axis.size - axis.inside.stop, axis.size - axis.inside.start)
+                moving[position] = replace(axis, src=-axis.src, dst=-axis.dst, pairs=back, inside=inside)
             else:
                 moving[position] = replace(axis, table=axis.table.reversed(), dst=-axis.dst, pairs=back)
     return Problem(_merge(in_order(moving)), src_offset, dst_offset, itemsize, src_itemsize, pair_offsets)
+
+
+def _all_inside(axis: Axis) -> Axis:
+    return axis if axis.inside != range(axis.size) else replace(axis, inside=None)
 
 
 def moved(pair_offsets: tuple[int, int], axis: Axis, steps: int) -> tuple[int, int]:
@@ -133,17 +146,18 @@ def in_order(axes: Sequence[AnyAxis]) -> tuple[AnyAxis, ...]:
 
 
 def _merge(axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    # Sizes (3, 4) with strides (4, 1) on both sides are one axis of 12: 4 == 1 * 4 on both.
+    # Sizes (3, 4) with strides (4, 1) on both sides are one axis of 12: 4 == 1 * 4 on both. The outer may be padded.
     merged: list[Axis] = []
     for axis in axes:
         inner = merged[-1] if merged else None
         if (
             inner is not None
             and inner.is_plain
-            and axis.is_plain
+            and axis.table is None
             and axis.strides == tuple(stride * inner.size for stride in inner.strides)
         ):
-            merged[-1] = replace(inner, size=inner.size * axis.size)
+            inside = axis.inside and range(axis.inside.start * inner.size, axis.inside.stop * inner.size)
+            merged[-1] = replace(inner, size=inner.size * axis.size, inside=inside)
         else:
             merged.append(axis)
     return tuple(merged)
@@ -152,7 +166,9 @@ def _merge(axes: Sequence[Axis]) -> tuple[Axis, ...]:
 def widen(problem: Problem, widest: int) -> Problem:
     """The problem with elements two, four, ... times as wide, up to ``widest`` bytes, as far as alignment allows."""
     while problem.itemsize < widest and _pairs_up(problem):
-        inner = replace(problem.axes[0], size=problem.axes[0].size // 2)
+        inner = problem.axes[0]
+        inside = inner.inside and range(inner.inside.start // 2, inner.inside.stop // 2)
+        inner = replace(inner, size=inner.size // 2, inside=inside)
         outer = tuple(replace(axis, src=axis.src // 2, dst=axis.dst // 2) for axis in problem.axes[1:])
         problem = Problem(
             ((inner,) if inner.size > 1 else ()) + outer,
@@ -171,6 +187,7 @@ def _pairs_up(problem: Problem) -> bool:
         inner.src == 1
         and inner.dst == 1
         and inner.size % 2 == 0
+        and (inner.inside is None or inner.inside.start % 2 == inner.inside.stop % 2 == 0)
         and problem.src_offset % 2 == 0
         and problem.dst_offset % 2 == 0
         and all(axis.src % 2 == 0 and axis.dst % 2 == 0 for axis in outer)
@@ -220,6 +237,17 @@ class FillPush(NamedTuple):
     pieces: int
     first_word: int = 0
     high: int = 0
+
+
+class PadPush(NamedTuple):
+    """Push constants of ``element_pad``: ``low`` and ``high`` are the two words of the value around the source."""
+
+    src_base: int
+    dst_base: int
+    pieces: int
+    first_word: int
+    low: int
+    high: int
 
 
 class ChunkPush(NamedTuple):
@@ -283,9 +311,13 @@ def slot_word(axis: Axis) -> int:
 
 
 def axis_rows(axis: Axis, table: int) -> list[int]:
-    """An axis as rows of the storage buffer: its walk, the multipliers for its two divisions, its slot and pairs."""
+    """An axis as rows of the storage buffer: its walk, the multipliers for its two divisions, its slot and pairs.
+
+    In place of pairs a padding has the first step inside and their number.
+    """
     walk = [axis.size, word(axis.src), word(axis.dst), table]
-    return [*walk, *divisions(axis.size), *divisions(axis.dst), slot_word(axis), *map(word, axis.pairs), 0]
+    more = axis.pairs if axis.inside is None else (axis.inside.start, len(axis.inside))
+    return [*walk, *divisions(axis.size), *divisions(axis.dst), slot_word(axis), *map(word, more), 0]
 
 
 def table_bytes(rows: Rows) -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 from restride.arithmetic import NO_ARITHMETIC, Arithmetic
 from restride.kernel import KernelSpec, Limits, Run
 from restride.layout import TensorDesc
-from restride.plan import convert_kernels, copy_kernels, padding_kernels, run_copied
+from restride.layout.views import broadcast_to
+from restride.plan import convert_kernels, copy_kernels, pad_kernels, padding_kernels, run_copied
 
 SOURCE = 0
 RESULT = 1
@@ -117,6 +119,22 @@ class Steps:
             return together(padding, convert_kernels(src.desc, dst.desc, arithmetic, self.limits))
 
         self.steps.append(Step(src, dst, make, run if copies_run else None, self._most_kept))
+
+    def pad(self, src: Site, dst: Site, starts: Sequence[int], element: bytes) -> None:
+        """Bring ``src`` to the place of ``dst`` where it starts, and ``element``, of the same type, everywhere else.
+
+        Both have strides and no padding of their own; where ``src`` does not, it is copied first.
+        """
+        if not src.desc.numel:
+            value = self.new(TensorDesc(dst.desc.dtype, ()), element)
+            self.copy(Site(value.buffer, broadcast_to(value.desc, dst.desc.sizes)), dst)
+            return
+        if src.desc.strides is None:
+            packed = self.new(TensorDesc(src.desc.dtype, src.desc.sizes))
+            self.copy(src, packed)
+            src = packed
+        bits = int.from_bytes(element, "little")
+        self.add(src, dst, partial(pad_kernels, src.desc, dst.desc, tuple(starts), bits, self.limits))
 
 
 def together(*parts: Iterable[KernelSpec]) -> Iterable[KernelSpec]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import product
 from typing import Any, SupportsIndex
 
 import numpy as np
 
-from restride.arguments import counts, integer, integers, listed, require_word
+from restride.arguments import MAX_RANK, counts, integer, integers, listed
+from restride.dtypes import DType
 from restride.errors import DescriptorError
-from restride.layout import TensorDesc
-from restride.ops.pieces import concatenated, reshaped, tiled
-from restride.ops.take import PAD_MODES, Indices, padded, taken
-from restride.tensor.tensor import Tensor, empty, require_tensor, require_tensors
+from restride.ops.pieces import concatenated, repeated, reshaped, rolled, tiled
+from restride.ops.take import Indices, padded, taken
+from restride.tensor.tensor import Tensor, require_tensor, require_tensors
 from restride.xp.data_types import of_kind, result_type
 
 Axes = SupportsIndex | Iterable[SupportsIndex]
@@ -105,7 +104,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: SupportsIndex | None = 0) -> Te
         raise DescriptorError("concat needs one tensor or more, got none")
     if axis is None:
         pieces, axis = [reshaped(x, (-1,)) for x in pieces], 0
-    return concatenated(pieces, _axis("axis", axis, pieces[0].ndim, pieces[0]), result_type(*pieces), "arrays")
+    return concatenated(pieces, _axis("axis", axis, pieces[0].ndim, pieces[0]), _promoted(pieces), "arrays")
 
 
 def stack(arrays: Sequence[Tensor], /, *, axis: SupportsIndex = 0) -> Tensor:
@@ -117,7 +116,7 @@ def stack(arrays: Sequence[Tensor], /, *, axis: SupportsIndex = 0) -> Tensor:
         if x.sizes != pieces[0].sizes:
             raise DescriptorError(f"arrays[{place}] {x.desc} must have the sizes of arrays[0], {pieces[0].desc}")
     place = _axis("axis", axis, pieces[0].ndim + 1, pieces[0])
-    return concatenated([expand_dims(x, axis=place) for x in pieces], place, result_type(*pieces), "arrays")
+    return concatenated(pieces, place, _promoted(pieces), "arrays", is_new=True)
 
 
 def unstack(x: Tensor, /, *, axis: SupportsIndex = 0) -> tuple[Tensor, ...]:
@@ -137,17 +136,7 @@ def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
     total = [0] * x.ndim
     for k, count in zip(axes, shifts * len(axes) if len(shifts) == 1 else shifts, strict=True):
         total[k] += count
-    # Along each axis: the pieces of the source, each with its first index in the result.
-    halves = []
-    for size, count in zip(x.sizes, total, strict=True):
-        cut = -count % size if size else 0
-        halves.append([(slice(cut, size), 0), (slice(0, cut), size - cut)] if cut else [(slice(0, size), 0)])
-    result = x.copy() if all(len(each) == 1 for each in halves) else empty(TensorDesc(x.dtype, x.sizes), x.device)
-    for pieces in product(*halves) if any(len(each) > 1 for each in halves) else ():
-        key = tuple(piece for piece, _ in pieces)
-        place = tuple(slice(at, at + piece.stop - piece.start) for piece, at in pieces)
-        result[place] = x[key]
-    return result
+    return rolled(x, total)
 
 
 def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> Tensor:
@@ -160,11 +149,8 @@ def repeat(x: Tensor, repeats: Any, /, *, axis: SupportsIndex | None = None) -> 
     place = _axis("axis", axis, require_tensor(x).ndim, x)
     if isinstance(repeats, int | np.integer) or (isinstance(repeats, Tensor) and repeats.size == 1):
         (times,) = counts("repeats", (repeats if not isinstance(repeats, Tensor) else repeats.item(),))
-        along = (slice(None),) * place
-        sizes = (*x.sizes[: place + 1], times, *x.sizes[place + 1 :])
-        if len(sizes) <= 8:
-            result = (*x.sizes[:place], x.sizes[place] * times, *x.sizes[place + 1 :])
-            return reshaped(x[(*along, slice(None), None)].broadcast_to(sizes), result)
+        if x.ndim < MAX_RANK:
+            return repeated(x, place, times)
         return taken(x, {place: np.repeat(np.arange(x.sizes[place]), times)})
     each = _indices("repeats", repeats)
     if each.shape != (x.sizes[place],) or each.min(initial=0) < 0:
@@ -184,7 +170,7 @@ def tile(x: Tensor, repetitions: Iterable[SupportsIndex], /) -> Tensor:
 
 
 def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
-    """Add elements before and after each axis, as ``np.pad``; one dispatch, or two for mode "constant".
+    """Add elements before and after each axis, as ``np.pad``, in one dispatch.
 
     Args:
         x: a tensor.
@@ -192,20 +178,7 @@ def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: A
         mode: "constant", "edge", "reflect" (does not repeat the first and last element) or "wrap".
         constant_values: the value of mode "constant".
     """
-    require_tensor(x)
-    require_word("mode", mode, PAD_MODES)
-    if not isinstance(constant_values, bool | int | float | np.generic):
-        raise DescriptorError(f"constant_values must be one number, got {constant_values!r}, for {x.desc}")
-    try:
-        widths = np.asarray(pad_width)
-        pairs = np.broadcast_to(widths, (x.ndim, 2))
-    except ValueError:
-        raise DescriptorError(
-            f"pad_width {pad_width!r} is not a pair for each of {x.ndim} axes, for {x.desc}"
-        ) from None
-    if widths.dtype.kind not in "iu" or widths.min(initial=0) < 0:
-        raise DescriptorError(f"pad_width {pad_width!r} must be integers of 0 or more, for {x.desc}")
-    return padded(x, tuple((before, behind) for before, behind in pairs.tolist()), mode, constant_values)
+    return padded(require_tensor(x), pad_width, mode, constant_values)
 
 
 def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Tensor:
@@ -221,6 +194,11 @@ def take(x: Tensor, indices: Any, /, *, axis: SupportsIndex | None = None) -> Te
     if index.ndim != 1:
         raise DescriptorError(f"indices must have one axis, got sizes {index.shape}, for {x.desc}")
     return taken(x, {place: index})
+
+
+def _promoted(pieces: Sequence[Tensor]) -> DType:
+    first = pieces[0].dtype
+    return first if all(x.dtype is first for x in pieces) else result_type(*pieces)
 
 
 def _axis(argument: str, value: Any, count: int, x: Tensor) -> int:

@@ -70,6 +70,7 @@ _MODULES = (
     ("element_rows", Interface(_LINE, 3, 5, 3)),
     ("short_rows", Interface(_LINE, 3, 5, 4)),
     ("element_fill", Interface(_LINE, 3, 5, 2)),
+    ("element_pad", Interface(_LINE, 3, 6, 3)),
     ("yuv_to_rgb", Interface(_LINE, 3, 16, 3)),
     ("digit_copy", Interface(_LINE, 3, 5, 4, walks_axes=False)),
     ("convert_elements", Interface(_LINE, 3, 19, 6)),
