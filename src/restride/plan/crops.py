@@ -334,7 +334,7 @@ def _pair_ranges(part: _Part) -> tuple[Span, Span]:
 
 
 @dataclass(frozen=True)
-class _Walked(Axis):
+class _CropAxis(Axis):
     """An axis of the destination whose steps also move through the tables, the channels and the rows of a box.
 
     steps: by how many rows a step moves in the tables of columns and of rows. channel, row: by how many channels of
@@ -345,15 +345,15 @@ class _Walked(Axis):
     channel: int = 0
     row: int = 0
 
-    def by(self, count: int) -> _Walked:
+    def by(self, count: int) -> _CropAxis:
         """The axis in steps of ``count`` old ones; the last may have fewer."""
         steps, pairs = ((each[0] * count, each[1] * count) for each in (self.steps, self.pairs))
         size, channel, row = -(-self.size // count), self.channel * count, self.row * count
         walk = size, self.src * count, self.dst * count
-        return _Walked(*walk, pairs=pairs, steps=steps, channel=channel, row=row)
+        return _CropAxis(*walk, pairs=pairs, steps=steps, channel=channel, row=row)
 
 
-_NO_LANE = _Walked(1, 0, 0)
+_NO_LANE = _CropAxis(1, 0, 0)
 
 Words = npt.NDArray[np.uint32]
 
@@ -383,11 +383,11 @@ def _kernel(part: _Part) -> KernelSpec:
     """The dispatch that makes the boxes of a part."""
     src, crops, conversion = part.src, part.crops, part.conversion
     if crops.way.shifts is not None:
-        part = part._replace(dst=_in_words(part.dst))
+        part = part._replace(dst=_dst_in_words(part.dst))
     dst, front = part.dst, part.dst.rank - src.rank
     itemsize = dst.dtype.itemsize
     axes, channel = _walked_axes(part)
-    kernel = _chosen(part, axes, channel)
+    kernel = _choose_kernel(part, axes, channel)
     rows, columns = crops.axes[0] + front, crops.axes[1] + front
     lane, row = _NO_LANE, axes[rows]
     if channel is not None and kernel.channels > 1:
@@ -446,56 +446,56 @@ def _slots(crops: Crops) -> int:
     return 2 + sum(LONG << slot for slot, is_long in enumerate(are_long) if is_long)
 
 
-def _in_words(dst: TensorDesc) -> TensorDesc:
+def _dst_in_words(dst: TensorDesc) -> TensorDesc:
     """The destination with strides in words; channels that share a word have stride 0."""
     if dst.dtype.itemsize == 4:
         return dst
     return TensorDesc("u32", dst.sizes, [stride // 4 for stride in dst.strides or ()], dst.offset // 4)
 
 
-def _walked_axes(part: _Part) -> tuple[list[_Walked], int | None]:
+def _walked_axes(part: _Part) -> tuple[list[_CropAxis], int | None]:
     """The axes of the destination in its order, and the position of that of channels; None: there is none."""
     src, dst, crops, conversion = part.src, part.dst, part.crops, part.conversion
     src_strides, dst_strides = src.strides or (), dst.strides or ()
     rows, columns = crops.rows.first.shape[1], crops.columns.first.shape[1]
     pairs = [(0,) * dst.rank if place is None else place.strides for place in conversion.places]
-    axes = [_Walked(crops.count, 0, dst_strides[0], steps=(columns, rows), pairs=(pairs[0][0], pairs[1][0]))]
+    axes = [_CropAxis(crops.count, 0, dst_strides[0], steps=(columns, rows), pairs=(pairs[0][0], pairs[1][0]))]
     channel = None
     front = dst.rank - src.rank
     for place in range(1, dst.rank):
         axis, of_axis = place - front, (pairs[0][place], pairs[1][place])
         if axis in crops.axes:
             steps = (0, 1) if axis == crops.axes[0] else (1, 0)
-            axes.append(_Walked(dst.sizes[place], 0, dst_strides[place], steps=steps, pairs=of_axis, row=steps[1]))
+            axes.append(_CropAxis(dst.sizes[place], 0, dst_strides[place], steps=steps, pairs=of_axis, row=steps[1]))
         else:
             channel = place
-            axes.append(_Walked(dst.sizes[place], src_strides[axis], dst_strides[place], pairs=of_axis))
+            axes.append(_CropAxis(dst.sizes[place], src_strides[axis], dst_strides[place], pairs=of_axis))
     if channel is not None:
         axes[channel] = replace(axes[channel], channel=1)
     return axes, channel
 
 
-def _chosen(part: _Part, axes: list[_Walked], channel: int | None) -> _Kernel:
+def _choose_kernel(part: _Part, axes: list[_CropAxis], channel: int | None) -> _Kernel:
     """The kernel for boxes that are walked along ``axes``."""
     lane = _NO_LANE if channel is None else axes[channel]
     if part.crops.way.shifts is not None:
-        return _of_integers(part, lane, channel)
+        return _integer_kernel(part, lane, channel)
     by_pixels = _by_pixels(part, axes, lane, channel)
     if by_pixels is not None:
         return by_pixels
     are_words = part.dst.dtype.itemsize == 4
-    channels = _together(lane.size) if are_words else 1
+    channels = _channels_per_invocation(lane.size) if are_words else 1
     are_bytes = channels > 1 and part.src.dtype.itemsize == 1 and lane.src == 1
     pixels = (part.crops.few_taps, int(are_bytes))
     return _Kernel("crop_resize", (table, table), channels, pixels, makes_rows=are_words)
 
 
-def _together(channels: int) -> int:
+def _channels_per_invocation(channels: int) -> int:
     """Number of channels that an invocation makes: the largest, up to MOST_CHANNELS, that divides ``channels``."""
     return next(count for count in range(MOST_CHANNELS, 0, -1) if channels % count == 0)
 
 
-def _by_pixels(part: _Part, axes: list[_Walked], lane: _Walked, channel: int | None) -> _Kernel | None:
+def _by_pixels(part: _Part, axes: list[_CropAxis], lane: _CropAxis, channel: int | None) -> _Kernel | None:
     """crop_pixels, if bytes are resized linearly and channels or columns of the destination lie side by side."""
     src, dst, crops = part.src, part.dst, part.crops
     if crops.few_taps != 2 or src.dtype.name not in ("u8", "s8") or dst.dtype.itemsize > 4:
@@ -519,12 +519,12 @@ def _by_pixels(part: _Part, axes: list[_Walked], lane: _Walked, channel: int | N
     return _Kernel("crop_pixels", (table_of_columns_of_pixels, table_of_pixels), channels, pixels, COLUMNS)
 
 
-def _of_integers(part: _Part, lane: _Walked, channel: int | None) -> _Kernel:
+def _integer_kernel(part: _Part, lane: _CropAxis, channel: int | None) -> _Kernel:
     """crop_resize_fixed, and how it reads channels; pixels of bytes have all their channels in one word, or one."""
     src, crops = part.src, part.crops
     tables = (columns_of_two, rows_of_two) if crops.few_taps else (table_of_many, table_of_one)
     is_packed = part.conversion.dst.itemsize == 1
-    channels = 1 if is_packed and lane.size > MOST_CHANNELS else _together(lane.size)
+    channels = 1 if is_packed and lane.size > MOST_CHANNELS else _channels_per_invocation(lane.size)
     backwards = False
     kind = ANYWHERE
     if src.dtype.itemsize == 1 and (channels == 1 or abs(lane.src) == 1):
@@ -538,7 +538,7 @@ def _of_integers(part: _Part, lane: _Walked, channel: int | None) -> _Kernel:
     return _Kernel("crop_resize_fixed", tables, channels, (crops.few_taps, kind), backwards=backwards)
 
 
-def _packed(walk: Sequence[_Walked], crops: Crops, src: TensorDesc, make: tuple[_MakeTable, _MakeTable]) -> bytes:
+def _packed(walk: Sequence[_CropAxis], crops: Crops, src: TensorDesc, make: tuple[_MakeTable, _MakeTable]) -> bytes:
     """The storage buffer: header, axes, the tables of columns and of rows, fill."""
     strides = src.strides or ()
     bases = np.zeros(crops.count, np.int64) if crops.images is None else crops.images * strides[0]

@@ -188,7 +188,7 @@ def longest(problem: Problem, measure: Callable[[Axis], int]) -> int:
     return max(range(len(problem.axes)), key=lambda k: (problem.axes[k].size > 1, measure(problem.axes[k])))
 
 
-def _half(size: int) -> int:
+def _half_rounded(size: int) -> int:
     half = size // 2
     return half // _CUT * _CUT if half > _CUT else half
 
@@ -230,7 +230,7 @@ def parts(problem: Problem, limits: Limits, also: AxisToCut = lambda _problem, _
         raise UnsupportedError(
             f"one output element reads further than the {limits.max_buffer_range} bytes of a binding"
         )
-    for start, part in ((0, _half(size)), (_half(size), size - _half(size))):
+    for start, part in ((0, _half_rounded(size)), (_half_rounded(size), size - _half_rounded(size))):
         yield from parts(part_of(problem, position, start, part), limits, also)
 
 

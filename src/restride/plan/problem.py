@@ -165,7 +165,7 @@ def _merge(axes: Sequence[Axis]) -> tuple[Axis, ...]:
 
 def widen(problem: Problem, widest: int) -> Problem:
     """The problem with elements two, four, ... times as wide, up to ``widest`` bytes, as far as alignment allows."""
-    while problem.itemsize < widest and _pairs_up(problem):
+    while problem.itemsize < widest and _can_widen(problem):
         inner = problem.axes[0]
         inside = inner.inside and range(inner.inside.start // 2, inner.inside.stop // 2)
         inner = replace(inner, size=inner.size // 2, inside=inside)
@@ -179,7 +179,7 @@ def widen(problem: Problem, widest: int) -> Problem:
     return problem
 
 
-def _pairs_up(problem: Problem) -> bool:
+def _can_widen(problem: Problem) -> bool:
     if not problem.axes:
         return False
     inner, *outer = problem.axes
