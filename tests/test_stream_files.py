@@ -105,13 +105,13 @@ def test_zarr_does_not_look_again_whether_a_chunk_is_empty(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("shards", [None, (10, 16, 36)])
 def test_a_copy_to_equal_chunks_decodes_none(tmp_path, monkeypatch, shards):
-    """Bytes are moved as they are stored; a chunk that the source lacks is taken from the result."""
+    """Bytes are moved as they are stored."""
     zarr = judge("zarr", "3.1")
     from zarr.codecs import BytesCodec
 
     kinds = {"shape": VOLUME.shape, "chunks": (5, 8, 18), "shards": shards, "dtype": "float32"}
     source, result = (zarr.create_array(tmp_path / name, **kinds) for name in ("in", "out"))
-    source[:10] = VOLUME[:10]
+    source[:] = VOLUME
     result[:] = 7
     expected = source[:]
 
@@ -156,6 +156,21 @@ def test_a_copy_to_other_chunks_has_the_elements(tmp_path, other):
     assert np.array_equal(zarr.open_array(tmp_path / "out", mode="r")[:], source[:])
     rs.stream(source, result, chunks=(5, 16, 18))
     assert np.array_equal(result[:], source[:])
+
+
+@pytest.mark.parametrize("shards", [None, (4,)])
+def test_a_chunk_that_is_not_stored_is_written_as_the_destination_wants(tmp_path, shards):
+    """Its elements are the source's fill value, bit for bit, and are stored where empty chunks are to be."""
+    zarr = judge("zarr", "3.1")
+    kinds = {"shape": (8,), "chunks": (2,) if shards else (4,), "shards": shards, "dtype": "float32"}
+    source = zarr.create_array(tmp_path / "in", **kinds, fill_value=-0.0)
+    source[0] = -1  # of two shards, the first then has one of its two chunks
+    for name, fill in (("plain", 0.0), ("stored", -0.0)):
+        config = {"write_empty_chunks": True}
+        result = zarr.create_array(tmp_path / name, **kinds, fill_value=fill, config=config)
+        rs.stream(source, result)
+        assert np.signbit(result[:]).all()
+        assert shards or result.nchunks_initialized == 2
 
 
 def test_a_copy_that_fails_names_the_chunk(tmp_path):

@@ -62,7 +62,9 @@ void move_block(uint src_offset, uint word) {
 }
 
 void load_part(uint block, uint part, uint src_offset, uint word) {
-    first_words[block] = word;
+    if (part == 0u) {
+        first_words[block] = word;
+    }
     [[unroll]] for (uint n = 0u; n < (ROW + PARTS - 1u) / PARTS; ++n) {
         uint r = n * PARTS + part;
         if (r < ROW) {

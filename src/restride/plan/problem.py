@@ -135,7 +135,7 @@ def moved(pair_offsets: tuple[int, int], axis: Axis, steps: int) -> tuple[int, i
 
 
 def in_order(axes: Sequence[AnyAxis]) -> tuple[AnyAxis, ...]:
-    """The axes sorted by destination stride; axes of one step, which only a table keeps, outermost.
+    """The axes sorted by destination stride; axes of one step, which only a table or padding keeps, outermost.
 
     An axis of one step never moves the destination, so its destination stride is free. A stride past the reach of the
     other axes keeps the strides nested, and makes division by it, like division by the size, give 0.

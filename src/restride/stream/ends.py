@@ -119,25 +119,35 @@ class Destination:
                 flush()
 
 
-def stored_copies(source: Any, destination: Any, chunks: tuple[int, ...]) -> Callable[[tuple[int, ...]], None] | None:
-    """What copies one chunk, by its place in the grid, as it is stored: neither decoded nor encoded.
+def stored_copies(source: Any, destination: Any, chunks: tuple[int, ...]) -> Callable[[tuple[int, ...]], bool] | None:
+    """A function that copies one stored chunk, by its place in the grid, without decoding it.
 
-    None unless both are arrays of Zarr 3 with equal sizes, types, codecs and fill values, and each chunk, or shard, is
-    one of ``chunks``.
+    It returns False, and copies nothing, if the source has not stored the chunk: all its elements are the fill value.
+    None unless both are arrays of Zarr 3 with equal sizes, types and codecs, and each chunk, or shard, is one of
+    ``chunks``.
     """
     if not (_is_zarr(source) and _is_zarr(destination)):
         return None
+    try:
+        from zarr.core.sync import sync  # not public: where a zarr lacks it, chunks are decoded and encoded
+    except ImportError:
+        return None
     read, written = source.metadata, destination.metadata
-    names = ("zarr_format", "shape", "data_type", "chunk_grid", "codecs", "storage_transformers", "fill_value")
+    names = ("zarr_format", "shape", "data_type", "chunk_grid", "codecs", "storage_transformers")
     is_same = all(getattr(read, name, None) == getattr(written, name, None) for name in names)
     if read.zarr_format != 3 or not is_same or getattr(written.chunk_grid, "chunk_shape", None) != chunks:
         return None
-    from zarr.core.sync import sync
+    # A shard leaves out what has the fill value, which are bits: -0.0 is not 0.0.
+    fills = [np.asarray(array.fill_value, array.dtype).tobytes() for array in (source, destination)]
+    if fills[0] != fills[1]:
+        return None
 
-    def copy(place: tuple[int, ...]) -> None:
+    def copy(place: tuple[int, ...]) -> bool:
         chunk = sync((source.store_path / read.encode_chunk_key(place)).get())
-        stored = destination.store_path / written.encode_chunk_key(place)
-        sync(stored.delete() if chunk is None else stored.set(chunk))  # one that is not there has the fill value
+        if chunk is None:
+            return False
+        sync((destination.store_path / written.encode_chunk_key(place)).set(chunk))
+        return True
 
     return copy
 

@@ -97,7 +97,8 @@ def stream(
         source: has ``shape``, ``dtype`` and ``__getitem__`` of slices: numpy, ``np.memmap``, zarr, h5py, ...
         destination: has ``shape``, ``dtype`` and ``__setitem__`` of slices, with the sizes and type of the result. It
             must not share memory with the source.
-        chain: the operations; None: a copy, for instance to change chunks.
+        chain: the operations; None: a copy, for instance to change chunks. Between Zarr 3 arrays of equal chunks and
+            codecs it copies chunks as they are stored, without decoding or checking them.
         chunks: elements along each axis that are written at once; default: the shards or chunks of the destination,
             else about 16 MiB.
         memory: most bytes of host and device together that the stream takes: a number, or text such as "2GiB", "500
@@ -391,10 +392,10 @@ class _Run:
                 self._writing,
                 _ChunkErrors("writing" if self._copy is None else "copying", group.alone(place), window),
             ):
-                if self._copy is not None:
-                    self._copy(place)
-                elif result is not None:
+                if result is not None:
                     self._destination.write(window, result[_inside(window, group.window)])
+                elif self._copy is not None and not self._copy(place):
+                    self._destination.write(window, self._source.read(window))
                 with self._count_lock:
                     self._journal.add(number)
             with self._count_lock:
