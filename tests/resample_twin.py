@@ -97,7 +97,7 @@ def _shift(kernel: KernelSpec, place: int) -> int:
 
 def _numbers(kernel: KernelSpec, elements: np.ndarray) -> np.ndarray:
     """number_of in taps.glsl."""
-    return elements.astype(np.int64) >> _shift(kernel, 0) if _is_fixed(kernel) else elements.astype(np.float32)
+    return elements.astype(np.int64) if _is_fixed(kernel) else elements.astype(np.float32)
 
 
 def _row(
@@ -135,14 +135,16 @@ def _nested_sums(
 
 
 def _sum(kernel: KernelSpec, weights: np.ndarray, values: Sequence[np.ndarray], slot: int = 0) -> np.ndarray:
-    """In f32, one after the other; a tap without weight adds nothing. Of integers each product is shifted.
+    """In f32, one after the other; a tap without weight adds nothing. Of integers those of the last slot are shifted.
 
     What the additions of a long sum lose is summed beside it.
     """
     if _is_fixed(kernel):
-        products = [weights[..., tap].astype(np.int64) * value for tap, value in enumerate(values)]
+        is_last = slot + 1 == kernel.constants[6] & 3
+        element, product_bits = (_shift(kernel, 0), _shift(kernel, 1)) if is_last else (0, 0)
+        products = [weights[..., tap].astype(np.int64) * (value >> element) for tap, value in enumerate(values)]
         assert all((np.abs(product) < 1 << 31).all() for product in products)
-        return np.sum([product >> _shift(kernel, 1) for product in products], axis=0)
+        return np.sum([product >> product_bits for product in products], axis=0)
     total, lost = np.full(values[0].shape, np.float32(-0.0)), np.zeros(values[0].shape, np.float32)
     for tap, value in enumerate(values):
         weight = weights[..., tap]

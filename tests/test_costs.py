@@ -104,6 +104,7 @@ ROWS = (
     Row("linear, larger", PHOTO, resample(540, 960)),
     Row("linear, smaller", PHOTO, resample(224, 224)),
     Row("linear of bytes", PIXELS, resample(224, 224, axes=(0, 1))),
+    Row("linear of bytes like OpenCV", PIXELS, resample(224, 224, axes=(0, 1), like="opencv")),
     Row("linear of volumes", "f32[4,16,28,28]", resample(32, 56, 56)),
     Row("cubic", PHOTO, resample(540, 960, mode="cubic")),
     Row("area", PHOTO, resample(100, 100, mode="area"), **TWO_PASSES),

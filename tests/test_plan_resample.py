@@ -28,6 +28,7 @@ from restride.plan.resample import (
     by_rows,
     by_taps,
     invocations,
+    passes,
     plan_resample,
 )
 from restride.reference import from_buffer
@@ -655,6 +656,37 @@ def test_blocks_of_rows_are_what_elements_are(types, src, dst, choice):
         else:
             assert kernel.shader == ("resample_rows" if dst_type == "f32" else "resample")
         assert kernel.shader == "resample" or kernel.constants[16] == int(most)
+
+
+@pytest.mark.parametrize(
+    ("src", "size", "shader"),
+    [
+        ("u8[30,48,3]", (8, 12), "resample_rows_fixed"),
+        ("u8[30,47,3]", (7, 11), "resample_fixed"),
+        ("u8[3,30,48]", (8, 12), "resample_rows_fixed"),
+    ],
+)
+def test_integers_that_opencv_keeps_exact_between_the_axes_are_summed_in_one_dispatch(src, size, shader):
+    """Beside both sums in 64 bits: what is cut is cut along the rows alone."""
+    desc = TensorDesc.parse(src)
+    axes = (0, 1) if desc.sizes[-1] == 3 else (1, 2)
+    resized = resizing(desc.sizes, Request(size, axes=axes, mode="linear", like="opencv"), "u8")
+    (tables,) = passes(resized)
+    made = TensorDesc("u8", resized.sizes)
+    x = np.random.default_rng(1).integers(0, 256, desc.sizes, np.uint8)
+    expected = x.astype(np.int64)
+    for axis, rows in tables:
+        first, weights = rows.first_and_weights()
+        taps = [np.take(expected, first + tap, axis) for tap in range(rows.taps)]
+        shape = [-1 if place == axis else 1 for place in range(3)]
+        element, product, places, _ = rows.shifts
+        products = [weights[:, tap].reshape(shape) * (each >> element) >> product for tap, each in enumerate(taps)]
+        expected = np.sum(products, axis=0) + (1 << places >> 1) >> places
+    kernels = tuple(plan_resample(desc, made, tables, Conversion(desc.dtype, made.dtype, NO_ARITHMETIC), ROOMY))
+    assert {kernel.shader for kernel in kernels} == {shader}
+    result = np.full(made.nbytes, 0xCD, np.uint8)
+    run(kernels, x.reshape(-1), result)
+    np.testing.assert_array_equal(from_buffer(result, made), expected.clip(0, 255))
 
 
 @pytest.mark.parametrize("shape", ["along", "across", "rows"])

@@ -156,6 +156,17 @@ def test_windows_of_several_passes(sizes, arguments, vulkan_device):
     assert_windows(rng, x, arguments, vulkan_device, 4, f"f32{list(sizes)} {arguments}")
 
 
+@pytest.mark.parametrize("sizes", [(9, 11), (50, 60)], ids=str)
+def test_windows_of_integers_are_summed_at_once_or_in_passes(sizes, vulkan_device):
+    """An enlarged axis has passes of its own for its edges; windows that read no edge twice have none."""
+    x = np.random.default_rng(3).integers(0, 256, (3, 20, 24)).astype(np.uint8)
+    whole = rs.resample(rs.asarray(x, device=vulkan_device), sizes, like="opencv").numpy()
+    for rows in (slice(0, 5), slice(2, 7), slice(sizes[0] - 5, sizes[0])):
+        window = (rows, slice(1, 9))
+        got = rs.resample(rs.asarray(x, device=vulkan_device), sizes, like="opencv", window=window).numpy()
+        assert got.tobytes() == whole[:, window[0], window[1]].tobytes(), window
+
+
 def test_parts_of_rows_stay_inside_the_part_of_the_source(device):
     """Rows of 10,000 taps go in parts of 4096, the last one padded: not with what was not given."""
     x = np.random.default_rng(7).standard_normal((2, 15_000)).astype(np.float32)

@@ -3,9 +3,10 @@
 //
 // A sum of more than SHORT_SUM taps of nonzero weight is compensated: the rounding errors of its additions are summed too, and
 // added at the end, so the mean of 600 equal elements is that element. Taps of weight zero, which pad rows, do not count.
-// FIXED: weights, products and sums are integers, as in libraries that resize bytes; one slot. The bytes of dispatch.shifts, the
-// lowest first: by how many bits elements are shifted right, products likewise, the sum (to nearest, halves up), and the bits of
-// the unsigned integer that the sum is clamped to (0: not clamped). Pillow, whose weights are multiples of 2^-22: 0, 0, 22, 8.
+// FIXED: weights, products and sums are integers, as in libraries that resize bytes. The bytes of dispatch.shifts, the lowest first:
+// by how many bits elements are shifted right, products likewise, the sum (to nearest, halves up), and the bits of the unsigned
+// integer that the sum is clamped to (0: not clamped). Pillow, whose weights are multiples of 2^-22: 0, 0, 22, 8. The shifts are
+// those of the last slot: sums along the slots inside are exact, and are its elements.
 // A row of a table fills whole rows of `parameters` with the weights of its taps and then the source offset of the first tap. Three
 // taps fill one.
 // This file depends on scales.glsl and the global declaration of `parameters` (rows of uvec4).
@@ -30,15 +31,20 @@ int shift_of(uint place) { return int(dispatch.shifts >> 8u * place & 0xFFu); }
 
 int number_of(uvec2 bits) {
     uint unused = 32u - SRC_WIDTH;
-    int value = is_signed(SRC_TYPE) ? int(bits.x << unused) >> unused : int(bits.x);
-    return value >> shift_of(0u);
+    return is_signed(SRC_TYPE) ? int(bits.x << unused) >> unused : int(bits.x);
 }
+
+int number_of_bits(uint bits) { return int(bits); }
+
+uint bits_of_number(int number) { return uint(number); }
 
 int weight_of(uint bits) { return int(bits); }
 
 ivec4 weights_of(uvec4 bits) { return ivec4(bits); }
 
-int weighted(int weight, int value) { return weight * value >> shift_of(1u); }
+int weighted(uint slot, int weight, int value) {
+    return slot + 1u < SLOTS ? weight * value : weight * (value >> shift_of(0u)) >> shift_of(1u);
+}
 
 // The sum shifted right, to nearest, halves up, and clamped.
 int number_of_sum(int sum) {
@@ -71,6 +77,10 @@ const float NOTHING = -0.0;
 
 float number_of(uvec2 bits) { return uintBitsToFloat(f32_of(bits, SRC_TYPE, false)); }
 
+float number_of_bits(uint bits) { return uintBitsToFloat(bits); }
+
+uint bits_of_number(float number) { return floatBitsToUint(number); }
+
 float weight_of(uint bits) { return uintBitsToFloat(bits); }
 
 vec4 weights_of(uvec4 bits) { return uintBitsToFloat(bits); }
@@ -80,6 +90,8 @@ float weighted(float weight, float value) {
     precise float product = weight * value;
     return weight == 0.0 ? NOTHING : product;
 }
+
+float weighted(uint slot, float weight, float value) { return weighted(weight, value); }
 
 bool is_long(uint slot) { return (SLOTS_AND_KIND & LONG << slot) != 0u; }
 

@@ -54,7 +54,7 @@ NUMBER value_1(uint offset) {
     uint weights = 0;
     for (uint tap = 0; tap < taps[0].x; ++tap) {
         NUMBER weight = weight_of(words[taps[0].z + tap]);
-        NUMBER addend = weighted(weight, value_0(offset + tap * taps[0].y));
+        NUMBER addend = weighted(0u, weight, value_0(offset + tap * taps[0].y));
         precise NUMBER total = sum + addend;
         if (is_long(0)) {
             lost_of_sum = lost_of_sum + lost(sum, addend, total);
@@ -71,7 +71,7 @@ NUMBER value_2(uint offset) {
     uint weights = 0;
     for (uint tap = 0; tap < taps[1].x; ++tap) {
         NUMBER weight = weight_of(words[taps[1].z + tap]);
-        NUMBER addend = weighted(weight, value_1(offset + tap * taps[1].y));
+        NUMBER addend = weighted(1u, weight, value_1(offset + tap * taps[1].y));
         precise NUMBER total = sum + addend;
         if (is_long(1)) {
             lost_of_sum = lost_of_sum + lost(sum, addend, total);
@@ -88,7 +88,7 @@ NUMBER value_3(uint offset) {
     uint weights = 0;
     for (uint tap = 0; tap < taps[2].x; ++tap) {
         NUMBER weight = weight_of(words[taps[2].z + tap]);
-        NUMBER addend = weighted(weight, value_2(offset + tap * taps[2].y));
+        NUMBER addend = weighted(2u, weight, value_2(offset + tap * taps[2].y));
         precise NUMBER total = sum + addend;
         if (is_long(2)) {
             lost_of_sum = lost_of_sum + lost(sum, addend, total);

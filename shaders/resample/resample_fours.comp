@@ -139,7 +139,7 @@ void add_four(uint four) {
                 precise NUMBER lost_of_sum = lost_of_sums[n][channel];
                 [[unroll]] for (uint tap = 0u; tap < 4u; ++tap) {
                     uint element = tap * CHANNELS + channel;
-                    NUMBER addend = weighted(weights[tap], run[element / 4u][element % 4u]);
+                    NUMBER addend = weighted(0u, weights[tap], run[element / 4u][element % 4u]);
                     precise NUMBER total = sum + addend;
                     if (is_long(0u)) {
                         lost_of_sum = lost_of_sum + lost(sum, addend, total);
@@ -203,7 +203,7 @@ void add_tap(NUMBER weight, uint tap) {
     FOUR_NUMBERS values = four_at(src_offset + tap * tap_stride);
     FOUR_NUMBERS addends;
     [[unroll]] for (uint lane = 0u; lane < 4u; ++lane) {
-        addends[lane] = weighted(weight, values[lane]);
+        addends[lane] = weighted(0u, weight, values[lane]);
     }
     precise FOUR_NUMBERS totals = sums + addends;
     if (is_long(0u)) {

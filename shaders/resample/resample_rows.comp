@@ -8,6 +8,7 @@
 // An invocation makes ELEMENTS of a row, which lie side by side: whole words of the destination, four if they fit, of RUNS eight.
 // Without slots, elements are moved: TAPS is 1. Enlarged twice, four neighbours are two of the source: one load of a GROUP.
 // RUNS: what the elements of a piece read along axis 0 is a run of the source, loaded once for all of them.
+// FIXED: sums of integers, see taps.glsl; with slots, and without RUNS.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -52,7 +53,7 @@ const uint MOST_ELEMENTS = 4;
 // Of each of the elements that an invocation makes of a row.
 uint src_offset[MOST_ELEMENTS];
 uvec2 pair_offset[MOST_ELEMENTS];
-float weights[MOST_ELEMENTS][2][MOST_TAPS];  // along the slots inside
+NUMBER weights[MOST_ELEMENTS][2][MOST_TAPS];  // along the slots inside
 uint kept[MOST_ELEMENTS][MOST_TAPS];  // bits of sums, or of elements that are moved
 
 uint tap_stride[2];  // of the slots inside
@@ -186,23 +187,23 @@ const uint HAS_PATTERN = 0x10000;
 uint in_group[4];
 bool has_pattern() { return SLOTS == 0u && (TAPS_1 & HAS_PATTERN) != 0u; }
 
-float f32_at(uint offset) { return uintBitsToFloat(f32_of(load_src(offset), SRC_TYPE, false)); }
+NUMBER number_at(uint offset) { return number_of(load_src(offset)); }
 
-float summed_along_0(uint lane, uint offset) {
-    precise float sum = NOTHING;
+NUMBER summed_along_0(uint lane, uint offset) {
+    precise NUMBER sum = NOTHING;
     [[unroll]] for (uint tap = 0u; tap < MOST_TAPS; ++tap) {
         if (tap < TAPS_0) {
-            sum = sum + weighted(weights[lane][0][tap], f32_at(offset + tap * tap_stride[0]));
+            sum = sum + weighted(0u, weights[lane][0][tap], number_at(offset + tap * tap_stride[0]));
         }
     }
     return sum;
 }
 
-float summed_along_1(uint lane, uint offset) {
-    precise float sum = NOTHING;
+NUMBER summed_along_1(uint lane, uint offset) {
+    precise NUMBER sum = NOTHING;
     [[unroll]] for (uint tap = 0u; tap < MOST_TAPS; ++tap) {
         if (tap < TAPS_1) {
-            sum = sum + weighted(weights[lane][1][tap], summed_along_0(lane, offset + tap * tap_stride[1]));
+            sum = sum + weighted(1u, weights[lane][1][tap], summed_along_0(lane, offset + tap * tap_stride[1]));
         }
     }
     return sum;
@@ -211,9 +212,9 @@ float summed_along_1(uint lane, uint offset) {
 uint kept_of(uint lane, uint offset) {
     switch (SLOTS) {
         case 0: return load_src(offset).x;
-        case 1: return floatBitsToUint(f32_at(offset));
-        case 2: return floatBitsToUint(summed_along_0(lane, offset));
-        default: return floatBitsToUint(summed_along_1(lane, offset));
+        case 1: return bits_of_number(number_at(offset));
+        case 2: return bits_of_number(summed_along_0(lane, offset));
+        default: return bits_of_number(summed_along_1(lane, offset));
     }
 }
 
@@ -251,10 +252,10 @@ void keep_row(uint offset) {
 #endif
 
 // Weights of a row of a table; the source offset of its first tap.
-uint load_row(uint row, uint taps, out float row_weights[MOST_TAPS]) {
+uint load_row(uint row, uint taps, out NUMBER row_weights[MOST_TAPS]) {
     uvec4 bits = parameters[row];
     [[unroll]] for (uint tap = 0u; tap < MOST_TAPS; ++tap) {
-        row_weights[tap] = uintBitsToFloat(bits[tap]);
+        row_weights[tap] = weight_of(bits[tap]);
     }
     return taps < MOST_TAPS ? bits[taps] : parameters[row + 1u].x;
 }
@@ -358,27 +359,24 @@ uint visit_all(uint index, uint outer) {
 
 uint old_word(uint word) { return dst[word]; }
 
-uvec2 made(uint lane, uint dst_offset, uint row, float row_weights[MOST_TAPS]) {
+uvec2 made(uint lane, uint dst_offset, uint row, NUMBER row_weights[MOST_TAPS]) {
     if (SLOTS == 0u && STEPS == 0u && SRC_TYPE == DST_TYPE) {
         return uvec2(kept[lane][0], 0u);
     }
-    uvec2 old = load_old(dst_offset + lane);
     uvec2 place = pair_offset[lane] + row * row_pairs;
-    vec2 src_pair = src_pair_at(place.x);
-    vec2 dst_pair = dst_pair_at(place.y);
     if (SLOTS == 0u) {
-        return made_of(uvec2(kept[lane][0], 0u), old, src_pair, dst_pair);
+        return made_of(uvec2(kept[lane][0], 0u), load_old(dst_offset + lane), src_pair_at(place.x), dst_pair_at(place.y));
     }
-    precise float sum = NOTHING;
+    precise NUMBER sum = NOTHING;
     [[unroll]] for (uint tap = 0u; tap < MOST_TAPS; ++tap) {
         if (tap < TAPS) {
-            sum = sum + weighted(row_weights[tap], uintBitsToFloat(kept[lane][tap]));
+            sum = sum + weighted(SLOTS - 1u, row_weights[tap], number_of_bits(kept[lane][tap]));
         }
     }
-    return made_of_f32(bits_of_sum(sum), old, src_pair, dst_pair);
+    return made_of_sum(sum, dst_offset + lane, place);
 }
 
-void write_row(uint at, uint row, float row_weights[MOST_TAPS]) {
+void write_row(uint at, uint row, NUMBER row_weights[MOST_TAPS]) {
     uint bits[MOST_ELEMENTS];
     [[unroll]] for (uint n = 0u; n < MOST_ELEMENTS; ++n) {
         bits[n] = 0u;
@@ -407,7 +405,7 @@ void write_row(uint at, uint row, float row_weights[MOST_TAPS]) {
 bool are_repeated_whole() { return SLOTS == 0u && WHOLE_BLOCKS && STEPS == 0u && SRC_TYPE == DST_TYPE; }
 
 void write_repeated(uint row_offset, uint dst_offset) {
-    float no_weights[MOST_TAPS];
+    NUMBER no_weights[MOST_TAPS];
     [[unroll]] for (uint row = 0u; row < MOST_ROWS; ++row) {
         if (row < ROWS) {
             if (row % TAPS_0 == 0u) {
@@ -437,7 +435,7 @@ void main() {
     uint held = 0u;
     bool holds = false;
     [[dont_unroll]] for (; row < end; ++row) {
-        float row_weights[MOST_TAPS];
+        NUMBER row_weights[MOST_TAPS];
         uint first;
         if (SLOTS > 0u) {
             first = load_row(row_table + row * rows_of_taps(TAPS), TAPS, row_weights);

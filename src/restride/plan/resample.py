@@ -44,7 +44,7 @@ from restride.plan.problem import (
     table_words,
 )
 from restride.plan.tiles import Pairs, Place, Region, Walk, walks
-from restride.weights import MOST_TAPS, Resizing, Rows, in_fours, with_edges
+from restride.weights import MOST_TAPS, Resizing, Rows, Shifts, in_fours, with_edges
 
 # Invocations: each computes cells or rows, or loads four taps or four neighbours at once, or computes one element. All
 # write the same bits, but for the sign of a NaN. The first that fits a problem is the fastest.
@@ -92,7 +92,8 @@ class Invocations(NamedTuple):
 def invocations(problem: Problem, limits: Limits) -> Invocations:
     """The fastest invocations for a problem of one dispatch."""
     if any(axis.table is not None and axis.table.shifts is not None for axis in problem.axes):
-        fixed = by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
+        rows = by_rows(problem, limits) if sum(axis.table is not None for axis in problem.axes) > 1 else None
+        fixed = rows or by_taps(problem, limits) or by_neighbours(problem) or by_elements(problem, limits)
         return fixed._replace(shader=f"{fixed.shader}_fixed")
     return (
         by_cells(problem, limits)
@@ -312,7 +313,9 @@ def _run(problem: Problem, elements: int) -> int:
     Enlarged twice, bilinear, four neighbours read the elements -1 to 2, or 1 to 4: runs of four, not eight elements.
     """
     axis = problem.axes[0]
-    if axis.table is None or axis.table.moves or (axis.src, axis.slot) != (1, 0) or axis.size % elements:
+    if axis.table is None or axis.table.moves or axis.table.shifts is not None:
+        return 0
+    if (axis.src, axis.slot) != (1, 0) or axis.size % elements:
         return 0
     first = axis.table.first().reshape(-1, elements)
     length = int(np.ptp(first, axis=1).max()) + axis.table.taps
@@ -475,7 +478,7 @@ def _resample(work: Invocations, tables: Tables, conversion: Conversion, limits:
     rows = (work.rows,) if work.rows else ()
     constants = (8 * problem.itemsize, work.owned, *conversion.constants, _slots(tables), *work.axes, *rows)
     push = (BlockPush if divisors else Push)(bound.src_base, bound.dst_base, work.total, work.first, work.lane_stride)
-    scaled = conversion.push(push, pair_starts, (offsets[0], offsets[1]), shifts=tables[0][1].shifts)
+    scaled = conversion.push(push, pair_starts, (offsets[0], offsets[1]), shifts=tables[-1][1].shifts)
     return strided_kernel(work.shader, problem.axes, constants, scaled, bound.windows, limits, parameters=parameters)
 
 
@@ -516,7 +519,7 @@ def passes(resized: Resizing) -> tuple[Tables, ...]:
     if not stepped:
         return ()
     whole = tuple(stepped)
-    if resized.rounding is not None or any(table.shifts is not None for _, table in whole):
+    if resized.rounding is not None:
         return tuple((one,) for one in whole)  # each is rounded
     if is_index(whole):
         return (whole,)
@@ -530,6 +533,9 @@ def _steps(rows: Rows) -> tuple[Rows, ...]:
     """The rows along one axis, each of what the ones before it make."""
     if not rows.repeats_edges:
         return rows.split()
+    low, high = (index + rows.origin for index in rows.reads())
+    if low >= 1 and high <= rows.source_size:  # none reads a repeated edge; source element i is i + 1 of the axis
+        return replace(rows, repeats_edges=False, origin=rows.origin + 1).split()
     edges = with_edges(rows)
     return (edges, *replace(rows, repeats_edges=False, origin=edges.start).split())
 
@@ -547,7 +553,16 @@ def _groupings(stepped: Sequence[tuple[int, Rows]]) -> Iterator[tuple[Tables, ..
 
 def _is_one_dispatch(group: Tables) -> bool:
     axes = {axis for axis, _ in group}
+    if len(group) > 1 and not _are_nested(group):
+        return False
     return len(axes) == len(group) <= MOST_SLOTS and math.prod(table.taps for _, table in group) <= MOST_TAPS
+
+
+def _are_nested(group: Tables) -> bool:
+    """True where all sums are of floats, or all of integers, of which only the last ones are shifted."""
+    *inside, last = (table.shifts for _, table in group)
+    exact = None if last is None else Shifts()
+    return all(shifts == exact for shifts in inside)
 
 
 def _cost(grouping: Sequence[Tables], sizes: Sequence[int]) -> int:

@@ -83,6 +83,7 @@ _MODULES = (
     ("resample_along", Interface(_LINE, 3, 19, 13)),
     ("resample_across", Interface(_LINE, 3, 19, 9)),
     ("resample_fixed", Interface(_LINE, 3, 19, 7)),
+    ("resample_rows_fixed", Interface(_LINE, 3, 19, 16)),
     ("resample_along_fixed", Interface(_LINE, 3, 19, 13)),
     ("resample_across_fixed", Interface(_LINE, 3, 19, 9)),
     ("crop_resize crop_pixels", Interface(_LINE, 3, 19, 12)),
