@@ -382,6 +382,8 @@ REFUSED = [
         "constant_values must be one number, got 'a', for",
     ),
     (lambda t: xp.pad(t, 1.5), rs.DescriptorError, r"pad_width 1\.5 must be integers"),
+    (lambda t: xp.pad(t, 1 << 20), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\[2097154,"),
+    (lambda t: xp.tile(t, (1, 1, 1 << 50)), rs.OutOfDeviceMemory, r"no room for \d+ bytes: .* asked for s16\[2,3,"),
     (
         lambda t: xp.pad(t, 1, "median"),
         rs.DescriptorError,

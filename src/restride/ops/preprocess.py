@@ -471,9 +471,10 @@ def _require_image(desc: TensorDesc, takes: _Accepted, most_axes: int) -> None:
         most_axes: most axes that ``desc`` may have.
     """
     if desc.rank == 2:
+        count = max(takes.counted.values(), default=1)
+        gray = "image[..., None]" if count == 1 else f"np.stack([image] * {count}, axis=-1)"
         raise DescriptorError(
-            f"an image must have rows, columns and channels, not {desc}: one without channels is given as "
-            f"image[..., None]"
+            f"an image must have rows, columns and channels, not {desc}: one without channels is given as {gray}"
         )
     if desc.rank == 4 > most_axes:
         raise DescriptorError(

@@ -111,7 +111,7 @@ def by_elements(problem: Problem, limits: Limits) -> Invocations:
 
 
 def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
-    """Four neighbours of a block of rows each, where outputs sum equal cells of the source, equally far apart.
+    """Four neighbours in each row of a block of rows, where all outputs sum cells of one size at equal distances.
 
     u8[8,1080,1920] to u8[8,540,960]: axis 0 has 960 elements, 240 pieces of four; axis 1 has 540 rows, 68 blocks, and
     there are 8 of these: 130,560 invocations.
@@ -138,7 +138,7 @@ def by_cells(problem: Problem, limits: Limits) -> Invocations | None:
 
 
 def _cell_step(axis: Axis) -> int:
-    """How far apart neighbours read, 1 to 4, where all of them have the same few weights, and none of zero; else 0."""
+    """Source elements from one output to the next, 1 to 4, if all outputs have the same nonzero weights; else 0."""
     table = axis.table
     if table is None or table.moves or table.taps > _MOST_TAPS or table.source_size % table.size:
         return 0

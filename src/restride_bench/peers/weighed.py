@@ -32,7 +32,7 @@ _MOST_GROUPS = 65535
 
 
 class Shape(NamedTuple):
-    """An array as [outer, size, inner], of whose middle axis ``rows`` are the weights."""
+    """An array as [outer, size, inner], whose middle axis is resized with the weights ``rows``."""
 
     outer: int
     inner: int
@@ -40,12 +40,12 @@ class Shape(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Elements of the axis before it is weighed."""
+        """Elements of the middle axis before it is resized."""
         return self.rows.source_size
 
 
 def resizes(task: Resize | Gradient, src: TensorDesc, result: TensorDesc) -> Iterator[Candidate]:
-    """Ways to do a resize: both axes at once, where rows have few taps, and one axis after the other."""
+    """Candidates for a resize: both axes at once where rows have few taps, and one axis after the other."""
     is_nearest = isinstance(task, Resize) and task.mode == "nearest"
     if is_nearest or src.dtype != result.dtype or src.dtype.name not in ("u8", "f32"):
         return
@@ -60,7 +60,7 @@ def resizes(task: Resize | Gradient, src: TensorDesc, result: TensorDesc) -> Ite
 
 
 def boxes(task: Boxes, src: TensorDesc) -> Iterator[Candidate]:
-    """Ways to do boxes of pixels: the middle of each output is computed in f32, in the box."""
+    """Candidates for boxes of pixels, which compute the coordinates of each output in f32."""
     (_, columns, channels), sizes = src.sizes, task.sizes
     if src.dtype.name != "u8" or channels != len(STD) or sizes[1] % 4:
         return
@@ -68,10 +68,10 @@ def boxes(task: Boxes, src: TensorDesc) -> Iterator[Candidate]:
     extents = bounds[:, 2:] - bounds[:, :2]
     steps = (extents / np.array(sizes)).astype(np.float32).view(np.uint32)
     table = np.concatenate([bounds[:, :2], extents, steps], axis=1).astype(np.uint32)
-    made = task.count * channels * math.prod(sizes) * 4
+    dst_nbytes = task.count * channels * math.prod(sizes) * 4
     for size in LINE:
         groups = -(-sizes[1] // (4 * size)), sizes[0], task.count
-        kernel = _kernel("bare_boxes", (size, columns, *sizes), table.tobytes(), groups, (src.nbytes, made))
+        kernel = _kernel("bare_boxes", (size, columns, *sizes), table.tobytes(), groups, (src.nbytes, dst_nbytes))
         yield Candidate((Step(kernel),))
 
 
@@ -91,7 +91,7 @@ def _weights(task: Resize | Gradient, src: TensorDesc, result: TensorDesc) -> Re
 
 
 def _shapes(weights: Resizing, sizes: Sequence[int]) -> list[Shape]:
-    """The axes in the order in which they are summed, the last one first, each with the sizes that it meets."""
+    """The axes in the order in which they are summed, the last one first, each with the sizes at that point."""
     now, shapes = list(sizes), []
     for axis, rows in sorted(zip(weights.axes, weights.rows, strict=True), reverse=True, key=lambda pair: pair[0]):
         shapes.append(Shape(math.prod(now[:axis]), math.prod(now[axis + 1 :]), rows))
@@ -145,13 +145,13 @@ def _one_by_one(shapes: Sequence[Shape], src: TensorDesc, is_whole: bool, size: 
             return None
         of_type = "u8" if narrow and (is_first or is_last) else "f32"
         name = f"bare_{'along' if is_along else 'across'}_{of_type}" + "_whole" * is_whole
-        made = shape.outer * shape.rows.size * shape.inner * (src.dtype.itemsize if is_last else 4)
+        dst_nbytes = shape.outer * shape.rows.size * shape.inner * (src.dtype.itemsize if is_last else 4)
         sizes = shape.outer, shape.size, shape.rows.size, shape.inner, taps
         constants = (size, *sizes, int(fours), int(shape.rows.repeats_edges), _word(shape.rows))
-        kernel = _kernel(name, constants, _packed(table), groups, (nbytes, made))
+        kernel = _kernel(name, constants, _packed(table), groups, (nbytes, dst_nbytes))
         steps.append(Step(kernel, 0 if is_first else 1 + number, 1 if is_last else 2 + number))
-        middles += [] if is_last else [made]
-        nbytes = made
+        middles += [] if is_last else [dst_nbytes]
+        nbytes = dst_nbytes
     return Candidate(tuple(steps), tuple(middles))
 
 
@@ -167,9 +167,9 @@ def _word(rows: Rows) -> int:
 
 
 def _table(rows: Rows, each: int, *, is_aligned: bool = False) -> npt.NDArray[np.uint32]:
-    """A row an output: the first element that it reads, a multiple of ``each`` where aligned, and its weights.
+    """One row for each output: the first element that it reads, a multiple of ``each`` where aligned, and its weights.
 
-    Taps are whole ``each``, filled up with zeros, and stay inside of the axis where it is as long.
+    Weights are padded with zeros to a multiple of ``each``, and stay inside the axis where it is long enough.
     """
     first, weights = rows.first_and_weights()
     size = rows.source_size + 2 * rows.repeats_edges
